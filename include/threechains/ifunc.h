@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * What injected code may call at the target. For authors of ifuncs, in C and C++ (other languages declare the
+ * same functions). In a file that defines ifunc `foo`:
+ *
+ *     void foo_main(void *payload, size_t payload_size, void *target_args);          runs at the target
+ *
+ * and, optionally, run at the source to build the payload in place (2021 paper, Listing 1.2; without them the
+ * source args are the payload):
+ *
+ *     size_t foo_payload_get_max_size(void *source_args, size_t source_args_size);
+ *     int    foo_payload_init(void *payload, size_t payload_size, void *source_args, size_t source_args_size);
+ *
+ * or, in the form of the 2022 prototype, where the size may shrink:
+ *
+ *     size_t foo_payload_bound(void *source_args, size_t source_args_size);
+ *     int    foo_payload_init(void *source_args, size_t source_args_size, void *payload, size_t *payload_size);
+ *
+ * The payload is yours to change until foo_main returns; it is aligned to 16 bytes unless TC_PAYLOAD_ALIGN asks
+ * for more. `target_args` is whatever the target's application passes to its ifuncs, or NULL.
+ *
+ * All functions below are for the thread that foo_main was called on, while it runs. They copy the bytes given
+ * to them before they return. docs/ifunc-abi.md is the reference; TC_IFUNC_ABI its version.
+ */
+#ifndef THREECHAINS_IFUNC_H
+#define THREECHAINS_IFUNC_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+#include "status.h"
+
+#define TC_IFUNC_ABI 1
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* This node's number, and how many nodes its cluster has. A node that is in no cluster is number 0 of 1. */
+uint32_t tc_id(void);
+uint32_t tc_count(void);
+
+/* Data that the target exposes under a name (a mapped file, a table, a handle). NULL when there is none; `size`
+ * (may be NULL) receives its bytes. Whether it may be written is the target's affair. Valid while the node runs. */
+void *tc_data(const char *name, size_t *size);
+
+/* Sends the answer to the process that made the call, whatever path the call took. At most one per call; without
+ * one, a call that asked for an answer gets an empty one when foo_main returns.
+ * TC_ERR_INVALID when a reply was sent before; TC_OK, and nothing is sent, when nobody asked for an answer;
+ * TC_ERR_DISCONNECTED when the asker is gone. */
+tc_status_t tc_reply(const void *bytes, size_t size);
+
+/* Sends this ifunc itself to another node, with a payload of its own. The duty to answer goes along: after it, the
+ * local end of foo_main answers nobody. TC_ERR_NOT_FOUND (no such node), TC_ERR_LIMIT (hops used up),
+ * TC_ERR_DISCONNECTED. Code that the node lacks travels along by itself. */
+tc_status_t tc_forward(uint32_t node, const void *payload, size_t size);
+
+/* Sends another ifunc, which this node knows by `name`, to a node. Nobody waits for it; use tc_forward to pass on
+ * the duty to answer. TC_ERR_NOT_FOUND (node or ifunc), TC_ERR_LIMIT (fan-out used up), TC_ERR_DISCONNECTED. */
+tc_status_t tc_inject(uint32_t node, const char *name, const void *payload, size_t size);
+
+/* Tells the sender that the call failed, with a number and a sentence of yours. The first one counts; return from
+ * foo_main after it. */
+void tc_fail(int32_t code, const char *message);
+
+/* Writes a line to the node's log. Levels: 0 debug, 1 info, 2 warning, 3 error. */
+void tc_log(int level, const char *message);
+
+#ifdef __cplusplus
+}
+#endif
+
+/* At file scope: asks for payloads aligned to `bytes`, a power of two from 16 to 4096. */
+#define TC_PAYLOAD_ALIGN(bytes) const unsigned tc_payload_alignment = (bytes)
+
+#endif

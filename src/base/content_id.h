@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The SHA-256 of some bytes. Code is named by it (DESIGN: "content id"); a human name is only a label.
+#pragma once
+
+#include <array>
+#include <compare>
+#include <cstring>
+#include <functional>
+
+#include "base/bytes.h"
+
+namespace tc {
+
+struct ContentId {
+  std::array<std::byte, 32> bytes{};
+
+  static ContentId of(ByteView data) noexcept;
+  // From 32 bytes of a frame or bundle; all zero when `data` has another size.
+  static ContentId from(ByteView data) noexcept;
+  // 64 hexadecimal digits, and the first 12 of them for messages.
+  std::string hex() const;
+  std::string short_hex() const { return hex().substr(0, 12); }
+
+  auto operator<=>(const ContentId&) const = default;
+};
+
+}  // namespace tc
+
+template <>
+struct std::hash<tc::ContentId> {
+  size_t operator()(const tc::ContentId& id) const noexcept {
+    size_t value;
+    std::memcpy(&value, id.bytes.data(), sizeof value);
+    return value;
+  }
+};

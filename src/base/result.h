@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a function of ours returns when it can fail: a value, or a status with a sentence.
+//
+// The sentence is written where both values are known ("frame is 10 bytes when its header says 20") and
+// passed on unchanged; callers may put their own context in front with `context()`. Nothing here throws.
+#pragma once
+
+#include <fmt/format.h>
+#include <threechains/status.h>
+
+#include <expected>
+#include <string>
+#include <string_view>
+#include <utility>
+
+namespace tc {
+
+struct Error {
+  tc_status_t code = TC_ERR_INTERNAL;
+  std::string message;
+};
+
+template <class T>
+using Result = std::expected<T, Error>;
+using Status = Result<void>;
+
+// The status's name in words, for messages: "timeout".
+std::string_view status_name(tc_status_t code) noexcept;
+
+// A status that came over the wire. Values we do not know become TC_ERR_INTERNAL.
+tc_status_t status_from_wire(uint32_t value) noexcept;
+
+template <class... Args>
+[[nodiscard]] std::unexpected<Error> fail(tc_status_t code, fmt::format_string<Args...> text, Args&&... args) {
+  return std::unexpected(Error{code, fmt::format(text, std::forward<Args>(args)...)});
+}
+
+// Passes an error on.
+[[nodiscard]] inline std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
+
+// Passes an error on with words in front: "loading tsi.ifunc: no slice for riscv64".
+[[nodiscard]] inline std::unexpected<Error> context(std::string_view where, Error error) {
+  error.message = fmt::format("{}: {}", where, error.message);
+  return std::unexpected(std::move(error));
+}
+
+}  // namespace tc
+
+// Returns the error of `expression` from the enclosing function, if it has one.
+#define TC_CHECK(expression)                                                                 \
+  do {                                                                                       \
+    if (auto tc_check_ = (expression); !tc_check_) [[unlikely]]                              \
+      return ::tc::fail(std::move(tc_check_).error());                                       \
+  } while (false)
+
+#define TC_CONCAT_(a, b) a##b
+#define TC_CONCAT(a, b) TC_CONCAT_(a, b)
+
+// TC_ASSIGN(auto x, f()); declares x with the value of f(), or returns f()'s error.
+#define TC_ASSIGN(declaration, expression) TC_ASSIGN_(TC_CONCAT(tc_assign_, __LINE__), declaration, expression)
+#define TC_ASSIGN_(temporary, declaration, expression)               \
+  auto temporary = (expression);                                     \
+  if (!temporary) [[unlikely]]                                       \
+    return ::tc::fail(std::move(temporary).error());                 \
+  declaration = std::move(*temporary)

@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The code that a node holds, by content id: checked, linked, ready to call, and freed again when its byte
+// budget is full (main paper, III.D; DESIGN section 7). The cold half of the code cache: the hot path reads
+// only Code::entry, through the number table of its link.
+//
+// Thread: the node's. Compilation for the host's own CPU goes on in a thread of the store's own, whose results
+// are published by one atomic store to Code::entry.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/content_id.h"
+#include "target/policy.h"
+#include "wire/bundle.h"
+
+namespace tc::target {
+
+using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_args);
+
+// Which compilation runs now.
+enum class Tier : uint8_t { none = 0, object = 1, quick = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
+
+// One ifunc's code. Stays where it is until the store evicts it, which happens only inside CodeStore calls.
+class Code {
+ public:
+  std::atomic<EntryPoint> entry{nullptr};
+  uint64_t last_used = 0;   // set by the executor to its own tick; the smallest is evicted first
+  uint64_t calls = 0;       // executions so far
+  uint32_t running = 0;     // executions on the stack: never evicted while not 0
+  uint8_t alignment_log2 = 4;
+
+  const ContentId& id() const noexcept { return bundle->id(); }
+  const std::string& name() const noexcept { return bundle->manifest().name; }
+  std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
+  std::atomic<Tier> tier{Tier::none};
+  uint64_t load_ns = 0;            // what loading took
+  size_t bytes = 0;                // what it costs against the budget
+
+  virtual ~Code() = default;
+
+ protected:
+  Code() = default;
+};
+
+struct CodeStoreOptions {
+  size_t budget_bytes = 64u * 1024 * 1024;  // bundles, images and JIT'd code together
+  bool use_objects = true;
+  bool use_bitcode = true;
+  bool tune = true;            // compile bitcode for this CPU in the background, swap it in
+  std::string cache_dir;       // compiled objects persist here; empty: nowhere
+  std::string jit_plugin;      // path of libthreechains_jit.so; empty: beside this library, then the loader's path
+};
+
+struct CodeStoreStats {
+  uint64_t loads = 0, evictions = 0, object_loads = 0, quick_compiles = 0, tuned_swaps = 0;
+  uint64_t cache_hits = 0, cache_misses = 0;
+  size_t bytes = 0;   // now
+  size_t codes = 0;   // now
+};
+
+class CodeStore {
+ public:
+  // `policy` must outlive the store. Called with each code just before it is freed, so that number tables can
+  // forget it.
+  using OnEvict = std::function<void(Code&)>;
+  static Result<std::unique_ptr<CodeStore>> create(CodeStoreOptions options, Policy& policy, OnEvict on_evict);
+  virtual ~CodeStore() = default;
+
+  // Null when this node does not hold it.
+  virtual Code* find(const ContentId& id) noexcept = 0;
+
+  // Takes a checked bundle, links or compiles its slice for this node and keeps it. Object slice first, where
+  // there is one. Holding it already is fine: slices that were missing are kept, the code stays as it is.
+  // Errors name the ifunc: TC_ERR_NO_SLICE, TC_ERR_DENIED, TC_ERR_UNRESOLVED, TC_ERR_COMPILE, TC_ERR_MALFORMED,
+  // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
+  virtual Result<Code*> load(Bundle bundle) = 0;
+
+  // Frees one code now. It must not be running.
+  virtual void evict(const ContentId& id) = 0;
+
+  // Housekeeping between frames: cheap when nothing is due.
+  virtual void tend() noexcept = 0;
+
+  // Waits until nothing is being compiled in the background (tests and benchmarks). False when the deadline
+  // passed first.
+  virtual bool wait_until_tuned(uint64_t deadline_ms) = 0;
+
+  // Loads the JIT plug-in and runs it once, so that the first ifunc does not pay for it. Nothing to do, and
+  // fine, when bitcode is not used.
+  virtual Status warm_up() = 0;
+
+  virtual CodeStoreStats stats() const noexcept = 0;
+};
+
+// Source-side functions of a bundle (payload_get_max_size, payload_init), loaded into this process with the
+// same loader. The source trusts its own bundles: libraries they declare are opened without asking a policy.
+class SourceCode {
+ public:
+  // Finds the slice with role `source` for this host. TC_ERR_NO_SLICE, or the loader's errors.
+  static Result<std::unique_ptr<SourceCode>> load(const Bundle& bundle);
+  virtual ~SourceCode() = default;
+  // Addresses of the entry points, null where the bundle has none: "payload_init", "payload_bound", ...
+  virtual void* symbol(std::string_view suffix) const noexcept = 0;
+};
+
+}  // namespace tc::target

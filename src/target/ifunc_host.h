@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a running ifunc may ask of the node it runs on: the C++ face of <threechains/ifunc.h>. The node
+// implements it; the ABI functions (abi.cc) reach it through the call in progress on this thread.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/bytes.h"
+
+namespace tc::target {
+
+class Code;
+
+class IfuncHost {
+ public:
+  virtual uint32_t node_id() const noexcept = 0;
+  virtual uint32_t node_count() const noexcept = 0;
+  // Named data that the application exposed; null when there is none.
+  virtual void* data(std::string_view name, size_t* size) noexcept = 0;
+  // All four return TC_OK or what went wrong; the bytes are copied before they return.
+  virtual tc_status_t reply(ByteView bytes) noexcept = 0;
+  virtual tc_status_t forward(uint32_t node, ByteView payload) noexcept = 0;
+  virtual tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept = 0;
+  virtual void fail(int32_t code, std::string_view message) noexcept = 0;
+  virtual void log(int level, std::string_view message) noexcept = 0;
+
+ protected:
+  ~IfuncHost() = default;
+};
+
+// The host of the ifunc that runs on this thread; null when none does. Set by the executor around a run of
+// frames, which is what lets two nodes live in one process.
+extern thread_local IfuncHost* current_host;
+
+// The ABI functions by name, for the linker: what every ifunc may call. Null for any other name.
+void* abi_symbol(std::string_view name) noexcept;
+
+}  // namespace tc::target

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A network inside one process, for tests: nodes find each other by any name given to listen(), and the test
+// decides what goes wrong. Batches of frames travel as on the `am` way.
+#pragma once
+
+#include "transport/transport.h"
+
+namespace tc::transport {
+
+// What happens to the next messages (a batch of frames or a control frame) from one node to another.
+struct Faults {
+  unsigned drop_every = 0;       // every n-th message vanishes; 0: none
+  unsigned duplicate_every = 0;  // every n-th arrives twice
+  unsigned truncate_every = 0;   // every n-th loses its second half
+  unsigned flip_every = 0;       // every n-th has one bit turned
+  unsigned delay_progress = 0;   // messages arrive after so many progress() calls of the receiver
+  bool disconnect = false;       // the peer is gone from now on; both sides see on_lost
+};
+
+class LoopbackNetwork {
+ public:
+  LoopbackNetwork();
+  ~LoopbackNetwork();
+  // A node's transport on this network. The network must outlive it.
+  std::unique_ptr<Transport> join(Events& events);
+  // Applies to everything sent on the network from now on.
+  void set_faults(const Faults& faults);
+  // Bytes still on their way.
+  size_t in_flight() const;
+
+ private:
+  friend class LoopbackTransport;
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace tc::transport

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The hot half of the transport seam: frames go out through an OutStream and come in through an InStream, in
+// order. Each direction of a connection has one. What is behind them (a mapped ring, puts, active messages, a
+// test's loopback) shows only in the virtual slow paths; writing and finding a frame is inline and the same
+// for all ways, because every way lays frames out alike (wire/frame.h) and publishes a header word last.
+//
+// Thread: the one that drives the node. Nothing here allocates or locks on the fast path.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "wire/frame.h"
+
+namespace tc::transport {
+
+inline uint64_t load_header(const std::byte* at) noexcept {
+  return std::atomic_ref(*reinterpret_cast<uint64_t*>(const_cast<std::byte*>(at))).load(std::memory_order_acquire);
+}
+inline void store_header(std::byte* at, uint64_t word) noexcept {
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).store(word, std::memory_order_release);
+}
+
+class OutStream {
+ public:
+  virtual ~OutStream() = default;
+
+  // Where a frame with `length` bytes behind its header may be built: write the body at the returned address
+  // + 8, then commit(). Null when there is no room now (the peer is behind: progress and try again) or when
+  // length > max_length() (use fragments). At most one reservation at a time; it may be dropped silently.
+  std::byte* reserve(size_t length) noexcept {
+    if (wire::stride(length) > static_cast<size_t>(end_ - cursor_)) [[unlikely]]
+      return make_room(length);
+    return cursor_;
+  }
+
+  // Publishes the frame built at the last reservation. Its header's length may be smaller than reserved.
+  void commit(uint64_t header) noexcept {
+    std::byte* const next = cursor_ + wire::stride(static_cast<size_t>(header >> 32));
+    *reinterpret_cast<uint64_t*>(next) = 0;  // "nothing here yet", before the frame itself can be seen
+    store_header(cursor_, header);
+    cursor_ = next;
+    if (*attention_ != 0) [[unlikely]]
+      attend();
+  }
+
+  // Hands everything committed to the wire. Cheap when there is nothing to do.
+  virtual void flush() noexcept = 0;
+
+  // The peer has taken `consumed` bytes off this stream (CREDIT). Ignored by ways that see it for themselves.
+  // A value that goes backwards or beyond what was sent is a lie: returns false.
+  virtual bool credit(uint64_t consumed) noexcept = 0;
+
+  // The longest `length` that reserve() can ever grant on this way.
+  size_t max_length() const noexcept { return max_length_; }
+
+ protected:
+  // Slow half of reserve: look again how far the peer is, wrap, hand a full batch to the wire.
+  virtual std::byte* make_room(size_t length) noexcept = 0;
+  // Slow half of commit, when *attention_ is not 0: wake a sleeping peer, or send the first frame at once.
+  virtual void attend() noexcept = 0;
+
+  std::byte* cursor_ = nullptr;  // where the next header goes; 8 modulo 16
+  std::byte* end_ = nullptr;     // the last place where a header may stand
+  const volatile uint32_t* attention_ = nullptr;  // never null once the way is open
+  size_t max_length_ = 0;
+};
+
+class InStream {
+ public:
+  virtual ~InStream() = default;
+
+  // The header word of the next frame; 0 when none has come.
+  uint64_t peek() const noexcept { return load_header(cursor_); }
+  const std::byte* at() const noexcept { return cursor_; }
+  std::byte* body() noexcept { return cursor_ + wire::header_bytes; }
+  // May a frame of this length stand here? No: the sender lies, drop the link.
+  bool fits(size_t length) const noexcept { return wire::stride(length) <= static_cast<size_t>(end_ - cursor_); }
+  // Takes the frame off. Its bytes stay readable until the next release().
+  void advance(size_t length) noexcept { cursor_ += wire::stride(length); }
+
+  // Call when peek() is 0 or the frame is a pad: moves on to where more frames may be (the next batch, the
+  // ring's start). True when peek() is worth another look; false when nothing is there. A pad that does not
+  // lead to the start of the ring makes it fail: see broken().
+  virtual bool refill() noexcept = 0;
+
+  // Gives consumed memory back to the sender. Call after a run of frames, not after each.
+  virtual void release() noexcept = 0;
+
+  // Bytes of frames taken off so far, pads included; what CREDIT reports.
+  virtual uint64_t consumed() const noexcept = 0;
+
+  virtual bool broken() const noexcept { return false; }
+
+ protected:
+  std::byte* cursor_ = nullptr;  // never null: an idle stream points at a zero word of its own
+  std::byte* end_ = nullptr;     // the last place where a header may stand
+};
+
+}  // namespace tc::transport

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Writing bundles, and asking them questions. Reading hostile ones is bundle_read.cc.
+#include "wire/bundle.h"
+
+#include <zstd.h>
+
+#include <algorithm>
+
+#include "wire/bundle_format.h"
+
+namespace tc {
+
+namespace {
+
+Status check_limits(const Manifest& m, const std::vector<Bytes>& stored) {
+  if (m.name.empty() || m.name.size() > BundleLimits::name_bytes)
+    return fail(TC_ERR_INVALID, "ifunc name is {} bytes when 1 to {} are allowed", m.name.size(), BundleLimits::name_bytes);
+  if (m.slices.empty()) return fail(TC_ERR_INVALID, "bundle '{}' holds no slices", m.name);
+  if (m.slices.size() != stored.size())
+    return fail(TC_ERR_INVALID, "bundle '{}' names {} slices and brings {}", m.name, m.slices.size(), stored.size());
+  if (m.slices.size() > BundleLimits::slices)
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' has {} slices when at most {} are allowed", m.name, m.slices.size(), BundleLimits::slices);
+  if (m.imports.size() > BundleLimits::imports)
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} symbols when at most {} are allowed", m.name, m.imports.size(), BundleLimits::imports);
+  if (m.dependencies.size() > BundleLimits::dependencies)
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} libraries when at most {} are allowed", m.name, m.dependencies.size(), BundleLimits::dependencies);
+  for (const auto& name : m.imports)
+    if (name.empty() || name.size() > UINT16_MAX) return fail(TC_ERR_INVALID, "bundle '{}' imports a symbol of {} bytes", m.name, name.size());
+  for (const auto& name : m.dependencies)
+    if (name.empty() || name.size() > UINT8_MAX) return fail(TC_ERR_INVALID, "bundle '{}' depends on a library name of {} bytes", m.name, name.size());
+  for (const auto& slice : m.slices)
+    if (slice.unpacked_size > BundleLimits::slice_bytes)
+      return fail(TC_ERR_TOO_LARGE, "a slice of '{}' is {} bytes when at most {} are allowed", m.name, slice.unpacked_size, BundleLimits::slice_bytes);
+  return {};
+}
+
+Bytes encode(const Manifest& m) {
+  Bytes out;
+  Writer w(out);
+  w.u8(bundle_format::manifest_version).u8(m.abi_version).u8(m.entries).u8(m.payload_alignment_log2);
+  w.str8(m.name).str8(m.tool);
+  w.u8(static_cast<uint8_t>(m.dependencies.size()));
+  for (const auto& name : m.dependencies) w.str8(name);
+  w.u16(static_cast<uint16_t>(m.imports.size()));
+  for (const auto& name : m.imports) w.str16(name);
+  w.u8(static_cast<uint8_t>(m.slices.size()));
+  for (const auto& s : m.slices) {
+    w.u8(static_cast<uint8_t>(s.role)).u8(static_cast<uint8_t>(s.form)).u8(s.compressed ? 1 : 0);
+    w.str8(s.triple.text).str8(s.cpu).u32(s.stored_size).u32(s.unpacked_size).bytes(s.hash.bytes);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<Bundle> Bundle::pack(Manifest manifest, std::vector<Bytes> stored) {
+  TC_CHECK(check_limits(manifest, stored));
+  for (size_t i = 0; i < stored.size(); ++i) {
+    manifest.slices[i].stored_size = static_cast<uint32_t>(stored[i].size());
+    manifest.slices[i].hash = ContentId::of(stored[i]);
+  }
+  Bundle bundle;
+  bundle.manifest_bytes_ = encode(manifest);
+  if (bundle.manifest_bytes_.size() > BundleLimits::manifest_bytes)
+    return fail(TC_ERR_TOO_LARGE, "manifest of '{}' is {} bytes when at most {} are allowed", manifest.name,
+                bundle.manifest_bytes_.size(), BundleLimits::manifest_bytes);
+  bundle.manifest_ = std::move(manifest);
+  bundle.id_ = ContentId::of(bundle.manifest_bytes_);
+  bundle.stored_ = std::move(stored);
+  bundle.carried_ = bundle_format::all_slices(bundle.stored_.size());
+  return bundle;
+}
+
+ByteView Bundle::stored(size_t slice) const noexcept {
+  return slice < stored_.size() ? ByteView(stored_[slice]) : ByteView{};
+}
+
+Result<Bytes> Bundle::unpack(size_t slice) const {
+  if (slice >= stored_.size() || !holds(slice))
+    return fail(TC_ERR_NOT_FOUND, "slice {} of '{}' is not in this copy of the bundle", slice, manifest_.name);
+  const auto& about = manifest_.slices[slice];
+  if (!about.compressed) return stored_[slice];
+  return decompress(stored_[slice], about.unpacked_size);
+}
+
+std::optional<size_t> Bundle::find(SliceRole role, SliceForm form, const TargetTriple& node) const noexcept {
+  for (size_t i = 0; i < manifest_.slices.size(); ++i) {
+    const auto& s = manifest_.slices[i];
+    if (s.role == role && s.form == form && holds(i) && s.triple.runs_on(node)) return i;
+  }
+  return std::nullopt;
+}
+
+uint64_t Bundle::useful_for(const TargetTriple& node) const noexcept {
+  uint64_t which = 0;
+  for (size_t i = 0; i < manifest_.slices.size(); ++i) {
+    const auto& s = manifest_.slices[i];
+    if (s.role == SliceRole::target && holds(i) && s.triple.runs_on(node)) which |= uint64_t{1} << i;
+  }
+  return which;
+}
+
+size_t Bundle::size_for(uint64_t which) const noexcept {
+  size_t size = bundle_format::header_bytes + manifest_bytes_.size();
+  for (size_t i = 0; i < stored_.size(); ++i)
+    if ((which & carried_) >> i & 1) size += stored_[i].size();
+  return size;
+}
+
+Bytes Bundle::bytes_for(uint64_t which) const {
+  Bytes out;
+  out.reserve(size_for(which));
+  Writer w(out);
+  w.u32(bundle_format::magic).u32(static_cast<uint32_t>(manifest_bytes_.size())).bytes(manifest_bytes_);
+  for (size_t i = 0; i < stored_.size(); ++i)
+    if ((which & carried_) >> i & 1) w.bytes(stored_[i]);
+  return out;
+}
+
+void Bundle::merge(const Bundle& other) {
+  if (other.id_ != id_) return;
+  for (size_t i = 0; i < stored_.size(); ++i)
+    if (!holds(i) && other.holds(i)) stored_[i] = other.stored_[i];
+  carried_ |= other.carried_;
+}
+
+Result<Bytes> compress(ByteView bytes) {
+  Bytes out(ZSTD_compressBound(bytes.size()));
+  const auto size = ZSTD_compress(out.data(), out.size(), bytes.data(), bytes.size(), 19);
+  if (ZSTD_isError(size)) return fail(TC_ERR_INTERNAL, "zstd: {}", ZSTD_getErrorName(size));
+  out.resize(size);
+  return out;
+}
+
+Result<Bytes> decompress(ByteView stored, size_t unpacked_size) {
+  const auto claimed = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (claimed != unpacked_size)
+    return fail(TC_ERR_MALFORMED, "compressed slice says it holds {} bytes when its manifest says {}", claimed, unpacked_size);
+  if (unpacked_size > BundleLimits::slice_bytes)
+    return fail(TC_ERR_TOO_LARGE, "slice unpacks to {} bytes when at most {} are allowed", unpacked_size, BundleLimits::slice_bytes);
+  Bytes out(unpacked_size);
+  const auto size = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
+  if (ZSTD_isError(size)) return fail(TC_ERR_MALFORMED, "compressed slice does not unpack: {}", ZSTD_getErrorName(size));
+  if (size != unpacked_size) return fail(TC_ERR_MALFORMED, "slice unpacks to {} bytes when its manifest says {}", size, unpacked_size);
+  return out;
+}
+
+}  // namespace tc

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The fat bundle: everything needed to run one ifunc anywhere, as one `.ifunc` file (main paper, section
+// III.C: "fat-bitcode"; the layout is ours, see docs/wire-format.md).
+//
+//     magic "TCB1" | u32 manifest size | manifest | slice 0 | slice 1 | ...
+//
+// The content id is the SHA-256 of the manifest, and the manifest holds the SHA-256 of every slice: any part
+// can travel and be checked by itself. A bundle on the wire may therefore lack slices that its receiver
+// cannot use; which ones are there is said in front of it (`carried`), never guessed.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "base/content_id.h"
+#include "wire/target_triple.h"
+
+namespace tc {
+
+// What a slice is for. Source-side code (payload_init and its like) never travels to the target.
+enum class SliceRole : uint8_t { target = 0, source = 1 };
+enum class SliceForm : uint8_t { bitcode = 1, object = 2 };
+
+// Entry points that the ifunc's source file defines (2021 paper, Listing 1.2).
+enum Entry : uint8_t {
+  entry_main = 1,                  // NAME_main, in target slices
+  entry_payload_get_max_size = 2,  // NAME_payload_get_max_size, in source slices
+  entry_payload_init = 4,          // NAME_payload_init(payload, payload_size, source_args, size)
+  entry_payload_bound = 8,         // 2022 form: NAME_payload_bound
+  entry_payload_init_2022 = 16,    // 2022 form: NAME_payload_init(source_args, size, payload, size_t *payload_size)
+};
+
+// Limits on what a manifest may claim. Each stops a small file from costing its reader much memory or time.
+struct BundleLimits {
+  static constexpr size_t manifest_bytes = 64 * 1024;
+  static constexpr size_t slices = 64;
+  static constexpr size_t dependencies = 64;
+  static constexpr size_t imports = 2048;
+  static constexpr size_t slice_bytes = 64u * 1024 * 1024;  // unpacked: stops decompression bombs
+  static constexpr size_t bundle_bytes = 256u * 1024 * 1024;
+  static constexpr size_t name_bytes = 128;
+  static constexpr unsigned alignment_log2 = 12;
+};
+
+struct Slice {
+  TargetTriple triple;
+  SliceRole role = SliceRole::target;
+  SliceForm form = SliceForm::bitcode;
+  bool compressed = false;    // stored with zstd
+  std::string cpu;            // baseline of an object slice ("x86-64-v2"); empty for bitcode
+  uint32_t stored_size = 0;   // bytes in the bundle
+  uint32_t unpacked_size = 0; // bytes of bitcode or object
+  ContentId hash;             // of the stored bytes
+};
+
+struct Manifest {
+  std::string name;
+  uint8_t abi_version = 1;  // of <threechains/ifunc.h>
+  uint8_t entries = 0;      // a set of Entry
+  uint8_t payload_alignment_log2 = 4;
+  std::string tool;                       // what made the bundle: "ifunc 0.1.0"
+  std::vector<std::string> dependencies;  // shared libraries, as dlopen names: "libsqlite3.so.0"
+  std::vector<std::string> imports;       // undefined symbols of the target slices: ABI, libraries or exports
+  std::vector<Slice> slices;
+
+  bool has(Entry entry) const noexcept { return (entries & entry) != 0; }
+};
+
+// A bundle that was read and checked. Owns its bytes.
+class Bundle {
+ public:
+  // From a whole `.ifunc` file: every slice present and matching its hash.
+  static Result<Bundle> read(ByteView file);
+  // From a frame: `carried` has bit i set when slice i is present. `expected` is what the sender named it:
+  // another content is TC_ERR_MALFORMED. Slices that are carried are checked against their hash.
+  static Result<Bundle> read_carried(ByteView bytes, uint64_t carried, const ContentId& expected);
+  // Packs slices into a bundle. `stored[i]` is the stored form of manifest.slices[i]; sizes and hashes in the
+  // manifest are filled in here. TC_ERR_TOO_LARGE or TC_ERR_INVALID when it breaks BundleLimits.
+  static Result<Bundle> pack(Manifest manifest, std::vector<Bytes> stored);
+
+  const Manifest& manifest() const noexcept { return manifest_; }
+  const ContentId& id() const noexcept { return id_; }
+  bool holds(size_t slice) const noexcept { return (carried_ >> slice & 1) != 0; }
+  uint64_t carried() const noexcept { return carried_; }
+  ByteView stored(size_t slice) const noexcept;
+  // The bitcode or object itself; unpacks when compressed. TC_ERR_NOT_FOUND when the slice is not carried.
+  Result<Bytes> unpack(size_t slice) const;
+
+  // The first slice of that role and form which runs on `node`; nothing when there is none.
+  std::optional<size_t> find(SliceRole role, SliceForm form, const TargetTriple& node) const noexcept;
+
+  // The file: all slices that are held.
+  Bytes bytes() const { return bytes_for(carried_); }
+  // The same with only the slices in `which` (and held).
+  Bytes bytes_for(uint64_t which) const;
+  size_t size_for(uint64_t which) const noexcept;
+  // The slices that a target with this triple can run; what a source sends it.
+  uint64_t useful_for(const TargetTriple& node) const noexcept;
+  // Takes over the slices of `other` (same id) that are missing here.
+  void merge(const Bundle& other);
+
+ private:
+  friend class BundleReader;
+  Manifest manifest_;
+  ContentId id_;
+  Bytes manifest_bytes_;
+  std::vector<Bytes> stored_;
+  uint64_t carried_ = 0;
+};
+
+// zstd, with the frame's size written in. Unpacking checks against `unpacked_size` before it allocates.
+Result<Bytes> compress(ByteView bytes);
+Result<Bytes> decompress(ByteView stored, size_t unpacked_size);
+
+}  // namespace tc

@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The few numbers that the bundle's writer and reader share. docs/wire-format.md says what they mean.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+namespace tc::bundle_format {
+
+inline constexpr uint32_t magic = 0x31424354;  // "TCB1"
+inline constexpr size_t header_bytes = 8;      // magic, manifest size
+inline constexpr uint8_t manifest_version = 1;
+
+constexpr uint64_t all_slices(size_t count) noexcept { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
+
+}  // namespace tc::bundle_format

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reading bundles that come from anywhere: every length is checked before it is used, every hash before the
+// bytes behind it are.
+#include <algorithm>
+
+#include "wire/bundle.h"
+#include "wire/bundle_format.h"
+
+namespace tc {
+
+class BundleReader {
+ public:
+  static Result<Bundle> read(ByteView bytes, std::optional<uint64_t> carried);
+
+ private:
+  static Result<Manifest> read_manifest(ByteView bytes);
+  static Status read_names(Reader& in, Manifest& m);
+  static Result<Slice> read_slice(Reader& in);
+  static Status read_slices(Reader& in, Bundle& bundle);
+};
+
+namespace {
+
+bool printable(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+}
+
+}  // namespace
+
+Status BundleReader::read_names(Reader& in, Manifest& m) {
+  m.name = in.str8();
+  m.tool = in.str8();
+  if (in.ok() && (m.name.empty() || m.name.size() > BundleLimits::name_bytes || !printable(m.name)))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: the ifunc's name is empty, longer than {} bytes or not printable", BundleLimits::name_bytes);
+  const size_t dependencies = in.u8();
+  if (dependencies > BundleLimits::dependencies)
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} dependencies when at most {} are allowed", dependencies, BundleLimits::dependencies);
+  for (size_t i = 0; i < dependencies && in.ok(); ++i) m.dependencies.emplace_back(in.str8());
+  const size_t imports = in.u16();
+  if (imports > BundleLimits::imports)
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} imports when at most {} are allowed", imports, BundleLimits::imports);
+  for (size_t i = 0; i < imports && in.ok(); ++i) m.imports.emplace_back(in.str16());
+  if (!std::ranges::all_of(m.dependencies, printable) || !std::ranges::all_of(m.imports, printable))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: a library's or symbol's name is not printable");
+  return {};
+}
+
+Result<Slice> BundleReader::read_slice(Reader& in) {
+  Slice s;
+  const auto role = in.u8();
+  const auto form = in.u8();
+  const auto packing = in.u8();
+  const auto triple = in.str8();
+  s.cpu = in.str8();
+  s.stored_size = in.u32();
+  s.unpacked_size = in.u32();
+  s.hash = ContentId::from(in.bytes(32));
+  TC_CHECK(in.finish("bundle manifest"));
+  if (role > 1 || form < 1 || form > 2 || packing > 1)
+    return fail(TC_ERR_MALFORMED, "bundle manifest: role {}, form {}, packing {} of a slice are not known", role, form, packing);
+  if (!printable(triple) || !printable(s.cpu)) return fail(TC_ERR_MALFORMED, "bundle manifest: a slice's triple or CPU is not printable");
+  TC_ASSIGN(s.triple, TargetTriple::parse(triple));
+  s.role = static_cast<SliceRole>(role);
+  s.form = static_cast<SliceForm>(form);
+  s.compressed = packing == 1;
+  if (s.unpacked_size > BundleLimits::slice_bytes || s.stored_size > BundleLimits::slice_bytes)
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest: slice for {} is {} bytes when at most {} are allowed", s.triple.text,
+                std::max(s.unpacked_size, s.stored_size), BundleLimits::slice_bytes);
+  if (!s.compressed && s.stored_size != s.unpacked_size)
+    return fail(TC_ERR_MALFORMED, "bundle manifest: slice for {} is stored in {} bytes when it holds {}", s.triple.text, s.stored_size, s.unpacked_size);
+  return s;
+}
+
+Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
+  Reader in(bytes);
+  Manifest m;
+  const auto version = in.u8();
+  if (in.ok() && version != bundle_format::manifest_version)
+    return fail(TC_ERR_VERSION, "bundle manifest has version {} when this build reads version {}", version, bundle_format::manifest_version);
+  m.abi_version = in.u8();
+  m.entries = in.u8();
+  m.payload_alignment_log2 = in.u8();
+  if (in.ok() && (m.payload_alignment_log2 > BundleLimits::alignment_log2))
+    return fail(TC_ERR_MALFORMED, "bundle manifest asks for a payload alignment of 2^{} bytes when at most 2^{} is allowed",
+                m.payload_alignment_log2, BundleLimits::alignment_log2);
+  TC_CHECK(read_names(in, m));
+  const size_t slices = in.u8();
+  if (in.ok() && (slices == 0 || slices > BundleLimits::slices))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: {} slices when 1 to {} are allowed", slices, BundleLimits::slices);
+  for (size_t i = 0; i < slices; ++i) {
+    TC_ASSIGN(auto slice, read_slice(in));
+    m.slices.push_back(std::move(slice));
+  }
+  TC_CHECK(in.finish_exactly("bundle manifest"));
+  return m;
+}
+
+Status BundleReader::read_slices(Reader& in, Bundle& bundle) {
+  bundle.stored_.resize(bundle.manifest_.slices.size());
+  for (size_t i = 0; i < bundle.stored_.size(); ++i) {
+    if (!bundle.holds(i)) continue;
+    const auto& about = bundle.manifest_.slices[i];
+    const auto stored = in.bytes(about.stored_size);
+    TC_CHECK(in.finish("bundle"));
+    if (ContentId::of(stored) != about.hash)
+      return fail(TC_ERR_MALFORMED, "bundle '{}': the slice for {} does not match its hash {}", bundle.manifest_.name,
+                  about.triple.text, about.hash.short_hex());
+    bundle.stored_[i].assign(stored.begin(), stored.end());
+  }
+  return in.finish_exactly("bundle");
+}
+
+Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carried) {
+  if (bytes.size() > BundleLimits::bundle_bytes)
+    return fail(TC_ERR_TOO_LARGE, "bundle is {} bytes when at most {} are allowed", bytes.size(), BundleLimits::bundle_bytes);
+  Reader in(bytes);
+  const auto magic = in.u32();
+  const size_t manifest_size = in.u32();
+  if (in.ok() && magic != bundle_format::magic)
+    return fail(TC_ERR_MALFORMED, "not an ifunc bundle: it begins with {:08x} when a bundle begins with {:08x} (\"TCB1\")", magic, bundle_format::magic);
+  if (manifest_size > BundleLimits::manifest_bytes)
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest is {} bytes when at most {} are allowed", manifest_size, BundleLimits::manifest_bytes);
+  const auto manifest = in.bytes(manifest_size);
+  TC_CHECK(in.finish("bundle"));
+  Bundle bundle;
+  TC_ASSIGN(bundle.manifest_, read_manifest(manifest));
+  bundle.manifest_bytes_.assign(manifest.begin(), manifest.end());
+  bundle.id_ = ContentId::of(manifest);
+  const auto all = bundle_format::all_slices(bundle.manifest_.slices.size());
+  bundle.carried_ = carried.value_or(all);
+  if ((bundle.carried_ & ~all) != 0)
+    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", bundle.manifest_.name, bundle.carried_, bundle.manifest_.slices.size());
+  TC_CHECK(read_slices(in, bundle));
+  return bundle;
+}
+
+Result<Bundle> Bundle::read(ByteView file) { return BundleReader::read(file, std::nullopt); }
+
+Result<Bundle> Bundle::read_carried(ByteView bytes, uint64_t carried, const ContentId& expected) {
+  TC_ASSIGN(auto bundle, BundleReader::read(bytes, carried));
+  if (bundle.id() != expected)
+    return fail(TC_ERR_MALFORMED, "bundle '{}' has content id {} when the frame names {}", bundle.manifest().name,
+                bundle.id().short_hex(), expected.short_hex());
+  return bundle;
+}
+
+}  // namespace tc

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/frame.h"
+
+#include <cstring>
+
+namespace tc::wire {
+
+void write_ticket(std::byte* at, const CallTicket& ticket) noexcept {
+  static_assert(sizeof(CallTicket) == ticket_bytes, "the ticket is written as it lies in memory");
+  std::memcpy(at, &ticket, sizeof ticket);
+}
+
+CallTicket read_ticket(const std::byte* at) noexcept {
+  CallTicket ticket;
+  std::memcpy(&ticket, at, sizeof ticket);
+  return ticket;
+}
+
+Bytes encode_route(const Route& route) {
+  Bytes out;
+  Writer(out).u64(route.instance).u32(route.node_id).str8(route.address).align(alignment);
+  return out;
+}
+
+Result<Route> decode_route(ByteView body, size_t& size) {
+  Reader in(body);
+  Route route;
+  route.instance = in.u64();
+  route.node_id = in.u32();
+  route.address = in.str8();
+  in.skip((alignment - in.position() % alignment) % alignment);
+  TC_CHECK(in.finish("route of a call"));
+  size = in.position();
+  return route;
+}
+
+void append_code(Bytes& out, const CodeHead& head, ByteView bundle) {
+  Writer w(out);
+  w.bytes(head.id.bytes).u64(head.carried).u32(static_cast<uint32_t>(bundle.size())).u32(0).bytes(bundle).align(alignment);
+}
+
+Result<CodeBody> decode_code(ByteView body) {
+  Reader in(body);
+  CodeBody code;
+  code.head.id = ContentId::from(in.bytes(32));
+  code.head.carried = in.u64();
+  code.head.bundle_size = in.u32();
+  in.skip(4);
+  code.bundle = in.bytes(code.head.bundle_size);
+  in.skip((alignment - in.position() % alignment) % alignment);
+  TC_CHECK(in.finish("code frame"));
+  code.payload = in.rest();
+  return code;
+}
+
+Bytes encode_need(const Need& need) {
+  Bytes out;
+  Writer(out).bytes(need.id.bytes).str8(need.triple);
+  return out;
+}
+
+Result<Need> decode_need(ByteView body) {
+  Reader in(body);
+  Need need;
+  need.id = ContentId::from(in.bytes(32));
+  need.triple = in.str8();
+  TC_CHECK(in.finish_exactly("need frame"));
+  return need;
+}
+
+Bytes encode_reply(const Reply& reply) {
+  Bytes out;
+  Writer(out).u64(reply.token).u32(static_cast<uint32_t>(reply.status)).u32(static_cast<uint32_t>(reply.code))
+      .u32(reply.node_id).str16(reply.message).bytes(reply.bytes);
+  return out;
+}
+
+Result<Reply> decode_reply(ByteView body) {
+  Reader in(body);
+  Reply reply;
+  reply.token = in.u64();
+  reply.status = status_from_wire(in.u32());
+  reply.code = static_cast<int32_t>(in.u32());
+  reply.node_id = in.u32();
+  reply.message = in.str16();
+  TC_CHECK(in.finish("reply frame"));
+  reply.bytes = in.rest();
+  return reply;
+}
+
+Bytes encode_credit(const Credit& credit) {
+  Bytes out;
+  Writer(out).u64(credit.consumed).u64(credit.executed);
+  return out;
+}
+
+Result<Credit> decode_credit(ByteView body) {
+  Reader in(body);
+  Credit credit;
+  credit.consumed = in.u64();
+  credit.executed = in.u64();
+  TC_CHECK(in.finish_exactly("credit frame"));
+  return credit;
+}
+
+Bytes encode_bye(const Bye& bye) {
+  Bytes out;
+  Writer(out).u32(static_cast<uint32_t>(bye.status)).str16(bye.reason);
+  return out;
+}
+
+Result<Bye> decode_bye(ByteView body) {
+  Reader in(body);
+  Bye bye;
+  bye.status = status_from_wire(in.u32());
+  bye.reason = in.str16();
+  TC_CHECK(in.finish_exactly("bye frame"));
+  return bye;
+}
+
+Bytes make_frame(Kind kind, uint8_t flags, uint32_t number, ByteView body) {
+  Bytes out;
+  out.reserve(header_bytes + body.size());
+  Writer(out).u64(encode(kind, flags, number, static_cast<uint32_t>(body.size()))).bytes(body);
+  return out;
+}
+
+}  // namespace tc::wire

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One message on the wire: an 8-byte header word, then `length` bytes. docs/wire-format.md has every byte.
+//
+//     bits 0-3 kind | 4-7 flags | 8-31 number | 32-63 length
+//
+// A cached CALL with a 1-byte payload is 9 bytes. Frames start at addresses that are 8 modulo 16, so that
+// every payload starts at a multiple of 16 and a small frame shares one cache line with its header. Between
+// frames there is padding up to the next such address. The header word of a frame is written last: a zero
+// word means "nothing here yet".
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "base/bytes.h"
+#include "base/content_id.h"
+
+namespace tc::wire {
+
+inline constexpr uint32_t protocol_version = 1;
+
+enum class Kind : uint8_t {
+  none = 0,       // the zero word: no frame
+  call = 1,       // run code `number` on the payload
+  call_code = 2,  // CodeHead, bundle, payload: learn code `number`, then run it
+  need = 3,       // Need: the target does not hold code `number`
+  code = 4,       // CodeHead, bundle: the answer to need
+  known = 5,      // the target holds code `number` now (acknowledgement of code)
+  reply = 6,      // ReplyHead, message, bytes: what became of a call
+  credit = 7,     // Credit: how far the target has come
+  hello = 8,      // the first frame both ways (wire/hello.h)
+  bye = 9,        // Bye: the last one, with the reason
+  fragment = 10,  // a piece of a frame too large for the way; number 1 marks the last piece
+  pad = 11,       // nothing: skip `length` bytes (a ring's end)
+  wake = 12,      // nothing: somebody slept
+};
+inline constexpr uint8_t last_kind = 12;
+
+// Flags of call and call_code.
+inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload
+inline constexpr uint8_t flag_route = 2;  // behind the ticket: a Route (the call came from a third node)
+
+inline constexpr uint32_t max_number = (1u << 24) - 1;
+inline constexpr size_t header_bytes = 8;
+inline constexpr size_t alignment = 16;
+
+struct Header {
+  Kind kind = Kind::none;
+  uint8_t flags = 0;
+  uint32_t number = 0;
+  uint32_t length = 0;
+};
+
+constexpr uint64_t encode(Kind kind, uint8_t flags, uint32_t number, uint32_t length) noexcept {
+  return static_cast<uint64_t>(kind) | static_cast<uint64_t>(flags & 15) << 4 |
+         static_cast<uint64_t>(number & max_number) << 8 | static_cast<uint64_t>(length) << 32;
+}
+constexpr uint64_t encode(const Header& h) noexcept { return encode(h.kind, h.flags, h.number, h.length); }
+constexpr Header decode(uint64_t word) noexcept {
+  return {static_cast<Kind>(word & 15), static_cast<uint8_t>(word >> 4 & 15), static_cast<uint32_t>(word >> 8 & max_number),
+          static_cast<uint32_t>(word >> 32)};
+}
+
+// Bytes from one header to the next. 64-bit, so that no length can overflow it.
+constexpr size_t stride(size_t length) noexcept { return (header_bytes + length + alignment - 1) & ~(alignment - 1); }
+
+// What a call that wants an answer carries: 16 bytes, so that the payload stays aligned.
+struct CallTicket {
+  uint64_t token = 0;        // the sender's name for the answer; never 0
+  uint32_t deadline_ms = 0;  // how long the sender will wait; 0: for ever
+  uint16_t hops_left = 0;    // how often the call may still be forwarded
+  uint16_t fanout_left = 0;  // how many calls it may still start, together with all that it starts
+};
+inline constexpr size_t ticket_bytes = 16;
+void write_ticket(std::byte* at, const CallTicket& ticket) noexcept;
+CallTicket read_ticket(const std::byte* at) noexcept;
+
+// Who waits for the answer when that is not the peer that sent the frame. Padded to a multiple of 16 bytes.
+struct Route {
+  uint64_t instance = 0;  // epoch of the first sender's node
+  uint32_t node_id = 0;
+  std::string address;    // where it listens, "host:port"
+};
+Bytes encode_route(const Route& route);
+// `size` receives the bytes taken, padding included.
+Result<Route> decode_route(ByteView body, size_t& size);
+
+// In front of a bundle in call_code and code. The payload of call_code starts at the next multiple of 16.
+struct CodeHead {
+  ContentId id;
+  uint64_t carried = 0;      // which slices follow (Bundle::read_carried)
+  uint32_t bundle_size = 0;
+};
+inline constexpr size_t code_head_bytes = 32 + 8 + 4 + 4;
+struct CodeBody {
+  CodeHead head;
+  ByteView bundle;
+  ByteView payload;  // empty for `code`
+};
+void append_code(Bytes& out, const CodeHead& head, ByteView bundle);  // head, bundle, padding
+Result<CodeBody> decode_code(ByteView body);
+
+struct Need {
+  ContentId id;        // all zero when the target knows only the number
+  std::string triple;  // for which node
+};
+Bytes encode_need(const Need& need);
+Result<Need> decode_need(ByteView body);
+
+// The answer to a call with a token, or (token 0) the report that a call without one failed.
+struct Reply {
+  uint64_t token = 0;
+  tc_status_t status = TC_OK;
+  int32_t code = 0;          // what the ifunc gave to tc_fail()
+  uint32_t node_id = 0;      // who answers
+  std::string message;       // readable, empty when status is TC_OK
+  ByteView bytes;            // the answer; in a decoded reply it points into the frame
+};
+Bytes encode_reply(const Reply& reply);
+Result<Reply> decode_reply(ByteView body);
+
+struct Credit {
+  uint64_t consumed = 0;  // bytes of frames taken off this link since HELLO
+  uint64_t executed = 0;  // calls that ended, well or not, since HELLO
+};
+Bytes encode_credit(const Credit& credit);
+Result<Credit> decode_credit(ByteView body);
+
+struct Bye {
+  tc_status_t status = TC_OK;
+  std::string reason;
+};
+Bytes encode_bye(const Bye& bye);
+Result<Bye> decode_bye(ByteView body);
+
+// A whole frame in a buffer of its own: for control messages and tests, not for the hot path.
+Bytes make_frame(Kind kind, uint8_t flags, uint32_t number, ByteView body);
+
+}  // namespace tc::wire

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/target_triple.h"
+
+#include <vector>
+
+namespace tc {
+
+namespace {
+
+std::vector<std::string_view> split(std::string_view text, char separator) {
+  std::vector<std::string_view> parts;
+  while (true) {
+    const auto end = text.find(separator);
+    parts.push_back(text.substr(0, end));
+    if (end == std::string_view::npos) return parts;
+    text.remove_prefix(end + 1);
+  }
+}
+
+Arch parse_arch(std::string_view name) {
+  if (name == "x86_64" || name == "amd64" || name == "x86-64") return Arch::x86_64;
+  if (name == "aarch64" || name == "arm64") return Arch::aarch64;
+  if (name.starts_with("riscv64")) return Arch::riscv64;
+  return Arch::other;
+}
+
+Libc parse_libc(std::string_view environment) {
+  if (environment.empty()) return Libc::unspecified;
+  if (environment.starts_with("gnu")) return Libc::gnu;
+  if (environment.starts_with("musl")) return Libc::musl;
+  return Libc::other;
+}
+
+std::string_view arch_part(std::string_view triple) { return triple.substr(0, triple.find('-')); }
+
+}  // namespace
+
+Result<TargetTriple> TargetTriple::parse(std::string_view text) {
+  const auto parts = split(text, '-');
+  if (parts.size() < 2 || parts.size() > 4 || parts[0].empty() || text.size() > 64)
+    return fail(TC_ERR_INVALID, "'{}' is not a target triple like x86_64-linux-gnu", text.substr(0, 80));
+  TargetTriple triple;
+  triple.text = std::string(text);
+  triple.arch = parse_arch(parts[0]);
+  triple.system = System::other;
+  for (size_t i = 1; i < parts.size(); ++i) {
+    if (!parts[i].starts_with("linux")) continue;
+    triple.system = System::linux_elf;
+    if (i + 1 < parts.size()) triple.libc = parse_libc(parts[i + 1]);
+    break;
+  }
+  return triple;
+}
+
+TargetTriple TargetTriple::host() {
+#if defined(__x86_64__)
+  constexpr std::string_view arch = "x86_64";
+#elif defined(__aarch64__)
+  constexpr std::string_view arch = "aarch64";
+#elif defined(__riscv) && __riscv_xlen == 64
+  constexpr std::string_view arch = "riscv64";
+#else
+#error "Three-Chains needs a 64-bit little-endian architecture that this file knows"
+#endif
+  return *parse(fmt::format("{}-unknown-linux-gnu", arch));
+}
+
+bool TargetTriple::runs_on(const TargetTriple& node) const noexcept {
+  if (arch != node.arch || system != node.system) return false;
+  if (arch == Arch::other && arch_part(text) != arch_part(node.text)) return false;
+  return libc == node.libc || libc == Libc::unspecified || node.libc == Libc::unspecified;
+}
+
+std::string_view arch_name(Arch arch) noexcept {
+  switch (arch) {
+    case Arch::x86_64: return "x86_64";
+    case Arch::aarch64: return "aarch64";
+    case Arch::riscv64: return "riscv64";
+    case Arch::none: return "none";
+    case Arch::other: break;
+  }
+  return "other";
+}
+
+}  // namespace tc
