@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The seam to the JIT. Behind it stands libthreechains_jit.so, the only part of a node that knows LLVM; it is
+// loaded with dlopen on the first bitcode slice, so a node that runs objects alone never maps LLVM (FINDINGS,
+// section 1). In front stands CodeStore. Compilation and linking are two steps, so that compiled objects can be
+// kept on disk in between.
+//
+// Bitcode given to compile() has passed every check of ours; LLVM's own reader is not safe against malice.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace tc::target {
+
+enum class Effort : uint8_t {
+  quick,  // FastISel, no optimisation: microseconds; the code is there for the first calls
+  tuned,  // O3 and code generation for the CPU this process runs on: milliseconds
+};
+
+// Machine code linked into this process. Destroying it frees the memory; nothing of it may be running.
+class LinkedCode {
+ public:
+  virtual ~LinkedCode() = default;
+  // Null when there is no such symbol.
+  virtual void* symbol(const std::string& name) const noexcept = 0;
+  virtual size_t bytes() const noexcept = 0;
+};
+
+using SymbolResolver = std::function<Result<void*>(const std::string& symbol)>;
+
+class Jit {
+ public:
+  virtual ~Jit() = default;
+
+  // Bitcode to a relocatable object. Any thread, but one call at a time for each Effort: quick from the node's
+  // thread, tuned from the store's. `label` names the ifunc in messages and debuggers.
+  // TC_ERR_COMPILE with LLVM's words, TC_ERR_UNRESOLVED never (that is link's).
+  virtual Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) = 0;
+
+  // A relocatable object (ours, or a cached one: a bad one must give an error, not a crash, as far as LLVM's
+  // linker allows) to code. `resolve` gives every undefined symbol its address or an error, which is passed on
+  // unchanged. Any thread; calls do not overlap. TC_ERR_COMPILE otherwise.
+  virtual Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve) = 0;
+
+  // Everything that a compiled object depends on besides its bitcode: LLVM version, CPU and features, options.
+  // Part of the on-disk cache's key.
+  virtual std::string fingerprint(Effort effort) const = 0;
+
+  // Compiles (quick) and links a built-in function, so that the first ifunc does not pay for what LLVM sets up
+  // once. From the thread that calls compile(quick). Errors: what compile() and link() give.
+  virtual Status warm_up() = 0;
+};
+
+// What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version.
+inline constexpr uint32_t jit_plugin_version = 1;
+inline constexpr const char* jit_factory_name = "threechains_make_jit";
+using JitFactory = Jit* (*)(uint32_t version);  // null when the versions differ; the caller deletes it
+
+}  // namespace tc::target
