@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The functions of <threechains/ifunc.h>, as injected code finds them. They lead to the node that runs the ifunc
+// on this thread; called from anywhere else they say so and do nothing.
+#include <threechains/ifunc.h>
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+#include <utility>
+
+#include "target/ifunc_host.h"
+
+namespace tc::target {
+
+thread_local IfuncHost* current_host = nullptr;
+
+namespace {
+
+std::string_view text(const char* c_string) noexcept { return c_string != nullptr ? c_string : ""; }
+
+ByteView view(const void* bytes, size_t size) noexcept {
+  return bytes != nullptr ? ByteView(static_cast<const std::byte*>(bytes), size) : ByteView();
+}
+
+}  // namespace
+
+extern "C" {
+
+uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
+
+uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
+
+void* tc_data(const char* name, size_t* size) {
+  return current_host != nullptr ? current_host->data(text(name), size) : nullptr;
+}
+
+tc_status_t tc_reply(const void* bytes, size_t size) {
+  return current_host != nullptr ? current_host->reply(view(bytes, size)) : TC_ERR_INVALID;
+}
+
+tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
+  return current_host != nullptr ? current_host->forward(node, view(payload, size)) : TC_ERR_INVALID;
+}
+
+tc_status_t tc_inject(uint32_t node, const char* name, const void* payload, size_t size) {
+  return current_host != nullptr ? current_host->inject(node, text(name), view(payload, size)) : TC_ERR_INVALID;
+}
+
+void tc_fail(int32_t code, const char* message) {
+  if (current_host != nullptr) current_host->fail(code, text(message));
+}
+
+void tc_log(int level, const char* message) {
+  if (current_host != nullptr) current_host->log(level, text(message));
+}
+
+}  // extern "C"
+
+void* abi_symbol(std::string_view name) noexcept {
+  static constexpr size_t count = 8;
+  static const std::array<std::pair<std::string_view, void*>, count> table{{
+      {"tc_id", reinterpret_cast<void*>(&tc_id)},
+      {"tc_count", reinterpret_cast<void*>(&tc_count)},
+      {"tc_data", reinterpret_cast<void*>(&tc_data)},
+      {"tc_reply", reinterpret_cast<void*>(&tc_reply)},
+      {"tc_forward", reinterpret_cast<void*>(&tc_forward)},
+      {"tc_inject", reinterpret_cast<void*>(&tc_inject)},
+      {"tc_fail", reinterpret_cast<void*>(&tc_fail)},
+      {"tc_log", reinterpret_cast<void*>(&tc_log)},
+  }};
+  const auto* found = std::ranges::find(table, name, &std::pair<std::string_view, void*>::first);
+  return found != table.end() ? found->second : nullptr;
+}
+
+}  // namespace tc::target

@@ -1,0 +1,52 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From bytes to frames to running code: the hot path of a target (paper III.D; DESIGN section 7). It runs plain
+// calls of code that is held and hands everything else to a FrameHandler. It never blocks, allocates or locks.
+//
+// Thread: the node's.
+#pragma once
+
+#include <vector>
+
+#include "target/executor.h"
+#include "transport/stream.h"
+
+namespace tc::target {
+
+// What the numbers in one link's frames stand for. The source hands numbers out densely, as HPACK does; the
+// limit stops a peer from making us reserve memory for numbers that it never uses.
+class NumberTable {
+ public:
+  static constexpr uint32_t limit = 1u << 20;
+
+  Code* find(uint32_t number) const noexcept { return number < codes_.size() ? codes_[number] : nullptr; }
+  // TC_ERR_LIMIT for a number out of bounds.
+  Status bind(uint32_t number, Code& code);
+  // The code is about to be freed.
+  void forget(const Code& code) noexcept;
+
+ private:
+  std::vector<Code*> codes_;
+};
+
+// The cold half: every frame that is not a plain call of held code.
+class FrameHandler {
+ public:
+  // `body` is `header.length` bytes, valid and writable until the stream is released; it lies in memory that the
+  // peer may still write to, so it is copied before it is checked. False: the link is to be dropped; nothing more
+  // is read from it.
+  virtual bool on_frame(const wire::Header& header, std::byte* body) = 0;
+  // The call that just ran was touched by its ifunc (replied, failed, ...).
+  virtual void on_touched() = 0;
+  // The peer breaks the rules of framing; `what` has the values.
+  virtual void on_broken(std::string what) = 0;
+
+ protected:
+  ~FrameHandler() = default;
+};
+
+// Takes up to `most` frames off `in`. Returns how many; 0 is "nothing there".
+size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
+               size_t most) noexcept;
+
+}  // namespace tc::target

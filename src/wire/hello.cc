@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/hello.h"
+
+#include <algorithm>
+
+#include "wire/frame.h"
+
+namespace tc::wire {
+
+namespace {
+
+bool printable(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
+}
+
+}  // namespace
+
+Bytes encode_hello(const Hello& hello) {
+  Bytes out;
+  Writer w(out);
+  // The protocol version comes first and stays there, so that any two versions can tell each other apart.
+  w.u32(hello.protocol).u8(hello.abi).u64(hello.instance).u32(hello.node_id).u64(hello.max_message);
+  w.str8(hello.name).str8(hello.address).str8(hello.triple).str8(hello.cpu);
+  w.u16(static_cast<uint16_t>(hello.offer.size())).bytes(hello.offer);
+  return out;
+}
+
+Result<Hello> decode_hello(ByteView body) {
+  Reader in(body);
+  Hello hello;
+  hello.protocol = in.u32();
+  if (in.ok() && hello.protocol != protocol_version)
+    return fail(TC_ERR_VERSION, "the peer speaks protocol version {} when this build speaks version {}", hello.protocol,
+                protocol_version);
+  hello.abi = in.u8();
+  hello.instance = in.u64();
+  hello.node_id = in.u32();
+  hello.max_message = in.u64();
+  hello.name = in.str8();
+  hello.address = in.str8();
+  hello.triple = in.str8();
+  hello.cpu = in.str8();
+  const auto offer = in.bytes(in.u16());
+  TC_CHECK(in.finish_exactly("hello frame"));
+  hello.offer.assign(offer.begin(), offer.end());
+  for (const auto& label : {hello.name, hello.address, hello.triple, hello.cpu})
+    if (!printable(label)) return fail(TC_ERR_MALFORMED, "hello frame: a label holds bytes that cannot be printed");
+  return hello;
+}
+
+}  // namespace tc::wire

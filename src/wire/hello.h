@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The first frame each side of a link sends: who it is and what it understands (DESIGN section 5).
+#pragma once
+
+#include "base/bytes.h"
+
+namespace tc::wire {
+
+struct Hello {
+  uint32_t protocol = 0;
+  uint8_t abi = 0;
+  uint64_t instance = 0;    // epoch: a new random number each time a node starts
+  uint32_t node_id = 0;
+  uint64_t max_message = 0; // largest frame body this side takes, fragments put together
+  std::string name;         // label for messages
+  std::string address;      // where it listens; empty when it does not
+  std::string triple;
+  std::string cpu;
+  Bytes offer;              // how to write to it: the transport's, opaque here
+};
+
+Bytes encode_hello(const Hello& hello);
+// Checks sizes and that labels are printable. A protocol version other than ours is TC_ERR_VERSION, with both.
+Result<Hello> decode_hello(ByteView body);
+
+}  // namespace tc::wire
