@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How a node is to be. Keys and defaults are documented at tc_config_set() in threechains.h; this is their one
+// implementation.
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "target/code_store.h"
+#include "transport/transport.h"
+
+namespace tc::node {
+
+enum class Trust : uint8_t { loopback, any };
+
+struct Config {
+  std::string name;
+  std::string listen = "127.0.0.1:0";  // empty: accept nobody
+  uint32_t id = 0;
+  std::vector<std::string> cluster;  // addresses by node number
+  transport::Way way = transport::Way::automatic;
+  Trust trust = Trust::loopback;
+  std::vector<std::filesystem::path> path;
+  std::vector<std::string> allowed_libraries;
+  bool warm_up = false;
+  size_t max_message = 256u * 1024 * 1024;
+  uint16_t hops = 64;
+  uint16_t fanout = 1024;
+  uint32_t execution_limit_ms = 10'000;
+  std::string log = "warn";
+  target::CodeStoreOptions code;
+  transport::UcxOptions ucx;
+
+  // Defaults that depend on the process: its name and search path.
+  static Config defaults();
+  // TC_ERR_INVALID says which keys or values there are.
+  Status set(std::string_view key, std::string_view value);
+};
+
+}  // namespace tc::node

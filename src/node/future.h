@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Answers that will come, by token.
+//
+// Thread: the node's, or under its gate; `ready` may be looked at from any thread.
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "base/bytes.h"
+#include "wire/frame.h"
+
+namespace tc::node {
+
+class Link;
+
+struct Future {
+  std::atomic<bool> ready{false};
+  tc_status_t status = TC_OK;
+  int32_t code = 0;
+  uint32_t node_id = 0;
+  std::string message;
+  Bytes bytes;
+
+  // Waiting, while not ready:
+  const Link* link = nullptr;  // by whom the answer will most likely come; its loss ends the wait
+  uint64_t deadline_ns = 0;    // 0: none
+  std::string what;            // for messages: "ifunc 'tsi' on node 1 (name)"
+};
+
+class FutureTable {
+ public:
+  // Registers a future; returns the token that the call carries.
+  uint64_t add(std::shared_ptr<Future> future);
+  // The answer is there. False: nobody waits for that token (any more).
+  bool complete(const wire::Reply& reply);
+  // The sender lost interest.
+  void forget(const Future& future);
+  // Fails all that wait for this link.
+  void fail_link(const Link& link, const Error& error);
+  void fail_all(const Error& error);
+  // Fails those whose deadline is before `now_ns`.
+  void expire(uint64_t now_ns);
+  bool empty() const noexcept { return waiting_.empty(); }
+
+ private:
+  static void settle(Future& future, const Error& error);
+
+  std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;
+  uint64_t next_token_ = 1;
+};
+
+}  // namespace tc::node

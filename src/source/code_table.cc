@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/code_table.h"
+
+#include <algorithm>
+
+namespace tc::source {
+
+namespace {
+// Receivers refuse larger numbers (target/receiver.h), so that a table costs them a few megabytes at most.
+constexpr uint32_t number_limit = 1u << 20;
+}  // namespace
+
+uint32_t CodeTable::number_of(const ContentId& id) const noexcept {
+  const auto found = by_content_.find(id);
+  return found != by_content_.end() ? found->second : none;
+}
+
+Result<uint32_t> CodeTable::assign(const Bundle& bundle, uint32_t index) {
+  if (entries_.size() >= number_limit)
+    return fail(TC_ERR_LIMIT, "{} different ifuncs were sent to one peer, which is as many as it takes; connect again", entries_.size());
+  const auto number = static_cast<uint32_t>(entries_.size());
+  entries_.push_back({std::make_unique<Bundle>(bundle), Knowledge::offered});
+  by_content_[bundle.id()] = number;
+  alias(index, number);
+  return number;
+}
+
+void CodeTable::alias(uint32_t index, uint32_t number) {
+  if (index == none) return;
+  if (index >= by_index_.size()) by_index_.resize(std::max<size_t>(index + 1, by_index_.size() * 2), none);
+  by_index_[index] = number;
+}
+
+void CodeTable::withdraw(uint32_t number) {
+  by_content_.erase(entries_[number].bundle->id());
+  std::ranges::replace(by_index_, number, none);
+  if (number + 1 == entries_.size()) entries_.pop_back();
+}
+
+bool CodeTable::acknowledge(uint32_t number) noexcept {
+  if (number >= entries_.size()) return false;
+  entries_[number].knowledge = Knowledge::known;
+  return true;
+}
+
+bool CodeTable::is_known(uint32_t number) const noexcept {
+  return number < entries_.size() && entries_[number].knowledge == Knowledge::known;
+}
+
+const Bundle* CodeTable::bundle(uint32_t number) const noexcept {
+  return number < entries_.size() ? entries_[number].bundle.get() : nullptr;
+}
+
+}  // namespace tc::source

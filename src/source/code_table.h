@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What one peer holds of the code we send it, and by which numbers (DESIGN section 5). The table belongs to a
+// link and dies with it: a peer that comes back is a new peer that holds nothing.
+//
+// Thread: the node's.
+#pragma once
+
+#include <memory>
+#include <unordered_map>
+#include <vector>
+
+#include "source/registry.h"
+
+namespace tc::source {
+
+enum class Knowledge : uint8_t {
+  offered,  // code was sent in front of a call; frames run in order, so later calls may go by number
+  known,    // the peer said KNOWN
+};
+
+class CodeTable {
+ public:
+  static constexpr uint32_t none = ~uint32_t{0};
+
+  // Hot: the number for an ifunc of this node by its index; `none` when its code has to go along first.
+  uint32_t number_of(uint32_t index) const noexcept { return index < by_index_.size() ? by_index_[index] : none; }
+
+  // The number for some code, whoever registered it; `none` when the peer was never offered it.
+  uint32_t number_of(const ContentId& id) const noexcept;
+
+  // Takes a new number for code about to be sent, and keeps a copy of the bundle to answer NEED with. `index` may
+  // be `none` (code that only passes through). TC_ERR_LIMIT when numbers are used up.
+  Result<uint32_t> assign(const Bundle& bundle, uint32_t index);
+  // Remembers that an ifunc of this node has a number already.
+  void alias(uint32_t index, uint32_t number);
+  // Undoes assign() when the code could not be sent after all: the table records only what left.
+  void withdraw(uint32_t number);
+
+  // The peer said KNOWN. False: it was never offered that number.
+  bool acknowledge(uint32_t number) noexcept;
+  bool is_known(uint32_t number) const noexcept;
+  // What to answer a NEED with; null when the number was never used.
+  const Bundle* bundle(uint32_t number) const noexcept;
+
+ private:
+  struct Entry {
+    std::unique_ptr<Bundle> bundle;
+    Knowledge knowledge = Knowledge::offered;
+  };
+  std::vector<Entry> entries_;  // by number
+  std::vector<uint32_t> by_index_;
+  std::unordered_map<ContentId, uint32_t> by_content_;
+};
+
+}  // namespace tc::source

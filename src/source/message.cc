@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/message.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace tc::source {
+
+namespace {
+
+// The payload is built at the alignment at which it will lie at the target, so that payload_init may rely on it.
+constexpr std::align_val_t payload_alignment{4096 / 64};
+
+size_t allocation(size_t capacity) noexcept { return std::max<size_t>((capacity + 7) & ~size_t{7}, 24); }
+
+size_t capacity_for(const Ifunc& ifunc, void* source_args, size_t size) {
+  return ifunc.functions.max_size != nullptr ? ifunc.functions.max_size(source_args, size) : size;
+}
+
+}  // namespace
+
+void Message::Free::operator()(std::byte* memory) const noexcept { ::operator delete[](memory, payload_alignment); }
+
+Message::Message(std::shared_ptr<Ifunc> ifunc, size_t capacity)
+    : payload_(static_cast<std::byte*>(::operator new[](allocation(capacity), payload_alignment, std::nothrow))),
+      index_(ifunc->index),
+      ifunc_(std::move(ifunc)) {
+  if (payload_ != nullptr) std::memset(payload_.get() + allocation(capacity) - 24, 0, 24);
+}
+
+Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, void* source_args, size_t size,
+                                                 size_t limit) {
+  const auto capacity = capacity_for(*ifunc, source_args, size);
+  if (capacity > limit)
+    return fail(TC_ERR_TOO_LARGE, "payload of '{}' is up to {} bytes when at most {} are allowed", ifunc->name(), capacity, limit);
+  std::unique_ptr<Message> message(new Message(std::move(ifunc), capacity));
+  if (message->payload_ == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
+  TC_CHECK(message->fill(source_args, size, capacity));
+  return message;
+}
+
+Status Message::fill(void* source_args, size_t args_size, size_t capacity) {
+  const auto& functions = ifunc_->functions;
+  size_ = capacity;
+  int code = 0;
+  if (functions.init_2022 != nullptr)
+    code = functions.init_2022(source_args, args_size, payload_.get(), &size_);
+  else if (functions.init_2021 != nullptr)
+    code = functions.init_2021(payload_.get(), size_, source_args, args_size);
+  else if (size_ != 0 && source_args != nullptr)
+    std::memcpy(payload_.get(), source_args, std::min(args_size, size_));
+  if (code != 0) return fail(TC_ERR_IFUNC, "payload_init of '{}' returned {}", ifunc_->name(), code);
+  if (size_ > capacity)
+    return fail(TC_ERR_MALFORMED, "payload_init of '{}' made {} bytes when its bound was {}", ifunc_->name(), size_, capacity);
+  return {};
+}
+
+}  // namespace tc::source

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "source/registry.h"
+
+#include <gtest/gtest.h>
+
+#include "base/file.h"
+#include "source/message.h"
+
+namespace tc::source {
+namespace {
+
+Bundle make_bundle(const std::string& name, std::string_view code) {
+  Manifest manifest;
+  manifest.name = name;
+  manifest.entries = entry_main;
+  Slice slice;
+  slice.triple = TargetTriple::host();
+  slice.unpacked_size = static_cast<uint32_t>(code.size());
+  manifest.slices.push_back(slice);
+  const auto bytes = as_bytes(code);
+  return *Bundle::pack(manifest, {Bytes(bytes.begin(), bytes.end())});
+}
+
+TEST(Registry, the_same_content_gives_the_same_handle) {
+  Registry registry({});
+  EXPECT_EQ(registry.add(make_bundle("tsi", "one")), registry.add(make_bundle("tsi", "one")));
+}
+
+TEST(Registry, changed_code_under_an_old_name_gives_a_new_handle_and_the_name_follows) {
+  Registry registry({});
+  const auto old_code = registry.add(make_bundle("tsi", "one"));
+  const auto new_code = registry.add(make_bundle("tsi", "two"));
+  EXPECT_NE(old_code, new_code);
+  EXPECT_NE(old_code->index, new_code->index);
+  EXPECT_EQ(registry.find("tsi"), new_code);
+}
+
+TEST(Registry, an_ifunc_is_forgotten_when_every_registration_was_given_back) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  registry.add(make_bundle("tsi", "one"));
+  registry.remove(ifunc);
+  EXPECT_EQ(registry.find("tsi"), ifunc);
+  registry.remove(ifunc);
+  EXPECT_EQ(registry.find("tsi"), nullptr);
+}
+
+TEST(Registry, a_missing_file_is_an_error_that_lists_the_places_tried) {
+  Registry registry({"/nowhere/a", "/nowhere/b"});
+  const auto file = registry.find_file("tsi");
+  ASSERT_FALSE(file);
+  EXPECT_EQ(file.error().code, TC_ERR_NOT_FOUND);
+  EXPECT_EQ(file.error().message, "no ifunc 'tsi': looked for /nowhere/a/tsi.ifunc, /nowhere/b/tsi.ifunc");
+}
+
+TEST(Registry, a_name_is_looked_up_along_the_path) {
+  const auto directory = std::filesystem::path(testing::TempDir());
+  ASSERT_TRUE(write_file_atomically(directory / "tsi.ifunc", as_bytes("x")));
+  Registry registry({"/nowhere", directory});
+  EXPECT_EQ(registry.find_file("tsi").value(), directory / "tsi.ifunc");
+}
+
+TEST(Message, without_payload_functions_the_source_args_are_the_payload) {
+  Registry registry({});
+  char text[] = "abc";
+  const auto message = Message::create(registry.add(make_bundle("tsi", "one")), text, 3, 100).value();
+  EXPECT_EQ(as_text({message->payload(), message->size()}), "abc");
+}
+
+TEST(Message, payload_init_builds_the_payload_in_place) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  ifunc->functions.max_size = [](void*, size_t size) { return size * 2; };
+  ifunc->functions.init_2021 = [](void* payload, size_t size, void*, size_t) {
+    std::memset(payload, 'x', size);
+    return 0;
+  };
+  char text[] = "abc";
+  const auto message = Message::create(ifunc, text, 3, 100).value();
+  EXPECT_EQ(as_text({message->payload(), message->size()}), "xxxxxx");
+}
+
+TEST(Message, in_the_form_of_2022_the_payload_may_shrink_but_not_grow) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  ifunc->functions.max_size = [](void*, size_t) -> size_t { return 10; };
+  ifunc->functions.init_2022 = [](void* args, size_t, void*, size_t* size) {
+    *size = *static_cast<size_t*>(args);
+    return 0;
+  };
+  size_t four = 4, eleven = 11;
+  EXPECT_EQ(Message::create(ifunc, &four, 8, 100).value()->size(), 4u);
+  const auto too_much = Message::create(ifunc, &eleven, 8, 100);
+  ASSERT_FALSE(too_much);
+  EXPECT_EQ(too_much.error().message, "payload_init of 'tsi' made 11 bytes when its bound was 10");
+}
+
+TEST(Message, a_payload_init_that_fails_and_a_payload_over_the_limit_are_errors) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  char text[] = "abc";
+  EXPECT_EQ(Message::create(ifunc, text, 3, 2).error().message, "payload of 'tsi' is up to 3 bytes when at most 2 are allowed");
+  ifunc->functions.init_2021 = [](void*, size_t, void*, size_t) { return 7; };
+  EXPECT_EQ(Message::create(ifunc, text, 3, 100).error().message, "payload_init of 'tsi' returned 7");
+}
+
+}  // namespace
+}  // namespace tc::source
