@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc build` is another program, ifunc-toolchain: it links LLVM, and nodes started by this one must not.
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstdlib>
+#include <cstring>
+#include <filesystem>
+
+#include "ifunc/commands.h"
+
+namespace tc::command {
+namespace {
+
+// Beside this program in a build tree and after installation alike.
+std::filesystem::path toolchain_path() {
+  if (const char* directory = std::getenv("TC_LIBEXEC")) return std::filesystem::path(directory) / "ifunc-toolchain";
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return self.parent_path().parent_path() / "libexec/threechains/ifunc-toolchain";
+}
+
+}  // namespace
+
+void add_build(CLI::App& app) {
+  app.add_subcommand("build", "Compile an ifunc's source file to an .ifunc file (`ifunc build --help`)");
+}
+
+int exec_toolchain(int argc, char** argv) {
+  const auto path = toolchain_path().string();
+  std::vector<char*> arguments;
+  std::string name = "ifunc build";
+  arguments.push_back(name.data());
+  for (int i = 2; i < argc; ++i) arguments.push_back(argv[i]);
+  arguments.push_back(nullptr);
+  execv(path.c_str(), arguments.data());
+  std::fprintf(stderr,
+               "ifunc build: cannot run %s: %s. The toolchain is a package part of its own (it needs LLVM and clang); "
+               "set TC_LIBEXEC to the directory that holds ifunc-toolchain\n",
+               path.c_str(), std::strerror(errno));
+  return 1;
+}
+
+}  // namespace tc::command

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc cluster`: nodes on this machine, for as long as a command runs.
+#include <arpa/inet.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/signalfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+#include <filesystem>
+
+#include "ifunc/arguments.h"
+#include "ifunc/child_process.h"
+#include "ifunc/commands.h"
+#include "ifunc/serve_options.h"
+
+namespace tc::command {
+namespace {
+
+constexpr unsigned most_nodes = 256;         // a typing mistake should not start a million processes
+constexpr size_t last_words_bytes = 4096;    // of a node's output, kept for when it dies
+constexpr uint64_t stop_deadline_ms = 2000;  // between SIGTERM and SIGKILL
+
+// Ports that are free now. All are held at once so that they differ; a node that finds its port taken a moment
+// later fails to start, and says so.
+Result<std::vector<std::string>> free_addresses(unsigned count) {
+  std::vector<int> sockets;
+  std::vector<std::string> addresses;
+  for (unsigned i = 0; i < count; ++i) {
+    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* generic = reinterpret_cast<sockaddr*>(&address);
+    if (socket >= 0) sockets.push_back(socket);
+    if (socket < 0 || bind(socket, generic, length) != 0 || getsockname(socket, generic, &length) != 0) break;
+    addresses.push_back(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
+  }
+  const int error = errno;
+  for (const int socket : sockets) close(socket);
+  if (addresses.size() < count)
+    return fail(TC_ERR_IO, "found {} free ports when {} nodes need one each: {}", addresses.size(), count,
+                std::strerror(error));
+  return addresses;
+}
+
+std::string joined(const std::vector<std::string>& parts) {
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+// One node and what it says.
+struct NodeProcess {
+  unsigned id;
+  ChildProcess process;
+  bool ready = false;
+  std::string line = {};        // not yet ended by a line feed
+  std::string last_words = {};
+
+  // Passes on what the node printed, marked with its number.
+  void relay() {
+    line += process.read_output();
+    size_t end = 0;
+    while ((end = line.find('\n')) != std::string::npos) {
+      take_line(line.substr(0, end));
+      line.erase(0, end + 1);
+    }
+  }
+
+  void take_line(const std::string& text) {
+    if (!ready && text.starts_with("ready ")) {
+      ready = true;
+      return;
+    }
+    std::fprintf(stderr, "[node %u] %s\n", id, text.c_str());
+    last_words += text + "\n";
+    if (last_words.size() > last_words_bytes) last_words.erase(0, last_words.size() - last_words_bytes);
+  }
+
+  std::string death(int exit_code) const {
+    return fmt::format("node {} died with exit code {}{}; its last words: {}", id, exit_code,
+                       exit_code > 128 ? fmt::format(" ({})", strsignal(exit_code - 128)) : "",
+                       last_words.empty() ? "none\n" : last_words);
+  }
+};
+
+class Cluster {
+ public:
+  // Takes SIGCHLD, SIGINT and SIGTERM as events from now on.
+  Status start(unsigned count, const ServeOptions& shared);
+  // Waits until all nodes are ready.
+  Status wait_until_ready(Deadline deadline);
+  // Runs the command to its end; its exit code, in the shell's numbers.
+  Result<int> run(const std::vector<std::string>& command);
+  // SIGTERM to all nodes, SIGKILL to those that do not listen to it.
+  void stop();
+  ~Cluster() {
+    if (signals_ >= 0) close(signals_);
+  }
+
+ private:
+  // Sleeps until a node says something, a signal comes or the deadline; returns the signal to stop, or 0.
+  int wait_for_event(Deadline deadline);
+  void report_deaths();
+
+  std::vector<std::string> addresses_;
+  std::vector<NodeProcess> nodes_;
+  std::vector<bool> reported_;
+  int signals_ = -1;
+};
+
+Status Cluster::start(unsigned count, const ServeOptions& shared) {
+  sigset_t set;
+  sigemptyset(&set);
+  for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
+  sigprocmask(SIG_BLOCK, &set, nullptr);
+  signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
+  if (signals_ < 0) return fail(TC_ERR_IO, "cannot watch for signals: {}", std::strerror(errno));
+
+  TC_ASSIGN(addresses_, free_addresses(count));
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  if (error) return fail(TC_ERR_IO, "cannot find this program's own file: {}", error.message());
+  nodes_.reserve(count);
+  for (unsigned id = 0; id < count; ++id) {
+    ServeOptions options = shared;
+    options.id = id;
+    options.listen = addresses_[id];
+    options.cluster = joined(addresses_);
+    options.name = fmt::format("node{}", id);
+    std::vector<std::string> arguments = {self.string(), "serve"};
+    for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
+    const SpawnOptions spawn{.environment = {}, .capture_output = true, .own_group = true};
+    TC_ASSIGN(auto process, ChildProcess::spawn(arguments, spawn));
+    nodes_.push_back({.id = id, .process = std::move(process)});
+  }
+  reported_.assign(count, false);
+  return {};
+}
+
+int Cluster::wait_for_event(Deadline deadline) {
+  std::vector<pollfd> watched = {{signals_, POLLIN, 0}};
+  for (const auto& node : nodes_)
+    if (node.process.output_fd() >= 0) watched.push_back({node.process.output_fd(), POLLIN, 0});
+  const auto timeout_ms = std::min<uint64_t>(deadline.remaining_ns() / 1'000'000 + 1, 60'000);
+  ::poll(watched.data(), watched.size(), static_cast<int>(timeout_ms));
+  for (auto& node : nodes_) node.relay();
+  int stop_signal = 0;
+  signalfd_siginfo info{};
+  while (read(signals_, &info, sizeof info) == sizeof info)
+    if (info.ssi_signo != SIGCHLD) stop_signal = static_cast<int>(info.ssi_signo);
+  return stop_signal;
+}
+
+Status Cluster::wait_until_ready(Deadline deadline) {
+  while (true) {
+    size_t ready = 0;
+    for (auto& node : nodes_) {
+      if (const auto exit_code = node.process.poll()) {
+        node.relay();
+        return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit_code));
+      }
+      ready += node.ready;
+    }
+    if (ready == nodes_.size()) return {};
+    if (deadline.passed())
+      return fail(TC_ERR_TIMEOUT, "{} of {} nodes were ready when the deadline passed (--ready-timeout)", ready,
+                  nodes_.size());
+    if (const int number = wait_for_event(deadline)) return fail(TC_ERR_CLOSED, "stopped by {}", strsignal(number));
+  }
+}
+
+void Cluster::report_deaths() {
+  for (auto& node : nodes_) {
+    const auto exit_code = node.process.poll();
+    if (!exit_code || reported_[node.id]) continue;
+    node.relay();
+    reported_[node.id] = true;
+    std::fprintf(stderr, "ifunc cluster: %s", node.death(*exit_code).c_str());
+  }
+}
+
+Result<int> Cluster::run(const std::vector<std::string>& command) {
+  const SpawnOptions options{
+      .environment = {"TC_CLUSTER_ADDRESSES=" + joined(addresses_),
+                      fmt::format("TC_CLUSTER_SIZE={}", addresses_.size())},
+  };
+  TC_ASSIGN(auto process, ChildProcess::spawn(command, options));
+  while (!process.poll()) {
+    const int stop_signal = wait_for_event(Deadline::after_ms(60'000));
+    report_deaths();
+    if (stop_signal == 0) continue;
+    process.signal(stop_signal);
+    if (!process.wait(Deadline::after_ms(stop_deadline_ms))) process.signal(SIGKILL);
+    process.wait(Deadline::after_ms(stop_deadline_ms));
+    return 128 + stop_signal;
+  }
+  return *process.poll();
+}
+
+void Cluster::stop() {
+  for (auto& node : nodes_) node.process.signal(SIGTERM);
+  const auto deadline = Deadline::after_ms(stop_deadline_ms);
+  for (auto& node : nodes_) {
+    while (!node.process.poll() && !deadline.passed()) wait_for_event(Deadline::after_ms(20));
+    const auto exit_code = node.process.poll();
+    node.relay();
+    if (!exit_code) {
+      std::fprintf(stderr, "ifunc cluster: node %u did not stop within %llu ms of SIGTERM: killed\n", node.id,
+                   (unsigned long long)stop_deadline_ms);
+      node.process.signal(SIGKILL);
+      node.process.wait(Deadline::after_ms(stop_deadline_ms));
+    } else if (*exit_code != 0 && !reported_[node.id]) {
+      std::fprintf(stderr, "ifunc cluster: %s", node.death(*exit_code).c_str());
+    }
+  }
+}
+
+Result<int> run_cluster(unsigned count, const ServeOptions& shared, const std::vector<std::string>& command,
+                        uint32_t ready_timeout_ms) {
+  TC_CHECK(shared.check());
+  Cluster cluster;
+  TC_CHECK(cluster.start(count, shared));
+  if (auto status = cluster.wait_until_ready(Deadline::after_ms(ready_timeout_ms)); !status) {
+    cluster.stop();
+    return fail(std::move(status).error());
+  }
+  auto exit_code = cluster.run(command);
+  cluster.stop();
+  return exit_code;
+}
+
+}  // namespace
+
+void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_code) {
+  auto* sub = app.add_subcommand("cluster", "Run a command beside N nodes on this machine");
+  sub->footer(
+      "Write it as `ifunc cluster N [OPTIONS] -- COMMAND [ARGUMENTS...]`.\n\n"
+      "Nodes have the numbers 0 to N-1 and know each other, so ifuncs can tc_forward() and tc_inject(). COMMAND finds\n"
+      "their addresses in $TC_CLUSTER_ADDRESSES (comma-separated) and their number in $TC_CLUSTER_SIZE; inside,\n"
+      "`ifunc send` takes a node's number as its target. All nodes stop with the command, whose exit code is ours.\n\n"
+      "  ifunc cluster 4 -- sh -c 'ifunc send hello.ifunc 2 --payload world'");
+  struct Options {
+    unsigned count = 0;
+    uint32_t ready_timeout_ms = 20'000;
+    ServeOptions serve;
+  };
+  auto options = std::make_shared<Options>();
+  sub->add_option("N", options->count, "How many nodes")->required()->check(CLI::Range(1u, most_nodes));
+  sub->add_option("--ready-timeout", options->ready_timeout_ms, "Milliseconds that nodes may take to start")
+      ->capture_default_str();
+  options->serve.add_shared_to(*sub);
+  sub->callback([options, &command, &exit_code] {
+    if (command.empty()) {
+      std::fprintf(stderr, "ifunc cluster: no command to run: write `ifunc cluster N -- COMMAND`\n");
+      exit_code = 2;
+      return;
+    }
+    const auto result = run_cluster(options->count, options->serve, {command.begin(), command.end()},
+                                    options->ready_timeout_ms);
+    if (result) {
+      exit_code = *result;
+    } else {
+      std::fprintf(stderr, "ifunc cluster: %s\n", result.error().message.c_str());
+      exit_code = result.error().code == TC_ERR_INVALID ? 2 : result.error().code == TC_ERR_NOT_FOUND ? 127 : 1;
+    }
+  });
+}
+
+}  // namespace tc::command

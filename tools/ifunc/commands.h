@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The subcommands of `ifunc`. Each add_ function describes one to the parser and leaves a callback that runs it
+// and stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage.
+#pragma once
+
+#include <CLI/CLI.hpp>
+#include <vector>
+
+namespace tc::command {
+
+void add_build(CLI::App& app);
+void add_inspect(CLI::App& app, int& exit_code);
+void add_serve(CLI::App& app, int& exit_code);
+void add_send(CLI::App& app, int& exit_code);
+// `command` is what stood behind `--`; it must outlive the parse.
+void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_code);
+void add_bench(CLI::App& app, int& exit_code);  // bench.cc; compiled in when that file is there
+
+// `ifunc build` is a program of its own, because it links LLVM and this one must not: replaces the process by
+// it. Returns only when that failed.
+int exec_toolchain(int argc, char** argv);
+
+}  // namespace tc::command

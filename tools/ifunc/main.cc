@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The `ifunc` command: one subcommand, one file.
+#include <threechains/threechains.h>
+
+#include <cstring>
+#include <exception>
+
+#include "ifunc/commands.h"
+
+namespace {
+
+int run(int argc, char** argv) {
+  using namespace tc::command;
+  // Its arguments are the toolchain's to read, also those behind `--`.
+  if (argc > 1 && std::strcmp(argv[1], "build") == 0) return exec_toolchain(argc, argv);
+
+  // What stands behind the first `--` is the command of `ifunc cluster`, and not ours to read.
+  int own = 0;
+  while (own < argc && std::strcmp(argv[own], "--") != 0) ++own;
+  const std::vector<char*> command(argv + std::min(own + 1, argc), argv + argc);
+
+  int exit_code = 0;
+  CLI::App app("Move functions, not only data, between the processes of a distributed system.", "ifunc");
+  app.set_version_flag("--version", std::string("ifunc ") + tc_version());
+  app.require_subcommand(1);
+  app.footer(
+      "A first round:\n"
+      "  ifunc build hello.c                                # hello.ifunc, for x86-64 and aarch64\n"
+      "  ifunc serve --listen 127.0.0.1:7000 &              # a node that runs ifuncs\n"
+      "  ifunc send hello.ifunc 127.0.0.1:7000 --payload you\n\n"
+      "`ifunc COMMAND --help` explains each.");
+  add_build(app);
+#ifdef TC_HAVE_INSPECT
+  add_inspect(app, exit_code);
+#endif
+  add_serve(app, exit_code);
+  add_send(app, exit_code);
+  add_cluster(app, command, exit_code);
+#ifdef TC_HAVE_BENCH
+  add_bench(app, exit_code);
+#endif
+  try {
+    app.parse(own, argv);
+  } catch (const CLI::ParseError& error) {
+    return app.exit(error) == 0 ? 0 : 2;
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    std::fprintf(stderr, "ifunc: %s\n", error.what());
+    return 1;
+  }
+}

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A file in memory, for injected code to work on: changes to a writable one reach the file.
+#pragma once
+
+#include <cstddef>
+#include <string>
+
+#include "base/result.h"
+
+namespace tc::command {
+
+class MappedFile {
+ public:
+  enum class Access { read_write_if_possible, read_only };
+
+  // An empty file is refused: there is nothing to map. The file is not created. Its size is what it was here;
+  // a file that is cut short while it is mapped kills who reads beyond its end, as everywhere with mmap.
+  static Result<MappedFile> open(const std::string& path, Access access);
+
+  MappedFile(MappedFile&& other) noexcept;
+  MappedFile& operator=(MappedFile&&) = delete;
+  ~MappedFile();
+
+  void* data() const noexcept { return data_; }
+  size_t size() const noexcept { return size_; }
+  bool writable() const noexcept { return writable_; }
+
+ private:
+  MappedFile(void* data, size_t size, bool writable) noexcept : data_(data), size_(size), writable_(writable) {}
+
+  void* data_;
+  size_t size_;
+  bool writable_;
+};
+
+}  // namespace tc::command

@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc serve`: a node that runs what it is sent.
+#include <cstdio>
+#include <vector>
+
+#include "base/file.h"
+#include "ifunc/arguments.h"
+#include "ifunc/commands.h"
+#include "ifunc/handles.h"
+#include "ifunc/mapped_file.h"
+#include "ifunc/serve_options.h"
+#include "ifunc/stop_signals.h"
+
+namespace tc::command {
+namespace {
+
+// A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
+constexpr uint32_t longest_wait_ms = 30'000;
+
+constexpr const char* counters[] = {"executed",   "failures",       "codes",      "code-bytes", "code-loads",
+                                    "tuned",      "code-evictions", "cache-hits", "links",      "dropped-links",
+                                    "needs",      "load-ns",        "first-execution-ns"};
+
+Result<Node> create_node(const ServeOptions& options) {
+  TC_ASSIGN(const auto budget, parse_size(options.code_budget));
+  const auto on_or_off = [](bool on) { return std::string(on ? "on" : "off"); };
+  ConfigBuilder config;
+  config.set("listen", options.listen)
+      .set("id", std::to_string(options.id))
+      .set("way", options.way)
+      .set("trust", options.trust)
+      .set("objects", on_or_off(!options.no_object))
+      .set("bitcode", on_or_off(!options.no_bitcode))
+      .set("warm-up", on_or_off(options.warm_up))
+      .set("code-budget", std::to_string(budget))
+      .set("log", options.log);
+  if (!options.name.empty()) config.set("name", options.name);
+  if (!options.cluster.empty()) config.set("cluster", options.cluster);
+  if (!options.cache_dir.empty()) config.set("cache-dir", options.cache_dir);
+  for (const auto& library : options.allowed_libraries) config.set("allow-lib", library);
+  return config.create();
+}
+
+Result<std::vector<MappedFile>> expose_files(tc_node_t* node, const ServeOptions& options) {
+  std::vector<MappedFile> files;
+  for (const auto& text : options.data) {
+    TC_ASSIGN(const auto option, parse_data(text));
+    TC_ASSIGN(auto file, MappedFile::open(option.file, option.read_only ? MappedFile::Access::read_only
+                                                                        : MappedFile::Access::read_write_if_possible));
+    TC_CHECK(checked(tc_node_expose(node, option.name.c_str(), file.data(), file.size())));
+    if (option.name == options.target_args_data) tc_node_set_target_args(node, file.data());
+    files.push_back(std::move(file));
+  }
+  return files;
+}
+
+Status register_ifuncs(tc_node_t* node, const ServeOptions& options) {
+  for (const auto& path : options.ifuncs) {
+    TC_ASSIGN(const auto bytes, read_file(path, 256u << 20));
+    tc_ifunc_t* ifunc = nullptr;  // the node frees it
+    if (auto status = checked(tc_ifunc_register_memory(node, bytes.data(), bytes.size(), &ifunc)); !status)
+      return context(path, std::move(status).error());
+  }
+  return {};
+}
+
+Status announce(const tc_node_t* node, const ServeOptions& options) {
+  const std::string address = tc_node_address(node);
+  std::printf("ready %s\n", address.c_str());
+  std::fflush(stdout);
+  if (options.ready_file.empty()) return {};
+  return write_file_atomically(options.ready_file, as_bytes(address + "\n"));
+}
+
+void print_counters(tc_node_t* node) {
+  for (const char* name : counters) {
+    uint64_t value = 0;
+    if (tc_node_stat(node, name, &value) == TC_OK) std::printf("stat %s %llu\n", name, (unsigned long long)value);
+  }
+  std::fflush(stdout);
+}
+
+}  // namespace
+
+Status serve(const ServeOptions& options) {
+  TC_CHECK(options.check());
+  StopSignals stop;  // before the node starts threads
+  // Declared in this order so that the node, whose ifuncs use the files, goes first.
+  std::vector<MappedFile> files;
+  TC_ASSIGN(const Node node, create_node(options));
+  TC_ASSIGN(auto mapped, expose_files(node.get(), options));
+  files = std::move(mapped);
+  TC_CHECK(register_ifuncs(node.get(), options));
+
+  stop.start([node = node.get()] { tc_node_wake(node); });
+  Status status = announce(node.get(), options);
+  while (status && !stop.requested())
+    status = checked(tc_node_wait(node.get(), longest_wait_ms, nullptr));
+  stop.finish();  // before the node that it wakes is gone
+  if (options.stats) print_counters(node.get());
+  return status;
+}
+
+void add_serve(CLI::App& app, int& exit_code) {
+  auto* sub = app.add_subcommand("serve", "Run a node that executes the ifuncs it is sent");
+  sub->footer(
+      "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT (a second\n"
+      "one ends it at once). An idle node costs no CPU.\n\n"
+      "  ifunc serve &                                  # ready 127.0.0.1:41234\n"
+      "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n\n"
+      "Whoever may send code may do what this process may do: see docs/security.md.");
+  auto options = std::make_shared<ServeOptions>();
+  options->add_own_to(*sub);
+  options->add_shared_to(*sub);
+  sub->callback([options, &exit_code] {
+    if (auto status = serve(*options); !status) {
+      std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());
+      const auto code = status.error().code;
+      exit_code = code == TC_ERR_INVALID || code == TC_ERR_DENIED ? 2 : 1;
+    }
+  });
+}
+
+}  // namespace tc::command

@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ifunc/serve_options.h"
+
+#include "ifunc/arguments.h"
+
+namespace tc::command {
+
+void ServeOptions::add_shared_to(CLI::App& app) {
+  app.add_option("--data", data, "Map FILE and let ifuncs find it by tc_data(NAME). Changes reach the file, unless "
+                 "it is not writable or `:ro` is appended. May be repeated")
+      ->type_name("NAME=FILE[:ro]")->take_all()->expected(1);
+  app.add_option("--target-args-data", target_args_data, "The data (of --data) whose address ifuncs get as target_args")
+      ->type_name("NAME");
+  app.add_option("--allow-lib", allowed_libraries, "A shared library that ifuncs may use when they declare it, as "
+                 "`libz.so.1`; \"*\" for any. None is allowed otherwise. May be repeated")
+      ->type_name("LIBRARY")->take_all()->expected(1);
+  app.add_option("--ifunc", ifuncs, "Register this file, so that running ifuncs can tc_inject() it by name. May be "
+                 "repeated")
+      ->type_name("FILE.ifunc")->take_all()->expected(1);
+  app.add_option("--trust", trust, "Whose code to run: `loopback`, that of processes on this machine; `any`, that of "
+                 "everybody who can reach the address. Code that runs here can do whatever this process can")
+      ->check(CLI::IsMember({"loopback", "any"}))->capture_default_str();
+  app.add_option("--way", way, "How frames reach other nodes")
+      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))->capture_default_str();
+  app.add_flag("--no-bitcode", no_bitcode, "Run ready machine code only and never load the compiler: small and quick "
+               "to start");
+  app.add_flag("--no-object", no_object, "Run only bitcode, compiled here");
+  app.add_flag("--warm-up", warm_up, "Load the compiler now, not with the first ifunc that needs it");
+  app.add_option("--cache-dir", cache_dir, "Keep compiled code in this directory for the next run")->type_name("DIR");
+  app.add_option("--code-budget", code_budget, "Bytes of code to keep; the least recently used is dropped. K, M, G")
+      ->capture_default_str();
+  app.add_option("--log", log, "Level of messages on stderr")
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))->capture_default_str();
+  app.add_flag("--stats", stats, "Print the node's counters when it stops, one `stat NAME VALUE` a line");
+}
+
+void ServeOptions::add_own_to(CLI::App& app) {
+  app.add_option("--listen", listen, "Where to accept peers; port 0 picks a free one, which is printed")
+      ->type_name("ADDRESS:PORT")->capture_default_str();
+  app.add_option("--name", name, "Label of this node in messages");
+  app.add_option("--id", id, "Number of this node in its cluster")->capture_default_str();
+  app.add_option("--cluster", cluster, "Addresses of all nodes, by number, for tc_forward() and tc_inject()")
+      ->type_name("ADDRESS:PORT,...");
+  app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
+      ->type_name("FILE");
+}
+
+std::vector<std::string> ServeOptions::arguments() const {
+  std::vector<std::string> list;
+  const auto add = [&](const char* option, const std::string& value) {
+    if (value.empty()) return;
+    list.push_back(option);
+    list.push_back(value);
+  };
+  for (const auto& one : data) add("--data", one);
+  for (const auto& one : allowed_libraries) add("--allow-lib", one);
+  for (const auto& one : ifuncs) add("--ifunc", one);
+  add("--target-args-data", target_args_data);
+  add("--trust", trust);
+  add("--way", way);
+  add("--cache-dir", cache_dir);
+  add("--code-budget", code_budget);
+  add("--log", log);
+  if (no_bitcode) list.push_back("--no-bitcode");
+  if (no_object) list.push_back("--no-object");
+  if (warm_up) list.push_back("--warm-up");
+  if (stats) list.push_back("--stats");
+  add("--listen", listen);
+  add("--name", name);
+  add("--id", std::to_string(id));
+  add("--cluster", cluster);
+  add("--ready-file", ready_file);
+  return list;
+}
+
+Status ServeOptions::check() const {
+  TC_ASSIGN(const auto address, parse_address(listen));
+  if (trust != "any" && !is_loopback(address))
+    return fail(TC_ERR_DENIED,
+                "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
+                "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
+                "`--trust any` when only machines you trust can reach it", address.host);
+  if (no_bitcode && no_object)
+    return fail(TC_ERR_INVALID, "--no-bitcode and --no-object together leave no code that could run");
+  TC_CHECK(parse_size(code_budget));
+  bool found = target_args_data.empty();
+  for (const auto& text : data) {
+    TC_ASSIGN(const auto option, parse_data(text));
+    found = found || option.name == target_args_data;
+  }
+  if (!found)
+    return fail(TC_ERR_INVALID, "--target-args-data {}: no --data has that name", target_args_data);
+  return {};
+}
+
+}  // namespace tc::command

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// SIGTERM and SIGINT as a request to stop, without a signal handler and so without a global.
+#pragma once
+
+#include <atomic>
+#include <functional>
+#include <thread>
+
+namespace tc::command {
+
+// Make one before any other thread starts: it blocks both signals in this thread, and threads inherit that. From
+// start() to finish() a thread of its own takes the signals. The first one calls `on_stop` (from that thread); a
+// second one ends the process at once, for when an ifunc does not return.
+class StopSignals {
+ public:
+  StopSignals();
+  ~StopSignals() { finish(); }
+  StopSignals(const StopSignals&) = delete;
+  StopSignals& operator=(const StopSignals&) = delete;
+
+  void start(std::function<void()> on_stop);
+  // Afterwards `on_stop` is not called any more and signals have their usual effect on this thread.
+  void finish();
+  bool requested() const noexcept { return requested_.load(std::memory_order_acquire); }
+
+ private:
+  void take_signals();
+
+  std::function<void()> on_stop_;
+  std::atomic<bool> requested_{false};
+  std::atomic<bool> closing_{false};
+  std::thread thread_;
+};
+
+}  // namespace tc::command
