@@ -8,7 +8,10 @@
 
 namespace tc::transport {
 
-// What happens to the next messages (a batch of frames or a control frame) from one node to another.
+struct LoopbackState;
+
+// What happens to the next messages (a batch of frames or a control frame) from one node to another. Messages
+// are counted per direction of a connection, from 1. Closing a connection is no message: it always arrives.
 struct Faults {
   unsigned drop_every = 0;       // every n-th message vanishes; 0: none
   unsigned duplicate_every = 0;  // every n-th arrives twice
@@ -22,7 +25,7 @@ class LoopbackNetwork {
  public:
   LoopbackNetwork();
   ~LoopbackNetwork();
-  // A node's transport on this network. The network must outlive it.
+  // A node's transport on this network, driven by whichever thread drives the node. The network must outlive it.
   std::unique_ptr<Transport> join(Events& events);
   // Applies to everything sent on the network from now on.
   void set_faults(const Faults& faults);
@@ -30,9 +33,7 @@ class LoopbackNetwork {
   size_t in_flight() const;
 
  private:
-  friend class LoopbackTransport;
-  struct State;
-  std::unique_ptr<State> state_;
+  std::unique_ptr<LoopbackState> state_;
 };
 
 }  // namespace tc::transport

@@ -63,8 +63,8 @@ class OutStream {
   // Slow half of commit, when *attention_ is not 0: wake a sleeping peer, or send the first frame at once.
   virtual void attend() noexcept = 0;
 
-  std::byte* cursor_ = nullptr;  // where the next header goes; 8 modulo 16
-  std::byte* end_ = nullptr;     // the last place where a header may stand
+  std::byte* cursor_ = nullptr;                   // where the next header goes; 8 modulo 16
+  std::byte* end_ = nullptr;                      // the last place where a header may stand
   const volatile uint32_t* attention_ = nullptr;  // never null once the way is open
   size_t max_length_ = 0;
 };

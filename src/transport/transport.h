@@ -93,10 +93,10 @@ class Transport {
 };
 
 struct UcxOptions {
-  size_t ring_bytes = 256 * 1024;      // per peer and direction, power of two
-  size_t batch_bytes = 16 * 1024;      // frames coalesced into one active message or put
-  size_t window_bytes = 1024 * 1024;   // unconsumed bytes on the way to a peer by am
-  std::string tls;                     // empty: UCX_TLS and UCX's own defaults
+  size_t ring_bytes = 256 * 1024;     // per peer and direction, power of two
+  size_t batch_bytes = 16 * 1024;     // frames coalesced into one active message or put
+  size_t window_bytes = 1024 * 1024;  // unconsumed bytes on the way to a peer by am
+  std::string tls;                    // empty: UCX_TLS and UCX's own defaults
 };
 // `events` must outlive the transport. UCX reads its own environment (UCX_TLS, UCX_NET_DEVICES, ...).
 Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, Events& events);

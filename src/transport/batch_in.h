@@ -1,0 +1,54 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames that came in whole messages (active messages, the loopback): a queue of private copies, laid out as a
+// stream. Batches are appended behind one another in large chunks, so many small messages cost no more memory
+// than their frames.
+//
+// Thread: the node's. Owns all its memory; allocates only when more frames wait than ever before.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "transport/stream.h"
+
+namespace tc::transport {
+
+class BatchIn final : public InStream {
+ public:
+  // `batch_limit`: the longest batch taken. `window`: how many bytes of frames may wait here unread; stops a
+  // peer that ignores flow control from filling our memory.
+  BatchIn(size_t batch_limit, size_t window);
+  ~BatchIn() override;
+
+  // Copies a batch in. Its frames must fill it exactly, but for the padding of the last one, which may be
+  // missing. Refused as a whole otherwise: TC_ERR_MALFORMED, TC_ERR_TOO_LARGE, TC_ERR_LIMIT.
+  Status append(ByteView batch);
+  uint64_t received() const noexcept { return received_; }
+
+  bool refill() noexcept override;
+  void release() noexcept override;
+  uint64_t consumed() const noexcept override;
+
+ private:
+  struct Chunk;
+
+  // Bytes of frames in a batch, the last one's padding included.
+  static Result<size_t> measure(ByteView batch);
+  Chunk& chunk_with_room(size_t size);
+
+  const size_t batch_limit_;
+  const size_t window_;
+  const size_t chunk_bytes_;
+  uint64_t received_ = 0;
+  uint64_t consumed_before_ = 0;  // in chunks that were left, or rewound
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<Chunk*> free_;
+  Chunk* read_ = nullptr;   // holds cursor_; the chunks behind it follow by Chunk::next
+  Chunk* write_ = nullptr;  // the last one
+  Chunk* done_ = nullptr;   // read, kept until release()
+  alignas(16) std::byte idle_[8] = {};
+};
+
+}  // namespace tc::transport

@@ -1,0 +1,121 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/batch_out.h"
+
+#include <algorithm>
+#include <cstring>
+#include <new>
+
+namespace tc::transport {
+
+unsigned FlushList::flush_all() noexcept {
+  const auto count = static_cast<unsigned>(streams_.size());
+  for (BatchOut* const stream : streams_) {
+    stream->flush();
+    stream->rearm();
+  }
+  streams_.clear();
+  return count;
+}
+
+OutBuffer::OutBuffer(size_t size) : memory(new (std::align_val_t{64}) std::byte[size + 32]), bytes(size) {
+  std::memset(memory, 0, size + 32);  // the padding between frames travels: it must not tell old secrets
+}
+OutBuffer::~OutBuffer() { ::operator delete[](memory, std::align_val_t{64}); }
+
+BatchOut::BatchOut(FlushList& list) : list_(list) { attention_ = &attention_word_; }
+
+BatchOut::~BatchOut() {
+  list_.remove(*this);
+  for (auto& buffer : buffers_) {
+    if (buffer.get() != buffer_ && std::ranges::find(free_, buffer.get()) == free_.end()) {
+      buffer->owner = nullptr;  // the wire still reads it: whoever completes the send deletes it
+      (void)buffer.release();
+    }
+  }
+}
+
+void BatchOut::open(size_t batch_bytes, size_t window_bytes) {
+  batch_bytes_ = batch_bytes & ~(wire::alignment - 1);
+  window_ = window_bytes & ~(wire::alignment - 1);
+  // Half of the window at most, so that a long frame need not wait until all before it was credited.
+  max_length_ = std::min<size_t>(batch_bytes_, window_ / 2) - wire::alignment;
+  max_buffers_ = window_ / batch_bytes_ + 2;
+  free_.reserve(max_buffers_);
+  buffers_.reserve(max_buffers_);
+  open_ = true;
+  rearm();
+}
+
+void BatchOut::shut() noexcept {
+  open_ = false;
+  attention_word_ = 0;
+  if (buffer_ != nullptr) {
+    free_.push_back(buffer_);
+    buffer_ = nullptr;
+  }
+  cursor_ = end_ = nullptr;
+}
+
+void BatchOut::flush() noexcept {
+  if (!has_unsent()) return;
+  const auto filled = static_cast<size_t>(cursor_ - buffer_->base());
+  // A lone frame goes without its padding; behind several it is not worth looking for the last one.
+  const size_t lone = wire::header_bytes + wire::decode(load_header(buffer_->base())).length;
+  const size_t size = filled - lone < wire::alignment ? lone : filled;
+  sent_ += filled;
+  OutBuffer* const buffer = buffer_;
+  buffer_ = nullptr;
+  cursor_ = end_ = nullptr;
+  if (transmit(*buffer, size)) {
+    free_.push_back(buffer);
+  }
+  if (open_) (void)next_buffer();
+}
+
+bool BatchOut::credit(uint64_t consumed) noexcept {
+  if (consumed < credited_ || consumed > sent_) return false;
+  credited_ = consumed;
+  return true;
+}
+
+void BatchOut::give_back(OutBuffer& buffer) noexcept { free_.push_back(&buffer); }
+
+bool BatchOut::next_buffer() noexcept {
+  if (free_.empty()) {
+    if (buffers_.size() >= max_buffers_) return false;
+    buffers_.push_back(std::make_unique<OutBuffer>(batch_bytes_));
+    buffers_.back()->owner = this;
+    free_.push_back(buffers_.back().get());
+  }
+  buffer_ = free_.back();
+  free_.pop_back();
+  cursor_ = buffer_->base();
+  set_end();
+  return true;
+}
+
+// Up to where the window and the buffer let us write.
+void BatchOut::set_end() noexcept {
+  const uint64_t room = window_ - std::min(window_, position() - credited_);
+  const auto left = static_cast<uint64_t>(buffer_->base() + buffer_->bytes - cursor_);
+  end_ = cursor_ + std::min(room, left);
+}
+
+std::byte* BatchOut::make_room(size_t length) noexcept {
+  if (!open_ || length > max_length_) return nullptr;
+  const size_t need = wire::stride(length);
+  if (buffer_ != nullptr && need > static_cast<size_t>(buffer_->base() + buffer_->bytes - cursor_)) flush();
+  if (buffer_ == nullptr && !next_buffer()) return nullptr;
+  set_end();
+  if (need <= static_cast<size_t>(end_ - cursor_)) return cursor_;
+  flush();  // the peer can only give credit for what it gets
+  return nullptr;
+}
+
+void BatchOut::attend() noexcept {
+  attention_word_ = 0;
+  list_.add(*this);
+  flush();
+}
+
+}  // namespace tc::transport

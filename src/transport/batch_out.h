@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Frames that leave in whole messages (active messages, puts, the loopback). Frames are written into a batch;
+// the first one after a progress() leaves at once, so that a lone message waits for nobody, and those behind it
+// are coalesced until the batch is full, flush(), or the next progress().
+//
+// Flow control: at most `window` bytes of frames are on their way without the peer's credit.
+// Thread: the node's.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "transport/stream.h"
+
+namespace tc::transport {
+
+class BatchOut;
+
+// The streams that sent something since the last progress(), which flushes them and makes them fresh again.
+class FlushList {
+ public:
+  void add(BatchOut& stream) { streams_.push_back(&stream); }
+  void remove(const BatchOut& stream) noexcept { std::erase(streams_, &stream); }
+  bool empty() const noexcept { return streams_.empty(); }
+  // Returns how many streams had something to do.
+  unsigned flush_all() noexcept;
+
+ private:
+  std::vector<BatchOut*> streams_;
+};
+
+// One batch being filled or on its way. Frames begin at 8 modulo 16.
+struct OutBuffer {
+  explicit OutBuffer(size_t bytes);
+  ~OutBuffer();
+  OutBuffer(const OutBuffer&) = delete;
+  OutBuffer& operator=(const OutBuffer&) = delete;
+  std::byte* base() const noexcept { return memory + wire::header_bytes; }
+
+  std::byte* memory;
+  size_t bytes;               // frames it holds
+  BatchOut* owner = nullptr;  // null once the stream is gone while the wire still reads the buffer
+};
+
+class BatchOut : public OutStream {
+ public:
+  explicit BatchOut(FlushList& list);
+  ~BatchOut() override;
+
+  // Frames may be reserved from now on. `batch_bytes` and `window_bytes` are both sides' smaller wish.
+  void open(size_t batch_bytes, size_t window_bytes);
+  // Nothing is granted any more; what was committed and not sent is dropped.
+  void shut() noexcept;
+  bool is_open() const noexcept { return open_; }
+
+  void flush() noexcept override;
+  bool credit(uint64_t consumed) noexcept override;
+  // Fresh again: the next frame leaves at once.
+  void rearm() noexcept { attention_word_ = open_ ? 1 : 0; }
+  // The wire is done with a buffer that transmit() kept.
+  void give_back(OutBuffer& buffer) noexcept;
+  bool has_unsent() const noexcept { return buffer_ != nullptr && cursor_ != buffer_->base(); }
+  uint64_t position() const noexcept {
+    return sent_ + (buffer_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - buffer_->base()));
+  }
+
+ protected:
+  std::byte* make_room(size_t length) noexcept override;
+  void attend() noexcept override;
+  // Sends the first `size` bytes of the buffer. True: the buffer is free again. False: the wire reads it until
+  // give_back(). Failures are the connection's business; the bytes are gone either way.
+  virtual bool transmit(OutBuffer& buffer, size_t size) noexcept = 0;
+
+ private:
+  bool next_buffer() noexcept;
+  void set_end() noexcept;
+
+  FlushList& list_;
+  bool open_ = false;
+  uint32_t attention_word_ = 0;
+  size_t batch_bytes_ = 0;
+  uint64_t window_ = 0;
+  uint64_t sent_ = 0;      // bytes of frames handed to the wire
+  uint64_t credited_ = 0;  // of these, taken by the peer
+  size_t max_buffers_ = 0;
+  std::vector<std::unique_ptr<OutBuffer>> buffers_;
+  std::vector<OutBuffer*> free_;
+  OutBuffer* buffer_ = nullptr;  // being filled
+};
+
+}  // namespace tc::transport
