@@ -10,6 +10,12 @@ set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 
+if(NOT CMAKE_BUILD_TYPE)
+  set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
+endif()
+# An installed `ifunc` finds its library beside it, wherever the prefix is moved to.
+set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+
 find_program(TC_CCACHE ccache)
 if(TC_CCACHE)
   set(CMAKE_C_COMPILER_LAUNCHER ${TC_CCACHE})
@@ -17,13 +23,22 @@ if(TC_CCACHE)
 endif()
 
 add_library(tc_options INTERFACE)
-target_compile_options(tc_options INTERFACE -Wall -Wextra -Werror)
+# A designated initializer says what differs from the defaults: leaving the rest out is the point of it.
+target_compile_options(tc_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
 target_include_directories(tc_options INTERFACE
   ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
 if(TC_SANITIZE)
   target_compile_options(tc_options INTERFACE
     -fsanitize=${TC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tc_options INTERFACE -fsanitize=${TC_SANITIZE})
+  if(TC_SANITIZE MATCHES "undefined")
+    # vptr needs the RTTI that LLVM is built without; function reads in front of the called code, where injected
+    # code has nothing.
+    target_compile_options(tc_options INTERFACE -fno-sanitize=vptr,function)
+  endif()
+endif()
+if(TC_FUZZ)
+  target_compile_options(tc_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
 # Parts that read foreign bytes also refuse silent narrowing.
@@ -36,13 +51,33 @@ function(tc_module name)
   target_link_libraries(${name} PUBLIC tc_options)
 endfunction()
 
-# tc_test(NAME sources... LIBS libraries...): one GoogleTest program; each case is a test of its own.
+# Everything labelled tsan, so that the thread sanitizer's build need not build the rest.
+add_custom_target(tc_tsan_tests)
+
+# tc_test(NAME sources... LIBS libraries... [LABELS labels...] [TIMEOUT seconds]): one GoogleTest program; each case
+# is a test of its own. Labels with a meaning for scripts/test:
+#   tsan           runs under the thread sanitizer as well
+#   release_only   says nothing under a sanitizer (timings, memory figures)
+#   serial         never beside another test (timings, pinned cores)
 function(tc_test name)
   if(NOT TC_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "" "LIBS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT" "LIBS;LABELS" ${ARGN})
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tc_options ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60)
+  set(properties)
+  if(ARG_LABELS)
+    list(APPEND properties LABELS "${ARG_LABELS}")
+  endif()
+  if(ARG_TIMEOUT)
+    list(APPEND properties TIMEOUT ${ARG_TIMEOUT})
+  endif()
+  if("serial" IN_LIST ARG_LABELS)
+    list(APPEND properties RUN_SERIAL ON)
+  endif()
+  if("tsan" IN_LIST ARG_LABELS)
+    add_dependencies(tc_tsan_tests ${name})
+  endif()
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 PROPERTIES ${properties})
 endfunction()

@@ -7,8 +7,7 @@ namespace tc {
 namespace {
 
 TEST(ContentId, is_the_sha256_of_the_bytes) {
-  EXPECT_EQ(ContentId::of(as_bytes("abc")).hex(),
-            "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
+  EXPECT_EQ(ContentId::of(as_bytes("abc")).hex(), "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad");
 }
 
 TEST(ContentId, differs_for_bytes_that_differ) {

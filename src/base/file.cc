@@ -46,11 +46,12 @@ Status write_all(int fd, ByteView bytes, const std::filesystem::path& path) {
 Result<Bytes> read_file(const std::filesystem::path& path, size_t limit) {
   const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return system_error("open", path);
-  struct stat info {};
+  struct stat info{};
   if (::fstat(file.get(), &info) != 0) return system_error("stat", path);
   if (!S_ISREG(info.st_mode)) return fail(TC_ERR_INVALID, "cannot read {}: it is not a regular file", path.string());
   const auto size = static_cast<size_t>(info.st_size);
-  if (size > limit) return fail(TC_ERR_TOO_LARGE, "{} is {} bytes when at most {} are allowed", path.string(), size, limit);
+  if (size > limit)
+    return fail(TC_ERR_TOO_LARGE, "{} is {} bytes when at most {} are allowed", path.string(), size, limit);
   Bytes bytes(size);
   size_t filled = 0;
   while (filled < size) {
@@ -65,7 +66,7 @@ Result<Bytes> read_file(const std::filesystem::path& path, size_t limit) {
 }
 
 Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) {
-  const auto beside = fmt::format("{}.{}.new", path.string(), ::getpid());
+  const auto beside = fmt::format("{}.{}.new", path.string(), ::gettid());  // unlike any other writer
   {
     const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (file.get() < 0) return system_error("create", beside);

@@ -48,10 +48,10 @@ template <class... Args>
 }  // namespace tc
 
 // Returns the error of `expression` from the enclosing function, if it has one.
-#define TC_CHECK(expression)                                                                 \
-  do {                                                                                       \
-    if (auto tc_check_ = (expression); !tc_check_) [[unlikely]]                              \
-      return ::tc::fail(std::move(tc_check_).error());                                       \
+#define TC_CHECK(expression)                                    \
+  do {                                                          \
+    if (auto tc_check_ = (expression); !tc_check_) [[unlikely]] \
+      return ::tc::fail(std::move(tc_check_).error());          \
   } while (false)
 
 #define TC_CONCAT_(a, b) a##b
@@ -59,8 +59,8 @@ template <class... Args>
 
 // TC_ASSIGN(auto x, f()); declares x with the value of f(), or returns f()'s error.
 #define TC_ASSIGN(declaration, expression) TC_ASSIGN_(TC_CONCAT(tc_assign_, __LINE__), declaration, expression)
-#define TC_ASSIGN_(temporary, declaration, expression)               \
-  auto temporary = (expression);                                     \
-  if (!temporary) [[unlikely]]                                       \
-    return ::tc::fail(std::move(temporary).error());                 \
+#define TC_ASSIGN_(temporary, declaration, expression) \
+  auto temporary = (expression);                       \
+  if (!temporary) [[unlikely]]                         \
+    return ::tc::fail(std::move(temporary).error());   \
   declaration = std::move(*temporary)

@@ -13,26 +13,46 @@ namespace tc {
 
 namespace {
 
+Status check_slice_sizes(const Manifest& m, const std::vector<Bytes>& stored) {
+  size_t total = bundle_format::header_bytes + BundleLimits::manifest_bytes;
+  for (const auto& slice : stored) {
+    if (slice.size() > BundleLimits::slice_bytes)
+      return fail(TC_ERR_TOO_LARGE, "a slice of '{}' is {} bytes when at most {} are allowed", m.name, slice.size(),
+                  BundleLimits::slice_bytes);
+    total += slice.size();
+  }
+  if (total > BundleLimits::bundle_bytes)
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' is {} bytes when at most {} are allowed", m.name, total,
+                BundleLimits::bundle_bytes);
+  return {};
+}
+
 Status check_limits(const Manifest& m, const std::vector<Bytes>& stored) {
   if (m.name.empty() || m.name.size() > BundleLimits::name_bytes)
-    return fail(TC_ERR_INVALID, "ifunc name is {} bytes when 1 to {} are allowed", m.name.size(), BundleLimits::name_bytes);
+    return fail(TC_ERR_INVALID, "ifunc name is {} bytes when 1 to {} are allowed", m.name.size(),
+                BundleLimits::name_bytes);
   if (m.slices.empty()) return fail(TC_ERR_INVALID, "bundle '{}' holds no slices", m.name);
   if (m.slices.size() != stored.size())
     return fail(TC_ERR_INVALID, "bundle '{}' names {} slices and brings {}", m.name, m.slices.size(), stored.size());
   if (m.slices.size() > BundleLimits::slices)
-    return fail(TC_ERR_TOO_LARGE, "bundle '{}' has {} slices when at most {} are allowed", m.name, m.slices.size(), BundleLimits::slices);
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' has {} slices when at most {} are allowed", m.name, m.slices.size(),
+                BundleLimits::slices);
   if (m.imports.size() > BundleLimits::imports)
-    return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} symbols when at most {} are allowed", m.name, m.imports.size(), BundleLimits::imports);
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} symbols when at most {} are allowed", m.name, m.imports.size(),
+                BundleLimits::imports);
   if (m.dependencies.size() > BundleLimits::dependencies)
-    return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} libraries when at most {} are allowed", m.name, m.dependencies.size(), BundleLimits::dependencies);
+    return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} libraries when at most {} are allowed", m.name,
+                m.dependencies.size(), BundleLimits::dependencies);
   for (const auto& name : m.imports)
-    if (name.empty() || name.size() > UINT16_MAX) return fail(TC_ERR_INVALID, "bundle '{}' imports a symbol of {} bytes", m.name, name.size());
+    if (name.empty() || name.size() > UINT16_MAX)
+      return fail(TC_ERR_INVALID, "bundle '{}' imports a symbol of {} bytes", m.name, name.size());
   for (const auto& name : m.dependencies)
-    if (name.empty() || name.size() > UINT8_MAX) return fail(TC_ERR_INVALID, "bundle '{}' depends on a library name of {} bytes", m.name, name.size());
+    if (name.empty() || name.size() > UINT8_MAX)
+      return fail(TC_ERR_INVALID, "bundle '{}' depends on a library name of {} bytes", m.name, name.size());
   for (const auto& slice : m.slices)
-    if (slice.unpacked_size > BundleLimits::slice_bytes)
-      return fail(TC_ERR_TOO_LARGE, "a slice of '{}' is {} bytes when at most {} are allowed", m.name, slice.unpacked_size, BundleLimits::slice_bytes);
-  return {};
+    if (slice.cpu.size() > UINT8_MAX)
+      return fail(TC_ERR_INVALID, "a slice of '{}' names a CPU of {} bytes", m.name, slice.cpu.size());
+  return check_slice_sizes(m, stored);
 }
 
 Bytes encode(const Manifest& m) {
@@ -52,19 +72,33 @@ Bytes encode(const Manifest& m) {
   return out;
 }
 
+Status check_content_size(ByteView stored, size_t unpacked_size) {
+  const auto claimed = ZSTD_getFrameContentSize(stored.data(), stored.size());
+  if (claimed == ZSTD_CONTENTSIZE_ERROR || claimed == ZSTD_CONTENTSIZE_UNKNOWN)
+    return fail(TC_ERR_MALFORMED, "compressed slice of {} bytes does not say how many it unpacks to", stored.size());
+  if (claimed != unpacked_size)
+    return fail(TC_ERR_MALFORMED, "compressed slice says it holds {} bytes when its manifest says {}", claimed,
+                unpacked_size);
+  return {};
+}
+
 }  // namespace
 
 Result<Bundle> Bundle::pack(Manifest manifest, std::vector<Bytes> stored) {
   TC_CHECK(check_limits(manifest, stored));
   for (size_t i = 0; i < stored.size(); ++i) {
-    manifest.slices[i].stored_size = static_cast<uint32_t>(stored[i].size());
-    manifest.slices[i].hash = ContentId::of(stored[i]);
+    auto& slice = manifest.slices[i];
+    slice.stored_size = static_cast<uint32_t>(stored[i].size());
+    slice.hash = ContentId::of(stored[i]);
+    if (!slice.compressed) slice.unpacked_size = slice.stored_size;
+    if (slice.compressed) TC_CHECK(check_content_size(stored[i], slice.unpacked_size));
   }
   Bundle bundle;
   bundle.manifest_bytes_ = encode(manifest);
   if (bundle.manifest_bytes_.size() > BundleLimits::manifest_bytes)
     return fail(TC_ERR_TOO_LARGE, "manifest of '{}' is {} bytes when at most {} are allowed", manifest.name,
                 bundle.manifest_bytes_.size(), BundleLimits::manifest_bytes);
+  TC_CHECK(bundle_format::check_manifest(bundle.manifest_bytes_));
   bundle.manifest_ = std::move(manifest);
   bundle.id_ = ContentId::of(bundle.manifest_bytes_);
   bundle.stored_ = std::move(stored);
@@ -134,15 +168,16 @@ Result<Bytes> compress(ByteView bytes) {
 }
 
 Result<Bytes> decompress(ByteView stored, size_t unpacked_size) {
-  const auto claimed = ZSTD_getFrameContentSize(stored.data(), stored.size());
-  if (claimed != unpacked_size)
-    return fail(TC_ERR_MALFORMED, "compressed slice says it holds {} bytes when its manifest says {}", claimed, unpacked_size);
+  TC_CHECK(check_content_size(stored, unpacked_size));
   if (unpacked_size > BundleLimits::slice_bytes)
-    return fail(TC_ERR_TOO_LARGE, "slice unpacks to {} bytes when at most {} are allowed", unpacked_size, BundleLimits::slice_bytes);
+    return fail(TC_ERR_TOO_LARGE, "slice unpacks to {} bytes when at most {} are allowed", unpacked_size,
+                BundleLimits::slice_bytes);
   Bytes out(unpacked_size);
   const auto size = ZSTD_decompress(out.data(), out.size(), stored.data(), stored.size());
-  if (ZSTD_isError(size)) return fail(TC_ERR_MALFORMED, "compressed slice does not unpack: {}", ZSTD_getErrorName(size));
-  if (size != unpacked_size) return fail(TC_ERR_MALFORMED, "slice unpacks to {} bytes when its manifest says {}", size, unpacked_size);
+  if (ZSTD_isError(size))
+    return fail(TC_ERR_MALFORMED, "compressed slice does not unpack: {}", ZSTD_getErrorName(size));
+  if (size != unpacked_size)
+    return fail(TC_ERR_MALFORMED, "slice unpacks to {} bytes when its manifest says {}", size, unpacked_size);
   return out;
 }
 

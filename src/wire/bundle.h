@@ -50,11 +50,11 @@ struct Slice {
   TargetTriple triple;
   SliceRole role = SliceRole::target;
   SliceForm form = SliceForm::bitcode;
-  bool compressed = false;    // stored with zstd
-  std::string cpu;            // baseline of an object slice ("x86-64-v2"); empty for bitcode
-  uint32_t stored_size = 0;   // bytes in the bundle
-  uint32_t unpacked_size = 0; // bytes of bitcode or object
-  ContentId hash;             // of the stored bytes
+  bool compressed = false;     // stored with zstd
+  std::string cpu;             // baseline of an object slice ("x86-64-v2"); empty for bitcode
+  uint32_t stored_size = 0;    // bytes in the bundle
+  uint32_t unpacked_size = 0;  // bytes of bitcode or object
+  ContentId hash;              // of the stored bytes
 };
 
 struct Manifest {
@@ -79,7 +79,8 @@ class Bundle {
   // another content is TC_ERR_MALFORMED. Slices that are carried are checked against their hash.
   static Result<Bundle> read_carried(ByteView bytes, uint64_t carried, const ContentId& expected);
   // Packs slices into a bundle. `stored[i]` is the stored form of manifest.slices[i]; sizes and hashes in the
-  // manifest are filled in here. TC_ERR_TOO_LARGE or TC_ERR_INVALID when it breaks BundleLimits.
+  // manifest are filled in here, but for the unpacked size of a compressed slice, which is checked. Writes nothing
+  // that read() would refuse: TC_ERR_TOO_LARGE, TC_ERR_INVALID or TC_ERR_MALFORMED says why.
   static Result<Bundle> pack(Manifest manifest, std::vector<Bytes> stored);
 
   const Manifest& manifest() const noexcept { return manifest_; }

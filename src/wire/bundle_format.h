@@ -6,6 +6,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/bytes.h"
+
 namespace tc::bundle_format {
 
 inline constexpr uint32_t magic = 0x31424354;  // "TCB1"
@@ -13,5 +15,8 @@ inline constexpr size_t header_bytes = 8;      // magic, manifest size
 inline constexpr uint8_t manifest_version = 1;
 
 constexpr uint64_t all_slices(size_t count) noexcept { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
+
+// Would the reader take this manifest? So that nothing is written that cannot be read back.
+Status check_manifest(ByteView bytes);
 
 }  // namespace tc::bundle_format

@@ -13,8 +13,9 @@ class BundleReader {
  public:
   static Result<Bundle> read(ByteView bytes, std::optional<uint64_t> carried);
 
- private:
   static Result<Manifest> read_manifest(ByteView bytes);
+
+ private:
   static Status read_names(Reader& in, Manifest& m);
   static Result<Slice> read_slice(Reader& in);
   static Status read_slices(Reader& in, Bundle& bundle);
@@ -22,8 +23,16 @@ class BundleReader {
 
 namespace {
 
+// Names reach logs, terminals, symbol tables and file names: nothing in them may act there.
 bool printable(std::string_view text) noexcept {
   return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+}
+bool a_word(std::string_view text) noexcept { return !text.empty() && printable(text); }
+bool a_label(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
+}
+bool an_ifunc_name(std::string_view text) noexcept {
+  return a_word(text) && text.size() <= BundleLimits::name_bytes && text.find('/') == std::string_view::npos;
 }
 
 }  // namespace
@@ -31,18 +40,24 @@ bool printable(std::string_view text) noexcept {
 Status BundleReader::read_names(Reader& in, Manifest& m) {
   m.name = in.str8();
   m.tool = in.str8();
-  if (in.ok() && (m.name.empty() || m.name.size() > BundleLimits::name_bytes || !printable(m.name)))
-    return fail(TC_ERR_MALFORMED, "bundle manifest: the ifunc's name is empty, longer than {} bytes or not printable", BundleLimits::name_bytes);
+  if (in.ok() && !an_ifunc_name(m.name))
+    return fail(TC_ERR_MALFORMED,
+                "bundle manifest: the ifunc's name is empty, longer than {} bytes, not printable or holds a slash",
+                BundleLimits::name_bytes);
+  if (!a_label(m.tool)) return fail(TC_ERR_MALFORMED, "bundle manifest: the tool's name is not printable");
   const size_t dependencies = in.u8();
   if (dependencies > BundleLimits::dependencies)
-    return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} dependencies when at most {} are allowed", dependencies, BundleLimits::dependencies);
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} dependencies when at most {} are allowed", dependencies,
+                BundleLimits::dependencies);
   for (size_t i = 0; i < dependencies && in.ok(); ++i) m.dependencies.emplace_back(in.str8());
   const size_t imports = in.u16();
   if (imports > BundleLimits::imports)
-    return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} imports when at most {} are allowed", imports, BundleLimits::imports);
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} imports when at most {} are allowed", imports,
+                BundleLimits::imports);
   for (size_t i = 0; i < imports && in.ok(); ++i) m.imports.emplace_back(in.str16());
-  if (!std::ranges::all_of(m.dependencies, printable) || !std::ranges::all_of(m.imports, printable))
-    return fail(TC_ERR_MALFORMED, "bundle manifest: a library's or symbol's name is not printable");
+  if (!in.ok()) return {};  // the caller says where the bytes ended
+  if (!std::ranges::all_of(m.dependencies, a_word) || !std::ranges::all_of(m.imports, a_word))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: a library's or symbol's name is empty or not printable");
   return {};
 }
 
@@ -58,17 +73,22 @@ Result<Slice> BundleReader::read_slice(Reader& in) {
   s.hash = ContentId::from(in.bytes(32));
   TC_CHECK(in.finish("bundle manifest"));
   if (role > 1 || form < 1 || form > 2 || packing > 1)
-    return fail(TC_ERR_MALFORMED, "bundle manifest: role {}, form {}, packing {} of a slice are not known", role, form, packing);
-  if (!printable(triple) || !printable(s.cpu)) return fail(TC_ERR_MALFORMED, "bundle manifest: a slice's triple or CPU is not printable");
-  TC_ASSIGN(s.triple, TargetTriple::parse(triple));
+    return fail(TC_ERR_MALFORMED, "bundle manifest: role {}, form {}, packing {} of a slice are not known", role, form,
+                packing);
+  if (!printable(triple) || !printable(s.cpu))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: a slice's triple or CPU is not printable");
+  auto parsed = TargetTriple::parse(triple);
+  if (!parsed) return fail(TC_ERR_MALFORMED, "bundle manifest: {}", parsed.error().message);
+  s.triple = std::move(*parsed);
   s.role = static_cast<SliceRole>(role);
   s.form = static_cast<SliceForm>(form);
   s.compressed = packing == 1;
   if (s.unpacked_size > BundleLimits::slice_bytes || s.stored_size > BundleLimits::slice_bytes)
-    return fail(TC_ERR_TOO_LARGE, "bundle manifest: slice for {} is {} bytes when at most {} are allowed", s.triple.text,
-                std::max(s.unpacked_size, s.stored_size), BundleLimits::slice_bytes);
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest: slice for {} is {} bytes when at most {} are allowed",
+                s.triple.text, std::max(s.unpacked_size, s.stored_size), BundleLimits::slice_bytes);
   if (!s.compressed && s.stored_size != s.unpacked_size)
-    return fail(TC_ERR_MALFORMED, "bundle manifest: slice for {} is stored in {} bytes when it holds {}", s.triple.text, s.stored_size, s.unpacked_size);
+    return fail(TC_ERR_MALFORMED, "bundle manifest: slice for {} is stored in {} bytes when it holds {}", s.triple.text,
+                s.stored_size, s.unpacked_size);
   return s;
 }
 
@@ -77,12 +97,14 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
   Manifest m;
   const auto version = in.u8();
   if (in.ok() && version != bundle_format::manifest_version)
-    return fail(TC_ERR_VERSION, "bundle manifest has version {} when this build reads version {}", version, bundle_format::manifest_version);
+    return fail(TC_ERR_VERSION, "bundle manifest has version {} when this build reads version {}", version,
+                bundle_format::manifest_version);
   m.abi_version = in.u8();
   m.entries = in.u8();
   m.payload_alignment_log2 = in.u8();
   if (in.ok() && (m.payload_alignment_log2 > BundleLimits::alignment_log2))
-    return fail(TC_ERR_MALFORMED, "bundle manifest asks for a payload alignment of 2^{} bytes when at most 2^{} is allowed",
+    return fail(TC_ERR_MALFORMED,
+                "bundle manifest asks for a payload alignment of 2^{} bytes when at most 2^{} is allowed",
                 m.payload_alignment_log2, BundleLimits::alignment_log2);
   TC_CHECK(read_names(in, m));
   const size_t slices = in.u8();
@@ -113,14 +135,18 @@ Status BundleReader::read_slices(Reader& in, Bundle& bundle) {
 
 Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carried) {
   if (bytes.size() > BundleLimits::bundle_bytes)
-    return fail(TC_ERR_TOO_LARGE, "bundle is {} bytes when at most {} are allowed", bytes.size(), BundleLimits::bundle_bytes);
+    return fail(TC_ERR_TOO_LARGE, "bundle is {} bytes when at most {} are allowed", bytes.size(),
+                BundleLimits::bundle_bytes);
   Reader in(bytes);
   const auto magic = in.u32();
   const size_t manifest_size = in.u32();
   if (in.ok() && magic != bundle_format::magic)
-    return fail(TC_ERR_MALFORMED, "not an ifunc bundle: it begins with {:08x} when a bundle begins with {:08x} (\"TCB1\")", magic, bundle_format::magic);
+    return fail(TC_ERR_MALFORMED,
+                "not an ifunc bundle: it begins with {:08x} when a bundle begins with {:08x} (\"TCB1\")", magic,
+                bundle_format::magic);
   if (manifest_size > BundleLimits::manifest_bytes)
-    return fail(TC_ERR_TOO_LARGE, "bundle manifest is {} bytes when at most {} are allowed", manifest_size, BundleLimits::manifest_bytes);
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest is {} bytes when at most {} are allowed", manifest_size,
+                BundleLimits::manifest_bytes);
   const auto manifest = in.bytes(manifest_size);
   TC_CHECK(in.finish("bundle"));
   Bundle bundle;
@@ -130,9 +156,15 @@ Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carrie
   const auto all = bundle_format::all_slices(bundle.manifest_.slices.size());
   bundle.carried_ = carried.value_or(all);
   if ((bundle.carried_ & ~all) != 0)
-    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", bundle.manifest_.name, bundle.carried_, bundle.manifest_.slices.size());
+    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", bundle.manifest_.name,
+                bundle.carried_, bundle.manifest_.slices.size());
   TC_CHECK(read_slices(in, bundle));
   return bundle;
+}
+
+Status bundle_format::check_manifest(ByteView bytes) {
+  TC_CHECK(BundleReader::read_manifest(bytes));
+  return {};
 }
 
 Result<Bundle> Bundle::read(ByteView file) { return BundleReader::read(file, std::nullopt); }

@@ -1,9 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/frame.h"
 
+#include <algorithm>
 #include <cstring>
 
 namespace tc::wire {
+
+namespace {
+
+// A peer's words end in logs and terminals: lines, tabs and UTF-8 pass, what could steer a terminal does not.
+std::string words(std::string_view text) {
+  std::string safe(text);
+  for (char& c : safe)
+    if ((c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 127) c = '?';
+  return safe;
+}
+
+bool printable(std::string_view text) noexcept {
+  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
+}
+
+}  // namespace
 
 void write_ticket(std::byte* at, const CallTicket& ticket) noexcept {
   static_assert(sizeof(CallTicket) == ticket_bytes, "the ticket is written as it lies in memory");
@@ -30,13 +47,19 @@ Result<Route> decode_route(ByteView body, size_t& size) {
   route.address = in.str8();
   in.skip((alignment - in.position() % alignment) % alignment);
   TC_CHECK(in.finish("route of a call"));
+  if (!printable(route.address)) return fail(TC_ERR_MALFORMED, "route of a call: its address is not printable");
   size = in.position();
   return route;
 }
 
 void append_code(Bytes& out, const CodeHead& head, ByteView bundle) {
   Writer w(out);
-  w.bytes(head.id.bytes).u64(head.carried).u32(static_cast<uint32_t>(bundle.size())).u32(0).bytes(bundle).align(alignment);
+  w.bytes(head.id.bytes)
+      .u64(head.carried)
+      .u32(static_cast<uint32_t>(bundle.size()))
+      .u32(0)
+      .bytes(bundle)
+      .align(alignment);
 }
 
 Result<CodeBody> decode_code(ByteView body) {
@@ -65,13 +88,19 @@ Result<Need> decode_need(ByteView body) {
   need.id = ContentId::from(in.bytes(32));
   need.triple = in.str8();
   TC_CHECK(in.finish_exactly("need frame"));
+  if (!printable(need.triple)) return fail(TC_ERR_MALFORMED, "need frame: its triple is not printable");
   return need;
 }
 
 Bytes encode_reply(const Reply& reply) {
   Bytes out;
-  Writer(out).u64(reply.token).u32(static_cast<uint32_t>(reply.status)).u32(static_cast<uint32_t>(reply.code))
-      .u32(reply.node_id).str16(reply.message).bytes(reply.bytes);
+  Writer(out)
+      .u64(reply.token)
+      .u32(static_cast<uint32_t>(reply.status))
+      .u32(static_cast<uint32_t>(reply.code))
+      .u32(reply.node_id)
+      .str16(reply.message)
+      .bytes(reply.bytes);
   return out;
 }
 
@@ -82,7 +111,7 @@ Result<Reply> decode_reply(ByteView body) {
   reply.status = status_from_wire(in.u32());
   reply.code = static_cast<int32_t>(in.u32());
   reply.node_id = in.u32();
-  reply.message = in.str16();
+  reply.message = words(in.str16());
   TC_CHECK(in.finish("reply frame"));
   reply.bytes = in.rest();
   return reply;
@@ -113,7 +142,7 @@ Result<Bye> decode_bye(ByteView body) {
   Reader in(body);
   Bye bye;
   bye.status = status_from_wire(in.u32());
-  bye.reason = in.str16();
+  bye.reason = words(in.str16());
   TC_CHECK(in.finish_exactly("bye frame"));
   return bye;
 }

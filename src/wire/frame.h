@@ -58,8 +58,8 @@ constexpr uint64_t encode(Kind kind, uint8_t flags, uint32_t number, uint32_t le
 }
 constexpr uint64_t encode(const Header& h) noexcept { return encode(h.kind, h.flags, h.number, h.length); }
 constexpr Header decode(uint64_t word) noexcept {
-  return {static_cast<Kind>(word & 15), static_cast<uint8_t>(word >> 4 & 15), static_cast<uint32_t>(word >> 8 & max_number),
-          static_cast<uint32_t>(word >> 32)};
+  return {static_cast<Kind>(word & 15), static_cast<uint8_t>(word >> 4 & 15),
+          static_cast<uint32_t>(word >> 8 & max_number), static_cast<uint32_t>(word >> 32)};
 }
 
 // Bytes from one header to the next. 64-bit, so that no length can overflow it.
@@ -80,7 +80,7 @@ CallTicket read_ticket(const std::byte* at) noexcept;
 struct Route {
   uint64_t instance = 0;  // epoch of the first sender's node
   uint32_t node_id = 0;
-  std::string address;    // where it listens, "host:port"
+  std::string address;  // where it listens, "host:port"
 };
 Bytes encode_route(const Route& route);
 // `size` receives the bytes taken, padding included.
@@ -89,7 +89,7 @@ Result<Route> decode_route(ByteView body, size_t& size);
 // In front of a bundle in call_code and code. The payload of call_code starts at the next multiple of 16.
 struct CodeHead {
   ContentId id;
-  uint64_t carried = 0;      // which slices follow (Bundle::read_carried)
+  uint64_t carried = 0;  // which slices follow (Bundle::read_carried)
   uint32_t bundle_size = 0;
 };
 inline constexpr size_t code_head_bytes = 32 + 8 + 4 + 4;
@@ -112,14 +112,20 @@ Result<Need> decode_need(ByteView body);
 struct Reply {
   uint64_t token = 0;
   tc_status_t status = TC_OK;
-  int32_t code = 0;          // what the ifunc gave to tc_fail()
-  uint32_t node_id = 0;      // who answers
-  std::string message;       // readable, empty when status is TC_OK
-  ByteView bytes;            // the answer; in a decoded reply it points into the frame
+  int32_t code = 0;      // what the ifunc gave to tc_fail()
+  uint32_t node_id = 0;  // who answers
+  std::string message;   // readable, empty when status is TC_OK
+  ByteView bytes;        // the answer; in a decoded reply it points into the frame
 };
 Bytes encode_reply(const Reply& reply);
 Result<Reply> decode_reply(ByteView body);
 
+// What a credit frame is about stands in its number.
+inline constexpr uint32_t credit_window = 0;  // beside the stream: `consumed` bytes were taken off
+inline constexpr uint32_t credit_ask =
+    1;  // in the stream: tell me when you come here; `consumed` is a barrier's number
+inline constexpr uint32_t credit_answer = 2;  // in the stream: all calls before that barrier ended
+inline constexpr uint32_t credit_way = 3;     // beside the stream: `consumed` is the way by which I write to you
 struct Credit {
   uint64_t consumed = 0;  // bytes of frames taken off this link since HELLO
   uint64_t executed = 0;  // calls that ended, well or not, since HELLO

@@ -10,14 +10,14 @@ namespace tc::wire {
 struct Hello {
   uint32_t protocol = 0;
   uint8_t abi = 0;
-  uint64_t instance = 0;    // epoch: a new random number each time a node starts
+  uint64_t instance = 0;  // epoch: a new random number each time a node starts
   uint32_t node_id = 0;
-  uint64_t max_message = 0; // largest frame body this side takes, fragments put together
-  std::string name;         // label for messages
-  std::string address;      // where it listens; empty when it does not
+  uint64_t max_message = 0;  // largest frame body this side takes, fragments put together
+  std::string name;          // label for messages
+  std::string address;       // where it listens; empty when it does not
   std::string triple;
   std::string cpu;
-  Bytes offer;              // how to write to it: the transport's, opaque here
+  Bytes offer;  // how to write to it: the transport's, opaque here
 };
 
 Bytes encode_hello(const Hello& hello);

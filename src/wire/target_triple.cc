@@ -20,18 +20,27 @@ std::vector<std::string_view> split(std::string_view text, char separator) {
 Arch parse_arch(std::string_view name) {
   if (name == "x86_64" || name == "amd64" || name == "x86-64") return Arch::x86_64;
   if (name == "aarch64" || name == "arm64") return Arch::aarch64;
-  if (name.starts_with("riscv64")) return Arch::riscv64;
+  // Rust writes the extensions into the name: riscv64gc.
+  if (name.starts_with("riscv64") && !name.starts_with("riscv64be")) return Arch::riscv64;
   return Arch::other;
+}
+
+// "gnu" and "gnu2.31" are the same library; "gnux32" is another ABI.
+bool is_version_of(std::string_view text, std::string_view name) {
+  if (!text.starts_with(name)) return false;
+  text.remove_prefix(name.size());
+  return text.find_first_not_of("0123456789.") == std::string_view::npos;
 }
 
 Libc parse_libc(std::string_view environment) {
   if (environment.empty()) return Libc::unspecified;
-  if (environment.starts_with("gnu")) return Libc::gnu;
-  if (environment.starts_with("musl")) return Libc::musl;
+  if (is_version_of(environment, "gnu")) return Libc::gnu;
+  if (is_version_of(environment, "musl")) return Libc::musl;
   return Libc::other;
 }
 
 std::string_view arch_part(std::string_view triple) { return triple.substr(0, triple.find('-')); }
+std::string_view environment_part(std::string_view triple) { return triple.substr(triple.rfind('-') + 1); }
 
 }  // namespace
 
@@ -44,7 +53,7 @@ Result<TargetTriple> TargetTriple::parse(std::string_view text) {
   triple.arch = parse_arch(parts[0]);
   triple.system = System::other;
   for (size_t i = 1; i < parts.size(); ++i) {
-    if (!parts[i].starts_with("linux")) continue;
+    if (!is_version_of(parts[i], "linux")) continue;
     triple.system = System::linux_elf;
     if (i + 1 < parts.size()) triple.libc = parse_libc(parts[i + 1]);
     break;
@@ -66,8 +75,9 @@ TargetTriple TargetTriple::host() {
 }
 
 bool TargetTriple::runs_on(const TargetTriple& node) const noexcept {
-  if (arch != node.arch || system != node.system) return false;
+  if (arch != node.arch || system != node.system || system != System::linux_elf) return false;
   if (arch == Arch::other && arch_part(text) != arch_part(node.text)) return false;
+  if (libc == Libc::other && node.libc == Libc::other) return environment_part(text) == environment_part(node.text);
   return libc == node.libc || libc == Libc::unspecified || node.libc == Libc::unspecified;
 }
 

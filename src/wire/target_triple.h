@@ -27,7 +27,8 @@ struct TargetTriple {
   // The triple this process was built for.
   static TargetTriple host();
 
-  // May code built for `this` run on a node whose triple is `node`?
+  // May code built for `this` run on a node whose triple is `node`? A system that is not Linux runs nothing of ours;
+  // an unspecified C library goes with each.
   bool runs_on(const TargetTriple& node) const noexcept;
 };
 

@@ -1,0 +1,37 @@
+# The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
+.DEFAULT_GOAL := help
+.PHONY: help demo test fuzz bench format format-check tidy setup release clean
+SECONDS_PER_TARGET ?= 600
+
+help:            ## this list
+	@sed -nE 's/^([a-z-]+): .*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
+
+demo: release    ## a function travels to a running database: builds, runs, shows what happened
+	@examples/03-sqlite-zstd/demo.sh build/release
+
+test: setup      ## everything: unit and integration tests, sanitizers, short fuzzing, gcc, an installed copy
+	@scripts/test
+
+bench: release   ## target-side increment against UCX Active Messages (docs/measuring.md)
+	@build/release/bin/ifunc bench tsi $(ARGS)
+
+fuzz: setup      ## long fuzzing: SECONDS_PER_TARGET=600, TARGETS="fuzz_bundle …"
+	@scripts/fuzz --seconds $(SECONDS_PER_TARGET) $(TARGETS)
+
+format:          ## applies .clang-format
+	@scripts/format
+
+format-check:    ## says what `make format` would change
+	@scripts/format --check
+
+tidy: setup      ## clang-tidy over all our sources (package clang-tidy-22)
+	@scripts/tidy
+
+release: setup   ## the optimised build: build/release/bin/ifunc
+	@scripts/build release product
+
+setup:           ## installs missing packages (Debian 12)
+	@scripts/setup
+
+clean:           ## removes build/
+	rm -rf build

@@ -1,0 +1,40 @@
+# What an installed copy consists of:
+#   bin/ifunc                           the command
+#   lib/libthreechains.so               the library; libthreechains_jit.so beside it, loaded on demand
+#   libexec/threechains/                helpers of `ifunc build`, when they are separate programs
+#   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h
+#   lib/pkgconfig/threechains.pc, lib/cmake/ThreeChains/      how others find it
+include(CMakePackageConfigHelpers)
+
+# The things people run, without the tests: `cmake --build --preset release --target product`.
+add_custom_target(product)
+set(tc_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ThreeChains)
+
+if(TARGET threechains)
+  add_dependencies(product threechains)
+  set_target_properties(threechains PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
+  target_include_directories(threechains INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(TARGET threechains_jit)
+  add_dependencies(product threechains_jit)
+  install(TARGETS threechains_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
+                                  RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(TARGET ifunc)
+  add_dependencies(product ifunc)
+  install(TARGETS ifunc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+endif()
+
+install(DIRECTORY include/threechains DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+
+configure_file(cmake/threechains.pc.in threechains.pc @ONLY)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/threechains.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+
+configure_package_config_file(cmake/ThreeChainsConfig.cmake.in ThreeChainsConfig.cmake
+  INSTALL_DESTINATION ${tc_package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
+write_basic_package_version_file(ThreeChainsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ThreeChainsConfig.cmake
+              ${CMAKE_CURRENT_BINARY_DIR}/ThreeChainsConfigVersion.cmake
+        DESTINATION ${tc_package_dir})
+install(FILES cmake/ThreeChainsIfunc.cmake DESTINATION ${tc_package_dir} OPTIONAL)

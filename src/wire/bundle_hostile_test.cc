@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bundles that lie: whatever the bytes, reading answers with an error or with a bundle that is what it claims.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "wire/bundle.h"
+#include "wire/bundle_format.h"
+#include "wire/testing.h"
+
+namespace tc {
+namespace {
+
+using testing::bytes_of;
+using testing::four_slices;
+using ::testing::HasSubstr;
+
+// A manifest written by hand, so that it can say what pack() would refuse.
+struct RawSlice {
+  uint8_t role = 0, form = 2, packing = 0;
+  std::string triple = "x86_64-linux-gnu", cpu;
+  uint32_t stored_size = 4, unpacked_size = 4;
+  ContentId hash = ContentId::of(as_bytes("code"));
+};
+struct RawManifest {
+  uint8_t version = bundle_format::manifest_version, alignment = 4;
+  std::string name = "raw", tool = "test";
+  uint8_t dependencies_claimed = 0;
+  uint16_t imports_claimed = 0;
+  uint8_t slices_claimed = 1;
+  std::vector<std::string> dependencies, imports;
+  std::vector<RawSlice> slices = {RawSlice{}};
+};
+
+Bytes file_of(const RawManifest& m, std::string_view slices = "code") {
+  Bytes manifest;
+  Writer w(manifest);
+  w.u8(m.version).u8(1).u8(entry_main).u8(m.alignment).str8(m.name).str8(m.tool).u8(m.dependencies_claimed);
+  for (const auto& name : m.dependencies) w.str8(name);
+  w.u16(m.imports_claimed);
+  for (const auto& name : m.imports) w.str16(name);
+  w.u8(m.slices_claimed);
+  for (const auto& s : m.slices)
+    w.u8(s.role)
+        .u8(s.form)
+        .u8(s.packing)
+        .str8(s.triple)
+        .str8(s.cpu)
+        .u32(s.stored_size)
+        .u32(s.unpacked_size)
+        .bytes(s.hash.bytes);
+  Bytes file;
+  Writer(file)
+      .u32(bundle_format::magic)
+      .u32(static_cast<uint32_t>(manifest.size()))
+      .bytes(manifest)
+      .bytes(as_bytes(slices));
+  return file;
+}
+
+void expect_refused(const RawManifest& m, tc_status_t code, std::string_view words) {
+  const auto read = Bundle::read(file_of(m));
+  ASSERT_FALSE(read) << "expected to be refused: " << words;
+  EXPECT_EQ(read.error().code, code) << read.error().message;
+  EXPECT_THAT(read.error().message, HasSubstr(std::string(words)));
+}
+
+TEST(HostileBundle, the_manifest_written_by_hand_is_good_before_it_is_spoilt) {
+  const auto read = Bundle::read(file_of({}));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->unpack(0), bytes_of("code"));
+}
+
+TEST(HostileBundle, truncated_at_any_byte_it_is_refused) {
+  const auto whole = four_slices().bytes();
+  for (size_t size = 0; size < whole.size(); ++size) {
+    // A copy of exactly that size, so that the address sanitizer sees any read behind it.
+    const Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+    EXPECT_FALSE(Bundle::read(cut)) << "cut to " << size << " of " << whole.size();
+  }
+}
+
+TEST(HostileBundle, with_a_byte_too_many_it_is_refused) {
+  auto bytes = four_slices().bytes();
+  bytes.push_back(std::byte{0});
+  const auto read = Bundle::read(bytes);
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("bytes long when its content ends at byte"));
+}
+
+TEST(HostileBundle, any_flipped_bit_is_refused_or_makes_it_another_bundle) {
+  const auto whole = four_slices();
+  const auto good = whole.bytes();
+  for (size_t bit = 0; bit < good.size() * 8; ++bit) {
+    auto bytes = good;
+    bytes[bit / 8] ^= std::byte{1} << (bit % 8);
+    const auto read = Bundle::read(bytes);
+    if (read) {
+      EXPECT_NE(read->id(), whole.id()) << "bit " << bit << " changed nothing";
+      for (size_t i = 0; i < read->manifest().slices.size(); ++i) (void)read->unpack(i);
+    }
+    EXPECT_FALSE(Bundle::read_carried(bytes, 0b1111, whole.id())) << "bit " << bit << " under the expected id";
+  }
+}
+
+TEST(HostileBundle, a_slice_that_does_not_match_its_hash_is_refused) {
+  const auto read = Bundle::read(file_of({}, "c0de"));
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, TC_ERR_MALFORMED);
+  EXPECT_THAT(read.error().message, HasSubstr("does not match its hash"));
+}
+
+TEST(HostileBundle, other_content_than_the_frame_names_is_refused) {
+  const auto whole = four_slices();
+  const auto read = Bundle::read_carried(whole.bytes(), whole.carried(), ContentId::of(as_bytes("another")));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("when the frame names"));
+}
+
+TEST(HostileBundle, slices_claimed_to_be_carried_must_exist_and_be_there) {
+  const auto whole = four_slices();
+  EXPECT_FALSE(Bundle::read_carried(whole.bytes(), 0b11111, whole.id())) << "there is no fifth slice";
+  EXPECT_FALSE(Bundle::read_carried(whole.bytes(), ~uint64_t{0}, whole.id()));
+  EXPECT_FALSE(Bundle::read_carried(whole.bytes(), 0b0111, whole.id())) << "the fourth slice is left over";
+  EXPECT_FALSE(Bundle::read_carried(whole.bytes_for(0b0111), 0b1111, whole.id())) << "the fourth slice is missing";
+  EXPECT_FALSE(Bundle::read_carried(whole.bytes_for(0b0001), 0b0010, whole.id())) << "another slice than claimed";
+}
+
+TEST(HostileBundle, what_is_no_bundle_says_so) {
+  const auto read = Bundle::read(as_bytes("#include <stdio.h>"));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("not an ifunc bundle"));
+  EXPECT_FALSE(Bundle::read({}));
+}
+
+TEST(HostileBundle, a_version_of_tomorrow_is_a_version_error) {
+  expect_refused({.version = 2}, TC_ERR_VERSION, "has version 2 when this build reads version 1");
+}
+
+TEST(HostileBundle, counts_and_sizes_over_the_limits_are_refused) {
+  expect_refused({.alignment = 13}, TC_ERR_MALFORMED, "2^13");
+  expect_refused({.dependencies_claimed = 65}, TC_ERR_TOO_LARGE, "65 dependencies");
+  expect_refused({.imports_claimed = 2049}, TC_ERR_TOO_LARGE, "2049 imports");
+  expect_refused({.slices_claimed = 0}, TC_ERR_MALFORMED, "0 slices");
+  expect_refused({.slices_claimed = 65}, TC_ERR_MALFORMED, "65 slices");
+  const uint32_t much = BundleLimits::slice_bytes + 1;
+  expect_refused({.slices = {{.stored_size = much, .unpacked_size = much}}}, TC_ERR_TOO_LARGE, "67108865 bytes");
+  expect_refused({.slices = {{.packing = 1, .unpacked_size = much}}}, TC_ERR_TOO_LARGE, "67108865 bytes");
+}
+
+TEST(HostileBundle, counts_that_the_bytes_do_not_hold_are_refused) {
+  expect_refused({.dependencies_claimed = 64}, TC_ERR_MALFORMED, "");
+  expect_refused({.imports_claimed = 2048}, TC_ERR_MALFORMED, "bytes wanted at byte");
+  expect_refused({.slices_claimed = 2}, TC_ERR_MALFORMED, "bytes wanted at byte");
+}
+
+TEST(HostileBundle, a_manifest_larger_than_the_limit_is_refused_before_it_is_read) {
+  Bytes file;
+  Writer(file).u32(bundle_format::magic).u32(64 * 1024 + 1);
+  file.resize(file.size() + 64 * 1024 + 1);
+  EXPECT_EQ(Bundle::read(file).error().code, TC_ERR_TOO_LARGE);
+  Bytes lie;
+  Writer(lie).u32(bundle_format::magic).u32(0xffffffff);
+  EXPECT_EQ(Bundle::read(lie).error().code, TC_ERR_TOO_LARGE);
+}
+
+TEST(HostileBundle, names_that_could_act_in_a_terminal_or_a_path_are_refused) {
+  for (const std::string& name : {std::string(), std::string("a b"), std::string("\x1b[2J"), std::string("a\0b", 3),
+                                  std::string("../../etc/cron"), std::string("\xff"), std::string(129, 'n')})
+    expect_refused({.name = name}, TC_ERR_MALFORMED, "the ifunc's name");
+  expect_refused({.tool = "\x1b]0;"}, TC_ERR_MALFORMED, "tool's name");
+  expect_refused({.dependencies_claimed = 1, .dependencies = {"lib\n.so"}}, TC_ERR_MALFORMED, "library's or symbol's");
+  expect_refused({.imports_claimed = 1, .imports = {""}}, TC_ERR_MALFORMED, "library's or symbol's");
+  expect_refused({.slices = {{.triple = "x86_64-linux-gnu\x07"}}}, TC_ERR_MALFORMED, "triple or CPU");
+  expect_refused({.slices = {{.cpu = "\x7f"}}}, TC_ERR_MALFORMED, "triple or CPU");
+}
+
+TEST(HostileBundle, a_slice_of_a_kind_that_we_do_not_know_is_refused) {
+  expect_refused({.slices = {{.role = 2}}}, TC_ERR_MALFORMED, "role 2");
+  expect_refused({.slices = {{.form = 0}}}, TC_ERR_MALFORMED, "form 0");
+  expect_refused({.slices = {{.form = 3}}}, TC_ERR_MALFORMED, "form 3");
+  expect_refused({.slices = {{.packing = 2}}}, TC_ERR_MALFORMED, "packing 2");
+  expect_refused({.slices = {{.triple = "nonsense"}}}, TC_ERR_MALFORMED, "is not a target triple");
+  expect_refused({.slices = {{.unpacked_size = 5}}}, TC_ERR_MALFORMED, "stored in 4 bytes when it holds 5");
+}
+
+// A bundle with one compressed slice whose manifest claims `claimed` bytes unpacked.
+Result<Bytes> unpack_claiming(const Bytes& stored, uint32_t claimed) {
+  RawSlice slice{.packing = 1, .stored_size = static_cast<uint32_t>(stored.size()), .unpacked_size = claimed};
+  slice.hash = ContentId::of(stored);
+  const auto read = Bundle::read(file_of({.slices = {slice}}, as_text(stored)));
+  if (!read) return fail(read.error());
+  return read->unpack(0);
+}
+
+TEST(HostileBundle, a_decompression_bomb_is_refused_before_memory_is_taken) {
+  const auto bomb = compress(Bytes(8 * 1024 * 1024)).value();
+  ASSERT_LT(bomb.size(), 4096u);
+  EXPECT_TRUE(unpack_claiming(bomb, 8 * 1024 * 1024));
+  const auto small = unpack_claiming(bomb, 100);
+  ASSERT_FALSE(small);
+  EXPECT_EQ(small.error().message, "compressed slice says it holds 8388608 bytes when its manifest says 100");
+  EXPECT_EQ(
+      decompress(compress(Bytes(BundleLimits::slice_bytes + 1)).value(), BundleLimits::slice_bytes + 1).error().code,
+      TC_ERR_TOO_LARGE);
+}
+
+TEST(HostileBundle, a_compressed_slice_that_lies_about_its_size_is_refused) {
+  auto frame = testing::zstd_frame_of("forty bytes, or so it says");
+  const auto size = static_cast<uint32_t>(std::to_integer<int>(frame[5]));
+  EXPECT_TRUE(unpack_claiming(frame, size));
+  frame[5] = static_cast<std::byte>(size + 1);  // the frame header says one more than its block holds
+  EXPECT_FALSE(unpack_claiming(frame, size + 1));
+  frame[5] = static_cast<std::byte>(size - 1);
+  EXPECT_FALSE(unpack_claiming(frame, size - 1));
+}
+
+TEST(HostileBundle, two_compressed_frames_in_a_row_do_not_overflow) {
+  auto twice = testing::zstd_frame_of("once");
+  twice.insert(twice.end(), twice.begin(), twice.end());
+  EXPECT_FALSE(unpack_claiming(twice, 4));
+}
+
+TEST(HostileBundle, a_slice_that_is_not_zstd_does_not_unpack) {
+  const auto unpacked = unpack_claiming(bytes_of("code"), 4);
+  ASSERT_FALSE(unpacked);
+  EXPECT_EQ(unpacked.error().message, "compressed slice of 4 bytes does not say how many it unpacks to");
+}
+
+TEST(HostileBundle, nothing_is_packed_that_would_not_be_read_back) {
+  const auto pack = [](auto change) {
+    Manifest m;
+    m.name = "good";
+    m.slices = {testing::slice_for(testing::x86, SliceRole::target, SliceForm::object)};
+    std::vector<Bytes> stored = {bytes_of("code")};
+    change(m, stored);
+    return Bundle::pack(m, stored);
+  };
+  EXPECT_TRUE(pack([](auto&, auto&) {}));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.name = ""; }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.name = "../up"; }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.name = std::string(129, 'n'); }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.payload_alignment_log2 = 13; }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.imports = {"a symbol"}; }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.imports.assign(2049, "s"); }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.imports.assign(2000, std::string(40, 's')); })) << "manifest over 64 KiB";
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.dependencies.assign(65, "l"); }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.dependencies = {std::string(256, 'l')}; }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.slices[0].cpu = std::string(256, 'c'); }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.slices.clear(); }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.slices[0].triple = {}; }));
+  EXPECT_FALSE(pack([](auto&, auto& stored) { stored.clear(); }));
+  EXPECT_FALSE(pack([](auto& m, auto&) { m.slices[0].compressed = true; })) << "what is stored is not zstd";
+  EXPECT_FALSE(pack([](auto&, auto& stored) { stored[0].resize(BundleLimits::slice_bytes + 1); }));
+}
+
+}  // namespace
+}  // namespace tc

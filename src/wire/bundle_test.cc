@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bundles between friends. What bundles from anywhere get is bundle_hostile_test.cc.
+#include "wire/bundle.h"
+
+#include <gtest/gtest.h>
+
+#include "wire/testing.h"
+
+namespace tc {
+namespace {
+
+using testing::bytes_of;
+using testing::four_slices;
+
+TargetTriple x86() { return TargetTriple::parse(testing::x86).value(); }
+TargetTriple arm() { return TargetTriple::parse(testing::arm).value(); }
+TargetTriple riscv() { return TargetTriple::parse("riscv64-linux-gnu").value(); }
+
+TEST(Bundle, what_was_packed_is_read_back) {
+  const auto packed = four_slices();
+  const auto read = Bundle::read(packed.bytes());
+  ASSERT_TRUE(read) << read.error().message;
+  const auto& m = read->manifest();
+  EXPECT_EQ(m.name, "golden");
+  EXPECT_EQ(m.tool, "by hand");
+  EXPECT_EQ(m.abi_version, 1);
+  EXPECT_EQ(m.payload_alignment_log2, 6);
+  EXPECT_TRUE(m.has(entry_main));
+  EXPECT_TRUE(m.has(entry_payload_init));
+  EXPECT_FALSE(m.has(entry_payload_bound));
+  EXPECT_EQ(m.dependencies, std::vector<std::string>{"libsqlite3.so.0"});
+  EXPECT_EQ(m.imports, (std::vector<std::string>{"tc_reply", "sqlite3_exec"}));
+  ASSERT_EQ(m.slices.size(), 4u);
+  EXPECT_EQ(m.slices[1].cpu, "x86-64-v2");
+  EXPECT_EQ(m.slices[2].triple.arch, Arch::aarch64);
+  EXPECT_EQ(m.slices[3].role, SliceRole::source);
+  EXPECT_EQ(read->id(), packed.id());
+  EXPECT_EQ(read->bytes(), packed.bytes());
+}
+
+TEST(Bundle, slices_are_unpacked_whether_compressed_or_not) {
+  const auto bundle = four_slices();
+  EXPECT_EQ(bundle.unpack(0), bytes_of(std::string(40, 'B')));
+  EXPECT_EQ(bundle.unpack(1), bytes_of("an x86 object"));
+  EXPECT_EQ(bundle.unpack(4).error().code, TC_ERR_NOT_FOUND);
+}
+
+TEST(Bundle, sizes_and_hashes_are_filled_in_by_the_packer) {
+  const auto bundle = four_slices();
+  const auto& object = bundle.manifest().slices[1];
+  EXPECT_EQ(object.stored_size, 13u);
+  EXPECT_EQ(object.unpacked_size, 13u);
+  EXPECT_EQ(object.hash, ContentId::of(as_bytes("an x86 object")));
+}
+
+TEST(Bundle, the_content_id_changes_with_any_slice) {
+  const auto bundle = four_slices();
+  auto manifest = bundle.manifest();
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < 4; ++i) stored.emplace_back(bundle.stored(i).begin(), bundle.stored(i).end());
+  stored[3].back() = std::byte{'!'};
+  EXPECT_NE(Bundle::pack(manifest, stored)->id(), bundle.id());
+}
+
+TEST(Bundle, a_target_finds_the_slice_for_its_cpu) {
+  const auto bundle = four_slices();
+  EXPECT_EQ(bundle.find(SliceRole::target, SliceForm::object, x86()), 1u);
+  EXPECT_EQ(bundle.find(SliceRole::target, SliceForm::bitcode, arm()), 2u);
+  EXPECT_EQ(bundle.find(SliceRole::target, SliceForm::object, arm()), std::nullopt);
+  EXPECT_EQ(bundle.find(SliceRole::source, SliceForm::object, x86()), 3u);
+}
+
+TEST(Bundle, only_slices_that_a_target_can_run_are_sent_to_it) {
+  const auto bundle = four_slices();
+  EXPECT_EQ(bundle.useful_for(x86()), 0b0011u) << "source-side code stays at home";
+  EXPECT_EQ(bundle.useful_for(arm()), 0b0100u);
+  EXPECT_EQ(bundle.useful_for(riscv()), 0u);
+}
+
+TEST(Bundle, every_subset_of_slices_travels_and_is_checked_by_itself) {
+  const auto whole = four_slices();
+  for (uint64_t carried = 0; carried < 16; ++carried) {
+    const auto bytes = whole.bytes_for(carried);
+    EXPECT_EQ(bytes.size(), whole.size_for(carried));
+    const auto part = Bundle::read_carried(bytes, carried, whole.id());
+    ASSERT_TRUE(part) << part.error().message;
+    EXPECT_EQ(part->id(), whole.id());
+    EXPECT_EQ(part->carried(), carried);
+    for (size_t i = 0; i < 4; ++i) EXPECT_EQ(part->unpack(i).has_value(), (carried >> i & 1) != 0);
+    EXPECT_EQ(part->bytes(), bytes);
+  }
+}
+
+TEST(Bundle, a_slice_that_is_not_carried_is_not_found) {
+  const auto whole = four_slices();
+  const auto part = Bundle::read_carried(whole.bytes_for(0b0100), 0b0100, whole.id()).value();
+  EXPECT_EQ(part.find(SliceRole::target, SliceForm::object, x86()), std::nullopt);
+  EXPECT_EQ(part.useful_for(x86()), 0u);
+  EXPECT_EQ(part.unpack(1).error().message, "slice 1 of 'golden' is not in this copy of the bundle");
+}
+
+TEST(Bundle, parts_of_one_bundle_make_it_whole_again) {
+  const auto whole = four_slices();
+  auto part = Bundle::read_carried(whole.bytes_for(0b0001), 0b0001, whole.id()).value();
+  part.merge(Bundle::read_carried(whole.bytes_for(0b1110), 0b1110, whole.id()).value());
+  EXPECT_EQ(part.bytes(), whole.bytes());
+}
+
+TEST(Bundle, parts_of_different_bundles_do_not_mix) {
+  const auto whole = four_slices();
+  auto part = Bundle::read_carried(whole.bytes_for(0b0001), 0b0001, whole.id()).value();
+  auto manifest = whole.manifest();
+  manifest.name = "other";
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < 4; ++i) stored.emplace_back(whole.stored(i).begin(), whole.stored(i).end());
+  part.merge(Bundle::pack(manifest, stored).value());
+  EXPECT_EQ(part.carried(), 0b0001u);
+}
+
+TEST(Bundle, sixty_four_slices_are_carried_in_one_word) {
+  Manifest m;
+  m.name = "many";
+  m.slices.assign(64, testing::slice_for(testing::x86, SliceRole::target, SliceForm::object));
+  std::vector<Bytes> stored;
+  for (int i = 0; i < 64; ++i) stored.push_back(bytes_of(std::to_string(i)));
+  const auto bundle = Bundle::pack(m, stored);
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(bundle->carried(), ~uint64_t{0});
+  EXPECT_TRUE(Bundle::read(bundle->bytes()));
+  const auto last = uint64_t{1} << 63;
+  EXPECT_EQ(Bundle::read_carried(bundle->bytes_for(last), last, bundle->id())->unpack(63), bytes_of("63"));
+}
+
+TEST(Compression, gives_back_what_it_got) {
+  Bytes text = bytes_of("injected function ");
+  for (int i = 0; i < 6; ++i) text.insert(text.end(), text.begin(), text.end());
+  const auto packed = compress(text);
+  ASSERT_TRUE(packed);
+  EXPECT_LT(packed->size(), text.size() / 4);
+  EXPECT_EQ(decompress(*packed, text.size()), text);
+  EXPECT_EQ(decompress(compress({}).value(), 0), Bytes{});
+}
+
+}  // namespace
+}  // namespace tc

@@ -1,0 +1,272 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "wire/frame.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "wire/hello.h"
+#include "wire/testing.h"
+
+namespace tc::wire {
+namespace {
+
+using tc::testing::bytes_of;
+using ::testing::HasSubstr;
+
+TEST(FrameHeader, holds_kind_flags_number_and_length_in_one_word) {
+  for (const uint32_t number : {0u, 1u, 255u, 256u, max_number})
+    for (const uint32_t length : {0u, 1u, 0x80000000u, 0xffffffffu})
+      for (int kind = 0; kind <= last_kind; ++kind) {
+        const auto header = decode(encode(static_cast<Kind>(kind), 5, number, length));
+        EXPECT_EQ(static_cast<int>(header.kind), kind);
+        EXPECT_EQ(header.flags, 5);
+        EXPECT_EQ(header.number, number);
+        EXPECT_EQ(header.length, length);
+      }
+}
+
+TEST(FrameHeader, a_number_too_large_does_not_spill_into_the_length) {
+  const auto header = decode(encode(Kind::call, 0xff, 0xffffffff, 7));
+  EXPECT_EQ(header.kind, Kind::call);
+  EXPECT_EQ(header.length, 7u);
+  EXPECT_EQ(header.number, max_number);
+}
+
+TEST(FrameHeader, the_word_of_every_real_frame_differs_from_nothing_here_yet) {
+  for (int kind = 1; kind <= last_kind; ++kind) EXPECT_NE(encode(static_cast<Kind>(kind), 0, 0, 0), 0u);
+}
+
+TEST(FrameHeader, a_cached_call_with_one_byte_of_payload_is_nine_bytes) {
+  const std::byte payload[1] = {};
+  EXPECT_EQ(make_frame(Kind::call, 0, 1, payload).size(), 9u);
+  EXPECT_EQ(stride(1), 16u);
+}
+
+TEST(FrameHeader, strides_keep_payloads_at_multiples_of_sixteen) {
+  for (size_t length = 0; length < 100; ++length) {
+    EXPECT_EQ(stride(length) % alignment, 0u);
+    EXPECT_GE(stride(length), header_bytes + length);
+    EXPECT_LT(stride(length), header_bytes + length + alignment);
+  }
+  EXPECT_EQ(stride(0xffffffff), 0x100000010u) << "no length overflows it";
+}
+
+TEST(Ticket, comes_back_as_it_went) {
+  std::byte bytes[ticket_bytes];
+  write_ticket(bytes, {.token = 0x1122334455667788, .deadline_ms = 1000, .hops_left = 64, .fanout_left = 1024});
+  const auto ticket = read_ticket(bytes);
+  EXPECT_EQ(ticket.token, 0x1122334455667788u);
+  EXPECT_EQ(ticket.deadline_ms, 1000u);
+  EXPECT_EQ(ticket.hops_left, 64);
+  EXPECT_EQ(ticket.fanout_left, 1024);
+}
+
+TEST(Route, comes_back_and_leaves_the_payload_aligned) {
+  for (const std::string& address : {std::string(), std::string("10.0.0.1:4711"), std::string(255, 'a')}) {
+    auto bytes = encode_route({.instance = 7, .node_id = 3, .address = address});
+    EXPECT_EQ(bytes.size() % alignment, 0u);
+    const auto size_alone = bytes.size();
+    bytes.push_back(std::byte{'p'});  // the payload behind it
+    size_t size = 0;
+    const auto route = decode_route(bytes, size);
+    ASSERT_TRUE(route);
+    EXPECT_EQ(route->instance, 7u);
+    EXPECT_EQ(route->node_id, 3u);
+    EXPECT_EQ(route->address, address);
+    EXPECT_EQ(size, size_alone);
+  }
+}
+
+TEST(Route, an_address_that_could_act_in_a_log_is_refused) {
+  size_t size = 0;
+  EXPECT_FALSE(decode_route(encode_route({.instance = 1, .node_id = 0, .address = "1.2.3.4:5\nfake line"}), size));
+}
+
+Bytes code_body(std::string_view bundle, std::string_view payload) {
+  Bytes out;
+  append_code(out, {.id = ContentId::of(as_bytes("x")), .carried = 5, .bundle_size = 0}, as_bytes(bundle));
+  Writer(out).bytes(as_bytes(payload));
+  return out;
+}
+
+TEST(Code, carries_bundle_and_payload_each_aligned) {
+  for (size_t size = 0; size < 40; ++size) {
+    const auto body = code_body(std::string(size, 'b'), "payload");
+    const auto code = decode_code(body);
+    ASSERT_TRUE(code) << code.error().message;
+    EXPECT_EQ(code->head.id, ContentId::of(as_bytes("x")));
+    EXPECT_EQ(code->head.carried, 5u);
+    EXPECT_EQ(as_text(code->bundle), std::string(size, 'b'));
+    EXPECT_EQ(as_text(code->payload), "payload");
+    EXPECT_EQ(static_cast<size_t>(code->payload.data() - body.data()) % alignment, 0u);
+  }
+}
+
+TEST(Code, a_bundle_size_that_lies_is_refused) {
+  auto body = code_body("bundle", "");
+  const auto lie = uint32_t{0xfffffff0};
+  std::memcpy(body.data() + 40, &lie, sizeof lie);
+  const auto code = decode_code(body);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().message, "code frame: 4294967280 bytes wanted at byte 48 when only 16 are left");
+}
+
+TEST(Reply, carries_status_code_words_and_bytes) {
+  const auto bytes = bytes_of("answer");
+  const auto body = encode_reply(
+      {.token = 9, .status = TC_ERR_IFUNC, .code = -3, .node_id = 2, .message = "no such row", .bytes = bytes});
+  const auto reply = decode_reply(body);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->token, 9u);
+  EXPECT_EQ(reply->status, TC_ERR_IFUNC);
+  EXPECT_EQ(reply->code, -3);
+  EXPECT_EQ(reply->node_id, 2u);
+  EXPECT_EQ(reply->message, "no such row");
+  EXPECT_EQ(as_text(reply->bytes), "answer");
+}
+
+TEST(Reply, a_message_longer_than_its_field_is_cut_and_the_bytes_stay_whole) {
+  const auto bytes = bytes_of("answer");
+  const auto body = encode_reply({.status = TC_ERR_IFUNC, .message = std::string(70000, 'm'), .bytes = bytes});
+  const auto reply = decode_reply(body);
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->message.size(), 65535u);
+  EXPECT_EQ(as_text(reply->bytes), "answer");
+}
+
+TEST(Reply, words_from_a_peer_cannot_steer_a_terminal) {
+  const auto reply = decode_reply(encode_reply({.status = TC_ERR_IFUNC, .message = "a\x1b[2Jb\r\nc\td \xc3\xa9"}));
+  ASSERT_TRUE(reply);
+  EXPECT_EQ(reply->message, "a?[2Jb?\nc\td \xc3\xa9") << "lines, tabs and UTF-8 are left alone";
+  EXPECT_EQ(decode_bye(encode_bye({.status = TC_OK, .reason = "bell\x07"}))->reason, "bell?");
+}
+
+TEST(Reply, a_status_that_nobody_knows_is_an_internal_error) {
+  auto body = encode_reply({.token = 1});
+  body[8] = std::byte{200};
+  EXPECT_EQ(decode_reply(body)->status, TC_ERR_INTERNAL);
+}
+
+TEST(ControlFrames, come_back_as_they_went) {
+  const auto need = decode_need(encode_need({.id = ContentId::of(as_bytes("n")), .triple = "aarch64-linux-gnu"}));
+  ASSERT_TRUE(need);
+  EXPECT_EQ(need->id, ContentId::of(as_bytes("n")));
+  EXPECT_EQ(need->triple, "aarch64-linux-gnu");
+  const auto credit = decode_credit(encode_credit({.consumed = uint64_t{1} << 40, .executed = 12}));
+  ASSERT_TRUE(credit);
+  EXPECT_EQ(credit->consumed, uint64_t{1} << 40);
+  EXPECT_EQ(credit->executed, 12u);
+  const auto bye = decode_bye(encode_bye({.status = TC_ERR_VERSION, .reason = "protocol 2 when we speak 1"}));
+  ASSERT_TRUE(bye);
+  EXPECT_EQ(bye->status, TC_ERR_VERSION);
+  EXPECT_EQ(bye->reason, "protocol 2 when we speak 1");
+}
+
+Hello sample_hello() {
+  return {.protocol = protocol_version,
+          .abi = 1,
+          .instance = 77,
+          .node_id = 4,
+          .max_message = 1 << 20,
+          .name = "node four",
+          .address = "127.0.0.1:4711",
+          .triple = "x86_64-linux-gnu",
+          .cpu = "sapphirerapids",
+          .offer = bytes_of("ring")};
+}
+
+TEST(HelloFrame, comes_back_as_it_went) {
+  const auto hello = decode_hello(encode_hello(sample_hello()));
+  ASSERT_TRUE(hello) << hello.error().message;
+  EXPECT_EQ(hello->abi, 1);
+  EXPECT_EQ(hello->instance, 77u);
+  EXPECT_EQ(hello->node_id, 4u);
+  EXPECT_EQ(hello->max_message, 1u << 20);
+  EXPECT_EQ(hello->name, "node four");
+  EXPECT_EQ(hello->address, "127.0.0.1:4711");
+  EXPECT_EQ(hello->triple, "x86_64-linux-gnu");
+  EXPECT_EQ(hello->cpu, "sapphirerapids");
+  EXPECT_EQ(as_text(hello->offer), "ring");
+}
+
+TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
+  Bytes body;
+  Writer(body).u32(2).bytes(as_bytes("a layout of tomorrow"));
+  const auto hello = decode_hello(body);
+  ASSERT_FALSE(hello);
+  EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 2 when this build speaks version 1");
+}
+
+TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
+  auto hello = sample_hello();
+  hello.name = "node\nfour";
+  EXPECT_EQ(decode_hello(encode_hello(hello)).error().code, TC_ERR_MALFORMED);
+}
+
+// Every decoder, on bytes that end at the edge of their allocation, so that the address sanitizer sees a step over it.
+bool any_decoder_takes(Kind kind, ByteView view) {
+  const Bytes body(view.begin(), view.end());
+  size_t size = 0;
+  switch (kind) {
+    case Kind::call: return decode_route(body, size).has_value();
+    case Kind::code: return decode_code(body).has_value();
+    case Kind::need: return decode_need(body).has_value();
+    case Kind::reply: return decode_reply(body).has_value();
+    case Kind::credit: return decode_credit(body).has_value();
+    case Kind::bye: return decode_bye(body).has_value();
+    case Kind::hello: return decode_hello(body).has_value();
+    default: return false;
+  }
+}
+
+struct Sample {
+  Kind kind;
+  Bytes body;
+  size_t least;  // shorter than that it must be refused
+};
+
+std::vector<Sample> samples() {
+  const auto route = encode_route({.instance = 1, .node_id = 2, .address = "127.0.0.1:9"});
+  const auto code = code_body("the bundle", "");
+  const auto need = encode_need({.id = {}, .triple = "x86_64-linux-gnu"});
+  const auto reply = encode_reply({.token = 1, .status = TC_ERR_IFUNC, .message = "words"});
+  const auto credit = encode_credit({1, 2});
+  const auto bye = encode_bye({TC_ERR_CLOSED, "done"});
+  const auto hello = encode_hello(sample_hello());
+  return {{Kind::call, route, route.size()},  {Kind::code, code, code.size()},       {Kind::need, need, need.size()},
+          {Kind::reply, reply, reply.size()}, {Kind::credit, credit, credit.size()}, {Kind::bye, bye, bye.size()},
+          {Kind::hello, hello, hello.size()}};
+}
+
+TEST(HostileFrames, truncated_at_any_byte_they_are_refused) {
+  for (const auto& [kind, body, least] : samples()) {
+    EXPECT_TRUE(any_decoder_takes(kind, body)) << static_cast<int>(kind);
+    for (size_t size = 0; size < least; ++size)
+      EXPECT_FALSE(any_decoder_takes(kind, ByteView(body).first(size)))
+          << "kind " << static_cast<int>(kind) << " cut to " << size << " of " << body.size();
+  }
+}
+
+TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
+  size_t taken = 0;
+  for (const auto& sample : samples())
+    for (size_t bit = 0; bit < sample.body.size() * 8; ++bit) {
+      auto body = sample.body;
+      body[bit / 8] ^= std::byte{1} << (bit % 8);
+      taken += any_decoder_takes(sample.kind, body) ? 1 : 0;
+    }
+  EXPECT_GT(taken, 0u);
+}
+
+TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
+  for (auto& [kind, body, least] : samples()) {
+    if (kind != Kind::need && kind != Kind::credit && kind != Kind::bye && kind != Kind::hello) continue;
+    auto longer = body;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(any_decoder_takes(kind, longer)) << static_cast<int>(kind);
+  }
+}
+
+}  // namespace
+}  // namespace tc::wire

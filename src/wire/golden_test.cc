@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The bytes of the wire formats, as files under tests/golden/. A change here is a change of the protocol: raise its
+// version, or find out what went wrong. TC_UPDATE_GOLDEN=1 writes the files anew.
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstdlib>
+#include <filesystem>
+
+#include "base/file.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+#include "wire/testing.h"
+
+namespace tc {
+namespace {
+
+using namespace wire;  // NOLINT: a test about wire formats
+
+void expect_golden(const std::string& name, const Bytes& ours) {
+  const auto path = std::filesystem::path(TC_GOLDEN_DIR) / name;
+  if (std::getenv("TC_UPDATE_GOLDEN") != nullptr) {
+    std::filesystem::create_directories(path.parent_path());
+    ASSERT_TRUE(write_file_atomically(path, ours));
+  }
+  const auto golden = read_file(path, 1 << 20);
+  ASSERT_TRUE(golden) << golden.error().message;
+  const auto differ = std::ranges::mismatch(*golden, ours);
+  EXPECT_EQ(*golden, ours) << name << " differs from byte " << differ.in1 - golden->begin();
+}
+
+Bytes with_ticket(const Bytes& behind) {
+  Bytes body(ticket_bytes);
+  write_ticket(body.data(), {.token = 0x0102030405060708, .deadline_ms = 1000, .hops_left = 64, .fanout_left = 1024});
+  body.insert(body.end(), behind.begin(), behind.end());
+  return body;
+}
+
+Bytes code_of(const Bundle& bundle) {
+  Bytes body;
+  append_code(body, {.id = bundle.id(), .carried = bundle.carried(), .bundle_size = 0}, bundle.bytes());
+  return body;
+}
+
+TEST(Golden, bundle_with_four_slices) { expect_golden("bundle/four_slices.ifunc", testing::four_slices().bytes()); }
+
+TEST(Golden, the_bundle_file_reads_as_what_it_was_made_of) {
+  const auto file = read_file(std::filesystem::path(TC_GOLDEN_DIR) / "bundle/four_slices.ifunc", 1 << 20);
+  ASSERT_TRUE(file) << file.error().message;
+  const auto bundle = Bundle::read(*file);
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  EXPECT_EQ(bundle->id(), testing::four_slices().id());
+  EXPECT_EQ(bundle->unpack(0), testing::bytes_of(std::string(40, 'B')));
+}
+
+TEST(Golden, call) { expect_golden("frame/call.bin", make_frame(Kind::call, 0, 5, as_bytes("p"))); }
+
+TEST(Golden, call_with_ticket) {
+  const auto body = with_ticket(testing::bytes_of("payload"));
+  expect_golden("frame/call_ticket.bin", make_frame(Kind::call, flag_token, 5, body));
+}
+
+TEST(Golden, call_with_ticket_and_route) {
+  auto behind = encode_route({.instance = 0x1112131415161718, .node_id = 3, .address = "10.0.0.3:4711"});
+  Writer(behind).bytes(as_bytes("payload"));
+  expect_golden("frame/call_route.bin", make_frame(Kind::call, flag_token | flag_route, 5, with_ticket(behind)));
+}
+
+TEST(Golden, call_with_code) {
+  auto behind = code_of(testing::four_slices());
+  Writer(behind).bytes(as_bytes("payload"));
+  expect_golden("frame/call_code.bin", make_frame(Kind::call_code, flag_token, 6, with_ticket(behind)));
+}
+
+TEST(Golden, need) {
+  const auto body = encode_need({.id = testing::four_slices().id(), .triple = std::string(testing::arm)});
+  expect_golden("frame/need.bin", make_frame(Kind::need, 0, 6, body));
+}
+
+TEST(Golden, code) { expect_golden("frame/code.bin", make_frame(Kind::code, 0, 6, code_of(testing::four_slices()))); }
+
+TEST(Golden, known) { expect_golden("frame/known.bin", make_frame(Kind::known, 0, 6, {})); }
+
+TEST(Golden, reply) {
+  const auto answer = testing::bytes_of("answer");
+  const auto body = encode_reply({.token = 0x0102030405060708, .node_id = 2, .bytes = answer});
+  expect_golden("frame/reply.bin", make_frame(Kind::reply, 0, 0, body));
+}
+
+TEST(Golden, reply_of_a_failed_call) {
+  const auto body = encode_reply({.token = 0x0102030405060708,
+                                  .status = TC_ERR_IFUNC,
+                                  .code = -7,
+                                  .node_id = 2,
+                                  .message = "ifunc 'golden' failed at node 2: no such row"});
+  expect_golden("frame/reply_failed.bin", make_frame(Kind::reply, 0, 0, body));
+}
+
+TEST(Golden, credit) {
+  expect_golden("frame/credit.bin", make_frame(Kind::credit, 0, 0, encode_credit({.consumed = 4096, .executed = 17})));
+}
+
+TEST(Golden, bye) {
+  const auto body = encode_bye({.status = TC_ERR_VERSION, .reason = "protocol 2 when this node speaks 1"});
+  expect_golden("frame/bye.bin", make_frame(Kind::bye, 0, 0, body));
+}
+
+TEST(Golden, hello) {
+  const auto body = encode_hello({.protocol = 1,
+                                  .abi = 1,
+                                  .instance = 0x1112131415161718,
+                                  .node_id = 2,
+                                  .max_message = 1 << 20,
+                                  .name = "two",
+                                  .address = "10.0.0.2:4711",
+                                  .triple = std::string(testing::x86),
+                                  .cpu = "x86-64-v3",
+                                  .offer = testing::bytes_of("offer")});
+  expect_golden("frame/hello.bin", make_frame(Kind::hello, 0, 0, body));
+}
+
+TEST(Golden, fragment) {
+  expect_golden("frame/fragment.bin", make_frame(Kind::fragment, 0, 0, as_bytes("a piece of 16 B.")));
+  expect_golden("frame/fragment_last.bin", make_frame(Kind::fragment, 0, 1, as_bytes("the end")));
+}
+
+TEST(Golden, pad_and_wake) {
+  expect_golden("frame/pad.bin", make_frame(Kind::pad, 0, 0, Bytes(24)));
+  expect_golden("frame/wake.bin", make_frame(Kind::wake, 0, 0, {}));
+}
+
+}  // namespace
+}  // namespace tc

@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Any bytes as a frame: its body is refused, or what was read from it is written as something that reads the same.
+#include <algorithm>
+#include <cstdlib>
+#include <cstring>
+
+#include "wire/bundle.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+
+namespace {
+
+using namespace tc::wire;  // NOLINT
+
+void expect(bool truth) {
+  if (!truth) std::abort();
+}
+
+void check_call(uint8_t flags, tc::ByteView body) {
+  if ((flags & flag_token) != 0) {
+    if (body.size() < ticket_bytes) return;
+    std::byte copy[ticket_bytes];
+    write_ticket(copy, read_ticket(body.data()));
+    expect(std::memcmp(copy, body.data(), ticket_bytes) == 0);
+    body = body.subspan(ticket_bytes);
+  }
+  if ((flags & flag_route) == 0) return;
+  size_t size = 0;
+  if (const auto route = decode_route(body, size)) {
+    expect(size <= body.size() && size % alignment == 0);
+    size_t again = 0;
+    const auto bytes = encode_route(*route);
+    const auto same = decode_route(bytes, again);
+    expect(same && again == size && same->address == route->address && same->instance == route->instance);
+  }
+}
+
+void check_code(tc::ByteView body) {
+  const auto code = decode_code(body);
+  if (!code) return;
+  tc::Bytes out;
+  append_code(out, code->head, code->bundle);
+  out.insert(out.end(), code->payload.begin(), code->payload.end());
+  const auto same = decode_code(out);
+  expect(same && same->head.id == code->head.id && same->head.carried == code->head.carried);
+  expect(std::ranges::equal(same->bundle, code->bundle) && std::ranges::equal(same->payload, code->payload));
+  (void)tc::Bundle::read_carried(code->bundle, code->head.carried, code->head.id);
+}
+
+void check_reply(tc::ByteView body) {
+  const auto reply = decode_reply(body);
+  if (!reply) return;
+  const auto bytes = encode_reply(*reply);
+  const auto same = decode_reply(bytes);
+  expect(same && same->token == reply->token && same->status == reply->status && same->code == reply->code);
+  expect(same->message == reply->message && std::ranges::equal(same->bytes, reply->bytes));
+}
+
+void check_control(Kind kind, tc::ByteView body) {
+  if (kind == Kind::need)
+    if (const auto need = decode_need(body)) expect(std::ranges::equal(encode_need(*need), body));
+  if (kind == Kind::credit)
+    if (const auto credit = decode_credit(body)) expect(std::ranges::equal(encode_credit(*credit), body));
+  if (kind == Kind::hello)
+    if (const auto hello = decode_hello(body)) expect(std::ranges::equal(encode_hello(*hello), body));
+  if (kind == Kind::bye)
+    if (const auto bye = decode_bye(body)) expect(decode_bye(encode_bye(*bye))->reason == bye->reason);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size < header_bytes) return 0;
+  uint64_t word = 0;
+  std::memcpy(&word, data, sizeof word);
+  const auto header = decode(word);
+  expect(encode(header) == word);
+  expect(stride(header.length) >= header_bytes + header.length);
+  const tc::ByteView body(reinterpret_cast<const std::byte*>(data) + header_bytes, size - header_bytes);
+  switch (header.kind) {
+    case Kind::call: check_call(header.flags, body); break;
+    case Kind::call_code:
+    case Kind::code: check_code(body); break;
+    case Kind::reply: check_reply(body); break;
+    default: check_control(header.kind, body); break;
+  }
+  return 0;
+}
