@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/jit/host.h"
+
+#include <llvm/ADT/StringMap.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
+#include <vector>
+
+namespace tc::target::jit {
+
+namespace {
+
+// By name, not by LLVM's "native target" helper: that one is fixed where LLVM's headers were generated, which is
+// another machine when this is cross-compiled.
+void initialize_code_generator() {
+#if defined(__x86_64__)
+  LLVMInitializeX86TargetInfo();
+  LLVMInitializeX86Target();
+  LLVMInitializeX86TargetMC();
+  LLVMInitializeX86AsmParser();
+  LLVMInitializeX86AsmPrinter();
+#elif defined(__aarch64__)
+  LLVMInitializeAArch64TargetInfo();
+  LLVMInitializeAArch64Target();
+  LLVMInitializeAArch64TargetMC();
+  LLVMInitializeAArch64AsmParser();
+  LLVMInitializeAArch64AsmPrinter();
+#elif defined(__riscv) && __riscv_xlen == 64
+  LLVMInitializeRISCVTargetInfo();
+  LLVMInitializeRISCVTarget();
+  LLVMInitializeRISCVTargetMC();
+  LLVMInitializeRISCVAsmParser();
+  LLVMInitializeRISCVAsmPrinter();
+#else
+#error "no code generator is known for this architecture"
+#endif
+}
+
+std::string host_triple() {
+#if defined(__x86_64__)
+  return "x86_64-unknown-linux-gnu";
+#elif defined(__aarch64__)
+  return "aarch64-unknown-linux-gnu";
+#else
+  return "riscv64-unknown-linux-gnu";
+#endif
+}
+
+std::string join_features(const llvm::StringMap<bool>& found) {
+  std::vector<std::string> features;
+  for (const auto& feature : found)
+    features.push_back(std::string(feature.second ? "+" : "-") + feature.first().str());
+#if defined(__riscv)
+  // The calling convention needs these; bitcode comes without them (FINDINGS: stripping attributes drops `+d`).
+  for (const char* feature : {"+m", "+a", "+f", "+d", "+c"}) features.emplace_back(feature);
+#endif
+  std::sort(features.begin(), features.end());
+  std::string joined;
+  for (const auto& feature : features) joined += (joined.empty() ? "" : ",") + feature;
+  return joined;
+}
+
+}  // namespace
+
+Result<Host> Host::detect() {
+  initialize_code_generator();
+  Host host;
+  host.triple = host_triple();
+  host.cpu = llvm::sys::getHostCPUName().str();
+  const auto found = llvm::sys::getHostCPUFeatures();
+  host.features = join_features(found);
+  // LLVM prefers 256 bits on most CPUs that have 512, for the sake of code around the loops. Injected functions
+  // are the loops: measured 81 against 50 GFLOP/s (docs/jit.md).
+  if (found.lookup("avx512f")) host.vector_width = "512";
+  std::string error;
+  if (!llvm::TargetRegistry::lookupTarget(llvm::Triple(host.triple), error))
+    return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", host.triple, error);
+  return host;
+}
+
+Result<std::unique_ptr<llvm::TargetMachine>> Host::machine(Effort effort) const {
+  const llvm::Triple wanted(triple);
+  std::string error;
+  const auto* target = llvm::TargetRegistry::lookupTarget(wanted, error);
+  if (!target) return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", triple, error);
+  llvm::TargetOptions options;
+  options.UseInitArray = true;
+#if defined(__riscv)
+  options.MCOptions.ABIName = "lp64d";
+#endif
+  const auto level = effort == Effort::quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive;
+  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+      wanted, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, /*JIT=*/false));
+  if (!machine) return fail(TC_ERR_UNSUPPORTED, "LLVM has no code generator for {} {}", triple, cpu);
+  if (effort == Effort::quick) {
+    machine->setFastISel(true);
+    machine->setO0WantsFastISel(true);
+    machine->setGlobalISel(false);  // aarch64's default at this level, and slower
+  }
+  return machine;
+}
+
+}  // namespace tc::target::jit

@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/jit/linker.h"
+
+#include <llvm/ExecutionEngine/JITLink/JITLink.h>
+#include <llvm/ExecutionEngine/Orc/SymbolStringPool.h>
+#include <llvm/TargetParser/Host.h>
+#include <llvm/TargetParser/Triple.h>
+
+#include <algorithm>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "target/jit/debugger.h"
+#include "target/jit/graph_check.h"
+#include "target/jit/link_memory.h"
+#include "target/jit/llvm_error.h"
+#include "target/jit/perf_map.h"
+#include "target/jit/unwind.h"
+
+namespace tc::target::jit {
+
+namespace {
+
+namespace jitlink = llvm::jitlink;
+
+constexpr const char* frame_table = ".eh_frame";
+
+class Image final : public LinkedCode {
+ public:
+  void* symbol(const std::string& name) const noexcept override {
+    const auto found = symbols.find(name);
+    return found == symbols.end() ? nullptr : found->second;
+  }
+  size_t bytes() const noexcept override { return memory.bytes(); }
+
+  // In this order: what describes the memory is withdrawn before the memory goes.
+  Allocation memory;
+  std::unordered_map<std::string, void*> symbols;
+  UnwindRegistration unwind;
+  std::unique_ptr<DebuggerEntry> debugger;
+};
+
+// What one link needs and what comes of it. JITLink calls back on this thread, before link() returns.
+struct Job {
+  Job(ByteView object, const std::string& label, const SymbolResolver& resolve, const LinkerOptions& options,
+      Slabs& slabs)
+      : object(object), label(label), resolve(resolve), options(options), memory(slabs) {}
+
+  const ByteView object;
+  const std::string& label;
+  const SymbolResolver& resolve;
+  const LinkerOptions& options;
+  LinkMemory memory;
+  std::unique_ptr<Image> image = std::make_unique<Image>();
+  std::unordered_map<std::string, uint64_t> section_addresses;  // for debuggers
+  void* frames = nullptr;                                       // the frame table, when somebody will read it
+  std::optional<Error> error;                                   // the first one, ours before JITLink's
+};
+
+class Context final : public jitlink::JITLinkContext {
+ public:
+  explicit Context(Job& job) : JITLinkContext(nullptr), job_(job) {}
+
+  jitlink::JITLinkMemoryManager& getMemoryManager() override { return job_.memory; }
+
+  void notifyFailed(llvm::Error error) override {
+    auto words = llvm::toString(std::move(error));
+    if (job_.error) return;
+    if (job_.memory.error()) {
+      job_.error = *job_.memory.error();
+    } else {
+      job_.error = Error{TC_ERR_COMPILE, "cannot link: " + words};
+    }
+  }
+
+  void lookup(const LookupMap& symbols, std::unique_ptr<jitlink::JITLinkAsyncLookupContinuation> then) override {
+    auto addresses = look_up(symbols);
+    if (addresses) {
+      then->run(std::move(*addresses));
+    } else {
+      job_.error = std::move(addresses).error();
+      then->run(llvm::createStringError("unresolved"));
+    }
+  }
+
+  llvm::Error notifyResolved(jitlink::LinkGraph& graph) override {
+    collect_symbols(graph);
+    if (auto* section = graph.findSectionByName(frame_table); section && handles_exceptions(graph))
+      job_.frames = jitlink::SectionRange(*section).getStart().toPtr<void*>();
+    if (job_.options.debugger) {
+      for (auto& section : graph.sections())
+        if (!section.blocks().empty())
+          job_.section_addresses[section.getName().str()] = jitlink::SectionRange(section).getStart().getValue();
+    }
+    return llvm::Error::success();
+  }
+
+  void notifyFinalized(jitlink::JITLinkMemoryManager::FinalizedAlloc allocation) override {
+    (void)allocation.release();  // a token only: the memory is taken from LinkMemory
+  }
+
+ private:
+  // In the order of their names, so that the same ifunc always fails with the same message.
+  Result<jitlink::AsyncLookupResult> look_up(const LookupMap& symbols) {
+    std::vector<std::pair<llvm::orc::SymbolStringPtr, jitlink::SymbolLookupFlags>> wanted(symbols.begin(),
+                                                                                          symbols.end());
+    std::sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) { return *a.first < *b.first; });
+    jitlink::AsyncLookupResult addresses;
+    for (const auto& [name, flags] : wanted) {
+      auto address = job_.resolve((*name).str());
+      if (address) {
+        addresses[name] = {llvm::orc::ExecutorAddr::fromPtr(*address), llvm::JITSymbolFlags::Exported};
+      } else if (address.error().code != TC_ERR_UNRESOLVED ||
+                 flags != jitlink::SymbolLookupFlags::WeaklyReferencedSymbol) {
+        return fail(std::move(address).error());
+      }
+    }
+    return addresses;
+  }
+
+  void collect_symbols(jitlink::LinkGraph& graph) {
+    for (auto* symbol : graph.defined_symbols()) {
+      if (!symbol->hasName()) continue;
+      const std::string name = (*symbol->getName()).str();
+      if (symbol->getScope() != jitlink::Scope::Local)
+        job_.image->symbols.emplace(name, symbol->getAddress().toPtr<void*>());
+      if (job_.options.perf && symbol->isCallable())
+        add_to_perf_map(symbol->getAddress().getValue(), symbol->getSize(), job_.label, name);
+    }
+  }
+
+  Job& job_;
+};
+
+Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const std::string& label) {
+  const auto text = as_text(object);
+  // A pool for this link alone: a shared one would keep every name for ever.
+  auto names = std::make_shared<llvm::orc::SymbolStringPool>();
+  auto graph = jitlink::createLinkGraphFromObject(
+      llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), label), std::move(names));
+  if (!graph) return compile_error("LLVM cannot read the object", graph.takeError());
+  return std::move(*graph);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::string& label,
+                                                 const SymbolResolver& resolve) {
+  static const llvm::Triple host(llvm::sys::getProcessTriple());
+  TC_ASSIGN(auto graph, read_object(object, label));
+  TC_CHECK(check_graph(*graph, host));
+  // Without handlers nobody reads the frame table: it would only take memory and time.
+  auto* frames = graph->findSectionByName(frame_table);
+  if (frames && !handles_exceptions(*graph)) graph->removeSection(*frames);
+
+  Job job(object, label, resolve, options_, *slabs_);
+  jitlink::link(std::move(graph), std::make_unique<Context>(job));
+  if (job.error) return fail(std::move(*job.error));
+  job.image->memory = job.memory.take();
+  if (job.frames) job.image->unwind = UnwindRegistration(job.frames);
+  if (options_.debugger) job.image->debugger = DebuggerEntry::add(object, job.section_addresses);
+  return std::move(job.image);
+}
+
+}  // namespace tc::target::jit
