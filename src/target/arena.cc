@@ -1,0 +1,176 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/arena.h"
+
+#include <algorithm>
+
+#include "target/free_ranges.h"
+#include "target/trap.h"
+
+namespace tc::target {
+
+namespace {
+
+constexpr size_t unit = 64;         // a cache line: images never share one
+constexpr size_t kept_chunks = 1;   // empty chunks that stay committed, so that load and free in turn cost no calls
+constexpr size_t low_water = chunk_bytes / 4;
+
+// On x86-64 this is nothing; elsewhere the instruction fetch must be told.
+void sync_instructions(std::byte* begin, size_t bytes) noexcept {
+  auto* const first = reinterpret_cast<char*>(begin);
+  __builtin___clear_cache(first, first + bytes);
+}
+
+}  // namespace
+
+// One pair of halves.
+struct Arena::Region {
+  explicit Region(CodeMapping m) : mapping(std::move(m)), free(image_half), used(image_half / chunk_bytes) {}
+
+  bool holds(const Placement& p) const noexcept {
+    return p.text >= mapping.code() && p.text < mapping.code() + image_half;
+  }
+
+  CodeMapping mapping;
+  FreeRanges free;
+  std::vector<size_t> used;  // bytes of each chunk that placements have
+};
+
+Result<std::unique_ptr<Arena>> Arena::create(Kind kind) {
+  std::unique_ptr<Arena> arena(new Arena(kind));
+  if (kind == Kind::separate) return arena;
+  auto mapping = CodeMapping::create();
+  if (!mapping) {
+    if (mapping.error().code != TC_ERR_UNSUPPORTED) return fail(std::move(mapping).error());
+    arena->kind_ = Kind::separate;
+    return arena;
+  }
+  arena->regions_.push_back(std::make_unique<Region>(std::move(*mapping)));
+  arena->committed_ = chunk_bytes;
+  arena->empty_chunks_ = 1;
+  return arena;
+}
+
+Arena::Arena(Kind kind) : kind_(kind) {}
+
+Arena::~Arena() = default;
+
+Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alignment) {
+  const size_t largest = std::max({text_bytes, data_bytes, size_t{1}});
+  if (largest > image_half)
+    return fail(TC_ERR_TOO_LARGE, "half of an image is {} bytes when at most {} are allowed", largest, image_half);
+  if (kind_ == Kind::separate) {
+    TC_ASSIGN(const auto lone, map_lone(text_bytes, data_bytes));
+    used_ += lone.text_bytes;
+    committed_ += lone.text_bytes;
+    return Placement{lone.text, lone.text, lone.text + image_half, lone.text_bytes, lone.data_bytes};
+  }
+  const size_t bytes = (largest + unit - 1) & ~(unit - 1);
+  alignment = std::max(alignment, unit);
+  for (auto& region : regions_)
+    if (const auto offset = region->free.take(bytes, alignment)) return place_in(*region, *offset, bytes, data_bytes);
+  TC_ASSIGN(auto mapping, CodeMapping::create());
+  committed_ += chunk_bytes;
+  ++empty_chunks_;
+  auto& region = *regions_.emplace_back(std::make_unique<Region>(std::move(mapping)));
+  return place_in(region, *region.free.take(bytes, alignment), bytes, data_bytes);
+}
+
+Result<Placement> Arena::place_in(Region& region, size_t offset, size_t bytes, size_t data_bytes) {
+  if (auto committed = commit(region, offset, bytes); !committed) {
+    uncount(region, offset, bytes);
+    region.free.give(offset, bytes);
+    return fail(std::move(committed).error());
+  }
+  if (data_bytes != 0)
+    for (size_t chunk = offset / chunk_bytes; chunk <= (offset + data_bytes - 1) / chunk_bytes; ++chunk)
+      region.mapping.populate_data(chunk);
+  used_ += bytes;
+  return Placement{region.mapping.code() + offset, region.mapping.writable() + offset, region.mapping.data() + offset,
+                   bytes, data_bytes};
+}
+
+namespace {
+
+// Calls `each(chunk, bytes of the range that lie in it)`.
+template <class F>
+void for_chunks(size_t offset, size_t bytes, F each) {
+  for (size_t at = offset, end = offset + bytes; at < end;) {
+    const size_t next = std::min(end, (at / chunk_bytes + 1) * chunk_bytes);
+    each(at / chunk_bytes, next - at);
+    at = next;
+  }
+}
+
+}  // namespace
+
+// Counts the range as used, whether or not there was memory for it.
+Status Arena::commit(Region& region, size_t offset, size_t bytes) {
+  Status result;
+  for_chunks(offset, bytes, [&](size_t chunk, size_t part) {
+    if (!region.mapping.committed(chunk)) {
+      if (result) result = region.mapping.commit(chunk);
+      if (region.mapping.committed(chunk)) committed_ += chunk_bytes;
+    } else if (region.used[chunk] == 0) {
+      --empty_chunks_;
+    }
+    region.used[chunk] += part;
+  });
+  return result;
+}
+
+void Arena::uncount(Region& region, size_t offset, size_t bytes) noexcept {
+  for_chunks(offset, bytes, [&](size_t chunk, size_t part) {
+    region.used[chunk] -= part;
+    if (region.used[chunk] != 0 || !region.mapping.committed(chunk)) return;
+    if (empty_chunks_ < kept_chunks) {
+      ++empty_chunks_;
+      return;
+    }
+    region.mapping.decommit(chunk);
+    committed_ -= chunk_bytes;
+  });
+}
+
+Status Arena::seal(const Placement& placement) {
+  if (kind_ == Kind::separate) {
+    // `bytes` is what map_lone rounded up to.
+    TC_CHECK(seal_lone({.text = placement.text, .text_bytes = placement.bytes}));
+  }
+  sync_instructions(placement.text, placement.bytes);
+  return {};
+}
+
+void Arena::release(const Placement& placement) noexcept {
+  if (placement.text == nullptr) return;
+  used_ -= placement.bytes;
+  if (kind_ == Kind::separate) {
+    committed_ -= placement.bytes;
+    unmap_lone({placement.text, placement.data_bytes != 0 ? placement.data : nullptr, placement.bytes,
+                placement.data_bytes});
+    return;
+  }
+  for (auto& region : regions_) {
+    if (!region->holds(placement)) continue;
+    const auto offset = static_cast<size_t>(placement.text - region->mapping.code());
+    fill_with_traps(placement.writable, placement.bytes);
+    sync_instructions(placement.text, placement.bytes);
+    uncount(*region, offset, placement.bytes);
+    region->free.give(offset, placement.bytes);
+    return;
+  }
+}
+
+void Arena::prepare() noexcept {
+  if (kind_ == Kind::separate || empty_chunks_ != 0 || committed_ - used_ >= low_water) return;
+  for (auto& region : regions_)
+    for (size_t chunk = 0; chunk < region->used.size(); ++chunk) {
+      if (region->mapping.committed(chunk)) continue;
+      if (region->mapping.commit(chunk)) {
+        committed_ += chunk_bytes;
+        ++empty_chunks_;
+      }
+      return;
+    }
+}
+
+}  // namespace tc::target

@@ -1,0 +1,67 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/bitcode_builder.h"
+
+#include <spdlog/spdlog.h>
+
+namespace tc::target {
+
+namespace {
+
+std::string cache_key(const Jit& jit, const BitcodeSlice& slice, Effort effort) {
+  return fmt::format("{} {} {} {} {}", slice.id.hex(), slice.about.hash.hex(), slice.about.triple.text,
+                     effort == Effort::tuned ? "tuned" : "quick", jit.fingerprint(effort));
+}
+
+Result<Bytes> bitcode_of(const BitcodeSlice& slice) {
+  if (!slice.about.compressed) return slice.stored;
+  return decompress(slice.stored, slice.about.unpacked_size);
+}
+
+}  // namespace
+
+BitcodeSlice::BitcodeSlice(const Bundle& bundle, size_t slice)
+    : name(bundle.manifest().name), id(bundle.id()), about(bundle.manifest().slices[slice]) {
+  const auto bytes = bundle.stored(slice);
+  stored.assign(bytes.begin(), bytes.end());
+}
+
+std::optional<JitCode> BitcodeBuilder::link_cached(const std::string& key, const BitcodeSlice& slice,
+                                                   const SymbolResolver& resolve) {
+  const auto object = cache_->find(key);
+  if (!object) return std::nullopt;
+  auto code = host_.link(*object, slice.name, resolve);
+  if (code) {
+    hits_.fetch_add(1, std::memory_order_relaxed);
+    return std::move(*code);
+  }
+  // A symbol that is missing or forbidden says nothing against the object.
+  if (code.error().code == TC_ERR_COMPILE) cache_->remove(key);
+  return std::nullopt;
+}
+
+std::optional<JitCode> BitcodeBuilder::from_cache(const BitcodeSlice& slice, Effort effort,
+                                                  const SymbolResolver& resolve) {
+  if (cache_ == nullptr) return std::nullopt;
+  const auto jit = host_.jit();
+  if (!jit) return std::nullopt;
+  return link_cached(cache_key(**jit, slice, effort), slice, resolve);
+}
+
+Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, bool keep,
+                                      const SymbolResolver& resolve) {
+  TC_ASSIGN(Jit* const jit, host_.jit());
+  std::string key;
+  if (cache_ != nullptr && keep) {
+    key = cache_key(*jit, slice, effort);
+    if (auto code = link_cached(key, slice, resolve)) return std::move(*code);
+    misses_.fetch_add(1, std::memory_order_relaxed);
+  }
+  TC_ASSIGN(const auto bitcode, bitcode_of(slice));
+  TC_ASSIGN(const auto object, jit->compile(bitcode, effort, slice.name));
+  if (!key.empty())
+    if (auto stored = cache_->store(key, object); !stored)
+      spdlog::warn("the compiled form of ifunc '{}' is not kept on disk: {}", slice.name, stored.error().message);
+  return host_.link(object, slice.name, resolve);
+}
+
+}  // namespace tc::target

@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a bitcode slice to linked code: through the on-disk cache when there is one, else through the JIT.
+//
+// Threads: any, but one build() at a time for each Effort (the JIT's rule).
+#pragma once
+
+#include <atomic>
+
+#include "target/disk_cache.h"
+#include "target/jit_host.h"
+#include "wire/bundle.h"
+
+namespace tc::target {
+
+// A copy of what building needs, so that the bundle may be freed meanwhile.
+struct BitcodeSlice {
+  BitcodeSlice() = default;
+  BitcodeSlice(const Bundle& bundle, size_t slice);
+
+  std::string name;    // of the ifunc, for messages
+  ContentId id;        // of its bundle
+  Slice about;
+  Bytes stored;
+};
+
+class BitcodeBuilder {
+ public:
+  // `host` must outlive the builder and all that it builds; `cache` may be null.
+  BitcodeBuilder(JitHost& host, std::unique_ptr<DiskCache> cache) : host_(host), cache_(std::move(cache)) {}
+
+  // Compiles, or takes from the cache, and links. With `keep`, what had to be compiled is put into the cache.
+  Result<JitCode> build(const BitcodeSlice& slice, Effort effort, bool keep, const SymbolResolver& resolve);
+  // Links what the cache holds; nothing when it does not hold it or it does not link.
+  std::optional<JitCode> from_cache(const BitcodeSlice& slice, Effort effort, const SymbolResolver& resolve);
+
+  bool has_cache() const noexcept { return cache_ != nullptr; }
+  uint64_t cache_hits() const noexcept { return hits_.load(std::memory_order_relaxed); }
+  uint64_t cache_misses() const noexcept { return misses_.load(std::memory_order_relaxed); }
+
+ private:
+  std::optional<JitCode> link_cached(const std::string& key, const BitcodeSlice& slice, const SymbolResolver& resolve);
+
+  JitHost& host_;
+  const std::unique_ptr<DiskCache> cache_;
+  std::atomic<uint64_t> hits_{0}, misses_{0};
+};
+
+}  // namespace tc::target

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/code_mapping.h"
+
+#include <fcntl.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#ifndef MFD_NOEXEC_SEAL
+#define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef MADV_POPULATE_READ
+#define MADV_POPULATE_READ 22
+#define MADV_POPULATE_WRITE 23
+#endif
+
+namespace tc::target {
+
+namespace {
+
+std::string system_words() { return std::strerror(errno); }
+
+std::byte* map_at(void* where, size_t size, int protection, int flags, int file) noexcept {
+  void* const at = mmap(where, size, protection, flags, file, 0);
+  return at == MAP_FAILED ? nullptr : static_cast<std::byte*>(at);
+}
+
+// The file may be mapped executable, but never be run as a program: some systems allow no other memfds.
+int make_memfd() noexcept {
+  const int file = memfd_create("threechains-code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+  if (file >= 0 || errno != EINVAL) return file;
+  return memfd_create("threechains-code", MFD_CLOEXEC);  // Linux before 6.3 does not know the flag
+}
+
+}  // namespace
+
+Result<CodeMapping> CodeMapping::create() {
+  CodeMapping mapping;
+  TC_CHECK(mapping.map());
+  TC_CHECK(mapping.commit(0));  // shows at once whether the system lets us execute it
+  return mapping;
+}
+
+CodeMapping::CodeMapping(CodeMapping&& other) noexcept
+    : memory_(std::exchange(other.memory_, -1)),
+      code_(std::exchange(other.code_, nullptr)),
+      writable_(std::exchange(other.writable_, nullptr)),
+      live_(std::move(other.live_)) {}
+
+CodeMapping::~CodeMapping() {
+  if (code_ != nullptr) munmap(code_, 2 * image_half);
+  if (writable_ != nullptr) munmap(writable_, image_half);
+  if (memory_ >= 0) close(memory_);
+}
+
+Status CodeMapping::map() {
+  memory_ = make_memfd();
+  if (memory_ < 0) return fail(TC_ERR_UNSUPPORTED, "memfd_create for code: {}", system_words());
+  if (ftruncate(memory_, static_cast<off_t>(image_half)) != 0)
+    return fail(TC_ERR_UNSUPPORTED, "sizing the memfd for code to {} bytes: {}", image_half, system_words());
+  // Both halves in one reservation, so that their distance is what every image was linked for.
+  code_ = map_at(nullptr, 2 * image_half, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (code_ == nullptr)
+    return fail(TC_ERR_NO_MEMORY, "reserving {} bytes of addresses for code: {}", 2 * image_half, system_words());
+  if (map_at(code_, image_half, PROT_NONE, MAP_SHARED | MAP_FIXED, memory_) == nullptr)
+    return fail(TC_ERR_NO_MEMORY, "mapping {} bytes of code: {}", image_half, system_words());
+  if (mprotect(data(), image_half, PROT_READ | PROT_WRITE) != 0)
+    return fail(TC_ERR_NO_MEMORY, "mapping {} bytes for the data of ifuncs: {}", image_half, system_words());
+  writable_ = map_at(nullptr, image_half, PROT_READ | PROT_WRITE, MAP_SHARED, memory_);
+  if (writable_ == nullptr)
+    return fail(TC_ERR_NO_MEMORY, "mapping {} bytes to write code through: {}", image_half, system_words());
+  return {};
+}
+
+Status CodeMapping::commit(size_t chunk) {
+  const size_t offset = chunk * chunk_bytes;
+  // Allocating now turns a full system into an error here, not into a SIGBUS at the first write.
+  if (fallocate(memory_, 0, static_cast<off_t>(offset), static_cast<off_t>(chunk_bytes)) != 0)
+    return fail(TC_ERR_NO_MEMORY, "allocating {} bytes for code: {}", chunk_bytes, system_words());
+  if (mprotect(code_ + offset, chunk_bytes, PROT_READ | PROT_EXEC) != 0)
+    return fail(TC_ERR_UNSUPPORTED, "making a memfd executable: {}", system_words());
+  // Where the kernel is too old for these, pages are mapped by their first use.
+  (void)madvise(writable_ + offset, chunk_bytes, MADV_POPULATE_WRITE);
+  (void)madvise(code_ + offset, chunk_bytes, MADV_POPULATE_READ);
+  live_[chunk] = 1;
+  return {};
+}
+
+void CodeMapping::decommit(size_t chunk) noexcept {
+  const size_t offset = chunk * chunk_bytes;
+  (void)mprotect(code_ + offset, chunk_bytes, PROT_NONE);
+  (void)fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                  static_cast<off_t>(chunk_bytes));
+  (void)madvise(data() + offset, chunk_bytes, MADV_DONTNEED);
+  live_[chunk] = 0;
+}
+
+void CodeMapping::populate_data(size_t chunk) noexcept {
+  if (live_[chunk] == 2) return;
+  (void)madvise(data() + chunk * chunk_bytes, chunk_bytes, MADV_POPULATE_WRITE);
+  live_[chunk] = 2;
+}
+
+namespace {
+
+size_t whole_pages(size_t size) noexcept {
+  const size_t page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  return (size + page - 1) & ~(page - 1);
+}
+
+}  // namespace
+
+Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes) {
+  LoneMapping mapping{.text_bytes = whole_pages(text_bytes), .data_bytes = whole_pages(data_bytes)};
+  const size_t reserved = data_bytes == 0 ? mapping.text_bytes : image_half + mapping.data_bytes;
+  mapping.text = map_at(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
+  if (mapping.text == nullptr)
+    return fail(TC_ERR_NO_MEMORY, "mapping {} bytes for code: {}", reserved, system_words());
+  if (data_bytes == 0) return mapping;
+  mapping.data = mapping.text + image_half;
+  // What lies between belongs to nobody.
+  if (mapping.text_bytes != image_half) munmap(mapping.text + mapping.text_bytes, image_half - mapping.text_bytes);
+  return mapping;
+}
+
+Status seal_lone(const LoneMapping& mapping) {
+  if (mprotect(mapping.text, mapping.text_bytes, PROT_READ | PROT_EXEC) != 0)
+    return fail(TC_ERR_UNSUPPORTED, "making {} bytes of code executable: {}", mapping.text_bytes, system_words());
+  return {};
+}
+
+void unmap_lone(const LoneMapping& mapping) noexcept {
+  munmap(mapping.text, mapping.text_bytes);
+  if (mapping.data != nullptr) munmap(mapping.data, mapping.data_bytes);
+}
+
+}  // namespace tc::target

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory for code that is never writable and executable at one address (W^X). Two ways to have it:
+//
+//  - CodeMapping: a pair of halves of 64 MiB, mapped once for thousands of images. The code half is a memfd mapped
+//    twice, read+execute where it runs and read+write elsewhere; the data half lies image_half above it. Loading an
+//    image is then a memcpy, without a system call (FINDINGS, section 1).
+//  - LoneMapping: one image in mappings of its own, written first and made executable after. For systems that forbid
+//    the first way, and for code that is loaded once (the source's).
+//
+// Pages are given to a CodeMapping, and taken from it, in chunks.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "base/result.h"
+
+namespace tc::target {
+
+// The distance between the text half and the data half of every image, agreed with the toolchain.
+inline constexpr size_t image_half = size_t{64} * 1024 * 1024;
+// Steps in which memory is committed. Smaller ones cost system calls, larger ones resident memory at start.
+inline constexpr size_t chunk_bytes = size_t{256} * 1024;
+
+class CodeMapping {
+ public:
+  // TC_ERR_UNSUPPORTED when the system forbids executable memfds; TC_ERR_NO_MEMORY without address space.
+  static Result<CodeMapping> create();
+  CodeMapping(CodeMapping&& other) noexcept;
+  CodeMapping& operator=(CodeMapping&&) = delete;
+  ~CodeMapping();
+
+  std::byte* code() const noexcept { return code_; }          // read and execute
+  std::byte* writable() const noexcept { return writable_; }  // the same bytes, read and write
+  std::byte* data() const noexcept { return code_ + image_half; }
+
+  // Gives the chunk pages, filled with zeroes and mapped already. TC_ERR_NO_MEMORY.
+  Status commit(size_t chunk);
+  // Takes them away: the memory returns to the system and a stale call into the chunk faults.
+  void decommit(size_t chunk) noexcept;
+  bool committed(size_t chunk) const noexcept { return live_[chunk] != 0; }
+  // Maps the chunk's pages in the data half ahead of their first use. Failing is harmless.
+  void populate_data(size_t chunk) noexcept;
+
+ private:
+  CodeMapping() : live_(image_half / chunk_bytes) {}
+  Status map();
+
+  int memory_ = -1;
+  std::byte* code_ = nullptr;
+  std::byte* writable_ = nullptr;
+  std::vector<unsigned char> live_;  // 0 no pages, 1 code pages, 2 data pages too
+};
+
+// Plain addresses; freed by unmap_lone().
+struct LoneMapping {
+  std::byte* text = nullptr;  // writable until sealed, then executable
+  std::byte* data = nullptr;  // null when there is none
+  size_t text_bytes = 0, data_bytes = 0;
+};
+Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes);
+Status seal_lone(const LoneMapping& mapping);
+void unmap_lone(const LoneMapping& mapping) noexcept;
+
+}  // namespace tc::target

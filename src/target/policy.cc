@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/policy.h"
+
+#include <dlfcn.h>
+#include <link.h>
+
+#include <algorithm>
+#include <mutex>
+#include <set>
+#include <shared_mutex>
+
+#include "target/compiler_runtime.h"
+#include "target/ifunc_host.h"
+
+namespace tc::target {
+
+// A mutex, because the JIT's thread resolves while the node's may export.
+struct Policy::State {
+  mutable std::shared_mutex mutex;
+  std::map<std::string, void*, std::less<>> exports;
+  std::set<std::string, std::less<>> allowed;
+  std::map<std::string, void*, std::less<>> open;  // dlopen name -> handle
+
+  bool allows(const std::string& name) const {
+    // A name with a slash is a file anywhere on the disk: "*" means "any installed library", not that.
+    return allowed.contains(name) || (allowed.contains("*") && name.find('/') == std::string::npos);
+  }
+  Result<void*> open_library(const std::string& name);
+};
+
+Policy::Policy() : state_(std::make_unique<State>()) {}
+
+Policy::~Policy() {
+  for (const auto& [name, handle] : state_->open) dlclose(handle);
+}
+
+void Policy::export_symbol(std::string symbol, void* address) {
+  const std::unique_lock lock(state_->mutex);
+  state_->exports.insert_or_assign(std::move(symbol), address);
+}
+
+void Policy::allow_library(std::string name) {
+  const std::unique_lock lock(state_->mutex);
+  state_->allowed.insert(std::move(name));
+}
+
+Result<void*> Policy::State::open_library(const std::string& name) {
+  const std::unique_lock lock(mutex);
+  if (!allows(name))
+    return fail(TC_ERR_DENIED,
+                "library '{}' is not allowed on this node: its operator can allow it with --allow-lib {}, or "
+                "the application with the setting allow-lib",
+                name, name);
+  if (const auto found = open.find(name); found != open.end()) return found->second;
+  void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+  if (handle == nullptr) {
+    const char* const words = dlerror();
+    return fail(TC_ERR_UNRESOLVED, "library '{}' cannot be opened on this node: {}", name,
+                words != nullptr ? words : "no reason given");
+  }
+  open.emplace(name, handle);
+  return handle;
+}
+
+Result<std::vector<void*>> Policy::open_libraries(const std::vector<std::string>& dependencies) {
+  std::vector<void*> handles;
+  handles.reserve(dependencies.size());
+  for (const auto& name : dependencies) {
+    TC_ASSIGN(void* const handle, state_->open_library(name));
+    handles.push_back(handle);
+  }
+  return handles;
+}
+
+namespace {
+
+const link_map* map_of(void* handle) noexcept {
+  link_map* map = nullptr;
+  return dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : nullptr;
+}
+
+const link_map* owner_of(void* address) noexcept {
+  Dl_info info;
+  link_map* map = nullptr;
+  return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
+}
+
+// dlsym also looks into a library's own dependencies; that an ifunc may use libsqlite3 does not give it libc.
+void* find_in(const std::vector<void*>& libraries, const std::string& symbol) noexcept {
+  for (void* const library : libraries) {
+    void* const address = dlsym(library, symbol.c_str());
+    if (address == nullptr) continue;
+    const auto* const owner = owner_of(address);
+    const auto owns = [owner](void* handle) { return owner != nullptr && map_of(handle) == owner; };
+    if (std::ranges::any_of(libraries, owns)) return address;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries) const {
+  if (void* const address = abi_symbol(symbol)) return address;
+  {
+    const std::shared_lock lock(state_->mutex);
+    if (const auto found = state_->exports.find(symbol); found != state_->exports.end()) return found->second;
+  }
+  if (void* const address = find_in(libraries, symbol)) return address;
+  if (void* const address = compiler_runtime_symbol(symbol)) return address;
+  return fail(TC_ERR_UNRESOLVED,
+              "symbol '{}' is not available on this node: it is no function of <threechains/ifunc.h>, the "
+              "application does not export it, and none of the {} libraries that the ifunc declares defines it; "
+              "declare its library, or have the application export it",
+              symbol, libraries.size());
+}
+
+}  // namespace tc::target

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What CodeStore keeps of one ifunc besides its public face, Code. Only the store and its helpers include this.
+#pragma once
+
+#include <vector>
+
+#include "target/code_store.h"
+#include "target/jit_host.h"
+#include "target/loader.h"
+
+namespace tc::target {
+
+inline constexpr const char* main_symbol = "ifunc_main";
+
+// Memory of one tier: an image of ours or code of the JIT's, never both.
+struct CodeMemory {
+  LoadedImage image;
+  JitCode jitted;
+  size_t bytes() const noexcept { return image.bytes() + jitted.bytes(); }
+};
+
+class StoredCode final : public Code {
+ public:
+  CodeMemory memory;             // of the tier that `entry` shows; behind it for a moment while a swap is adopted
+  std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
+  std::vector<void*> libraries;  // that it may use
+  uint64_t queue_key = 0;        // its place in the EvictionQueue
+
+  // Memory of the bundle, read and as bytes.
+  size_t bundle_bytes() const noexcept;
+  size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + retired_bytes(); }
+
+ private:
+  size_t retired_bytes() const noexcept {
+    size_t bytes = 0;
+    for (const auto& old : retired) bytes += old.bytes();
+    return bytes;
+  }
+};
+
+}  // namespace tc::target

@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/tuner.h"
+
+#include <spdlog/spdlog.h>
+
+#include <algorithm>
+#include <chrono>
+
+namespace tc::target {
+
+Tuner::~Tuner() {
+  if (!thread_.joinable()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    stop_ = true;
+    current_ = nullptr;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Tuner::start() {
+  if (waiting_.empty()) return;
+  {
+    const std::lock_guard lock(mutex_);
+    queue_.insert(queue_.end(), waiting_.begin(), waiting_.end());
+  }
+  waiting_.clear();
+  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  changed_.notify_all();
+}
+
+void Tuner::cancel(StoredCode& code) noexcept {
+  const auto drop = [&code](std::deque<StoredCode*>& list) {
+    if (const auto found = std::ranges::find(list, &code); found != list.end()) list.erase(found);
+  };
+  drop(waiting_);
+  const std::lock_guard lock(mutex_);
+  drop(queue_);
+  if (current_ == &code) current_ = nullptr;
+}
+
+std::vector<Tuner::Finished> Tuner::finished() {
+  if (!has_finished_.load(std::memory_order_acquire)) return {};
+  const std::lock_guard lock(mutex_);
+  has_finished_.store(false, std::memory_order_relaxed);
+  return std::exchange(finished_, {});
+}
+
+bool Tuner::wait(uint64_t deadline_ms) {
+  start();
+  std::unique_lock lock(mutex_);
+  return changed_.wait_for(lock, std::chrono::milliseconds(deadline_ms), [this] { return queue_.empty() && !busy_; });
+}
+
+void Tuner::run() {
+  std::unique_lock lock(mutex_);
+  while (true) {
+    changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });
+    if (stop_) return;
+    current_ = queue_.front();
+    queue_.pop_front();
+    busy_ = true;
+    tune(lock, *current_);
+    current_ = nullptr;
+    busy_ = false;
+    changed_.notify_all();
+  }
+}
+
+// `code` may be touched only while the lock is held and it is the current one.
+void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
+  const auto which = code.bundle->find(SliceRole::target, SliceForm::bitcode, host_);
+  if (!which) return;
+  const BitcodeSlice slice(*code.bundle, *which);
+  const auto libraries = code.libraries;
+  lock.unlock();
+  const SymbolResolver resolve = [&](const std::string& symbol) { return policy_.resolve(symbol, libraries); };
+  auto built = builder_.build(slice, Effort::tuned, true, resolve);
+  void* const entry = built ? built->symbol(main_symbol) : nullptr;
+  if (entry == nullptr) {
+    // A missing plug-in is the same for every ifunc; saying it once is enough.
+    const bool same_for_all = !built && built.error().code == TC_ERR_UNSUPPORTED;
+    if (!same_for_all || !std::exchange(warned_, true))
+      spdlog::warn("ifunc '{}' is not compiled for this CPU and stays as it is: {}", slice.name,
+                   built ? fmt::format("its bitcode has no '{}'", main_symbol) : built.error().message);
+    lock.lock();
+    return;
+  }
+  lock.lock();
+  if (current_ != &code) {
+    lock.unlock();
+    *built = JitCode();  // freeing takes the JIT's lock
+    lock.lock();
+    return;
+  }
+  code.entry.store(reinterpret_cast<EntryPoint>(entry), std::memory_order_release);
+  code.tier.store(Tier::tuned, std::memory_order_release);
+  finished_.push_back({&code, std::move(*built)});
+  has_finished_.store(true, std::memory_order_release);
+}
+
+}  // namespace tc::target

@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiles bitcode for this CPU at full optimisation, in a thread of its own, and swaps the result in: one atomic
+// store to Code::entry (FINDINGS, section 3). The thread is started by the first job.
+//
+// Threads: add(), start(), cancel(), finished() and the destructor from the node's thread. A code that was added
+// must be cancelled before it is freed; after cancel() the tuner's thread does not touch it again.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "target/bitcode_builder.h"
+#include "target/stored_code.h"
+
+namespace tc::target {
+
+class Tuner {
+ public:
+  Tuner(BitcodeBuilder& builder, const Policy& policy, TargetTriple host)
+      : builder_(builder), policy_(policy), host_(std::move(host)) {}
+  ~Tuner();
+  Tuner(const Tuner&) = delete;
+  Tuner& operator=(const Tuner&) = delete;
+
+  // Remembers a code to be tuned. Costs no system call: it is on the way of a first execution.
+  void add(StoredCode& code) { waiting_.push_back(&code); }
+  // Hands what was added to the thread.
+  void start();
+  // Forgets the code, and drops the result if it is being compiled just now. What was published before is among
+  // finished() still.
+  void cancel(StoredCode& code) noexcept;
+
+  // A code whose entry shows its new memory already; the caller takes it over and frees the old one when it can.
+  struct Finished {
+    StoredCode* code = nullptr;
+    JitCode memory;
+  };
+  std::vector<Finished> finished();
+  // False when the deadline passed before all that was added is done.
+  bool wait(uint64_t deadline_ms);
+
+ private:
+  void run();
+  void tune(std::unique_lock<std::mutex>& lock, StoredCode& code);
+
+  BitcodeBuilder& builder_;
+  const Policy& policy_;
+  const TargetTriple host_;
+  std::deque<StoredCode*> waiting_;  // the node thread's own
+
+  std::mutex mutex_;  // guards what follows
+  std::condition_variable changed_;
+  std::deque<StoredCode*> queue_;
+  StoredCode* current_ = nullptr;  // null also when the code in work was cancelled
+  bool busy_ = false;
+  bool stop_ = false;
+  std::vector<Finished> finished_;
+
+  std::atomic<bool> has_finished_{false};
+  bool warned_ = false;  // the tuner thread's own
+  std::thread thread_;
+};
+
+}  // namespace tc::target
