@@ -1,0 +1,24 @@
+// The same as greet_c.c, on the installed C++ header.
+#include <iostream>
+#include <threechains/threechains.hpp>
+
+int main(int argc, char **argv) try {
+  if (argc != 2) return 2;
+  threechains::Node target;
+  target.start_progress();
+  threechains::Node source(threechains::Config().set("path", argv[1]));
+  auto peer = source.connect(target.address());
+  const auto reply = peer.call(source.load("greet").message("world")).get();
+  std::cout << reply.text() << " (C++, " << peer.way() << ")\n";
+  if (reply.text() != "hello, world") return 1;
+
+  try {
+    source.load("nobody-wrote-this");
+  } catch (const threechains::Error &error) {
+    return error.status() == TC_ERR_NOT_FOUND ? 0 : 1;
+  }
+  return 1;
+} catch (const threechains::Error &error) {
+  std::cerr << error.what() << '\n';
+  return 1;
+}
