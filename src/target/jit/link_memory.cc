@@ -3,9 +3,9 @@
 
 #include <llvm/ADT/BitmaskEnum.h>
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
-#include <llvm/Support/Memory.h>
 
 #include <algorithm>
+#include <cstring>
 
 namespace tc::target::jit {
 
@@ -13,20 +13,23 @@ namespace {
 
 using llvm::jitlink::BasicLayout;
 using llvm::orc::MemProt;
-
 LLVM_ENABLE_BITMASK_ENUMS_IN_NAMESPACE();
 
 bool has(MemProt protection, MemProt what) { return (protection & what) != MemProt::None; }
 
-Use use_of(MemProt protection) {
-  if (has(protection, MemProt::Write)) return Use::data;
-  if (has(protection, MemProt::Exec)) return Use::code;
-  return Use::constants;
-}
-
 size_t size_of(const BasicLayout::Segment& segment) { return segment.ContentSize + segment.ZeroFillSize; }
 
-llvm::Error stopped() { return llvm::createStringError("no memory for the code"); }
+// How far a half of the placement is filled.
+struct Half {
+  size_t filled = 0;
+
+  // The offset of the segment in it. Cannot overflow: the caller has bounded the segment's size.
+  size_t add(const BasicLayout::Segment& segment) {
+    const auto offset = llvm::alignTo(filled, segment.Alignment);
+    filled = offset + size_of(segment);
+    return offset;
+  }
+};
 
 }  // namespace
 
@@ -40,9 +43,11 @@ class LinkMemory::InFlight final : public InFlightAlloc {
   }
 
   void finalize(OnFinalizedFunction on_finalized) override {
-    const auto& code = memory_.allocation_[Use::code];
-    llvm::sys::Memory::InvalidateInstructionCache(code.address, code.size);
-    // JITLink wants a token; the allocation itself is taken by take().
+    if (auto sealed = memory_.allocation_.seal(); !sealed) {
+      memory_.allocation_ = {};
+      return on_finalized(memory_.note(std::move(sealed).error()));
+    }
+    // JITLink wants a token; the memory itself is taken by take().
     on_finalized(FinalizedAlloc(llvm::orc::ExecutorAddr::fromPtr(&memory_)));
   }
 
@@ -50,29 +55,42 @@ class LinkMemory::InFlight final : public InFlightAlloc {
   LinkMemory& memory_;
 };
 
+llvm::Error LinkMemory::note(Error error) {
+  error_ = std::move(error);
+  return llvm::createStringError("no memory for the code");
+}
+
 Status LinkMemory::lay_out(BasicLayout& layout) {
-  std::array<Need, use_count> needs;
+  Half text, data;
+  size_t alignment = 1;
   for (auto& [group, segment] : layout.segments()) {
     const auto protection = group.getMemProt();
     if (has(protection, MemProt::Write) && has(protection, MemProt::Exec))
       return fail(TC_ERR_COMPILE, "the object has a section that is both writable and executable");
-    auto& need = needs[static_cast<size_t>(use_of(protection))];
-    const auto alignment = static_cast<size_t>(segment.Alignment.value());
-    if (size_of(segment) > Slabs::largest_piece || need.size > Slabs::largest_piece)
-      return fail(TC_ERR_TOO_LARGE, "the object has a section of {} bytes when {} are allowed", size_of(segment),
-                  Slabs::largest_piece);
-    need.alignment = std::max(need.alignment, alignment);
-    need.size = llvm::alignTo(need.size, segment.Alignment) + size_of(segment);
+    if (segment.ContentSize > image_half || segment.ZeroFillSize > image_half)
+      return fail(TC_ERR_TOO_LARGE, "the object has {} bytes in one segment when at most {} are allowed",
+                  std::max(uint64_t{segment.ContentSize}, segment.ZeroFillSize), image_half);
+    // Placements are aligned to a page at most; JITLink counts on what the object asks for.
+    if (segment.Alignment.value() > 4096)
+      return fail(TC_ERR_TOO_LARGE, "the object wants data aligned to {} bytes when 4096 is the most",
+                  segment.Alignment.value());
+    alignment = std::max(alignment, static_cast<size_t>(segment.Alignment.value()));
+    (has(protection, MemProt::Write) ? data : text).add(segment);
   }
-  TC_ASSIGN(allocation_, slabs_.allocate(needs));
-  std::array<size_t, use_count> filled{};
+  TC_ASSIGN(allocation_, memory_.allocate(text.filled, data.filled, alignment));
+  const auto& placement = allocation_.placement();
+  if (data.filled > 0) std::memset(placement.data, 0, data.filled);
+  text = data = {};
   for (auto& [group, segment] : layout.segments()) {
-    const auto use = use_of(group.getMemProt());
-    auto& offset = filled[static_cast<size_t>(use)];
-    offset = llvm::alignTo(offset, segment.Alignment);
-    segment.Addr = llvm::orc::ExecutorAddr::fromPtr(allocation_[use].address + offset);
-    segment.WorkingMem = reinterpret_cast<char*>(allocation_[use].writable + offset);
-    offset += size_of(segment);
+    if (has(group.getMemProt(), MemProt::Write)) {
+      const auto offset = data.add(segment);
+      segment.Addr = llvm::orc::ExecutorAddr::fromPtr(placement.data + offset);
+      segment.WorkingMem = reinterpret_cast<char*>(placement.data + offset);
+    } else {
+      const auto offset = text.add(segment);
+      segment.Addr = llvm::orc::ExecutorAddr::fromPtr(placement.text + offset);
+      segment.WorkingMem = reinterpret_cast<char*>(placement.writable + offset);
+    }
   }
   return {};
 }
@@ -80,10 +98,7 @@ Status LinkMemory::lay_out(BasicLayout& layout) {
 void LinkMemory::allocate(const llvm::jitlink::JITLinkDylib*, llvm::jitlink::LinkGraph& graph,
                           OnAllocatedFunction on_allocated) {
   BasicLayout layout(graph);
-  if (auto laid_out = lay_out(layout); !laid_out) {
-    error_ = std::move(laid_out).error();
-    return on_allocated(stopped());
-  }
+  if (auto laid_out = lay_out(layout); !laid_out) return on_allocated(note(std::move(laid_out).error()));
   if (auto error = layout.apply()) return on_allocated(std::move(error));
   on_allocated(std::make_unique<InFlight>(*this));
 }

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives JITLink memory from the slabs, for one link.
+// Gives JITLink memory for one link: code and constants in the half of a placement that can be executed and not
+// written, data in the other.
 #pragma once
 
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 
 #include <optional>
 
-#include "target/jit/slab.h"
+#include "target/jit/code_memory.h"
 
 namespace tc::target::jit {
 
 class LinkMemory final : public llvm::jitlink::JITLinkMemoryManager {
  public:
-  explicit LinkMemory(Slabs& slabs) : slabs_(slabs) {}
+  explicit LinkMemory(CodeMemory& memory) : memory_(memory) {}
 
   void allocate(const llvm::jitlink::JITLinkDylib* dylib, llvm::jitlink::LinkGraph& graph,
                 OnAllocatedFunction on_allocated) override;
@@ -28,8 +29,9 @@ class LinkMemory final : public llvm::jitlink::JITLinkMemoryManager {
   class InFlight;
 
   Status lay_out(llvm::jitlink::BasicLayout& layout);
+  llvm::Error note(Error error);
 
-  Slabs& slabs_;
+  CodeMemory& memory_;
   Allocation allocation_;
   std::optional<Error> error_;
 };

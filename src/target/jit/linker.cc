@@ -32,7 +32,7 @@ class Image final : public LinkedCode {
     const auto found = symbols.find(name);
     return found == symbols.end() ? nullptr : found->second;
   }
-  size_t bytes() const noexcept override { return memory.bytes(); }
+  size_t bytes() const noexcept override { return memory.placement().bytes + memory.placement().data_bytes; }
 
   // In this order: what describes the memory is withdrawn before the memory goes.
   Allocation memory;
@@ -44,8 +44,8 @@ class Image final : public LinkedCode {
 // What one link needs and what comes of it. JITLink calls back on this thread, before link() returns.
 struct Job {
   Job(ByteView object, const std::string& label, const SymbolResolver& resolve, const LinkerOptions& options,
-      Slabs& slabs)
-      : object(object), label(label), resolve(resolve), options(options), memory(slabs) {}
+      CodeMemory& code_memory)
+      : object(object), label(label), resolve(resolve), options(options), memory(code_memory) {}
 
   const ByteView object;
   const std::string& label;
@@ -154,7 +154,7 @@ Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::str
   auto* frames = graph->findSectionByName(frame_table);
   if (frames && !handles_exceptions(*graph)) graph->removeSection(*frames);
 
-  Job job(object, label, resolve, options_, *slabs_);
+  Job job(object, label, resolve, options_, *memory_);
   jitlink::link(std::move(graph), std::make_unique<Context>(job));
   if (job.error) return fail(std::move(*job.error));
   job.image->memory = job.memory.take();

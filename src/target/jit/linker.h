@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "target/jit/slab.h"
+#include "target/jit/code_memory.h"
 #include "target/jit_plugin.h"
 
 namespace tc::target::jit {
@@ -20,16 +20,15 @@ struct LinkerOptions {
 
 class Linker {
  public:
-  explicit Linker(LinkerOptions options) : options_(options), slabs_(Slabs::create()) {}
+  // `memory` is shared with the code that is linked, which may outlive the linker.
+  Linker(LinkerOptions options, std::shared_ptr<CodeMemory> memory) : options_(options), memory_(std::move(memory)) {}
 
   // As Jit::link.
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve);
 
-  const Slabs& slabs() const noexcept { return *slabs_; }
-
  private:
   const LinkerOptions options_;
-  const std::shared_ptr<Slabs> slabs_;
+  const std::shared_ptr<CodeMemory> memory_;
 };
 
 }  // namespace tc::target::jit

@@ -16,8 +16,11 @@ constexpr int recipe = 1;
 
 class LlvmJit final : public Jit {
  public:
-  LlvmJit(Host host, LinkerOptions options)
-      : host_(std::move(host)), quick_(host_, Effort::quick), tuned_(host_, Effort::tuned), linker_(options) {}
+  LlvmJit(Host host, LinkerOptions options, std::shared_ptr<CodeMemory> memory)
+      : host_(std::move(host)),
+        quick_(host_, Effort::quick),
+        tuned_(host_, Effort::tuned),
+        linker_(options, std::move(memory)) {}
 
   Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) override {
     return (effort == Effort::quick ? quick_ : tuned_).compile(bitcode, label);
@@ -47,7 +50,8 @@ class LlvmJit final : public Jit {
 
 Result<std::unique_ptr<Jit>> make_jit(LinkerOptions options) {
   TC_ASSIGN(auto host, Host::detect());
-  return std::make_unique<LlvmJit>(std::move(host), options);
+  TC_ASSIGN(auto memory, CodeMemory::create());
+  return std::make_unique<LlvmJit>(std::move(host), options, std::move(memory));
 }
 
 }  // namespace tc::target::jit

@@ -10,7 +10,7 @@
 
 namespace tc::target::jit {
 
-// TC_ERR_UNSUPPORTED when LLVM cannot generate code for this host.
+// TC_ERR_UNSUPPORTED when LLVM cannot generate code for this host; TC_ERR_NO_MEMORY.
 Result<std::unique_ptr<Jit>> make_jit(LinkerOptions options);
 
 }  // namespace tc::target::jit
