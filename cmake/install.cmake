@@ -1,7 +1,7 @@
 # What an installed copy consists of:
 #   bin/ifunc                           the command
 #   lib/libthreechains.so               the library; libthreechains_jit.so beside it, loaded on demand
-#   libexec/threechains/                helpers of `ifunc build`, when they are separate programs
+#   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
 #   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h
 #   lib/pkgconfig/threechains.pc, lib/cmake/ThreeChains/      how others find it
 include(CMakePackageConfigHelpers)
@@ -21,9 +21,17 @@ if(TARGET threechains_jit)
   install(TARGETS threechains_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                   RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
-if(TARGET ifunc)
-  add_dependencies(product ifunc)
-  install(TARGETS ifunc RUNTIME DESTINATION ${CMAKE_INSTALL_BINDIR})
+foreach(program IN ITEMS ifunc ifunc-toolchain)  # installed where they are built, in tools/
+  if(TARGET ${program})
+    add_dependencies(product ${program})
+  endif()
+endforeach()
+if(TC_TOOLCHAIN)
+  get_property(examples DIRECTORY examples PROPERTY BUILDSYSTEM_TARGETS)
+  list(FILTER examples EXCLUDE REGEX "_test$")
+  if(examples)
+    add_dependencies(product ${examples})
+  endif()
 endif()
 
 install(DIRECTORY include/threechains DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
@@ -32,7 +40,8 @@ configure_file(cmake/threechains.pc.in threechains.pc @ONLY)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/threechains.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 
 configure_package_config_file(cmake/ThreeChainsConfig.cmake.in ThreeChainsConfig.cmake
-  INSTALL_DESTINATION ${tc_package_dir} PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR)
+  INSTALL_DESTINATION ${tc_package_dir} 
+  PATH_VARS CMAKE_INSTALL_INCLUDEDIR CMAKE_INSTALL_LIBDIR CMAKE_INSTALL_BINDIR CMAKE_INSTALL_LIBEXECDIR)
 write_basic_package_version_file(ThreeChainsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ThreeChainsConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/ThreeChainsConfigVersion.cmake

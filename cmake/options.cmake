@@ -31,6 +31,9 @@ if(TC_SANITIZE)
   target_compile_options(tc_options INTERFACE
     -fsanitize=${TC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tc_options INTERFACE -fsanitize=${TC_SANITIZE})
+  # The sanitizers' own options go into each program.
+  target_sources(tc_options INTERFACE
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_SOURCE_DIR}/tests/sanitizers/defaults.c>)
   if(TC_SANITIZE MATCHES "undefined")
     # vptr needs the RTTI that LLVM is built without; function reads in front of the called code, where injected
     # code has nothing.

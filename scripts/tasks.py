@@ -58,7 +58,7 @@ def build(preset, targets=()):
     directory = BUILD / preset
     log = directory / "configure.log"
     if run_logged(f"{preset} configure", ["cmake", "--preset", preset], log) != 0:
-        return f"configuring {preset} failed ({log.relative_to(ROOT)})\n{tail(log.read_text(errors='replace'))}"
+        return f"configuring {preset} failed ({log.relative_to(ROOT)})\n{tail(errors_of(log.read_text(errors='replace')))}"
     command = ["cmake", "--build", "--preset", preset]
     if targets:
         command += ["--target", *targets]
@@ -70,11 +70,11 @@ def build(preset, targets=()):
 
 
 def errors_of(text):
-    """What ninja prints behind the first FAILED line: the progress lines before it say nothing."""
-    start = text.find("FAILED:")
-    if start < 0:
+    """What CMake or ninja prints from its first error on: the progress lines before it say nothing."""
+    found = re.search(r"^(FAILED:|CMake Error|ninja: error)", text, re.M)
+    if not found:
         return text
-    rows = text[start:].splitlines()
+    rows = text[found.start():].splitlines()
     return "\n".join(row for row in rows if not re.match(r"\[\d+/\d+\] ", row))[:12000]
 
 

@@ -28,7 +28,7 @@ cp -r "$here/project" "$work/project"
 "$cmake" -S "$work/project" -B "$work/project/build" -DCMAKE_PREFIX_PATH="$prefix" >"$work/configure.log" 2>&1 ||
   { cat "$work/configure.log"; exit 1; }
 "$cmake" --build "$work/project/build" >"$work/build.log" 2>&1 || { cat "$work/build.log"; exit 1; }
-ifuncs=$work/project/build
+ifuncs=$work/project/build/ifuncs
 "$work/project/build/greet_c" "$ifuncs"
 "$work/project/build/greet_cpp" "$ifuncs"
 
