@@ -32,9 +32,9 @@ void CodeTable::alias(uint32_t index, uint32_t number) {
 }
 
 void CodeTable::withdraw(uint32_t number) {
+  // The number itself is never used again: a frame that names it may be on its way already.
   by_content_.erase(entries_[number].bundle->id());
   std::ranges::replace(by_index_, number, none);
-  if (number + 1 == entries_.size()) entries_.pop_back();
 }
 
 bool CodeTable::acknowledge(uint32_t number) noexcept {

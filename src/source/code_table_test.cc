@@ -41,13 +41,13 @@ TEST(CodeTable, code_is_known_only_once_the_peer_said_so) {
   EXPECT_FALSE(table.acknowledge(1)) << "nobody can know what was never offered";
 }
 
-TEST(CodeTable, code_that_could_not_be_sent_is_not_recorded_as_sent) {
+TEST(CodeTable, code_that_could_not_be_sent_is_not_recorded_as_sent_and_its_number_is_not_used_again) {
   CodeTable table;
   ASSERT_EQ(table.assign(make_bundle("a"), 2), 0u);
   table.withdraw(0);
   EXPECT_EQ(table.number_of(2), CodeTable::none);
   EXPECT_EQ(table.number_of(make_bundle("a").id()), CodeTable::none);
-  EXPECT_EQ(table.assign(make_bundle("b"), 2), 0u);
+  EXPECT_EQ(table.assign(make_bundle("b"), 2), 1u);
 }
 
 }  // namespace

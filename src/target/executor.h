@@ -22,6 +22,7 @@ struct Call {
   void* link = nullptr;  // the node's: whom the frame came from; null for a call from this node itself
   bool touched = false;  // anything below differs from the defaults
   bool wants_reply = false;
+  bool has_ticket = false;
   bool has_route = false;
   bool answered = false;  // a reply was sent, or the duty to reply was forwarded
   bool failed = false;

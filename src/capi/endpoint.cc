@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/handles.h"
+
+using tc::capi::enter;
+using tc::capi::guarded;
+
+namespace {
+
+// Everything that is not one frame written at once. Out of line, so that tc_send() stays small.
+[[gnu::noinline]] tc_status_t send_slowly(tc_endpoint_t* endpoint, tc_message_t* message, bool with_code) {
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*endpoint->owner);
+    if (!with_code && endpoint->link->try_send(*message->message)) return {};
+    return endpoint->owner->node->send(*endpoint->link, *message->message, with_code,
+                                       tc::Deadline::after_ms(endpoint->timeout_ms));
+  });
+}
+
+}  // namespace
+
+extern "C" {
+
+tc_status_t tc_connect(tc_node_t* node, const char* address, uint32_t timeout_ms, tc_endpoint_t** endpoint) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(address);
+  TC_NOT_NULL(endpoint);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    TC_ASSIGN(auto* link, node->node->connect(address, tc::Deadline::after_ms(timeout_ms)));
+    auto made = std::make_unique<tc_endpoint>(node, link, &node->gate);
+    made->peer = link->peer().name;
+    *endpoint = made.get();
+    node->endpoints.emplace(made.get(), std::move(made));
+    return {};
+  });
+}
+
+tc_status_t tc_endpoint_close(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
+  TC_NOT_NULL(endpoint);
+  return guarded([&]() -> tc::Status {
+    auto& owner = *endpoint->owner;
+    const auto pass = enter(owner);
+    auto closed = owner.node->close(*endpoint->link, tc::Deadline::after_ms(timeout_ms));
+    owner.endpoints.erase(endpoint);
+    return closed;
+  });
+}
+
+tc_status_t tc_endpoint_status(tc_endpoint_t* endpoint) {
+  TC_NOT_NULL(endpoint);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*endpoint->owner);
+    if (endpoint->link->state() == tc::node::Link::State::lost) return tc::fail(endpoint->link->reason());
+    return {};
+  });
+}
+
+const char* tc_endpoint_way(const tc_endpoint_t* endpoint) {
+  return endpoint != nullptr ? tc::transport::way_name(endpoint->link->connection().way()).data() : "";
+}
+
+const char* tc_endpoint_peer(const tc_endpoint_t* endpoint) { return endpoint != nullptr ? endpoint->peer.c_str() : ""; }
+
+uint32_t tc_endpoint_peer_id(const tc_endpoint_t* endpoint) {
+  if (endpoint == nullptr) return 0;
+  const auto id = endpoint->link->peer().node_id;
+  return id == tc::node::Node::no_id ? 0 : id;
+}
+
+tc_status_t tc_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
+  TC_NOT_NULL(endpoint);
+  return guarded([&] {
+    const auto pass = enter(*endpoint->owner);
+    return endpoint->link->flush(tc::Deadline::after_ms(timeout_ms));
+  });
+}
+
+tc_status_t tc_send(tc_endpoint_t* endpoint, tc_message_t* message) {
+  TC_NOT_NULL(endpoint);
+  TC_NOT_NULL(message);
+  if (!endpoint->gate->is_shared() && endpoint->link->try_send(*message->message)) [[likely]]
+    return TC_OK;
+  return send_slowly(endpoint, message, false);
+}
+
+tc_status_t tc_send_with_code(tc_endpoint_t* endpoint, tc_message_t* message) {
+  TC_NOT_NULL(endpoint);
+  TC_NOT_NULL(message);
+  return send_slowly(endpoint, message, true);
+}
+
+void tc_endpoint_set_timeout(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
+  if (endpoint != nullptr) endpoint->timeout_ms = timeout_ms;
+}
+
+tc_status_t tc_call(tc_endpoint_t* endpoint, tc_message_t* message, uint32_t deadline_ms, tc_future_t** future) {
+  TC_NOT_NULL(endpoint);
+  TC_NOT_NULL(message);
+  TC_NOT_NULL(future);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*endpoint->owner);
+    auto made = std::make_unique<tc_future>(endpoint->owner);
+    TC_ASSIGN(made->future, endpoint->owner->node->call(*endpoint->link, *message->message, deadline_ms,
+                                                        tc::Deadline::after_ms(endpoint->timeout_ms)));
+    *future = made.release();
+    return {};
+  });
+}
+
+}  // extern "C"

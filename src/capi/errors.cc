@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/handles.h"
+
+namespace {
+
+// Per thread by the contract of tc_error_message().
+thread_local std::string last_error;
+
+}  // namespace
+
+namespace tc::capi {
+
+tc_status_t report(tc_status_t status, const char* sentence) noexcept {
+  try {
+    last_error = sentence;
+  } catch (...) {
+    last_error.clear();
+  }
+  return status;
+}
+
+tc_status_t report(const Error& error) noexcept { return report(error.code, error.message.c_str()); }
+
+}  // namespace tc::capi
+
+extern "C" {
+
+const char* tc_error_message(void) { return last_error.c_str(); }
+
+const char* tc_status_name(tc_status_t status) { return tc::status_name(status).data(); }
+
+const char* tc_version(void) { return "0.1.0"; }
+
+}  // extern "C"

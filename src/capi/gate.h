@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may touch a node: its one thread, freely; or, while a progress thread runs, whoever holds the lock. Without a
+// progress thread a Pass costs one load.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <mutex>
+
+#include "node/node.h"
+
+namespace tc::capi {
+
+class Gate {
+ public:
+  bool is_shared() const noexcept { return shared_.load(std::memory_order_relaxed); }
+  // By the node's thread, while no other call is going on.
+  void set_shared(bool shared) noexcept { shared_.store(shared, std::memory_order_release); }
+
+  // Callers that want in; the progress thread makes way for them.
+  const std::atomic<int>& waiting() const noexcept { return waiting_; }
+
+  class Pass {
+   public:
+    Pass(Gate& gate, node::Node& node) : gate_(gate.is_shared() ? &gate : nullptr) {
+      if (gate_ == nullptr || gate_->mutex_.try_lock()) return;
+      gate_->waiting_.fetch_add(1);
+      node.wake();  // it may be asleep with the lock held
+      gate_->mutex_.lock();
+      gate_->waiting_.fetch_sub(1);
+    }
+    ~Pass() {
+      if (gate_ != nullptr) gate_->mutex_.unlock();
+    }
+    Pass(const Pass&) = delete;
+    Pass& operator=(const Pass&) = delete;
+
+   private:
+    Gate* gate_;
+  };
+
+ private:
+  friend class Progress;
+  std::recursive_mutex mutex_;  // recursive: a running ifunc may lead to exported functions that call the library
+  std::condition_variable_any happened_;
+  std::atomic<bool> shared_{false};
+  std::atomic<int> waiting_{0};
+};
+
+}  // namespace tc::capi

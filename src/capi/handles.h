@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What is behind the opaque handles of threechains.h, and how errors and exceptions stop at that border.
+#pragma once
+
+#include <threechains/threechains.h>
+
+#include <memory>
+#include <new>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "capi/gate.h"
+#include "capi/progress.h"
+#include "node/node.h"
+
+struct tc_config {
+  tc::node::Config config = tc::node::Config::defaults();
+};
+
+struct tc_ifunc {
+  tc_node* owner;
+  std::shared_ptr<tc::source::Ifunc> ifunc;
+  std::string content_id;
+  uint32_t registrations = 0;
+};
+
+struct tc_message {
+  std::unique_ptr<tc::source::Message> message;
+};
+
+struct tc_endpoint {
+  tc_node* owner;
+  tc::node::Link* link;
+  tc::capi::Gate* gate;
+  uint32_t timeout_ms = 1000;
+  std::string peer;
+};
+
+struct tc_future {
+  tc_node* owner;  // not touched once the future is ready: the node may be gone
+  std::shared_ptr<tc::node::Future> future;
+};
+
+struct tc_node {
+  explicit tc_node(std::unique_ptr<tc::node::Node> made) : node(std::move(made)), progress(gate, *node) {}
+
+  std::unique_ptr<tc::node::Node> node;
+  tc::capi::Gate gate;
+  tc::capi::Progress progress;
+  std::unordered_map<const tc::source::Ifunc*, std::unique_ptr<tc_ifunc>> ifuncs;
+  std::unordered_map<tc_endpoint*, std::unique_ptr<tc_endpoint>> endpoints;
+};
+
+namespace tc::capi {
+
+using Pass = Gate::Pass;
+
+inline Pass enter(tc_node& node) { return Pass(node.gate, *node.node); }
+
+// Remembers the sentence for tc_error_message() and gives back the status.
+tc_status_t report(const Error& error) noexcept;
+tc_status_t report(tc_status_t status, const char* sentence) noexcept;
+
+// Runs the body of a C function: no exception leaves it.
+template <class Body>
+tc_status_t guarded(Body&& body) noexcept {
+  try {
+    const Status status = body();
+    return status ? TC_OK : report(status.error());
+  } catch (const std::bad_alloc&) {
+    return report(TC_ERR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return report(TC_ERR_INTERNAL, error.what());
+  } catch (...) {
+    return report(TC_ERR_INTERNAL, "an exception of an unknown kind");
+  }
+}
+
+}  // namespace tc::capi
+
+// Refuses null arguments by name.
+#define TC_NOT_NULL(argument)                                                           \
+  do {                                                                                  \
+    if ((argument) == nullptr)                                                          \
+      return ::tc::capi::report(TC_ERR_INVALID, #argument " must not be NULL");         \
+  } while (false)

@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/handles.h"
+
+using tc::capi::enter;
+using tc::capi::guarded;
+
+namespace {
+
+// One handle for one content, however often it is registered.
+tc_ifunc_t* handle_for(tc_node_t& node, std::shared_ptr<tc::source::Ifunc> ifunc) {
+  auto& handle = node.ifuncs[ifunc.get()];
+  if (handle == nullptr) {
+    handle = std::make_unique<tc_ifunc>(&node, ifunc, ifunc->bundle.id().hex());
+  }
+  ++handle->registrations;
+  return handle.get();
+}
+
+}  // namespace
+
+extern "C" {
+
+tc_status_t tc_ifunc_register(tc_node_t* node, const char* name, tc_ifunc_t** ifunc) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(name);
+  TC_NOT_NULL(ifunc);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    TC_ASSIGN(auto registered, node->node->register_file(name));
+    *ifunc = handle_for(*node, std::move(registered));
+    return {};
+  });
+}
+
+tc_status_t tc_ifunc_register_memory(tc_node_t* node, const void* bundle, size_t size, tc_ifunc_t** ifunc) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(bundle);
+  TC_NOT_NULL(ifunc);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    TC_ASSIGN(auto read, tc::Bundle::read({static_cast<const std::byte*>(bundle), size}));
+    TC_ASSIGN(auto registered, node->node->register_bundle(std::move(read)));
+    *ifunc = handle_for(*node, std::move(registered));
+    return {};
+  });
+}
+
+void tc_ifunc_deregister(tc_ifunc_t* ifunc) {
+  if (ifunc == nullptr) return;
+  auto& owner = *ifunc->owner;
+  const auto pass = enter(owner);
+  owner.node->registry().remove(ifunc->ifunc);
+  if (--ifunc->registrations == 0) owner.ifuncs.erase(ifunc->ifunc.get());
+}
+
+const char* tc_ifunc_name(const tc_ifunc_t* ifunc) { return ifunc != nullptr ? ifunc->ifunc->name().c_str() : ""; }
+
+const char* tc_ifunc_content_id(const tc_ifunc_t* ifunc) { return ifunc != nullptr ? ifunc->content_id.c_str() : ""; }
+
+}  // extern "C"

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/handles.h"
+
+using tc::capi::enter;
+using tc::capi::guarded;
+
+extern "C" {
+
+tc_status_t tc_message_create(tc_ifunc_t* ifunc, void* source_args, size_t source_args_size, tc_message_t** message) {
+  TC_NOT_NULL(ifunc);
+  TC_NOT_NULL(message);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*ifunc->owner);
+    auto made = std::make_unique<tc_message>();
+    TC_ASSIGN(made->message, tc::source::Message::create(ifunc->ifunc, source_args, source_args_size,
+                                                         ifunc->owner->node->config().max_message));
+    *message = made.release();
+    return {};
+  });
+}
+
+void* tc_message_payload(tc_message_t* message, size_t* size) {
+  if (message == nullptr) return nullptr;
+  if (size != nullptr) *size = message->message->size();
+  return message->message->payload();
+}
+
+void tc_message_free(tc_message_t* message) { delete message; }
+
+}  // extern "C"

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/handles.h"
+
+using tc::capi::enter;
+using tc::capi::guarded;
+
+namespace {
+
+tc::Result<std::unique_ptr<tc::transport::Transport>> make_transport(const tc::node::Config& config,
+                                                                     tc::transport::Events& events) {
+  return tc::transport::make_ucx_transport(config.ucx, events);
+}
+
+tc::Status poll_and_count(tc_node& node, size_t* executed, const std::function<void()>& poll) {
+  const auto before = node.node->executor().executed();
+  poll();
+  if (executed != nullptr) *executed = static_cast<size_t>(node.node->executor().executed() - before);
+  return {};
+}
+
+}  // namespace
+
+extern "C" {
+
+tc_status_t tc_node_create(const tc_config_t* config, tc_node_t** node) {
+  TC_NOT_NULL(node);
+  return guarded([&]() -> tc::Status {
+    auto wanted = config != nullptr ? config->config : tc::node::Config::defaults();
+    TC_ASSIGN(auto made, tc::node::Node::create(std::move(wanted), make_transport));
+    *node = std::make_unique<tc_node>(std::move(made)).release();
+    return {};
+  });
+}
+
+void tc_node_destroy(tc_node_t* node) {
+  if (node == nullptr) return;
+  node->progress.stop();
+  delete node;
+}
+
+const char* tc_node_address(const tc_node_t* node) { return node != nullptr ? node->node->address().c_str() : ""; }
+
+tc_status_t tc_node_export(tc_node_t* node, const char* symbol, void* address) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(symbol);
+  TC_NOT_NULL(address);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    node->node->policy().export_symbol(symbol, address);
+    return {};
+  });
+}
+
+tc_status_t tc_node_expose(tc_node_t* node, const char* name, void* data, size_t size) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(name);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    node->node->expose(name, data, size);
+    return {};
+  });
+}
+
+void tc_node_set_target_args(tc_node_t* node, void* target_args) {
+  if (node == nullptr) return;
+  const auto pass = enter(*node);
+  node->node->executor().target_args = target_args;
+}
+
+tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
+  TC_NOT_NULL(node);
+  return guarded([&] {
+    const auto pass = enter(*node);
+    return poll_and_count(*node, executed, [&] { node->node->poll(); });
+  });
+}
+
+tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
+  TC_NOT_NULL(node);
+  return guarded([&] {
+    const auto pass = enter(*node);
+    return poll_and_count(*node, executed, [&] {
+      node->node->wait(tc::Deadline::after_ms(timeout_ms));
+      node->node->expire();
+    });
+  });
+}
+
+void tc_node_wake(tc_node_t* node) {
+  if (node != nullptr) node->node->wake();
+}
+
+tc_status_t tc_node_start_progress(tc_node_t* node) {
+  TC_NOT_NULL(node);
+  return guarded([&] { return node->progress.start(); });
+}
+
+tc_status_t tc_node_stop_progress(tc_node_t* node) {
+  TC_NOT_NULL(node);
+  return guarded([&]() -> tc::Status {
+    node->progress.stop();
+    return {};
+  });
+}
+
+tc_status_t tc_node_stat(tc_node_t* node, const char* name, uint64_t* value) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(name);
+  TC_NOT_NULL(value);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    TC_ASSIGN(*value, node->node->stat(name));
+    return {};
+  });
+}
+
+}  // extern "C"

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "capi/progress.h"
+
+#include <sched.h>
+#include <signal.h>
+
+#include <chrono>
+#include <system_error>
+
+namespace tc::capi {
+
+namespace {
+
+constexpr uint64_t longest_hold_ms = 100;
+
+// Signals are the application's threads' business.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Status Progress::start() {
+  if (runs()) return fail(TC_ERR_INVALID, "the progress thread runs already");
+  stopping_ = false;
+  gate_.set_shared(true);
+  try {
+    const SignalsBlocked blocked;
+    thread_ = std::thread([this] { run(); });
+  } catch (const std::system_error& error) {
+    gate_.set_shared(false);
+    return fail(TC_ERR_IO, "cannot start a thread: {}", error.what());
+  }
+  return {};
+}
+
+void Progress::stop() {
+  if (!runs()) return;
+  stopping_ = true;
+  node_.wake();
+  thread_.join();
+  gate_.set_shared(false);
+}
+
+void Progress::run() {
+  while (!stopping_.load(std::memory_order_relaxed)) {
+    while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();
+    const std::lock_guard lock(gate_.mutex_);
+    if (node_.wait(Deadline::after_ms(longest_hold_ms), &gate_.waiting()) != 0) gate_.happened_.notify_all();
+    node_.expire();
+  }
+}
+
+bool Progress::wait_until(Deadline deadline, const std::function<bool()>& done) {
+  std::unique_lock lock(gate_.mutex_, std::try_to_lock);
+  if (!lock.owns_lock()) {
+    gate_.waiting_.fetch_add(1);
+    node_.wake();
+    lock.lock();
+    gate_.waiting_.fetch_sub(1);
+  }
+  while (!done()) {
+    if (deadline.passed()) return false;
+    // Bounded, as a deadline of the future itself passes without any event.
+    gate_.happened_.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(deadline.remaining_ns(), 20'000'000)));
+  }
+  return true;
+}
+
+}  // namespace tc::capi

@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The progress thread: polls and sleeps, so that the application need not.
+#pragma once
+
+#include <functional>
+#include <thread>
+
+#include "capi/gate.h"
+
+namespace tc::capi {
+
+class Progress {
+ public:
+  Progress(Gate& gate, node::Node& node) : gate_(gate), node_(node) {}
+  ~Progress() { stop(); }
+
+  bool runs() const noexcept { return thread_.joinable(); }
+  Status start();
+  void stop();
+
+  // Waits, while the thread runs, until `done` or the deadline; it is evaluated with the lock held.
+  bool wait_until(Deadline deadline, const std::function<bool()>& done);
+
+ private:
+  void run();
+
+  Gate& gate_;
+  node::Node& node_;
+  std::atomic<bool> stopping_{false};
+  std::thread thread_;
+};
+
+}  // namespace tc::capi

@@ -1,0 +1,164 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a running ifunc asks of its node.
+#include <spdlog/logger.h>
+
+#include "node/node.h"
+
+namespace tc::node {
+
+uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
+uint32_t Node::node_id() const noexcept { return config_.id; }
+uint32_t Node::node_count() const noexcept { return std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size())); }
+
+void* Node::data(std::string_view name, size_t* size) noexcept {
+  const auto found = exposed_.find(name);
+  if (found == exposed_.end()) return nullptr;
+  if (size != nullptr) *size = found->second.size;
+  return found->second.data;
+}
+
+tc_status_t Node::reply(ByteView bytes) noexcept {
+  auto& call = executor_.running();
+  if (call.answered) return TC_ERR_INVALID;
+  if (!call.wants_reply) return TC_OK;
+  wire::Reply reply;
+  reply.token = call.ticket.token;
+  reply.node_id = wire_id();
+  reply.bytes = bytes;
+  answer(static_cast<Link*>(call.link), call.has_route ? &call.route : nullptr, reply);
+  call.answered = true;
+  call.touched = true;
+  return TC_OK;
+}
+
+wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
+  if (call.has_ticket) return call.ticket;
+  wire::CallTicket ticket;
+  ticket.hops_left = config_.hops;
+  ticket.fanout_left = config_.fanout;
+  return ticket;
+}
+
+tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket, const wire::Route* route) {
+  if (node == node_id()) {
+    LocalCall local{bundle, Bytes(payload.begin(), payload.end()), ticket, route != nullptr, route != nullptr ? *route : wire::Route{}};
+    local_calls_.push_back(std::move(local));
+    return TC_OK;
+  }
+  const auto link = link_to(node);
+  if (!link) {
+    log_->warn("ifunc '{}': {}", bundle.manifest().name, link.error().message);
+    return link.error().code;
+  }
+  Outgoing call;
+  call.bundle = &bundle;
+  call.payload = payload;
+  call.ticket = &ticket;
+  call.route = route;
+  const auto sent = (*link)->send_call(call, Deadline::after_ms(0));
+  if (sent) return TC_OK;
+  log_->warn("ifunc '{}' to node {}: {}", bundle.manifest().name, node, sent.error().message);
+  return sent.error().code;
+}
+
+tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
+  auto& call = executor_.running();
+  auto ticket = ticket_of(call);
+  if (ticket.hops_left == 0) return TC_ERR_LIMIT;
+  --ticket.hops_left;
+  // The first sender waits: the answer goes straight to it.
+  wire::Route route = call.route;
+  const bool routed = call.wants_reply && !call.answered;
+  if (!routed) ticket.token = 0;
+  if (routed && !call.has_route && call.link != nullptr) {
+    const auto& peer = static_cast<Link*>(call.link)->peer();
+    route = {peer.instance, peer.node_id, peer.address};
+  } else if (routed && !call.has_route) {
+    route = {instance_, wire_id(), address_};
+  }
+  const auto status = pass_on(node, *call.code->bundle, payload, ticket, routed ? &route : nullptr);
+  if (status != TC_OK) return status;
+  call.touched = true;
+  call.answered = true;
+  return TC_OK;
+}
+
+Result<const Bundle*> Node::bundle_named(std::string_view name) {
+  if (const auto ifunc = registry_.find(std::string(name))) return &ifunc->bundle;
+  if (const auto known = names_of_code_.find(name); known != names_of_code_.end())
+    if (const auto* code = store_->find(known->second)) return code->bundle.get();
+  return tc::fail(TC_ERR_NOT_FOUND, "{} knows no ifunc '{}'", label(), name);
+}
+
+tc_status_t Node::inject(uint32_t node, std::string_view name, ByteView payload) noexcept {
+  auto& call = executor_.running();
+  const auto bundle = bundle_named(name);
+  if (!bundle) {
+    log_->info("tc_inject: {}", bundle.error().message);
+    return bundle.error().code;
+  }
+  auto ticket = ticket_of(call);
+  if (ticket.fanout_left == 0 || ticket.hops_left == 0) return TC_ERR_LIMIT;
+  // The new call may use half of what is left, so that all that comes of this call together stays in its limit.
+  wire::CallTicket child;
+  child.hops_left = static_cast<uint16_t>(ticket.hops_left - 1);
+  child.fanout_left = static_cast<uint16_t>((ticket.fanout_left - 1) / 2);
+  const auto status = pass_on(node, **bundle, payload, child, nullptr);
+  if (status != TC_OK) return status;
+  ticket.fanout_left = static_cast<uint16_t>(ticket.fanout_left - 1 - child.fanout_left);
+  call.ticket = ticket;
+  call.has_ticket = true;
+  call.touched = true;
+  return TC_OK;
+}
+
+void Node::fail(int32_t code, std::string_view message) noexcept {
+  auto& call = executor_.running();
+  if (call.failed) return;
+  call.failed = true;
+  call.touched = true;
+  call.fail_code = code;
+  call.fail_message = message.substr(0, 4096);
+}
+
+void Node::log(int level, std::string_view message) noexcept {
+  static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+  const auto* code = executor_.running().code;
+  log_->log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
+}
+
+void Node::run_local_calls() {
+  // Only what is there now: a call that calls itself again gets its turn with the next poll.
+  for (auto calls = std::exchange(local_calls_, {}); auto& call : calls) run_local(call);
+}
+
+void Node::run_local(LocalCall& local) {
+  auto& call = executor_.running();
+  executor_.reset();
+  call.link = nullptr;
+  call.ticket = local.ticket;
+  call.has_ticket = true;
+  call.wants_reply = local.ticket.token != 0;
+  call.has_route = local.has_route;
+  call.route = local.route;
+  call.touched = true;
+  auto* code = store_->find(local.bundle.id());
+  if (code == nullptr) {
+    auto loaded = store_->load(std::move(local.bundle));
+    if (!loaded) {
+      answer_for(call.ticket.token, call.has_route ? &call.route : nullptr, loaded.error());
+      return executor_.reset();
+    }
+    code = *loaded;
+  }
+  Bytes aligned(local.payload.size() + (size_t{1} << code->alignment_log2));
+  const auto alignment = size_t{1} << code->alignment_log2;
+  auto* payload = aligned.data() + (alignment - reinterpret_cast<uintptr_t>(aligned.data()) % alignment) % alignment;
+  if (!local.payload.empty()) std::memcpy(payload, local.payload.data(), local.payload.size());
+  executor_.run_plain(*code, payload, local.payload.size());
+  finish(call);
+  executor_.reset();
+}
+
+}  // namespace tc::node

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sending half of a link.
+#include "node/link.h"
+
+#include <algorithm>
+
+#include "node/node.h"
+
+namespace tc::node {
+
+namespace {
+
+// Bounds what one slow peer can cost us: replies, forwarded calls and code that wait for room.
+constexpr size_t backlog_limit = 64u * 1024 * 1024;
+
+size_t total_size(std::initializer_list<ByteView> parts) noexcept {
+  size_t size = 0;
+  for (const auto part : parts) size += part.size();
+  return size;
+}
+
+void copy_parts(std::byte* to, std::initializer_list<ByteView> parts) noexcept {
+  for (const auto part : parts) {
+    if (!part.empty()) std::memcpy(to, part.data(), part.size());
+    to += part.size();
+  }
+}
+
+constexpr uint32_t last_fragment = 1;
+constexpr size_t held_limit = 4096;
+
+}  // namespace
+
+Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool initiator)
+    : node_(node), connection_(std::move(connection)), out_(&connection_->out()), initiator_(initiator), born_ns_(now_ns()) {
+  connection_->owner = this;
+}
+
+Link::~Link() = default;
+
+std::string Link::peer_label() const {
+  if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
+  if (peer_.node_id == Node::no_id) return fmt::format("client {}", peer_.name);
+  return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+}
+
+bool Link::try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept {
+  if (!open_) return false;
+  const auto size = total_size(parts);
+  std::byte* const at = size <= out_->max_length() ? out_->reserve(size) : nullptr;
+  if (at == nullptr) return false;
+  copy_parts(at + wire::header_bytes, parts);
+  out_->commit(wire::encode(kind, flags, number, static_cast<uint32_t>(size)));
+  return true;
+}
+
+Status Link::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) {
+  if (state_ == State::lost) return fail(reason_);
+  const auto size = total_size(parts);
+  if (!backlog_.empty() && backlog_bytes_ + size > backlog_limit)
+    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to make room, and at most {} may", backlog_bytes_, peer_label(), backlog_limit);
+  Bytes frame(wire::header_bytes + size);
+  const auto word = wire::encode(kind, flags, number, static_cast<uint32_t>(size));
+  std::memcpy(frame.data(), &word, sizeof word);
+  copy_parts(frame.data() + wire::header_bytes, parts);
+  backlog_bytes_ += frame.size();
+  backlog_.push_back({std::move(frame), 0});
+  update_open();
+  node_.note_backlog();
+  return {};
+}
+
+Status Link::post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline) {
+  if (try_post(kind, flags, number, parts)) return {};
+  if (node_.inside_ifunc() || state_ == State::greeting) return queue(kind, flags, number, parts);
+  // A frame too large for the way goes through the queue in fragments, once nothing stands before it.
+  const bool large = total_size(parts) > out_->max_length();
+  bool sent = false;
+  const bool in_time = node_.poll_until(deadline, [&] {
+    if (state_ == State::lost) return true;
+    if (large) return backlog_.empty();
+    return sent = try_post(kind, flags, number, parts);
+  });
+  if (state_ == State::lost) return fail(reason_);
+  if (sent) return {};
+  if (large && in_time) {
+    TC_CHECK(queue(kind, flags, number, parts));
+    drain_backlog();
+    return {};
+  }
+  return fail(TC_ERR_BUSY, "{} has made no room for {} bytes; the message was not accepted", peer_label(), total_size(parts));
+}
+
+Status Link::post(wire::Kind kind, uint32_t number, ByteView body) {
+  if (try_post(kind, 0, number, {body})) return {};
+  return queue(kind, 0, number, {body});
+}
+
+void Link::post_reply(const wire::Reply& reply) {
+  const bool report_only = reply.token == 0;
+  if (report_only && !backlog_.empty()) {
+    ++untold_failures_;  // the peer is behind with reading: count, and tell the sum later
+    return;
+  }
+  if (const auto sent = post(wire::Kind::reply, 0, wire::encode_reply(reply)); !sent && state_ != State::lost)
+    hang_up(sent.error());
+}
+
+bool Link::send_fragments(const Bytes& frame) {
+  auto& item = backlog_.front();
+  while (item.sent < frame.size()) {
+    const auto piece = std::min(out_->max_length(), frame.size() - item.sent);
+    std::byte* const at = out_->reserve(piece);
+    if (at == nullptr) return false;
+    std::memcpy(at + wire::header_bytes, frame.data() + item.sent, piece);
+    item.sent += piece;
+    const uint32_t mark = item.sent == frame.size() ? last_fragment : 0;
+    out_->commit(wire::encode(wire::Kind::fragment, 0, mark, static_cast<uint32_t>(piece)));
+  }
+  return true;
+}
+
+bool Link::drain_backlog() {
+  if (state_ != State::ready) return false;
+  bool moved = false;
+  while (!backlog_.empty()) {
+    const auto& frame = backlog_.front().frame;
+    const auto length = frame.size() - wire::header_bytes;
+    if (length > out_->max_length()) {
+      if (!send_fragments(frame)) break;
+    } else {
+      std::byte* const at = out_->reserve(length);
+      if (at == nullptr) break;
+      std::memcpy(at + wire::header_bytes, frame.data() + wire::header_bytes, length);
+      uint64_t word;
+      std::memcpy(&word, frame.data(), sizeof word);
+      out_->commit(word);
+    }
+    backlog_bytes_ -= frame.size();
+    backlog_.pop_front();
+    moved = true;
+  }
+  update_open();
+  if (backlog_.empty() && untold_failures_ != 0) {
+    wire::Reply report;
+    report.status = TC_ERR_IFUNC;
+    report.node_id = node_.wire_id();
+    report.message = fmt::format("{}: {} more calls failed", node_.label(), std::exchange(untold_failures_, 0));
+    post_reply(report);
+  }
+  return moved;
+}
+
+ByteView Link::code_section(uint32_t number) {
+  if (encoded_number_ != number) {
+    const Bundle& bundle = *codes_.bundle(number);
+    const auto which = bundle.useful_for(peer_triple_);
+    encoded_.clear();
+    const auto bytes = bundle.bytes_for(which);
+    wire::append_code(encoded_, {bundle.id(), which, static_cast<uint32_t>(bytes.size())}, bytes);
+    encoded_number_ = number;
+  }
+  return encoded_;
+}
+
+Result<uint32_t> Link::number_for(const Outgoing& call, bool& is_new) {
+  is_new = false;
+  if (const auto number = codes_.number_of(call.bundle->id()); number != source::CodeTable::none) {
+    codes_.alias(call.index, number);
+    return number;
+  }
+  // A lack that the source can see is told at once; the target checks again.
+  if (state_ == State::ready && call.bundle->useful_for(peer_triple_) == 0)
+    return fail(TC_ERR_NO_SLICE, "ifunc '{}' holds no code for {}, which is {}; build it with --target {}",
+                call.bundle->manifest().name, peer_label(), peer_triple_.text, peer_triple_.text);
+  is_new = true;
+  return codes_.assign(*call.bundle, call.index);
+}
+
+Status Link::send_call(const Outgoing& call, Deadline deadline) {
+  if (state_ == State::lost) return fail(reason_);
+  // Which slices are of use is known only after the greeting; until then nothing is numbered.
+  if (state_ == State::greeting) return hold(call);
+  bool is_new = false;
+  TC_ASSIGN(const auto number, number_for(call, is_new));
+  const bool with_code = is_new || call.with_code;
+  std::byte ticket[wire::ticket_bytes];
+  if (call.ticket != nullptr) wire::write_ticket(ticket, *call.ticket);
+  const auto route = call.route != nullptr ? wire::encode_route(*call.route) : Bytes{};
+  const ByteView ticket_part(ticket, call.ticket != nullptr ? sizeof ticket : 0);
+  const ByteView code_part = with_code ? code_section(number) : ByteView{};
+  const auto size = ticket_part.size() + route.size() + code_part.size() + call.payload.size();
+  if (size > peer_.max_message) {
+    if (is_new) codes_.withdraw(number);
+    return fail(TC_ERR_TOO_LARGE, "ifunc '{}' with its payload is {} bytes when {} takes at most {}",
+                call.bundle->manifest().name, size, peer_label(), peer_.max_message);
+  }
+  const auto flags = static_cast<uint8_t>((call.ticket != nullptr ? wire::flag_token : 0) | (call.route != nullptr ? wire::flag_route : 0));
+  auto sent = post_when_possible(with_code ? wire::Kind::call_code : wire::Kind::call, flags, number,
+                                 {ticket_part, route, code_part, call.payload}, deadline);
+  if (!sent && is_new && state_ != State::lost) codes_.withdraw(number);
+  return sent;
+}
+
+Status Link::hold(const Outgoing& call) {
+  if (held_.size() >= held_limit)
+    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", held_.size(), peer_label(), held_limit);
+  Held held{*call.bundle, call.index, Bytes(call.payload.begin(), call.payload.end()), {}, {}};
+  if (call.ticket != nullptr) held.ticket = *call.ticket;
+  if (call.route != nullptr) held.route = *call.route;
+  held_.push_back(std::move(held));
+  return {};
+}
+
+void Link::send_held() {
+  for (auto held = std::exchange(held_, {}); const auto& call : held) {
+    const Outgoing outgoing{&call.bundle, call.index, call.payload, call.ticket ? &*call.ticket : nullptr,
+                            call.route ? &*call.route : nullptr, false};
+    if (const auto sent = send_call(outgoing, Deadline::after_ms(0)); !sent && call.ticket)
+      node_.answer_for(call.ticket->token, call.route ? &*call.route : nullptr, sent.error());
+  }
+}
+
+Status Link::flush(Deadline deadline) {
+  if (state_ == State::lost) return fail(reason_);
+  const auto barrier = ++barriers_sent_;
+  TC_CHECK(post_when_possible(wire::Kind::credit, 0, wire::credit_ask, {wire::encode_credit({barrier, 0})}, deadline));
+  const bool in_time = node_.poll_until(deadline, [&] { return barriers_passed_ >= barrier || state_ == State::lost; });
+  auto failure = std::exchange(first_failure_, std::nullopt);
+  if (failure && more_failures_ != 0) failure->message += fmt::format(" (and {} more calls failed)", more_failures_);
+  more_failures_ = 0;
+  if (failure) return fail(std::move(*failure));
+  if (barriers_passed_ >= barrier) return {};
+  if (state_ == State::lost) return fail(reason_);
+  if (!in_time) return fail(TC_ERR_TIMEOUT, "{} has not run everything within the deadline", peer_label());
+  return fail(TC_ERR_INTERNAL, "flush of {} ended without a cause", peer_label());
+}
+
+}  // namespace tc::node

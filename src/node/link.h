@@ -1,0 +1,214 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ordered way from this node to one peer and back (DESIGN section 5): greeting, numbering of code, sending,
+// receiving, loss. Source side and target side meet here.
+//
+//   link.cc           sending: frames, fragments, the backlog, barriers
+//   link_receive.cc   what frames from the peer mean; calls that wait for code
+//   link_greeting.cc  HELLO, CREDIT and BYE
+//
+// Thread: the node's. Owned by the node.
+#pragma once
+
+#include <cstring>
+#include <deque>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <unordered_map>
+
+#include "source/code_table.h"
+#include "source/message.h"
+#include "target/receiver.h"
+#include "transport/transport.h"
+#include "wire/hello.h"
+
+namespace tc::node {
+
+class Node;
+
+// A call about to be sent. All views are only needed during the send.
+struct Outgoing {
+  const Bundle* bundle = nullptr;
+  uint32_t index = source::CodeTable::none;  // of a registered ifunc
+  ByteView payload;
+  const wire::CallTicket* ticket = nullptr;
+  const wire::Route* route = nullptr;
+  bool with_code = false;  // even if the peer has it
+};
+
+class Link final : public target::FrameHandler {
+ public:
+  enum class State : uint8_t { greeting, ready, lost };
+
+  // `initiator`: we connected, so we greet first.
+  Link(Node& node, std::unique_ptr<transport::Connection> connection, bool initiator);
+  ~Link();
+
+  // ---- link.cc: sending
+
+  // Hot: a plain call of code that the peer was offered. False when it takes more than writing one frame now.
+  bool try_send(const source::Message& message) noexcept {
+    const auto number = codes_.number_of(message.index());
+    if (number == source::CodeTable::none || !open_) [[unlikely]]
+      return false;
+    std::byte* const at = out_->reserve(message.size());
+    if (at == nullptr) [[unlikely]]
+      return false;
+    copy_payload(at + wire::header_bytes, message);
+    out_->commit(wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size())));
+    return true;
+  }
+
+  // Sends a call; code goes along when the peer was not offered it yet. Outside of a running ifunc it waits for
+  // room (progressing the node) until `deadline`, then TC_ERR_BUSY; inside one it queues, within limits.
+  Status send_call(const Outgoing& call, Deadline deadline);
+  // Sends any other frame; queues when there is no room.
+  Status post(wire::Kind kind, uint32_t number, ByteView body);
+  void post_reply(const wire::Reply& reply);
+
+  // Waits until the peer ran everything sent so far. Errors: the first failure since the last barrier.
+  Status flush(Deadline deadline);
+
+  // Moves queued frames on. True when there was something to do.
+  bool drain_backlog();
+  bool has_backlog() const noexcept { return !backlog_.empty(); }
+
+  // ---- link_receive.cc
+
+  // Takes frames off the stream and runs them. How many.
+  size_t receive();
+  // The store is about to free this code.
+  void forget(const target::Code& code) noexcept { numbers_.forget(code); }
+
+  bool on_frame(const wire::Header& header, std::byte* body) override;
+  void on_touched() override;
+  void on_broken(std::string what) override;
+
+  // ---- link_greeting.cc
+
+  Status greet();  // sends our HELLO
+  void on_control(ByteView frame);
+  // Tells the peer how far we are, when it needs to know. `idle`: there is time to tell it even small news.
+  void give_credit(bool idle);
+  // The end: everything that waits on this link fails with `reason`. Idempotent.
+  void lose(const Error& reason);
+  // Tells the peer why, closes the connection and loses the link.
+  void hang_up(const Error& reason);
+  void say_goodbye();
+  // Hangs up on a peer that connected and then said nothing for too long.
+  void check_greeting();
+
+  // ----
+
+  State state() const noexcept { return state_; }
+  bool readable() const noexcept { return state_ == State::ready; }
+  const Error& reason() const noexcept { return reason_; }  // why it was lost
+  const wire::Hello& peer() const noexcept { return peer_; }
+  const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
+  // "node 3 (name)", for messages.
+  std::string peer_label() const;
+  transport::Connection& connection() noexcept { return *connection_; }
+  uint64_t born_ns() const noexcept { return born_ns_; }
+
+  bool has_endpoint = false;  // the application holds it: stays until it is closed
+
+ private:
+  using Parts = std::initializer_list<ByteView>;
+
+  static void copy_payload(std::byte* to, const source::Message& message) noexcept {
+    const size_t size = message.size();
+    const std::byte* const from = message.payload();
+    if (size <= 8) {
+      std::memcpy(to, from, 8);  // frames and payloads reach that far (wire::stride, Message::payload)
+    } else if (size <= 24) {
+      std::memcpy(to, from, 24);
+    } else {
+      std::memcpy(to, from, size);
+    }
+  }
+
+  // link.cc
+  bool try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept;
+  Status queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
+  Status post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline);
+  bool send_fragments(const Bytes& frame);
+  Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
+  ByteView code_section(uint32_t number);
+  Status hold(const Outgoing& call);
+  void send_held();
+  void update_open() noexcept { open_ = state_ == State::ready && backlog_.empty(); }
+
+  // link_receive.cc
+  bool on_call(const wire::Header& header, std::byte* body);
+  bool on_call_code(const wire::Header& header, ByteView body);
+  bool on_code(const wire::Header& header, ByteView body);
+  bool on_need(uint32_t number, ByteView body);
+  bool on_reply(ByteView body);
+  bool on_barrier(const wire::Header& header, ByteView body);
+  bool on_fragment(uint32_t number, ByteView piece);
+  Result<target::Code*> learn(uint32_t number, const wire::CodeBody& code);
+  bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
+  void refuse(const wire::Header& header, ByteView body, const Error& why);
+  bool park(const wire::Header& header, ByteView body);
+  void ask_for(uint32_t number);
+  bool resume_parked();
+  void note_failure(const wire::Reply& reply);
+
+  // link_greeting.cc
+  Status accept_hello(ByteView body);
+  void announce_way();
+
+  Node& node_;
+  std::unique_ptr<transport::Connection> connection_;
+  transport::OutStream* out_;
+  bool open_ = false;  // ready, and nothing is queued: frames may be written at once
+  State state_ = State::greeting;
+  bool initiator_;
+  bool greeted_ = false;
+  bool trusted_ = false;  // may the peer run code here?
+  uint64_t born_ns_;
+  Error reason_;
+  wire::Hello peer_;
+  TargetTriple peer_triple_;
+  transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
+
+  // Sending.
+  source::CodeTable codes_;
+  struct Held {
+    Bundle bundle;
+    uint32_t index;
+    Bytes payload;
+    std::optional<wire::CallTicket> ticket;
+    std::optional<wire::Route> route;
+  };
+  std::vector<Held> held_;  // calls that wait for the greeting, which tells what code the peer can use
+  struct Queued {
+    Bytes frame;
+    size_t sent = 0;  // of a frame that goes in fragments
+  };
+  std::deque<Queued> backlog_;
+  size_t backlog_bytes_ = 0;
+  uint32_t encoded_number_ = source::CodeTable::none;  // whose code section is in encoded_
+  Bytes encoded_;
+  uint64_t barriers_sent_ = 0;
+  uint64_t barriers_passed_ = 0;
+  std::optional<Error> first_failure_;
+  uint64_t more_failures_ = 0;
+
+  // Receiving.
+  target::NumberTable numbers_;
+  std::unordered_map<uint32_t, Error> unusable_;  // numbers whose code was refused, and why
+  struct Parked {
+    wire::Header header;
+    Bytes body;
+  };
+  std::deque<Parked> parked_;  // calls that wait for code, and all frames that must stay behind them
+  size_t parked_bytes_ = 0;
+  Bytes assembly_;  // of fragments; begins with 8 bytes of nothing, to align the payload
+  Bytes scratch_;   // payloads that need more alignment than a frame has
+  uint64_t credited_ = 0;
+  uint64_t untold_failures_ = 0;
+};
+
+}  // namespace tc::node

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The life of a link around its calls: greeting, credit, goodbye.
+#include <spdlog/logger.h>
+#include <threechains/ifunc.h>
+
+#include "node/link.h"
+#include "node/node.h"
+
+namespace tc::node {
+
+namespace {
+// News worth a message of its own: a sender's smallest window (Config) is larger than this.
+constexpr uint64_t credit_step_limit = 64 * 1024;
+constexpr uint64_t greeting_limit_ns = 10'000'000'000;
+}  // namespace
+
+Status Link::greet() {
+  wire::Hello hello;
+  hello.protocol = wire::protocol_version;
+  hello.abi = TC_IFUNC_ABI;
+  hello.instance = node_.instance();
+  hello.node_id = node_.wire_id();
+  hello.max_message = node_.config().max_message;
+  hello.name = node_.config().name;
+  hello.address = node_.address();
+  hello.triple = TargetTriple::host().text;
+  TC_ASSIGN(hello.offer, connection_->offer(node_.config().way));
+  greeted_ = true;
+  return connection_->send_control(wire::make_frame(wire::Kind::hello, 0, 0, wire::encode_hello(hello)));
+}
+
+Status Link::accept_hello(ByteView body) {
+  if (state_ != State::greeting) return fail(TC_ERR_MALFORMED, "{} greets twice", peer_label());
+  TC_ASSIGN(peer_, wire::decode_hello(body));
+  TC_ASSIGN(peer_triple_, TargetTriple::parse(peer_.triple));
+  if (peer_.abi != TC_IFUNC_ABI)
+    return fail(TC_ERR_VERSION, "{} has ifunc ABI {} when this build has {}", peer_label(), peer_.abi, TC_IFUNC_ABI);
+  trusted_ = node_.trusts(*this);
+  if (!trusted_ && !initiator_) return fail(node_.not_trusted(*this));
+  TC_CHECK(connection_->open_way(node_.config().way, peer_.offer));
+  if (!greeted_) TC_CHECK(greet());
+  announce_way();
+  state_ = State::ready;
+  update_open();
+  node_.log().debug("{}: link is ready, frames go by {}", peer_label(), transport::way_name(connection_->way()));
+  send_held();
+  drain_backlog();
+  return {};
+}
+
+// The peer need not tell us what it consumed when we can see it, as on a ring.
+void Link::announce_way() {
+  const auto way = static_cast<uint64_t>(connection_->way());
+  (void)connection_->send_control(wire::make_frame(wire::Kind::credit, 0, wire::credit_way, wire::encode_credit({way, 0})));
+}
+
+void Link::on_control(ByteView frame) {
+  if (state_ == State::lost) return;
+  Reader in(frame);
+  const auto header = wire::decode(in.u64());
+  const auto body = in.rest();
+  if (header.length != body.size())
+    return on_broken(fmt::format("a control frame is {} bytes when its header says {}", body.size(), header.length));
+  if (header.kind == wire::Kind::hello) {
+    if (const auto accepted = accept_hello(body); !accepted) hang_up(accepted.error());
+    return;
+  }
+  if (header.kind == wire::Kind::bye) {
+    const auto bye = wire::decode_bye(body);
+    if (!bye) return on_broken(bye.error().message);
+    const auto said = bye->status == TC_OK ? fmt::format("{} said goodbye", peer_label())
+                                           : fmt::format("{} hung up: {}", peer_label(), bye->reason);
+    return node_.drop(*this, Error{bye->status == TC_OK ? TC_ERR_DISCONNECTED : bye->status, said});
+  }
+  const auto credit = wire::decode_credit(body);
+  if (header.kind != wire::Kind::credit || !credit)
+    return on_broken(fmt::format("a frame of kind {} has no place beside the calls", static_cast<int>(header.kind)));
+  if (header.number == wire::credit_way) {
+    peer_way_ = static_cast<transport::Way>(credit->consumed & 0xff);
+  } else if (!out_->credit(credit->consumed)) {
+    on_broken(fmt::format("it claims to have taken {} bytes, more than were sent or less than before", credit->consumed));
+  }
+}
+
+void Link::give_credit(bool idle) {
+  if (peer_way_ == transport::Way::ring || state_ != State::ready) return;
+  const auto consumed = connection_->in().consumed();
+  const auto step = idle ? 1 : std::min<uint64_t>(credit_step_limit, node_.config().ucx.window_bytes / 4);
+  if (consumed - credited_ < step) return;
+  if (connection_->send_control(wire::make_frame(wire::Kind::credit, 0, wire::credit_window, wire::encode_credit({consumed, 0}))))
+    credited_ = consumed;
+}
+
+void Link::lose(const Error& reason) {
+  if (state_ == State::lost) return;
+  state_ = State::lost;
+  update_open();
+  reason_ = reason;
+  for (auto& held : held_)
+    if (held.ticket) node_.answer_for(held.ticket->token, held.route ? &*held.route : nullptr, reason);
+  held_.clear();
+  backlog_.clear();
+  parked_.clear();
+  node_.on_link_lost(*this);
+}
+
+void Link::hang_up(const Error& reason) {
+  if (state_ == State::lost) return;
+  const auto text = fmt::format("{}: {}", node_.label(), reason.message);
+  (void)connection_->send_control(wire::make_frame(wire::Kind::bye, 0, 0, wire::encode_bye({reason.code, text})));
+  connection_->close();
+  lose(reason);
+}
+
+void Link::check_greeting() {
+  if (state_ == State::greeting && now_ns() - born_ns_ > greeting_limit_ns)
+    hang_up(Error{TC_ERR_TIMEOUT, fmt::format("{} did not greet within {} s", peer_label(), greeting_limit_ns / 1'000'000'000)});
+}
+
+void Link::say_goodbye() {
+  if (state_ == State::lost) return;
+  out_->flush();
+  (void)connection_->send_control(wire::make_frame(wire::Kind::bye, 0, 0, wire::encode_bye({TC_OK, "goodbye"})));
+  connection_->close();
+  lose(Error{TC_ERR_CLOSED, "the endpoint was closed here"});
+}
+
+}  // namespace tc::node

@@ -1,0 +1,291 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The receiving half of a link: what frames from the peer mean. Plain calls of held code never come here; they
+// are the receiver's (target/receiver.cc).
+//
+// Whatever a frame says is copied before it is checked: its memory may be the peer's to change.
+#include <spdlog/logger.h>
+
+#include "node/link.h"
+#include "node/node.h"
+
+namespace tc::node {
+
+namespace {
+
+// Frames taken off one link before the others get their turn and the peer gets its memory back.
+constexpr size_t frames_a_turn = 512;
+// Bounds what a peer can make us keep while its code is on its way.
+constexpr size_t parked_limit = 64u * 1024 * 1024;
+
+Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
+
+const target::NumberTable& no_numbers() {
+  static const target::NumberTable empty;
+  return empty;
+}
+
+}  // namespace
+
+size_t Link::receive() {
+  auto& executor = node_.executor();
+  executor.running().link = this;
+  // While calls wait for code, no later call may overtake them: with an empty table all come to on_frame().
+  const auto& numbers = parked_.empty() && trusted_ ? numbers_ : no_numbers();
+  const auto taken = target::receive(connection_->in(), numbers, executor, *this, frames_a_turn);
+  if (taken != 0) give_credit(false);
+  return taken;
+}
+
+bool Link::on_frame(const wire::Header& header, std::byte* body) {
+  const ByteView view(body, header.length);
+  switch (header.kind) {
+    case wire::Kind::call: return on_call(header, body);
+    case wire::Kind::call_code: return on_call_code(header, view);
+    case wire::Kind::code: return on_code(header, view);
+    case wire::Kind::need: return on_need(header.number, view);
+    case wire::Kind::reply: return on_reply(view);
+    case wire::Kind::credit: return on_barrier(header, view);
+    case wire::Kind::fragment: return on_fragment(header.number, view);
+    case wire::Kind::known:
+      if (codes_.acknowledge(header.number)) return true;
+      return on_broken(fmt::format("it claims to know code number {}, which was never sent", header.number)), false;
+    case wire::Kind::wake: return true;
+    case wire::Kind::none:
+    case wire::Kind::hello:
+    case wire::Kind::bye:
+    case wire::Kind::pad: break;
+  }
+  return on_broken(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(header.kind))), false;
+}
+
+// ---- Calls
+
+bool Link::on_call(const wire::Header& header, std::byte* body) {
+  const ByteView view(body, header.length);
+  if (!trusted_) return refuse(header, view, node_.not_trusted(*this)), true;
+  if (!parked_.empty()) return park(header, view);
+  if (auto* code = numbers_.find(header.number)) return run(*code, header.flags, body, header.length);
+  if (const auto bad = unusable_.find(header.number); bad != unusable_.end()) return refuse(header, view, bad->second), true;
+  ask_for(header.number);
+  return park(header, view);
+}
+
+bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
+  auto& executor = node_.executor();
+  auto& call = executor.running();
+  size_t skip = 0;
+  if ((flags & wire::flag_token) != 0) {
+    if (length < wire::ticket_bytes)
+      return on_broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", length, wire::ticket_bytes)), false;
+    call.ticket = wire::read_ticket(body);
+    call.has_ticket = true;
+    call.wants_reply = call.ticket.token != 0;
+    skip = wire::ticket_bytes;
+  }
+  if ((flags & wire::flag_route) != 0) {
+    const auto copy = private_copy({body + skip, std::min<size_t>(length - skip, 512)});
+    size_t route_size = 0;
+    auto route = wire::decode_route(copy, route_size);
+    if (!route) return executor.reset(), on_broken(route.error().message), false;
+    call.route = std::move(*route);
+    call.has_route = true;
+    skip += route_size;
+  }
+  call.touched = flags != 0;
+  std::byte* payload = body + skip;
+  const auto size = length - skip;
+  const auto alignment = size_t{1} << code.alignment_log2;
+  if (reinterpret_cast<uintptr_t>(payload) % alignment != 0) {
+    scratch_.resize(size + alignment);
+    std::byte* const aligned = scratch_.data() + (alignment - reinterpret_cast<uintptr_t>(scratch_.data()) % alignment) % alignment;
+    if (size != 0) std::memcpy(aligned, payload, size);
+    payload = aligned;
+  }
+  if (!executor.run_plain(code, payload, size)) on_touched();
+  return true;
+}
+
+void Link::on_touched() {
+  node_.finish(node_.executor().running());
+  node_.executor().reset();
+}
+
+void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
+  const auto copy = private_copy(body.first(std::min<size_t>(body.size(), 1024)));
+  uint64_t token = 0;
+  std::optional<wire::Route> route;
+  if ((header.flags & wire::flag_token) != 0 && copy.size() >= wire::ticket_bytes) {
+    token = wire::read_ticket(copy.data()).token;
+    size_t ignored = 0;
+    if ((header.flags & wire::flag_route) != 0)
+      if (auto decoded = wire::decode_route(ByteView(copy).subspan(wire::ticket_bytes), ignored)) route = std::move(*decoded);
+  }
+  node_.count_failure(why);
+  wire::Reply reply;
+  reply.token = token;
+  reply.status = why.code;
+  reply.node_id = node_.wire_id();
+  reply.message = fmt::format("{}: {}", node_.label(), why.message);
+  node_.answer(this, route ? &*route : nullptr, reply);
+}
+
+// ---- Code
+
+Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
+  auto& store = node_.store();
+  auto* held = store.find(code.head.id);
+  if (held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0) {
+    if (code.bundle.empty())
+      return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(), code.head.id.short_hex());
+    TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
+    TC_ASSIGN(held, store.load(std::move(bundle)));
+    node_.remember_name(*held);
+  }
+  const bool is_news = numbers_.find(number) != held;
+  TC_CHECK(numbers_.bind(number, *held));
+  unusable_.erase(number);
+  if (is_news) TC_CHECK(post(wire::Kind::known, number, {}));
+  return held;
+}
+
+bool Link::on_call_code(const wire::Header& header, ByteView body) {
+  const auto started = now_ns();
+  if (!trusted_) return refuse(header, body, node_.not_trusted(*this)), true;
+  if (!parked_.empty()) return park(header, body);
+  Bytes copy = private_copy(body);
+  // Ticket and route stand in front of the code; their sizes are needed to find it.
+  size_t skip = (header.flags & wire::flag_token) != 0 ? wire::ticket_bytes : 0;
+  if (skip > copy.size()) return on_broken(fmt::format("a call with a token is only {} bytes", copy.size())), false;
+  if ((header.flags & wire::flag_route) != 0) {
+    size_t route_size = 0;
+    if (const auto route = wire::decode_route(ByteView(copy).subspan(skip), route_size); !route)
+      return on_broken(route.error().message), false;
+    skip += route_size;
+  }
+  const auto code = wire::decode_code(ByteView(copy).subspan(skip));
+  if (!code) return on_broken(code.error().message), false;
+  const bool never_seen = node_.store().find(code->head.id) == nullptr;
+  auto learned = learn(header.number, *code);
+  if (!learned) {
+    unusable_.insert_or_assign(header.number, learned.error());
+    return refuse(header, body, learned.error()), true;
+  }
+  // The payload moves up to the ticket, over the code: a call like any other from here.
+  const auto payload = code->payload;
+  std::byte* const to = copy.data() + skip;
+  if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
+  const bool fine = run(**learned, header.flags, copy.data(), skip + payload.size());
+  if (never_seen) node_.note_first_execution(now_ns() - started);
+  return fine;
+}
+
+bool Link::on_code(const wire::Header& header, ByteView body) {
+  const auto copy = private_copy(body);
+  const auto code = wire::decode_code(copy);
+  if (!code) return on_broken(code.error().message), false;
+  if (!trusted_) return true;
+  if (auto learned = learn(header.number, *code); !learned) unusable_.insert_or_assign(header.number, learned.error());
+  return resume_parked();
+}
+
+bool Link::on_need(uint32_t number, ByteView body) {
+  const auto need = wire::decode_need(private_copy(body));
+  if (!need) return on_broken(need.error().message), false;
+  const auto* bundle = codes_.bundle(number);
+  if (bundle == nullptr) return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
+  node_.log().info("{} asks for the code of ifunc '{}' again", peer_label(), bundle->manifest().name);
+  if (const auto sent = post(wire::Kind::code, number, code_section(number)); !sent) hang_up(sent.error());
+  return true;
+}
+
+void Link::ask_for(uint32_t number) {
+  node_.count_need();
+  if (const auto sent = post(wire::Kind::need, number, wire::encode_need({{}, TargetTriple::host().text})); !sent) hang_up(sent.error());
+}
+
+bool Link::park(const wire::Header& header, ByteView body) {
+  if (parked_bytes_ + body.size() > parked_limit) {
+    refuse(header, body, Error{TC_ERR_LIMIT, fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
+    return true;
+  }
+  parked_bytes_ += body.size();
+  parked_.push_back({header, private_copy(body)});
+  return true;
+}
+
+// Runs what waited, in order, until something waits again.
+bool Link::resume_parked() {
+  auto waiting = std::exchange(parked_, {});
+  parked_bytes_ = 0;
+  while (!waiting.empty()) {
+    auto [header, body] = std::move(waiting.front());
+    waiting.pop_front();
+    if (!on_frame(header, body.data())) return false;
+    if (parked_.empty()) continue;
+    // It waits for other code now, and so does all that stands behind it.
+    for (auto& frame : waiting) parked_.push_back(std::move(frame));
+    for (const auto& frame : parked_) parked_bytes_ += frame.body.size();
+    break;
+  }
+  return true;
+}
+
+// ---- Everything else
+
+void Link::note_failure(const wire::Reply& reply) {
+  if (first_failure_)
+    ++more_failures_;
+  else
+    first_failure_ = Error{reply.status, reply.message};
+  node_.log().info("a call failed: {}", reply.message);
+}
+
+bool Link::on_reply(ByteView body) {
+  const auto copy = private_copy(body);
+  const auto reply = wire::decode_reply(copy);
+  if (!reply) return on_broken(reply.error().message), false;
+  if (reply->token == 0)
+    note_failure(*reply);
+  else
+    node_.complete(*reply);
+  return true;
+}
+
+bool Link::on_barrier(const wire::Header& header, ByteView body) {
+  const auto credit = wire::decode_credit(private_copy(body));
+  if (!credit) return on_broken(credit.error().message), false;
+  if (header.number == wire::credit_ask) {
+    if (!parked_.empty()) return park(header, body);
+    if (const auto sent = post(wire::Kind::credit, wire::credit_answer, wire::encode_credit(*credit)); !sent) hang_up(sent.error());
+    return true;
+  }
+  if (header.number != wire::credit_answer || credit->consumed > barriers_sent_)
+    return on_broken(fmt::format("a credit frame of type {} answers barrier {} when {} were sent", header.number, credit->consumed, barriers_sent_)), false;
+  barriers_passed_ = std::max(barriers_passed_, credit->consumed);
+  return true;
+}
+
+bool Link::on_fragment(uint32_t mark, ByteView piece) {
+  if (assembly_.empty()) assembly_.resize(wire::header_bytes);  // so that the payload comes to lie at 16 bytes
+  if (assembly_.size() + piece.size() > node_.config().max_message + 4096)
+    return on_broken(fmt::format("its fragments put together exceed {} bytes", node_.config().max_message)), false;
+  assembly_.insert(assembly_.end(), piece.begin(), piece.end());
+  if (mark == 0) return true;
+  auto whole = std::exchange(assembly_, {});
+  if (whole.size() < 2 * wire::header_bytes) return on_broken("its fragments hold no frame"), false;
+  uint64_t word;
+  std::memcpy(&word, whole.data() + wire::header_bytes, sizeof word);
+  const auto header = wire::decode(word);
+  const auto length = whole.size() - 2 * wire::header_bytes;
+  if (header.length != length || header.kind == wire::Kind::fragment)
+    return on_broken(fmt::format("its fragments are {} bytes when the frame in them says {}", length, header.length)), false;
+  return on_frame(header, whole.data() + 2 * wire::header_bytes);
+}
+
+void Link::on_broken(std::string what) {
+  node_.executor().reset();
+  hang_up(Error{TC_ERR_MALFORMED, fmt::format("{} breaks the protocol: {}", peer_label(), what)});
+}
+
+}  // namespace tc::node

@@ -1,0 +1,174 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A node's life and its polling.
+#include "node/node.h"
+
+#include <sched.h>
+#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <sys/random.h>
+
+namespace tc::node {
+
+namespace {
+
+// How long wait() looks before it sleeps: shorter, and nodes that share a core with others fall asleep between
+// two messages; longer, and an idle node costs CPU (docs/measuring.md, "more processes than cores").
+constexpr uint64_t look_before_sleep_ns = 150'000;
+// A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
+constexpr uint64_t longest_sleep_ns = 50'000'000;
+constexpr uint64_t expiry_step_ns = 1'000'000;
+constexpr uint32_t polls_between_tending = 1024;
+
+uint64_t random_instance() {
+  uint64_t number = 0;
+  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = now_ns();
+  return number | 1;  // never 0
+}
+
+std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
+  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  auto logger = std::make_shared<spdlog::logger>(config.name, std::move(sink));
+  logger->set_level(config.log == "off" ? spdlog::level::off : spdlog::level::from_str(config.log));
+  logger->set_pattern("%H:%M:%S.%e %n %^%l%$: %v");
+  return logger;
+}
+
+}  // namespace
+
+Node::Node(Config config)
+    : config_(std::move(config)),
+      log_(make_logger(config_)),
+      instance_(random_instance()),
+      registry_(config_.path),
+      executor_(*this) {
+  label_ = wire_id() == no_id ? fmt::format("node {}", config_.name) : fmt::format("node {} ({})", config_.id, config_.name);
+}
+
+Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& make_transport) {
+  std::unique_ptr<Node> node(new Node(std::move(config)));
+  TC_CHECK(node->start(make_transport));
+  return node;
+}
+
+Status Node::start(const MakeTransport& make_transport) {
+  if (!config_.cluster.empty() && config_.id >= config_.cluster.size())
+    return tc::fail(TC_ERR_INVALID, "this node has id {} when its cluster has nodes 0 to {}", config_.id, config_.cluster.size() - 1);
+  for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
+  const auto forget = [this](target::Code& code) {
+    for (auto& link : links_) link->forget(code);
+  };
+  TC_ASSIGN(store_, target::CodeStore::create(config_.code, policy_, forget));
+  if (config_.warm_up) TC_CHECK(store_->warm_up());
+  TC_ASSIGN(transport_, make_transport(config_, *this));
+  if (!config_.listen.empty()) {
+    TC_ASSIGN(address_, transport_->listen(config_.listen));
+  }
+  return {};
+}
+
+Node::~Node() {
+  futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  if (transport_ == nullptr) return;
+  for (auto& link : links_) link->say_goodbye();
+  // Goodbyes leave with the next rounds of progress; nobody is waited for.
+  for (int round = 0; round < 64; ++round) transport_->progress();
+  links_.clear();
+}
+
+Deadline Node::slice_of(Deadline deadline) noexcept {
+  return Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + longest_sleep_ns));
+}
+
+size_t Node::poll() {
+  if (polling_) return 0;
+  polling_ = true;
+  size_t happened = 0;
+  executor_.next_tick();
+  {
+    const target::Executor::Scope scope(executor_);
+    // By index: a running ifunc may add links.
+    for (size_t i = 0; i < links_.size(); ++i)
+      if (links_[i]->readable()) happened += links_[i]->receive();
+    if (!local_calls_.empty()) [[unlikely]]
+      run_local_calls();
+  }
+  happened += transport_->progress();
+  if (backlog_) [[unlikely]]
+    drain_backlogs();
+  if (++polls_ % polls_between_tending == 0 || links_lost_) [[unlikely]]
+    tend();
+  polling_ = false;
+  return happened;
+}
+
+size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
+  const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
+  if (const auto happened = poll(); happened != 0 || polling_) return happened;
+  const auto sleepy_at = now_ns() + look_before_sleep_ns;
+  while (true) {
+    for (int look = 0; look < 16; ++look)
+      if (const auto happened = poll(); happened != 0) return happened;
+    const auto now = now_ns();
+    if (now >= deadline.at_ns() || others_wait()) return 0;
+    if (now >= sleepy_at) break;
+    ::sched_yield();
+  }
+  tend();
+  if (const auto happened = poll(); happened != 0) return happened;
+  transport_->sleep(backlog_ ? Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + expiry_step_ns)) : deadline);
+  return poll();
+}
+
+void Node::expire() {
+  if (const auto now = now_ns(); !futures_.empty() && now >= next_expiry_ns_) {
+    next_expiry_ns_ = now + expiry_step_ns;
+    futures_.expire(now);
+  }
+}
+
+void Node::drain_backlogs() {
+  backlog_ = false;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    links_[i]->drain_backlog();
+    if (links_[i]->has_backlog()) backlog_ = true;
+  }
+}
+
+// What must be done now and then, and before sleeping.
+void Node::tend() {
+  store_->tend();
+  expire();
+  for (auto& link : links_) {
+    link->give_credit(true);
+    link->check_greeting();
+  }
+  remove_lost_links();
+}
+
+Result<uint64_t> Node::stat(std::string_view name) const {
+  const auto store = store_->stats();
+  const std::map<std::string_view, uint64_t> numbers{
+      {"executed", executor_.executed()},
+      {"code-bytes", store.bytes},
+      {"codes", store.codes},
+      {"code-loads", store.loads},
+      {"code-evictions", store.evictions},
+      {"object-loads", store.object_loads},
+      {"quick-compiles", store.quick_compiles},
+      {"tuned", store.tuned_swaps},
+      {"cache-hits", store.cache_hits},
+      {"first-execution-ns", counters_.first_execution_ns},
+      {"load-ns", counters_.load_ns},
+      {"links", links_.size()},
+      {"dropped-links", counters_.dropped_links},
+      {"needs", counters_.needs},
+      {"failures", counters_.failures},
+  };
+  if (const auto found = numbers.find(name); found != numbers.end()) return found->second;
+  std::string names;
+  for (const auto& [known, value] : numbers) names += (names.empty() ? "" : ", ") + std::string(known);
+  return tc::fail(TC_ERR_NOT_FOUND, "there is no number '{}'; there are: {}", name, names);
+}
+
+}  // namespace tc::node

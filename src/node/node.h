@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A node: source and target in one, wired together (DESIGN section 1). It owns everything below it: transport,
+// links, registry, policy, code store, executor.
+//
+//   node.cc        life, polling, waiting
+//   node_links.cc  connecting, losing, finding the link to a node
+//   node_calls.cc  registering, calling, answers
+//   invocation.cc  what a running ifunc asks of us (IfuncHost)
+//
+// Thread: one at a time. Two nodes in one process do not know of each other.
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/config.h"
+#include "node/future.h"
+#include "node/link.h"
+#include "source/registry.h"
+#include "target/executor.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace tc::node {
+
+class Node final : public transport::Events, public target::IfuncHost {
+ public:
+  using MakeTransport = std::function<Result<std::unique_ptr<transport::Transport>>(const Config&, transport::Events&)>;
+
+  // The id in HELLO of a node that is in no cluster.
+  static constexpr uint32_t no_id = ~uint32_t{0};
+
+  static Result<std::unique_ptr<Node>> create(Config config, const MakeTransport& make_transport);
+  ~Node();
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  // ---- node.cc
+
+  // Runs what has come, moves what must go. Returns how much happened; 0 is "idle". Inside a running ifunc it does
+  // nothing.
+  size_t poll();
+  // Polls until something happened or the deadline passed; sleeps in between. `make_way`, when given, ends it as
+  // soon as that is not 0.
+  size_t wait(Deadline deadline, const std::atomic<int>* make_way = nullptr);
+  // Fails futures whose deadline has passed.
+  void expire();
+  // Polls until `done` or the deadline; true when done. Does not sleep inside an ifunc.
+  template <class Done>
+  bool poll_until(Deadline deadline, Done&& done) {
+    while (!done()) {
+      if (deadline.passed()) return done();
+      if (wait(slice_of(deadline)) == 0) expire();
+    }
+    return true;
+  }
+  void wake() noexcept { transport_->wake(); }  // any thread
+  const std::string& address() const noexcept { return address_; }
+  const std::string& label() const noexcept { return label_; }  // "node 3 (name)", for messages
+  Result<uint64_t> stat(std::string_view name) const;
+
+  // ---- node_links.cc
+
+  Result<Link*> connect(std::string_view address, Deadline deadline);
+  // Flushes, says goodbye and forgets the link; returns what the flush said.
+  Status close(Link& link, Deadline deadline);
+  // The peer is gone: runs what it sent before, then everything that waits on it fails.
+  void drop(Link& link, const Error& reason);
+
+  // ---- node_calls.cc
+
+  Result<std::shared_ptr<source::Ifunc>> register_file(const std::string& name);
+  Result<std::shared_ptr<source::Ifunc>> register_bundle(Bundle bundle);
+  Status send(Link& link, const source::Message& message, bool with_code, Deadline deadline);
+  Result<std::shared_ptr<Future>> call(Link& link, const source::Message& message, uint32_t deadline_ms, Deadline room);
+  void forget(const Future& future) { futures_.forget(future); }
+  void expose(std::string name, void* data, size_t size);
+
+  source::Registry& registry() noexcept { return registry_; }
+  target::Policy& policy() noexcept { return policy_; }
+  target::Executor& executor() noexcept { return executor_; }
+  target::CodeStore& store() noexcept { return *store_; }
+  const Config& config() const noexcept { return config_; }
+
+  // ---- For links
+
+  bool inside_ifunc() const noexcept { return polling_ && target::current_host == this; }
+  uint64_t instance() const noexcept { return instance_; }
+  uint32_t wire_id() const noexcept;  // node_id(), or no_id outside a cluster
+  spdlog::logger& log() noexcept { return *log_; }
+  void note_backlog() noexcept { backlog_ = true; }
+  void count_need() noexcept { ++counters_.needs; }
+  void count_failure(const Error& why);
+  void note_first_execution(uint64_t ns) noexcept { counters_.first_execution_ns = ns; }
+  void remember_name(const target::Code& code);
+  bool trusts(Link& link) const;
+  Error not_trusted(Link& link) const;
+  void on_link_lost(Link& link);
+
+  // The running call ended: answers when it owes an answer.
+  void finish(target::Call& call);
+  // Sends a reply to whom it belongs: along the route when there is one, else to `link`, else (null) to this node.
+  void answer(Link* link, const wire::Route* route, const wire::Reply& reply);
+  // A call that never left fails: tells whoever waits for it.
+  void answer_for(uint64_t token, const wire::Route* route, const Error& error);
+  void complete(const wire::Reply& reply);
+
+  // ---- transport::Events
+  void on_accept(std::unique_ptr<transport::Connection> connection) override;
+  void on_control(transport::Connection& connection, ByteView frame) override;
+  void on_lost(transport::Connection& connection, const Error& reason) override;
+
+  // ---- target::IfuncHost (invocation.cc)
+  uint32_t node_id() const noexcept override;
+  uint32_t node_count() const noexcept override;
+  void* data(std::string_view name, size_t* size) noexcept override;
+  tc_status_t reply(ByteView bytes) noexcept override;
+  tc_status_t forward(uint32_t node, ByteView payload) noexcept override;
+  tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept override;
+  void fail(int32_t code, std::string_view message) noexcept override;
+  void log(int level, std::string_view message) noexcept override;
+
+ private:
+  explicit Node(Config config);
+  Status start(const MakeTransport& make_transport);
+  static Deadline slice_of(Deadline deadline) noexcept;
+  void tend();
+  void drain_backlogs();
+  void run_local_calls();
+  Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
+  void remove_lost_links();
+  Result<Link*> link_to(uint32_t node);
+  Link* link_to_address(std::string_view address);
+  Link* link_to_instance(uint64_t instance);
+  Result<Link*> reach(std::string_view address);
+  // Sends on behalf of the running call.
+  tc_status_t pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket, const wire::Route* route);
+  wire::CallTicket ticket_of(const target::Call& call) const noexcept;
+  Result<const Bundle*> bundle_named(std::string_view name);
+
+  // A call to ourselves: runs from poll(), like any other.
+  struct LocalCall {
+    Bundle bundle;
+    Bytes payload;
+    wire::CallTicket ticket;
+    bool has_route = false;
+    wire::Route route;
+  };
+  void run_local(LocalCall& call);
+
+  struct Counters {
+    uint64_t needs = 0;
+    uint64_t failures = 0;
+    uint64_t dropped_links = 0;
+    uint64_t first_execution_ns = 0;
+    uint64_t load_ns = 0;
+  };
+  struct Exposed {
+    void* data;
+    size_t size;
+  };
+
+  Config config_;
+  std::shared_ptr<spdlog::logger> log_;
+  uint64_t instance_;
+  std::string label_;
+  std::string address_;
+  source::Registry registry_;
+  target::Policy policy_;
+  target::Executor executor_;
+  std::unique_ptr<target::CodeStore> store_;
+  std::unique_ptr<transport::Transport> transport_;
+  std::vector<std::unique_ptr<Link>> links_;
+  FutureTable futures_;
+  std::map<std::string, Exposed, std::less<>> exposed_;
+  std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
+  std::vector<LocalCall> local_calls_;
+  Counters counters_;
+  bool polling_ = false;
+  bool backlog_ = false;
+  bool links_lost_ = false;
+  uint32_t polls_ = 0;
+  uint64_t next_expiry_ns_ = 0;
+};
+
+}  // namespace tc::node

@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Registering, calling, and the way of answers.
+#include <spdlog/logger.h>
+
+#include "base/file.h"
+#include "node/node.h"
+
+namespace tc::node {
+
+Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& name) {
+  TC_ASSIGN(const auto file, registry_.find_file(name));
+  TC_ASSIGN(const auto bytes, read_file(file, BundleLimits::bundle_bytes));
+  auto bundle = Bundle::read(bytes);
+  if (!bundle) return context(file.string(), std::move(bundle).error());
+  return register_bundle(std::move(*bundle));
+}
+
+Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
+  auto ifunc = registry_.add(std::move(bundle));
+  const auto& manifest = ifunc->bundle.manifest();
+  constexpr uint8_t payload_entries = entry_payload_get_max_size | entry_payload_init | entry_payload_bound | entry_payload_init_2022;
+  if ((manifest.entries & payload_entries) == 0 || ifunc->functions.keep_alive != nullptr) return ifunc;
+  auto loaded = target::SourceCode::load(ifunc->bundle);
+  if (!loaded) {
+    registry_.remove(ifunc);
+    return context(fmt::format("payload functions of '{}'", manifest.name), std::move(loaded).error());
+  }
+  const std::shared_ptr<target::SourceCode> code = std::move(*loaded);
+  auto& functions = ifunc->functions;
+  using Functions = source::PayloadFunctions;
+  functions.max_size = reinterpret_cast<Functions::GetMaxSize>(
+      code->symbol(manifest.has(entry_payload_bound) ? "payload_bound" : "payload_get_max_size"));
+  void* const init = code->symbol("payload_init");
+  if (manifest.has(entry_payload_init_2022))
+    functions.init_2022 = reinterpret_cast<Functions::Init2022>(init);
+  else
+    functions.init_2021 = reinterpret_cast<Functions::Init2021>(init);
+  functions.keep_alive = code;
+  return ifunc;
+}
+
+Status Node::send(Link& link, const source::Message& message, bool with_code, Deadline deadline) {
+  Outgoing call;
+  call.bundle = &message.ifunc()->bundle;
+  call.index = message.index();
+  call.payload = {message.payload(), message.size()};
+  call.with_code = with_code;
+  return link.send_call(call, deadline);
+}
+
+Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& message, uint32_t deadline_ms, Deadline room) {
+  auto future = std::make_shared<Future>();
+  future->link = &link;
+  future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
+  future->what = fmt::format("ifunc '{}' on {}", message.ifunc()->name(), link.peer_label());
+  wire::CallTicket ticket;
+  ticket.token = futures_.add(future);
+  ticket.deadline_ms = deadline_ms;
+  ticket.hops_left = config_.hops;
+  ticket.fanout_left = config_.fanout;
+  Outgoing call;
+  call.bundle = &message.ifunc()->bundle;
+  call.index = message.index();
+  call.payload = {message.payload(), message.size()};
+  call.ticket = &ticket;
+  if (auto sent = link.send_call(call, room); !sent) {
+    futures_.forget(*future);
+    return tc::fail(std::move(sent).error());
+  }
+  return future;
+}
+
+void Node::expose(std::string name, void* data, size_t size) {
+  if (data == nullptr)
+    exposed_.erase(name);
+  else
+    exposed_.insert_or_assign(std::move(name), Exposed{data, size});
+}
+
+void Node::remember_name(const target::Code& code) {
+  names_of_code_.insert_or_assign(code.name(), code.id());
+  counters_.load_ns = code.load_ns;
+}
+
+void Node::count_failure(const Error& why) {
+  ++counters_.failures;
+  log_->info("a call failed here: {}", why.message);
+}
+
+void Node::finish(target::Call& call) {
+  wire::Reply reply;
+  reply.token = call.ticket.token;
+  reply.node_id = wire_id();
+  const auto* route = call.has_route ? &call.route : nullptr;
+  if (call.failed) {
+    reply.status = TC_ERR_IFUNC;
+    reply.code = call.fail_code;
+    reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", label(), call.code->name(), call.fail_code, call.fail_message);
+    ++counters_.failures;
+    if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
+    answer(static_cast<Link*>(call.link), route, reply);
+  } else if (call.wants_reply && !call.answered) {
+    answer(static_cast<Link*>(call.link), route, reply);
+  }
+}
+
+void Node::answer(Link* link, const wire::Route* route, const wire::Reply& reply) {
+  if (route != nullptr && route->instance != instance_) {
+    link = link_to_instance(route->instance);
+    if (link == nullptr && !route->address.empty())
+      if (auto reached = reach(route->address)) link = *reached;
+    if (link == nullptr) {
+      log_->warn("an answer is lost: node {} ({}) cannot be reached", route->node_id, route->address);
+      return;
+    }
+  } else if (route != nullptr) {
+    link = nullptr;
+  }
+  if (link != nullptr)
+    link->post_reply(reply);
+  else if (reply.token != 0)
+    complete(reply);
+  else
+    log_->info("a call of this node's own failed: {}", reply.message);
+}
+
+void Node::answer_for(uint64_t token, const wire::Route* route, const Error& error) {
+  if (token == 0) return;
+  wire::Reply reply;
+  reply.token = token;
+  reply.status = error.code;
+  reply.node_id = wire_id();
+  reply.message = error.message;
+  answer(nullptr, route, reply);
+}
+
+void Node::complete(const wire::Reply& reply) {
+  if (!futures_.complete(reply)) log_->debug("an answer to call {} came after its deadline", reply.token);
+}
+
+}  // namespace tc::node
