@@ -1,0 +1,40 @@
+# tc_add_ifunc(NAME SOURCE [OPTIONS ...] [CLANG_FLAGS ...])
+#
+# Builds SOURCE (C, C++ or bitcode) to the ifunc NAME, as ${CMAKE_BINARY_DIR}/ifuncs/NAME.ifunc, whenever it, its .deps
+# file or a header that it includes changes. The target is called ifunc-NAME and is part of `all`; its property
+# IFUNC_FILE is the file's path. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
+#
+# Inside Three-Chains' own build the toolchain is a target; in a project that uses an installed copy, set
+# ThreeChains_IFUNC_TOOLCHAIN to the program (the CMake package does).
+function(tc_add_ifunc name source)
+  cmake_parse_arguments(ARG "" "" "OPTIONS;CLANG_FLAGS" ${ARGN})
+  get_filename_component(source "${source}" ABSOLUTE)
+  if(TARGET ifunc-toolchain)
+    set(tool $<TARGET_FILE:ifunc-toolchain>)
+    set(tool_dependency ifunc-toolchain)
+  elseif(ThreeChains_IFUNC_TOOLCHAIN)
+    set(tool ${ThreeChains_IFUNC_TOOLCHAIN})
+    set(tool_dependency ${ThreeChains_IFUNC_TOOLCHAIN})
+  else()
+    message(FATAL_ERROR "tc_add_ifunc(${name}): there is no toolchain; set ThreeChains_IFUNC_TOOLCHAIN")
+  endif()
+
+  set(output ${CMAKE_BINARY_DIR}/ifuncs/${name}.ifunc)
+  set(headers ${CMAKE_BINARY_DIR}/ifuncs/${name}.d)
+  file(MAKE_DIRECTORY ${CMAKE_BINARY_DIR}/ifuncs)
+  set(dependencies ${source} ${tool_dependency})
+  string(REGEX REPLACE "\\.[^./]*$" ".deps" libraries "${source}")
+  if(EXISTS ${libraries})
+    list(APPEND dependencies ${libraries})
+  endif()
+  add_custom_command(
+    OUTPUT ${output}
+    COMMAND ${tool} build ${source} --quiet -o ${output} --name ${name} ${ARG_OPTIONS}
+            -- -MD -MF ${headers} -MT ${output} ${ARG_CLANG_FLAGS}
+    DEPENDS ${dependencies}
+    DEPFILE ${headers}
+    COMMENT "Building ifunc ${name}"
+    VERBATIM)
+  add_custom_target(ifunc-${name} ALL DEPENDS ${output})
+  set_target_properties(ifunc-${name} PROPERTIES IFUNC_FILE ${output})
+endfunction()

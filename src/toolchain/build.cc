@@ -1,0 +1,247 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/build.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "base/file.h"
+#include "toolchain/bitcode_writer.h"
+#include "toolchain/codegen.h"
+#include "toolchain/dependencies.h"
+#include "toolchain/frontend.h"
+#include "toolchain/importer.h"
+#include "toolchain/link.h"
+#include "toolchain/resolve.h"
+
+#ifndef TC_TOOL_VERSION
+#error "the build system says which version this is"
+#endif
+
+namespace tc::toolchain {
+
+namespace fs = std::filesystem;
+
+namespace {
+
+// One triple's code, imported. The context owns what the modules are made of.
+struct Unit {
+  std::string triple;
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
+  Imported imported;
+};
+
+Status check_name(const std::string& name) {
+  const auto fits = [](char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); };
+  if (name.empty() || name.size() > BundleLimits::name_bytes || !std::all_of(name.begin(), name.end(), fits) ||
+      (name[0] >= '0' && name[0] <= '9'))
+    return fail(TC_ERR_INVALID, "'{}' cannot be the name of an ifunc, because NAME_main must be a C function; give --name",
+                name);
+  return {};
+}
+
+class Builder {
+ public:
+  explicit Builder(const BuildRequest& request) : request_(request) {}
+
+  Result<BuildResult> run() {
+    TC_CHECK(check_request());
+    TC_CHECK(import_all());
+    TC_CHECK(settle_libraries());
+    TC_CHECK(settle_manifest());
+    for (const auto& unit : units_) {
+      TC_CHECK(add_slices(unit, unit.imported.target, SliceRole::target));
+      if (unit.imported.source.module) TC_CHECK(add_slices(unit, unit.imported.source, SliceRole::source));
+    }
+    manifest_.imports.assign(imports_.begin(), imports_.end());
+    TC_ASSIGN(auto bundle, Bundle::pack(std::move(manifest_), std::move(stored_)));
+    return BuildResult{std::move(bundle), std::move(warnings_)};
+  }
+
+ private:
+  const fs::path& input() const { return request_.inputs.front(); }
+  std::string label() const { return input().string(); }
+
+  Status check_request() {
+    if (request_.inputs.empty()) return fail(TC_ERR_INVALID, "no source file given");
+    name_ = request_.name.empty() ? input().stem().string() : request_.name;
+    TC_ASSIGN(language_, language_of(input()));
+    for (const auto& file : request_.inputs) {
+      std::error_code error;
+      if (!fs::is_regular_file(file, error)) return fail(TC_ERR_NOT_FOUND, "{}: there is no such file", file.string());
+      TC_ASSIGN(const auto language, language_of(file));
+      if (request_.inputs.size() > 1 && language != Language::llvm)
+        return fail(TC_ERR_INVALID, "{}: an ifunc is one source file; several inputs must be bitcode, one for each triple",
+                    file.string());
+    }
+    TC_CHECK(check_name(name_));
+    if (!request_.objects && !request_.bitcode)
+      return fail(TC_ERR_INVALID, "--no-object and --no-bitcode together leave nothing to ship");
+    for (const auto& triple : request_.targets) TC_CHECK(check_triple(triple));
+    return {};
+  }
+
+  ImportOptions import_options() const { return {name_, label(), request_.allow_asm, request_.allow_ctors}; }
+
+  Status import_all() {
+    if (language_ == Language::llvm) return import_bitcode();
+    const auto targets = request_.targets.empty() ? default_targets() : request_.targets;
+    for (const auto& triple : targets) {
+      Unit unit;
+      unit.triple = triple;
+      TC_ASSIGN(const auto bitcode,
+                compile(input(), language_, triple, {request_.clang_flags, request_.include_directory}));
+      TC_ASSIGN(auto module, parse(bitcode, *unit.context, label()));
+      TC_ASSIGN(unit.imported, import_module(std::move(module), import_options()));
+      TC_CHECK(add_unit(std::move(unit)));
+    }
+    return {};
+  }
+
+  // Bitcode is for the triple that it says. --target chooses among the files, and never makes one into another.
+  Status import_bitcode() {
+    for (const auto& file : request_.inputs) {
+      Unit unit;
+      TC_ASSIGN(const auto bitcode, read_file(file, BundleLimits::slice_bytes));
+      TC_ASSIGN(auto module, parse(bitcode, *unit.context, file.string()));
+      unit.triple = module->getTargetTriple().str();
+      if (auto known = check_triple(unit.triple); !known) return context(file.string(), known.error());
+      auto options = import_options();
+      options.label = file.string();
+      TC_ASSIGN(unit.imported, import_module(std::move(module), options));
+      TC_CHECK(add_unit(std::move(unit)));
+    }
+    for (const auto& triple : request_.targets) {
+      TC_ASSIGN(const auto wanted, TargetTriple::parse(triple));
+      if (std::none_of(units_.begin(), units_.end(), [&](const auto& unit) {
+            const auto has = TargetTriple::parse(unit.triple);
+            return has && has->runs_on(wanted);
+          }))
+        return fail(TC_ERR_INVALID, "{}: is bitcode for {}, and cannot be made into {}; have its front end emit it for {}",
+                    label(), units_.front().triple, triple, triple);
+    }
+    return {};
+  }
+
+  Status add_unit(Unit unit) {
+    TC_ASSIGN(const auto triple, TargetTriple::parse(unit.triple));
+    for (const auto& other : units_) {
+      const auto has = TargetTriple::parse(other.triple);
+      if (has && triple.runs_on(*has))
+        return fail(TC_ERR_INVALID, "{} and {} are the same target: name it once", other.triple, unit.triple);
+    }
+    units_.push_back(std::move(unit));
+    return {};
+  }
+
+  Status settle_libraries() {
+    TC_ASSIGN(auto names, read_dependency_file(fs::path(input()).replace_extension(".deps")));
+    for (const auto& unit : units_)
+      names.insert(names.end(), unit.imported.libraries.begin(), unit.imported.libraries.end());
+    for (const auto& name : names) {
+      auto library = find_library(name);
+      if (!library) return context(label(), library.error());
+      const auto known = [&](const auto& other) { return other.soname == library->soname; };
+      if (std::any_of(resolution_.libraries.begin(), resolution_.libraries.end(), known)) continue;
+      if (!library->found)
+        warnings_.push_back(fmt::format("{}: library '{}' is not on this machine: undefined symbols are taken to be its own",
+                                        label(), name));
+      resolution_.libraries.push_back(std::move(*library));
+    }
+    resolution_.externs = request_.externs;
+    return {};
+  }
+
+  Status settle_manifest() {
+    const auto& first = units_.front().imported;
+    for (const auto& unit : units_)
+      if (unit.imported.entries != first.entries || unit.imported.alignment_log2 != first.alignment_log2)
+        return fail(TC_ERR_INVALID, "{}: has other entry points or another TC_PAYLOAD_ALIGN for {} than for {}", label(),
+                    unit.triple, units_.front().triple);
+    manifest_.name = name_;
+    manifest_.entries = first.entries;
+    manifest_.payload_alignment_log2 = first.alignment_log2;
+    manifest_.tool = "ifunc " TC_TOOL_VERSION;
+    for (const auto& library : resolution_.libraries) manifest_.dependencies.push_back(library.soname);
+    return {};
+  }
+
+  Status add_slices(const Unit& unit, const ImportedSlice& code, SliceRole role) {
+    TC_CHECK(check_resolvable(code.undefined, role, resolution_, name_));
+    TC_ASSIGN(const auto triple, TargetTriple::parse(unit.triple));
+    std::set<std::string> undefined;
+    for (const auto& symbol : code.undefined) undefined.insert(symbol.symbol);
+
+    // Machine code is generated in any case: only then does it show what the code generator itself calls.
+    const auto baseline = baseline_for(triple);
+    Bytes object;
+    if (baseline) {
+      TC_ASSIGN(object, generate_object(*code.module, *baseline, label()));
+      TC_ASSIGN(const auto needed, undefined_in_object(object, label()));
+      TC_CHECK(check_needed(needed, undefined, role));
+    }
+    if (request_.bitcode) {
+      TC_CHECK(add_slice({triple, role, SliceForm::bitcode, false, "", 0, 0, {}}, write_smallest_bitcode(*code.module)));
+    }
+    if (request_.objects) TC_CHECK(add_object(triple, code, role, baseline, object));
+    if (role == SliceRole::target) imports_.insert(undefined.begin(), undefined.end());
+    return {};
+  }
+
+  // Symbols that only machine code has: memcpy for a large assignment, sin for a vector of sines.
+  Status check_needed(const std::vector<std::string>& needed, std::set<std::string>& undefined, SliceRole role) const {
+    std::vector<Undefined> added;
+    for (const auto& symbol : needed)
+      if (undefined.insert(symbol).second) added.push_back({symbol, label(), true});
+    return check_resolvable(added, role, resolution_, name_);
+  }
+
+  Status add_object(const TargetTriple& triple, const ImportedSlice& code, SliceRole role,
+                    const std::optional<Baseline>& baseline, const Bytes& object) {
+    const auto* why = !baseline               ? "no baseline CPU is named for it"
+                      : code.has_exceptions   ? "C++ exceptions need unwind tables, which the object loader does not register"
+                      : code.has_ctors        ? "the object loader runs no static constructors"
+                                              : nullptr;
+    if (why) {
+      if (!request_.bitcode) return fail(TC_ERR_UNSUPPORTED, "{}: no object slice for {}: {}", label(), triple.text, why);
+      warnings_.push_back(fmt::format("{}: no object slice for {}: {}", label(), triple.text, why));
+      return {};
+    }
+    TC_ASSIGN(auto linked, link_object(object, triple, label()));
+    return add_slice({triple, role, SliceForm::object, false, baseline->cpu, 0, 0, {}}, std::move(linked.bytes));
+  }
+
+  // Objects are for running at once: they are compressed only when large, and when it saves much.
+  Status add_slice(Slice slice, Bytes bytes) {
+    slice.unpacked_size = static_cast<uint32_t>(bytes.size());
+    TC_ASSIGN(auto packed, compress(bytes));
+    const bool is_object = slice.form == SliceForm::object;
+    const bool pays = is_object ? bytes.size() > 2048 && packed.size() * 10 <= bytes.size() * 7
+                                : packed.size() + 64 < bytes.size();
+    slice.compressed = pays;
+    manifest_.slices.push_back(std::move(slice));
+    stored_.push_back(pays ? std::move(packed) : std::move(bytes));
+    return {};
+  }
+
+  const BuildRequest& request_;
+  std::string name_;
+  Language language_ = Language::c;
+  std::vector<Unit> units_;
+  Resolution resolution_;
+  Manifest manifest_;
+  std::vector<Bytes> stored_;
+  std::set<std::string> imports_;
+  std::vector<std::string> warnings_;
+};
+
+}  // namespace
+
+std::vector<std::string> default_targets() { return {"x86_64-linux-gnu", "aarch64-linux-gnu"}; }
+
+Result<BuildResult> build(const BuildRequest& request) { return Builder(request).run(); }
+
+}  // namespace tc::toolchain

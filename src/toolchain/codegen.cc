@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/codegen.h"
+
+#include <llvm/Analysis/CGSCCPassManager.h>
+#include <llvm/Analysis/LoopAnalysisManager.h>
+#include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/IR/DiagnosticInfo.h>
+#include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/IR/Module.h>
+#include <llvm/MC/TargetRegistry.h>
+#include <llvm/Passes/PassBuilder.h>
+#include <llvm/Support/TargetSelect.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Target/TargetMachine.h>
+#include <llvm/TargetParser/Triple.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+#include <memory>
+#include <mutex>
+
+namespace tc::toolchain {
+
+namespace {
+
+const llvm::Target* find_target(const std::string& triple, std::string& words) {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmParsers();
+    llvm::InitializeAllAsmPrinters();
+  });
+  return llvm::TargetRegistry::lookupTarget(llvm::Triple(llvm::Triple::normalize(triple)), words);
+}
+
+// Keeps what the code generator complains about, which would otherwise go to standard error or end the process.
+class Complaints : public llvm::DiagnosticHandler {
+ public:
+  explicit Complaints(std::string& first) : first_(first) {}
+  bool handleDiagnostics(const llvm::DiagnosticInfo& info) override {
+    if (info.getSeverity() == llvm::DS_Error && first_.empty()) {
+      llvm::raw_string_ostream stream(first_);
+      llvm::DiagnosticPrinterRawOStream printer(stream);
+      info.print(printer);
+    }
+    return true;
+  }
+
+ private:
+  std::string& first_;
+};
+
+void call_through_got(llvm::Module& module) {
+  for (auto& function : module)
+    if (function.isDeclaration() && !function.isIntrinsic()) function.addFnAttr(llvm::Attribute::NonLazyBind);
+  if (!module.getModuleFlag("RtLibUseGOT")) module.setRtLibUseGOT();
+}
+
+void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager components;
+  llvm::ModuleAnalysisManager modules;
+  llvm::PassBuilder builder(&machine);
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(components);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, components, modules);
+  builder.buildPerModuleDefaultPipeline(llvm::OptimizationLevel::O3).run(module, modules);
+}
+
+llvm::TargetOptions target_options() {
+  llvm::TargetOptions options;
+  options.FunctionSections = true;
+  options.DataSections = true;
+  return options;
+}
+
+}  // namespace
+
+std::optional<Baseline> baseline_for(const TargetTriple& triple) {
+  if (triple.system != System::linux_elf) return std::nullopt;
+  switch (triple.arch) {
+    case Arch::x86_64: return Baseline{"x86-64-v2", ""};
+    case Arch::aarch64: return Baseline{"generic", ""};  // ARMv8.0-A, atomics inline
+    case Arch::riscv64: return Baseline{"generic-rv64", "+m,+a,+f,+d,+c"};  // RV64GC
+    default: return std::nullopt;
+  }
+}
+
+Status check_triple(const std::string& triple) {
+  TC_CHECK(TargetTriple::parse(triple));
+  const llvm::Triple parsed(llvm::Triple::normalize(triple));
+  std::string words;
+  if (parsed.getArch() == llvm::Triple::UnknownArch)
+    return fail(TC_ERR_INVALID, "unknown target triple '{}': LLVM knows no architecture '{}'; try x86_64-linux-gnu or "
+                "aarch64-linux-gnu", triple, triple.substr(0, triple.find('-')));
+  if (!find_target(triple, words)) return fail(TC_ERR_INVALID, "unknown target triple '{}': {}", triple, words);
+  if (!parsed.isArch64Bit() || !parsed.isLittleEndian())
+    return fail(TC_ERR_INVALID, "target triple '{}' is no 64-bit little-endian machine, which ifuncs need", triple);
+  return {};
+}
+
+std::string normalised_triple(const std::string& triple) { return llvm::Triple::normalize(triple); }
+
+Result<Bytes> generate_object(const llvm::Module& original, const Baseline& baseline, const std::string& label) {
+  auto module = llvm::CloneModule(original);
+  std::string words;
+  const auto triple = module->getTargetTriple();
+  const auto* const target = find_target(triple.str(), words);
+  if (!target) return fail(TC_ERR_COMPILE, "{}: no code generator for {}: {}", label, triple.str(), words);
+  const std::unique_ptr<llvm::TargetMachine> machine(
+      target->createTargetMachine(triple, baseline.cpu, baseline.features, target_options(), llvm::Reloc::PIC_,
+                                  std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+  if (!machine) return fail(TC_ERR_COMPILE, "{}: LLVM has no machine '{}' for {}", label, baseline.cpu, triple.str());
+
+  std::string complaint;
+  auto& context = module->getContext();
+  auto previous = context.getDiagnosticHandler();
+  context.setDiagnosticHandler(std::make_unique<Complaints>(complaint));
+  call_through_got(*module);
+  optimise(*module, *machine);
+  llvm::SmallVector<char, 0> object;
+  llvm::raw_svector_ostream stream(object);
+  llvm::legacy::PassManager passes;
+  const bool impossible = machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
+  if (!impossible) passes.run(*module);
+  context.setDiagnosticHandler(std::move(previous));
+  if (impossible) return fail(TC_ERR_COMPILE, "{}: LLVM cannot write objects for {}", label, triple.str());
+  if (!complaint.empty()) return fail(TC_ERR_COMPILE, "{}: code generation for {}: {}", label, triple.str(), complaint);
+  const auto bytes = as_bytes(std::string_view(object.data(), object.size()));
+  return Bytes(bytes.begin(), bytes.end());
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,37 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Machine code for a named baseline of an ISA, from an imported module.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "wire/target_triple.h"
+
+namespace llvm {
+class Module;
+}
+
+namespace tc::toolchain {
+
+// The CPU that an object slice is compiled for: old enough to be everywhere, new enough to be worth it.
+struct Baseline {
+  std::string cpu;       // as LLVM and the manifest name it
+  std::string features;  // what that name leaves out
+};
+
+// Nothing for architectures that we have no baseline for: their bundles hold bitcode alone.
+std::optional<Baseline> baseline_for(const TargetTriple& triple);
+
+// Is there a code generator for it? TC_ERR_INVALID names the triple and what LLVM says.
+Status check_triple(const std::string& triple);
+
+// The triple as LLVM writes it out in full ("x86_64-unknown-linux-gnu").
+std::string normalised_triple(const std::string& triple);
+
+// A position-independent relocatable object, optimised at O3 for the baseline. Calls leave through the global
+// offset table, so that the linker needs no stubs. `module` is not changed.
+Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseline, const std::string& label);
+
+}  // namespace tc::toolchain

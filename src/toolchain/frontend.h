@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The front end for C and C++: clang, once for each triple, up to bitcode that the target can still optimise for
+// its own CPU ("pre-link": inlined and cleaned, not yet vectorised; vectorised code would never widen again).
+#pragma once
+
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace tc::toolchain {
+
+enum class Language : uint8_t { c, cxx, llvm };
+
+// By the file's suffix. TC_ERR_INVALID names the suffixes that there are.
+Result<Language> language_of(const std::filesystem::path& file);
+
+struct FrontEnd {
+  std::vector<std::string> flags;                 // given by the author, after all of ours
+  std::filesystem::path include_directory;        // where <threechains/ifunc.h> is
+};
+
+// Compiles `source` for `triple`. The compiler's own messages go to standard error as they are; the error that is
+// returned only adds what the compiler cannot know (a remedy), and says that it failed.
+Result<Bytes> compile(const std::filesystem::path& source, Language language, const std::string& triple,
+                      const FrontEnd& front_end);
+
+}  // namespace tc::toolchain

@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/importer.h"
+
+#include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Verifier.h>
+#include <llvm/IRReader/IRReader.h>
+#include <llvm/Support/MemoryBuffer.h>
+#include <llvm/Support/SourceMgr.h>
+#include <llvm/Support/raw_ostream.h>
+#include <llvm/Transforms/Utils/Cloning.h>
+
+namespace tc::toolchain {
+
+namespace {
+
+std::vector<std::string> kept(uint8_t entries, SliceRole role) {
+  if (role == SliceRole::target) return {symbols::main};
+  std::vector<std::string> names;
+  if (entries & entry_payload_get_max_size) names.push_back(symbols::payload_get_max_size);
+  if (entries & entry_payload_bound) names.push_back(symbols::payload_bound);
+  if (entries & (entry_payload_init | entry_payload_init_2022)) names.push_back(symbols::payload_init);
+  return names;
+}
+
+bool uses_exceptions(const llvm::Module& module) {
+  for (const auto& function : module)
+    if (function.hasPersonalityFn()) return true;
+  return false;
+}
+
+Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std::vector<std::string>& entries,
+                                 const ImportOptions& options) {
+  reduce_to(*module, entries);
+  TC_CHECK(check_can_travel(*module, options));
+  ImportedSlice slice;
+  slice.undefined = undefined_symbols(*module, options.label);
+  slice.has_exceptions = uses_exceptions(*module);
+  slice.has_ctors = module->getNamedGlobal("llvm.global_ctors") != nullptr;
+  strip_for_travel(*module);
+  slice.module = std::move(module);
+  return slice;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<llvm::Module>> parse(ByteView bitcode, llvm::LLVMContext& context, const std::string& label) {
+  llvm::SMDiagnostic diagnostic;
+  const auto buffer = llvm::MemoryBuffer::getMemBufferCopy(llvm::StringRef(as_text(bitcode)), label);
+  auto module = llvm::parseIR(buffer->getMemBufferRef(), diagnostic, context);
+  if (!module) return fail(TC_ERR_MALFORMED, "{}: LLVM cannot read it: {}", label, diagnostic.getMessage().str());
+  std::string words;
+  llvm::raw_string_ostream stream(words);
+  bool broken_debug_info = false;
+  if (llvm::verifyModule(*module, &stream, &broken_debug_info))
+    return fail(TC_ERR_MALFORMED, "{}: LLVM finds the code broken: {}", label, words.substr(0, words.find('\n')));
+  return module;
+}
+
+Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const ImportOptions& options) {
+  Imported imported;
+  TC_ASSIGN(imported.entries, settle_entries(*module, options));
+  TC_ASSIGN(imported.alignment_log2, take_alignment(*module, options));
+  imported.libraries = take_libraries(*module);
+  strip_cpu(*module);
+  const auto source_entries = kept(imported.entries, SliceRole::source);
+  if (!source_entries.empty()) {
+    TC_ASSIGN(imported.source, make_slice(llvm::CloneModule(*module), source_entries, options));
+  }
+  TC_ASSIGN(imported.target, make_slice(std::move(module), kept(imported.entries, SliceRole::target), options));
+  return imported;
+}
+
+}  // namespace tc::toolchain

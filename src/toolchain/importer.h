@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The importer, shared by all languages: makes bitcode fit to travel (DESIGN section 4).
+//
+//     parse (upgrades older bitcode) -> entries: follow aliases, rename -> for each role: internalise the rest,
+//     optimise up to where the target takes over -> check -> strip -> bitcode_writer
+//
+// Each step is a file of its own. Thread: one module and its context belong to one thread.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "wire/bundle.h"
+
+namespace llvm {
+class LLVMContext;
+class Module;
+}  // namespace llvm
+
+namespace tc::toolchain {
+
+struct ImportOptions {
+  std::string name;   // of the ifunc: entry points are NAME_main, ...
+  std::string label;  // of the file, for messages
+  bool allow_asm = false;
+  bool allow_ctors = false;
+};
+
+// A symbol that a slice uses and does not define, and one place that uses it.
+struct Undefined {
+  std::string symbol;
+  std::string where;  // "foo.c:12", or the file alone when the bitcode has no positions
+  bool is_call = true;
+};
+
+// The code for one role, ready to be written.
+struct ImportedSlice {
+  std::unique_ptr<llvm::Module> module;
+  std::vector<Undefined> undefined;  // sorted by symbol
+  bool has_exceptions = false;       // needs unwind tables and a personality at run time
+  bool has_ctors = false;
+};
+
+struct Imported {
+  ImportedSlice target;
+  ImportedSlice source;  // module is null when the file has no source-side functions
+  uint8_t entries = 0;   // a set of Entry
+  uint8_t alignment_log2 = 4;
+  std::vector<std::string> libraries;  // #pragma comment(lib, ...), as written
+};
+
+// The symbols that entry points have in slices, whatever the ifunc's name is.
+namespace symbols {
+inline constexpr const char* main = "ifunc_main";
+inline constexpr const char* payload_get_max_size = "payload_get_max_size";
+inline constexpr const char* payload_init = "payload_init";
+inline constexpr const char* payload_bound = "payload_bound";
+}  // namespace symbols
+
+// TC_ERR_MALFORMED when these bytes are neither bitcode nor LLVM's assembly.
+Result<std::unique_ptr<llvm::Module>> parse(ByteView bitcode, llvm::LLVMContext& context, const std::string& label);
+
+// Takes the module apart. TC_ERR_NOT_FOUND: no NAME_main. TC_ERR_INVALID: an entry of another type, or something
+// that cannot travel; the message names file, symbol, reason and remedy.
+Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const ImportOptions& options);
+
+// ---- The steps --------------------------------------------------------------------------------------------
+
+// importer_entries.cc: finds the entry points, gives them their fixed symbols, follows all aliases. Returns the
+// set of Entry.
+Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& options);
+// importer_entries.cc: takes TC_PAYLOAD_ALIGN's value out of the module. Log2; 4 when there is none.
+Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options);
+// importer_entries.cc: takes the names of #pragma comment(lib, ...) out of the module.
+std::vector<std::string> take_libraries(llvm::Module& module);
+
+// importer_reduce.cc: keeps `entries` and what they need, hides and optimises it.
+void reduce_to(llvm::Module& module, const std::vector<std::string>& entries);
+// importer_strip.cc: before optimising: what ties the code to one CPU, or keeps functions from being inlined.
+void strip_cpu(llvm::Module& module);
+// importer_strip.cc: after checking: everything that neither meaning nor speed at the target needs.
+void strip_for_travel(llvm::Module& module);
+
+// importer_check.cc: refuses what cannot travel.
+Status check_can_travel(const llvm::Module& module, const ImportOptions& options);
+// importer_check.cc: what the linker at the target will be asked for.
+std::vector<Undefined> undefined_symbols(const llvm::Module& module, const std::string& label);
+
+}  // namespace tc::toolchain

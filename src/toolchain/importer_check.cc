@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/DebugInfoMetadata.h>
+#include <llvm/IR/DebugLoc.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
+#include <llvm/IR/Operator.h>
+
+#include <algorithm>
+#include <set>
+
+#include "toolchain/importer.h"
+
+namespace tc::toolchain {
+
+namespace {
+
+std::string position(const llvm::Instruction& at, const std::string& label) {
+  const auto& location = at.getDebugLoc();
+  if (!location || location.getLine() == 0) return label;
+  return fmt::format("{}:{}", location->getFilename().str(), location.getLine());
+}
+
+// Numbers that libraries use as marks, never as addresses: (void*)-1 and its like. The first page is never mapped,
+// the last one neither.
+bool is_mark(const llvm::ConstantInt& value) {
+  return value.getBitWidth() <= 64 && value.getSExtValue() > -4096 && value.getSExtValue() < 4096;
+}
+
+// The integer that `value` makes a pointer of, anywhere inside it; null when there is none.
+const llvm::ConstantInt* literal_address(const llvm::Value* value, std::set<const llvm::Value*>& seen) {
+  if (!llvm::isa<llvm::Constant>(value) || !seen.insert(value).second) return nullptr;
+  if (const auto* const expression = llvm::dyn_cast<llvm::ConstantExpr>(value);
+      expression && expression->getOpcode() == llvm::Instruction::IntToPtr)
+    if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(expression->getOperand(0)); number && !is_mark(*number))
+      return number;
+  if (llvm::isa<llvm::GlobalValue>(value)) return nullptr;
+  for (const auto& operand : llvm::cast<llvm::Constant>(value)->operands())
+    if (const auto* const found = literal_address(operand.get(), seen)) return found;
+  return nullptr;
+}
+
+std::unexpected<Error> refuse_address(const std::string& where, const llvm::ConstantInt& number) {
+  return fail(TC_ERR_INVALID, "{}: address {:#x} is written into the code, which means nothing in another process; get "
+              "the data by name with tc_data(), or call the function by its name", where, number.getZExtValue());
+}
+
+Status check_instruction(const llvm::Instruction& instruction, const ImportOptions& options) {
+  std::set<const llvm::Value*> seen;
+  for (const auto& operand : instruction.operands())
+    if (const auto* const number = literal_address(operand.get(), seen))
+      return refuse_address(position(instruction, options.label), *number);
+  if (const auto* const cast = llvm::dyn_cast<llvm::IntToPtrInst>(&instruction))
+    if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(cast->getOperand(0)); number && !is_mark(*number))
+      return refuse_address(position(instruction, options.label), *number);
+  const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+  const auto* const assembly = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
+  if (assembly && !assembly->getAsmString().empty() && !options.allow_asm)
+    return fail(TC_ERR_INVALID, "{}: inline assembly '{}' is for one kind of CPU only and cannot be checked; use a "
+                "compiler builtin, or give --allow-asm", position(instruction, options.label),
+                assembly->getAsmString().substr(0, 40).str());
+  return {};
+}
+
+Status check_function(const llvm::Function& function, const ImportOptions& options) {
+  for (const auto& block : function)
+    for (const auto& instruction : block) TC_CHECK(check_instruction(instruction, options));
+  return {};
+}
+
+Status check_global(const llvm::GlobalVariable& global, const ImportOptions& options) {
+  const auto name = global.getName().str();
+  if (global.isThreadLocal())
+    return fail(TC_ERR_INVALID, "{}: '{}' is thread-local, which injected code cannot have (it has no say in when threads "
+                "start); keep it in the payload or in the target's data", options.label, name);
+  if (!global.hasInitializer()) return {};
+  if ((name == "llvm.global_ctors" || name == "llvm.global_dtors") && !options.allow_ctors) {
+    if (global.getInitializer()->isNullValue()) return {};
+    return fail(TC_ERR_INVALID, "{}: {} would have to run before or after the ifunc (a global object, or "
+                "__attribute__(({})): nothing runs it at the target; initialise in {}_main, make it constexpr, or give "
+                "--allow-ctors", options.label, name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
+                name == "llvm.global_ctors" ? "constructor)" : "destructor)", options.name);
+  }
+  std::set<const llvm::Value*> seen;
+  if (const auto* const number = literal_address(global.getInitializer(), seen))
+    return refuse_address(fmt::format("{}: in '{}'", options.label, name), *number);
+  return {};
+}
+
+bool resolved_by_the_backend(const llvm::GlobalValue& value) {
+  const auto* const function = llvm::dyn_cast<llvm::Function>(&value);
+  return (function && function->isIntrinsic()) || value.getName().starts_with("llvm.");
+}
+
+// The first instruction that uses `value`, through constants too. Null when only data refers to it.
+const llvm::Instruction* first_use(const llvm::Value& value, unsigned depth = 0) {
+  for (const auto* const user : value.users()) {
+    if (const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user)) return instruction;
+    if (depth < 8 && llvm::isa<llvm::Constant>(user))
+      if (const auto* const found = first_use(*user, depth + 1)) return found;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+Status check_can_travel(const llvm::Module& module, const ImportOptions& options) {
+  if (!module.getModuleInlineAsm().empty() && !options.allow_asm)
+    return fail(TC_ERR_INVALID, "{}: assembly at file scope is for one kind of CPU only and cannot be checked; write it in "
+                "C, or give --allow-asm", options.label);
+  for (const auto& indirect : module.ifuncs())
+    return fail(TC_ERR_INVALID, "{}: '{}' is resolved by a function at load time (GNU ifunc), which no object loader of "
+                "ours does; choose inside a plain function", options.label, indirect.getName().str());
+  for (const auto& global : module.globals()) TC_CHECK(check_global(global, options));
+  for (const auto& function : module) TC_CHECK(check_function(function, options));
+  return {};
+}
+
+std::vector<Undefined> undefined_symbols(const llvm::Module& module, const std::string& label) {
+  std::vector<Undefined> undefined;
+  for (const auto& value : module.global_values()) {
+    if (!value.isDeclaration() || resolved_by_the_backend(value) || value.use_empty()) continue;
+    const auto* const use = first_use(value);
+    undefined.push_back({value.getName().str(), use ? position(*use, label) : label, llvm::isa<llvm::Function>(value)});
+  }
+  std::sort(undefined.begin(), undefined.end(), [](const auto& a, const auto& b) { return a.symbol < b.symbol; });
+  return undefined;
+}
+
+}  // namespace tc::toolchain

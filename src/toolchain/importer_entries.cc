@@ -1,0 +1,171 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <llvm/ADT/StringExtras.h>
+#include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/Metadata.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <bit>
+
+#include "toolchain/importer.h"
+
+namespace tc::toolchain {
+
+namespace {
+
+// Every use of an alias becomes a use of what it stands for: entries written in Zig are aliases, and the object
+// loader and older linkers then never see one.
+void follow_aliases(llvm::Module& module) {
+  for (auto& alias : llvm::make_early_inc_range(module.aliases())) {
+    alias.replaceAllUsesWith(alias.getAliasee());
+    alias.eraseFromParent();
+  }
+}
+
+llvm::Function* behind(llvm::GlobalValue* value) {
+  if (auto* const alias = llvm::dyn_cast_or_null<llvm::GlobalAlias>(value))
+    value = llvm::dyn_cast<llvm::GlobalValue>(alias->getAliasee()->stripPointerCasts());
+  auto* const function = llvm::dyn_cast_or_null<llvm::Function>(value);
+  return function && !function->isDeclaration() ? function : nullptr;
+}
+
+// The function called `name`, plain or as C++ mangles it (an author who forgot extern "C").
+llvm::Function* find_function(llvm::Module& module, const std::string& name) {
+  if (auto* const function = behind(module.getNamedValue(name))) return function;
+  const auto mangled = fmt::format("_Z{}{}", name.size(), name);
+  for (auto& function : module)
+    if (!function.isDeclaration() && function.getName().starts_with(mangled) &&
+        llvm::StringRef(llvm::demangle(function.getName().str())).starts_with(name + "("))
+      return &function;
+  return nullptr;
+}
+
+bool has_type(const llvm::Function& function, bool returns_void, std::string_view parameters) {
+  const auto* const type = function.getFunctionType();
+  if (type->isVarArg() || type->getNumParams() != parameters.size()) return false;
+  if (returns_void != type->getReturnType()->isVoidTy()) return false;
+  for (unsigned i = 0; i < parameters.size(); ++i) {
+    const auto* const parameter = type->getParamType(i);
+    if (parameters[i] == 'p' ? !parameter->isPointerTy() : !parameter->isIntegerTy(64)) return false;
+  }
+  return true;
+}
+
+// What the author may have meant instead of NAME_main.
+std::string near_names(const llvm::Module& module, const std::string& wanted) {
+  std::vector<std::pair<unsigned, std::string>> names;
+  for (const auto& function : module) {
+    if (function.isDeclaration() || function.hasLocalLinkage()) continue;
+    const auto name = function.getName().str();
+    const bool is_entry = llvm::StringRef(name).ends_with("_main") || name == "main";
+    names.emplace_back(is_entry ? 0 : llvm::StringRef(name).edit_distance(wanted), name);
+  }
+  std::sort(names.begin(), names.end());
+  if (names.size() > 3) names.resize(3);
+  std::vector<std::string> quoted;
+  for (const auto& [distance, name] : names) quoted.push_back("'" + llvm::demangle(name) + "'");
+  if (quoted.empty()) return "it defines no functions at all";
+  return fmt::format("it does define {}", fmt::join(quoted, ", "));
+}
+
+void rename(llvm::Module& module, llvm::Function& function, const char* symbol) {
+  if (auto* const other = module.getNamedValue(symbol); other && other != &function) other->setName("");
+  function.setName(symbol);
+  function.setLinkage(llvm::GlobalValue::ExternalLinkage);
+  function.setVisibility(llvm::GlobalValue::DefaultVisibility);
+  function.setComdat(nullptr);
+}
+
+struct EntryForm {
+  const char* suffix;
+  const char* symbol;
+  Entry entry;
+  bool returns_void;
+  std::string_view parameters;
+  const char* declaration;
+};
+
+constexpr EntryForm forms[] = {
+    {"_payload_get_max_size", symbols::payload_get_max_size, entry_payload_get_max_size, false, "pi",
+     "size_t {}_payload_get_max_size(void *source_args, size_t size)"},
+    {"_payload_bound", symbols::payload_bound, entry_payload_bound, false, "pi",
+     "size_t {}_payload_bound(void *source_args, size_t size)"},
+    {"_payload_init", symbols::payload_init, entry_payload_init, false, "pipi",
+     "int {}_payload_init(void *payload, size_t payload_size, void *source_args, size_t size)"},
+    {"_payload_init", symbols::payload_init, entry_payload_init_2022, false, "pipp",
+     "int {}_payload_init(void *source_args, size_t size, void *payload, size_t *payload_size)"},
+};
+
+Status check_pairs(uint8_t entries, const ImportOptions& options) {
+  const auto& name = options.name;
+  const auto missing = [&](const char* there, const char* wanted) {
+    return fail(TC_ERR_INVALID, "{}: defines {}{} but no {}{}: both are needed to build a payload (or neither: then the "
+                "source args are the payload)", options.label, name, there, name, wanted);
+  };
+  const bool old_form = entries & entry_payload_init;
+  const bool new_form = entries & entry_payload_init_2022;
+  if (old_form && !(entries & entry_payload_get_max_size)) return missing("_payload_init", "_payload_get_max_size");
+  if (new_form && !(entries & entry_payload_bound)) return missing("_payload_init (2022 form)", "_payload_bound");
+  if ((entries & entry_payload_get_max_size) && !old_form) return missing("_payload_get_max_size", "_payload_init");
+  if ((entries & entry_payload_bound) && !new_form)
+    return missing("_payload_bound", "_payload_init(source_args, size, payload, size_t *payload_size)");
+  return {};
+}
+
+}  // namespace
+
+Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& options) {
+  const auto& name = options.name;
+  auto* const main = find_function(module, name + "_main");
+  if (!main)
+    return fail(TC_ERR_NOT_FOUND, "{}: defines no {}_main; the file of ifunc '{}' defines void {}_main(void *payload, "
+                "size_t payload_size, void *target_args); {} (--name gives the ifunc another name)",
+                options.label, name, name, name, near_names(module, name + "_main"));
+  if (!has_type(*main, true, "pip"))
+    return fail(TC_ERR_INVALID, "{}: {}_main has another type than void {}_main(void *payload, size_t payload_size, "
+                "void *target_args)", options.label, name, name);
+  uint8_t entries = entry_main;
+  std::vector<std::pair<llvm::Function*, const char*>> found{{main, symbols::main}};
+  for (const auto& form : forms) {
+    auto* const function = find_function(module, name + form.suffix);
+    if (!function) continue;
+    if (has_type(*function, form.returns_void, form.parameters)) {
+      entries |= form.entry;
+      found.emplace_back(function, form.symbol);
+    } else if (form.entry != entry_payload_init && !(entries & entry_payload_init)) {
+      return fail(TC_ERR_INVALID, "{}: {}{} has another type than {}", options.label, name, form.suffix,
+                  fmt::format(fmt::runtime(form.declaration), name));
+    }
+  }
+  TC_CHECK(check_pairs(entries, options));
+  for (const auto& [function, symbol] : found) rename(module, *function, symbol);
+  follow_aliases(module);
+  return entries;
+}
+
+Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options) {
+  llvm::GlobalVariable* asked = nullptr;
+  for (auto& global : module.globals())  // in C++ a const at file scope has internal linkage and another name
+    if (global.getName() == "tc_payload_alignment" || global.getName() == "_ZL20tc_payload_alignment") asked = &global;
+  if (!asked) return uint8_t{4};
+  const auto* const value =
+      asked->hasInitializer() ? llvm::dyn_cast<llvm::ConstantInt>(asked->getInitializer()) : nullptr;
+  const uint64_t bytes = value ? value->getZExtValue() : 0;
+  if (!std::has_single_bit(bytes) || bytes < 16 || bytes > 4096)
+    return fail(TC_ERR_INVALID, "{}: TC_PAYLOAD_ALIGN({}) is no power of two from 16 to 4096", options.label, bytes);
+  return static_cast<uint8_t>(std::countr_zero(bytes));
+}
+
+std::vector<std::string> take_libraries(llvm::Module& module) {
+  std::vector<std::string> libraries;
+  auto* const node = module.getNamedMetadata("llvm.dependent-libraries");
+  if (!node) return libraries;
+  for (const auto* const entry : node->operands())
+    for (const auto& operand : entry->operands())
+      if (const auto* const name = llvm::dyn_cast<llvm::MDString>(operand)) libraries.push_back(name->getString().str());
+  module.eraseNamedMetadata(node);
+  return libraries;
+}
+
+}  // namespace tc::toolchain

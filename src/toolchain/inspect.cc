@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/inspect.h"
+
+#include <algorithm>
+#include <iterator>
+#include <nlohmann/json.hpp>
+
+namespace tc::toolchain {
+
+namespace {
+
+struct EntryName {
+  Entry entry;
+  const char* suffix;
+  const char* note;
+};
+
+constexpr EntryName entry_names[] = {
+    {entry_main, "main", "at the target"},
+    {entry_payload_get_max_size, "payload_get_max_size", "at the source"},
+    {entry_payload_init, "payload_init", "at the source"},
+    {entry_payload_bound, "payload_bound", "at the source, 2022 form"},
+    {entry_payload_init_2022, "payload_init", "at the source, 2022 form"},
+};
+
+const char* role_name(SliceRole role) { return role == SliceRole::target ? "target" : "source"; }
+const char* form_name(SliceForm form) { return form == SliceForm::bitcode ? "bitcode" : "object"; }
+
+std::string list(const std::vector<std::string>& names) {
+  return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " "));
+}
+
+void describe_slice(std::string& out, size_t number, const Bundle& bundle) {
+  const auto& slice = bundle.manifest().slices[number];
+  const auto size = slice.compressed ? fmt::format("{} of {}", slice.stored_size, slice.unpacked_size)
+                                     : fmt::format("{}", slice.stored_size);
+  fmt::format_to(std::back_inserter(out), "  {:<3} {:<26} {:<7} {:<8} {:<10} {:>16}  {}{}\n", number, slice.triple.text,
+                 role_name(slice.role), form_name(slice.form), slice.cpu.empty() ? "-" : slice.cpu, size,
+                 slice.hash.short_hex(), bundle.holds(number) ? "" : "  (not here)");
+}
+
+}  // namespace
+
+std::string describe(const Bundle& bundle) {
+  const auto& manifest = bundle.manifest();
+  std::string out;
+  const auto line = [&](const char* what, const std::string& value) {
+    fmt::format_to(std::back_inserter(out), "{:<13} {}\n", what, value);
+  };
+  line("ifunc", manifest.name);
+  line("content id", bundle.id().hex());
+  line("size", fmt::format("{} bytes", bundle.bytes().size()));
+  line("made by", fmt::format("{}, ifunc ABI {}", manifest.tool, manifest.abi_version));
+  const char* what = "entries";
+  for (const auto& name : entry_names)
+    if (manifest.has(name.entry))
+      line(std::exchange(what, ""), fmt::format("{}_{}  ({})", manifest.name, name.suffix, name.note));
+  line("alignment", fmt::format("{} bytes", 1u << manifest.payload_alignment_log2));
+  line("libraries", list(manifest.dependencies));
+  line("undefined", list(manifest.imports));
+  fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<7} {:<8} {:<10} {:>16}  {}\n", "#", "triple", "role", "form",
+                 "cpu", "bytes", "sha-256");
+  for (size_t i = 0; i < manifest.slices.size(); ++i) describe_slice(out, i, bundle);
+  return out;
+}
+
+std::string describe_json(const Bundle& bundle) {
+  const auto& manifest = bundle.manifest();
+  auto entries = nlohmann::ordered_json::array();
+  for (const auto& name : entry_names)
+    if (manifest.has(name.entry)) entries.push_back(fmt::format("{}_{}", manifest.name, name.suffix));
+  auto slices = nlohmann::ordered_json::array();
+  for (size_t i = 0; i < manifest.slices.size(); ++i) {
+    const auto& slice = manifest.slices[i];
+    slices.push_back({{"triple", slice.triple.text},
+                      {"role", role_name(slice.role)},
+                      {"form", form_name(slice.form)},
+                      {"cpu", slice.cpu},
+                      {"compressed", slice.compressed},
+                      {"stored_bytes", slice.stored_size},
+                      {"unpacked_bytes", slice.unpacked_size},
+                      {"sha256", slice.hash.hex()},
+                      {"present", bundle.holds(i)}});
+  }
+  const nlohmann::ordered_json object = {{"name", manifest.name},
+                                         {"content_id", bundle.id().hex()},
+                                         {"bytes", bundle.bytes().size()},
+                                         {"tool", manifest.tool},
+                                         {"abi_version", manifest.abi_version},
+                                         {"entries", entries},
+                                         {"payload_form", manifest.has(entry_payload_init_2022) ? "2022"
+                                                          : manifest.has(entry_payload_init)    ? "2021"
+                                                                                                : "none"},
+                                         {"payload_alignment_bytes", 1u << manifest.payload_alignment_log2},
+                                         {"dependencies", manifest.dependencies},
+                                         {"undefined", manifest.imports},
+                                         {"slices", slices}};
+  return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// From a relocatable object to an object slice: a shared object of a fixed layout that the target's loader places
+// with two mappings and a handful of relocations.
+//
+//     text half, from address 0          everything read-only and free of relocations, and the code; R+X
+//     data half, from `data_address`     everything writable or relocated; R+W; absent when empty
+//
+// The file is an ELF header, program headers (PT_LOAD, PT_LOAD, PT_DYNAMIC) and those bytes: no section headers, no
+// padding. The distance between the halves is the same for all, so that a loader can keep text and data in two
+// arenas. Only RELATIVE, GLOB_DAT, JUMP_SLOT and absolute 64-bit relocations remain.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/bytes.h"
+#include "wire/target_triple.h"
+
+namespace tc::toolchain {
+
+inline constexpr uint64_t data_address = 64u * 1024 * 1024;
+
+struct ObjectSlice {
+  Bytes bytes;
+  std::vector<std::string> undefined;  // sorted; what the loader will be asked for
+};
+
+// Links with lld and compacts. TC_ERR_UNSUPPORTED names what the loader could not do: thread-locals, copy or
+// indirect relocations, a text half that does not fit.
+Result<ObjectSlice> link_object(ByteView object, const TargetTriple& triple, const std::string& label);
+
+// elf_compact.cc: the second half of it. `elf` is lld's output.
+Result<ObjectSlice> compact_shared_object(ByteView elf, const std::string& label);
+
+// "R_X86_64_TPOFF64", for messages.
+std::string relocation_name(uint16_t machine, uint32_t type);
+
+// Undefined symbols of a relocatable object, sorted.
+Result<std::vector<std::string>> undefined_in_object(ByteView object, const std::string& label);
+
+}  // namespace tc::toolchain

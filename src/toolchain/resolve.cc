@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "toolchain/resolve.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace tc::toolchain {
+
+namespace {
+
+constexpr std::string_view abi[] = {"tc_id",      "tc_count",  "tc_data", "tc_reply",
+                                    "tc_forward", "tc_inject", "tc_fail", "tc_log"};
+// What compilers call without being asked: the list of src/target/compiler_runtime.cc, which provides them.
+constexpr std::string_view runtime[] = {
+    "memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen",
+    "__divti3", "__modti3", "__udivti3", "__umodti3", "__udivmodti4", "__multi3", "__ashlti3", "__ashrti3",
+    "__lshrti3", "__negti2", "__clzti2", "__ctzti2", "__ffsti2", "__popcountdi2", "__popcountti2",
+    "__paritydi2", "__parityti2", "__bswapsi2", "__bswapdi2", "__cmpti2", "__ucmpti2", "__powisf2", "__powidf2",
+    "__muldc3", "__mulsc3", "__divdc3", "__divsc3", "__fixsfti", "__fixdfti", "__fixunssfti", "__fixunsdfti",
+    "__floattisf", "__floattidf", "__floatuntisf", "__floatuntidf"};
+
+bool contains(const auto& list, const std::string& symbol) {
+  return std::find(std::begin(list), std::end(list), symbol) != std::end(list);
+}
+
+bool one_edit_apart(std::string_view a, std::string_view b) {
+  if (a.size() > b.size()) std::swap(a, b);
+  if (b.size() - a.size() > 1) return false;
+  const auto [left, right] = std::mismatch(a.begin(), a.end(), b.begin());
+  const auto rest = std::string_view(left, a.end());
+  if (a.size() == b.size()) return rest.empty() || rest.substr(1) == std::string_view(right + 1, b.end());
+  return rest == std::string_view(right + 1, b.end());
+}
+
+// What the author probably meant.
+std::string suggestion(const std::string& symbol, const Resolution& with) {
+  for (const auto known : abi)
+    if (one_edit_apart(symbol, known)) return fmt::format(" (did you mean '{}'?)", known);
+  for (const auto& library : with.libraries)
+    for (const auto& known : library.symbols)
+      if (one_edit_apart(symbol, known)) return fmt::format(" (did you mean '{}' of {}?)", known, library.soname);
+  return {};
+}
+
+bool resolvable(const std::string& symbol, SliceRole role, const Resolution& with) {
+  if (role == SliceRole::target && contains(abi, symbol)) return true;
+  if (is_compiler_runtime(symbol)) return true;
+  for (const auto& allowed : with.externs)
+    if (allowed == "*" || allowed == symbol) return true;
+  return std::any_of(with.libraries.begin(), with.libraries.end(),
+                     [&](const auto& library) { return !library.found || library.symbols.contains(symbol); });
+}
+
+}  // namespace
+
+bool is_compiler_runtime(const std::string& symbol) {
+  return contains(runtime, symbol) || symbol.starts_with("__aarch64_");  // outlined atomics
+}
+
+Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role, const Resolution& with,
+                        const std::string& name) {
+  for (const auto& [symbol, where, is_call] : undefined) {
+    if (resolvable(symbol, role, with)) continue;
+    const auto* const verb = is_call ? "called" : "used";
+    if (role == SliceRole::source && contains(abi, symbol))
+      return fail(TC_ERR_UNRESOLVED, "{}: '{}' is {} at the source (by {}_payload_init or its like), but it is for code "
+                  "that runs at the target", where, symbol, verb, name);
+    if (symbol == "__gxx_personality_v0" || symbol == "__cxa_throw" || symbol == "_Unwind_Resume")
+      return fail(TC_ERR_UNRESOLVED, "{}: C++ exceptions need '{}' of the C++ library; build without -fexceptions, or "
+                  "declare stdc++ and gcc_s in {}.deps", where, symbol, name);
+    return fail(TC_ERR_UNRESOLVED, "{}: '{}' is {} but neither the ifunc ABI nor a declared library defines it{}; declare "
+                "its library in {}.deps or with #pragma comment(lib, \"...\"), or give --extern {} if the target's "
+                "application exports it", where, symbol, verb, suggestion(symbol, with), name, symbol);
+  }
+  return {};
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,27 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which undefined symbols a target will be able to give: the same rules as the target's policy, asked at build time
+// so that a mistake shows where it can be mended.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "toolchain/dependencies.h"
+#include "toolchain/importer.h"
+
+namespace tc::toolchain {
+
+struct Resolution {
+  std::vector<Library> libraries;
+  std::vector<std::string> externs;  // --extern: what the target's application exports; "*" for anything
+};
+
+// TC_ERR_UNRESOLVED names the symbol, the place and the remedies. `role` source: the ifunc ABI is not there.
+Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role, const Resolution& with,
+                        const std::string& name);
+
+// What compilers call without being asked.
+bool is_compiler_runtime(const std::string& symbol);
+
+}  // namespace tc::toolchain

@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc build`: makes .ifunc files. A program of its own, so that `ifunc` itself, and every node, is free of LLVM;
+// `ifunc` runs it with its own arguments.
+#include <CLI/CLI.hpp>
+#include <cstdio>
+
+#include "base/file.h"
+#include "toolchain/build.h"
+
+namespace {
+
+namespace fs = std::filesystem;
+
+// Where <threechains/ifunc.h> is: beside this program's installation, or in the source tree that it was built from.
+fs::path include_directory() {
+  std::error_code error;
+  const auto self = fs::read_symlink("/proc/self/exe", error).parent_path();  // PREFIX/libexec/threechains
+  for (const auto& directory : {self / "../../include", self / "../../../include", fs::path(TC_SOURCE_INCLUDE_DIR)})
+    if (fs::exists(directory / "threechains/ifunc.h", error)) return fs::weakly_canonical(directory, error);
+  return TC_SOURCE_INCLUDE_DIR;
+}
+
+struct Arguments {
+  tc::toolchain::BuildRequest request;
+  std::string output;
+  bool no_object = false;
+  bool no_bitcode = false;
+  bool quiet = false;
+};
+
+// CLI11 would take what follows "--" for inputs: it is clang's.
+std::vector<std::string> split_off_clang_flags(int& argc, char** argv) {
+  for (int i = 1; i < argc; ++i)
+    if (std::string_view(argv[i]) == "--") {
+      std::vector<std::string> flags(argv + i + 1, argv + argc);
+      argc = i;
+      return flags;
+    }
+  return {};
+}
+
+void declare(CLI::App& build, Arguments& arguments) {
+  auto& request = arguments.request;
+  build.add_option("source", request.inputs, "the ifunc's source (.c .cc .cpp .cxx), or its bitcode (.bc .ll), one file "
+                   "for each target")->required();
+  build.add_option("-o,--output", arguments.output, "the file to write (NAME.ifunc)")->type_name("FILE");
+  build.add_option("-t,--target", request.targets, "build for this triple; may be given often (x86_64-linux-gnu and "
+                   "aarch64-linux-gnu)")->type_name("TRIPLE")->expected(1);
+  build.add_option("--name", request.name, "the ifunc's name (the source's, without its suffix)");
+  build.add_option("--extern", request.externs, "a symbol that the target's application exports; '*' for any; may be "
+                   "given often")->type_name("SYMBOL")->expected(1);
+  build.add_flag("--no-object", arguments.no_object, "leave out machine code: targets compile the bitcode");
+  build.add_flag("--no-bitcode", arguments.no_bitcode, "leave out bitcode: targets run the machine code as it is");
+  build.add_flag("--allow-asm", request.allow_asm, "let inline assembly travel");
+  build.add_flag("--allow-ctors", request.allow_ctors, "let static constructors travel; no target runs them for machine "
+                 "code");
+  build.add_flag("-q,--quiet", arguments.quiet, "print nothing when all went well");
+}
+
+void report(const tc::Bundle& bundle, const std::string& output) {
+  std::vector<std::string> triples;
+  size_t bitcode = 0, object = 0;
+  for (const auto& slice : bundle.manifest().slices) {
+    if (std::find(triples.begin(), triples.end(), slice.triple.text) == triples.end()) triples.push_back(slice.triple.text);
+    (slice.form == tc::SliceForm::bitcode ? bitcode : object) += slice.stored_size;
+  }
+  fmt::print("{}: {} bytes for {} (bitcode {}, machine code {}), content id {}\n", output, bundle.bytes().size(),
+             fmt::join(triples, ", "), bitcode, object, bundle.id().short_hex());
+}
+
+int complain(const std::string& message) {
+  fmt::print(stderr, "ifunc: {}\n", message);
+  return 1;
+}
+
+int run(Arguments& arguments) {
+  auto& request = arguments.request;
+  request.include_directory = include_directory();
+  request.objects = !arguments.no_object;
+  request.bitcode = !arguments.no_bitcode;
+  auto result = tc::toolchain::build(request);
+  if (!result) return complain(result.error().message);
+  for (const auto& warning : result->warnings) fmt::print(stderr, "ifunc: warning: {}\n", warning);
+  const auto output = arguments.output.empty() ? result->bundle.manifest().name + ".ifunc" : arguments.output;
+  if (auto written = tc::write_file_atomically(output, result->bundle.bytes()); !written)
+    return complain(written.error().message);
+  if (!arguments.quiet) report(result->bundle, output);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  CLI::App app("Makes ifuncs: functions that can be sent to other processes.", "ifunc");
+  app.set_version_flag("--version", "ifunc " TC_TOOL_VERSION);
+  app.require_subcommand(1);
+  Arguments arguments;
+  auto& build = *app.add_subcommand("build", "make NAME.ifunc from a source file; options behind -- are clang's");
+  declare(build, arguments);
+  arguments.request.clang_flags = split_off_clang_flags(argc, argv);
+  CLI11_PARSE(app, argc, argv);
+  return run(arguments);
+}
