@@ -42,7 +42,7 @@ struct zstd_cell {
 
 /* A table in use; `log` is its accuracy, `valid` whether an earlier block of this frame left one to repeat. */
 struct zstd_table {
-  struct zstd_cell *cells;
+  struct zstd_cell* cells;
   unsigned log;
   int valid;
 };
@@ -66,14 +66,14 @@ struct zstd_workspace {
 
 /* Where decoded bytes go. `frame` is where the current frame began: matches reach no further back. */
 struct zstd_out {
-  uint8_t *bytes;
+  uint8_t* bytes;
   size_t capacity, size, frame;
 };
 
 /* ---- Bytes and bits ---------------------------------------------------------------------------------------- */
 
 /* `count` bytes (8 at most) at `at`, little-endian; those beyond `size` are zero. */
-static inline uint64_t zstd_load(const uint8_t *bytes, size_t size, size_t at, size_t count) {
+static inline uint64_t zstd_load(const uint8_t* bytes, size_t size, size_t at, size_t count) {
   uint64_t value = 0;
 #if __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
   if (count == 8 && size >= 8 && at <= size - 8) {
@@ -88,19 +88,19 @@ static inline uint64_t zstd_load(const uint8_t *bytes, size_t size, size_t at, s
 /* Number of the highest set bit. `value` is not 0. */
 static inline unsigned zstd_high_bit(uint32_t value) { return 31u - (unsigned)__builtin_clz(value); }
 
-static inline void zstd_copy(uint8_t *to, const uint8_t *from, size_t size) {
+static inline void zstd_copy(uint8_t* to, const uint8_t* from, size_t size) {
   for (size_t i = 0; i < size; ++i) to[i] = from[i];
 }
 
 /* Bits that are read from the end of the bytes towards their beginning (4.1): `left` of them are to come. Reading
  * more than that yields zeroes and makes `left` negative, which is for the caller to see. */
 struct zstd_bits {
-  const uint8_t *bytes;
+  const uint8_t* bytes;
   size_t size;
   int64_t left;
 };
 
-static inline int zstd_bits_open(struct zstd_bits *bits, const uint8_t *bytes, size_t size) {
+static inline int zstd_bits_open(struct zstd_bits* bits, const uint8_t* bytes, size_t size) {
   if (size == 0) return zstd_error_truncated;
   if (bytes[size - 1] == 0) return zstd_error_corrupt; /* the highest set bit marks where they begin */
   bits->bytes = bytes;
@@ -110,7 +110,7 @@ static inline int zstd_bits_open(struct zstd_bits *bits, const uint8_t *bytes, s
 }
 
 /* The next `count` bits (32 at most) without taking them. */
-static inline uint32_t zstd_bits_peek(const struct zstd_bits *bits, unsigned count) {
+static inline uint32_t zstd_bits_peek(const struct zstd_bits* bits, unsigned count) {
   const int64_t at = bits->left - (int64_t)count;
   const uint64_t mask = ((uint64_t)1 << count) - 1;
   if (at >= 0) return (uint32_t)((zstd_load(bits->bytes, bits->size, (size_t)at >> 3, 8) >> (at & 7)) & mask);
@@ -118,7 +118,7 @@ static inline uint32_t zstd_bits_peek(const struct zstd_bits *bits, unsigned cou
   return (uint32_t)((zstd_load(bits->bytes, bits->size, 0, 8) << -at) & mask);
 }
 
-static inline uint32_t zstd_bits_take(struct zstd_bits *bits, unsigned count) {
+static inline uint32_t zstd_bits_take(struct zstd_bits* bits, unsigned count) {
   const uint32_t value = zstd_bits_peek(bits, count);
   bits->left -= (int64_t)count;
   return value;
@@ -127,7 +127,7 @@ static inline uint32_t zstd_bits_take(struct zstd_bits *bits, unsigned count) {
 /* ---- FSE tables (4.1) -------------------------------------------------------------------------------------- */
 
 /* Spreads the symbols of a distribution over a table. `counts[s]` is -1 for "less than one". */
-static int zstd_table_build(struct zstd_cell *cells, unsigned log, const int16_t *counts, unsigned symbols) {
+static int zstd_table_build(struct zstd_cell* cells, unsigned log, const int16_t* counts, unsigned symbols) {
   const unsigned size = 1u << log, mask = size - 1, step = (size >> 1) + (size >> 3) + 3;
   uint16_t next[64];
   unsigned high = size, position = 0;
@@ -155,8 +155,8 @@ static int zstd_table_build(struct zstd_cell *cells, unsigned log, const int16_t
 }
 
 /* Reads a table's description (4.1.1). Returns the bytes that it took, or an error. */
-static long zstd_table_read(struct zstd_cell *cells, unsigned *log, unsigned log_max, unsigned symbols_max,
-                            const uint8_t *in, size_t size) {
+static long zstd_table_read(struct zstd_cell* cells, unsigned* log, unsigned log_max, unsigned symbols_max,
+                            const uint8_t* in, size_t size) {
   int16_t counts[64];
   if (size == 0) return zstd_error_truncated;
   *log = (in[0] & 15u) + 5;
@@ -200,7 +200,7 @@ static long zstd_table_read(struct zstd_cell *cells, unsigned *log, unsigned log
   return error != 0 ? error : (long)taken;
 }
 
-static inline void zstd_state_advance(const struct zstd_table *table, unsigned *state, struct zstd_bits *bits) {
+static inline void zstd_state_advance(const struct zstd_table* table, unsigned* state, struct zstd_bits* bits) {
   const struct zstd_cell cell = table->cells[*state];
   *state = cell.base + zstd_bits_take(bits, cell.bits);
 }
@@ -208,7 +208,7 @@ static inline void zstd_state_advance(const struct zstd_table *table, unsigned *
 /* ---- Huffman codes (4.2) ----------------------------------------------------------------------------------- */
 
 /* Weights as an FSE stream (4.2.1.2): two states take turns until the bits are used up. */
-static int zstd_weights_read_fse(struct zstd_workspace *w, uint8_t *weights, const uint8_t *in, size_t size) {
+static int zstd_weights_read_fse(struct zstd_workspace* w, uint8_t* weights, const uint8_t* in, size_t size) {
   struct zstd_table table = {w->weight_cells, 0, 1};
   const long taken = zstd_table_read(table.cells, &table.log, zstd_weight_log_max, zstd_huffman_bits_max + 2, in, size);
   if (taken < 0) return (int)taken;
@@ -232,7 +232,7 @@ static int zstd_weights_read_fse(struct zstd_workspace *w, uint8_t *weights, con
 }
 
 /* Weights to a table that is indexed by the next `huffman_bits` bits. */
-static int zstd_huffman_build(struct zstd_workspace *w, uint8_t *weights, unsigned count) {
+static int zstd_huffman_build(struct zstd_workspace* w, uint8_t* weights, unsigned count) {
   uint32_t sum = 0;
   for (unsigned i = 0; i < count; ++i) {
     if (weights[i] > zstd_huffman_bits_max) return zstd_error_corrupt;
@@ -258,7 +258,7 @@ static int zstd_huffman_build(struct zstd_workspace *w, uint8_t *weights, unsign
 }
 
 /* A tree's description (4.2.1). Returns the bytes that it took, or an error. */
-static long zstd_huffman_read(struct zstd_workspace *w, const uint8_t *in, size_t size) {
+static long zstd_huffman_read(struct zstd_workspace* w, const uint8_t* in, size_t size) {
   uint8_t weights[256];
   if (size == 0) return zstd_error_truncated;
   w->huffman_bits = 0;
@@ -280,7 +280,7 @@ static long zstd_huffman_read(struct zstd_workspace *w, const uint8_t *in, size_
 }
 
 /* Exactly `count` symbols, which must use up all bits. */
-static int zstd_huffman_stream(const struct zstd_workspace *w, uint8_t *out, size_t count, const uint8_t *in,
+static int zstd_huffman_stream(const struct zstd_workspace* w, uint8_t* out, size_t count, const uint8_t* in,
                                size_t size) {
   struct zstd_bits bits;
   const int error = zstd_bits_open(&bits, in, size);
@@ -294,7 +294,7 @@ static int zstd_huffman_stream(const struct zstd_workspace *w, uint8_t *out, siz
   return bits.left == 0 ? 0 : zstd_error_corrupt;
 }
 
-static int zstd_huffman_four_streams(const struct zstd_workspace *w, uint8_t *out, size_t count, const uint8_t *in,
+static int zstd_huffman_four_streams(const struct zstd_workspace* w, uint8_t* out, size_t count, const uint8_t* in,
                                      size_t size) {
   if (size < 6) return zstd_error_truncated;
   const size_t each = (count + 3) / 4;
@@ -314,12 +314,12 @@ static int zstd_huffman_four_streams(const struct zstd_workspace *w, uint8_t *ou
 /* ---- Literals (3.1.1.3.1) ---------------------------------------------------------------------------------- */
 
 struct zstd_literals {
-  const uint8_t *bytes;
+  const uint8_t* bytes;
   size_t size;
 };
 
 /* Raw literals and those that repeat one byte. Returns the bytes that they took, or an error. */
-static long zstd_literals_plain(struct zstd_workspace *w, struct zstd_literals *literals, const uint8_t *in,
+static long zstd_literals_plain(struct zstd_workspace* w, struct zstd_literals* literals, const uint8_t* in,
                                 size_t size) {
   const unsigned type = in[0] & 3, format = (in[0] >> 2) & 3;
   const size_t header = format == 1 ? 2 : format == 3 ? 3 : 1;
@@ -338,7 +338,7 @@ static long zstd_literals_plain(struct zstd_workspace *w, struct zstd_literals *
 }
 
 /* Literals in Huffman codes, with a tree or with the one before. Returns the bytes that they took, or an error. */
-static long zstd_literals_coded(struct zstd_workspace *w, struct zstd_literals *literals, const uint8_t *in,
+static long zstd_literals_coded(struct zstd_workspace* w, struct zstd_literals* literals, const uint8_t* in,
                                 size_t size) {
   const unsigned type = in[0] & 3, format = (in[0] >> 2) & 3;
   const size_t header = format < 2 ? 3 : format + 2u;
@@ -349,7 +349,7 @@ static long zstd_literals_coded(struct zstd_workspace *w, struct zstd_literals *
   const size_t count = (size_t)sizes & mask, stored = (size_t)(sizes >> bits) & mask;
   if (count > zstd_block_max) return zstd_error_corrupt;
   if (stored > size - header) return zstd_error_truncated;
-  const uint8_t *at = in + header;
+  const uint8_t* at = in + header;
   size_t left = stored;
   if (type == 2) {
     const long tree = zstd_huffman_read(w, at, left);
@@ -370,9 +370,9 @@ static long zstd_literals_coded(struct zstd_workspace *w, struct zstd_literals *
 /* ---- Sequences (3.1.1.3.2) --------------------------------------------------------------------------------- */
 
 /* Reads one of the three tables in the mode that the header asks for. Returns the bytes that it took, or an error. */
-static long zstd_sequence_table(struct zstd_table *table, unsigned mode, const int16_t *defaults,
-                                unsigned default_symbols, unsigned default_log, unsigned log_max,
-                                unsigned symbols_max, const uint8_t *in, size_t size) {
+static long zstd_sequence_table(struct zstd_table* table, unsigned mode, const int16_t* defaults,
+                                unsigned default_symbols, unsigned default_log, unsigned log_max, unsigned symbols_max,
+                                const uint8_t* in, size_t size) {
   long taken = 0;
   switch (mode) {
     case 0: /* the distribution that the RFC has for all */
@@ -390,33 +390,32 @@ static long zstd_sequence_table(struct zstd_table *table, unsigned mode, const i
       table->valid = 0;
       taken = zstd_table_read(table->cells, &table->log, log_max, symbols_max, in, size);
       break;
-    default: /* as in the block before */
-      return table->valid ? 0 : zstd_error_corrupt;
+    default: /* as in the block before */ return table->valid ? 0 : zstd_error_corrupt;
   }
   table->valid = taken >= 0;
   return taken;
 }
 
 /* Baselines and extra bits of literal lengths and match lengths, 3.1.1.3.2.1.1. */
-static inline uint32_t zstd_literal_length(unsigned code, struct zstd_bits *bits) {
-  static const uint8_t extra[36] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1,  1,
+static inline uint32_t zstd_literal_length(unsigned code, struct zstd_bits* bits) {
+  static const uint8_t extra[36] = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,  0,  0,  0,  0,  1,  1,
                                     1, 1, 2, 2, 3, 3, 4, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-  static const uint32_t base[36] = {0,  1,  2,  3,  4,  5,  6,  7,  8,   9,   10,  11,
-                                    12, 13, 14, 15, 16, 18, 20, 22, 24,  28,  32,  40,
+  static const uint32_t base[36] = {0,  1,  2,   3,   4,   5,    6,    7,    8,    9,     10,    11,
+                                    12, 13, 14,  15,  16,  18,   20,   22,   24,   28,    32,    40,
                                     48, 64, 128, 256, 512, 1024, 2048, 4096, 8192, 16384, 32768, 65536};
   return base[code] + zstd_bits_take(bits, extra[code]);
 }
 
-static inline uint32_t zstd_match_length(unsigned code, struct zstd_bits *bits) {
+static inline uint32_t zstd_match_length(unsigned code, struct zstd_bits* bits) {
   static const uint8_t extra[21] = {1, 1, 1, 1, 2, 2, 3, 3, 4, 4, 5, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
-  static const uint32_t base[21] = {35, 37, 39,  41,  43,  47,   51,   59,   67,   83,    99,
+  static const uint32_t base[21] = {35,  37,  39,  41,   43,   47,   51,   59,    67,    83,   99,
                                     131, 259, 515, 1027, 2051, 4099, 8195, 16387, 32771, 65539};
   if (code < 32) return code + 3;
   return base[code - 32] + zstd_bits_take(bits, extra[code - 32]);
 }
 
 /* The distance that an offset value means, 3.1.1.5; 0 when there is none. */
-static inline uint32_t zstd_resolve_offset(uint32_t *repeat, uint32_t value, uint32_t literal_length) {
+static inline uint32_t zstd_resolve_offset(uint32_t* repeat, uint32_t value, uint32_t literal_length) {
   const uint32_t which = value + (literal_length == 0);
   uint32_t offset;
   if (value > 3)
@@ -432,7 +431,7 @@ static inline uint32_t zstd_resolve_offset(uint32_t *repeat, uint32_t value, uin
 }
 
 /* Appends to the output; `limit` is where this block's output must end. */
-static inline int zstd_emit_literals(struct zstd_out *out, size_t limit, struct zstd_literals *literals, size_t count) {
+static inline int zstd_emit_literals(struct zstd_out* out, size_t limit, struct zstd_literals* literals, size_t count) {
   if (count > literals->size) return zstd_error_corrupt;
   if (count > limit - out->size) return limit < out->capacity ? zstd_error_corrupt : zstd_error_capacity;
   zstd_copy(out->bytes + out->size, literals->bytes, count);
@@ -442,17 +441,17 @@ static inline int zstd_emit_literals(struct zstd_out *out, size_t limit, struct 
   return 0;
 }
 
-static inline int zstd_emit_match(struct zstd_out *out, size_t limit, uint32_t offset, size_t count) {
+static inline int zstd_emit_match(struct zstd_out* out, size_t limit, uint32_t offset, size_t count) {
   if (offset == 0 || offset > out->size - out->frame) return zstd_error_corrupt;
   if (count > limit - out->size) return limit < out->capacity ? zstd_error_corrupt : zstd_error_capacity;
-  uint8_t *to = out->bytes + out->size;
+  uint8_t* to = out->bytes + out->size;
   for (size_t i = 0; i < count; ++i) to[i] = (to - offset)[i]; /* may overlap: that is how runs are written */
   out->size += count;
   return 0;
 }
 
-static int zstd_sequences_run(struct zstd_workspace *w, struct zstd_out *out, size_t limit,
-                              struct zstd_literals *literals, unsigned count, const uint8_t *in, size_t size) {
+static int zstd_sequences_run(struct zstd_workspace* w, struct zstd_out* out, size_t limit,
+                              struct zstd_literals* literals, unsigned count, const uint8_t* in, size_t size) {
   struct zstd_bits bits;
   int error = zstd_bits_open(&bits, in, size);
   if (error != 0) return error;
@@ -478,14 +477,14 @@ static int zstd_sequences_run(struct zstd_workspace *w, struct zstd_out *out, si
 }
 
 /* Reads the sequences' header and tables, then runs them. */
-static int zstd_sequences(struct zstd_workspace *w, struct zstd_out *out, size_t limit, struct zstd_literals *literals,
-                          const uint8_t *in, size_t size) {
-  static const int16_t literal_counts[36] = {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1, 1, 2, 2,
+static int zstd_sequences(struct zstd_workspace* w, struct zstd_out* out, size_t limit, struct zstd_literals* literals,
+                          const uint8_t* in, size_t size) {
+  static const int16_t literal_counts[36] = {4, 3, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 2, 1, 1,  1,  2,  2,
                                              2, 2, 2, 2, 2, 2, 2, 3, 2, 1, 1, 1, 1, 1, -1, -1, -1, -1};
-  static const int16_t offset_counts[29] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 1, 1, 1, 1, 1, 1,
+  static const int16_t offset_counts[29] = {1, 1, 1, 1, 1, 1, 2, 2, 2, 1,  1,  1,  1,  1, 1,
                                             1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1};
-  static const int16_t match_counts[53] = {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1, 1, 1, 1, 1, 1, 1, 1,
-                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,
+  static const int16_t match_counts[53] = {1, 4, 3, 2, 2, 2, 2, 2, 2, 1, 1,  1,  1,  1,  1,  1,  1, 1,
+                                           1, 1, 1, 1, 1, 1, 1, 1, 1, 1, 1,  1,  1,  1,  1,  1,  1, 1,
                                            1, 1, 1, 1, 1, 1, 1, 1, 1, 1, -1, -1, -1, -1, -1, -1, -1};
   if (size == 0) return zstd_error_truncated;
   const size_t header = in[0] < 128 ? 1 : in[0] < 255 ? 2 : 3;
@@ -515,7 +514,7 @@ static int zstd_sequences(struct zstd_workspace *w, struct zstd_out *out, size_t
 
 /* ---- Blocks (3.1.1.2) -------------------------------------------------------------------------------------- */
 
-static int zstd_block_compressed(struct zstd_workspace *w, struct zstd_out *out, size_t limit, const uint8_t *in,
+static int zstd_block_compressed(struct zstd_workspace* w, struct zstd_out* out, size_t limit, const uint8_t* in,
                                  size_t size) {
   struct zstd_literals literals = {NULL, 0};
   if (size == 0) return zstd_error_truncated;
@@ -529,7 +528,7 @@ static int zstd_block_compressed(struct zstd_workspace *w, struct zstd_out *out,
 
 /* One block with its header; `*last` says whether it was the frame's last. Returns the bytes that it took, or an
  * error. */
-static long zstd_block(struct zstd_workspace *w, struct zstd_out *out, size_t block_max, int *last, const uint8_t *in,
+static long zstd_block(struct zstd_workspace* w, struct zstd_out* out, size_t block_max, int* last, const uint8_t* in,
                        size_t size) {
   if (size < 3) return zstd_error_truncated;
   const uint32_t header = (uint32_t)zstd_load(in, size, 0, 3);
@@ -557,9 +556,9 @@ static long zstd_block(struct zstd_workspace *w, struct zstd_out *out, size_t bl
 /* ---- Frames (3.1.1) ---------------------------------------------------------------------------------------- */
 
 /* XXH64 with seed 0, of which a frame's checksum is the low half. */
-static uint64_t zstd_xxh64(const uint8_t *bytes, size_t size) {
-  const uint64_t p1 = 0x9e3779b185ebca87u, p2 = 0xc2b2ae3d27d4eb4fu, p3 = 0x165667b19e3779f9u,
-                 p4 = 0x85ebca77c2b2ae63u, p5 = 0x27d4eb2f165667c5u;
+static uint64_t zstd_xxh64(const uint8_t* bytes, size_t size) {
+  const uint64_t p1 = 0x9e3779b185ebca87u, p2 = 0xc2b2ae3d27d4eb4fu, p3 = 0x165667b19e3779f9u, p4 = 0x85ebca77c2b2ae63u,
+                 p5 = 0x27d4eb2f165667c5u;
 #define ZSTD_ROTATE(x, n) ((x) << (n) | (x) >> (64 - (n)))
 #define ZSTD_ROUND(sum, input) (ZSTD_ROTATE((sum) + (input) * p2, 31) * p1)
   uint64_t hash = p5;
@@ -594,7 +593,7 @@ struct zstd_frame {
 };
 
 /* Reads a frame's header, from its magic number on. */
-static int zstd_frame_read(struct zstd_frame *frame, const uint8_t *in, size_t size) {
+static int zstd_frame_read(struct zstd_frame* frame, const uint8_t* in, size_t size) {
   static const uint8_t id_sizes[4] = {0, 1, 2, 4};
   if (size < 6) return zstd_error_truncated;
   if (zstd_load(in, size, 0, 4) != 0xfd2fb528u) return zstd_error_corrupt;
@@ -619,7 +618,7 @@ static int zstd_frame_read(struct zstd_frame *frame, const uint8_t *in, size_t s
 }
 
 /* Returns the bytes that the frame took, or an error. */
-static long zstd_frame_decode(struct zstd_workspace *w, struct zstd_out *out, const uint8_t *in, size_t size) {
+static long zstd_frame_decode(struct zstd_workspace* w, struct zstd_out* out, const uint8_t* in, size_t size) {
   struct zstd_frame frame;
   const int error = zstd_frame_read(&frame, in, size);
   if (error != 0) return error;
@@ -649,17 +648,17 @@ static long zstd_frame_decode(struct zstd_workspace *w, struct zstd_out *out, co
 }
 
 /* The size of the text as the first frame's header has it; -1 when it does not say. Believe it only up to a limit. */
-static inline long long zstd_content_size(const void *in, size_t size) {
+static inline long long zstd_content_size(const void* in, size_t size) {
   struct zstd_frame frame;
-  if (zstd_frame_read(&frame, (const uint8_t *)in, size) != 0 || frame.content_size > INT64_MAX) return -1;
+  if (zstd_frame_read(&frame, (const uint8_t*)in, size) != 0 || frame.content_size > INT64_MAX) return -1;
   return (long long)frame.content_size;
 }
 
 /* Decodes all of `in`. Returns the size of the text, or an error. */
-static inline long zstd_decode(struct zstd_workspace *workspace, void *out, size_t capacity, const void *in,
+static inline long zstd_decode(struct zstd_workspace* workspace, void* out, size_t capacity, const void* in,
                                size_t size) {
-  struct zstd_out text = {(uint8_t *)out, capacity, 0, 0};
-  const uint8_t *bytes = (const uint8_t *)in;
+  struct zstd_out text = {(uint8_t*)out, capacity, 0, 0};
+  const uint8_t* bytes = (const uint8_t*)in;
   if (size == 0) return zstd_error_truncated;
   for (size_t at = 0; at < size;) {
     if (size - at >= 8 && (zstd_load(bytes, size, at, 4) & 0xfffffff0u) == 0x184d2a50u) { /* 3.1.2: skippable */

@@ -6,8 +6,8 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
-long example_zstd_decode(void *out, size_t capacity, const void *in, size_t size);
-long long example_zstd_content_size(const void *in, size_t size);
+long example_zstd_decode(void* out, size_t capacity, const void* in, size_t size);
+long long example_zstd_content_size(const void* in, size_t size);
 #ifdef __cplusplus
 }
 #endif

@@ -29,9 +29,12 @@ Result<uint64_t> parse_size(std::string_view text) {
   unsigned shift = 0;
   if (!digits.empty()) {
     switch (digits.back()) {
-      case 'k': case 'K': shift = 10; break;
-      case 'm': case 'M': shift = 20; break;
-      case 'g': case 'G': shift = 30; break;
+      case 'k':
+      case 'K': shift = 10; break;
+      case 'm':
+      case 'M': shift = 20; break;
+      case 'g':
+      case 'G': shift = 30; break;
       default: break;
     }
     if (shift != 0) digits.remove_suffix(1);
@@ -117,7 +120,8 @@ Result<std::string> resolve_target(std::string_view target, const char* cluster_
   if (cluster_addresses == nullptr)
     return fail(TC_ERR_INVALID,
                 "target {} is a node number, which only has a meaning inside `ifunc cluster N -- COMMAND`; outside, "
-                "write ADDRESS:PORT", number);
+                "write ADDRESS:PORT",
+                number);
   const auto addresses = split_commas(cluster_addresses);
   if (number >= addresses.size())
     return fail(TC_ERR_NOT_FOUND, "there is no node {}: the cluster has {}, numbered from 0", number, addresses.size());

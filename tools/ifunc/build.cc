@@ -28,14 +28,9 @@ void add_build(CLI::App& app) {
   app.add_subcommand("build", "Compile an ifunc's source file to an .ifunc file (`ifunc build --help`)");
 }
 
-int exec_toolchain(int argc, char** argv) {
+int exec_toolchain(char** argv) {
   const auto path = toolchain_path().string();
-  std::vector<char*> arguments;
-  std::string name = "ifunc build";
-  arguments.push_back(name.data());
-  for (int i = 2; i < argc; ++i) arguments.push_back(argv[i]);
-  arguments.push_back(nullptr);
-  execv(path.c_str(), arguments.data());
+  execv(path.c_str(), argv);
   std::fprintf(stderr,
                "ifunc build: cannot run %s: %s. The toolchain is a package part of its own (it needs LLVM and clang); "
                "set TC_LIBEXEC to the directory that holds ifunc-toolchain\n",

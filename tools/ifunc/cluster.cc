@@ -49,16 +49,14 @@ Result<std::vector<std::string>> free_addresses(unsigned count) {
   return addresses;
 }
 
-std::string joined(const std::vector<std::string>& parts) {
-  return fmt::format("{}", fmt::join(parts, ","));
-}
+std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
 
 // One node and what it says.
 struct NodeProcess {
   unsigned id;
   ChildProcess process;
   bool ready = false;
-  std::string line = {};        // not yet ended by a line feed
+  std::string line = {};  // not yet ended by a line feed
   std::string last_words = {};
 
   // Passes on what the node printed, marked with its number.
@@ -260,8 +258,8 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
       exit_code = 2;
       return;
     }
-    const auto result = run_cluster(options->count, options->serve, {command.begin(), command.end()},
-                                    options->ready_timeout_ms);
+    const auto result =
+        run_cluster(options->count, options->serve, {command.begin(), command.end()}, options->ready_timeout_ms);
     if (result) {
       exit_code = *result;
     } else {

@@ -5,6 +5,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+
 #include <vector>
 
 namespace tc::command {
@@ -18,7 +19,7 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
 void add_bench(CLI::App& app, int& exit_code);  // bench.cc; compiled in when that file is there
 
 // `ifunc build` is a program of its own, because it links LLVM and this one must not: replaces the process by
-// it. Returns only when that failed.
-int exec_toolchain(int argc, char** argv);
+// it, with the same arguments ("build" and what follows). Returns only when that failed.
+int exec_toolchain(char** argv);
 
 }  // namespace tc::command

@@ -13,7 +13,7 @@ namespace {
 int run(int argc, char** argv) {
   using namespace tc::command;
   // Its arguments are the toolchain's to read, also those behind `--`.
-  if (argc > 1 && std::strcmp(argv[1], "build") == 0) return exec_toolchain(argc, argv);
+  if (argc > 1 && std::strcmp(argv[1], "build") == 0) return exec_toolchain(argv);
 
   // What stands behind the first `--` is the command of `ifunc cluster`, and not ours to read.
   int own = 0;

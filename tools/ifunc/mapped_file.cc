@@ -36,8 +36,10 @@ Result<MappedFile> MappedFile::open(const std::string& path, Access access) {
   const auto size = static_cast<size_t>(status.st_size);
   if (!S_ISREG(status.st_mode) || size == 0) {
     ::close(file);
-    return fail(TC_ERR_INVALID, "{}: only a regular file that is not empty can be mapped (`truncate -s SIZE FILE` "
-                "makes one)", path);
+    return fail(TC_ERR_INVALID,
+                "{}: only a regular file that is not empty can be mapped (`truncate -s SIZE FILE` "
+                "makes one)",
+                path);
   }
   void* data = mmap(nullptr, size, writable ? PROT_READ | PROT_WRITE : PROT_READ, MAP_SHARED, file, 0);
   auto error = system_error(path, "map");

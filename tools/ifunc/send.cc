@@ -101,7 +101,7 @@ Status send(const SendOptions& options) {
   ConfigBuilder config;
   config.set("listen", "none").set("way", options.way).set("log", options.log);
   TC_ASSIGN(const Node node, config.create());
-  TC_ASSIGN(tc_ifunc_t* ifunc, register_ifunc(node.get(), options.ifunc));
+  TC_ASSIGN(tc_ifunc_t * ifunc, register_ifunc(node.get(), options.ifunc));
 
   tc_message_t* made = nullptr;
   TC_CHECK(checked(tc_message_create(ifunc, arguments.data(), arguments.size(), &made)));
@@ -128,8 +128,10 @@ void add_send(CLI::App& app, int& exit_code) {
       "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n"
       "  ifunc send grep.ifunc node7.example:7000 --stdin < pattern");
   auto options = std::make_shared<SendOptions>();
-  sub->add_option("IFUNC", options->ifunc, "An .ifunc file (see `ifunc build`), or a name in $TC_IFUNC_PATH")->required();
-  sub->add_option("TARGET", options->target, "ADDRESS:PORT of a node, or its number inside `ifunc cluster`")->required();
+  sub->add_option("IFUNC", options->ifunc, "An .ifunc file (see `ifunc build`), or a name in $TC_IFUNC_PATH")
+      ->required();
+  sub->add_option("TARGET", options->target, "ADDRESS:PORT of a node, or its number inside `ifunc cluster`")
+      ->required();
   auto* input = sub->add_option_group("payload", "Where the payload comes from; empty without any of these");
   input->add_option("--payload", options->payload, "This text")->type_name("TEXT");
   input->add_option("--payload-file", options->payload_file, "The bytes of a file")->type_name("FILE");
@@ -143,9 +145,11 @@ void add_send(CLI::App& app, int& exit_code) {
   sub->add_flag("--no-reply", options->no_reply, "Do not ask for a reply; only wait until the ifunc has run");
   sub->add_option("--repeat", options->repeat, "Send it so many times")->capture_default_str();
   sub->add_option("--way", options->way, "How frames reach the node")
-      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))->capture_default_str();
+      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))
+      ->capture_default_str();
   sub->add_option("--log", options->log, "Level of messages on stderr")
-      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))->capture_default_str();
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
+      ->capture_default_str();
   sub->callback([options, &exit_code] {
     if (auto status = send(*options); !status) {
       std::fprintf(stderr, "ifunc send: %s\n", status.error().message.c_str());

@@ -18,9 +18,9 @@ namespace {
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr uint32_t longest_wait_ms = 30'000;
 
-constexpr const char* counters[] = {"executed",   "failures",       "codes",      "code-bytes", "code-loads",
-                                    "tuned",      "code-evictions", "cache-hits", "links",      "dropped-links",
-                                    "needs",      "load-ns",        "first-execution-ns"};
+constexpr const char* counters[] = {
+    "executed", "failures",      "codes", "code-bytes", "code-loads",        "tuned", "code-evictions", "cache-hits",
+    "links",    "dropped-links", "needs", "load-ns",    "first-execution-ns"};
 
 Result<Node> create_node(const ServeOptions& options) {
   TC_ASSIGN(const auto budget, parse_size(options.code_budget));
@@ -95,8 +95,7 @@ Status serve(const ServeOptions& options) {
 
   stop.start([node = node.get()] { tc_node_wake(node); });
   Status status = announce(node.get(), options);
-  while (status && !stop.requested())
-    status = checked(tc_node_wait(node.get(), longest_wait_ms, nullptr));
+  while (status && !stop.requested()) status = checked(tc_node_wait(node.get(), longest_wait_ms, nullptr));
   stop.finish();  // before the node that it wakes is gone
   if (options.stats) print_counters(node.get());
   return status;

@@ -6,23 +6,36 @@
 namespace tc::command {
 
 void ServeOptions::add_shared_to(CLI::App& app) {
-  app.add_option("--data", data, "Map FILE and let ifuncs find it by tc_data(NAME). Changes reach the file, unless "
+  app.add_option("--data", data,
+                 "Map FILE and let ifuncs find it by tc_data(NAME). Changes reach the file, unless "
                  "it is not writable or `:ro` is appended. May be repeated")
-      ->type_name("NAME=FILE[:ro]")->take_all()->expected(1);
+      ->type_name("NAME=FILE[:ro]")
+      ->take_all()
+      ->expected(1);
   app.add_option("--target-args-data", target_args_data, "The data (of --data) whose address ifuncs get as target_args")
       ->type_name("NAME");
-  app.add_option("--allow-lib", allowed_libraries, "A shared library that ifuncs may use when they declare it, as "
+  app.add_option("--allow-lib", allowed_libraries,
+                 "A shared library that ifuncs may use when they declare it, as "
                  "`libz.so.1`; \"*\" for any. None is allowed otherwise. May be repeated")
-      ->type_name("LIBRARY")->take_all()->expected(1);
-  app.add_option("--ifunc", ifuncs, "Register this file, so that running ifuncs can tc_inject() it by name. May be "
+      ->type_name("LIBRARY")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--ifunc", ifuncs,
+                 "Register this file, so that running ifuncs can tc_inject() it by name. May be "
                  "repeated")
-      ->type_name("FILE.ifunc")->take_all()->expected(1);
-  app.add_option("--trust", trust, "Whose code to run: `loopback`, that of processes on this machine; `any`, that of "
+      ->type_name("FILE.ifunc")
+      ->take_all()
+      ->expected(1);
+  app.add_option("--trust", trust,
+                 "Whose code to run: `loopback`, that of processes on this machine; `any`, that of "
                  "everybody who can reach the address. Code that runs here can do whatever this process can")
-      ->check(CLI::IsMember({"loopback", "any"}))->capture_default_str();
+      ->check(CLI::IsMember({"loopback", "any"}))
+      ->capture_default_str();
   app.add_option("--way", way, "How frames reach other nodes")
-      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))->capture_default_str();
-  app.add_flag("--no-bitcode", no_bitcode, "Run ready machine code only and never load the compiler: small and quick "
+      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))
+      ->capture_default_str();
+  app.add_flag("--no-bitcode", no_bitcode,
+               "Run ready machine code only and never load the compiler: small and quick "
                "to start");
   app.add_flag("--no-object", no_object, "Run only bitcode, compiled here");
   app.add_flag("--warm-up", warm_up, "Load the compiler now, not with the first ifunc that needs it");
@@ -30,13 +43,15 @@ void ServeOptions::add_shared_to(CLI::App& app) {
   app.add_option("--code-budget", code_budget, "Bytes of code to keep; the least recently used is dropped. K, M, G")
       ->capture_default_str();
   app.add_option("--log", log, "Level of messages on stderr")
-      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))->capture_default_str();
+      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
+      ->capture_default_str();
   app.add_flag("--stats", stats, "Print the node's counters when it stops, one `stat NAME VALUE` a line");
 }
 
 void ServeOptions::add_own_to(CLI::App& app) {
   app.add_option("--listen", listen, "Where to accept peers; port 0 picks a free one, which is printed")
-      ->type_name("ADDRESS:PORT")->capture_default_str();
+      ->type_name("ADDRESS:PORT")
+      ->capture_default_str();
   app.add_option("--name", name, "Label of this node in messages");
   app.add_option("--id", id, "Number of this node in its cluster")->capture_default_str();
   app.add_option("--cluster", cluster, "Addresses of all nodes, by number, for tc_forward() and tc_inject()")
@@ -79,7 +94,8 @@ Status ServeOptions::check() const {
     return fail(TC_ERR_DENIED,
                 "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
                 "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
-                "`--trust any` when only machines you trust can reach it", address.host);
+                "`--trust any` when only machines you trust can reach it",
+                address.host);
   if (no_bitcode && no_object)
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-object together leave no code that could run");
   TC_CHECK(parse_size(code_budget));
@@ -88,8 +104,7 @@ Status ServeOptions::check() const {
     TC_ASSIGN(const auto option, parse_data(text));
     found = found || option.name == target_args_data;
   }
-  if (!found)
-    return fail(TC_ERR_INVALID, "--target-args-data {}: no --data has that name", target_args_data);
+  if (!found) return fail(TC_ERR_INVALID, "--target-args-data {}: no --data has that name", target_args_data);
   return {};
 }
 

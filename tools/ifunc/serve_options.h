@@ -4,6 +4,7 @@
 #pragma once
 
 #include <CLI/CLI.hpp>
+
 #include <string>
 #include <vector>
 
@@ -12,9 +13,9 @@
 namespace tc::command {
 
 struct ServeOptions {
-  std::vector<std::string> data;            // NAME=FILE[:ro]
+  std::vector<std::string> data;  // NAME=FILE[:ro]
   std::vector<std::string> allowed_libraries;
-  std::vector<std::string> ifuncs;          // files to register, for tc_inject()
+  std::vector<std::string> ifuncs;  // files to register, for tc_inject()
   std::string trust = "loopback";
   std::string way = "auto";
   std::string cache_dir;

@@ -1,0 +1,237 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ifunc serve`, `send` and `inspect`, as people and scripts use them."""
+
+import os
+import pathlib
+import signal
+import struct
+import time
+
+import harness
+from harness import SHM
+
+
+def test_a_text_is_sent_and_the_reply_printed(t):
+    hello = t.build("hello.c")
+    node = t.serve(env=SHM)
+    result = t.ifunc("send", hello, node.address, "--payload", "world", env=SHM)
+    assert (result.code, result.out) == (0, "hello, world"), result
+
+
+def test_payloads_come_from_text_file_stdin_and_hex(t):
+    hello = t.build("hello.c")
+    node = t.serve()
+    file = t.write("payload", "file")
+    for options, stdin, reply in [(["--payload-file", file], b"", "hello, file"), (["--stdin"], b"pipe", "hello, pipe"),
+                                  (["--hex", "68 65 78"], b"", "hello, hex"), ([], b"", "hello, ")]:
+        result = t.ifunc("send", hello, node.address, *options, stdin=stdin)
+        assert (result.code, result.out) == (0, reply), result
+
+
+def test_a_reply_is_printed_in_hexadecimal_when_asked(t):
+    node = t.serve()
+    result = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "A", "--hex-out")
+    assert (result.code, result.out) == (0, b"hello, A".hex() + "\n"), result
+
+
+def test_every_way_carries_a_call(t):
+    hello = t.build("hello.c")
+    for way in ["ring", "am", "put"]:
+        node = t.serve("--way", way)
+        result = t.ifunc("send", hello, node.address, "--payload", way, "--way", way, "--repeat", "3")
+        assert (result.code, result.out) == (0, f"hello, {way}" * 3), result
+
+
+def test_nobody_at_the_target_is_a_clear_error_in_time(t):
+    result = t.ifunc("send", t.build("hello.c"), "127.0.0.1:9", "--timeout", "2000")
+    assert result.code == 1 and "127.0.0.1:9" in result.err and result.seconds < 10, result
+
+
+def test_a_file_that_is_no_ifunc_is_refused_with_its_name(t):
+    node = t.serve()
+    junk = t.write("junk.ifunc", "this is not an ifunc")
+    for result in [t.ifunc("send", junk, node.address), t.ifunc("inspect", junk)]:
+        assert result.code == 1 and "junk.ifunc" in result.err, result
+
+
+def test_wrong_usage_is_exit_code_2(t):
+    for arguments in [["send"], ["serve", "--no-such-option"], ["send", "x.ifunc", "no-port"], ["nonsense"],
+                      ["serve", "--no-bitcode", "--no-object"], ["serve", "--code-budget", "lots"]]:
+        result = t.ifunc(*arguments)
+        assert result.code == 2 and result.err, (arguments, result)
+
+
+def test_help_and_version_are_there(t):
+    assert t.ifunc("--version").out.startswith("ifunc 0.")
+    for command in ["serve", "send", "cluster", "inspect", "build"]:
+        result = t.ifunc(command, "--help")
+        assert result.code == 0 and len(result.out) > 200, result
+        assert command in t.ifunc("--help").out
+
+
+def test_inspect_shows_name_and_slices(t):
+    result = t.ifunc("inspect", t.build("hello.c"))
+    assert result.code == 0 and "hello" in result.out and "x86_64" in result.out and "aarch64" in result.out, result
+
+
+def test_serve_stops_cleanly_on_sigterm_and_sigint(t):
+    for number in [signal.SIGTERM, signal.SIGINT]:
+        node = t.serve()
+        t.ifunc("send", t.build("hello.c"), node.address)
+        node.signal(number)
+        assert node.wait(5) == 0, node.err
+
+
+def test_a_ready_file_holds_the_address(t):
+    path = t.path("address")
+    node = t.serve("--ready-file", path)
+    harness.wait_for(lambda: os.path.exists(path), "ready file")
+    assert pathlib.Path(path).read_text() == node.address + "\n"
+
+
+def test_counters_are_printed_at_the_end(t):
+    hello = t.build("hello.c")
+    node = t.serve("--stats")
+    t.ifunc("send", hello, node.address, "--repeat", "5")
+    assert node.stop() == 0
+    assert node.stats["executed"] == 5 and node.stats["code-loads"] == 1 and node.stats["failures"] == 0, node.stats
+
+
+def test_messages_without_reply_have_run_when_send_ends(t):
+    counter = t.write("counter", bytes(8))
+    node = t.serve("--data", f"counter={counter}")
+    result = t.ifunc("send", t.build("count.c"), node.address, "--no-reply", "--repeat", "1000")
+    assert (result.code, result.out) == (0, ""), result
+    assert struct.unpack("<Q", pathlib.Path(counter).read_bytes()) == (1000,)
+
+
+def test_named_data_is_the_file_and_changes_reach_it(t):
+    counter = t.write("counter", struct.pack("<Q", 41))
+    node = t.serve("--data", f"counter={counter}")
+    result = t.ifunc("send", t.build("count.c"), node.address, "--hex-out")
+    assert result.out == struct.pack("<Q", 42).hex() + "\n", result
+    assert pathlib.Path(counter).read_bytes() == struct.pack("<Q", 42)
+
+
+def test_data_can_be_the_target_args(t):
+    counter = t.write("c", bytes(8))
+    node = t.serve("--data", f"other={counter}", "--target-args-data", "other")
+    assert t.ifunc("send", t.build("count.c"), node.address).code == 0
+    assert pathlib.Path(counter).read_bytes() == struct.pack("<Q", 1)
+
+
+def test_read_only_data_is_read_but_its_file_never_written(t):
+    data = t.write("data", bytes(64))
+    source = t.write("first.c", "#include <threechains/ifunc.h>\n"
+                     "void first_main(void *p, size_t n, void *a) { (void)p; (void)n; (void)a;\n"
+                     "  size_t size; unsigned char *d = tc_data(\"d\", &size); tc_reply(d, size); }\n")
+    node = t.serve("--data", f"d={data}:ro")
+    result = t.ifunc("send", t.build(source), node.address, "--hex-out")
+    assert result.out == bytes(64).hex() + "\n", result
+    assert any("data" in line and " r--s " in line for line in node.maps().splitlines())
+
+
+def test_data_that_is_missing_or_empty_is_refused_at_the_start(t):
+    for text in ["x=/no/such/file", f"x={t.write('empty', '')}", "nothing"]:
+        result = t.ifunc("serve", "--data", text)
+        assert result.code in (1, 2) and result.err, result
+
+
+def test_a_port_in_use_is_an_error_that_names_it(t):
+    node = t.serve()
+    result = t.ifunc("serve", "--listen", node.address)
+    assert result.code == 1 and node.address.split(":")[1] in result.err, result
+
+
+def test_listening_beyond_this_host_needs_trust_any(t):
+    for address in ["0.0.0.0:0", "10.1.2.3:0"]:
+        result = t.ifunc("serve", "--listen", address)
+        assert result.code == 2 and "--trust any" in result.err and result.seconds < 5, result
+    assert t.serve("--listen", "0.0.0.0:0", "--trust", "any").running()
+
+
+def test_an_idle_node_costs_no_cpu(t):
+    node = t.serve()
+    assert t.ifunc("send", t.build("hello.c"), node.address).code == 0
+    time.sleep(1)  # background compilation ends, sleep begins
+    before = node.cpu_seconds()
+    time.sleep(5)
+    used = node.cpu_seconds() - before
+    assert used <= 0.005 + 1 / os.sysconf("SC_CLK_TCK"), f"{used} s of 5 s: more than 0.1 % and one clock tick"
+
+
+def test_a_node_without_bitcode_is_small_and_never_maps_llvm(t):
+    node = t.serve("--no-bitcode", "--stats", env=SHM)
+    result = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "x", "--repeat", "100", env=SHM)
+    assert result.code == 0, result
+    assert "LLVM" not in node.maps() and "threechains_jit" not in node.maps()
+    if "asan" not in node.maps():  # a sanitizer's own memory is not ours
+        assert node.memory_kib() < 12 * 1024, f"{node.memory_kib()} KiB resident"
+    assert node.stop() == 0
+
+
+def test_a_node_without_objects_compiles_bitcode(t):
+    node = t.serve("--no-object", "--stats")
+    result = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "x")
+    assert (result.code, result.out) == (0, "hello, x"), result
+
+
+def test_an_ifunc_without_a_form_that_the_node_runs_is_refused(t):
+    node = t.serve("--no-bitcode", "--name", "tiny")
+    result = t.ifunc("send", t.build("hello.c", "--no-object"), node.address)
+    assert result.code == 1 and "hello" in result.err and "tiny" in result.err, result
+
+
+def test_a_library_that_is_not_allowed_is_refused_naming_ifunc_node_and_cause(t):
+    node = t.serve("--name", "strict")
+    result = t.ifunc("send", t.build("needs_z.c"), node.address)
+    assert result.code == 1 and all(word in result.err for word in ["needs_z", "strict", "libz.so.1", "allow"]), result
+
+
+def test_an_allowed_library_is_used(t):
+    node = t.serve("--allow-lib", "libz.so.1")
+    result = t.ifunc("send", t.build("needs_z.c"), node.address)
+    assert result.code == 0 and result.out.startswith("1."), result
+
+
+def test_a_library_that_is_not_installed_is_named(t):
+    t.write("lost.deps", "libtc_no_such_library.so.7\n")
+    source = t.write("lost.c", "#include <threechains/ifunc.h>\nint nowhere(void);\n"
+                     "void lost_main(void *p, size_t n, void *a) { (void)p; (void)n; (void)a; nowhere(); }\n")
+    node = t.serve("--allow-lib", "*", "--name", "there")
+    result = t.ifunc("send", t.build(source), node.address)
+    assert result.code == 1 and all(word in result.err for word in ["lost", "there", "libtc_no_such_library.so.7"]), result
+    assert node.running()
+
+
+def test_a_missing_symbol_is_named_with_ifunc_and_node(t):
+    node = t.serve("--name", "plain")
+    for form in ["--no-bitcode", "--no-object"]:
+        ifunc = t.build("needs_symbol.c", "--extern", "not_exported_anywhere", form)
+        result = t.ifunc("send", ifunc, node.address)
+        assert result.code == 1, result
+        assert all(word in result.err for word in ["needs_symbol", "plain", "not_exported_anywhere"]), result
+
+
+def test_an_ifunc_that_fails_gives_its_code_and_message(t):
+    node = t.serve("--name", "astronomer")
+    failing = t.build("failing.c")
+    for options in [[], ["--no-reply"]]:
+        result = t.ifunc("send", failing, node.address, *options)
+        assert result.code == 1, result
+        assert all(w in result.err for w in ["failing", "astronomer", "42", "the moon is in the wrong phase"]), result
+
+
+def test_a_node_survives_peers_that_are_killed_in_the_middle(t):
+    hello = t.build("hello.c")
+    node = t.serve()
+    for _ in range(5):
+        sender = t.start(harness.IFUNC, "send", hello, node.address, "--repeat", "100000000")
+        time.sleep(0.2)
+        sender.kill()
+    result = t.ifunc("send", hello, node.address, "--payload", "still there")
+    assert (result.code, result.out) == (0, "hello, still there"), result
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,147 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Targets that restart, die or stop while a long-living source talks to them."""
+
+import os
+import signal
+import subprocess
+import threading
+import time
+
+import harness
+from harness import SHM, TCP
+
+
+class Client:
+    """tests/integration/client.c, by its line protocol."""
+
+    def __init__(self, t, env):
+        if not os.path.exists(harness.CLIENT):
+            raise harness.Skip("tc_test_client is not built")
+        self.process = subprocess.Popen([harness.CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                        text=True, bufsize=1, env={**os.environ, **env})
+        t.cleanups.append(self.end)
+
+    def end(self):
+        self.process.kill()
+        self.process.wait()
+
+    def tell(self, line):
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def answer(self, seconds=20.0):
+        timer = threading.Timer(seconds, self.process.kill)  # readline has no deadline of its own
+        timer.start()
+        line = self.process.stdout.readline().rstrip("\n")
+        timer.cancel()
+        assert line, f"the client gave no answer within {seconds} s, or died: {self.process.poll()}"
+        return line
+
+    def ask(self, line, seconds=20.0):
+        self.tell(line)
+        return self.answer(seconds)
+
+    def must(self, line, seconds=20.0):
+        answer = self.ask(line, seconds)
+        assert answer.startswith("ok"), f"{line}: {answer}"
+        return answer
+
+
+def connected(t, env, *options):
+    node = t.serve(*options, env=env)
+    client = Client(t, env)
+    client.must(f"register {t.build('hello.c')}")
+    client.must(f"connect {node.address}")
+    assert client.ask("call 5000 one") == "ok hello, one"
+    return node, client
+
+
+def restart(t, env):
+    node, client = connected(t, env)
+    assert node.stop() == 0
+    harness.wait_for(lambda: client.ask("call 1000 two").startswith("error"), "the loss is noticed")
+    again = t.serve("--listen", node.address, env=env)
+    client.must("close")
+    client.must(f"connect {again.address}")
+    assert client.ask("call 5000 three") == "ok hello, three"
+
+
+def test_a_target_restarted_between_two_sends_gets_the_code_again_by_shared_memory(t):
+    restart(t, SHM)
+
+
+def test_a_target_restarted_between_two_sends_gets_the_code_again_by_tcp(t):
+    restart(t, TCP)
+
+
+def kill_in_flight(t, env):
+    node, client = connected(t, env)
+    client.tell("flood-prepare 10000 5000")
+    node.signal(signal.SIGKILL)
+    client.answer(30)
+    start = time.monotonic()
+    done = client.ask("flood-wait", 60).split()
+    accepted, _, ok, timeout, disconnected, other = map(int, done[1:7])
+    assert ok + timeout + disconnected + other == accepted and other == 0, done
+    assert time.monotonic() - start < 10, "a killed peer is known at once, not at the deadline"
+    assert client.ask("call 1000 x").startswith("error")
+
+
+def test_calls_to_a_killed_target_fail_soon_by_shared_memory(t):
+    kill_in_flight(t, SHM)
+
+
+def test_calls_to_a_killed_target_fail_soon_by_tcp(t):
+    kill_in_flight(t, TCP)
+
+
+def stop_in_flight(t, env):
+    node, client = connected(t, env)
+    node.signal(signal.SIGSTOP)
+    done = client.ask("flood 10000 1000", 60).split()
+    accepted, refused, ok, timeout, disconnected, other, latest_ms = map(int, done[1:8])
+    assert accepted + refused == 10000 and accepted > 0, done
+    assert ok == 0 and timeout + disconnected + other == accepted, done
+    assert latest_ms < 500, f"an answer came {latest_ms} ms after its deadline"
+    node.signal(signal.SIGCONT)
+    # What was accepted may still run; calls made now are answered again, on this link or a new one.
+    if not client.ask("call 5000 back").startswith("ok"):
+        client.ask("close")
+        client.must(f"connect {node.address}")
+    assert client.ask("call 5000 back") == "ok hello, back"
+    assert node.stop() == 0
+
+
+def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_shared_memory(t):
+    stop_in_flight(t, SHM)
+
+
+def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_tcp(t):
+    stop_in_flight(t, TCP)
+
+
+def test_connecting_to_a_stopped_target_ends_with_the_timeout(t):
+    node = t.serve()
+    node.signal(signal.SIGSTOP)
+    result = t.ifunc("send", t.build("hello.c"), node.address, "--timeout", "1500")
+    assert result.code == 1 and result.seconds < 10, result
+
+
+def test_a_target_that_stops_cleanly_is_known_at_once(t):
+    node, client = connected(t, SHM)
+    assert node.stop() == 0
+    start = time.monotonic()
+    harness.wait_for(lambda: client.ask("call 20000 x").startswith("error"), "the loss is noticed")
+    assert time.monotonic() - start < 5
+
+
+def test_changed_code_under_the_same_name_runs_at_once(t):
+    node, client = connected(t, SHM)
+    source = t.write("changed/hello.c", "#include <threechains/ifunc.h>\n"
+                     "void hello_main(void *p, size_t n, void *a) { (void)a; (void)p; (void)n; tc_reply(\"new\", 3); }\n")
+    client.must(f"register {t.build(source)}")
+    assert client.ask("call 5000 x") == "ok new"
+
+
+if __name__ == "__main__":
+    harness.main(globals())

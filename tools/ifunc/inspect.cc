@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc inspect`: what an .ifunc file holds.
+#include "toolchain/inspect.h"
+
+#include <cstdio>
+
+#include "base/file.h"
+#include "ifunc/commands.h"
+
+namespace tc::command {
+namespace {
+
+Result<Bundle> read_bundle(const std::string& path) {
+  TC_ASSIGN(const auto bytes, read_file(path, BundleLimits::bundle_bytes));
+  auto bundle = Bundle::read(bytes);
+  if (!bundle) return context(path, std::move(bundle).error());
+  return bundle;
+}
+
+}  // namespace
+
+void add_inspect(CLI::App& app, int& exit_code) {
+  auto* sub = app.add_subcommand("inspect", "Show what an .ifunc file holds: manifest, slices, sizes, symbols");
+  struct Options {
+    std::string file;
+    bool json = false;
+  };
+  auto options = std::make_shared<Options>();
+  sub->add_option("FILE", options->file, "An .ifunc file")->required();
+  sub->add_flag("--json", options->json, "Print one JSON object");
+  sub->callback([options, &exit_code] {
+    const auto bundle = read_bundle(options->file);
+    if (!bundle) {
+      std::fprintf(stderr, "ifunc inspect: %s\n", bundle.error().message.c_str());
+      exit_code = 1;
+      return;
+    }
+    std::fputs((options->json ? toolchain::describe_json(*bundle) : toolchain::describe(*bundle)).c_str(), stdout);
+  });
+}
+
+}  // namespace tc::command
