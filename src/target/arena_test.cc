@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/arena.h"
+
+#include <gtest/gtest.h>
+
+#include <cstring>
+#include <random>
+
+#include "target/free_ranges.h"
+#include "target/testing/process_memory.h"
+
+namespace tc::target {
+namespace {
+
+std::unique_ptr<Arena> shared_arena() { return std::move(*Arena::create(Arena::Kind::shared)); }
+
+TEST(FreeRanges, what_is_given_back_joins_its_neighbours) {
+  FreeRanges ranges(1024);
+  const auto a = ranges.take(256, 64);
+  const auto b = ranges.take(256, 64);
+  const auto c = ranges.take(256, 64);
+  EXPECT_EQ(a, 0u);
+  EXPECT_EQ(b, 256u);
+  EXPECT_EQ(c, 512u);
+  ranges.give(*a, 256);
+  ranges.give(*c, 256);
+  EXPECT_EQ(ranges.pieces(), 2u);
+  ranges.give(*b, 256);
+  EXPECT_EQ(ranges.pieces(), 1u);
+  EXPECT_EQ(ranges.take(1024, 64), 0u);
+}
+
+TEST(FreeRanges, an_alignment_is_kept_and_what_lies_before_stays_free) {
+  FreeRanges ranges(16384);
+  EXPECT_EQ(ranges.take(64, 64), 0u);
+  EXPECT_EQ(ranges.take(64, 4096), 4096u);
+  EXPECT_EQ(ranges.take(64, 64), 64u);
+  EXPECT_EQ(ranges.take(8192, 4096), 8192u);
+  EXPECT_EQ(ranges.take(8192, 64), std::nullopt);
+}
+
+TEST(FreeRanges, random_use_never_overlaps_and_leaves_one_piece) {
+  FreeRanges ranges(1 << 20);
+  std::vector<std::pair<size_t, size_t>> taken;
+  std::vector<bool> used((1 << 20) / 64);
+  std::mt19937 random(7);
+  for (int i = 0; i < 20'000; ++i) {
+    if (!taken.empty() && random() % 2 == 0) {
+      std::swap(taken[random() % taken.size()], taken.back());
+      const auto [at, size] = taken.back();
+      taken.pop_back();
+      for (size_t unit = at / 64; unit < (at + size) / 64; ++unit) used[unit] = false;
+      ranges.give(at, size);
+    } else {
+      const size_t size = (1 + random() % 64) * 64;
+      const size_t alignment = size_t{64} << random() % 7;
+      const auto at = ranges.take(size, alignment);
+      if (!at) continue;
+      ASSERT_EQ(*at % alignment, 0u);
+      for (size_t unit = *at / 64; unit < (*at + size) / 64; ++unit) {
+        ASSERT_FALSE(used[unit]);
+        used[unit] = true;
+      }
+      taken.emplace_back(*at, size);
+    }
+  }
+  for (const auto& [at, size] : taken) ranges.give(at, size);
+  EXPECT_EQ(ranges.pieces(), 1u);
+}
+
+TEST(Arena, what_is_written_can_be_read_where_it_runs) {
+  const auto arena = shared_arena();
+  const auto p = *arena->place(100, 0, 1);
+  std::memcpy(p.writable, "machine code", 12);
+  EXPECT_EQ(std::memcmp(p.text, "machine code", 12), 0);
+  if (arena->kind() == Arena::Kind::shared) EXPECT_NE(p.text, p.writable);
+  arena->release(p);
+}
+
+TEST(Arena, both_halves_of_every_placement_are_at_the_same_distance) {
+  const auto arena = shared_arena();
+  for (size_t i = 1; i < 100; ++i) {
+    const auto p = *arena->place(i * 10, i * 20, 1);
+    EXPECT_EQ(p.data - p.text, static_cast<ptrdiff_t>(image_half));
+    EXPECT_GE(p.bytes, i * 20);
+    std::memset(p.data, 1, i * 20);
+  }
+}
+
+TEST(Arena, placements_are_aligned_as_asked) {
+  const auto arena = shared_arena();
+  for (const size_t alignment : {1, 64, 128, 4096, 64})
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(arena->place(10, 0, alignment)->text) % std::max<size_t>(alignment, 64), 0u);
+}
+
+TEST(Arena, thousands_of_placements_add_no_mappings) {
+  const auto arena = shared_arena();
+  const auto before = testing::process_memory();
+  for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(arena->place(200, i % 4 == 0 ? 64 : 0, 64));
+  EXPECT_LE(testing::process_memory().mappings, before.mappings + 2);
+}
+
+TEST(Arena, freed_memory_returns_to_the_system) {
+  const auto arena = shared_arena();
+  const auto before = testing::process_memory();
+  std::vector<Placement> placements;
+  for (int i = 0; i < 32; ++i) {
+    placements.push_back(*arena->place(1 << 20, 1 << 20, 64));
+    std::memset(placements.back().writable, 0x90, 1 << 20);
+    std::memset(placements.back().data, 1, 1 << 20);
+  }
+  EXPECT_GE(arena->committed_bytes(), 32u << 20);
+  EXPECT_GT(testing::process_memory().resident_bytes, before.resident_bytes + (60u << 20));
+  for (const auto& p : placements) arena->release(p);
+  EXPECT_EQ(arena->used_bytes(), 0u);
+  EXPECT_LE(arena->committed_bytes(), 2 * chunk_bytes);
+  EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + 4 * chunk_bytes);
+}
+
+TEST(Arena, more_than_one_pair_of_halves_is_made_when_one_is_full) {
+  const auto arena = shared_arena();
+  std::vector<Placement> placements;
+  for (int i = 0; i < 3; ++i) {
+    auto p = arena->place(40u << 20, 0, 64);
+    ASSERT_TRUE(p) << p.error().message;
+    p->writable[(40u << 20) - 1] = std::byte{1};
+    placements.push_back(*p);
+  }
+  for (const auto& p : placements) arena->release(p);
+  EXPECT_LE(arena->committed_bytes(), 4 * chunk_bytes);
+}
+
+TEST(Arena, half_an_image_that_is_too_large_is_refused) {
+  for (const auto kind : {Arena::Kind::shared, Arena::Kind::separate}) {
+    const auto placed = (*Arena::create(kind))->place(image_half + 1, 0, 64);
+    ASSERT_FALSE(placed);
+    EXPECT_EQ(placed.error().code, TC_ERR_TOO_LARGE);
+  }
+}
+
+TEST(Arena, the_largest_image_fits) {
+  for (const auto kind : {Arena::Kind::shared, Arena::Kind::separate}) {
+    const auto arena = std::move(*Arena::create(kind));
+    const auto placed = arena->place(image_half, image_half, 64);
+    ASSERT_TRUE(placed) << placed.error().message;
+    placed->writable[image_half - 1] = std::byte{1};
+    placed->data[image_half - 1] = std::byte{1};
+    arena->release(*placed);
+  }
+}
+
+TEST(Arena, a_process_with_an_empty_arena_stays_small) {
+  const auto before = testing::process_memory();
+  const auto arena = shared_arena();
+  EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + 4 * chunk_bytes);
+}
+
+}  // namespace
+}  // namespace tc::target

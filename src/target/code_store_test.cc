@@ -1,0 +1,244 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/code_store.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/clock.h"
+#include "target/testing/object_builder.h"
+#include "target/testing/process_memory.h"
+
+namespace tc::target {
+namespace {
+
+using ::testing::HasSubstr;
+using testing::bundle_with;
+using testing::calling_object;
+using testing::counting_object;
+
+class CodeStoreTest : public ::testing::Test {
+ protected:
+  CodeStore& store(CodeStoreOptions options = {}) {
+    options.jit_plugin = "/nonexistent/plugin.so";  // these tests are about objects
+    store_ = std::move(*CodeStore::create(options, policy_, [this](Code& code) { evicted_.push_back(code.name()); }));
+    return *store_;
+  }
+  static uint64_t run(Code& code, uint64_t value) {
+    code.entry.load()(nullptr, 0, &value);
+    return value;
+  }
+  static Bundle numbered(uint64_t i) { return bundle_with(fmt::format("ifunc{}", i), counting_object(i).build()); }
+
+  Policy policy_;
+  std::vector<std::string> evicted_;
+  std::unique_ptr<CodeStore> store_;
+};
+
+TEST_F(CodeStoreTest, an_object_is_loaded_found_and_run) {
+  auto& codes = store();
+  const auto loaded = codes.load(bundle_with("count", counting_object().build()));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->tier.load(), Tier::object);
+  EXPECT_EQ(run(**loaded, 41), 42u);
+  EXPECT_EQ(codes.find((*loaded)->id()), *loaded);
+  EXPECT_EQ(codes.stats().codes, 1u);
+  EXPECT_EQ(codes.stats().object_loads, 1u);
+  EXPECT_EQ(codes.stats().bytes, (*loaded)->bytes);
+}
+
+TEST_F(CodeStoreTest, loading_what_is_held_gives_the_same_code) {
+  auto& codes = store();
+  const auto first = codes.load(numbered(1));
+  const auto second = codes.load(numbered(1));
+  ASSERT_TRUE(first && second);
+  EXPECT_EQ(*first, *second);
+  EXPECT_EQ(codes.stats().loads, 1u);
+}
+
+TEST_F(CodeStoreTest, changed_code_under_the_same_name_is_other_code) {
+  auto& codes = store();
+  const auto first = codes.load(bundle_with("same", counting_object(1).build()));
+  const auto second = codes.load(bundle_with("same", counting_object(2).build()));
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(*first, *second);
+}
+
+TEST_F(CodeStoreTest, a_compressed_object_is_unpacked) {
+  auto object = counting_object();
+  object.code.resize(4000, std::byte{0x90});
+  const auto bytes = object.build();
+  auto plain = bundle_with("packed", bytes);
+  auto manifest = plain.manifest();
+  manifest.slices[0].compressed = true;
+  auto bundle = Bundle::pack(manifest, {*compress(bytes)});
+  ASSERT_TRUE(bundle) << bundle.error().message;
+  const auto loaded = store().load(std::move(*bundle));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ(run(**loaded, 1), 2u);
+}
+
+TEST_F(CodeStoreTest, another_abi_version_is_refused_with_both_numbers) {
+  auto plain = numbered(1);
+  auto manifest = plain.manifest();
+  manifest.abi_version = 7;
+  const auto loaded = store().load(*Bundle::pack(manifest, {*plain.unpack(0)}));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_VERSION);
+  EXPECT_THAT(loaded.error().message, HasSubstr("ifunc 'ifunc1'"));
+  EXPECT_THAT(loaded.error().message, HasSubstr("version 7"));
+}
+
+TEST_F(CodeStoreTest, a_bundle_without_code_for_this_node_says_what_it_holds) {
+  auto plain = numbered(1);
+  auto manifest = plain.manifest();
+  manifest.slices[0].triple = *TargetTriple::parse("sparc64-linux-gnu");
+  const auto loaded = store().load(*Bundle::pack(manifest, {*plain.unpack(0)}));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_NO_SLICE);
+  EXPECT_THAT(loaded.error().message, HasSubstr("sparc64-linux-gnu (object)"));
+  EXPECT_THAT(loaded.error().message, HasSubstr(TargetTriple::host().text));
+}
+
+TEST_F(CodeStoreTest, objects_that_are_turned_off_are_not_run) {
+  CodeStoreOptions options;
+  options.use_objects = false;
+  const auto loaded = store(options).load(numbered(1));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_NO_SLICE);
+}
+
+TEST_F(CodeStoreTest, a_library_that_is_not_allowed_is_named) {
+  const auto loaded = store().load(bundle_with("needy", counting_object().build(), {"libm.so.6"}));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_DENIED);
+  EXPECT_THAT(loaded.error().message, HasSubstr("ifunc 'needy'"));
+  EXPECT_THAT(loaded.error().message, HasSubstr("libm.so.6"));
+  EXPECT_EQ(store_->stats().bytes, 0u);
+}
+
+TEST_F(CodeStoreTest, an_object_without_entry_is_refused) {
+  auto object = counting_object();
+  object.symbols[0].name = "other_main";
+  const auto loaded = store().load(bundle_with("lost", object.build()));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_MALFORMED);
+  EXPECT_THAT(loaded.error().message, HasSubstr("ifunc_main"));
+}
+
+TEST_F(CodeStoreTest, bitcode_without_a_plug_in_says_what_to_install) {
+  auto plain = numbered(1);
+  auto manifest = plain.manifest();
+  manifest.slices[0].form = SliceForm::bitcode;
+  const auto loaded = store().load(*Bundle::pack(manifest, {*plain.unpack(0)}));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_UNSUPPORTED);
+  EXPECT_THAT(loaded.error().message, HasSubstr("/nonexistent/plugin.so"));
+  EXPECT_THAT(loaded.error().message, HasSubstr("install"));
+}
+
+#if defined(__x86_64__)
+uint64_t exported_calls = 0;
+void exported(void*, size_t, void*) { ++exported_calls; }
+
+TEST_F(CodeStoreTest, an_export_is_called_and_its_absence_is_named) {
+  auto& codes = store();
+  const auto refused = codes.load(bundle_with("caller", calling_object("app_function").build()));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(refused.error().message, HasSubstr("'app_function'"));
+  policy_.export_symbol("app_function", reinterpret_cast<void*>(&exported));
+  const auto loaded = codes.load(bundle_with("caller", calling_object("app_function").build()));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  exported_calls = 0;
+  run(**loaded, 0);
+  EXPECT_EQ(exported_calls, 1u);
+}
+#endif
+
+TEST_F(CodeStoreTest, the_code_used_longest_ago_is_evicted_and_said_so_before) {
+  CodeStoreOptions options;
+  auto& codes = store(options);
+  const size_t each = (*codes.load(numbered(0)))->bytes;
+  options.budget_bytes = 3 * each + each / 2;
+  auto& small = store(options);
+  Code* const a = *small.load(numbered(1));
+  Code* const b = *small.load(numbered(2));
+  Code* const c = *small.load(numbered(3));
+  a->last_used = 30;
+  b->last_used = 10;
+  c->last_used = 20;
+  ASSERT_TRUE(small.load(numbered(4)));
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc2"));
+  ASSERT_TRUE(small.load(numbered(5)));
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc2", "ifunc3"));
+  EXPECT_EQ(small.find(a->id()), a);
+  EXPECT_EQ(small.stats().evictions, 2u);
+  EXPECT_LE(small.stats().bytes, options.budget_bytes);
+}
+
+TEST_F(CodeStoreTest, running_code_is_not_evicted) {
+  CodeStoreOptions options;
+  const size_t each = (*store(options).load(numbered(0)))->bytes;
+  options.budget_bytes = each + each / 2;
+  auto& small = store(options);
+  Code* const running = *small.load(numbered(1));
+  running->running = 1;
+  const auto refused = small.load(numbered(2));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+  EXPECT_THAT(refused.error().message, HasSubstr("code-budget"));
+  EXPECT_TRUE(evicted_.empty());
+  running->running = 0;
+  EXPECT_TRUE(small.load(numbered(2)));
+}
+
+TEST_F(CodeStoreTest, code_larger_than_the_budget_evicts_nothing) {
+  CodeStoreOptions options;
+  options.budget_bytes = 8192;
+  auto& small = store(options);
+  ASSERT_TRUE(small.load(numbered(1)));
+  auto object = counting_object();
+  object.bss = 100'000;
+  const auto refused = small.load(bundle_with("huge", object.build()));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+  EXPECT_TRUE(evicted_.empty());
+}
+
+TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
+  auto& codes = store();
+  Code* const code = *codes.load(numbered(1));
+  const auto id = code->id();
+  codes.evict(id);
+  EXPECT_EQ(codes.find(id), nullptr);
+  EXPECT_EQ(codes.stats().bytes, 0u);
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc1"));
+}
+
+TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mappings_flat) {
+  CodeStoreOptions options;
+  options.budget_bytes = 1024 * 1024;
+  auto& codes = store(options);
+  uint64_t tick = 0;
+  const auto load_some = [&](uint64_t from, uint64_t to) {
+    for (uint64_t i = from; i < to; ++i) {
+      const auto loaded = codes.load(numbered(i));
+      ASSERT_TRUE(loaded) << loaded.error().message;
+      ASSERT_EQ(run(**loaded, i), i + 1);
+      (*loaded)->last_used = ++tick;
+      codes.tend();
+      ASSERT_LE(codes.stats().bytes, options.budget_bytes);
+    }
+  };
+  load_some(0, 3000);  // fills the budget
+  const auto before = testing::process_memory();
+  load_some(3000, 10'000);
+  const auto after = testing::process_memory();
+  EXPECT_EQ(codes.stats().loads, 10'000u);
+  EXPECT_GT(codes.stats().evictions, 9'000u / 2);
+  EXPECT_LE(after.mappings, before.mappings + 4);
+  EXPECT_LE(after.resident_bytes, before.resident_bytes + testing::resident_slack);
+}
+
+}  // namespace
+}  // namespace tc::target

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/policy.h"
+
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <cmath>
+#include <cstring>
+
+#include "target/ifunc_host.h"
+
+namespace tc::target {
+namespace {
+
+using ::testing::HasSubstr;
+
+int some_function() { return 1; }
+int other_function() { return 2; }
+
+TEST(Policy, nothing_is_allowed_to_begin_with) {
+  Policy policy;
+  const auto opened = policy.open_libraries({"libm.so.6"});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, TC_ERR_DENIED);
+  EXPECT_THAT(opened.error().message, HasSubstr("--allow-lib libm.so.6"));
+  for (const char* symbol : {"system", "open", "dlopen", "malloc", "printf"}) {
+    const auto found = policy.resolve(symbol, {});
+    ASSERT_FALSE(found) << symbol;
+    EXPECT_EQ(found.error().code, TC_ERR_UNRESOLVED);
+    EXPECT_THAT(found.error().message, HasSubstr(symbol));
+  }
+}
+
+TEST(Policy, the_ifunc_abi_is_there) {
+  Policy policy;
+  const auto found = policy.resolve("tc_reply", {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(*found, abi_symbol("tc_reply"));
+}
+
+TEST(Policy, an_export_cannot_replace_the_abi) {
+  Policy policy;
+  policy.export_symbol("tc_reply", reinterpret_cast<void*>(&some_function));
+  EXPECT_EQ(*policy.resolve("tc_reply", {}), abi_symbol("tc_reply"));
+}
+
+TEST(Policy, the_last_export_of_a_name_counts) {
+  Policy policy;
+  policy.export_symbol("f", reinterpret_cast<void*>(&some_function));
+  EXPECT_EQ(*policy.resolve("f", {}), reinterpret_cast<void*>(&some_function));
+  policy.export_symbol("f", reinterpret_cast<void*>(&other_function));
+  EXPECT_EQ(*policy.resolve("f", {}), reinterpret_cast<void*>(&other_function));
+}
+
+TEST(Policy, an_allowed_library_gives_its_own_symbols) {
+  Policy policy;
+  policy.allow_library("libm.so.6");
+  const auto libraries = policy.open_libraries({"libm.so.6"});
+  ASSERT_TRUE(libraries) << libraries.error().message;
+  const auto found = policy.resolve("cbrt", *libraries);
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_DOUBLE_EQ(reinterpret_cast<double (*)(double)>(*found)(27.0), std::cbrt(27.0));
+}
+
+TEST(Policy, a_library_does_not_give_what_it_depends_on) {
+  Policy policy;
+  policy.allow_library("libm.so.6");
+  const auto libraries = policy.open_libraries({"libm.so.6"});
+  ASSERT_TRUE(libraries);
+  ASSERT_NE(dlsym((*libraries)[0], "system"), nullptr) << "libm no longer needs libc: the test needs another library";
+  EXPECT_FALSE(policy.resolve("system", *libraries));
+}
+
+TEST(Policy, a_dependency_that_was_declared_as_well_gives_its_symbols) {
+  Policy policy;
+  policy.allow_library("*");
+  const auto libraries = policy.open_libraries({"libm.so.6", "libc.so.6"});
+  ASSERT_TRUE(libraries) << libraries.error().message;
+  EXPECT_TRUE(policy.resolve("getpid", *libraries));
+}
+
+TEST(Policy, a_library_that_is_not_installed_carries_the_systems_words) {
+  Policy policy;
+  policy.allow_library("libnowhere.so.1");
+  const auto opened = policy.open_libraries({"libnowhere.so.1"});
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(opened.error().message, HasSubstr("cannot open shared object file"));
+}
+
+TEST(Policy, a_path_must_be_allowed_by_itself) {
+  Policy policy;
+  policy.allow_library("*");
+  const auto denied = policy.open_libraries({"/tmp/evil.so"});
+  ASSERT_FALSE(denied);
+  EXPECT_EQ(denied.error().code, TC_ERR_DENIED);
+  policy.allow_library("/tmp/evil.so");
+  EXPECT_EQ(policy.open_libraries({"/tmp/evil.so"}).error().code, TC_ERR_UNRESOLVED);
+}
+
+TEST(Policy, what_compilers_call_unasked_is_there) {
+  Policy policy;
+  for (const char* symbol : {"memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "__udivti3", "__divti3"})
+    EXPECT_TRUE(policy.resolve(symbol, {})) << symbol;
+  using Udiv = unsigned __int128 (*)(unsigned __int128, unsigned __int128);
+  const auto divide = reinterpret_cast<Udiv>(*policy.resolve("__udivti3", {}));
+  EXPECT_EQ(static_cast<uint64_t>(divide(static_cast<unsigned __int128>(1) << 80, 1 << 20)), uint64_t{1} << 60);
+}
+
+}  // namespace
+}  // namespace tc::target
