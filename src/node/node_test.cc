@@ -1,0 +1,301 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The link protocol between nodes of one process, over a network that does as it is told.
+#include "node/node.h"
+
+#include "node/node_test_kit.h"
+
+namespace tc::node {
+namespace {
+
+using test::Background;
+using test::call;
+using test::connect;
+using test::message;
+
+std::string text_of(const Future& future) { return std::string(as_text(future.bytes)); }
+
+TEST(Node, an_ifunc_that_the_target_never_saw_runs_there_and_answers) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  const auto answer = call(*source, *link, *message(*source, "echo", "over there"));
+  EXPECT_EQ(answer->status, TC_OK) << answer->message;
+  EXPECT_EQ(text_of(*answer), "over there");
+}
+
+TEST(Node, code_travels_once_and_later_calls_go_by_number) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  uint64_t counter = 0;
+  target->executor().target_args = &counter;
+  {
+    const Background running(*target);
+    auto* link = connect(*source, "n1");
+    const auto tsi = message(*source, "tsi", "x");
+    EXPECT_FALSE(link->try_send(*tsi)) << "the first one carries code";
+    ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
+    for (int i = 0; i < 1000; ++i) {
+      if (!link->try_send(*tsi)) ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
+    }
+    EXPECT_TRUE(link->flush(Deadline::after_ms(5000)));
+  }
+  EXPECT_EQ(counter, 1001u);
+  EXPECT_EQ(target->stat("code-loads"), 1u);
+  EXPECT_EQ(target->stat("executed"), 1001u);
+}
+
+TEST(Node, an_ifunc_that_fails_tells_its_caller_who_where_and_why) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  const auto answer = call(*source, *link, *message(*source, "refuse", ""));
+  EXPECT_EQ(answer->status, TC_ERR_IFUNC);
+  EXPECT_EQ(answer->code, 42);
+  EXPECT_EQ(answer->message, "node 1 (test1): ifunc 'refuse' failed with code 42: it is Sunday");
+}
+
+TEST(Node, a_failure_that_nobody_waits_for_is_told_by_the_next_flush) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  const auto refuse = message(*source, "refuse", "");
+  ASSERT_TRUE(source->send(*link, *refuse, false, Deadline::after_ms(1000)));
+  ASSERT_TRUE(source->send(*link, *refuse, false, Deadline::after_ms(1000)));
+  const auto flushed = link->flush(Deadline::after_ms(5000));
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().code, TC_ERR_IFUNC);
+  EXPECT_EQ(flushed.error().message,
+            "node 1 (test1): ifunc 'refuse' failed with code 42: it is Sunday (and 1 more calls failed)");
+  EXPECT_TRUE(link->flush(Deadline::after_ms(5000))) << "a failure is told once";
+}
+
+TEST(Node, a_missing_symbol_is_named_to_the_sender_and_its_export_cures_it) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  {
+    const Background running(*target);
+    auto* link = connect(*source, "n1");
+    const auto answer = call(*source, *link, *message(*source, "exported", ""));
+    EXPECT_EQ(answer->status, TC_ERR_UNRESOLVED);
+    EXPECT_THAT(answer->message, testing::AllOf(testing::HasSubstr("node 1 (test1)"), testing::HasSubstr("exported"),
+                                                testing::HasSubstr("application_answer")));
+  }
+  target->policy().export_symbol("application_answer", reinterpret_cast<void*>(+[]() -> uint64_t { return 4711; }));
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  const auto answer = call(*source, *link, *message(*source, "exported", ""));
+  ASSERT_EQ(answer->status, TC_OK) << answer->message;
+  uint64_t number = 0;
+  ASSERT_EQ(answer->bytes.size(), sizeof number);
+  std::memcpy(&number, answer->bytes.data(), sizeof number);
+  EXPECT_EQ(number, 4711u);
+}
+
+TEST(Node, calls_after_refused_code_are_refused_with_the_same_reason) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  const auto exported = message(*source, "exported", "");
+  const auto first = call(*source, *link, *exported);
+  const auto second = call(*source, *link, *exported);
+  EXPECT_EQ(second->status, TC_ERR_UNRESOLVED);
+  EXPECT_EQ(second->message, first->message);
+}
+
+TEST(Node, evicted_code_is_asked_for_again_and_calls_keep_their_order) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  unsigned char text[64] = {};
+  target->expose("text", text, sizeof text);
+  const auto append_id = test::load_bundle("append").id();
+  std::unique_ptr<Background> running = std::make_unique<Background>(*target);
+  auto* link = connect(*source, "n1");
+  auto letter = [&](char c) { return message(*source, "append", std::string_view(&c, 1)); };
+  ASSERT_TRUE(source->send(*link, *letter('a'), false, Deadline::after_ms(1000)));
+  ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
+  running.reset();
+  target->store().evict(append_id);
+  running = std::make_unique<Background>(*target);
+  for (const char c : {'b', 'c', 'd'}) ASSERT_TRUE(source->send(*link, *letter(c), false, Deadline::after_ms(1000)));
+  const auto last = call(*source, *link, *message(*source, "echo", "behind them"));
+  EXPECT_EQ(text_of(*last), "behind them");
+  running.reset();
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(text) + 1, text[0]), "abcd");
+  EXPECT_EQ(target->stat("needs"), 1u);
+}
+
+TEST(Node, a_restarted_target_gets_the_code_again_over_a_new_link) {
+  test::Net net;
+  auto source = net.make(2);
+  for (int life = 0; life < 2; ++life) {
+    auto target = net.make(1);
+    const Background running(*target);
+    auto* link = connect(*source, "n1");
+    EXPECT_EQ(text_of(*call(*source, *link, *message(*source, "echo", "again"))), "again");
+  }
+}
+
+TEST(Node, a_call_to_a_target_that_vanishes_fails_with_its_name) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  Link* link = nullptr;
+  {
+    const Background running(*target);
+    link = connect(*source, "n1");
+  }
+  auto future = source->call(*link, *message(*source, "echo", "hello"), 0, Deadline::after_ms(1000)).value();
+  source->poll();
+  target.reset();
+  EXPECT_TRUE(source->poll_until(Deadline::after_ms(5000), [&] { return future->ready.load(); }));
+  EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
+  EXPECT_THAT(future->message, testing::HasSubstr("node 1 (test1)"));
+  EXPECT_FALSE(source->send(*link, *message(*source, "echo", "hello"), false, Deadline::after_ms(10)));
+}
+
+TEST(Node, a_call_that_nobody_answers_ends_at_its_deadline) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  Link* link = nullptr;
+  {
+    const Background running(*target);
+    link = connect(*source, "n1");
+  }
+  const auto future = call(*source, *link, *message(*source, "echo", "hello"), 50);
+  EXPECT_EQ(future->status, TC_ERR_TIMEOUT);
+  EXPECT_THAT(future->message, testing::HasSubstr("ifunc 'echo' on node 1 (test1)"));
+}
+
+TEST(Node, a_stopped_target_accepts_what_there_is_room_for_and_then_the_sender_is_told) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  uint64_t counter = 0;
+  target->executor().target_args = &counter;
+  Link* link = nullptr;
+  {
+    const Background running(*target);
+    link = connect(*source, "n1");
+  }
+  const auto tsi = message(*source, "tsi", std::string(1000, 'x'));
+  uint64_t accepted = 0;
+  Status refused;
+  while (refused && accepted < 100'000)
+    if (refused = source->send(*link, *tsi, false, Deadline::after_ms(5)); refused) ++accepted;
+  ASSERT_FALSE(refused) << "a window has an end";
+  EXPECT_EQ(refused.error().code, TC_ERR_BUSY);
+  {
+    const Background running(*target);
+    EXPECT_TRUE(link->flush(Deadline::after_ms(10000)));
+  }
+  EXPECT_EQ(counter, accepted) << "what was accepted ran, once";
+}
+
+TEST(Node, payloads_larger_than_a_batch_travel_in_fragments) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  for (const size_t size : {16u * 1024, 100'000u, 3'000'001u}) {
+    std::string large(size, '?');
+    for (size_t i = 0; i < size; ++i) large[i] = static_cast<char>('a' + i % 23);
+    EXPECT_EQ(text_of(*call(*source, *link, *message(*source, "echo", large))), large);
+  }
+}
+
+TEST(Node, a_payload_over_the_targets_limit_is_refused_at_the_source_with_both_numbers) {
+  test::Net net;
+  auto target = net.make(1, [](Config& c) { c.max_message = 4096; });
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  const auto sent = source->send(*link, *message(*source, "echo", std::string(10'000, 'x')), false, Deadline::after_ms(1000));
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, TC_ERR_TOO_LARGE);
+  EXPECT_THAT(sent.error().message, testing::HasSubstr("4096"));
+}
+
+TEST(Node, payloads_lie_at_the_alignment_that_the_ifunc_asks_for) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  for (const size_t size : {1u, 17u, 5000u, 100'000u}) {
+    const auto answer = call(*source, *link, *message(*source, "aligned", std::string(size, 'x')));
+    uint64_t offset = 1;
+    ASSERT_EQ(answer->bytes.size(), sizeof offset) << answer->message;
+    std::memcpy(&offset, answer->bytes.data(), sizeof offset);
+    EXPECT_EQ(offset, 0u) << size;
+  }
+}
+
+TEST(Node, payload_functions_of_the_ifunc_run_at_the_source) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  EXPECT_EQ(text_of(*call(*source, *link, *message(*source, "built", "abc"))), "abcabc");
+}
+
+TEST(Node, a_bundle_without_code_for_the_target_is_refused_by_name) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const Background running(*target);
+  auto* link = connect(*source, "n1");
+  Manifest manifest;
+  manifest.name = "elsewhere";
+  manifest.entries = entry_main;
+  Slice slice;
+  slice.triple = TargetTriple::parse("sparc64-linux-gnu").value();
+  slice.unpacked_size = 1;
+  manifest.slices.push_back(slice);
+  auto ifunc = source->register_bundle(Bundle::pack(manifest, {Bytes(1)}).value()).value();
+  const auto nothing = source::Message::create(ifunc, nullptr, 0, 100).value();
+  const auto sent = source->send(*link, *nothing, false, Deadline::after_ms(1000));
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, TC_ERR_NO_SLICE);
+  EXPECT_THAT(sent.error().message, testing::AllOf(testing::HasSubstr("elsewhere"), testing::HasSubstr("node 1 (test1)")));
+}
+
+TEST(Node, closing_a_node_fails_the_calls_that_wait) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  Link* link = nullptr;
+  {
+    const Background running(*target);
+    link = connect(*source, "n1");
+  }
+  const auto future = source->call(*link, *message(*source, "echo", "x"), 0, Deadline::after_ms(1000)).value();
+  source.reset();
+  EXPECT_TRUE(future->ready.load());
+  EXPECT_EQ(future->status, TC_ERR_CLOSED);
+}
+
+TEST(Node, connecting_to_nobody_is_an_error_within_the_deadline) {
+  test::Net net;
+  auto source = net.make(2);
+  const auto link = source->connect("nobody", Deadline::after_ms(200));
+  ASSERT_FALSE(link);
+  EXPECT_THAT(link.error().message, testing::HasSubstr("nobody"));
+}
+
+}  // namespace
+}  // namespace tc::node

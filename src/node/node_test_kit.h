@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes of one process on a loopback network, driven by one thread: what the protocol's tests stand on.
+#pragma once
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <stop_token>
+#include <thread>
+
+#include "base/file.h"
+#include "node/node.h"
+#include "transport/loopback.h"
+
+namespace tc::node::test {
+
+inline Bundle load_bundle(const std::string& name) {
+  auto bytes = read_file(std::string(TC_TEST_IFUNCS) + "/" + name + ".ifunc", 1 << 24);
+  EXPECT_TRUE(bytes) << "is the ifunc " << name << " built?";
+  auto bundle = Bundle::read(bytes.value());
+  EXPECT_TRUE(bundle) << bundle.error().message;
+  return std::move(*bundle);
+}
+
+// Drives a node on a thread of its own until destroyed or paused. While it does, the test keeps its hands off.
+class Background {
+ public:
+  explicit Background(Node& node) : node_(node), thread_([this](const std::stop_token& stop) { run(stop); }) {}
+  ~Background() {
+    thread_.request_stop();
+    node_.wake();
+  }
+  Background(const Background&) = delete;
+  Background& operator=(const Background&) = delete;
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) node_.wait(Deadline::after_ms(20));
+  }
+  Node& node_;
+  std::jthread thread_;
+};
+
+class Net {
+ public:
+  using Adjust = std::function<void(Config&)>;
+
+  // A node that listens as "n<id>".
+  std::unique_ptr<Node> make(uint32_t id, const Adjust& adjust = {}) {
+    auto config = Config::defaults();
+    config.name = "test" + std::to_string(id);
+    config.id = id;
+    config.listen = "n" + std::to_string(id);
+    config.log = "off";
+    config.code.use_bitcode = false;
+    if (adjust) adjust(config);
+    auto node = Node::create(std::move(config), [this](const Config&, transport::Events& events) {
+      return Result<std::unique_ptr<transport::Transport>>(network.join(events));
+    });
+    EXPECT_TRUE(node) << node.error().message;
+    return std::move(*node);
+  }
+
+  transport::LoopbackNetwork network;
+};
+
+// A client's usual steps.
+inline Link* connect(Node& from, const std::string& address) {
+  auto link = from.connect(address, Deadline::after_ms(5000));
+  EXPECT_TRUE(link) << link.error().message;
+  return link.value();
+}
+
+inline std::unique_ptr<source::Message> message(Node& node, const std::string& ifunc, std::string_view payload) {
+  auto registered = node.register_bundle(load_bundle(ifunc));
+  EXPECT_TRUE(registered) << registered.error().message;
+  std::string copy(payload);
+  return source::Message::create(*registered, copy.data(), copy.size(), 1u << 30).value();
+}
+
+// Calls and waits for the answer.
+inline std::shared_ptr<Future> call(Node& node, Link& link, const source::Message& message, uint32_t deadline_ms = 5000) {
+  auto future = node.call(link, message, deadline_ms, Deadline::after_ms(5000));
+  EXPECT_TRUE(future) << future.error().message;
+  node.poll_until(Deadline::after_ms(deadline_ms + 2000), [&] { return (*future)->ready.load(); });
+  EXPECT_TRUE((*future)->ready.load()) << "every call ends";
+  return *future;
+}
+
+}  // namespace tc::node::test

@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// X-RDMA: code that goes on from node to node by itself, and its answer that goes straight home.
+#include "node/node_test_kit.h"
+
+namespace tc::node {
+namespace {
+
+using test::Background;
+
+struct Travel {
+  uint32_t hops_to_go = 0;
+  uint32_t visited = 0;
+  uint32_t nodes[64] = {};
+};
+
+class Cluster {
+ public:
+  explicit Cluster(uint32_t size, const test::Net::Adjust& adjust = {}) {
+    for (uint32_t id = 0; id < size; ++id)
+      nodes.push_back(net.make(id, [&](Config& config) {
+        for (uint32_t other = 0; other < size; ++other) config.cluster.push_back("n" + std::to_string(other));
+        if (adjust) adjust(config);
+      }));
+  }
+  void start() {
+    for (auto& node : nodes) running.push_back(std::make_unique<Background>(*node));
+  }
+  void stop() { running.clear(); }
+
+  test::Net net;
+  std::vector<std::unique_ptr<Node>> nodes;
+  std::vector<std::unique_ptr<Background>> running;
+};
+
+std::shared_ptr<Future> travel(Node& client, Link& link, uint32_t hops) {
+  Travel payload;
+  payload.hops_to_go = hops;
+  const std::string_view bytes(reinterpret_cast<const char*>(&payload), sizeof payload);
+  return test::call(client, link, *test::message(client, "travel", bytes));
+}
+
+Travel result_of(const Future& future) {
+  Travel payload;
+  if (future.bytes.size() == sizeof payload) std::memcpy(&payload, future.bytes.data(), sizeof payload);
+  return payload;
+}
+
+TEST(Travel, an_ifunc_forwards_itself_to_nodes_that_never_saw_it_and_answers_the_first_sender) {
+  Cluster cluster(2);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  const auto answer = travel(*client, *test::connect(*client, "n0"), 5);
+  ASSERT_EQ(answer->status, TC_OK) << answer->message;
+  const auto result = result_of(*answer);
+  ASSERT_EQ(result.visited, 6u);
+  for (uint32_t i = 0; i < 6; ++i) EXPECT_EQ(result.nodes[i], i % 2);
+}
+
+TEST(Travel, a_ring_of_nodes_works_like_a_pair) {
+  Cluster cluster(4);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  auto* link = test::connect(*client, "n2");
+  for (int lap = 0; lap < 3; ++lap) {
+    const auto answer = travel(*client, *link, 8);
+    ASSERT_EQ(answer->status, TC_OK) << answer->message;
+    EXPECT_EQ(result_of(*answer).visited, 9u);
+    EXPECT_EQ(result_of(*answer).nodes[8], 2u);
+  }
+}
+
+TEST(Travel, an_ifunc_may_forward_itself_to_its_own_node) {
+  Cluster cluster(1);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  const auto answer = travel(*client, *test::connect(*client, "n0"), 3);
+  ASSERT_EQ(answer->status, TC_OK) << answer->message;
+  EXPECT_EQ(result_of(*answer).visited, 4u);
+}
+
+TEST(Travel, a_forward_loop_ends_at_the_hop_limit_and_the_sender_is_told) {
+  Cluster cluster(2);
+  auto client = cluster.net.make(99, [](Config& config) { config.hops = 10; });
+  cluster.start();
+  const auto answer = travel(*client, *test::connect(*client, "n0"), 1000);
+  EXPECT_EQ(answer->status, TC_ERR_IFUNC);
+  EXPECT_EQ(answer->code, TC_ERR_LIMIT);
+}
+
+TEST(Travel, an_ifunc_injects_another_one_by_name_into_other_nodes) {
+  Cluster cluster(2);
+  unsigned char text[16] = {};
+  cluster.nodes[1]->expose("text", text, sizeof text);
+  ASSERT_TRUE(cluster.nodes[0]->register_bundle(test::load_bundle("append")));
+  auto client = cluster.net.make(99);
+  cluster.start();
+  const auto answer = test::call(*client, *test::connect(*client, "n0"), *test::message(*client, "spread", "z"));
+  ASSERT_EQ(answer->status, TC_OK) << answer->message;
+  auto* link = test::connect(*client, "n1");
+  for (int i = 0; i < 100 && test::call(*client, *link, *test::message(*client, "echo", ""))->status == TC_OK; ++i) {
+  }
+  cluster.stop();
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(text) + 1, text[0]), "z");
+}
+
+TEST(Travel, injecting_what_nobody_knows_is_an_error_of_the_ifunc) {
+  Cluster cluster(2);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  const auto answer = test::call(*client, *test::connect(*client, "n0"), *test::message(*client, "spread", "z"));
+  EXPECT_EQ(answer->status, TC_ERR_IFUNC);
+  EXPECT_EQ(answer->code, TC_ERR_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace tc::node

@@ -1,0 +1,8 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <threechains/ifunc.h>
+
+void refuse_main(void *payload, size_t payload_size, void *target_args) {
+  (void)payload, (void)payload_size, (void)target_args;
+  tc_fail(42, "it is Sunday");
+  tc_fail(43, "the first failure counts");
+}
