@@ -20,6 +20,9 @@ namespace {
 // A context keeps every type and constant it ever saw. A new one costs some 60 µs and forgets them.
 constexpr unsigned uses_of_a_context = 256;
 
+// The rest of what LLVM says is a listing.
+std::string first_line(const std::string& words) { return words.substr(0, words.find('\n')); }
+
 // Collects errors; LLVM's own handler would print them and exit.
 class Collector final : public llvm::DiagnosticHandler {
  public:
@@ -27,10 +30,11 @@ class Collector final : public llvm::DiagnosticHandler {
 
   bool handleDiagnostics(const llvm::DiagnosticInfo& diagnostic) override {
     if (diagnostic.getSeverity() != llvm::DS_Error) return true;
-    llvm::raw_string_ostream stream(errors_);
+    std::string words;
+    llvm::raw_string_ostream stream(words);
     llvm::DiagnosticPrinterRawOStream printer(stream);
-    if (!errors_.empty()) stream << "; ";
     diagnostic.print(printer);
+    errors_ += (errors_.empty() ? "" : "; ") + first_line(words);
     return true;
   }
 
@@ -42,8 +46,7 @@ Status verify(const llvm::Module& module) {
   std::string words;
   llvm::raw_string_ostream stream(words);
   if (!llvm::verifyModule(module, &stream)) return {};
-  while (!words.empty() && words.back() == '\n') words.pop_back();
-  return fail(TC_ERR_COMPILE, "bitcode is not valid: {}", words);
+  return fail(TC_ERR_COMPILE, "bitcode is not valid: {}", first_line(words));
 }
 
 }  // namespace

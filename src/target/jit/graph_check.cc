@@ -1,6 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/jit/graph_check.h"
 
+#include <llvm/BinaryFormat/ELF.h>
+#include <llvm/Object/ELFObjectFile.h>
+
+#include "target/jit/llvm_error.h"
+
 namespace tc::target::jit {
 
 namespace {
@@ -13,26 +18,8 @@ bool runs_at_start_or_end(StringRef section) {
   return false;
 }
 
-bool is_thread_local(StringRef section) { return section.starts_with(".tdata") || section.starts_with(".tbss"); }
-
-Status check_section(llvm::jitlink::LinkGraph& graph, llvm::jitlink::Section& section) {
-  const auto name = section.getName();
-  if (section.blocks().empty()) return {};
-  if (runs_at_start_or_end(name))
-    return fail(TC_ERR_COMPILE, "the object has static constructors or destructors (section {}), which nobody would run",
-                name.str());
-  if (is_thread_local(name))
-    return fail(TC_ERR_COMPILE, "the object has thread-local variables (section {}), which are not supported", name.str());
-  for (auto* block : section.blocks()) {
-    for (const auto& edge : block->edges()) {
-      if (!edge.getTarget().isExternal()) continue;
-      const StringRef kind = graph.getEdgeKindName(edge.getKind());
-      if (kind.contains("TLS") || kind.contains("TLV"))
-        return fail(TC_ERR_COMPILE, "the object uses the thread-local variable {}, which is not supported",
-                    edge.getTarget().hasName() ? StringRef(*edge.getTarget().getName()).str() : "without a name");
-    }
-  }
-  return {};
+std::unexpected<Error> refuse_thread_local(StringRef name) {
+  return fail(TC_ERR_COMPILE, "the object uses the thread-local variable {}, which injected code may not", name.str());
 }
 
 }  // namespace
@@ -42,7 +29,24 @@ Status check_graph(llvm::jitlink::LinkGraph& graph, const llvm::Triple& host) {
   if (triple.getArch() != host.getArch())
     return fail(TC_ERR_COMPILE, "the object is for {} when this node is {}", triple.getArchName().str(),
                 host.getArchName().str());
-  for (auto& section : graph.sections()) TC_CHECK(check_section(graph, section));
+  for (auto& section : graph.sections())
+    if (!section.blocks().empty() && runs_at_start_or_end(section.getName()))
+      return fail(TC_ERR_COMPILE, "the object has static constructors or destructors ({}), which nobody would run",
+                  section.getName().str());
+  return {};
+}
+
+Status check_symbols(llvm::MemoryBufferRef object) {
+  auto file = llvm::object::ObjectFile::createELFObjectFile(object);
+  if (!file) return compile_error("LLVM cannot read the object", file.takeError());
+  const auto* elf = llvm::cast<llvm::object::ELFObjectFileBase>(file->get());
+  for (const auto& symbol : elf->symbols()) {
+    if (symbol.getELFType() != llvm::ELF::STT_TLS) continue;
+    auto name = symbol.getName();
+    if (name) return refuse_thread_local(*name);
+    llvm::consumeError(name.takeError());
+    return refuse_thread_local("without a name");
+  }
   return {};
 }
 

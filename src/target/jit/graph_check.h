@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an object may hold, checked on its link graph before it is linked.
+// What an object may hold, checked before it is linked.
 #pragma once
 
 #include <llvm/ExecutionEngine/JITLink/JITLink.h>
@@ -9,7 +9,11 @@
 
 namespace tc::target::jit {
 
-// Refuses objects for other machines, static constructors, thread-locals. TC_ERR_COMPILE.
+// Refuses what is no ELF object, and thread-local variables, defined or not: JITLink leaves them to a platform that
+// we do not have, and on some CPUs links them wrongly instead of saying so. TC_ERR_COMPILE.
+Status check_symbols(llvm::MemoryBufferRef object);
+
+// Refuses objects for other machines and static constructors. TC_ERR_COMPILE.
 Status check_graph(llvm::jitlink::LinkGraph& graph, const llvm::Triple& host);
 
 // Does code in it catch exceptions or clean up after them? Otherwise its frame table is of no use.

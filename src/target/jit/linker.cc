@@ -133,12 +133,13 @@ class Context final : public jitlink::JITLinkContext {
   Job& job_;
 };
 
-Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const std::string& label) {
+using Names = std::shared_ptr<llvm::orc::SymbolStringPool>;
+
+Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const std::string& label, Names names) {
   const auto text = as_text(object);
-  // A pool for this link alone: a shared one would keep every name for ever.
-  auto names = std::make_shared<llvm::orc::SymbolStringPool>();
-  auto graph = jitlink::createLinkGraphFromObject(
-      llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), label), std::move(names));
+  const llvm::MemoryBufferRef buffer(llvm::StringRef(text.data(), text.size()), label);
+  TC_CHECK(check_symbols(buffer));
+  auto graph = jitlink::createLinkGraphFromObject(buffer, std::move(names));
   if (!graph) return compile_error("LLVM cannot read the object", graph.takeError());
   return std::move(*graph);
 }
@@ -148,7 +149,9 @@ Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const s
 Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::string& label,
                                                  const SymbolResolver& resolve) {
   static const llvm::Triple host(llvm::sys::getProcessTriple());
-  TC_ASSIGN(auto graph, read_object(object, label));
+  // A pool for this link alone: one for all would keep every name for ever. It must outlive jitlink::link().
+  const auto names = std::make_shared<llvm::orc::SymbolStringPool>();
+  TC_ASSIGN(auto graph, read_object(object, label, names));
   TC_CHECK(check_graph(*graph, host));
   // Without handlers nobody reads the frame table: it would only take memory and time.
   auto* frames = graph->findSectionByName(frame_table);

@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <llvm-c/Disassembler.h>
+#include <llvm-c/Target.h>
+#include <llvm/ADT/StringMap.h>
+#include <llvm/Object/ObjectFile.h>
+#include <llvm/TargetParser/Host.h>
+
+#include <atomic>
+#include <thread>
+
+#include "target/jit/test_support.h"
+
+namespace tc::target::jit {
+namespace {
+
+using testing::ContainsRegex;
+using testing::HasSubstr;
+using testing::Not;
+
+class Compile : public JitTest {};
+
+// The text of all instructions in the object.
+std::string disassembled(const Bytes& object) {
+  const auto text = as_text(object);
+  auto file = llvm::object::ObjectFile::createObjectFile(
+      llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), "object"));
+  if (!file) return llvm::toString(file.takeError());
+  LLVMInitializeNativeTarget();
+  LLVMInitializeNativeAsmPrinter();
+  LLVMInitializeNativeDisassembler();
+  LLVMDisasmContextRef disassembler = LLVMCreateDisasmCPU(llvm::sys::getProcessTriple().c_str(),
+                                                          llvm::sys::getHostCPUName().str().c_str(), nullptr, 0,
+                                                          nullptr, nullptr);
+  std::string result;
+  for (const auto& section : (*file)->sections()) {
+    if (!section.isText()) continue;
+    const auto contents = llvm::cantFail(section.getContents());
+    std::vector<uint8_t> bytes(contents.begin(), contents.end());
+    for (size_t at = 0; at < bytes.size();) {
+      char line[256];
+      const auto size = LLVMDisasmInstruction(disassembler, bytes.data() + at, bytes.size() - at, at, line, sizeof line);
+      if (size != 0) result += std::string(line) + "\n";
+      at += size == 0 ? 1 : size;
+    }
+  }
+  LLVMDisasmDispose(disassembler);
+  return result;
+}
+
+TEST_F(Compile, the_factory_refuses_another_version) { EXPECT_EQ(plugin_factory()(jit_plugin_version + 1), nullptr); }
+
+TEST_F(Compile, warm_up_runs_a_function_and_may_be_repeated) {
+  for (int i = 0; i < 3; ++i) {
+    const auto warm = jit_->warm_up();
+    EXPECT_TRUE(warm) << warm.error().message;
+  }
+}
+
+TEST_F(Compile, tuned_loops_use_the_widest_vectors_of_this_cpu) {
+  const auto features = llvm::sys::getHostCPUFeatures();
+  const bool avx512 = features.lookup("avx512f"), avx2 = features.lookup("avx2");
+  if (!avx2) GTEST_SKIP() << "this CPU has neither AVX2 nor AVX-512";
+  const auto text = disassembled(compiled("loops", Effort::tuned));
+  EXPECT_THAT(text, ContainsRegex(avx512 ? "vfmadd.*ps.*%zmm" : "vfmadd.*ps.*%ymm"));
+}
+
+TEST_F(Compile, quick_code_is_not_vectorised) {
+  EXPECT_THAT(disassembled(compiled("loops", Effort::quick)), Not(ContainsRegex("%[yz]mm")));
+}
+
+TEST_F(Compile, tuned_loops_compute_what_they_should) {
+  const auto code = linked(compiled("loops", Effort::tuned));
+  ASSERT_NE(code, nullptr);
+  std::vector<float> x(1001), y(1001);
+  for (size_t i = 0; i < x.size(); ++i) x[i] = static_cast<float>(i), y[i] = 1;
+  function<void(float, const float*, float*, long)>(*code, "saxpy")(2, x.data(), y.data(), 1001);
+  for (size_t i = 0; i < x.size(); ++i) ASSERT_EQ(y[i], 2 * static_cast<float>(i) + 1) << i;
+  std::vector<float> ones(1001, 1);
+  EXPECT_EQ((function<float(const float*, const float*, long)>(*code, "dot")(x.data(), ones.data(), 1001)), 500500);
+}
+
+TEST_F(Compile, tuning_calls_no_function_that_the_bitcode_does_not_name) {
+  const auto wanted = [](const std::string& name) -> Result<void*> {
+    return fail(TC_ERR_UNRESOLVED, "wants {}", name);
+  };
+  const auto code = jit_->link(compiled("libcalls", Effort::tuned), "libcalls", wanted);
+  ASSERT_FALSE(code);
+  EXPECT_EQ(code.error().message, "wants printf");
+}
+
+TEST_F(Compile, the_same_bitcode_gives_the_same_object) {
+  for (const auto effort : {Effort::quick, Effort::tuned}) {
+    const auto first = compiled("data", effort);
+    compiled("exception", effort);
+    EXPECT_EQ(compiled("data", effort), first);
+  }
+}
+
+TEST_F(Compile, fingerprints_tell_efforts_apart_and_name_llvm) {
+  EXPECT_NE(jit_->fingerprint(Effort::quick), jit_->fingerprint(Effort::tuned));
+  EXPECT_THAT(jit_->fingerprint(Effort::quick), HasSubstr("llvm 22."));
+  std::unique_ptr<Jit> other(plugin_factory()(jit_plugin_version));
+  EXPECT_EQ(other->fingerprint(Effort::tuned), jit_->fingerprint(Effort::tuned));
+}
+
+TEST_F(Compile, quick_and_tuned_run_at_the_same_time) {
+  const auto bitcode = test_file("data.bc");
+  std::atomic<int> good = 0;
+  const auto work = [&](Effort effort, int rounds) {
+    for (int i = 0; i < rounds; ++i) {
+      const auto object = jit_->compile(bitcode, effort, "data");
+      if (!object) continue;
+      const auto code = jit_->link(*object, "data", resolver());
+      if (code && reinterpret_cast<int (*)(int)>((*code)->symbol("data_count"))(2) == 42) ++good;
+    }
+  };
+  std::thread tuned(work, Effort::tuned, 20);
+  work(Effort::quick, 200);
+  tuned.join();
+  EXPECT_EQ(good, 220);
+}
+
+// What cannot be compiled is an error with a reason, for either effort, and the next compilation works.
+class Refuse : public EitherEffort {
+ protected:
+  void expect_refused(const Bytes& bitcode, const std::string& reason) {
+    const auto object = jit_->compile(bitcode, GetParam(), "bad");
+    ASSERT_FALSE(object);
+    EXPECT_EQ(object.error().code, TC_ERR_COMPILE);
+    EXPECT_THAT(object.error().message, HasSubstr(reason));
+    EXPECT_THAT(object.error().message, Not(HasSubstr("\n")));
+    EXPECT_FALSE(compiled("data", GetParam()).empty());
+  }
+};
+INSTANTIATE_TEST_SUITE_P(, Refuse, testing::Values(Effort::quick, Effort::tuned), effort_name);
+
+TEST_P(Refuse, what_is_no_bitcode) {
+  expect_refused({}, "cannot read the bitcode");
+  const auto text = as_bytes("define void @f() { ret void }");
+  expect_refused(Bytes(text.begin(), text.end()), "cannot read the bitcode");
+  expect_refused(test_file("data.o"), "cannot read the bitcode");
+}
+
+TEST_P(Refuse, bitcode_cut_short) {
+  const auto whole = test_file("data.bc");
+  for (const size_t size : {size_t{4}, size_t{20}, whole.size() / 4, whole.size() / 2, whole.size() * 3 / 4})
+    expect_refused(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)), "cannot read the bitcode");
+}
+
+TEST_P(Refuse, bitcode_for_another_architecture) {
+  expect_refused(test_file("other_arch.bc"), "bitcode is for powerpc64 when this node is");
+}
+
+TEST_P(Refuse, thread_local_variables) { expect_refused(test_file("thread_local.bc"), "mine is thread-local"); }
+
+TEST_P(Refuse, thread_local_variables_of_others) {
+  expect_refused(test_file("thread_local_extern.bc"), "theirs is thread-local");
+}
+
+TEST_P(Refuse, static_constructors) { expect_refused(test_file("constructor.bc"), "static constructors"); }
+
+TEST_P(Refuse, assembly_that_is_none) { expect_refused(test_file("bad_assembly.bc"), "<inline asm>:1:10: unexpected token in argument list"); }
+
+}  // namespace
+}  // namespace tc::target::jit

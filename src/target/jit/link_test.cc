@@ -1,0 +1,160 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstring>
+
+#include "target/jit/test_support.h"
+
+namespace tc::target::jit {
+namespace {
+
+using testing::HasSubstr;
+
+int host_add(int a, int b) { return a + b; }
+int host_value = 7;
+int perhaps() { return 5; }
+
+class Link : public EitherEffort {};
+INSTANTIATE_TEST_SUITE_P(, Link, testing::Values(Effort::quick, Effort::tuned), effort_name);
+
+TEST_P(Link, every_kind_of_data_works) {
+  const auto code = load("data");
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(function<int(int)>(*code, "data_count")(1), 41);
+  EXPECT_EQ(function<int(int)>(*code, "data_count")(1), 42);
+  EXPECT_STREQ(function<const char*()>(*code, "data_greeting")(), "hello");
+  EXPECT_EQ((function<int(size_t, int)>(*code, "data_apply")(0, 21)), 42);
+  EXPECT_EQ((function<int(size_t, int)>(*code, "data_apply")(1, 14)), 42);
+  EXPECT_EQ(function<size_t()>(*code, "data_nonzero")(), 0u);
+  EXPECT_GT(code->bytes(), 100'000u);
+}
+
+TEST_P(Link, memory_that_was_used_before_is_zeroed) {
+  const auto object = compiled("data", GetParam());
+  for (int i = 0; i < 3; ++i) {
+    const auto code = linked(object);
+    ASSERT_NE(code, nullptr);
+    EXPECT_EQ(function<size_t()>(*code, "data_nonzero")(), 0u);
+    function<void()>(*code, "data_fill")();
+  }
+}
+
+TEST_P(Link, functions_and_variables_of_the_host_are_reached) {
+  const auto code = load("calls", resolver({{"host_add", reinterpret_cast<void*>(&host_add)}, {"host_value", &host_value}}));
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(function<int(int)>(*code, "calls_main")(35), 42);
+}
+
+TEST_P(Link, the_error_of_the_resolver_comes_back_unchanged_and_is_the_same_each_time) {
+  const auto object = compiled("missing", GetParam());
+  for (int i = 0; i < 3; ++i) {
+    const auto code = jit_->link(object, "missing", resolver());
+    ASSERT_FALSE(code);
+    EXPECT_EQ(code.error().code, TC_ERR_UNRESOLVED);
+    EXPECT_EQ(code.error().message, "symbol missing_a is not exported here");
+  }
+}
+
+TEST_P(Link, other_errors_of_the_resolver_keep_their_code) {
+  const auto denied = [](const std::string& name) -> Result<void*> { return fail(TC_ERR_DENIED, "{}: not you", name); };
+  for (const auto* name : {"calls", "weak"}) {
+    const auto code = jit_->link(compiled(name, GetParam()), name, denied);
+    ASSERT_FALSE(code) << name;
+    EXPECT_EQ(code.error().code, TC_ERR_DENIED);
+    EXPECT_THAT(code.error().message, HasSubstr("not you"));
+  }
+}
+
+TEST_P(Link, a_weak_symbol_may_be_missing) {
+  const auto without = load("weak");
+  ASSERT_NE(without, nullptr);
+  EXPECT_EQ(function<int()>(*without, "weak_main")(), -1);
+  const auto with = load("weak", resolver({{"perhaps", reinterpret_cast<void*>(&perhaps)}}));
+  ASSERT_NE(with, nullptr);
+  EXPECT_EQ(function<int()>(*with, "weak_main")(), 5);
+}
+
+TEST_P(Link, two_ifuncs_may_use_the_same_names) {
+  const auto one = load("helper_one"), two = load("helper_two"), again = load("helper_one");
+  ASSERT_TRUE(one && two && again);
+  EXPECT_EQ(function<int(int)>(*one, "one_main")(0), 11);
+  EXPECT_EQ(function<int(int)>(*two, "two_main")(0), 22);
+  EXPECT_EQ(function<int(int)>(*one, "one_main")(0), 12);
+  EXPECT_EQ(function<int(int)>(*again, "one_main")(0), 11);
+}
+
+TEST_P(Link, a_symbol_that_is_not_there_is_null) {
+  const auto code = load("helper_one");
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(code->symbol("two_main"), nullptr);
+  EXPECT_EQ(code->symbol(""), nullptr);
+}
+
+TEST_P(Link, exceptions_are_thrown_and_caught_inside) {
+  const auto from_process = [](const std::string& name) -> Result<void*> {
+    if (void* const address = ::dlsym(RTLD_DEFAULT, name.c_str())) return address;
+    return fail(TC_ERR_UNRESOLVED, "{} is not in this process", name);
+  };
+  // Many times over: frame tables are registered and withdrawn again.
+  for (int i = 0; i < 100; ++i) {
+    auto code = load("exception", from_process);
+    ASSERT_NE(code, nullptr);
+    int cleaned = 0;
+    const auto entry = function<int(int, int*)>(*code, "exception_main");
+    EXPECT_EQ(entry(3, &cleaned), 6);
+    EXPECT_EQ(cleaned, 2);
+    EXPECT_EQ(entry(42, &cleaned), -42);
+    EXPECT_EQ(cleaned, 3);
+    if (GetParam() == Effort::tuned && i == 5) break;  // slow to compile
+  }
+}
+
+TEST_P(Link, linked_code_may_outlive_the_jit) {
+  const auto code = load("data");
+  ASSERT_NE(code, nullptr);
+  jit_.reset();
+  EXPECT_EQ(function<int(int)>(*code, "data_count")(2), 42);
+}
+
+class BadObject : public JitTest {
+ protected:
+  void expect_refused(const Bytes& object, const std::string& reason) {
+    const auto code = jit_->link(object, "bad", resolver());
+    ASSERT_FALSE(code);
+    EXPECT_EQ(code.error().code, TC_ERR_COMPILE);
+    EXPECT_THAT(code.error().message, HasSubstr(reason));
+  }
+};
+
+TEST_F(BadObject, what_is_no_object_is_refused) {
+  expect_refused({}, "cannot read the object");
+  const auto text = as_bytes("this is not an object file, and it is longer than the 64 bytes of an ELF header");
+  expect_refused(Bytes(text.begin(), text.end()), "cannot read the object");
+  expect_refused(test_file("data.bc"), "cannot read the object");
+}
+
+TEST_F(BadObject, an_object_cut_short_is_refused) {
+  const auto whole = compiled("data", Effort::quick);
+  for (const size_t size : {size_t{4}, size_t{63}, size_t{64}, whole.size() / 2, whole.size() - 1})
+    expect_refused(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)), "");
+}
+
+TEST_F(BadObject, an_object_for_another_architecture_is_refused) {
+  expect_refused(test_file("other_arch.o"), "the object is for powerpc64le when this node is");
+}
+
+TEST_F(BadObject, an_object_with_thread_locals_is_refused) {
+  expect_refused(test_file("thread_local.o"), "thread-local variable mine");
+  expect_refused(test_file("thread_local_extern.o"), "thread-local variable theirs");
+}
+
+TEST_F(BadObject, an_object_with_static_constructors_is_refused) {
+  expect_refused(test_file("constructor.o"), "(.init_array");
+}
+
+TEST_F(BadObject, an_object_of_another_compiler_is_taken) {
+  const auto code = linked(test_file("data.o"));
+  ASSERT_NE(code, nullptr);
+  EXPECT_EQ(function<int(int)>(*code, "data_count")(2), 42);
+}
+
+}  // namespace
+}  // namespace tc::target::jit
