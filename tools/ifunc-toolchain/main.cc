@@ -46,10 +46,10 @@ void declare(CLI::App& build, Arguments& arguments) {
                    "for each target")->required();
   build.add_option("-o,--output", arguments.output, "the file to write (NAME.ifunc)")->type_name("FILE");
   build.add_option("-t,--target", request.targets, "build for this triple; may be given often (x86_64-linux-gnu and "
-                   "aarch64-linux-gnu)")->type_name("TRIPLE")->expected(1);
+                   "aarch64-linux-gnu)")->type_name("TRIPLE")->allow_extra_args(false);
   build.add_option("--name", request.name, "the ifunc's name (the source's, without its suffix)");
   build.add_option("--extern", request.externs, "a symbol that the target's application exports; '*' for any; may be "
-                   "given often")->type_name("SYMBOL")->expected(1);
+                   "given often")->type_name("SYMBOL")->allow_extra_args(false);
   build.add_flag("--no-object", arguments.no_object, "leave out machine code: targets compile the bitcode");
   build.add_flag("--no-bitcode", arguments.no_bitcode, "leave out bitcode: targets run the machine code as it is");
   build.add_flag("--allow-asm", request.allow_asm, "let inline assembly travel");

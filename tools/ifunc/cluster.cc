@@ -75,14 +75,14 @@ struct NodeProcess {
       return;
     }
     std::fprintf(stderr, "[node %u] %s\n", id, text.c_str());
-    last_words += text + "\n";
+    last_words += last_words.empty() ? text : "\n" + text;
     if (last_words.size() > last_words_bytes) last_words.erase(0, last_words.size() - last_words_bytes);
   }
 
   std::string death(int exit_code) const {
     return fmt::format("node {} died with exit code {}{}; its last words: {}", id, exit_code,
                        exit_code > 128 ? fmt::format(" ({})", strsignal(exit_code - 128)) : "",
-                       last_words.empty() ? "none\n" : last_words);
+                       last_words.empty() ? "none" : last_words);
   }
 };
 
@@ -108,6 +108,7 @@ class Cluster {
   std::vector<std::string> addresses_;
   std::vector<NodeProcess> nodes_;
   std::vector<bool> reported_;
+  bool ready_ = false;
   int signals_ = -1;
 };
 
@@ -160,11 +161,13 @@ Status Cluster::wait_until_ready(Deadline deadline) {
     for (auto& node : nodes_) {
       if (const auto exit_code = node.process.poll()) {
         node.relay();
+        reported_[node.id] = true;
         return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit_code));
       }
       ready += node.ready;
     }
-    if (ready == nodes_.size()) return {};
+    ready_ = ready == nodes_.size();
+    if (ready_) return {};
     if (deadline.passed())
       return fail(TC_ERR_TIMEOUT, "{} of {} nodes were ready when the deadline passed (--ready-timeout)", ready,
                   nodes_.size());
@@ -178,7 +181,7 @@ void Cluster::report_deaths() {
     if (!exit_code || reported_[node.id]) continue;
     node.relay();
     reported_[node.id] = true;
-    std::fprintf(stderr, "ifunc cluster: %s", node.death(*exit_code).c_str());
+    std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit_code).c_str());
   }
 }
 
@@ -201,7 +204,10 @@ Result<int> Cluster::run(const std::vector<std::string>& command) {
 }
 
 void Cluster::stop() {
-  for (auto& node : nodes_) node.process.signal(SIGTERM);
+  for (auto& node : nodes_) {
+    reported_[node.id] = reported_[node.id] || !ready_;  // of several that fail to start, the first one's words do
+    node.process.signal(SIGTERM);
+  }
   const auto deadline = Deadline::after_ms(stop_deadline_ms);
   for (auto& node : nodes_) {
     while (!node.process.poll() && !deadline.passed()) wait_for_event(Deadline::after_ms(20));
@@ -213,7 +219,7 @@ void Cluster::stop() {
       node.process.signal(SIGKILL);
       node.process.wait(Deadline::after_ms(stop_deadline_ms));
     } else if (*exit_code != 0 && !reported_[node.id]) {
-      std::fprintf(stderr, "ifunc cluster: %s", node.death(*exit_code).c_str());
+      std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit_code).c_str());
     }
   }
 }

@@ -3,6 +3,7 @@
 // The `ifunc` command: one subcommand, one file.
 #include <threechains/threechains.h>
 
+#include <cstdio>
 #include <cstring>
 #include <exception>
 
@@ -40,6 +41,10 @@ int run(int argc, char** argv) {
 #ifdef TC_HAVE_BENCH
   add_bench(app, exit_code);
 #endif
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+    std::fprintf(stderr, "ifunc: there is no command '%s'; `ifunc --help` lists them\n", argv[1]);
+    return 2;
+  }
   try {
     app.parse(own, argv);
   } catch (const CLI::ParseError& error) {

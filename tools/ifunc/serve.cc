@@ -42,17 +42,28 @@ Result<Node> create_node(const ServeOptions& options) {
   return config.create();
 }
 
-Result<std::vector<MappedFile>> expose_files(tc_node_t* node, const ServeOptions& options) {
-  std::vector<MappedFile> files;
+struct NamedFile {
+  std::string name;
+  MappedFile file;
+};
+
+Result<std::vector<NamedFile>> map_files(const ServeOptions& options) {
+  std::vector<NamedFile> files;
   for (const auto& text : options.data) {
-    TC_ASSIGN(const auto option, parse_data(text));
-    TC_ASSIGN(auto file, MappedFile::open(option.file, option.read_only ? MappedFile::Access::read_only
-                                                                        : MappedFile::Access::read_write_if_possible));
-    TC_CHECK(checked(tc_node_expose(node, option.name.c_str(), file.data(), file.size())));
-    if (option.name == options.target_args_data) tc_node_set_target_args(node, file.data());
-    files.push_back(std::move(file));
+    TC_ASSIGN(auto option, parse_data(text));
+    const auto access = option.read_only ? MappedFile::Access::read_only : MappedFile::Access::read_write_if_possible;
+    TC_ASSIGN(auto file, MappedFile::open(option.file, access));
+    files.push_back({std::move(option.name), std::move(file)});
   }
   return files;
+}
+
+Status expose(tc_node_t* node, const std::vector<NamedFile>& files, const ServeOptions& options) {
+  for (const auto& [name, file] : files) {
+    TC_CHECK(checked(tc_node_expose(node, name.c_str(), file.data(), file.size())));
+    if (name == options.target_args_data) tc_node_set_target_args(node, file.data());
+  }
+  return {};
 }
 
 Status register_ifuncs(tc_node_t* node, const ServeOptions& options) {
@@ -85,12 +96,10 @@ void print_counters(tc_node_t* node) {
 
 Status serve(const ServeOptions& options) {
   TC_CHECK(options.check());
-  StopSignals stop;  // before the node starts threads
-  // Declared in this order so that the node, whose ifuncs use the files, goes first.
-  std::vector<MappedFile> files;
+  StopSignals stop;                                 // before the node starts threads
+  TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(const Node node, create_node(options));
-  TC_ASSIGN(auto mapped, expose_files(node.get(), options));
-  files = std::move(mapped);
+  TC_CHECK(expose(node.get(), files, options));
   TC_CHECK(register_ifuncs(node.get(), options));
 
   stop.start([node = node.get()] { tc_node_wake(node); });

@@ -10,22 +10,19 @@ void ServeOptions::add_shared_to(CLI::App& app) {
                  "Map FILE and let ifuncs find it by tc_data(NAME). Changes reach the file, unless "
                  "it is not writable or `:ro` is appended. May be repeated")
       ->type_name("NAME=FILE[:ro]")
-      ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_option("--target-args-data", target_args_data, "The data (of --data) whose address ifuncs get as target_args")
       ->type_name("NAME");
   app.add_option("--allow-lib", allowed_libraries,
                  "A shared library that ifuncs may use when they declare it, as "
                  "`libz.so.1`; \"*\" for any. None is allowed otherwise. May be repeated")
       ->type_name("LIBRARY")
-      ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_option("--ifunc", ifuncs,
                  "Register this file, so that running ifuncs can tc_inject() it by name. May be "
                  "repeated")
       ->type_name("FILE.ifunc")
-      ->take_all()
-      ->expected(1);
+      ->allow_extra_args(false);
   app.add_option("--trust", trust,
                  "Whose code to run: `loopback`, that of processes on this machine; `any`, that of "
                  "everybody who can reach the address. Code that runs here can do whatever this process can")

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ifunc/arguments.h"
+
+#include <gtest/gtest.h>
+
+#include "ifunc/serve_options.h"
+
+namespace tc::command {
+namespace {
+
+TEST(Arguments, sizes_have_suffixes_in_powers_of_1024) {
+  EXPECT_EQ(parse_size("0"), 0u);
+  EXPECT_EQ(parse_size("64K"), 65536u);
+  EXPECT_EQ(parse_size("16m"), 16u << 20);
+  EXPECT_EQ(parse_size("3G"), 3ull << 30);
+}
+
+TEST(Arguments, what_is_no_size_or_does_not_fit_is_refused) {
+  for (const auto* text : {"", "K", "-1", "1.5M", "12 ", "99999999999G", "18446744073709551616"})
+    EXPECT_FALSE(parse_size(text)) << text;
+}
+
+TEST(Arguments, hexadecimal_bytes_may_have_blanks_between_them) {
+  const auto bytes = parse_hex("00 ff\n1a:2B");
+  ASSERT_TRUE(bytes);
+  EXPECT_EQ(to_hex(*bytes), "00ff1a2b");
+  EXPECT_TRUE(parse_hex("")->empty());
+}
+
+TEST(Arguments, half_a_byte_and_other_letters_are_refused) {
+  EXPECT_FALSE(parse_hex("abc"));
+  EXPECT_FALSE(parse_hex("0g"));
+}
+
+TEST(Arguments, data_is_a_name_and_a_file_that_may_be_read_only) {
+  const auto both = parse_data("table=/tmp/x=y");
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->name, "table");
+  EXPECT_EQ(both->file, "/tmp/x=y");
+  EXPECT_FALSE(both->read_only);
+  EXPECT_TRUE(parse_data("a=b:ro")->read_only);
+  EXPECT_EQ(parse_data("a=b:ro")->file, "b");
+  for (const auto* text : {"", "a", "=b", "a="}) EXPECT_FALSE(parse_data(text)) << text;
+}
+
+TEST(Arguments, addresses_have_a_port) {
+  EXPECT_EQ(parse_address("10.0.0.1:7000")->port, 7000);
+  EXPECT_EQ(parse_address("[::1]:0")->host, "::1");
+  for (const auto* text : {"", ":1", "host", "host:", "host:65536", "host:x", "[]:1"})
+    EXPECT_FALSE(parse_address(text)) << text;
+}
+
+TEST(Arguments, only_127_and_its_like_are_loopback) {
+  for (const auto* host : {"127.0.0.1", "127.9.9.9", "::1", "localhost"}) EXPECT_TRUE(is_loopback({host, 0})) << host;
+  for (const auto* host : {"0.0.0.0", "128.0.0.1", "::", "127.example.org", "127.0.0.1.example.org"})
+    EXPECT_FALSE(is_loopback({host, 0})) << host;
+}
+
+TEST(Arguments, a_target_is_an_address_or_a_number_of_the_cluster) {
+  EXPECT_EQ(resolve_target("1.2.3.4:5", nullptr), "1.2.3.4:5");
+  EXPECT_EQ(resolve_target("1", "a:1,b:2"), "b:2");
+  EXPECT_FALSE(resolve_target("2", "a:1,b:2"));
+  EXPECT_FALSE(resolve_target("0", nullptr));
+  EXPECT_FALSE(resolve_target("nonsense", "a:1"));
+}
+
+TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
+  ServeOptions options;
+  options.data = {"a=b", "c=d:ro"};
+  options.allowed_libraries = {"libz.so.1", "libm.so.6"};
+  options.no_bitcode = options.stats = true;
+  options.code_budget = "1M";
+  options.target_args_data = "a";
+  options.id = 3;
+  options.cluster = "127.0.0.1:1,127.0.0.1:2";
+  CLI::App app;
+  ServeOptions again;
+  again.add_shared_to(app);
+  again.add_own_to(app);
+  auto arguments = options.arguments();
+  std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
+  app.parse(arguments);
+  EXPECT_EQ(again.arguments(), options.arguments());
+  EXPECT_EQ(again.data, options.data);
+  EXPECT_EQ(again.allowed_libraries, options.allowed_libraries);
+}
+
+TEST(ServeOptions, addresses_beyond_this_host_need_trust_any) {
+  ServeOptions options;
+  options.listen = "0.0.0.0:0";
+  ASSERT_FALSE(options.check());
+  EXPECT_EQ(options.check().error().code, TC_ERR_DENIED);
+  options.trust = "any";
+  EXPECT_TRUE(options.check());
+}
+
+TEST(ServeOptions, target_args_must_be_one_of_the_data) {
+  ServeOptions options;
+  options.data = {"a=b"};
+  options.target_args_data = "c";
+  EXPECT_FALSE(options.check());
+  options.target_args_data = "a";
+  EXPECT_TRUE(options.check());
+}
+
+}  // namespace
+}  // namespace tc::command
