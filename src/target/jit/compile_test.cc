@@ -161,5 +161,13 @@ TEST_P(Refuse, static_constructors) { expect_refused(test_file("constructor.bc")
 
 TEST_P(Refuse, assembly_that_is_none) { expect_refused(test_file("bad_assembly.bc"), "<inline asm>:1:10: unexpected token in argument list"); }
 
+TEST_P(Refuse, instructions_that_this_cpu_lacks) {
+  const auto features = llvm::sys::getHostCPUFeatures();
+  if (!features.contains("xop")) GTEST_SKIP() << "not an x86-64 CPU";
+  if (features.lookup("xop")) GTEST_SKIP() << "this CPU has XOP";
+  // LLVM's own way to say so is to end the process.
+  for (int i = 0; i < 3; ++i) expect_refused(test_file("xop.bc"), "Cannot select");
+}
+
 }  // namespace
 }  // namespace tc::target::jit

@@ -9,6 +9,7 @@
 #include <llvm/IR/Verifier.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include "target/jit/fatal_guard.h"
 #include "target/jit/llvm_error.h"
 #include "target/jit/module_check.h"
 #include "target/jit/optimizer.h"
@@ -82,8 +83,19 @@ Result<std::unique_ptr<llvm::Module>> Compiler::parse(ByteView bitcode, const st
   return std::move(*parsed);
 }
 
+Compiler::Compiler(const Host& host, Effort effort) : host_(host), effort_(effort) { install_fatal_guard(); }
+
 Result<Bytes> Compiler::compile(ByteView bitcode, const std::string& label) {
   const std::lock_guard lock(mutex_);
+  if (!fatal_.empty())
+    if (const auto found = fatal_.find(ContentId::of(bitcode)); found != fatal_.end()) return fail(found->second);
+  Result<Bytes> result;
+  if (const auto reason = run_guarded([&] { result = compile_unguarded(bitcode, label); }))
+    return abandon(bitcode, *reason);
+  return result;
+}
+
+Result<Bytes> Compiler::compile_unguarded(ByteView bitcode, const std::string& label) {
   TC_CHECK(prepare());
   TC_ASSIGN(auto module, parse(bitcode, label));
   TC_CHECK(fit_to_host(*module, host_, *machine_));
@@ -94,6 +106,16 @@ Result<Bytes> Compiler::compile(ByteView bitcode, const std::string& label) {
   if (verdict) return object;
   generator_.reset();
   return fail(std::move(verdict).error());
+}
+
+std::unexpected<Error> Compiler::abandon(ByteView bitcode, const std::string& reason) {
+  // LLVM was interrupted in the middle: destroying these could run into anything.
+  (void)generator_.release();
+  (void)machine_.release();
+  (void)context_.release();
+  const Error error{TC_ERR_COMPILE, fmt::format("LLVM cannot compile it for this CPU ({}): {}", host_.cpu, first_line(reason))};
+  fatal_.emplace(ContentId::of(bitcode), error);
+  return fail(error);
 }
 
 }  // namespace tc::target::jit

@@ -3,8 +3,8 @@
 // Bitcode to a relocatable object, with one amount of effort. Everything that LLVM lets us keep between compilations
 // is kept: context, target machine, pass manager.
 //
-// LLVM's fatal errors ("cannot select") end the process, whatever handler is installed: LLVM does not let a handler
-// return. Bitcode that passes the toolchain's checks has not been seen to cause one.
+// When LLVM gives up with a fatal error (fatal_guard.h), everything kept is abandoned without being freed, and that
+// bitcode is refused unseen from then on.
 //
 // Threads: any; a call waits for the one before it.
 #pragma once
@@ -12,10 +12,12 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/Target/TargetMachine.h>
 
+#include <map>
 #include <memory>
 #include <mutex>
 #include <string>
 
+#include "base/content_id.h"
 #include "target/jit/code_generator.h"
 #include "target/jit/host.h"
 #include "target/jit_plugin.h"
@@ -25,12 +27,14 @@ namespace tc::target::jit {
 class Compiler {
  public:
   // `host` must outlive the compiler.
-  Compiler(const Host& host, Effort effort) : host_(host), effort_(effort) {}
+  Compiler(const Host& host, Effort effort);
 
   // TC_ERR_COMPILE with LLVM's words; TC_ERR_UNSUPPORTED when LLVM has no code generator for this host.
   Result<Bytes> compile(ByteView bitcode, const std::string& label);
 
  private:
+  Result<Bytes> compile_unguarded(ByteView bitcode, const std::string& label);
+  std::unexpected<Error> abandon(ByteView bitcode, const std::string& reason);
   Status prepare();
   Result<std::unique_ptr<llvm::Module>> parse(ByteView bitcode, const std::string& label);
   // What LLVM reported since it was last asked.
@@ -44,6 +48,7 @@ class Compiler {
   std::unique_ptr<llvm::LLVMContext> context_;
   std::unique_ptr<llvm::TargetMachine> machine_;
   std::unique_ptr<CodeGenerator> generator_;
+  std::map<ContentId, Error> fatal_;  // bitcode that made LLVM give up
 };
 
 }  // namespace tc::target::jit

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Freeing really frees, and memory is writable or executable, never both.
+#include <llvm/ADT/StringMap.h>
+#include <llvm/TargetParser/Host.h>
 #include <malloc.h>
 #include <unistd.h>
 
@@ -81,6 +83,12 @@ TEST_F(Memory, compilations_leave_nothing_behind) {
 TEST_F(Memory, tuned_compilations_leave_nothing_behind) {
   const auto calls = test_file("calls.bc");
   expect_flat(300, 600, [&] { EXPECT_TRUE(jit_->compile(calls, Effort::tuned, "calls")); });
+}
+
+TEST_F(Memory, what_llvm_gave_up_on_is_not_tried_again) {
+  if (!llvm::sys::getHostCPUFeatures().contains("xop")) GTEST_SKIP() << "not an x86-64 CPU";
+  const auto bitcode = test_file("xop.bc");
+  expect_flat(5, 1000, [&] { (void)jit_->compile(bitcode, Effort::quick, "xop"); });
 }
 
 TEST_F(Memory, code_that_is_kept_takes_no_mappings_of_its_own) {
