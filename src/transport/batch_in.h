@@ -15,7 +15,7 @@
 
 namespace tc::transport {
 
-class BatchIn final : public InStream {
+class BatchIn : public InStream {
  public:
   // `batch_limit`: the longest batch taken. `window`: how many bytes of frames may wait here unread; stops a
   // peer that ignores flow control from filling our memory.

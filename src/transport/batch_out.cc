@@ -7,14 +7,25 @@
 
 namespace tc::transport {
 
+namespace {
+
+// So many batches on their way keep any wire busy; while they wait, smaller ones would only use up the buffers.
+constexpr size_t congested_batches = 8;
+
+}  // namespace
+
 unsigned FlushList::flush_all() noexcept {
-  const auto count = static_cast<unsigned>(streams_.size());
+  unsigned done = 0;
+  size_t kept = 0;
   for (BatchOut* const stream : streams_) {
-    stream->flush();
-    stream->rearm();
+    done += stream->has_unsent() ? 1 : 0;
+    if (stream->flush_unless_congested())
+      stream->rearm();
+    else
+      streams_[kept++] = stream;
   }
-  streams_.clear();
-  return count;
+  streams_.resize(kept);
+  return done;
 }
 
 OutBuffer::OutBuffer(size_t size) : memory(new (std::align_val_t{64}) std::byte[size + 32]), bytes(size) {
@@ -72,6 +83,12 @@ void BatchOut::flush() noexcept {
   if (open_) (void)next_buffer();
 }
 
+bool BatchOut::flush_unless_congested() noexcept {
+  if (has_unsent() && in_flight() >= congested_batches) return false;
+  flush();
+  return true;
+}
+
 bool BatchOut::credit(uint64_t consumed) noexcept {
   if (consumed < credited_ || consumed > sent_) return false;
   credited_ = consumed;
@@ -115,7 +132,7 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
 void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_.add(*this);
-  flush();
+  (void)flush_unless_congested();
 }
 
 }  // namespace tc::transport

@@ -55,12 +55,16 @@ class BatchOut : public OutStream {
   bool is_open() const noexcept { return open_; }
 
   void flush() noexcept override;
+  // Flushes unless the wire is behind: then frames are better kept together. False: call again.
+  bool flush_unless_congested() noexcept;
   bool credit(uint64_t consumed) noexcept override;
   // Fresh again: the next frame leaves at once.
   void rearm() noexcept { attention_word_ = open_ ? 1 : 0; }
   // The wire is done with a buffer that transmit() kept.
   void give_back(OutBuffer& buffer) noexcept;
   bool has_unsent() const noexcept { return buffer_ != nullptr && cursor_ != buffer_->base(); }
+  // Batches that the wire still reads.
+  size_t in_flight() const noexcept { return buffers_.size() - free_.size() - (buffer_ != nullptr ? 1 : 0); }
   uint64_t position() const noexcept {
     return sent_ + (buffer_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - buffer_->base()));
   }

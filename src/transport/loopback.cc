@@ -254,7 +254,10 @@ unsigned LoopbackTransport::deliver(size_t slot) {
   }
   for (const auto& message : messages) {
     if (connections_[slot] == nullptr || connection->ended()) break;
-    if (message.kind == LoopbackMessageKind::closed) {
+    if (message.kind != LoopbackMessageKind::closed && message.number != ++connection->in_pipe_->taken) {
+      lose(*connection, Error{TC_ERR_MALFORMED, fmt::format("message {} came when {} was due", message.number,
+                                                            connection->in_pipe_->taken)});
+    } else if (message.kind == LoopbackMessageKind::closed) {
       lose(*connection, Error{TC_ERR_DISCONNECTED, std::string(as_text(message.bytes))});
     } else if (message.kind == LoopbackMessageKind::batch) {
       if (auto taken = connection->in_.append(message.bytes); !taken) lose(*connection, taken.error());

@@ -11,7 +11,8 @@ namespace tc::transport {
 struct LoopbackState;
 
 // What happens to the next messages (a batch of frames or a control frame) from one node to another. Messages
-// are counted per direction of a connection, from 1. Closing a connection is no message: it always arrives.
+// are counted per direction of a connection, from 1. Closing a connection is no message: it always arrives. Messages
+// carry their number, as on the `am` way: one that is missing, or comes again, costs the connection.
 struct Faults {
   unsigned drop_every = 0;       // every n-th message vanishes; 0: none
   unsigned duplicate_every = 0;  // every n-th arrives twice

@@ -27,10 +27,11 @@ std::shared_ptr<LoopbackPipe> LoopbackState::make_pipe(std::shared_ptr<LoopbackS
 
 bool LoopbackState::send(LoopbackPipe& pipe, LoopbackMessageKind kind, ByteView bytes) {
   if (pipe.cut || pipe.abandoned) return false;
-  LoopbackMessage message{kind, 0, Bytes(bytes.begin(), bytes.end())};
+  LoopbackMessage message{kind, 0, 0, Bytes(bytes.begin(), bytes.end())};
   unsigned copies = 1;
   if (kind != LoopbackMessageKind::closed) {
     const unsigned count = ++pipe.sent;
+    message.number = count;
     if (nth(count, faults.truncate_every)) message.bytes.resize(message.bytes.size() / 2);
     if (nth(count, faults.flip_every) && !message.bytes.empty()) {
       // Another bit each time, yet the same ones in every run.

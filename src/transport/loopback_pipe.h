@@ -25,13 +25,15 @@ enum class LoopbackMessageKind : uint8_t { batch, control, closed };
 
 struct LoopbackMessage {
   LoopbackMessageKind kind;
-  unsigned wait;  // progress() calls of the receiver until it arrives
-  Bytes bytes;    // for `closed`, the reason
+  unsigned wait;    // progress() calls of the receiver until it arrives
+  unsigned number;  // in its direction, from 1, as on the `am` way
+  Bytes bytes;      // for `closed`, the reason
 };
 
 struct LoopbackPipe {
   std::deque<LoopbackMessage> messages;
-  unsigned sent = 0;       // for "every n-th"
+  unsigned sent = 0;       // messages so far
+  unsigned taken = 0;      // the number of the last one that arrived
   size_t controls = 0;     // control frames among `messages`
   bool cut = false;        // Faults::disconnect: nothing passes any more
   bool abandoned = false;  // the receiver is gone: nobody will read

@@ -56,8 +56,9 @@ enum class Took { nothing, frame, wrong };
 // Takes one frame off and checks that it is CALL `number` with patterned bytes.
 inline Took take_frame(InStream& in, uint32_t number, size_t* length = nullptr) {
   for (;;) {
-    const wire::Header header = wire::decode(in.peek());
-    if (header.kind == wire::Kind::none || header.kind == wire::Kind::pad) {
+    const uint64_t word = in.peek();
+    const wire::Header header = wire::decode(word);
+    if (word == 0 || header.kind == wire::Kind::pad) {
       if (!in.refill()) return Took::nothing;
       continue;
     }

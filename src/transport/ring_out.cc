@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ring_out.h"
+
+#include <algorithm>
+
+namespace tc::transport {
+
+namespace {
+
+constexpr uint32_t nobody_sleeps = 0;
+
+}  // namespace
+
+void RingOut::open_ring(const RingView& ring) noexcept {
+  ring_ = ring;
+  lap_ = 0;
+  consumed_ = ring_start;
+  credited_ = 0;
+  cursor_ = ring.data + ring_start;
+  set_end();
+  max_length_ = ring_max_length(ring.bytes);
+  attention_ = &ring.control->sleeping;
+}
+
+void RingOut::shut_ring() noexcept {
+  ring_ = {};
+  cursor_ = end_ = nullptr;
+  attention_ = &nobody_sleeps;
+}
+
+void RingOut::look_how_far() noexcept {
+  const uint64_t now = std::atomic_ref(ring_.control->consumed).load(std::memory_order_acquire);
+  if (now >= consumed_ && now <= position()) consumed_ = now;
+}
+
+void RingOut::set_end() noexcept {
+  const uint64_t free = ring_.bytes - (position() - consumed_);
+  const uint64_t room = free < 2 * wire::header_bytes ? 0 : free - wire::header_bytes;
+  end_ = cursor_ + std::min<uint64_t>(room, static_cast<uint64_t>(ring_.last_place() - cursor_));
+}
+
+std::byte* RingOut::make_room(size_t length) noexcept {
+  if (!uses_ring()) return BatchOut::make_room(length);
+  if (length > max_length_) return nullptr;
+  const size_t need = wire::stride(length);
+  look_how_far();
+  if (need > static_cast<size_t>(ring_.last_place() - cursor_)) {  // not in this lap
+    const uint64_t pad = ring_.to_next_lap(position());
+    if (pad + wire::header_bytes > ring_.bytes - (position() - consumed_)) return nullptr;
+    std::byte* const next = ring_.data + ring_start;
+    std::byte* const here = cursor_;
+    store_header(next, 0);
+    lap_ += ring_.bytes;
+    cursor_ = next;
+    store_header(here, wire::encode(wire::Kind::pad, 0, 0, static_cast<uint32_t>(pad - wire::header_bytes)));
+  }
+  set_end();
+  return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
+}
+
+void RingOut::attend() noexcept {
+  if (!uses_ring()) return BatchOut::attend();
+  if (std::atomic_ref(ring_.control->sleeping).exchange(0, std::memory_order_acq_rel) != 0) wake_peer();
+}
+
+bool RingOut::credit(uint64_t consumed) noexcept {
+  if (!uses_ring()) return BatchOut::credit(consumed);
+  if (consumed < credited_ || consumed > position() - ring_start) return false;
+  credited_ = consumed;
+  return true;
+}
+
+}  // namespace tc::transport

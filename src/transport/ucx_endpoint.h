@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A UCX endpoint to a peer's worker, shared by all connections to that worker: UCX pairs endpoints of two workers
+// by the order of their creation, so two of them between the same workers could be paired crosswise, and closing
+// one would tear down the wrong connection.
+//
+// Thread: the node's. Callbacks of UCX only take notes here; nothing of ours runs inside them.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <memory>
+#include <vector>
+
+#include "base/bytes.h"
+#include "transport/ucx_memory.h"
+
+namespace tc::transport {
+
+class UcxEndpoint {
+ public:
+  // `failures` counts endpoints that broke, so that their owner knows when to look.
+  static Result<std::shared_ptr<UcxEndpoint>> open(ucp_worker_h worker, ByteView address, unsigned& failures);
+  ~UcxEndpoint();
+  UcxEndpoint(const UcxEndpoint&) = delete;
+  UcxEndpoint& operator=(const UcxEndpoint&) = delete;
+
+  ucp_ep_h get() const noexcept { return endpoint_; }
+  bool failed() const noexcept { return failure_ != UCS_OK; }
+  ucs_status_t failure() const noexcept { return failure_; }
+
+  // One active message, eager. Null: done, the memory is free again. A request: `done` will be called with
+  // `user`, and header and data must stay until then. An error status: it was not sent.
+  ucs_status_ptr_t send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
+                        ucp_send_nbx_callback_t done, void* user) noexcept;
+
+  // Memory of ours that the peer may still write to while this endpoint lives.
+  void keep(std::unique_ptr<OwnMemory> memory) { kept_.push_back(std::move(memory)); }
+
+ private:
+  explicit UcxEndpoint(unsigned& failures) : failures_(failures) {}
+  static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) noexcept;
+
+  ucp_ep_h endpoint_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  ucs_status_t failure_ = UCS_OK;
+  unsigned& failures_;
+  std::vector<std::unique_ptr<OwnMemory>> kept_;
+};
+
+}  // namespace tc::transport

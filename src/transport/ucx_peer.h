@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One connection from inside: the plain socket on which the two sides greet each other and by whose end a death is
+// noticed, the UCX endpoint, and the streams.
+//
+//     connecting -> greeting -> up -> closing -> over
+//
+// Thread: the node's. on_message() runs inside UCX's callbacks and only takes notes; events are delivered by
+// deliver(), called from progress().
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "transport/greeting.h"
+#include "transport/offer.h"
+#include "transport/ring_in.h"
+#include "transport/socket.h"
+#include "transport/transport.h"
+#include "transport/ucx_endpoint.h"
+#include "transport/ucx_out.h"
+
+namespace tc::transport {
+
+class UcxConnection;
+class UcxTransport;
+
+// Active message ids.
+inline constexpr unsigned am_batch = 1, am_control = 2, am_signal = 3;
+// What the transports tell each other, in the first byte of an am_signal.
+enum class Signal : uint8_t { wake = 1, goodbye = 2, use_ring = 3, use_put = 4, sleeping = 5 };
+
+class UcxPeer {
+ public:
+  enum class Stage : uint8_t { connecting, greeting, up, closing, over };
+
+  // `token`: marks messages for this connection. `socket`: connecting, or accepted from a listener.
+  UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string address, bool accepted);
+  ~UcxPeer();
+
+  // For the connection's owner.
+  Status send_control(ByteView frame);
+  Result<Bytes> offer(Way allowed);
+  Status open_way(Way wish, ByteView peer_offer);
+  void close() noexcept;
+  void abandon() noexcept;  // the owner destroyed its Connection
+  OutStream& out() noexcept { return out_; }
+  RingIn& in() noexcept { return in_; }
+  Way way() const noexcept { return way_; }
+  const std::string& address() const noexcept { return address_; }
+
+  // For the transport.
+  uint64_t token() const noexcept { return token_; }
+  const Fd& socket() const noexcept { return socket_; }
+  bool accepted() const noexcept { return accepted_; }
+  uint32_t wanted_socket_events() const noexcept;
+  void on_socket() noexcept;
+  void on_message(unsigned id, uint16_t sequence, ByteView data) noexcept;
+  void check_time(uint64_t now) noexcept;
+  uint64_t next_time() const noexcept { return timer_; }  // when check_time() has something to do; 0: never
+  void check_endpoint() noexcept;
+  unsigned deliver(Events& events);
+  // Lets go of what a connection that ended needs no more. True: destroy it.
+  bool settle() noexcept;
+  bool greets() const noexcept { return stage_ == Stage::connecting || stage_ == Stage::greeting; }
+  // Must UCX be progressed at every turn for this peer?
+  bool busy() const noexcept;
+  bool has_sends_on_the_way() const noexcept { return !messages_.empty() || out_.in_flight() != 0; }
+  bool has_frames() noexcept;
+  void fall_asleep() noexcept;
+  void wake_up() noexcept;
+
+  // For the streams.
+  void send_signal(Signal signal, uint64_t value = 0) noexcept;
+  uint64_t next_header() noexcept;
+  void lose(Error reason) noexcept;
+  UcxEndpoint* endpoint() const noexcept { return endpoint_.get(); }
+  UcxTransport& transport() const noexcept { return transport_; }
+
+ private:
+  friend class UcxConnection;
+  struct Message;
+
+  void finish_connecting();
+  void send_greeting();
+  void read_socket();
+  Status read_greeting();
+  Status meet(Greeting greeting);
+  Status send_message(unsigned id, ByteView data);
+  void take_message(unsigned id, ByteView data);
+  void take_signal(ByteView data);
+  Status open_ring(const Offer& offer);
+  Status open_put(const Offer& offer);
+  Status reach_memory(const Offer& offer, std::string_view way);
+  static void on_sent(void* request, ucs_status_t status, void* user) noexcept;
+
+  UcxTransport& transport_;
+  const uint64_t token_;
+  Fd socket_;
+  std::string address_;
+  const bool accepted_;
+  Stage stage_;
+  bool wants_write_ = false;
+  uint64_t timer_ = 0;      // for check_time(): how long this stage may last
+  bool peer_died_ = false;  // its socket ended without a goodbye
+  Bytes greeting_in_, greeting_out_;
+  Greeting peer_;
+
+  std::unique_ptr<OwnMemory> ring_memory_;  // outlives in_
+  RingView own_ring_;
+  uint64_t nonce_ = 0;
+  std::shared_ptr<UcxEndpoint> endpoint_;
+  std::weak_ptr<UcxEndpoint> last_endpoint_;
+  std::unique_ptr<RemoteKey> remote_key_;
+  uint16_t next_sent_ = 0, next_received_ = 0;
+
+  RingIn in_;
+  UcxOut out_;
+  Way way_ = Way::automatic;
+  Way way_in_ = Way::automatic;  // as the peer said
+  bool told_sleeping_ = false;
+
+  std::deque<Bytes> controls_out_;  // until the peer is up
+  std::vector<Message*> messages_;  // handed to UCX and not done
+  size_t message_bytes_out_ = 0;
+  std::deque<Bytes> controls_in_;
+
+  UcxConnection* handle_ = nullptr;
+  bool announce_ = false;  // on_accept is due
+  bool abandoned_ = false;
+  std::optional<Error> lost_;
+  bool lost_told_ = false;
+
+  friend class UcxTransport;
+  bool noted_ = false;  // waits for deliver()
+};
+
+// What the owner of a connection holds.
+class UcxConnection final : public Connection {
+ public:
+  explicit UcxConnection(UcxPeer& peer) : peer_(peer) { peer.handle_ = this; }
+  ~UcxConnection() override {
+    peer_.handle_ = nullptr;
+    peer_.abandon();
+  }
+  OutStream& out() noexcept override { return peer_.out(); }
+  InStream& in() noexcept override { return peer_.in(); }
+  Status send_control(ByteView frame) override { return peer_.send_control(frame); }
+  Result<Bytes> offer(Way allowed) override { return peer_.offer(allowed); }
+  Status open_way(Way wish, ByteView peer_offer) override { return peer_.open_way(wish, peer_offer); }
+  Way way() const noexcept override { return peer_.way(); }
+  std::string peer_address() const override { return peer_.address(); }
+  void close() noexcept override { peer_.close(); }
+
+ private:
+  UcxPeer& peer_;
+};
+
+}  // namespace tc::transport

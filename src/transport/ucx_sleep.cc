@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Falling asleep without missing anything. In this order: say on every ring that we sleep; make sure that senders
+// either see it or have made their frame visible (membarrier); look at everything once more; arm UCX; look again.
+#include <linux/membarrier.h>
+#include <poll.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "transport/ucx_transport.h"
+
+namespace tc::transport {
+
+namespace {
+
+// Without a barrier in other processes a frame could be slept over: nap only.
+constexpr uint64_t nap_ns = 1'000'000;
+// UCX does not say when a full socket takes bytes again: look now and then while something waits to be sent.
+constexpr uint64_t sending_nap_ns = 5'000'000;
+
+bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
+
+}  // namespace
+
+bool UcxTransport::anything_to_read() noexcept {
+  if (!noted_.empty()) return true;
+  return std::ranges::any_of(peers_, [](const auto& peer) { return peer != nullptr && peer->has_frames(); });
+}
+
+// True when it is safe to wait now.
+bool UcxTransport::settle_into_sleep(Deadline deadline) noexcept {
+  if (anything_to_read()) return false;
+  for (;;) {
+    const auto armed = ucp_worker_arm(worker_->get());
+    if (armed == UCS_OK) return !anything_to_read();
+    if (armed != UCS_ERR_BUSY || deadline.passed()) return false;
+    turn_worker();
+    if (anything_to_read()) return false;
+  }
+}
+
+void UcxTransport::sleep(Deadline deadline) noexcept {
+  if (!flush_list_.empty()) flush_list_.flush_all();
+  if (anything_to_read()) return;
+  for (const auto& peer : peers_)
+    if (peer != nullptr) peer->fall_asleep();
+  if (!barrier_everywhere())
+    deadline = std::min(deadline.at_ns(), now_ns() + nap_ns) == deadline.at_ns() ? deadline
+                                                                                 : Deadline::at_ns(now_ns() + nap_ns);
+  if (settle_into_sleep(deadline)) wait_for_event(deadline);
+  for (const auto& peer : peers_)
+    if (peer != nullptr) peer->wake_up();
+  uint64_t count = 0;
+  (void)!read(wake_fd_.get(), &count, sizeof count);
+  turn_worker();
+  look_around(0);
+}
+
+void UcxTransport::wait_for_event(Deadline deadline) noexcept {
+  uint64_t until = deadline.at_ns();
+  const uint64_t now = now_ns();
+  for (const auto& peer : peers_) {
+    if (peer == nullptr) continue;
+    if (peer->next_time() != 0) until = std::min(until, peer->next_time());
+    if (peer->has_sends_on_the_way()) until = std::min(until, now + sending_nap_ns);
+  }
+  if (until <= now) return;
+  const uint64_t left = until - now;
+  const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+  pollfd events{epoll_.get(), POLLIN, 0};
+  (void)ppoll(&events, 1, &timeout, nullptr);
+}
+
+void UcxTransport::wake() noexcept {
+  const uint64_t one = 1;
+  (void)!write(wake_fd_.get(), &one, sizeof one);
+}
+
+}  // namespace tc::transport

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The transport over UCX: who listens, who is connected, when UCX is progressed, and how to sleep.
+//
+// Peers find each other on plain TCP sockets of ours and exchange the addresses of their UCX workers there. The
+// socket stays open: the kernel closes it when a process dies, whatever UCX_TLS says. docs/transport.md has the
+// measurements behind that.
+//
+// Thread: all calls from the node's, but for wake().
+#pragma once
+
+#include <array>
+#include <map>
+#include <vector>
+
+#include "transport/ucx_peer.h"
+#include "transport/ucx_worker.h"
+
+namespace tc::transport {
+
+class UcxTransport final : public Transport {
+ public:
+  static Result<std::unique_ptr<Transport>> make(const UcxOptions& options, Events& events);
+  ~UcxTransport() override;
+
+  Result<std::string> listen(std::string_view address) override;
+  Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
+  unsigned progress() noexcept override;
+  void sleep(Deadline deadline) noexcept override;
+  void wake() noexcept override;
+  std::string version() const override { return UcxWorker::version(); }
+  std::string name() const override { return "ucx"; }
+
+  // For peers.
+  const UcxOptions& options() const noexcept { return options_; }
+  UcxWorker& worker() const noexcept { return *worker_; }
+  FlushList& flush_list() noexcept { return flush_list_; }
+  uint64_t machine() const noexcept { return machine_; }
+  bool can_use_rings() const noexcept { return can_use_rings_; }
+  Greeting greeting(const UcxPeer& peer) const;
+  Result<std::shared_ptr<UcxEndpoint>> endpoint_to(const Bytes& worker_address);
+  // The peer has something for deliver() or settle(). Called from inside UCX's callbacks as well.
+  void note(UcxPeer& peer);
+  void watch_socket(UcxPeer& peer) noexcept;
+  void forget_socket(UcxPeer& peer) noexcept;
+
+ private:
+  UcxTransport(const UcxOptions& options, Events& events) : options_(options), events_(events) {}
+  Status start();
+  Result<UcxPeer*> add_peer(Fd socket, std::string address, bool accepted);
+  UcxPeer* find(uint64_t token) const noexcept;
+  void accept_peers(const Fd& listener);
+  unsigned turn_worker() noexcept;
+  // Sockets and timers. Does nothing when it looked less than `min_gap_ns` ago.
+  void look_around(uint64_t min_gap_ns) noexcept;
+  unsigned deliver_all() noexcept;
+  void review() noexcept;
+  bool settle_into_sleep(Deadline deadline) noexcept;
+  bool anything_to_read() noexcept;
+  void wait_for_event(Deadline deadline) noexcept;
+  void drain(uint64_t ms) noexcept;
+  static ucs_status_t on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
+                                 const ucp_am_recv_param_t* param) noexcept;
+
+  struct Handler {
+    UcxTransport* transport;
+    unsigned id;
+  };
+
+  const UcxOptions options_;
+  Events& events_;
+  std::unique_ptr<UcxWorker> worker_;
+  std::array<Handler, 3> handlers_{};
+  uint64_t machine_ = 0;
+  bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
+  Fd epoll_, wake_fd_;
+  std::vector<Fd> listeners_;
+  std::string listening_;
+  FlushList flush_list_;
+  std::map<Bytes, std::weak_ptr<UcxEndpoint>> endpoints_;
+  unsigned failures_ = 0, failures_seen_ = 0;
+  std::vector<std::unique_ptr<UcxPeer>> peers_;  // by the token's low 16 bits; null: free
+  std::vector<UcxPeer*> noted_;
+  unsigned calls_ = 0, looks_ = 0;
+  bool busy_ = false;      // UCX wants to be progressed at every turn
+  bool greeting_ = false;  // sockets want to be looked at often
+  uint64_t last_look_ = 0;
+};
+
+}  // namespace tc::transport

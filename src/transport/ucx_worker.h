@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One UCX context with one worker, for the thread that drives the node. Closed in the right order.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <memory>
+#include <string>
+
+#include "base/bytes.h"
+
+namespace tc::transport {
+
+class UcxWorker {
+ public:
+  // `tls` in the syntax of UCX_TLS; empty: what the environment says. `rma`: peers may put into memory that we
+  // map. UCX emulates puts where the network has none, and then takes any address from the peer's word: without
+  // the feature it refuses them.
+  static Result<std::unique_ptr<UcxWorker>> open(const std::string& tls, bool rma);
+  ~UcxWorker();
+  UcxWorker(const UcxWorker&) = delete;
+  UcxWorker& operator=(const UcxWorker&) = delete;
+
+  ucp_context_h context() const noexcept { return context_; }
+  ucp_worker_h get() const noexcept { return worker_; }
+  // Readable when an armed worker has something to do.
+  int event_fd() const noexcept { return event_fd_; }
+  // Where peers reach us; the same bytes for the worker's whole life.
+  const Bytes& address() const noexcept { return address_; }
+
+  static std::string version();
+
+ private:
+  UcxWorker() = default;
+  Status start(const std::string& tls, bool rma);
+
+  ucp_context_h context_ = nullptr;
+  ucp_worker_h worker_ = nullptr;
+  int event_fd_ = -1;
+  Bytes address_;
+};
+
+// "UCX says: Destination is unreachable", for messages.
+std::string ucx_words(ucs_status_t status);
+
+}  // namespace tc::transport
