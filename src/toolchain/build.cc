@@ -140,18 +140,27 @@ class Builder {
   Status settle_libraries() {
     TC_ASSIGN(auto names, read_dependency_file(fs::path(input()).replace_extension(".deps")));
     for (const auto& unit : units_)
-      names.insert(names.end(), unit.imported.libraries.begin(), unit.imported.libraries.end());
+      names.libraries.insert(names.libraries.end(), unit.imported.libraries.begin(), unit.imported.libraries.end());
+    TC_CHECK(find_libraries(names.libraries, resolution_.libraries));
+    // The payload functions run in the process that sends: its C library is there without being asked for.
+    const bool has_source = units_.front().imported.source.module != nullptr;
+    if (has_source) names.source_libraries.insert(names.source_libraries.end(), {"c", "m"});
+    TC_CHECK(find_libraries(names.source_libraries, resolution_.source_libraries));
+    resolution_.externs = request_.externs;
+    return {};
+  }
+
+  Status find_libraries(const std::vector<std::string>& names, std::vector<Library>& libraries) {
     for (const auto& name : names) {
       auto library = find_library(name);
       if (!library) return context(label(), library.error());
       const auto known = [&](const auto& other) { return other.soname == library->soname; };
-      if (std::any_of(resolution_.libraries.begin(), resolution_.libraries.end(), known)) continue;
+      if (std::any_of(libraries.begin(), libraries.end(), known)) continue;
       if (!library->found)
         warnings_.push_back(fmt::format("{}: library '{}' is not on this machine: undefined symbols are taken to be its own",
                                         label(), name));
-      resolution_.libraries.push_back(std::move(*library));
+      libraries.push_back(std::move(*library));
     }
-    resolution_.externs = request_.externs;
     return {};
   }
 

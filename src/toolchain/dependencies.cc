@@ -127,14 +127,21 @@ std::string trimmed(const std::string& text) {
 
 }  // namespace
 
-Result<std::vector<std::string>> read_dependency_file(const fs::path& file) {
-  std::vector<std::string> names;
+Result<DependencyFile> read_dependency_file(const fs::path& file) {
+  constexpr std::string_view at_source = "source:";
+  DependencyFile names;
   std::error_code error;
   if (!fs::exists(file, error)) return names;
   TC_ASSIGN(const auto bytes, read_file(file, 64 * 1024));
   std::istringstream lines{std::string(as_text(bytes))};
-  for (std::string line; std::getline(lines, line);)
-    if (auto name = trimmed(line.substr(0, line.find('#'))); !name.empty()) names.push_back(std::move(name));
+  for (std::string line; std::getline(lines, line);) {
+    auto name = trimmed(line.substr(0, line.find('#')));
+    if (name.empty()) continue;
+    if (name.starts_with(at_source))
+      names.source_libraries.push_back(trimmed(name.substr(at_source.size())));
+    else
+      names.libraries.push_back(std::move(name));
+  }
   return names;
 }
 

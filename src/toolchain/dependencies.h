@@ -20,8 +20,13 @@ struct Library {
   std::set<std::string> symbols;  // that it defines, when found
 };
 
+struct DependencyFile {
+  std::vector<std::string> libraries;         // the target opens them
+  std::vector<std::string> source_libraries;  // "source: zstd": for the payload functions only; the sender has them
+};
+
 // The lines of a .deps file: one library each, '#' starts a comment. An absent file is no libraries.
-Result<std::vector<std::string>> read_dependency_file(const std::filesystem::path& file);
+Result<DependencyFile> read_dependency_file(const std::filesystem::path& file);
 
 // "sqlite3", "m", "libsqlite3.so" or "libsqlite3.so.0" to a library. One that is not on this machine keeps its
 // full name, or becomes lib%s.so. TC_ERR_INVALID for a path: it would mean nothing at the target.

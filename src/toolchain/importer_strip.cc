@@ -64,6 +64,10 @@ void strip_attributes(llvm::Module& module) {
   auto& context = module.getContext();
   const bool unwind = needs_unwind_tables(module);
   for (auto& function : module) {
+    if (function.isIntrinsic()) {  // LLVM's reader knows them by heart
+      function.setAttributes({});
+      continue;
+    }
     auto list = without_strings(context, function.getAttributes());
     if (!function.isDeclaration()) list = without_inferred(context, list, function.arg_size());
     if (!unwind) list = list.removeFnAttribute(context, llvm::Attribute::UWTable);
@@ -71,7 +75,11 @@ void strip_attributes(llvm::Module& module) {
     // Without a handler anywhere there is nothing to unwind to: no tables for it.
     if (!unwind && !function.isDeclaration()) function.addFnAttr(llvm::Attribute::NoUnwind);
   }
-  for_each_call(module, [&](llvm::CallBase& call) { call.setAttributes(without_strings(context, call.getAttributes())); });
+  for_each_call(module, [&](llvm::CallBase& call) {
+    auto list = without_strings(context, call.getAttributes()).removeRetAttribute(context, llvm::Attribute::NoUndef);
+    for (unsigned i = 0; i < call.arg_size(); ++i) list = list.removeParamAttribute(context, i, llvm::Attribute::NoUndef);
+    call.setAttributes(list);
+  });
 }
 
 bool has_loop(const llvm::Module& module) {

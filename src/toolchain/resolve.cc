@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/resolve.h"
 
+#include <llvm/Demangle/Demangle.h>
+
 #include <algorithm>
-#include <array>
 #include <string_view>
 
 namespace tc::toolchain {
@@ -48,8 +49,10 @@ bool resolvable(const std::string& symbol, SliceRole role, const Resolution& wit
   if (is_compiler_runtime(symbol)) return true;
   for (const auto& allowed : with.externs)
     if (allowed == "*" || allowed == symbol) return true;
-  return std::any_of(with.libraries.begin(), with.libraries.end(),
-                     [&](const auto& library) { return !library.found || library.symbols.contains(symbol); });
+  const auto defines = [&](const auto& library) { return !library.found || library.symbols.contains(symbol); };
+  return std::any_of(with.libraries.begin(), with.libraries.end(), defines) ||
+         (role == SliceRole::source &&
+          std::any_of(with.source_libraries.begin(), with.source_libraries.end(), defines));
 }
 
 }  // namespace
@@ -58,20 +61,41 @@ bool is_compiler_runtime(const std::string& symbol) {
   return contains(runtime, symbol) || symbol.starts_with("__aarch64_");  // outlined atomics
 }
 
+namespace {
+
+bool is_of_exceptions(std::string_view symbol) {
+  return symbol.starts_with("__cxa_") || symbol.starts_with("_Unwind_") || symbol.starts_with("_ZTI") ||
+         symbol.starts_with("_ZTVN10__cxxabi") || symbol == "__gxx_personality_v0" || symbol == "_ZSt9terminatev";
+}
+
+// As its author writes it, and as a linker does when that is something else.
+std::string shown(const std::string& symbol) {
+  const auto readable = llvm::demangle(symbol);
+  return readable == symbol ? fmt::format("'{}'", symbol) : fmt::format("'{}' ({})", readable, symbol);
+}
+
+}  // namespace
+
 Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role, const Resolution& with,
                         const std::string& name) {
   for (const auto& [symbol, where, is_call] : undefined) {
     if (resolvable(symbol, role, with)) continue;
     const auto* const verb = is_call ? "called" : "used";
     if (role == SliceRole::source && contains(abi, symbol))
-      return fail(TC_ERR_UNRESOLVED, "{}: '{}' is {} at the source (by {}_payload_init or its like), but it is for code "
-                  "that runs at the target", where, symbol, verb, name);
-    if (symbol == "__gxx_personality_v0" || symbol == "__cxa_throw" || symbol == "_Unwind_Resume")
-      return fail(TC_ERR_UNRESOLVED, "{}: C++ exceptions need '{}' of the C++ library; build without -fexceptions, or "
-                  "declare stdc++ and gcc_s in {}.deps", where, symbol, name);
-    return fail(TC_ERR_UNRESOLVED, "{}: '{}' is {} but neither the ifunc ABI nor a declared library defines it{}; declare "
-                "its library in {}.deps or with #pragma comment(lib, \"...\"), or give --extern {} if the target's "
-                "application exports it", where, symbol, verb, suggestion(symbol, with), name, symbol);
+      return fail(TC_ERR_UNRESOLVED, "{}: {} is {} at the source (by {}_payload_init or its like), but it is for code "
+                  "that runs at the target", where, shown(symbol), verb, name);
+    if (role == SliceRole::source)
+      return fail(TC_ERR_UNRESOLVED, "{}: {} is {} at the source, but no declared library defines it{}; write its "
+                  "library into {}.deps as \"source: NAME\", or give --extern {} if the program that sends has it",
+                  where, shown(symbol), verb, suggestion(symbol, with), name, symbol);
+    if (is_of_exceptions(symbol))
+      return fail(TC_ERR_UNRESOLVED, "{}: C++ exceptions and type information need {} of the C++ library; do without "
+                  "(no -fexceptions), or declare stdc++ and gcc_s in {}.deps", where, shown(symbol), name);
+    const bool is_cxx = symbol.starts_with("_Z");
+    return fail(TC_ERR_UNRESOLVED, "{}: {} is {} but neither the ifunc ABI nor a declared library defines it{}; declare "
+                "its library{} in {}.deps or with #pragma comment(lib, \"...\"), or give --extern {} if the target's "
+                "application exports it", where, shown(symbol), verb, suggestion(symbol, with),
+                is_cxx ? " (the C++ library is stdc++)" : "", name, symbol);
   }
   return {};
 }

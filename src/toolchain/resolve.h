@@ -13,7 +13,8 @@
 namespace tc::toolchain {
 
 struct Resolution {
-  std::vector<Library> libraries;
+  std::vector<Library> libraries;         // declared for the target; the source may use them too
+  std::vector<Library> source_libraries;  // for the payload functions only: what the sending process has, libc too
   std::vector<std::string> externs;  // --extern: what the target's application exports; "*" for anything
 };
 

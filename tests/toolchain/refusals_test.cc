@@ -1,0 +1,191 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What cannot travel is refused with its name, its place, the reason and a remedy, in one line.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "build_test_support.h"
+
+namespace tc::toolchain {
+namespace {
+
+using testing::AllOf;
+using testing::HasSubstr;
+using testing::Not;
+
+// An ifunc whose body is `body`.
+Workshop body(const std::string& body, const std::string& before = "") {
+  return c_file("foo", before + "\nvoid foo_main(void *payload, size_t size, void *args) {\n(void)payload, (void)size, "
+                                "(void)args;\n" + body + "\n}\n");
+}
+
+TEST(ToolchainRefusals, an_undefined_symbol_is_named_with_its_line_and_the_remedies) {
+  EXPECT_THAT(body("printff(\"hi\");", "int printff(const char *, ...);").refusal(),
+              AllOf(HasSubstr("foo.c:5: 'printff' is called but neither the ifunc ABI nor a declared library defines it"),
+                    HasSubstr("foo.deps"), HasSubstr("#pragma comment(lib"), HasSubstr("--extern printff"),
+                    Not(HasSubstr("\n"))));
+}
+
+TEST(ToolchainRefusals, a_misspelt_function_of_the_abi_is_put_right) {
+  EXPECT_THAT(body("tc_repli(payload, size);", "int tc_repli(void *, size_t);").refusal(),
+              HasSubstr("did you mean 'tc_reply'?"));
+}
+
+TEST(ToolchainRefusals, a_symbol_that_the_application_exports_is_accepted_when_named) {
+  auto shop = body("db_insert(payload);", "void db_insert(void *);");
+  shop.request.externs = {"db_other"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("'db_insert'"));
+  shop.request.externs = {"db_insert"};
+  EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"db_insert"});
+  shop.request.externs = {"*"};
+  EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"db_insert"});
+}
+
+TEST(ToolchainRefusals, undefined_data_is_refused_like_a_function) {
+  EXPECT_THAT(body("*(int *)args = counter;", "extern int counter;").refusal(), HasSubstr("'counter' is used but"));
+}
+
+TEST(ToolchainRefusals, what_only_dead_code_needs_is_not_missed) {
+  EXPECT_TRUE(body("if (0) nowhere();", "void nowhere(void); void unused(void) { nowhere(); }").bundle().manifest().imports.empty());
+}
+
+TEST(ToolchainRefusals, a_libc_function_needs_its_library_declared) {
+  EXPECT_THAT(body("puts(payload);", "int puts(const char *);").refusal(), HasSubstr("'puts' is called"));
+}
+
+TEST(ToolchainRefusals, what_compilers_call_by_themselves_is_free) {
+  const auto bundle = body("struct s { char b[4096]; }; *(struct s *)args = *(struct s *)payload;\n"
+                           "((unsigned __int128 *)args)[300] /= ((unsigned __int128 *)args)[301];").bundle();
+  EXPECT_EQ(bundle.manifest().imports, (std::vector<std::string>{"__udivti3", "memcpy"}));
+}
+
+TEST(ToolchainRefusals, a_symbol_that_only_machine_code_needs_is_found_before_it_is_shipped) {
+  auto shop = body("*(double *)args = __builtin_sin(*(double *)payload);");
+  shop.request.objects = false;
+  shop.request.clang_flags = {"-fno-math-errno"};  // llvm.sin, which becomes a call of sin
+  EXPECT_THAT(shop.refusal(), HasSubstr("'sin' is called"));
+}
+
+TEST(ToolchainRefusals, an_address_written_into_the_code_is_refused) {
+  EXPECT_THAT(body("*(volatile int *)0x7f1234567890 = 1;").refusal(),
+              AllOf(HasSubstr("foo.c:5: address 0x7f1234567890 is written into the code"), HasSubstr("tc_data()")));
+}
+
+TEST(ToolchainRefusals, an_address_written_into_data_is_refused) {
+  EXPECT_THAT(body("*(int **)args = table[size & 1];", "static int *const table[2] = {(int *)0x7f0000001000, 0};").refusal(),
+              HasSubstr("address 0x7f0000001000"));
+}
+
+TEST(ToolchainRefusals, pointers_that_are_only_marks_are_accepted) {
+  EXPECT_TRUE(body("*(void **)args = size ? (void *)-1 : (void *)1;").build().has_value());
+}
+
+TEST(ToolchainRefusals, a_thread_local_is_refused) {
+  EXPECT_THAT(body("*(int *)args = ++seen;", "static _Thread_local int seen;").refusal(),
+              AllOf(HasSubstr("'seen' is thread-local"), HasSubstr("foo.c")));
+}
+
+TEST(ToolchainRefusals, a_static_constructor_is_refused_unless_asked_for) {
+  auto shop = body("*(int *)args = seen;", "extern int start(void); static int seen;\n"
+                   "__attribute__((constructor)) static void begin(void) { seen = start(); }");
+  shop.request.externs = {"start"};
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("static constructor"), HasSubstr("--allow-ctors")));
+  shop.request.allow_ctors = true;
+  const auto built = shop.build();
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_THAT(built->warnings, testing::ElementsAre(HasSubstr("no object slice for x86_64-linux-gnu")));
+}
+
+TEST(ToolchainRefusals, a_global_object_with_a_constructor_is_refused) {
+  Workshop shop;
+  shop.file("foo.cc", "extern \"C\" int start(); struct S { int v = start(); } s;\n"
+                      "extern \"C\" void foo_main(void*, unsigned long, void* t) { *(int*)t = s.v; }\n");
+  shop.request.externs = {"*"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("static constructor"));
+}
+
+TEST(ToolchainRefusals, inline_assembly_is_refused_unless_asked_for) {
+  auto shop = body("__asm__ volatile(\"pause\");");
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("foo.c:5: inline assembly 'pause'"), HasSubstr("--allow-asm")));
+  shop.request.allow_asm = true;
+  EXPECT_TRUE(shop.build().has_value());
+}
+
+TEST(ToolchainRefusals, assembly_at_file_scope_is_refused) {
+  EXPECT_THAT(body("", "__asm__(\".globl x\\nx: .long 0\\n\");").refusal(), HasSubstr("assembly at file scope"));
+}
+
+TEST(ToolchainRefusals, an_empty_compiler_barrier_is_no_assembly) {
+  EXPECT_TRUE(body("__asm__ volatile(\"\" ::: \"memory\");").build().has_value());
+}
+
+TEST(ToolchainRefusals, a_gnu_ifunc_is_refused) {
+  auto shop = body("chosen();", "int which(void); static void one(void) {} static void two(void) { which(); }\n"
+                                "static void *pick(void) { return which() ? one : two; }\n"
+                                "void chosen(void) __attribute__((ifunc(\"pick\")));");
+  shop.request.externs = {"which"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("GNU ifunc"));
+}
+
+TEST(ToolchainRefusals, the_abi_is_not_there_at_the_source) {
+  EXPECT_THAT(body("", "size_t foo_payload_bound(void *a, size_t n) { tc_log(1, a); return n; }\n"
+                       "int foo_payload_init(void *a, size_t n, void *p, size_t *m) { (void)a, (void)n, (void)p, (void)m; "
+                       "return 0; }").refusal(),
+              HasSubstr("'tc_log' is called at the source"));
+}
+
+TEST(ToolchainRefusals, an_unknown_triple_is_named) {
+  auto shop = body("");
+  shop.request.targets = {"potato-linux-gnu"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("unknown target triple 'potato-linux-gnu'"));
+  shop.request.targets = {"x86_64"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("'x86_64' is not a target triple like"));
+  shop.request.targets = {"i686-linux-gnu"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("64-bit little-endian"));
+  shop.request.targets = {x86_64, "x86_64-unknown-linux-gnu"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("are the same target"));
+}
+
+TEST(ToolchainRefusals, code_that_does_not_compile_is_refused) {
+  EXPECT_THAT(body("this is not C").refusal(), HasSubstr("does not compile for x86_64-linux-gnu"));
+}
+
+TEST(ToolchainRefusals, files_that_are_no_source_are_refused) {
+  Workshop shop;
+  shop.request.inputs = {shop.path() / "foo.c"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("there is no such file"));
+  shop.request.inputs = {shop.path() / "foo.rs"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("no front end takes '.rs' files"));
+  shop.request.inputs = {};
+  EXPECT_THAT(shop.refusal(), HasSubstr("no source file"));
+}
+
+TEST(ToolchainRefusals, exceptions_are_off_unless_asked_for_and_then_need_their_library) {
+  Workshop shop;
+  shop.file("foo.cc", "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+                      "  try { if (n > 3) throw 1; } catch (int) { *(int*)t = 1; } }\n");
+  EXPECT_THAT(shop.refusal(), HasSubstr("does not compile"));
+  shop.request.clang_flags = {"-fexceptions"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("C++ exceptions and type information need"));
+  shop.file("foo.deps", "stdc++\ngcc_s\n");
+  const auto built = shop.build();
+  ASSERT_TRUE(built) << built.error().message;
+  EXPECT_THAT(built->warnings, testing::ElementsAre(HasSubstr("unwind tables")));
+}
+
+TEST(ToolchainRefusals, cxx_symbols_are_shown_as_people_write_them) {
+  Workshop shop;
+  shop.file("foo.cc", "extern \"C\" void foo_main(void*, unsigned long n, void* t) { *(char**)t = new char[n]; }\n");
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'operator new[](unsigned long)'"), HasSubstr("_Znam"), HasSubstr("stdc++")));
+  shop.file("foo.deps", "stdc++\n");
+  EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"_Znam"});
+}
+
+TEST(ToolchainRefusals, leaving_out_everything_is_refused) {
+  auto shop = body("");
+  shop.request.objects = shop.request.bitcode = false;
+  EXPECT_THAT(shop.refusal(), HasSubstr("leave nothing to ship"));
+}
+
+}  // namespace
+}  // namespace tc::toolchain

@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What was built runs, in both forms: each case loads the bundle as a node does and calls it.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstring>
+
+#include "build_test_support.h"
+#include "target/code_store.h"
+#include "target/ifunc_host.h"
+
+namespace tc::toolchain {
+namespace {
+
+class Host final : public target::IfuncHost {
+ public:
+  uint32_t node_id() const noexcept override { return 7; }
+  uint32_t node_count() const noexcept override { return 9; }
+  void* data(std::string_view, size_t*) noexcept override { return nullptr; }
+  tc_status_t reply(ByteView bytes) noexcept override {
+    replied.assign(as_text(bytes));
+    return TC_OK;
+  }
+  tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
+  tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
+  void fail(int32_t code, std::string_view message) noexcept override { failed = fmt::format("{} {}", code, message); }
+  void log(int, std::string_view message) noexcept override { logged = message; }
+
+  std::string replied, failed, logged;
+};
+
+class ToolchainRunning : public testing::TestWithParam<SliceForm> {
+ protected:
+  void SetUp() override {
+#ifndef TC_JIT_PLUGIN
+    if (GetParam() == SliceForm::bitcode) GTEST_SKIP() << "built without the JIT";
+#endif
+    target::CodeStoreOptions options;
+    options.use_objects = GetParam() == SliceForm::object;
+    options.use_bitcode = !options.use_objects;
+#ifdef TC_JIT_PLUGIN
+    options.jit_plugin = TC_JIT_PLUGIN;
+#endif
+    store_ = std::move(*target::CodeStore::create(options, policy_, [](target::Code&) {}));
+  }
+
+  // Loads the code; each run() then calls it once with the host of this test.
+  void load(const Workshop& shop) {
+    auto loaded = store_->load(shop.bundle());
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    code_ = *loaded;
+  }
+  void run(std::string payload, void* args) {
+    ASSERT_NE(code_, nullptr);
+    target::current_host = &host_;
+    code_->entry.load()(payload.data(), payload.size(), args);
+    target::current_host = nullptr;
+  }
+
+  Host host_;
+  target::Policy policy_;
+  std::unique_ptr<target::CodeStore> store_;
+  target::Code* code_ = nullptr;
+};
+
+INSTANTIATE_TEST_SUITE_P(Forms, ToolchainRunning, testing::Values(SliceForm::object, SliceForm::bitcode),
+                         [](const auto& info) { return info.param == SliceForm::object ? "object" : "bitcode"; });
+
+TEST_P(ToolchainRunning, tsi_increments) {
+  Workshop shop;
+  shop.request.inputs = {TC_EXAMPLES_DIR "/01-increment/tsi.c"};
+  load(shop);
+  uint64_t counter = 41;
+  run("", &counter);
+  EXPECT_EQ(counter, 42u);
+}
+
+TEST_P(ToolchainRunning, hello_answers_with_the_nodes_number) {
+  Workshop shop;
+  shop.request.inputs = {TC_EXAMPLES_DIR "/02-hello/hello.c"};
+  load(shop);
+  run("world", nullptr);
+  EXPECT_EQ(host_.replied, "Hello, world, from node 7");
+}
+
+TEST_P(ToolchainRunning, increment_says_that_it_finds_no_counter_and_uses_the_one_it_gets) {
+  Workshop shop;
+  shop.request.inputs = {TC_EXAMPLES_DIR "/01-increment/increment.c"};
+  load(shop);
+  run("", nullptr);
+  EXPECT_THAT(host_.failed, testing::HasSubstr("no counter"));
+  uint64_t counter = 5;
+  run(std::string("\x03\0\0\0\0\0\0\0", 8), &counter);
+  EXPECT_EQ(counter, 8u);
+  EXPECT_EQ(host_.replied, std::string("\x08\0\0\0\0\0\0\0", 8));
+}
+
+TEST_P(ToolchainRunning, counters_tables_of_strings_and_function_pointers_are_relocated) {
+  load(c_file("foo",
+    "static int calls; static int big[1000];\n"
+    "static const char *const words[] = {\"none\", \"one\", \"many\"};\n"
+    "static int twice(int x) { return 2 * x; }\nstatic int square(int x) { return x * x; }\n"
+    "static int (*volatile operations[2])(int) = {twice, square};\n"
+    "__attribute__((noinline)) static const char *word(size_t n) { return words[n > 2 ? 2 : n]; }\n"
+    "void foo_main(void *p, size_t n, void *t) { (void)p; ++calls; big[999] += calls;\n"
+    "  *(int *)t = operations[n & 1](5) * 100 + big[999]; tc_log(1, word(n)); }\n"));
+  int value = 0;
+  run("xx", &value);
+  EXPECT_EQ(value, 1001);
+  EXPECT_EQ(host_.logged, "many");
+  run("x", &value);
+  EXPECT_EQ(value, 2503);  // the counter kept its value between calls
+  EXPECT_EQ(host_.logged, "one");
+}
+
+TEST_P(ToolchainRunning, declared_libraries_are_called) {
+  policy_.allow_library("libm.so.6");
+  load(c_file("foo", "#pragma comment(lib, \"m\")\ndouble cbrt(double);\n"
+                     "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; *(double *)t = cbrt(*(double *)t); }\n"));
+  double value = 27;
+  run("", &value);
+  EXPECT_DOUBLE_EQ(value, 3);
+}
+
+int exported(int x) { return x + 1000; }
+
+TEST_P(ToolchainRunning, functions_of_the_application_are_called) {
+  policy_.export_symbol("app_function", reinterpret_cast<void*>(&exported));
+  auto shop = c_file("foo", "int app_function(int);\n"
+                            "void foo_main(void *p, size_t n, void *t) { (void)p; *(int *)t = app_function((int)n); }\n");
+  shop.request.externs = {"app_function"};
+  load(shop);
+  int value = 0;
+  run("abc", &value);
+  EXPECT_EQ(value, 1003);
+}
+
+TEST_P(ToolchainRunning, large_code_with_jump_tables_and_constants_runs) {
+  std::string text = "static double weights[] = {0.5, 1.5, 2.5};\nvoid foo_main(void *p, size_t n, void *t) { (void)p;\n"
+                     "double *x = t; switch (n) {\n";
+  for (int i = 0; i < 300; ++i)
+    text += fmt::format("case {}: x[0] = x[0] * {}.25 + weights[{}]; weights[1] += 1; break;\n", i, i, i % 3);
+  load(c_file("foo", text + "} }\n"));
+  double value = 2;
+  run(std::string(250, 'x'), &value);  // 250 % 3 == 1
+  EXPECT_DOUBLE_EQ(value, 2 * 250.25 + 1.5);
+  run(std::string(1, 'x'), &value);
+  EXPECT_DOUBLE_EQ(value, (2 * 250.25 + 1.5) * 1.25 + 2.5);
+}
+
+TEST_P(ToolchainRunning, cxx_sorts_with_a_lambda) {
+  Workshop shop;
+  shop.file("foo.cc",
+    "#include <algorithm>\n#include <span>\n#include <threechains/ifunc.h>\n"
+    "extern \"C\" void foo_main(void* p, size_t n, void*) {\n"
+    "  std::span<char> letters(static_cast<char*>(p), n);\n"
+    "  std::sort(letters.begin(), letters.end(), [](char a, char b) { return a > b; });\n"
+    "  tc_reply(p, n);\n}\n");
+  load(shop);
+  run("the quick brown fox jumps over it", nullptr);
+  std::string sorted = "the quick brown fox jumps over it";
+  std::sort(sorted.rbegin(), sorted.rend());
+  EXPECT_EQ(host_.replied, sorted);
+}
+
+TEST(ToolchainRunningSource, payload_functions_run_at_the_source) {
+  const auto bundle = c_file("foo",
+    "size_t strlen(const char *);\n"
+    "size_t foo_payload_get_max_size(void *a, size_t n) { (void)n; return strlen(a) + 1; }\n"
+    "int foo_payload_init(void *p, size_t pn, void *a, size_t n) { (void)n; __builtin_memcpy(p, a, pn); return 3; }\n"
+    "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n").bundle();
+  const auto source = target::SourceCode::load(bundle);
+  ASSERT_TRUE(source) << source.error().message;
+  char args[] = "four", payload[8] = {};
+  const auto size = reinterpret_cast<size_t (*)(void*, size_t)>((*source)->symbol("payload_get_max_size"))(args, 0);
+  EXPECT_EQ(size, 5u);
+  const auto init = reinterpret_cast<int (*)(void*, size_t, void*, size_t)>((*source)->symbol("payload_init"));
+  EXPECT_EQ(init(payload, size, args, 0), 3);
+  EXPECT_STREQ(payload, "four");
+}
+
+}  // namespace
+}  // namespace tc::toolchain
