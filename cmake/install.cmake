@@ -12,8 +12,9 @@ set(tc_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ThreeChains)
 
 if(TARGET threechains)
   add_dependencies(product threechains)
-  set_target_properties(threechains PROPERTIES VERSION ${PROJECT_VERSION} SOVERSION ${PROJECT_VERSION_MAJOR})
-  target_include_directories(threechains INTERFACE $<INSTALL_INTERFACE:${CMAKE_INSTALL_INCLUDEDIR}>)
+  # Only the C API leaves the library; templates of the standard library would otherwise.
+  target_link_options(threechains PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/threechains.map)
+  set_property(TARGET threechains APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/threechains.map)
   install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 if(TARGET threechains_jit)

@@ -22,6 +22,11 @@ if(TC_CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TC_CCACHE})
 endif()
 
+# A shared library that lacks a symbol fails here, not at its first user. (A sanitizer's runtime is in the program.)
+if(NOT TC_SANITIZE)
+  string(APPEND CMAKE_SHARED_LINKER_FLAGS " -Wl,-z,defs")
+endif()
+
 add_library(tc_options INTERFACE)
 # A designated initializer says what differs from the defaults: leaving the rest out is the point of it.
 target_compile_options(tc_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
