@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/talk.h"
+
+#include <poll.h>
+#include <signal.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <memory>
+
+namespace tc::bench {
+
+namespace {
+constexpr int partner_fd = 3;
+}
+
+Talk::~Talk() { ::close(fd_); }
+
+Status Talk::say(const std::string& line) {
+  const auto text = line + "\n";
+  if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) return {};
+  return fail(TC_ERR_DISCONNECTED, "the benchmark's other process is gone: {}", std::strerror(errno));
+}
+
+Result<std::string> Talk::hear(Deadline deadline, const std::function<void()>& meanwhile) {
+  while (true) {
+    if (const auto end = buffer_.find('\n'); end != std::string::npos) {
+      auto line = buffer_.substr(0, end);
+      buffer_.erase(0, end + 1);
+      if (line.starts_with("error ")) return fail(TC_ERR_INTERNAL, "the benchmark's other process: {}", line.substr(6));
+      return line;
+    }
+    if (meanwhile) meanwhile();
+    pollfd wait{fd_, POLLIN, 0};
+    if (::poll(&wait, 1, meanwhile ? 0 : 20) > 0) {
+      char chunk[4096];
+      const auto got = ::recv(fd_, chunk, sizeof chunk, 0);
+      if (got <= 0) return fail(TC_ERR_DISCONNECTED, "the benchmark's other process ended");
+      buffer_.append(chunk, static_cast<size_t>(got));
+    } else if (deadline.passed()) {
+      return fail(TC_ERR_TIMEOUT, "the benchmark's other process does not answer");
+    }
+  }
+}
+
+Result<std::unique_ptr<Partner>> Partner::start(const std::vector<std::string>& arguments) {
+  int ends[2];
+  if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
+    return fail(TC_ERR_IO, "socketpair: {}", std::strerror(errno));
+  const pid_t pid = ::fork();
+  if (pid < 0) return fail(TC_ERR_IO, "fork: {}", std::strerror(errno));
+  if (pid == 0) {
+    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (::dup2(ends[1], partner_fd) != partner_fd) _exit(127);
+    std::vector<char*> argv{const_cast<char*>("ifunc")};
+    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
+    argv.push_back(nullptr);
+    ::execv("/proc/self/exe", argv.data());
+    _exit(127);
+  }
+  ::close(ends[1]);
+  return std::unique_ptr<Partner>(new Partner(pid, ends[0]));
+}
+
+Partner::~Partner() {
+  ::kill(pid_, SIGKILL);
+  ::waitpid(pid_, nullptr, 0);
+}
+
+}  // namespace tc::bench

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tsi/ifunc_peer.h"
+
+namespace tc::bench {
+
+namespace {
+
+Status check(tc_status_t status, const char* what) {
+  if (status == TC_OK) return {};
+  return fail(status, "{}: {}", what, tc_error_message());
+}
+
+struct FreeConfig {
+  void operator()(tc_config_t* config) const { tc_config_free(config); }
+};
+
+}  // namespace
+
+Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const std::string& way) {
+  tc_config_t* raw = nullptr;
+  TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
+  const std::unique_ptr<tc_config_t, FreeConfig> config(raw);
+  for (const auto& [key, value] : {std::pair<const char*, std::string>{"way", way}, {"warm-up", "on"}, {"log", "error"}})
+    TC_CHECK(check(tc_config_set(config.get(), key, value.c_str()), key));
+  std::unique_ptr<IfuncPeer> peer(new IfuncPeer);
+  TC_CHECK(check(tc_node_create(config.get(), &peer->node_), "tc_node_create"));
+  tc_node_set_target_args(peer->node_, &peer->counter_);
+  return peer;
+}
+
+IfuncPeer::~IfuncPeer() {
+  tc_message_free(message_);
+  tc_node_destroy(node_);
+}
+
+Status IfuncPeer::connect(const std::string& address) {
+  return check(tc_connect(node_, address.c_str(), 10'000, &endpoint_), "tc_connect");
+}
+
+Status IfuncPeer::use(const Bundle& bundle) {
+  tc_message_free(std::exchange(message_, nullptr));
+  tc_ifunc_deregister(std::exchange(ifunc_, nullptr));
+  const auto bytes = bundle.bytes();
+  TC_CHECK(check(tc_ifunc_register_memory(node_, bytes.data(), bytes.size(), &ifunc_), "tc_ifunc_register_memory"));
+  char payload = 1;
+  return check(tc_message_create(ifunc_, &payload, 1, &message_), "tc_message_create");
+}
+
+Status IfuncPeer::flush(uint32_t timeout_ms) { return check(tc_flush(endpoint_, timeout_ms), "tc_flush"); }
+
+Status IfuncPeer::call(uint32_t timeout_ms) {
+  tc_future_t* future = nullptr;
+  TC_CHECK(check(tc_call(endpoint_, message_, timeout_ms, &future), "tc_call"));
+  const auto answered = check(tc_future_wait(future, timeout_ms), "tc_future_wait");
+  tc_future_free(future);
+  return answered;
+}
+
+Result<uint64_t> IfuncPeer::stat(const char* name) {
+  uint64_t value = 0;
+  TC_CHECK(check(tc_node_stat(node_, name, &value), "tc_node_stat"));
+  return value;
+}
+
+void IfuncPeer::settle(uint64_t codes) {
+  const auto deadline = Deadline::after_ms(5000);
+  while (!deadline.passed() && stat("tuned").value_or(codes) < codes) poll();
+}
+
+void IfuncPeer::first_error(tc_status_t status) noexcept {
+  if (error_.code == TC_OK) error_ = {status, tc_error_message()};
+}
+
+Status IfuncPeer::status() const {
+  if (error_.code == TC_OK) return {};
+  return fail(error_);
+}
+
+}  // namespace tc::bench

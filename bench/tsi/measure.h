@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the two processes of `ifunc bench tsi` do together, one function for each side.
+#pragma once
+
+#include <string_view>
+
+#include "tsi/am_peer.h"
+#include "tsi/ifunc_peer.h"
+
+namespace tc::bench {
+
+enum class Mode : uint8_t { am, am_batched, cached, uncached_object, uncached_bitcode };
+std::string_view mode_name(Mode mode) noexcept;
+Result<Mode> parse_mode(std::string_view name);
+
+struct Peers {
+  std::unique_ptr<AmPeer> am;
+  std::unique_ptr<IfuncPeer> ifunc;
+
+  void poll() {
+    am->progress();
+    ifunc->poll();
+  }
+};
+
+// Half of the round trip of a TSI call there and one back, in ns, over `rounds` of them.
+Result<double> measure_latency(Peers& peers, Mode mode, uint64_t rounds);
+Status answer_latency(Peers& peers, Mode mode, uint64_t rounds);
+
+// Calls per second that ran at the target, from the first send until the source knows that all ran.
+Result<double> measure_rate(Peers& peers, Mode mode, uint64_t calls);
+Status answer_rate(Peers& peers, Mode mode, uint64_t calls);
+
+}  // namespace tc::bench

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The target's process: does as it is told over the talk.
+#include <cstdio>
+#include <sstream>
+
+#include "common/pinning.h"
+#include "common/talk.h"
+#include "tsi/tsi.h"
+#include "tsi/tsi_bundle.h"
+
+namespace tc::bench {
+
+namespace {
+
+constexpr int talk_fd = 3;
+
+struct Command {
+  std::string verb, word;
+  uint64_t number = 0;
+};
+
+Command parse(const std::string& line) {
+  Command command;
+  std::istringstream(line) >> command.verb >> command.word >> command.number;
+  return command;
+}
+
+Result<std::string> obey(Peers& peers, Talk& talk, const Command& command) {
+  if (command.verb == "stat") {
+    TC_ASSIGN(const auto value, peers.ifunc->stat(command.word.c_str()));
+    return fmt::format("stat {}", value);
+  }
+  if (command.verb == "use") {
+    TC_ASSIGN(const auto bundle, tsi_variant(command.word == "bitcode" ? SliceForm::bitcode : SliceForm::object, "bench"));
+    TC_CHECK(peers.ifunc->use(bundle));
+    return "used";
+  }
+  TC_ASSIGN(const auto mode, parse_mode(command.word));
+  TC_CHECK(talk.say("go"));
+  if (command.verb == "latency") TC_CHECK(answer_latency(peers, mode, command.number));
+  if (command.verb == "rate") TC_CHECK(answer_rate(peers, mode, command.number));
+  return "done";
+}
+
+Status serve(const std::string& transport, const std::string& way) {
+  Talk talk(talk_fd);
+  pin_to(1);
+  TC_ASSIGN(const auto tls, tls_for(transport));
+  Peers peers;
+  TC_ASSIGN(peers.am, AmPeer::create(tls));
+  TC_ASSIGN(peers.ifunc, IfuncPeer::create(way));
+  const auto meanwhile = [&] { peers.poll(); };
+  TC_CHECK(talk.say(fmt::format("ready {} {}", peers.ifunc->address(), peers.am->address())));
+  TC_ASSIGN(const auto line, talk.hear(Deadline::after_ms(20'000), meanwhile));
+  std::string verb, node_address, am_address;
+  std::istringstream(line) >> verb >> node_address >> am_address;
+  TC_CHECK(peers.am->connect(am_address));
+  TC_CHECK(peers.ifunc->connect(node_address));
+  TC_CHECK(talk.say("connected"));
+  while (true) {
+    TC_ASSIGN(const auto order, talk.hear(Deadline::after_ms(600'000), meanwhile));
+    if (order == "end") return {};
+    auto answer = obey(peers, talk, parse(order));
+    TC_CHECK(talk.say(answer ? *answer : "error " + answer.error().message));
+  }
+}
+
+}  // namespace
+
+int run_tsi_target(const std::string& transport, const std::string& way) {
+  const auto served = serve(transport, way);
+  if (served) return 0;
+  (void)Talk(talk_fd).say("error " + served.error().message);
+  return 1;
+}
+
+}  // namespace tc::bench

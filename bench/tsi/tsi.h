@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc bench tsi`: target-side increment, the papers' micro-benchmark (main paper, IV.B, V.A and V.B).
+#pragma once
+
+#include <map>
+#include <string>
+
+#include "common/statistics.h"
+#include "tsi/measure.h"
+
+namespace tc::bench {
+
+struct TsiOptions {
+  std::string transport = "shm";  // or "tcp"
+  std::string way = "auto";
+  int runs = 9;
+  uint64_t latency_rounds = 0;  // 0: as many as take a few ten milliseconds on this transport
+  uint64_t rate_calls = 0;
+  int first_samples = 200;      // never-seen ifuncs sent for first_execution_us
+  bool json = false;
+};
+
+struct TsiResult {
+  TsiOptions options;
+  std::string ucx_version;
+  std::string way;
+  std::map<Mode, Summary> latency_ns;
+  std::map<Mode, Summary> rate;                 // calls per second
+  std::map<Mode, Summary> latency_ratio_to_am;  // of the same run
+  std::map<Mode, Summary> rate_ratio_to_am;
+  std::map<Mode, size_t> frame_bytes;
+  std::map<Mode, Summary> first_execution_us;   // the two uncached modes
+  std::map<Mode, Summary> load_us;              // check and link, or compile
+  double am_dispatch_ns = 0;                    // "lookup and execution"
+  double cached_dispatch_ns = 0;
+};
+
+// Starts the other process, measures, and gives the results. Progress goes to stderr when that is a terminal.
+Result<TsiResult> run_tsi(const TsiOptions& options);
+// The other process: `transport` and `way` as above.
+int run_tsi_target(const std::string& transport, const std::string& way);
+
+// Tables in the papers' form, or one JSON object (docs/measuring.md).
+std::string format_table(const TsiResult& result);
+std::string format_json(const TsiResult& result);
+
+// UCX_TLS for a transport: what both the Active Messages and the node use.
+Result<std::string> tls_for(const std::string& transport);
+
+}  // namespace tc::bench

@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "tsi/tsi_bundle.h"
+
+asm(R"(
+  .section .rodata
+  .balign 16
+  .globl tc_bench_tsi_begin
+  .hidden tc_bench_tsi_begin
+  .globl tc_bench_tsi_end
+  .hidden tc_bench_tsi_end
+tc_bench_tsi_begin:
+  .incbin ")" TC_TSI_IFUNC R"("
+tc_bench_tsi_end:
+  .byte 0
+  .text
+)");
+
+extern "C" const std::byte tc_bench_tsi_begin[];
+extern "C" const std::byte tc_bench_tsi_end[];
+
+namespace tc::bench {
+
+Result<Bundle> tsi_bundle() { return Bundle::read({tc_bench_tsi_begin, tc_bench_tsi_end}); }
+
+Result<Bundle> tsi_variant(SliceForm form, const std::string& label) {
+  TC_ASSIGN(const auto whole, tsi_bundle());
+  Manifest manifest = whole.manifest();
+  manifest.tool = label;
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < whole.manifest().slices.size(); ++i) {
+    if (whole.manifest().slices[i].form != form) continue;
+    const auto slice = whole.stored(i);
+    stored.emplace_back(slice.begin(), slice.end());
+  }
+  std::erase_if(manifest.slices, [&](const Slice& slice) { return slice.form != form; });
+  return Bundle::pack(std::move(manifest), std::move(stored));
+}
+
+}  // namespace tc::bench

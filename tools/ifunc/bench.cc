@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc bench`: measures, side by side with what a UCX program without us would do.
+#include <cstdio>
+#include <memory>
+
+#include "ifunc/commands.h"
+#include "tsi/tsi.h"
+
+namespace tc::command {
+
+namespace {
+
+int bench_tsi(const bench::TsiOptions& options) {
+  const auto result = bench::run_tsi(options);
+  if (!result) {
+    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
+    return 1;
+  }
+  const auto text = options.json ? bench::format_json(*result) : bench::format_table(*result);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+void add_tsi(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand(
+      "tsi", "Target-side increment: latency, rate and first execution, beside UCX Active Messages");
+  const auto options = std::make_shared<bench::TsiOptions>();
+  command->add_option("--transport", options->transport, "shm or tcp")->check(CLI::IsMember({"shm", "tcp"}));
+  command->add_option("--way", options->way, "How frames travel: auto, ring, am or put");
+  command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000));
+  command->add_option("--latency-rounds", options->latency_rounds, "Round trips in a run (0: by transport)");
+  command->add_option("--rate-calls", options->rate_calls, "Calls in a run (0: by transport)");
+  command->add_option("--first-samples", options->first_samples, "Never-seen ifuncs sent")->check(CLI::Range(1, 100000));
+  command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
+  command->callback([options, &exit_code] { exit_code = bench_tsi(*options); });
+}
+
+// The benchmark's second process; for itself only.
+void add_tsi_target(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand("tsi-target", "")->group("");
+  const auto options = std::make_shared<bench::TsiOptions>();
+  command->add_option("--transport", options->transport);
+  command->add_option("--way", options->way);
+  command->callback([options, &exit_code] { exit_code = bench::run_tsi_target(options->transport, options->way); });
+}
+
+}  // namespace
+
+void add_bench(CLI::App& app, int& exit_code) {
+  auto* const command = app.add_subcommand("bench", "Measure this machine");
+  command->require_subcommand(1);
+  add_tsi(*command, exit_code);
+  add_tsi_target(*command, exit_code);
+}
+
+}  // namespace tc::command
