@@ -53,14 +53,17 @@ std::string host_triple() {
 std::string join_features(const llvm::StringMap<bool>& found) {
   std::vector<std::string> features;
   for (const auto& feature : found)
-    features.push_back(std::string(feature.second ? "+" : "-") + feature.first().str());
+    features.push_back(fmt::format("{}{}", feature.second ? '+' : '-', feature.first().str()));
 #if defined(__riscv)
   // The calling convention needs these; bitcode comes without them (FINDINGS: stripping attributes drops `+d`).
   for (const char* feature : {"+m", "+a", "+f", "+d", "+c"}) features.emplace_back(feature);
 #endif
   std::sort(features.begin(), features.end());
   std::string joined;
-  for (const auto& feature : features) joined += (joined.empty() ? "" : ",") + feature;
+  for (const auto& feature : features) {
+    if (!joined.empty()) joined += ',';
+    joined += feature;
+  }
   return joined;
 }
 

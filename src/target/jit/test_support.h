@@ -15,7 +15,26 @@
 #include "base/file.h"
 #include "target/jit_plugin.h"
 
+#if defined(__SANITIZE_ADDRESS__)
+#define TC_LEAK_SANITIZER 1
+#elif defined(__has_feature)
+#if __has_feature(address_sanitizer)
+#define TC_LEAK_SANITIZER 1
+#endif
+#endif
+#ifdef TC_LEAK_SANITIZER
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace tc::target::jit {
+
+// Around code in which LLVM gives up: what it held then is abandoned on purpose (fatal_guard.h).
+struct AllowLeaks {
+#ifdef TC_LEAK_SANITIZER
+  __lsan::ScopedDisabler disabler;
+#endif
+  AllowLeaks() {}  // not trivial: an unused variable otherwise
+};
 
 // One library for all tests: it must not be closed again.
 inline JitFactory plugin_factory() {
