@@ -48,7 +48,6 @@ BatchOut::~BatchOut() {
 void BatchOut::open(size_t batch_bytes, size_t window_bytes) {
   batch_bytes_ = batch_bytes & ~(wire::alignment - 1);
   window_ = window_bytes & ~(wire::alignment - 1);
-  // Half of the window at most, so that a long frame need not wait until all before it was credited.
   max_length_ = std::min<size_t>(batch_bytes_, window_ / 2) - wire::alignment;
   max_buffers_ = window_ / batch_bytes_ + 2;
   free_.reserve(max_buffers_);
@@ -90,6 +89,7 @@ bool BatchOut::flush_unless_congested() noexcept {
 }
 
 bool BatchOut::credit(uint64_t consumed) noexcept {
+  if (!open_) return true;  // behind a loss or goodbye it means nothing any more
   if (consumed < credited_ || consumed > sent_) return false;
   credited_ = consumed;
   return true;
@@ -111,11 +111,20 @@ bool BatchOut::next_buffer() noexcept {
   return true;
 }
 
-// Up to where the window and the buffer let us write.
+// Up to where the window, the buffer and the peer's memory let us write.
 void BatchOut::set_end() noexcept {
-  const uint64_t room = window_ - std::min(window_, position() - credited_);
   const auto left = static_cast<uint64_t>(buffer_->base() + buffer_->bytes - cursor_);
-  end_ = cursor_ + std::min(room, left);
+  end_ = cursor_ + std::min({room(), left, static_cast<uint64_t>(contiguous())});
+}
+
+// The next frame does not fit where position() is: a pad goes there instead.
+bool BatchOut::turn_lap() noexcept {
+  flush();
+  const uint64_t pad = contiguous() + 2 * wire::header_bytes;
+  if (buffer_ == nullptr || pad > room()) return false;
+  transmit_pad(pad);
+  sent_ += pad;
+  return open_;
 }
 
 std::byte* BatchOut::make_room(size_t length) noexcept {
@@ -123,6 +132,7 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
   const size_t need = wire::stride(length);
   if (buffer_ != nullptr && need > static_cast<size_t>(buffer_->base() + buffer_->bytes - cursor_)) flush();
   if (buffer_ == nullptr && !next_buffer()) return nullptr;
+  if (need > contiguous() && !turn_lap()) return nullptr;
   set_end();
   if (need <= static_cast<size_t>(end_ - cursor_)) return cursor_;
   flush();  // the peer can only give credit for what it gets

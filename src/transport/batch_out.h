@@ -8,6 +8,7 @@
 // Thread: the node's.
 #pragma once
 
+#include <algorithm>
 #include <memory>
 #include <vector>
 
@@ -40,6 +41,7 @@ struct OutBuffer {
 
   std::byte* memory;
   size_t bytes;               // frames it holds
+  unsigned operations = 0;    // of the wire that still read it
   BatchOut* owner = nullptr;  // null once the stream is gone while the wire still reads the buffer
 };
 
@@ -48,7 +50,8 @@ class BatchOut : public OutStream {
   explicit BatchOut(FlushList& list);
   ~BatchOut() override;
 
-  // Frames may be reserved from now on. `batch_bytes` and `window_bytes` are both sides' smaller wish.
+  // Frames may be reserved from now on. `batch_bytes` and `window_bytes` are both sides' smaller wish; frames are
+  // at most half of the window, so that a long one need not wait until all before it was credited.
   void open(size_t batch_bytes, size_t window_bytes);
   // Nothing is granted any more; what was committed and not sent is dropped.
   void shut() noexcept;
@@ -72,12 +75,20 @@ class BatchOut : public OutStream {
  protected:
   std::byte* make_room(size_t length) noexcept override;
   void attend() noexcept override;
+  // Of how many bytes, at most, the frames may be that follow position() without a pad.
+  virtual size_t contiguous() const noexcept { return SIZE_MAX; }
+  // Tells the wire to skip `stride` bytes at position(), where a frame does not fit.
+  virtual void transmit_pad(uint64_t stride) noexcept { (void)stride; }
+  // What was handed to the wire, in bytes of frames; during transmit(), this batch included.
+  uint64_t sent() const noexcept { return sent_; }
   // Sends the first `size` bytes of the buffer. True: the buffer is free again. False: the wire reads it until
   // give_back(). Failures are the connection's business; the bytes are gone either way.
   virtual bool transmit(OutBuffer& buffer, size_t size) noexcept = 0;
 
  private:
   bool next_buffer() noexcept;
+  uint64_t room() const noexcept { return window_ - std::min(window_, position() - credited_); }
+  bool turn_lap() noexcept;
   void set_end() noexcept;
 
   FlushList& list_;

@@ -13,6 +13,7 @@ namespace tc::transport {
 class TestNode final : public Events {
  public:
   explicit TestNode(Way wish, UcxOptions options = {}) : wish_(wish) {
+    options.allow_put = wish == Way::put;
     auto made = make_ucx_transport(options, *this);
     if (!made) throw std::runtime_error(made.error().message);
     transport = std::move(*made);

@@ -97,9 +97,10 @@ struct UcxOptions {
   size_t batch_bytes = 16 * 1024;     // frames coalesced into one active message or put
   size_t window_bytes = 1024 * 1024;  // unconsumed bytes on the way to a peer by am
   std::string tls;                    // empty: UCX_TLS and UCX's own defaults
-  // Offers peers the way `put`. Where the network has no puts of its own, UCX emulates them and takes any address
-  // from the peer's word: refuse them where peers are not trusted.
-  bool allow_put = true;
+  // Lets peers, and us, use the way `put`. Not for peers that are not trusted: where the network has no puts of its
+  // own (TCP), UCX emulates them, writes to whatever address the peer names, and aborts the process when the peer
+  // dies at the wrong moment. Without it UCX refuses all puts.
+  bool allow_put = false;
 };
 // `events` must outlive the transport. UCX reads its own environment (UCX_TLS, UCX_NET_DEVICES, ...).
 Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options, Events& events);

@@ -36,6 +36,8 @@ class UcxEndpoint {
 
   // Memory of ours that the peer may still write to while this endpoint lives.
   void keep(std::unique_ptr<OwnMemory> memory) { kept_.push_back(std::move(memory)); }
+  // A key that operations on their way still use.
+  void keep(std::unique_ptr<RemoteKey> key) { kept_keys_.push_back(std::move(key)); }
 
  private:
   explicit UcxEndpoint(unsigned& failures) : failures_(failures) {}
@@ -46,6 +48,7 @@ class UcxEndpoint {
   ucs_status_t failure_ = UCS_OK;
   unsigned& failures_;
   std::vector<std::unique_ptr<OwnMemory>> kept_;
+  std::vector<std::unique_ptr<RemoteKey>> kept_keys_;
 };
 
 }  // namespace tc::transport

@@ -31,7 +31,7 @@ class OwnMemory {
   void* address_;
 };
 
-// A key to a peer's memory. Whoever holds it must let go of it before the endpoint closes.
+// A key to a peer's memory. Must outlive the operations that use it.
 class RemoteKey {
  public:
   // `packed` came from the peer. UCX trusts it, so hand over only what a peer on equal UCX sent.

@@ -100,6 +100,14 @@ Status UcxPeer::open_ring(const Offer& offer) {
   return {};
 }
 
-Status UcxPeer::open_put(const Offer&) { return fail(TC_ERR_UNSUPPORTED, "no way 'put' yet"); }
+Status UcxPeer::open_put(const Offer& offer) {
+  if (!offer.put || !transport_.options().allow_put)
+    return fail(TC_ERR_UNSUPPORTED, "no way 'put' to {}: {} does not allow it", address_, offer.put ? "we" : "it");
+  TC_CHECK(reach_memory(offer, "put"));
+  way_ = Way::put;
+  send_signal(Signal::use_put);
+  out_.open_put(remote_key_->get(), offer.address, offer.ring_bytes, transport_.options().batch_bytes);
+  return {};
+}
 
 }  // namespace tc::transport

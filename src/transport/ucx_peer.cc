@@ -47,8 +47,7 @@ UcxPeer::UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string
 
 UcxPeer::~UcxPeer() {
   out_.shut_ring();
-  remote_key_.reset();
-  endpoint_.reset();
+  let_go();
   for (Message* message : messages_) message->peer = nullptr;
   // Other connections to the same worker keep its endpoint open, and late puts may still come on it.
   if (const auto endpoint = last_endpoint_.lock(); endpoint && way_in_ == Way::put)
@@ -232,7 +231,7 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
 void UcxPeer::take_signal(ByteView data) {
   Reader r(data);
   const auto signal = static_cast<Signal>(r.u8());
-  (void)r.u64();
+  const uint64_t value = r.u64();
   if (auto read = r.finish_exactly("a signal between transports"); !read) return lose(std::move(read).error());
   switch (signal) {
     case Signal::wake: told_sleeping_ = false; return;
@@ -245,7 +244,12 @@ void UcxPeer::take_signal(ByteView data) {
       in_.use_ring(own_ring_);
       transport_.note(*this);
       return;
-    case Signal::sleeping: return;
+    case Signal::sleeping:
+      if (out_.peer_sleeps(value)) {
+        wake_due_ = true;
+        transport_.note(*this);
+      }
+      return;
   }
   lose(Error{TC_ERR_MALFORMED,
              fmt::format("{} sent the signal {}, which has no meaning", address_, static_cast<unsigned>(signal))});
@@ -311,6 +315,10 @@ unsigned UcxPeer::deliver(Events& events) {
     ++done;
     events.on_accept(std::make_unique<UcxConnection>(*this));
   }
+  if (wake_due_) {
+    wake_due_ = false;
+    send_signal(Signal::wake);
+  }
   while (!controls_in_.empty() && handle_ != nullptr && stage_ == Stage::up) {
     const Bytes frame = std::move(controls_in_.front());
     controls_in_.pop_front();
@@ -331,9 +339,15 @@ bool UcxPeer::settle() noexcept {
     transport_.forget_socket(*this);
     socket_.reset();
   }
+  let_go();
+  return handle_ == nullptr && (abandoned_ || !announce_);
+}
+
+void UcxPeer::let_go() noexcept {
+  // Puts on their way use the key: the endpoint keeps it until they are done or cancelled.
+  if (endpoint_ != nullptr && remote_key_ != nullptr && out_.in_flight() != 0) endpoint_->keep(std::move(remote_key_));
   remote_key_.reset();
   endpoint_.reset();
-  return handle_ == nullptr && (abandoned_ || !announce_);
 }
 
 // ---- sleeping ----
@@ -348,7 +362,14 @@ bool UcxPeer::has_frames() noexcept {
   return in_.peek() != 0 || in_.refill();
 }
 
-void UcxPeer::fall_asleep() noexcept { in_.set_sleeping(true); }
+// A put wakes nobody on shared memory, and a sender of puts cannot look into our memory. So it is told, once, and
+// sends a wake with the next frame, or at once when it has put more than we have read.
+void UcxPeer::fall_asleep() noexcept {
+  in_.set_sleeping(true);
+  if (way_in_ != Way::put || told_sleeping_ || stage_ != Stage::up) return;
+  told_sleeping_ = true;
+  send_signal(Signal::sleeping, in_.consumed());
+}
 
 void UcxPeer::wake_up() noexcept { in_.set_sleeping(false); }
 

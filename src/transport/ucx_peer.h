@@ -67,7 +67,7 @@ class UcxPeer {
   bool busy() const noexcept;
   bool has_sends_on_the_way() const noexcept { return !messages_.empty() || out_.in_flight() != 0; }
   bool has_frames() noexcept;
-  void fall_asleep() noexcept;
+  void fall_asleep() noexcept;  // says so to the peer, where its way in needs that
   void wake_up() noexcept;
 
   // For the streams.
@@ -89,6 +89,7 @@ class UcxPeer {
   Status send_message(unsigned id, ByteView data);
   void take_message(unsigned id, ByteView data);
   void take_signal(ByteView data);
+  void let_go() noexcept;
   Status open_ring(const Offer& offer);
   Status open_put(const Offer& offer);
   Status reach_memory(const Offer& offer, std::string_view way);
@@ -118,7 +119,8 @@ class UcxPeer {
   UcxOut out_;
   Way way_ = Way::automatic;
   Way way_in_ = Way::automatic;  // as the peer said
-  bool told_sleeping_ = false;
+  bool told_sleeping_ = false;   // to a peer that puts: it will send a wake before or behind its next frame
+  bool wake_due_ = false;        // the peer sleeps over frames that we put
 
   std::deque<Bytes> controls_out_;  // until the peer is up
   std::vector<Message*> messages_;  // handed to UCX and not done
