@@ -73,7 +73,7 @@ TEST(Arena, what_is_written_can_be_read_where_it_runs) {
   const auto p = *arena->place(100, 0, 1);
   std::memcpy(p.writable, "machine code", 12);
   EXPECT_EQ(std::memcmp(p.text, "machine code", 12), 0);
-  if (arena->kind() == Arena::Kind::shared) EXPECT_NE(p.text, p.writable);
+  EXPECT_EQ(p.text == p.writable, arena->kind() == Arena::Kind::separate);
   arena->release(p);
 }
 
@@ -97,7 +97,7 @@ TEST(Arena, thousands_of_placements_add_no_mappings) {
   const auto arena = shared_arena();
   const auto before = testing::process_memory();
   for (int i = 0; i < 10'000; ++i) ASSERT_TRUE(arena->place(200, i % 4 == 0 ? 64 : 0, 64));
-  EXPECT_LE(testing::process_memory().mappings, before.mappings + 2);
+  EXPECT_LE(testing::process_memory().mappings, before.mappings + 8);
 }
 
 TEST(Arena, freed_memory_returns_to_the_system) {
@@ -114,7 +114,7 @@ TEST(Arena, freed_memory_returns_to_the_system) {
   for (const auto& p : placements) arena->release(p);
   EXPECT_EQ(arena->used_bytes(), 0u);
   EXPECT_LE(arena->committed_bytes(), 2 * chunk_bytes);
-  EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + 4 * chunk_bytes);
+  EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + testing::resident_slack);
 }
 
 TEST(Arena, more_than_one_pair_of_halves_is_made_when_one_is_full) {
@@ -152,7 +152,7 @@ TEST(Arena, the_largest_image_fits) {
 TEST(Arena, a_process_with_an_empty_arena_stays_small) {
   const auto before = testing::process_memory();
   const auto arena = shared_arena();
-  EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + 4 * chunk_bytes);
+  EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + testing::resident_slack);
 }
 
 }  // namespace

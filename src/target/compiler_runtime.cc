@@ -11,7 +11,7 @@
   X(__divti3) X(__modti3) X(__udivti3) X(__umodti3) X(__udivmodti4) X(__multi3) X(__ashlti3) X(__ashrti3)      \
   X(__lshrti3) X(__negti2) X(__clzti2) X(__ctzti2) X(__ffsti2) X(__popcountdi2) X(__popcountti2)               \
   X(__paritydi2) X(__parityti2) X(__bswapsi2) X(__bswapdi2) X(__cmpti2) X(__ucmpti2) X(__powisf2) X(__powidf2) \
-  X(__muldc3) X(__mulsc3) X(__divdc3) X(__divsc3) X(__fixsfti) X(__fixdfti) X(__fixunssfti) X(__fixunsdfti)    \
+  X(__fixsfti) X(__fixdfti) X(__fixunssfti) X(__fixunsdfti)                                                    \
   X(__floattisf) X(__floattidf) X(__floatuntisf) X(__floatuntidf)
 
 #if defined(__aarch64__)
@@ -26,10 +26,17 @@
 #define TC_RUNTIME_OF_ISA(X)
 #endif
 
+#define TC_RUNTIME_COMPLEX(X) X(__muldc3) X(__mulsc3) X(__divdc3) X(__divsc3)
+
 #define TC_DECLARE(name) void name();
 extern "C" {
 TC_RUNTIME_COMMON(TC_DECLARE)
 TC_RUNTIME_OF_ISA(TC_DECLARE)
+// But gcc knows these by their types.
+_Complex double __muldc3(double, double, double, double);
+_Complex float __mulsc3(float, float, float, float);
+_Complex double __divdc3(double, double, double, double);
+_Complex float __divsc3(float, float, float, float);
 }
 
 namespace tc::target {
@@ -55,7 +62,7 @@ void* compiler_runtime_symbol(std::string_view name) noexcept {
       Entry{"memcpy", address(&std::memcpy)}, Entry{"memmove", address(&std::memmove)},
       Entry{"memset", address(&std::memset)}, Entry{"memcmp", address(&std::memcmp)},
       Entry{"bcmp", address(&equal_bytes)},   Entry{"strlen", address(&std::strlen)},
-      TC_RUNTIME_COMMON(TC_ENTRY) TC_RUNTIME_OF_ISA(TC_ENTRY)};
+      TC_RUNTIME_COMMON(TC_ENTRY) TC_RUNTIME_COMPLEX(TC_ENTRY) TC_RUNTIME_OF_ISA(TC_ENTRY)};
   const auto found = std::ranges::find(table, name, &Entry::first);
   return found != table.end() ? found->second : nullptr;
 }

@@ -1,0 +1,303 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Bitcode, tuning in the background and the on-disk cache, against a plug-in that compiles at once or as slowly as
+// the test wants (testing/fake_jit.cc).
+#include <dlfcn.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+#include "base/clock.h"
+#include "target/code_store.h"
+#include "target/testing/object_builder.h"
+
+namespace tc::target {
+namespace {
+
+using ::testing::HasSubstr;
+
+Slice slice_for(SliceForm form, SliceRole role, size_t size) {
+  Slice slice;
+  slice.triple = TargetTriple::host();
+  slice.form = form;
+  slice.role = role;
+  slice.unpacked_size = static_cast<uint32_t>(size);
+  return slice;
+}
+
+// With bitcode, and with an object slice as well when `object` is set. Object code counts by 1, too.
+Bundle bundle_of(const std::string& name, std::string_view orders, bool object = false,
+                 SliceRole role = SliceRole::target) {
+  Manifest manifest;
+  manifest.name = name;
+  manifest.entries = entry_main;
+  const auto text = as_bytes(orders);
+  std::vector<Bytes> stored{Bytes(text.begin(), text.end())};
+  manifest.slices.push_back(slice_for(SliceForm::bitcode, role, stored[0].size()));
+  if (object) {
+    stored.push_back(testing::counting_object().build());
+    manifest.slices.push_back(slice_for(SliceForm::object, role, stored[1].size()));
+  }
+  return std::move(*Bundle::pack(std::move(manifest), std::move(stored)));
+}
+
+class Tuning : public ::testing::Test {
+ protected:
+  Tuning() : plugin_(dlopen(TC_FAKE_JIT, RTLD_NOW | RTLD_LOCAL)) {}
+  ~Tuning() override {
+    store_.reset();
+    EXPECT_EQ(count("fake_jit_live_code"), 0) << "code was not freed";
+  }
+
+  CodeStore& store(CodeStoreOptions options = {}) {
+    options.jit_plugin = TC_FAKE_JIT;
+    store_.reset();
+    store_ = std::move(*CodeStore::create(options, policy_, [this](Code& code) { evicted_.push_back(code.name()); }));
+    return *store_;
+  }
+  static uint64_t run(const Code& code) {
+    uint64_t value = 0;
+    code.entry.load()(nullptr, 0, &value);
+    return value;
+  }
+  int count(const char* what) const { return reinterpret_cast<int (*)()>(dlsym(plugin_, what))(); }
+
+  void* plugin_;
+  Policy policy_;
+  std::vector<std::string> evicted_;
+  std::unique_ptr<CodeStore> store_;
+};
+
+TEST_F(Tuning, bitcode_runs_at_once_and_is_swapped_for_tuned_code) {
+  auto& codes = store();
+  const auto loaded = codes.load(bundle_of("f", "sleep=20"));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->tier.load(), Tier::quick);
+  EXPECT_EQ(run(**loaded), 1u);
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ((*loaded)->tier.load(), Tier::tuned);
+  EXPECT_EQ(run(**loaded), 1000u);
+  EXPECT_EQ(codes.stats().tuned_swaps, 1u);
+  EXPECT_EQ(codes.stats().quick_compiles, 1u);
+  EXPECT_EQ(count("fake_jit_live_code"), 1) << "the quick code is freed after the swap";
+}
+
+TEST_F(Tuning, an_object_is_swapped_too_and_its_memory_freed) {
+  auto& codes = store();
+  const auto loaded = codes.load(bundle_of("f", "", true));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->tier.load(), Tier::object);
+  const auto object_bytes = (*loaded)->bytes;
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(run(**loaded), 1000u);
+  EXPECT_EQ(codes.stats().quick_compiles, 0u);
+  EXPECT_LT((*loaded)->bytes, object_bytes + 4096) << "image and JIT'd code together";
+}
+
+TEST_F(Tuning, code_that_runs_keeps_its_old_memory_until_it_returned) {
+  auto& codes = store();
+  Code* const code = *codes.load(bundle_of("f", ""));
+  code->running = 1;
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(count("fake_jit_live_code"), 2);
+  codes.tend();
+  EXPECT_EQ(count("fake_jit_live_code"), 2);
+  code->running = 0;
+  codes.tend();
+  EXPECT_EQ(count("fake_jit_live_code"), 1);
+}
+
+TEST_F(Tuning, turned_off_leaves_the_first_tier) {
+  CodeStoreOptions options;
+  options.tune = false;
+  auto& codes = store(options);
+  Code* const code = *codes.load(bundle_of("f", ""));
+  ASSERT_TRUE(codes.wait_until_tuned(1000));
+  EXPECT_EQ(code->tier.load(), Tier::quick);
+  EXPECT_EQ(run(*code), 1u);
+}
+
+TEST_F(Tuning, without_objects_the_bitcode_runs) {
+  CodeStoreOptions options;
+  options.use_objects = false;
+  options.tune = false;
+  EXPECT_EQ((*store(options).load(bundle_of("f", "", true)))->tier.load(), Tier::quick);
+}
+
+TEST_F(Tuning, code_can_be_evicted_while_it_is_compiled) {
+  auto& codes = store();
+  const auto id = (*codes.load(bundle_of("slow", "sleep=100")))->id();
+  codes.tend();
+  std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  const auto begin = now_ns();
+  codes.evict(id);
+  EXPECT_LT(now_ns() - begin, 50'000'000u) << "evicting waited for the compiler";
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(codes.stats().tuned_swaps, 0u);
+  EXPECT_EQ(count("fake_jit_live_code"), 0);
+}
+
+TEST_F(Tuning, evicted_code_is_taken_out_of_the_queue) {
+  auto& codes = store();
+  const int before = count("fake_jit_compiles");
+  ASSERT_TRUE(codes.load(bundle_of("slow", "sleep=50")));
+  for (int i = 0; i < 100; ++i) {
+    Code* const code = *codes.load(bundle_of(fmt::format("f{}", i), ""));
+    codes.tend();
+    codes.evict(code->id());
+  }
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_LT(count("fake_jit_compiles") - before, 150) << "101 quick, and few tuned";
+}
+
+TEST_F(Tuning, a_store_can_go_while_code_is_compiled) {
+  auto& codes = store();
+  ASSERT_TRUE(codes.load(bundle_of("slow", "sleep=30")));
+  codes.tend();
+  store_.reset();
+}
+
+TEST_F(Tuning, waiting_ends_at_its_deadline) {
+  auto& codes = store();
+  ASSERT_TRUE(codes.load(bundle_of("slow", "sleep=300")));
+  EXPECT_FALSE(codes.wait_until_tuned(10));
+}
+
+TEST_F(Tuning, bitcode_that_does_not_compile_is_the_compilers_error_with_the_ifuncs_name) {
+  const auto loaded = store().load(bundle_of("broken", "bad=1"));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_COMPILE);
+  EXPECT_EQ(loaded.error().message, "ifunc 'broken': 'broken' does not compile");
+}
+
+TEST_F(Tuning, an_object_whose_bitcode_does_not_compile_goes_on_running) {
+  auto& codes = store();
+  Code* const code = *codes.load(bundle_of("half", "bad=1", true));
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(code->tier.load(), Tier::object);
+  EXPECT_EQ(run(*code), 1u);
+}
+
+TEST_F(Tuning, missing_symbols_and_entries_are_named) {
+  auto& codes = store();
+  const auto needy = codes.load(bundle_of("needy", "needs=launch_missiles"));
+  ASSERT_FALSE(needy);
+  EXPECT_EQ(needy.error().code, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(needy.error().message, HasSubstr("launch_missiles"));
+  const auto empty = codes.load(bundle_of("empty", "empty=1"));
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().code, TC_ERR_MALFORMED);
+  EXPECT_THAT(empty.error().message, HasSubstr("ifunc_main"));
+}
+
+TEST_F(Tuning, slices_that_come_later_are_kept_and_used) {
+  auto& codes = store();
+  const auto whole = bundle_of("f", "", true);
+  const auto some = whole.bytes_for(2);  // the object alone
+  Code* const code = *codes.load(std::move(*Bundle::read_carried(some, 2, whole.id())));
+  EXPECT_EQ(code->tier.load(), Tier::object);
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(code->tier.load(), Tier::object);
+  const auto before = codes.stats().bytes;
+  EXPECT_EQ(*codes.load(whole), code);
+  EXPECT_EQ(code->bundle->carried(), 3u);
+  EXPECT_EQ(codes.stats().bytes, before + whole.stored(0).size());
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(code->tier.load(), Tier::tuned);
+}
+
+TEST_F(Tuning, the_budget_counts_what_was_jitted) {
+  CodeStoreOptions options;
+  options.budget_bytes = 40'000;
+  auto& codes = store(options);
+  for (int i = 0; i < 200; ++i) {
+    const auto loaded = codes.load(bundle_of(fmt::format("f{}", i), ""));
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    (*loaded)->last_used = static_cast<uint64_t>(i);
+    codes.tend();
+    ASSERT_LE(codes.stats().bytes, options.budget_bytes);
+  }
+  codes.wait_until_tuned(5000);
+  codes.tend();
+  EXPECT_LE(codes.stats().bytes, options.budget_bytes);
+  EXPECT_LE(count("fake_jit_live_code"), 10);
+  EXPECT_GT(codes.stats().evictions, 150u);
+}
+
+class Cached : public Tuning {
+ protected:
+  Cached() {
+    options_.cache_dir = (std::filesystem::temp_directory_path() / fmt::format("tc-cache-{}", getpid())).string();
+    std::filesystem::remove_all(options_.cache_dir);
+  }
+  ~Cached() override { std::filesystem::remove_all(options_.cache_dir); }
+  CodeStoreOptions options_;
+};
+
+TEST_F(Cached, tuned_code_of_an_earlier_process_runs_at_once) {
+  store(options_).load(bundle_of("f", ""));
+  ASSERT_TRUE(store_->wait_until_tuned(5000));
+  EXPECT_EQ(store_->stats().cache_misses, 1u);
+  const int compiled = count("fake_jit_compiles");
+  auto& codes = store(options_);
+  Code* const code = *codes.load(bundle_of("f", ""));
+  EXPECT_EQ(code->tier.load(), Tier::tuned);
+  EXPECT_EQ(run(*code), 1000u);
+  EXPECT_EQ(codes.stats().cache_hits, 1u);
+  EXPECT_EQ(count("fake_jit_compiles"), compiled);
+}
+
+TEST_F(Cached, changed_code_does_not_find_the_old_entry) {
+  store(options_).load(bundle_of("f", ""));
+  ASSERT_TRUE(store_->wait_until_tuned(5000));
+  EXPECT_EQ((*store(options_).load(bundle_of("f", "sleep=1")))->tier.load(), Tier::quick);
+}
+
+TEST_F(Cached, damaged_entries_are_misses) {
+  store(options_).load(bundle_of("f", ""));
+  ASSERT_TRUE(store_->wait_until_tuned(5000));
+  store_.reset();
+  for (const auto& entry : std::filesystem::directory_iterator(options_.cache_dir))
+    std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
+  auto& codes = store(options_);
+  Code* const code = *codes.load(bundle_of("f", ""));
+  EXPECT_EQ(code->tier.load(), Tier::quick);
+  ASSERT_TRUE(codes.wait_until_tuned(5000));
+  EXPECT_EQ(run(*code), 1000u);
+}
+
+TEST_F(Cached, a_directory_that_cannot_be_had_costs_no_ifunc) {
+  options_.cache_dir = "/proc/nowhere";
+  EXPECT_TRUE(store(options_).load(bundle_of("f", "")));
+}
+
+TEST(SourceCodeTest, payload_functions_of_an_object_are_found) {
+  auto object = testing::counting_object();
+  object.symbols[0].name = "payload_init";
+  Manifest manifest;
+  manifest.name = "sender";
+  auto bytes = object.build();
+  manifest.slices.push_back(slice_for(SliceForm::object, SliceRole::source, bytes.size()));
+  const auto bundle = *Bundle::pack(std::move(manifest), {std::move(bytes)});
+  const auto source = SourceCode::load(bundle);
+  ASSERT_TRUE(source) << source.error().message;
+  EXPECT_EQ((*source)->symbol("payload_bound"), nullptr);
+  void* const init = (*source)->symbol("payload_init");
+  ASSERT_NE(init, nullptr);
+  uint64_t counter = 1;
+  reinterpret_cast<EntryPoint>(init)(nullptr, 0, &counter);
+  EXPECT_EQ(counter, 2u);
+}
+
+TEST(SourceCodeTest, a_bundle_without_payload_functions_has_no_slice_for_them) {
+  const auto source = SourceCode::load(bundle_of("plain", ""));
+  ASSERT_FALSE(source);
+  EXPECT_EQ(source.error().code, TC_ERR_NO_SLICE);
+}
+
+}  // namespace
+}  // namespace tc::target
