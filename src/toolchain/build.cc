@@ -210,10 +210,10 @@ class Builder {
 
   Status add_object(const TargetTriple& triple, const ImportedSlice& code, SliceRole role,
                     const std::optional<Baseline>& baseline, const Bytes& object) {
-    const auto* why = !baseline               ? "no baseline CPU is named for it"
-                      : code.has_exceptions   ? "C++ exceptions need unwind tables, which the object loader does not register"
-                      : code.has_ctors        ? "the object loader runs no static constructors"
-                                              : nullptr;
+    const auto* const why =
+        !baseline             ? "no baseline CPU is named for it"
+        : code.has_exceptions ? "C++ exceptions need unwind tables, which the object loader does not register"
+                              : nullptr;
     if (why) {
       if (!request_.bitcode) return fail(TC_ERR_UNSUPPORTED, "{}: no object slice for {}: {}", label(), triple.text, why);
       warnings_.push_back(fmt::format("{}: no object slice for {}: {}", label(), triple.text, why));

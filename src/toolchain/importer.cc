@@ -31,12 +31,12 @@ bool uses_exceptions(const llvm::Module& module) {
 
 Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std::vector<std::string>& entries,
                                  const ImportOptions& options) {
+  if (options.allow_ctors) construct_on_first_call(*module, entries);
   reduce_to(*module, entries);
   TC_CHECK(check_can_travel(*module, options));
   ImportedSlice slice;
   slice.undefined = undefined_symbols(*module, options.label);
   slice.has_exceptions = uses_exceptions(*module);
-  slice.has_ctors = module->getNamedGlobal("llvm.global_ctors") != nullptr;
   strip_for_travel(*module);
   slice.module = std::move(module);
   return slice;

@@ -41,7 +41,6 @@ struct ImportedSlice {
   std::unique_ptr<llvm::Module> module;
   std::vector<Undefined> undefined;  // sorted by symbol
   bool has_exceptions = false;       // needs unwind tables and a personality at run time
-  bool has_ctors = false;
 };
 
 struct Imported {
@@ -76,6 +75,9 @@ Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& option
 Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options);
 // importer_entries.cc: takes the names of #pragma comment(lib, ...) out of the module.
 std::vector<std::string> take_libraries(llvm::Module& module);
+
+// importer_ctors.cc: makes the entries run the static constructors, once, before anything else.
+void construct_on_first_call(llvm::Module& module, const std::vector<std::string>& entries);
 
 // importer_reduce.cc: keeps `entries` and what they need, hides and optimises it.
 void reduce_to(llvm::Module& module, const std::vector<std::string>& entries);

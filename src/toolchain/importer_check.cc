@@ -80,7 +80,7 @@ Status check_global(const llvm::GlobalVariable& global, const ImportOptions& opt
     if (global.getInitializer()->isNullValue()) return {};
     return fail(TC_ERR_INVALID, "{}: {} would have to run before or after the ifunc (a global object, or "
                 "__attribute__(({})): nothing runs it at the target; initialise in {}_main, make it constexpr, or give "
-                "--allow-ctors", options.label, name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
+                "--allow-ctors, and the first call runs the constructors", options.label, name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
                 name == "llvm.global_ctors" ? "constructor)" : "destructor)", options.name);
   }
   std::set<const llvm::Value*> seen;

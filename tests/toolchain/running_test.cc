@@ -165,6 +165,48 @@ TEST_P(ToolchainRunning, cxx_sorts_with_a_lambda) {
   EXPECT_EQ(host_.replied, sorted);
 }
 
+TEST_P(ToolchainRunning, constructors_that_were_asked_for_run_in_order_before_the_first_call_and_never_again) {
+  Workshop shop;
+  shop.file("foo.cc",
+    "#include <threechains/ifunc.h>\n"
+    "static int order[4], count;\n"
+    "__attribute__((constructor(200))) static void second() { order[count++] = 2; tc_log(1, \"constructed\"); }\n"
+    "__attribute__((constructor(101))) static void first() { order[count++] = 1; }\n"
+    "struct Third { Third() { order[count++] = (int)tc_id(); } ~Third() { order[0] = 9; } } third;\n"
+    "extern \"C\" void foo_main(void*, size_t, void* t) {\n"
+    "  *static_cast<int*>(t) = order[0] * 1000 + order[1] * 100 + order[2] * 10 + count; }\n");
+  shop.request.allow_ctors = true;
+  load(shop);
+  EXPECT_EQ(host_.logged, "");  // loading runs nothing
+  int value = 0;
+  run("", &value);
+  EXPECT_EQ(value, 1273);
+  EXPECT_EQ(host_.logged, "constructed");
+  run("", &value);
+  EXPECT_EQ(value, 1273);
+}
+
+TEST_P(ToolchainRunning, exceptions_are_caught_where_bitcode_is_compiled) {
+  policy_.allow_library("*");
+  Workshop shop;
+  shop.file("foo.cc",
+    "__attribute__((noinline)) static int check(unsigned long n) { if (n > 3) throw 41; return 0; }\n"
+    "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+    "  try { check(n); } catch (int e) { *static_cast<int*>(t) = e + 1; } }\n");
+  shop.file("foo.deps", "stdc++\ngcc_s\n");
+  shop.request.clang_flags = {"-fexceptions"};
+  if (GetParam() == SliceForm::object) {
+    const auto refused = store_->load(shop.bundle());
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, TC_ERR_NO_SLICE) << refused.error().message;
+    return;
+  }
+  load(shop);
+  int value = 0;
+  run("abcdef", &value);
+  EXPECT_EQ(value, 42);
+}
+
 TEST(ToolchainRunningSource, payload_functions_run_at_the_source) {
   const auto bundle = c_file("foo",
     "size_t strlen(const char *);\n"

@@ -53,8 +53,8 @@ void declare(CLI::App& build, Arguments& arguments) {
   build.add_flag("--no-object", arguments.no_object, "leave out machine code: targets compile the bitcode");
   build.add_flag("--no-bitcode", arguments.no_bitcode, "leave out bitcode: targets run the machine code as it is");
   build.add_flag("--allow-asm", request.allow_asm, "let inline assembly travel");
-  build.add_flag("--allow-ctors", request.allow_ctors, "let static constructors travel; no target runs them for machine "
-                 "code");
+  build.add_flag("--allow-ctors", request.allow_ctors, "run static constructors in the first call at each target; "
+                 "destructors never run");
   build.add_flag("-q,--quiet", arguments.quiet, "print nothing when all went well");
 }
 
