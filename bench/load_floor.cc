@@ -2,7 +2,7 @@
 //
 // What loading an object slice costs, step by step, in a warm process: medians over many different ifuncs.
 //
-//     load_floor [COUNT]
+//     load_floor [COUNT]        not part of `all`: ninja load_floor
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>

@@ -64,8 +64,9 @@ Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alig
     committed_ += lone.text_bytes;
     return Placement{lone.text, lone.text, lone.text + image_half, lone.text_bytes, lone.data_bytes};
   }
-  const size_t bytes = (largest + unit - 1) & ~(unit - 1);
+  // A placement keeps the room up to the next multiple of its alignment: what it makes unusable is counted.
   alignment = std::max(alignment, unit);
+  const size_t bytes = (largest + alignment - 1) & ~(alignment - 1);
   for (auto& region : regions_)
     if (const auto offset = region->free.take(bytes, alignment)) return place_in(*region, *offset, bytes, data_bytes);
   TC_ASSIGN(auto mapping, CodeMapping::create());
