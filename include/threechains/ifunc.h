@@ -72,7 +72,10 @@ void tc_log(int level, const char *message);
 
 /* At file scope: asks for payloads aligned to `bytes`, a power of two from 16 to 4096. */
 #ifdef __cplusplus /* where a const alone would be local to the file, and be gone before anyone reads it */
-#define TC_PAYLOAD_ALIGN(bytes) extern "C" { extern const unsigned tc_payload_alignment; } \
+#define TC_PAYLOAD_ALIGN(bytes)               \
+  extern "C" {                                \
+  extern const unsigned tc_payload_alignment; \
+  }                                           \
   const unsigned tc_payload_alignment = (bytes)
 #else
 #define TC_PAYLOAD_ALIGN(bytes) const unsigned tc_payload_alignment = (bytes)

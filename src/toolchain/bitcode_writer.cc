@@ -149,17 +149,14 @@ class Rewriter {
       const auto entry = next(cursor);
       if (!entry) return false;
       switch (entry->Kind) {
-        case BitstreamEntry::EndBlock:
-          writer.ExitBlock();
-          return true;
+        case BitstreamEntry::EndBlock: writer.ExitBlock(); return true;
         case BitstreamEntry::SubBlock:
           if (!copy_inner(cursor, writer, entry->ID, in_module)) return false;
           break;
         case BitstreamEntry::Record:
           if (!copy_record(cursor, writer, block, entry->ID)) return false;
           break;
-        case BitstreamEntry::Error:
-          return false;
+        case BitstreamEntry::Error: return false;
       }
     }
   }

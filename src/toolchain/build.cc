@@ -38,8 +38,8 @@ Status check_name(const std::string& name) {
   const auto fits = [](char c) { return c == '_' || (c >= '0' && c <= '9') || ((c | 32) >= 'a' && (c | 32) <= 'z'); };
   if (name.empty() || name.size() > BundleLimits::name_bytes || !std::all_of(name.begin(), name.end(), fits) ||
       (name[0] >= '0' && name[0] <= '9'))
-    return fail(TC_ERR_INVALID, "'{}' cannot be the name of an ifunc, because NAME_main must be a C function; give --name",
-                name);
+    return fail(TC_ERR_INVALID,
+                "'{}' cannot be the name of an ifunc, because NAME_main must be a C function; give --name", name);
   return {};
 }
 
@@ -74,7 +74,8 @@ class Builder {
       if (!fs::is_regular_file(file, error)) return fail(TC_ERR_NOT_FOUND, "{}: there is no such file", file.string());
       TC_ASSIGN(const auto language, language_of(file));
       if (request_.inputs.size() > 1 && language != Language::llvm)
-        return fail(TC_ERR_INVALID, "{}: an ifunc is one source file; several inputs must be bitcode, one for each triple",
+        return fail(TC_ERR_INVALID,
+                    "{}: an ifunc is one source file; several inputs must be bitcode, one for each triple",
                     file.string());
     }
     TC_CHECK(check_name(name_));
@@ -120,8 +121,9 @@ class Builder {
             const auto has = TargetTriple::parse(unit.triple);
             return has && has->runs_on(wanted);
           }))
-        return fail(TC_ERR_INVALID, "{}: is bitcode for {}, and cannot be made into {}; have its front end emit it for {}",
-                    label(), units_.front().triple, triple, triple);
+        return fail(TC_ERR_INVALID,
+                    "{}: is bitcode for {}, and cannot be made into {}; have its front end emit it for {}", label(),
+                    units_.front().triple, triple, triple);
     }
     return {};
   }
@@ -157,8 +159,8 @@ class Builder {
       const auto known = [&](const auto& other) { return other.soname == library->soname; };
       if (std::any_of(libraries.begin(), libraries.end(), known)) continue;
       if (!library->found)
-        warnings_.push_back(fmt::format("{}: library '{}' is not on this machine: undefined symbols are taken to be its own",
-                                        label(), name));
+        warnings_.push_back(fmt::format(
+            "{}: library '{}' is not on this machine: undefined symbols are taken to be its own", label(), name));
       libraries.push_back(std::move(*library));
     }
     return {};
@@ -168,8 +170,8 @@ class Builder {
     const auto& first = units_.front().imported;
     for (const auto& unit : units_)
       if (unit.imported.entries != first.entries || unit.imported.alignment_log2 != first.alignment_log2)
-        return fail(TC_ERR_INVALID, "{}: has other entry points or another TC_PAYLOAD_ALIGN for {} than for {}", label(),
-                    unit.triple, units_.front().triple);
+        return fail(TC_ERR_INVALID, "{}: has other entry points or another TC_PAYLOAD_ALIGN for {} than for {}",
+                    label(), unit.triple, units_.front().triple);
     manifest_.name = name_;
     manifest_.entries = first.entries;
     manifest_.payload_alignment_log2 = first.alignment_log2;
@@ -193,7 +195,8 @@ class Builder {
       TC_CHECK(check_needed(needed, undefined, role));
     }
     if (request_.bitcode) {
-      TC_CHECK(add_slice({triple, role, SliceForm::bitcode, false, "", 0, 0, {}}, write_smallest_bitcode(*code.module)));
+      TC_CHECK(
+          add_slice({triple, role, SliceForm::bitcode, false, "", 0, 0, {}}, write_smallest_bitcode(*code.module)));
     }
     if (request_.objects) TC_CHECK(add_object(triple, code, role, baseline, object));
     if (role == SliceRole::target) imports_.insert(undefined.begin(), undefined.end());
@@ -210,12 +213,13 @@ class Builder {
 
   Status add_object(const TargetTriple& triple, const ImportedSlice& code, SliceRole role,
                     const std::optional<Baseline>& baseline, const Bytes& object) {
-    const auto* const why =
-        !baseline             ? "no baseline CPU is named for it"
-        : code.has_exceptions ? "C++ exceptions need unwind tables, which the object loader does not register"
-                              : nullptr;
+    const auto* const why = !baseline ? "no baseline CPU is named for it"
+                            : code.has_exceptions
+                                ? "C++ exceptions need unwind tables, which the object loader does not register"
+                                : nullptr;
     if (why) {
-      if (!request_.bitcode) return fail(TC_ERR_UNSUPPORTED, "{}: no object slice for {}: {}", label(), triple.text, why);
+      if (!request_.bitcode)
+        return fail(TC_ERR_UNSUPPORTED, "{}: no object slice for {}: {}", label(), triple.text, why);
       warnings_.push_back(fmt::format("{}: no object slice for {}: {}", label(), triple.text, why));
       return {};
     }
@@ -228,8 +232,8 @@ class Builder {
     slice.unpacked_size = static_cast<uint32_t>(bytes.size());
     TC_ASSIGN(auto packed, compress(bytes));
     const bool is_object = slice.form == SliceForm::object;
-    const bool pays = is_object ? bytes.size() > 2048 && packed.size() * 10 <= bytes.size() * 7
-                                : packed.size() + 64 < bytes.size();
+    const bool pays =
+        is_object ? bytes.size() > 2048 && packed.size() * 10 <= bytes.size() * 7 : packed.size() + 64 < bytes.size();
     slice.compressed = pays;
     manifest_.slices.push_back(std::move(slice));
     stored_.push_back(pays ? std::move(packed) : std::move(bytes));

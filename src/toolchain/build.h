@@ -18,7 +18,7 @@ struct BuildRequest {
   std::vector<std::string> targets;           // empty: default_targets(), or the bitcode files' own
   std::vector<std::string> externs;
   std::vector<std::string> clang_flags;
-  std::filesystem::path include_directory;    // where <threechains/ifunc.h> is
+  std::filesystem::path include_directory;  // where <threechains/ifunc.h> is
   bool objects = true;
   bool bitcode = true;
   bool allow_asm = false;

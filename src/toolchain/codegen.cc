@@ -85,7 +85,7 @@ std::optional<Baseline> baseline_for(const TargetTriple& triple) {
   if (triple.system != System::linux_elf) return std::nullopt;
   switch (triple.arch) {
     case Arch::x86_64: return Baseline{"x86-64-v2", ""};
-    case Arch::aarch64: return Baseline{"generic", ""};  // ARMv8.0-A, atomics inline
+    case Arch::aarch64: return Baseline{"generic", ""};                     // ARMv8.0-A, atomics inline
     case Arch::riscv64: return Baseline{"generic-rv64", "+m,+a,+f,+d,+c"};  // RV64GC
     default: return std::nullopt;
   }
@@ -96,8 +96,10 @@ Status check_triple(const std::string& triple) {
   const llvm::Triple parsed(llvm::Triple::normalize(triple));
   std::string words;
   if (parsed.getArch() == llvm::Triple::UnknownArch)
-    return fail(TC_ERR_INVALID, "unknown target triple '{}': LLVM knows no architecture '{}'; try x86_64-linux-gnu or "
-                "aarch64-linux-gnu", triple, triple.substr(0, triple.find('-')));
+    return fail(TC_ERR_INVALID,
+                "unknown target triple '{}': LLVM knows no architecture '{}'; try x86_64-linux-gnu or "
+                "aarch64-linux-gnu",
+                triple, triple.substr(0, triple.find('-')));
   if (!find_target(triple, words)) return fail(TC_ERR_INVALID, "unknown target triple '{}': {}", triple, words);
   if (!parsed.isArch64Bit() || !parsed.isLittleEndian())
     return fail(TC_ERR_INVALID, "target triple '{}' is no 64-bit little-endian machine, which ifuncs need", triple);

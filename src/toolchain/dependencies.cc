@@ -147,8 +147,10 @@ Result<DependencyFile> read_dependency_file(const fs::path& file) {
 
 Result<Library> find_library(const std::string& name) {
   if (name.find('/') != std::string::npos)
-    return fail(TC_ERR_INVALID, "library '{}' is a path, which means nothing at the target; name it as the linker does "
-                "(sqlite3) or as the loader does (libsqlite3.so.0)", name);
+    return fail(TC_ERR_INVALID,
+                "library '{}' is a path, which means nothing at the target; name it as the linker does "
+                "(sqlite3) or as the loader does (libsqlite3.so.0)",
+                name);
   if (name.find_first_of(" \t\"'") != std::string::npos)
     return fail(TC_ERR_INVALID, "library '{}' is no name of a library; one name a line, '#' starts a comment", name);
   const bool full = name.find(".so") != std::string::npos;

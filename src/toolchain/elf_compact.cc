@@ -12,10 +12,10 @@ namespace tc::toolchain {
 
 namespace {
 
-constexpr uint64_t table_tags[] = {DT_HASH, DT_SYMTAB, DT_STRTAB, DT_STRSZ,    DT_SYMENT,   DT_RELA,
+constexpr uint64_t table_tags[] = {DT_HASH,   DT_SYMTAB,  DT_STRTAB, DT_STRSZ,    DT_SYMENT, DT_RELA,
                                    DT_RELASZ, DT_RELAENT, DT_JMPREL, DT_PLTRELSZ, DT_PLTREL};
-constexpr uint64_t harmless_tags[] = {DT_NULL, DT_FLAGS, DT_FLAGS_1, DT_RELACOUNT, DT_PLTGOT, DT_GNU_HASH, DT_SYMBOLIC,
-                                      DT_BIND_NOW};
+constexpr uint64_t harmless_tags[] = {DT_NULL,   DT_FLAGS,    DT_FLAGS_1,  DT_RELACOUNT,
+                                      DT_PLTGOT, DT_GNU_HASH, DT_SYMBOLIC, DT_BIND_NOW};
 
 constexpr uint64_t page = 4096;  // the largest alignment that the loader gives
 
@@ -32,14 +32,17 @@ struct Parts {
 };
 
 std::unexpected<Error> cannot(const std::string& label, const std::string& why) {
-  return fail(TC_ERR_UNSUPPORTED, "{}: as machine code it needs {}, which the target's loader does not do; give "
-              "--no-object to ship bitcode alone", label, why);
+  return fail(TC_ERR_UNSUPPORTED,
+              "{}: as machine code it needs {}, which the target's loader does not do; give "
+              "--no-object to ship bitcode alone",
+              label, why);
 }
 
 template <class T>
 T read_at(ByteView bytes, size_t offset) {
   T value{};
-  if (offset <= bytes.size() && sizeof(T) <= bytes.size() - offset) std::memcpy(&value, bytes.data() + offset, sizeof value);
+  if (offset <= bytes.size() && sizeof(T) <= bytes.size() - offset)
+    std::memcpy(&value, bytes.data() + offset, sizeof value);
   return value;
 }
 
@@ -84,14 +87,13 @@ Result<Parts> take_apart(ByteView elf, const std::string& label) {
 bool portable(uint16_t machine, uint32_t type) {
   switch (machine) {
     case EM_X86_64:
-      return type == R_X86_64_RELATIVE || type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT || type == R_X86_64_64;
+      return type == R_X86_64_RELATIVE || type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT ||
+             type == R_X86_64_64;
     case EM_AARCH64:
       return type == R_AARCH64_RELATIVE || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT ||
              type == R_AARCH64_ABS64;
-    case EM_RISCV:
-      return type == R_RISCV_RELATIVE || type == R_RISCV_64 || type == R_RISCV_JUMP_SLOT;
-    default:
-      return false;
+    case EM_RISCV: return type == R_RISCV_RELATIVE || type == R_RISCV_64 || type == R_RISCV_JUMP_SLOT;
+    default: return false;
   }
 }
 
@@ -138,8 +140,7 @@ Status check_relocations(const Parts& parts, const std::vector<Elf64_Dyn>& dynam
     for (uint64_t i = 0; i + sizeof(Elf64_Rela) <= value_of(dynamic, size); i += sizeof(Elf64_Rela)) {
       const auto relocation = read_at<Elf64_Rela>(parts.text.bytes, value_of(dynamic, where) + i);
       const auto type = static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info));
-      if (!portable(machine, type))
-        return cannot(label, fmt::format("relocation {}", relocation_name(machine, type)));
+      if (!portable(machine, type)) return cannot(label, fmt::format("relocation {}", relocation_name(machine, type)));
       if (relocation.r_offset < data_address)
         return cannot(label, fmt::format("a relocation of its code at {:#x}", relocation.r_offset));
     }
@@ -188,7 +189,8 @@ Bytes put_together(Elf64_Ehdr header, Parts& parts) {
   append_half(out, sizeof header, parts.text);
   parts.dynamic.p_offset = parts.text.header.p_offset + parts.dynamic.p_vaddr;
   parts.dynamic.p_paddr = parts.dynamic.p_vaddr;
-  std::memcpy(out.data() + sizeof header + (header.e_phnum - 1u) * sizeof(Elf64_Phdr), &parts.dynamic, sizeof(Elf64_Phdr));
+  std::memcpy(out.data() + sizeof header + (header.e_phnum - 1u) * sizeof(Elf64_Phdr), &parts.dynamic,
+              sizeof(Elf64_Phdr));
   if (parts.has_data) append_half(out, sizeof header + sizeof(Elf64_Phdr), parts.data);
   return out;
 }

@@ -39,20 +39,22 @@ CrossHeaders cross_headers(const TargetTriple& target, Language language, const 
   if (!fs::exists(root / "stdio.h"))
     return {{"-nostdlibinc"},
             fmt::format("the C library's headers for {} are not on this machine; if that is what is missing, install "
-                        "libc6-dev-{}-cross, or give -- --sysroot=DIRECTORY", target.text, arch)};
+                        "libc6-dev-{}-cross, or give -- --sysroot=DIRECTORY",
+                        target.text, arch)};
   CrossHeaders found{{"-isystem", root.string()}, {}};
   if (language == Language::cxx && !fs::exists(root / "c++"))
-    found.remedy = fmt::format("the C++ library's headers for {} are not on this machine; if that is what is missing, "
-                               "install libstdc++-12-dev-{}-cross", target.text, arch);
+    found.remedy = fmt::format(
+        "the C++ library's headers for {} are not on this machine; if that is what is missing, "
+        "install libstdc++-12-dev-{}-cross",
+        target.text, arch);
   return found;
 }
 
 std::vector<std::string> our_flags(const std::string& triple, Language language, const FrontEnd& front_end) {
-  std::vector<std::string> flags = {
-      "--target=" + triple, "-O3", "-flto=thin", "-fPIC", "-c",
-      // Positions are for the importer's messages; it drops them before it writes.
-      "-gline-tables-only", "-fno-stack-protector", "-fno-asynchronous-unwind-tables", "-fno-ident",
-      "-I", front_end.include_directory.string()};
+  std::vector<std::string> flags = {"--target=" + triple, "-O3", "-flto=thin", "-fPIC", "-c",
+                                    // Positions are for the importer's messages; it drops them before it writes.
+                                    "-gline-tables-only", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
+                                    "-fno-ident", "-I", front_end.include_directory.string()};
   // Exceptions need unwind tables and a runtime library at the target: authors who want that ask for it.
   if (language == Language::cxx) flags.insert(flags.end(), {"-std=c++20", "-fno-exceptions", "-fno-unwind-tables"});
   if (language == Language::c) flags.insert(flags.end(), {"-std=gnu17", "-fno-unwind-tables"});

@@ -18,8 +18,8 @@ enum class Language : uint8_t { c, cxx, llvm };
 Result<Language> language_of(const std::filesystem::path& file);
 
 struct FrontEnd {
-  std::vector<std::string> flags;                 // given by the author, after all of ours
-  std::filesystem::path include_directory;        // where <threechains/ifunc.h> is
+  std::vector<std::string> flags;           // given by the author, after all of ours
+  std::filesystem::path include_directory;  // where <threechains/ifunc.h> is
 };
 
 // Compiles `source` for `triple`. The compiler's own messages go to standard error as they are; the error that is

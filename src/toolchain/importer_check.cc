@@ -34,7 +34,8 @@ const llvm::ConstantInt* literal_address(const llvm::Value* value, std::set<cons
   if (!llvm::isa<llvm::Constant>(value) || !seen.insert(value).second) return nullptr;
   if (const auto* const expression = llvm::dyn_cast<llvm::ConstantExpr>(value);
       expression && expression->getOpcode() == llvm::Instruction::IntToPtr)
-    if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(expression->getOperand(0)); number && !is_mark(*number))
+    if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(expression->getOperand(0));
+        number && !is_mark(*number))
       return number;
   if (llvm::isa<llvm::GlobalValue>(value)) return nullptr;
   for (const auto& operand : llvm::cast<llvm::Constant>(value)->operands())
@@ -43,8 +44,10 @@ const llvm::ConstantInt* literal_address(const llvm::Value* value, std::set<cons
 }
 
 std::unexpected<Error> refuse_address(const std::string& where, const llvm::ConstantInt& number) {
-  return fail(TC_ERR_INVALID, "{}: address {:#x} is written into the code, which means nothing in another process; get "
-              "the data by name with tc_data(), or call the function by its name", where, number.getZExtValue());
+  return fail(TC_ERR_INVALID,
+              "{}: address {:#x} is written into the code, which means nothing in another process; get "
+              "the data by name with tc_data(), or call the function by its name",
+              where, number.getZExtValue());
 }
 
 Status check_instruction(const llvm::Instruction& instruction, const ImportOptions& options) {
@@ -58,9 +61,10 @@ Status check_instruction(const llvm::Instruction& instruction, const ImportOptio
   const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
   const auto* const assembly = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
   if (assembly && !assembly->getAsmString().empty() && !options.allow_asm)
-    return fail(TC_ERR_INVALID, "{}: inline assembly '{}' is for one kind of CPU only and cannot be checked; use a "
-                "compiler builtin, or give --allow-asm", position(instruction, options.label),
-                assembly->getAsmString().substr(0, 40).str());
+    return fail(TC_ERR_INVALID,
+                "{}: inline assembly '{}' is for one kind of CPU only and cannot be checked; use a "
+                "compiler builtin, or give --allow-asm",
+                position(instruction, options.label), assembly->getAsmString().substr(0, 40).str());
   return {};
 }
 
@@ -73,14 +77,18 @@ Status check_function(const llvm::Function& function, const ImportOptions& optio
 Status check_global(const llvm::GlobalVariable& global, const ImportOptions& options) {
   const auto name = global.getName().str();
   if (global.isThreadLocal())
-    return fail(TC_ERR_INVALID, "{}: '{}' is thread-local, which injected code cannot have (it has no say in when threads "
-                "start); keep it in the payload or in the target's data", options.label, name);
+    return fail(TC_ERR_INVALID,
+                "{}: '{}' is thread-local, which injected code cannot have (it has no say in when threads "
+                "start); keep it in the payload or in the target's data",
+                options.label, name);
   if (!global.hasInitializer()) return {};
   if ((name == "llvm.global_ctors" || name == "llvm.global_dtors") && !options.allow_ctors) {
     if (global.getInitializer()->isNullValue()) return {};
-    return fail(TC_ERR_INVALID, "{}: {} would have to run before or after the ifunc (a global object, or "
+    return fail(TC_ERR_INVALID,
+                "{}: {} would have to run before or after the ifunc (a global object, or "
                 "__attribute__(({})): nothing runs it at the target; initialise in {}_main, make it constexpr, or give "
-                "--allow-ctors, and the first call runs the constructors", options.label, name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
+                "--allow-ctors, and the first call runs the constructors",
+                options.label, name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
                 name == "llvm.global_ctors" ? "constructor)" : "destructor)", options.name);
   }
   std::set<const llvm::Value*> seen;
@@ -108,11 +116,15 @@ const llvm::Instruction* first_use(const llvm::Value& value, unsigned depth = 0)
 
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options) {
   if (!module.getModuleInlineAsm().empty() && !options.allow_asm)
-    return fail(TC_ERR_INVALID, "{}: assembly at file scope is for one kind of CPU only and cannot be checked; write it in "
-                "C, or give --allow-asm", options.label);
+    return fail(TC_ERR_INVALID,
+                "{}: assembly at file scope is for one kind of CPU only and cannot be checked; write it in "
+                "C, or give --allow-asm",
+                options.label);
   for (const auto& indirect : module.ifuncs())
-    return fail(TC_ERR_INVALID, "{}: '{}' is resolved by a function at load time (GNU ifunc), which no object loader of "
-                "ours does; choose inside a plain function", options.label, indirect.getName().str());
+    return fail(TC_ERR_INVALID,
+                "{}: '{}' is resolved by a function at load time (GNU ifunc), which no object loader of "
+                "ours does; choose inside a plain function",
+                options.label, indirect.getName().str());
   for (const auto& global : module.globals()) TC_CHECK(check_global(global, options));
   for (const auto& function : module) TC_CHECK(check_function(function, options));
   return {};

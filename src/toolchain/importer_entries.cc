@@ -75,6 +75,7 @@ void rename(llvm::Module& module, llvm::Function& function, const char* symbol) 
   function.setLinkage(llvm::GlobalValue::ExternalLinkage);
   function.setVisibility(llvm::GlobalValue::DefaultVisibility);
   function.setComdat(nullptr);
+  function.setSection("");
 }
 
 struct EntryForm {
@@ -100,8 +101,10 @@ constexpr EntryForm forms[] = {
 Status check_pairs(uint8_t entries, const ImportOptions& options) {
   const auto& name = options.name;
   const auto missing = [&](const char* there, const char* wanted) {
-    return fail(TC_ERR_INVALID, "{}: defines {}{} but no {}{}: both are needed to build a payload (or neither: then the "
-                "source args are the payload)", options.label, name, there, name, wanted);
+    return fail(TC_ERR_INVALID,
+                "{}: defines {}{} but no {}{}: both are needed to build a payload (or neither: then the "
+                "source args are the payload)",
+                options.label, name, there, name, wanted);
   };
   const bool old_form = entries & entry_payload_init;
   const bool new_form = entries & entry_payload_init_2022;
@@ -119,12 +122,15 @@ Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& option
   const auto& name = options.name;
   auto* const main = find_function(module, name + "_main");
   if (!main)
-    return fail(TC_ERR_NOT_FOUND, "{}: defines no {}_main; the file of ifunc '{}' defines void {}_main(void *payload, "
+    return fail(TC_ERR_NOT_FOUND,
+                "{}: defines no {}_main; the file of ifunc '{}' defines void {}_main(void *payload, "
                 "size_t payload_size, void *target_args); {} (--name gives the ifunc another name)",
                 options.label, name, name, name, near_names(module, name + "_main"));
   if (!has_type(*main, true, "pip"))
-    return fail(TC_ERR_INVALID, "{}: {}_main has another type than void {}_main(void *payload, size_t payload_size, "
-                "void *target_args)", options.label, name, name);
+    return fail(TC_ERR_INVALID,
+                "{}: {}_main has another type than void {}_main(void *payload, size_t payload_size, "
+                "void *target_args)",
+                options.label, name, name);
   uint8_t entries = entry_main;
   std::vector<std::pair<llvm::Function*, const char*>> found{{main, symbols::main}};
   for (const auto& form : forms) {
@@ -163,7 +169,8 @@ std::vector<std::string> take_libraries(llvm::Module& module) {
   if (!node) return libraries;
   for (const auto* const entry : node->operands())
     for (const auto& operand : entry->operands())
-      if (const auto* const name = llvm::dyn_cast<llvm::MDString>(operand)) libraries.push_back(name->getString().str());
+      if (const auto* const name = llvm::dyn_cast<llvm::MDString>(operand))
+        libraries.push_back(name->getString().str());
   module.eraseNamedMetadata(node);
   return libraries;
 }

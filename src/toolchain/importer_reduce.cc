@@ -23,7 +23,10 @@ void internalise(llvm::Module& module, const std::vector<std::string>& entries) 
   for (auto& value : module.global_values()) {
     if (value.isDeclaration() || value.getName().starts_with("llvm.")) continue;
     if (std::find(entries.begin(), entries.end(), value.getName()) != entries.end()) continue;
-    if (auto* const object = llvm::dyn_cast<llvm::GlobalObject>(&value)) object->setComdat(nullptr);
+    if (auto* const object = llvm::dyn_cast<llvm::GlobalObject>(&value)) {
+      object->setComdat(nullptr);
+      object->setSection("");  // places that the author's own linker script gives a meaning
+    }
     if (value.hasAvailableExternallyLinkage()) {  // a copy for inlining; the real one is in some library
       if (auto* const function = llvm::dyn_cast<llvm::Function>(&value)) function->deleteBody();
       continue;

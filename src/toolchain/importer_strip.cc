@@ -24,7 +24,7 @@ bool has_meaning(llvm::StringRef attribute) {
 // What a definition's own optimiser finds out again from its body. `noalias`, alignment, calling convention and
 // whatever else the author said, or the body does not show, stays.
 constexpr llvm::Attribute::AttrKind inferred_of_functions[] = {
-    llvm::Attribute::Memory,   llvm::Attribute::NoFree,     llvm::Attribute::NoRecurse, llvm::Attribute::NoSync,
+    llvm::Attribute::Memory,     llvm::Attribute::NoFree,     llvm::Attribute::NoRecurse,   llvm::Attribute::NoSync,
     llvm::Attribute::WillReturn, llvm::Attribute::NoCallback, llvm::Attribute::MustProgress};
 constexpr llvm::Attribute::AttrKind inferred_of_values[] = {
     llvm::Attribute::ReadNone,    llvm::Attribute::ReadOnly, llvm::Attribute::WriteOnly, llvm::Attribute::Captures,
@@ -77,7 +77,8 @@ void strip_attributes(llvm::Module& module) {
   }
   for_each_call(module, [&](llvm::CallBase& call) {
     auto list = without_strings(context, call.getAttributes()).removeRetAttribute(context, llvm::Attribute::NoUndef);
-    for (unsigned i = 0; i < call.arg_size(); ++i) list = list.removeParamAttribute(context, i, llvm::Attribute::NoUndef);
+    for (unsigned i = 0; i < call.arg_size(); ++i)
+      list = list.removeParamAttribute(context, i, llvm::Attribute::NoUndef);
     call.setAttributes(list);
   });
 }
@@ -148,7 +149,8 @@ void strip_names(llvm::Module& module) {
 void strip_cpu(llvm::Module& module) {
   auto& context = module.getContext();
   for (auto& function : module) function.setAttributes(without_strings(context, function.getAttributes()));
-  for_each_call(module, [&](llvm::CallBase& call) { call.setAttributes(without_strings(context, call.getAttributes())); });
+  for_each_call(module,
+                [&](llvm::CallBase& call) { call.setAttributes(without_strings(context, call.getAttributes())); });
 }
 
 void strip_for_travel(llvm::Module& module) {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/inspect.h"
 
+#include <nlohmann/json.hpp>
+
 #include <algorithm>
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 namespace tc::toolchain {
 
@@ -58,8 +59,8 @@ std::string describe(const Bundle& bundle) {
   line("alignment", fmt::format("{} bytes", 1u << manifest.payload_alignment_log2));
   line("libraries", list(manifest.dependencies));
   line("undefined", list(manifest.imports));
-  fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<7} {:<8} {:<10} {:>16}  {}\n", "#", "triple", "role", "form",
-                 "cpu", "bytes", "sha-256");
+  fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<7} {:<8} {:<10} {:>16}  {}\n", "#", "triple", "role",
+                 "form", "cpu", "bytes", "sha-256");
   for (size_t i = 0; i < manifest.slices.size(); ++i) describe_slice(out, i, bundle);
   return out;
 }

@@ -41,7 +41,8 @@ SECTIONS
   .bss : {{ *(.bss .bss.*) *(COMMON) }} :data
   /DISCARD/ : {{ *(.comment*) *(.note*) *(.eh_frame*) *(.deplibs*) *(.llvm*) *(.riscv.attributes) *(.ARM.attributes) }}
 }}
-)", data_address);
+)",
+                     data_address);
 }
 
 const char* emulation(Arch arch) {
@@ -65,11 +66,36 @@ Result<ObjectSlice> link_object(ByteView object, const TargetTriple& triple, con
   const auto output = scratch.path() / "ifunc.so";
   TC_CHECK(write_file_atomically(input, object));
   TC_CHECK(write_file_atomically(script, as_bytes(layout())));
-  TC_ASSIGN(const int status,
-            run({lld, "-m", machine, "-shared", "-T", script.string(), "-o", output.string(), "-O2", "-Bsymbolic",
-                 "--gc-sections", "--hash-style=sysv", "--build-id=none", "--no-eh-frame-hdr", "--strip-all", "-z", "text",
-                 "-z", "now", "-z", "norelro", "-z", "nognustack", "-z", "rodynamic", "-z", "noseparate-code", "-z",
-                 "max-page-size=4096", input.string()}));
+  TC_ASSIGN(const int status, run({lld,
+                                   "-m",
+                                   machine,
+                                   "-shared",
+                                   "-T",
+                                   script.string(),
+                                   "-o",
+                                   output.string(),
+                                   "-O2",
+                                   "-Bsymbolic",
+                                   "--gc-sections",
+                                   "--hash-style=sysv",
+                                   "--build-id=none",
+                                   "--no-eh-frame-hdr",
+                                   "--strip-all",
+                                   "-z",
+                                   "text",
+                                   "-z",
+                                   "now",
+                                   "-z",
+                                   "norelro",
+                                   "-z",
+                                   "nognustack",
+                                   "-z",
+                                   "rodynamic",
+                                   "-z",
+                                   "noseparate-code",
+                                   "-z",
+                                   "max-page-size=4096",
+                                   input.string()}));
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not link for {} (the linker's words are above)", label, triple.text);
   TC_ASSIGN(const auto linked, read_file(output, BundleLimits::slice_bytes + 2 * data_address));
@@ -92,7 +118,8 @@ Result<std::vector<std::string>> undefined_in_object(ByteView object, const std:
       if (!name) llvm::consumeError(name.takeError());
       continue;
     }
-    if (!(*flags & llvm::object::SymbolRef::SF_Undefined) || name->empty() || *name == "_GLOBAL_OFFSET_TABLE_") continue;
+    if (!(*flags & llvm::object::SymbolRef::SF_Undefined) || name->empty() || *name == "_GLOBAL_OFFSET_TABLE_")
+      continue;
     undefined.push_back(name->str());
   }
   std::sort(undefined.begin(), undefined.end());

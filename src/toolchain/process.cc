@@ -42,7 +42,8 @@ Result<std::string> find_tool(const char* variable, const std::vector<std::strin
   }
   for (const auto& name : names)
     if (auto found = along_path(name)) return *found;
-  return fail(TC_ERR_NOT_FOUND, "there is no {} on the PATH; {}, or set {}", fmt::join(names, " or "), remedy, variable);
+  return fail(TC_ERR_NOT_FOUND, "there is no {} on the PATH; {}, or set {}", fmt::join(names, " or "), remedy,
+              variable);
 }
 
 Result<int> run(const std::vector<std::string>& arguments) {

@@ -14,12 +14,12 @@ constexpr std::string_view abi[] = {"tc_id",      "tc_count",  "tc_data", "tc_re
                                     "tc_forward", "tc_inject", "tc_fail", "tc_log"};
 // What compilers call without being asked: the list of src/target/compiler_runtime.cc, which provides them.
 constexpr std::string_view runtime[] = {
-    "memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen",
-    "__divti3", "__modti3", "__udivti3", "__umodti3", "__udivmodti4", "__multi3", "__ashlti3", "__ashrti3",
-    "__lshrti3", "__negti2", "__clzti2", "__ctzti2", "__ffsti2", "__popcountdi2", "__popcountti2",
-    "__paritydi2", "__parityti2", "__bswapsi2", "__bswapdi2", "__cmpti2", "__ucmpti2", "__powisf2", "__powidf2",
-    "__muldc3", "__mulsc3", "__divdc3", "__divsc3", "__fixsfti", "__fixdfti", "__fixunssfti", "__fixunsdfti",
-    "__floattisf", "__floattidf", "__floatuntisf", "__floatuntidf"};
+    "memcpy",       "memmove",      "memset",      "memcmp",       "bcmp",          "strlen",        "__divti3",
+    "__modti3",     "__udivti3",    "__umodti3",   "__udivmodti4", "__multi3",      "__ashlti3",     "__ashrti3",
+    "__lshrti3",    "__negti2",     "__clzti2",    "__ctzti2",     "__ffsti2",      "__popcountdi2", "__popcountti2",
+    "__paritydi2",  "__parityti2",  "__bswapsi2",  "__bswapdi2",   "__cmpti2",      "__ucmpti2",     "__powisf2",
+    "__powidf2",    "__muldc3",     "__mulsc3",    "__divdc3",     "__divsc3",      "__fixsfti",     "__fixdfti",
+    "__fixunssfti", "__fixunsdfti", "__floattisf", "__floattidf",  "__floatuntisf", "__floatuntidf"};
 
 bool contains(const auto& list, const std::string& symbol) {
   return std::find(std::begin(list), std::end(list), symbol) != std::end(list);
@@ -82,20 +82,27 @@ Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role,
     if (resolvable(symbol, role, with)) continue;
     const auto* const verb = is_call ? "called" : "used";
     if (role == SliceRole::source && contains(abi, symbol))
-      return fail(TC_ERR_UNRESOLVED, "{}: {} is {} at the source (by {}_payload_init or its like), but it is for code "
-                  "that runs at the target", where, shown(symbol), verb, name);
+      return fail(TC_ERR_UNRESOLVED,
+                  "{}: {} is {} at the source (by {}_payload_init or its like), but it is for code "
+                  "that runs at the target",
+                  where, shown(symbol), verb, name);
     if (role == SliceRole::source)
-      return fail(TC_ERR_UNRESOLVED, "{}: {} is {} at the source, but no declared library defines it{}; write its "
+      return fail(TC_ERR_UNRESOLVED,
+                  "{}: {} is {} at the source, but no declared library defines it{}; write its "
                   "library into {}.deps as \"source: NAME\", or give --extern {} if the program that sends has it",
                   where, shown(symbol), verb, suggestion(symbol, with), name, symbol);
     if (is_of_exceptions(symbol))
-      return fail(TC_ERR_UNRESOLVED, "{}: C++ exceptions and type information need {} of the C++ library; do without "
-                  "(no -fexceptions), or declare stdc++ and gcc_s in {}.deps", where, shown(symbol), name);
+      return fail(TC_ERR_UNRESOLVED,
+                  "{}: C++ exceptions and type information need {} of the C++ library; do without "
+                  "(no -fexceptions), or declare stdc++ and gcc_s in {}.deps",
+                  where, shown(symbol), name);
     const bool is_cxx = symbol.starts_with("_Z");
-    return fail(TC_ERR_UNRESOLVED, "{}: {} is {} but neither the ifunc ABI nor a declared library defines it{}; declare "
+    return fail(TC_ERR_UNRESOLVED,
+                "{}: {} is {} but neither the ifunc ABI nor a declared library defines it{}; declare "
                 "its library{} in {}.deps or with #pragma comment(lib, \"...\"), or give --extern {} if the target's "
-                "application exports it", where, shown(symbol), verb, suggestion(symbol, with),
-                is_cxx ? " (the C++ library is stdc++)" : "", name, symbol);
+                "application exports it",
+                where, shown(symbol), verb, suggestion(symbol, with), is_cxx ? " (the C++ library is stdc++)" : "",
+                name, symbol);
   }
   return {};
 }

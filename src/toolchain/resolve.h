@@ -15,7 +15,7 @@ namespace tc::toolchain {
 struct Resolution {
   std::vector<Library> libraries;         // declared for the target; the source may use them too
   std::vector<Library> source_libraries;  // for the payload functions only: what the sending process has, libc too
-  std::vector<std::string> externs;  // --extern: what the target's application exports; "*" for anything
+  std::vector<std::string> externs;       // --extern: what the target's application exports; "*" for anything
 };
 
 // TC_ERR_UNRESOLVED names the symbol, the place and the remedies. `role` source: the ifunc ABI is not there.

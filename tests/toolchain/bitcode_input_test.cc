@@ -12,7 +12,8 @@ namespace {
 using testing::HasSubstr;
 
 std::string increment_for(const std::string& triple) {
-  return "target triple = \"" + triple + "\"\n"
+  return "target triple = \"" + triple +
+         "\"\n"
          "define void @foo_main(ptr %p, i64 %n, ptr %t) {\n"
          "  %v = load i64, ptr %t\n  %w = add i64 %v, 1\n  store i64 %w, ptr %t\n  ret void\n}\n";
 }
@@ -29,7 +30,8 @@ TEST(ToolchainBitcodeInput, assembly_is_imported_for_the_triple_that_it_names) {
 TEST(ToolchainBitcodeInput, one_file_for_each_triple_makes_a_fat_bundle) {
   Workshop shop;
   shop.request.targets = {};
-  shop.file("foo.ll", increment_for("x86_64-unknown-linux-gnu")).file("foo-arm.ll", increment_for("aarch64-unknown-linux-gnu"));
+  shop.file("foo.ll", increment_for("x86_64-unknown-linux-gnu"))
+      .file("foo-arm.ll", increment_for("aarch64-unknown-linux-gnu"));
   shop.request.inputs.push_back(shop.path() / "foo-arm.ll");
   EXPECT_EQ(shop.bundle().manifest().slices.size(), 4u);
 }
@@ -51,9 +53,10 @@ TEST(ToolchainBitcodeInput, junk_is_refused) {
 TEST(ToolchainBitcodeInput, code_that_breaks_llvms_rules_is_refused) {
   Workshop shop;
   shop.request.targets = {};
-  shop.file("foo.ll", "target triple = \"x86_64-unknown-linux-gnu\"\n"
-                      "define void @foo_main(ptr %p, i64 %n, ptr %t) {\n  br label %b\na:\n  br label %b\nb:\n"
-                      "  %x = phi i64 [ 1, %a ]\n  store i64 %x, ptr %t\n  ret void\n}\n");
+  shop.file("foo.ll",
+            "target triple = \"x86_64-unknown-linux-gnu\"\n"
+            "define void @foo_main(ptr %p, i64 %n, ptr %t) {\n  br label %b\na:\n  br label %b\nb:\n"
+            "  %x = phi i64 [ 1, %a ]\n  store i64 %x, ptr %t\n  ret void\n}\n");
   EXPECT_THAT(shop.refusal(), HasSubstr("LLVM"));
 }
 

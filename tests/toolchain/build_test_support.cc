@@ -63,7 +63,8 @@ ReadModule read_module(const Bundle& bundle, SliceRole role, const char* triple)
     ADD_FAILURE() << bitcode.error().message;
     return read;
   }
-  auto module = llvm::parseBitcodeFile(llvm::MemoryBufferRef(llvm::StringRef(as_text(*bitcode)), "slice"), *read.context);
+  auto module =
+      llvm::parseBitcodeFile(llvm::MemoryBufferRef(llvm::StringRef(as_text(*bitcode)), "slice"), *read.context);
   if (!module)
     ADD_FAILURE() << llvm::toString(module.takeError());
   else

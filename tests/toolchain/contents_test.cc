@@ -47,8 +47,9 @@ TEST(ToolchainContents, the_same_source_gives_the_same_content_id_from_any_direc
 }
 
 TEST(ToolchainContents, another_source_gives_another_content_id) {
-  EXPECT_NE(c_file("foo", saxpy).bundle().id(),
-            c_file("foo", "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; ++*(int *)t; }").bundle().id());
+  EXPECT_NE(
+      c_file("foo", saxpy).bundle().id(),
+      c_file("foo", "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; ++*(int *)t; }").bundle().id());
 }
 
 TEST(ToolchainContents, loops_travel_before_they_are_vectorised) {
@@ -61,21 +62,25 @@ TEST(ToolchainContents, nothing_ties_the_bitcode_to_a_cpu_or_to_this_machine) {
   auto shop = c_file("foo", saxpy);
   shop.request.clang_flags = {"-g", "-march=native", "-fstack-protector-strong", "-pg"};
   const auto text = read_module(shop.bundle(), SliceRole::target).text();
-  for (const auto* const trace : {"target-cpu", "target-features", "tune-cpu", "!dbg", "!llvm.ident", "DICompileUnit", "foo.c"})
+  for (const auto* const trace :
+       {"target-cpu", "target-features", "tune-cpu", "!dbg", "!llvm.ident", "DICompileUnit", "foo.c"})
     EXPECT_THAT(text, Not(HasSubstr(trace)));
 }
 
 TEST(ToolchainContents, hints_for_loops_stay_and_straight_code_has_no_metadata) {
   EXPECT_THAT(read_module(c_file("foo", saxpy).bundle(), SliceRole::target).text(), HasSubstr("!tbaa"));
-  const auto straight = c_file("foo", "void foo_main(void *p, size_t n, void *t) { (void)n; *(int *)t = *(int *)p; }").bundle();
+  const auto straight =
+      c_file("foo", "void foo_main(void *p, size_t n, void *t) { (void)n; *(int *)t = *(int *)p; }").bundle();
   EXPECT_THAT(read_module(straight, SliceRole::target).text(), Not(HasSubstr("!tbaa")));
 }
 
 TEST(ToolchainContents, helpers_counters_and_tables_of_strings_travel_along) {
-  const auto bundle = c_file("foo",
-    "static int calls; static const char *const words[] = {\"none\", \"one\", \"many\"};\n"
-    "__attribute__((noinline)) static const char *word(size_t n) { return words[n > 2 ? 2 : n]; }\n"
-    "void foo_main(void *p, size_t n, void *t) { (void)p; *(int *)t = ++calls; tc_log(1, word(n)); }\n").bundle();
+  const auto bundle =
+      c_file("foo",
+             "static int calls; static const char *const words[] = {\"none\", \"one\", \"many\"};\n"
+             "__attribute__((noinline)) static const char *word(size_t n) { return words[n > 2 ? 2 : n]; }\n"
+             "void foo_main(void *p, size_t n, void *t) { (void)p; *(int *)t = ++calls; tc_log(1, word(n)); }\n")
+          .bundle();
   EXPECT_EQ(bundle.manifest().imports, std::vector<std::string>{"tc_log"});
   const auto text = read_module(bundle, SliceRole::target).text();
   EXPECT_THAT(text, HasSubstr("c\"many\\00\""));
@@ -83,7 +88,9 @@ TEST(ToolchainContents, helpers_counters_and_tables_of_strings_travel_along) {
 }
 
 TEST(ToolchainContents, atomics_are_inline_on_aarch64) {
-  auto shop = c_file("foo", "void foo_main(void *p, size_t n, void *t) { (void)p; __atomic_fetch_add((size_t *)t, n, __ATOMIC_SEQ_CST); }");
+  auto shop = c_file(
+      "foo",
+      "void foo_main(void *p, size_t n, void *t) { (void)p; __atomic_fetch_add((size_t *)t, n, __ATOMIC_SEQ_CST); }");
   shop.request.targets = {aarch64};
   EXPECT_TRUE(shop.bundle().manifest().imports.empty());
 }
@@ -108,8 +115,9 @@ TEST(ToolchainContents, riscv64_keeps_the_name_of_its_abi) {
 }
 
 TEST(ToolchainContents, headers_of_the_c_library_are_found_for_every_default_target) {
-  auto shop = c_file("foo", "#include <string.h>\n#include <math.h>\n"
-                            "void foo_main(void *p, size_t n, void *t) { memcpy(t, p, n); }");
+  auto shop = c_file("foo",
+                     "#include <string.h>\n#include <math.h>\n"
+                     "void foo_main(void *p, size_t n, void *t) { memcpy(t, p, n); }");
   shop.request.targets = default_targets();
   EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"memcpy"});
 }
@@ -117,11 +125,11 @@ TEST(ToolchainContents, headers_of_the_c_library_are_found_for_every_default_tar
 TEST(ToolchainContents, cxx_templates_lambdas_and_spans_need_nothing_at_the_target) {
   Workshop shop;
   shop.file("foo.cc",
-    "#include <algorithm>\n#include <cstdint>\n#include <span>\n#include <threechains/ifunc.h>\n"
-    "extern \"C\" void foo_main(void* p, size_t n, void*) {\n"
-    "  const std::span<uint32_t> numbers(static_cast<uint32_t*>(p), n / 4);\n"
-    "  std::sort(numbers.begin(), numbers.end(), [](auto a, auto b) { return a > b; });\n"
-    "  tc_reply(numbers.data(), numbers.size_bytes());\n}\n");
+            "#include <algorithm>\n#include <cstdint>\n#include <span>\n#include <threechains/ifunc.h>\n"
+            "extern \"C\" void foo_main(void* p, size_t n, void*) {\n"
+            "  const std::span<uint32_t> numbers(static_cast<uint32_t*>(p), n / 4);\n"
+            "  std::sort(numbers.begin(), numbers.end(), [](auto a, auto b) { return a > b; });\n"
+            "  tc_reply(numbers.data(), numbers.size_bytes());\n}\n");
   EXPECT_THAT(shop.bundle().manifest().imports, testing::Contains("tc_reply"));
 }
 

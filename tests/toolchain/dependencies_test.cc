@@ -12,8 +12,9 @@ namespace {
 using testing::ElementsAre;
 using testing::HasSubstr;
 
-constexpr const char* sine = "double sin(double);\n"
-                             "void foo_main(void *p, size_t n, void *t) { (void)n; *(double *)t = sin(*(double *)p); }\n";
+constexpr const char* sine =
+    "double sin(double);\n"
+    "void foo_main(void *p, size_t n, void *t) { (void)n; *(double *)t = sin(*(double *)p); }\n";
 
 TEST(ToolchainDependencies, a_deps_file_names_libraries_one_a_line) {
   auto shop = c_file("foo", sine);
@@ -36,14 +37,16 @@ TEST(ToolchainDependencies, a_library_named_twice_is_declared_once) {
 }
 
 TEST(ToolchainDependencies, a_symbol_that_the_library_lacks_is_refused_with_a_near_one) {
-  auto shop = c_file("foo", "double sinn(double);\n"
-                            "void foo_main(void *p, size_t n, void *t) { (void)n; *(double *)t = sinn(*(double *)p); }\n");
+  auto shop = c_file("foo",
+                     "double sinn(double);\n"
+                     "void foo_main(void *p, size_t n, void *t) { (void)n; *(double *)t = sinn(*(double *)p); }\n");
   shop.file("foo.deps", "m\n");
   EXPECT_THAT(shop.refusal(), testing::AllOf(HasSubstr("'sinn' is called"), HasSubstr("of libm.so.6?)")));
 }
 
 TEST(ToolchainDependencies, an_unknown_library_is_accepted_with_a_warning) {
-  auto shop = c_file("foo", "void frob(void);\nvoid foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; frob(); }\n");
+  auto shop = c_file(
+      "foo", "void frob(void);\nvoid foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; frob(); }\n");
   shop.file("foo.deps", "frobnicate\n");
   const auto built = shop.build();
   ASSERT_TRUE(built) << built.error().message;
@@ -72,7 +75,8 @@ TEST(ToolchainDependencies, what_the_payload_functions_need_is_not_asked_of_the_
   constexpr const char* source =
       "int abs(int); unsigned long crc32(unsigned long, const unsigned char *, unsigned);\n"
       "size_t foo_payload_bound(void *a, size_t n) { return n + (size_t)abs(*(int *)a); }\n"
-      "int foo_payload_init(void *a, size_t n, void *p, size_t *m) { *(unsigned long *)p = crc32(0, a, (unsigned)n); *m = 8;"
+      "int foo_payload_init(void *a, size_t n, void *p, size_t *m) { *(unsigned long *)p = crc32(0, a, (unsigned)n); "
+      "*m = 8;"
       " return 0; }\n"
       "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; ++*(int *)t; }\n";
   auto shop = c_file("foo", source);

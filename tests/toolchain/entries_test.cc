@@ -29,9 +29,12 @@ TEST(ToolchainEntries, the_entry_has_the_same_symbol_whatever_the_ifunc_is_calle
 }
 
 TEST(ToolchainEntries, payload_functions_of_the_2021_form_go_to_a_slice_for_the_source) {
-  const auto bundle = c_file("foo", std::string(main_only) +
-    "size_t foo_payload_get_max_size(void *a, size_t n) { (void)a; return n + 7; }\n"
-    "int foo_payload_init(void *p, size_t n, void *a, size_t an) { __builtin_memcpy(p, a, an); return n < an; }\n").bundle();
+  const auto bundle =
+      c_file("foo", std::string(main_only) +
+                        "size_t foo_payload_get_max_size(void *a, size_t n) { (void)a; return n + 7; }\n"
+                        "int foo_payload_init(void *p, size_t n, void *a, size_t an) { __builtin_memcpy(p, a, an); "
+                        "return n < an; }\n")
+          .bundle();
   EXPECT_EQ(bundle.manifest().entries, entry_main | entry_payload_get_max_size | entry_payload_init);
   EXPECT_EQ(defined(read_module(bundle, SliceRole::target)), std::vector<std::string>{"ifunc_main"});
   EXPECT_EQ(defined(read_module(bundle, SliceRole::source)),
@@ -41,15 +44,20 @@ TEST(ToolchainEntries, payload_functions_of_the_2021_form_go_to_a_slice_for_the_
 
 TEST(ToolchainEntries, payload_functions_of_the_2022_form_are_told_apart_by_their_types) {
   const auto bundle = c_file("foo", std::string(main_only) +
-    "size_t foo_payload_bound(void *a, size_t n) { (void)a; return n; }\n"
-    "int foo_payload_init(void *a, size_t an, void *p, size_t *n) { __builtin_memcpy(p, a, an); *n = an; return 0; }\n").bundle();
+                                        "size_t foo_payload_bound(void *a, size_t n) { (void)a; return n; }\n"
+                                        "int foo_payload_init(void *a, size_t an, void *p, size_t *n) { "
+                                        "__builtin_memcpy(p, a, an); *n = an; return 0; }\n")
+                          .bundle();
   EXPECT_EQ(bundle.manifest().entries, entry_main | entry_payload_bound | entry_payload_init_2022);
-  EXPECT_EQ(defined(read_module(bundle, SliceRole::source)), (std::vector<std::string>{"payload_bound", "payload_init"}));
+  EXPECT_EQ(defined(read_module(bundle, SliceRole::source)),
+            (std::vector<std::string>{"payload_bound", "payload_init"}));
 }
 
 TEST(ToolchainEntries, half_a_pair_of_payload_functions_is_refused) {
-  EXPECT_THAT(c_file("foo", std::string(main_only) + "size_t foo_payload_bound(void *a, size_t n) { (void)a; return n; }").refusal(),
-              HasSubstr("defines foo_payload_bound but no foo_payload_init"));
+  EXPECT_THAT(
+      c_file("foo", std::string(main_only) + "size_t foo_payload_bound(void *a, size_t n) { (void)a; return n; }")
+          .refusal(),
+      HasSubstr("defines foo_payload_bound but no foo_payload_init"));
 }
 
 TEST(ToolchainEntries, a_payload_function_of_another_type_is_refused) {
@@ -58,7 +66,8 @@ TEST(ToolchainEntries, a_payload_function_of_another_type_is_refused) {
 }
 
 TEST(ToolchainEntries, a_file_without_its_entry_is_refused_with_what_it_has_instead) {
-  const auto refusal = c_file("foo", "void fooo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n").refusal();
+  const auto refusal =
+      c_file("foo", "void fooo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n").refusal();
   EXPECT_THAT(refusal, HasSubstr("foo.c: defines no foo_main"));
   EXPECT_THAT(refusal, HasSubstr("it does define 'fooo_main'"));
   EXPECT_THAT(refusal, HasSubstr("--name"));
@@ -82,8 +91,9 @@ TEST(ToolchainEntries, an_entry_of_another_type_is_refused) {
 
 TEST(ToolchainEntries, aliases_are_followed) {
   const auto bundle = c_file("foo",
-    "static void really(void *p, size_t n, void *t) { (void)p, (void)n; *(int *)t = 42; }\n"
-    "void foo_main(void *p, size_t n, void *t) __attribute__((alias(\"really\")));\n").bundle();
+                             "static void really(void *p, size_t n, void *t) { (void)p, (void)n; *(int *)t = 42; }\n"
+                             "void foo_main(void *p, size_t n, void *t) __attribute__((alias(\"really\")));\n")
+                          .bundle();
   const auto read = read_module(bundle, SliceRole::target);
   EXPECT_EQ(defined(read), std::vector<std::string>{"ifunc_main"});
   EXPECT_TRUE(read.module->alias_empty());
@@ -91,34 +101,40 @@ TEST(ToolchainEntries, aliases_are_followed) {
 }
 
 TEST(ToolchainEntries, the_authors_own_function_may_be_called_ifunc_main) {
-  const auto bundle = c_file("foo",
-    "__attribute__((noinline)) void ifunc_main(int *t) { *t *= 3; __asm__ volatile(\"\" ::: \"memory\"); }\n"
-    "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; ifunc_main(t); ifunc_main(t); }\n").bundle();
+  const auto bundle =
+      c_file("foo",
+             "__attribute__((noinline)) void ifunc_main(int *t) { *t *= 3; __asm__ volatile(\"\" ::: \"memory\"); }\n"
+             "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; ifunc_main(t); ifunc_main(t); }\n")
+          .bundle();
   EXPECT_EQ(defined(read_module(bundle, SliceRole::target)), std::vector<std::string>{"ifunc_main"});
 }
 
 TEST(ToolchainEntries, a_cxx_entry_is_found_without_extern_c) {
   Workshop shop;
   shop.file("foo.cc",
-    "#include <cstddef>\n"
-    "template <class T> T twice(T x) { return x + x; }\n"
-    "void foo_main(void*, size_t n, void* t) { auto add = [&](size_t x) { return x + n; }; *(size_t*)t = twice(add(4)); }\n");
+            "#include <cstddef>\n"
+            "template <class T> T twice(T x) { return x + x; }\n"
+            "void foo_main(void*, size_t n, void* t) { auto add = [&](size_t x) { return x + n; }; *(size_t*)t = "
+            "twice(add(4)); }\n");
   EXPECT_EQ(defined(read_module(shop.bundle(), SliceRole::target)), std::vector<std::string>{"ifunc_main"});
 }
 
 TEST(ToolchainEntries, payload_alignment_is_taken_from_the_source_in_c_and_cxx) {
   EXPECT_EQ(c_file("foo", main_only).bundle().manifest().payload_alignment_log2, 4);
-  EXPECT_EQ(c_file("foo", std::string("TC_PAYLOAD_ALIGN(64);\n") + main_only).bundle().manifest().payload_alignment_log2, 6);
+  EXPECT_EQ(
+      c_file("foo", std::string("TC_PAYLOAD_ALIGN(64);\n") + main_only).bundle().manifest().payload_alignment_log2, 6);
   Workshop shop;
-  shop.file("foo.cpp", "#include <threechains/ifunc.h>\nTC_PAYLOAD_ALIGN(256);\n"
-                       "extern \"C\" void foo_main(void*, size_t, void* t) { ++*static_cast<int*>(t); }\n");
+  shop.file("foo.cpp",
+            "#include <threechains/ifunc.h>\nTC_PAYLOAD_ALIGN(256);\n"
+            "extern \"C\" void foo_main(void*, size_t, void* t) { ++*static_cast<int*>(t); }\n");
   const auto bundle = shop.bundle();
   EXPECT_EQ(bundle.manifest().payload_alignment_log2, 8);
   EXPECT_THAT(read_module(bundle, SliceRole::target).text(), Not(HasSubstr("256")));
 }
 
 TEST(ToolchainEntries, a_payload_alignment_that_no_target_gives_is_refused) {
-  EXPECT_THAT(c_file("foo", std::string("TC_PAYLOAD_ALIGN(24);\n") + main_only).refusal(), HasSubstr("TC_PAYLOAD_ALIGN(24)"));
+  EXPECT_THAT(c_file("foo", std::string("TC_PAYLOAD_ALIGN(24);\n") + main_only).refusal(),
+              HasSubstr("TC_PAYLOAD_ALIGN(24)"));
 }
 
 }  // namespace

@@ -3,7 +3,6 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-
 #include <nlohmann/json.hpp>
 
 #include "build_test_support.h"
@@ -14,9 +13,10 @@ namespace {
 using testing::HasSubstr;
 
 Bundle example() {
-  auto shop = c_file("foo", "#pragma comment(lib, \"m\")\nTC_PAYLOAD_ALIGN(64);\ndouble sin(double);\n"
-                            "void foo_main(void *p, size_t n, void *t) { (void)n, (void)t; *(double *)p = sin(*(double *)p);"
-                            " tc_reply(p, 8); }\n");
+  auto shop = c_file("foo",
+                     "#pragma comment(lib, \"m\")\nTC_PAYLOAD_ALIGN(64);\ndouble sin(double);\n"
+                     "void foo_main(void *p, size_t n, void *t) { (void)n, (void)t; *(double *)p = sin(*(double *)p);"
+                     " tc_reply(p, 8); }\n");
   shop.request.targets = default_targets();
   return shop.bundle();
 }
@@ -24,10 +24,10 @@ Bundle example() {
 TEST(Inspect, people_see_every_part_of_the_manifest) {
   const auto bundle = example();
   const auto text = describe(bundle);
-  for (const auto& part : {std::string("foo"), bundle.id().hex(), std::string("libm.so.6"), std::string("sin tc_reply"),
-                           std::string("foo_main"), std::string("64 bytes"), std::string("aarch64-linux-gnu"),
-                           std::string("x86-64-v2"), bundle.manifest().slices[3].hash.short_hex(),
-                           fmt::format("{} bytes", bundle.bytes().size())})
+  for (const auto& part :
+       {std::string("foo"), bundle.id().hex(), std::string("libm.so.6"), std::string("sin tc_reply"),
+        std::string("foo_main"), std::string("64 bytes"), std::string("aarch64-linux-gnu"), std::string("x86-64-v2"),
+        bundle.manifest().slices[3].hash.short_hex(), fmt::format("{} bytes", bundle.bytes().size())})
     EXPECT_THAT(text, HasSubstr(part));
 }
 

@@ -13,10 +13,12 @@ run() { "$@" >out 2>err; }
 
 run "$tool" build "$examples/01-increment/tsi.c" || fail "tsi.c does not build"
 [ -s tsi.ifunc ] || fail "no tsi.ifunc here"
-[ "$(wc -l <out)" = 1 ] && grep -q '^tsi.ifunc: .* bytes for x86_64-linux-gnu, aarch64-linux-gnu' out || fail "not one line"
+[ "$(wc -l <out)" = 1 ] || fail "not one line"
+grep -q '^tsi.ifunc: .* bytes for x86_64-linux-gnu, aarch64-linux-gnu' out || fail "not what was built"
 [ -s err ] && fail "something on standard error"
 
-run "$tool" build "$examples/02-hello/hello.c" -o other.ifunc --target aarch64-linux-gnu --no-object -q -- -DX=1 || fail "hello"
+run "$tool" build "$examples/02-hello/hello.c" -o other.ifunc --target aarch64-linux-gnu --no-object -q -- -DX=1 ||
+  fail "hello.c does not build"
 [ -s other.ifunc ] || fail "no other.ifunc"
 [ -s out ] && fail "--quiet prints"
 

@@ -15,15 +15,18 @@ using testing::Not;
 
 // An ifunc whose body is `body`.
 Workshop body(const std::string& body, const std::string& before = "") {
-  return c_file("foo", before + "\nvoid foo_main(void *payload, size_t size, void *args) {\n(void)payload, (void)size, "
-                                "(void)args;\n" + body + "\n}\n");
+  return c_file("foo", before +
+                           "\nvoid foo_main(void *payload, size_t size, void *args) {\n(void)payload, (void)size, "
+                           "(void)args;\n" +
+                           body + "\n}\n");
 }
 
 TEST(ToolchainRefusals, an_undefined_symbol_is_named_with_its_line_and_the_remedies) {
-  EXPECT_THAT(body("printff(\"hi\");", "int printff(const char *, ...);").refusal(),
-              AllOf(HasSubstr("foo.c:5: 'printff' is called but neither the ifunc ABI nor a declared library defines it"),
-                    HasSubstr("foo.deps"), HasSubstr("#pragma comment(lib"), HasSubstr("--extern printff"),
-                    Not(HasSubstr("\n"))));
+  EXPECT_THAT(
+      body("printff(\"hi\");", "int printff(const char *, ...);").refusal(),
+      AllOf(HasSubstr("foo.c:5: 'printff' is called but neither the ifunc ABI nor a declared library defines it"),
+            HasSubstr("foo.deps"), HasSubstr("#pragma comment(lib"), HasSubstr("--extern printff"),
+            Not(HasSubstr("\n"))));
 }
 
 TEST(ToolchainRefusals, a_misspelt_function_of_the_abi_is_put_right) {
@@ -46,7 +49,10 @@ TEST(ToolchainRefusals, undefined_data_is_refused_like_a_function) {
 }
 
 TEST(ToolchainRefusals, what_only_dead_code_needs_is_not_missed) {
-  EXPECT_TRUE(body("if (0) nowhere();", "void nowhere(void); void unused(void) { nowhere(); }").bundle().manifest().imports.empty());
+  EXPECT_TRUE(body("if (0) nowhere();", "void nowhere(void); void unused(void) { nowhere(); }")
+                  .bundle()
+                  .manifest()
+                  .imports.empty());
 }
 
 TEST(ToolchainRefusals, a_libc_function_needs_its_library_declared) {
@@ -54,8 +60,10 @@ TEST(ToolchainRefusals, a_libc_function_needs_its_library_declared) {
 }
 
 TEST(ToolchainRefusals, what_compilers_call_by_themselves_is_free) {
-  const auto bundle = body("struct s { char b[4096]; }; *(struct s *)args = *(struct s *)payload;\n"
-                           "((unsigned __int128 *)args)[300] /= ((unsigned __int128 *)args)[301];").bundle();
+  const auto bundle = body(
+                          "struct s { char b[4096]; }; *(struct s *)args = *(struct s *)payload;\n"
+                          "((unsigned __int128 *)args)[300] /= ((unsigned __int128 *)args)[301];")
+                          .bundle();
   EXPECT_EQ(bundle.manifest().imports, (std::vector<std::string>{"__udivti3", "memcpy"}));
 }
 
@@ -72,8 +80,9 @@ TEST(ToolchainRefusals, an_address_written_into_the_code_is_refused) {
 }
 
 TEST(ToolchainRefusals, an_address_written_into_data_is_refused) {
-  EXPECT_THAT(body("*(int **)args = table[size & 1];", "static int *const table[2] = {(int *)0x7f0000001000, 0};").refusal(),
-              HasSubstr("address 0x7f0000001000"));
+  EXPECT_THAT(
+      body("*(int **)args = table[size & 1];", "static int *const table[2] = {(int *)0x7f0000001000, 0};").refusal(),
+      HasSubstr("address 0x7f0000001000"));
 }
 
 TEST(ToolchainRefusals, pointers_that_are_only_marks_are_accepted) {
@@ -86,7 +95,8 @@ TEST(ToolchainRefusals, a_thread_local_is_refused) {
 }
 
 TEST(ToolchainRefusals, a_static_constructor_is_refused_unless_asked_for) {
-  auto shop = body("*(int *)args = seen;", "extern int start(void); static int seen;\n"
+  auto shop = body("*(int *)args = seen;",
+                   "extern int start(void); static int seen;\n"
                    "__attribute__((constructor)) static void begin(void) { seen = start(); }");
   shop.request.externs = {"start"};
   EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("static constructor"), HasSubstr("--allow-ctors")));
@@ -96,8 +106,9 @@ TEST(ToolchainRefusals, a_static_constructor_is_refused_unless_asked_for) {
 
 TEST(ToolchainRefusals, a_global_object_with_a_constructor_is_refused) {
   Workshop shop;
-  shop.file("foo.cc", "extern \"C\" int start(); struct S { int v = start(); } s;\n"
-                      "extern \"C\" void foo_main(void*, unsigned long, void* t) { *(int*)t = s.v; }\n");
+  shop.file("foo.cc",
+            "extern \"C\" int start(); struct S { int v = start(); } s;\n"
+            "extern \"C\" void foo_main(void*, unsigned long, void* t) { *(int*)t = s.v; }\n");
   shop.request.externs = {"*"};
   EXPECT_THAT(shop.refusal(), HasSubstr("static constructor"));
 }
@@ -118,17 +129,20 @@ TEST(ToolchainRefusals, an_empty_compiler_barrier_is_no_assembly) {
 }
 
 TEST(ToolchainRefusals, a_gnu_ifunc_is_refused) {
-  auto shop = body("chosen();", "int which(void); static void one(void) {} static void two(void) { which(); }\n"
-                                "static void *pick(void) { return which() ? one : two; }\n"
-                                "void chosen(void) __attribute__((ifunc(\"pick\")));");
+  auto shop = body("chosen();",
+                   "int which(void); static void one(void) {} static void two(void) { which(); }\n"
+                   "static void *pick(void) { return which() ? one : two; }\n"
+                   "void chosen(void) __attribute__((ifunc(\"pick\")));");
   shop.request.externs = {"which"};
   EXPECT_THAT(shop.refusal(), HasSubstr("GNU ifunc"));
 }
 
 TEST(ToolchainRefusals, the_abi_is_not_there_at_the_source) {
-  EXPECT_THAT(body("", "size_t foo_payload_bound(void *a, size_t n) { tc_log(1, a); return n; }\n"
-                       "int foo_payload_init(void *a, size_t n, void *p, size_t *m) { (void)a, (void)n, (void)p, (void)m; "
-                       "return 0; }").refusal(),
+  EXPECT_THAT(body("",
+                   "size_t foo_payload_bound(void *a, size_t n) { tc_log(1, a); return n; }\n"
+                   "int foo_payload_init(void *a, size_t n, void *p, size_t *m) { (void)a, (void)n, (void)p, (void)m; "
+                   "return 0; }")
+                  .refusal(),
               HasSubstr("'tc_log' is called at the source"));
 }
 
@@ -160,8 +174,9 @@ TEST(ToolchainRefusals, files_that_are_no_source_are_refused) {
 
 TEST(ToolchainRefusals, exceptions_are_off_unless_asked_for_and_then_need_their_library) {
   Workshop shop;
-  shop.file("foo.cc", "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
-                      "  try { if (n > 3) throw 1; } catch (int) { *(int*)t = 1; } }\n");
+  shop.file("foo.cc",
+            "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+            "  try { if (n > 3) throw 1; } catch (int) { *(int*)t = 1; } }\n");
   EXPECT_THAT(shop.refusal(), HasSubstr("does not compile"));
   shop.request.clang_flags = {"-fexceptions"};
   EXPECT_THAT(shop.refusal(), HasSubstr("C++ exceptions and type information need"));
@@ -174,7 +189,8 @@ TEST(ToolchainRefusals, exceptions_are_off_unless_asked_for_and_then_need_their_
 TEST(ToolchainRefusals, cxx_symbols_are_shown_as_people_write_them) {
   Workshop shop;
   shop.file("foo.cc", "extern \"C\" void foo_main(void*, unsigned long n, void* t) { *(char**)t = new char[n]; }\n");
-  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'operator new[](unsigned long)'"), HasSubstr("_Znam"), HasSubstr("stdc++")));
+  EXPECT_THAT(shop.refusal(),
+              AllOf(HasSubstr("'operator new[](unsigned long)'"), HasSubstr("_Znam"), HasSubstr("stdc++")));
   shop.file("foo.deps", "stdc++\n");
   EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"_Znam"});
 }

@@ -99,13 +99,13 @@ TEST_P(ToolchainRunning, increment_says_that_it_finds_no_counter_and_uses_the_on
 
 TEST_P(ToolchainRunning, counters_tables_of_strings_and_function_pointers_are_relocated) {
   load(c_file("foo",
-    "static int calls; static int big[1000];\n"
-    "static const char *const words[] = {\"none\", \"one\", \"many\"};\n"
-    "static int twice(int x) { return 2 * x; }\nstatic int square(int x) { return x * x; }\n"
-    "static int (*volatile operations[2])(int) = {twice, square};\n"
-    "__attribute__((noinline)) static const char *word(size_t n) { return words[n > 2 ? 2 : n]; }\n"
-    "void foo_main(void *p, size_t n, void *t) { (void)p; ++calls; big[999] += calls;\n"
-    "  *(int *)t = operations[n & 1](5) * 100 + big[999]; tc_log(1, word(n)); }\n"));
+              "static int calls; static int big[1000];\n"
+              "static const char *const words[] = {\"none\", \"one\", \"many\"};\n"
+              "static int twice(int x) { return 2 * x; }\nstatic int square(int x) { return x * x; }\n"
+              "static int (*volatile operations[2])(int) = {twice, square};\n"
+              "__attribute__((noinline)) static const char *word(size_t n) { return words[n > 2 ? 2 : n]; }\n"
+              "void foo_main(void *p, size_t n, void *t) { (void)p; ++calls; big[999] += calls;\n"
+              "  *(int *)t = operations[n & 1](5) * 100 + big[999]; tc_log(1, word(n)); }\n"));
   int value = 0;
   run("xx", &value);
   EXPECT_EQ(value, 1001);
@@ -115,10 +115,24 @@ TEST_P(ToolchainRunning, counters_tables_of_strings_and_function_pointers_are_re
   EXPECT_EQ(host_.logged, "one");
 }
 
+TEST_P(ToolchainRunning, sections_of_the_authors_own_are_code_and_data_like_any_other) {
+  load(c_file("foo",
+              "__attribute__((section(\"my_data\"))) static volatile int number = 5;\n"
+              "__attribute__((section(\"my_const\"))) static const volatile int constant = 37;\n"
+              "__attribute__((section(\"my_code\"), noinline)) static int sum(void) { return number++ + constant; }\n"
+              "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; *(int *)t = sum(); }\n"));
+  int value = 0;
+  run("", &value);
+  EXPECT_EQ(value, 42);
+  run("", &value);
+  EXPECT_EQ(value, 43);
+}
+
 TEST_P(ToolchainRunning, declared_libraries_are_called) {
   policy_.allow_library("libm.so.6");
-  load(c_file("foo", "#pragma comment(lib, \"m\")\ndouble cbrt(double);\n"
-                     "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; *(double *)t = cbrt(*(double *)t); }\n"));
+  load(c_file("foo",
+              "#pragma comment(lib, \"m\")\ndouble cbrt(double);\n"
+              "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; *(double *)t = cbrt(*(double *)t); }\n"));
   double value = 27;
   run("", &value);
   EXPECT_DOUBLE_EQ(value, 3);
@@ -128,8 +142,9 @@ int exported(int x) { return x + 1000; }
 
 TEST_P(ToolchainRunning, functions_of_the_application_are_called) {
   policy_.export_symbol("app_function", reinterpret_cast<void*>(&exported));
-  auto shop = c_file("foo", "int app_function(int);\n"
-                            "void foo_main(void *p, size_t n, void *t) { (void)p; *(int *)t = app_function((int)n); }\n");
+  auto shop = c_file("foo",
+                     "int app_function(int);\n"
+                     "void foo_main(void *p, size_t n, void *t) { (void)p; *(int *)t = app_function((int)n); }\n");
   shop.request.externs = {"app_function"};
   load(shop);
   int value = 0;
@@ -138,8 +153,9 @@ TEST_P(ToolchainRunning, functions_of_the_application_are_called) {
 }
 
 TEST_P(ToolchainRunning, large_code_with_jump_tables_and_constants_runs) {
-  std::string text = "static double weights[] = {0.5, 1.5, 2.5};\nvoid foo_main(void *p, size_t n, void *t) { (void)p;\n"
-                     "double *x = t; switch (n) {\n";
+  std::string text =
+      "static double weights[] = {0.5, 1.5, 2.5};\nvoid foo_main(void *p, size_t n, void *t) { (void)p;\n"
+      "double *x = t; switch (n) {\n";
   for (int i = 0; i < 300; ++i)
     text += fmt::format("case {}: x[0] = x[0] * {}.25 + weights[{}]; weights[1] += 1; break;\n", i, i, i % 3);
   load(c_file("foo", text + "} }\n"));
@@ -153,11 +169,11 @@ TEST_P(ToolchainRunning, large_code_with_jump_tables_and_constants_runs) {
 TEST_P(ToolchainRunning, cxx_sorts_with_a_lambda) {
   Workshop shop;
   shop.file("foo.cc",
-    "#include <algorithm>\n#include <span>\n#include <threechains/ifunc.h>\n"
-    "extern \"C\" void foo_main(void* p, size_t n, void*) {\n"
-    "  std::span<char> letters(static_cast<char*>(p), n);\n"
-    "  std::sort(letters.begin(), letters.end(), [](char a, char b) { return a > b; });\n"
-    "  tc_reply(p, n);\n}\n");
+            "#include <algorithm>\n#include <span>\n#include <threechains/ifunc.h>\n"
+            "extern \"C\" void foo_main(void* p, size_t n, void*) {\n"
+            "  std::span<char> letters(static_cast<char*>(p), n);\n"
+            "  std::sort(letters.begin(), letters.end(), [](char a, char b) { return a > b; });\n"
+            "  tc_reply(p, n);\n}\n");
   load(shop);
   run("the quick brown fox jumps over it", nullptr);
   std::string sorted = "the quick brown fox jumps over it";
@@ -167,14 +183,15 @@ TEST_P(ToolchainRunning, cxx_sorts_with_a_lambda) {
 
 TEST_P(ToolchainRunning, constructors_that_were_asked_for_run_in_order_before_the_first_call_and_never_again) {
   Workshop shop;
-  shop.file("foo.cc",
-    "#include <threechains/ifunc.h>\n"
-    "static int order[4], count;\n"
-    "__attribute__((constructor(200))) static void second() { order[count++] = 2; tc_log(1, \"constructed\"); }\n"
-    "__attribute__((constructor(101))) static void first() { order[count++] = 1; }\n"
-    "struct Third { Third() { order[count++] = (int)tc_id(); } ~Third() { order[0] = 9; } } third;\n"
-    "extern \"C\" void foo_main(void*, size_t, void* t) {\n"
-    "  *static_cast<int*>(t) = order[0] * 1000 + order[1] * 100 + order[2] * 10 + count; }\n");
+  shop.file(
+      "foo.cc",
+      "#include <threechains/ifunc.h>\n"
+      "static int order[4], count;\n"
+      "__attribute__((constructor(200))) static void second() { order[count++] = 2; tc_log(1, \"constructed\"); }\n"
+      "__attribute__((constructor(101))) static void first() { order[count++] = 1; }\n"
+      "struct Third { Third() { order[count++] = (int)tc_id(); } ~Third() { order[0] = 9; } } third;\n"
+      "extern \"C\" void foo_main(void*, size_t, void* t) {\n"
+      "  *static_cast<int*>(t) = order[0] * 1000 + order[1] * 100 + order[2] * 10 + count; }\n");
   shop.request.allow_ctors = true;
   load(shop);
   EXPECT_EQ(host_.logged, "");  // loading runs nothing
@@ -190,9 +207,9 @@ TEST_P(ToolchainRunning, exceptions_are_caught_where_bitcode_is_compiled) {
   policy_.allow_library("*");
   Workshop shop;
   shop.file("foo.cc",
-    "__attribute__((noinline)) static int check(unsigned long n) { if (n > 3) throw 41; return 0; }\n"
-    "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
-    "  try { check(n); } catch (int e) { *static_cast<int*>(t) = e + 1; } }\n");
+            "__attribute__((noinline)) static int check(unsigned long n) { if (n > 3) throw 41; return 0; }\n"
+            "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+            "  try { check(n); } catch (int e) { *static_cast<int*>(t) = e + 1; } }\n");
   shop.file("foo.deps", "stdc++\ngcc_s\n");
   shop.request.clang_flags = {"-fexceptions"};
   if (GetParam() == SliceForm::object) {
@@ -209,10 +226,12 @@ TEST_P(ToolchainRunning, exceptions_are_caught_where_bitcode_is_compiled) {
 
 TEST(ToolchainRunningSource, payload_functions_run_at_the_source) {
   const auto bundle = c_file("foo",
-    "size_t strlen(const char *);\n"
-    "size_t foo_payload_get_max_size(void *a, size_t n) { (void)n; return strlen(a) + 1; }\n"
-    "int foo_payload_init(void *p, size_t pn, void *a, size_t n) { (void)n; __builtin_memcpy(p, a, pn); return 3; }\n"
-    "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n").bundle();
+                             "size_t strlen(const char *);\n"
+                             "size_t foo_payload_get_max_size(void *a, size_t n) { (void)n; return strlen(a) + 1; }\n"
+                             "int foo_payload_init(void *p, size_t pn, void *a, size_t n) { (void)n; "
+                             "__builtin_memcpy(p, a, pn); return 3; }\n"
+                             "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n")
+                          .bundle();
   const auto source = target::SourceCode::load(bundle);
   ASSERT_TRUE(source) << source.error().message;
   char args[] = "four", payload[8] = {};

@@ -40,7 +40,8 @@ TEST(ToolchainSizes, tsi_for_two_isas_is_at_most_2500_bytes_with_objects) {
 
 TEST(ToolchainSizes, large_bitcode_is_compressed_and_unpacks_to_the_same) {
   std::string text = "void foo_main(void *p, size_t n, void *t) { (void)p; int *x = t; switch (n) {\n";
-  for (int i = 0; i < 300; ++i) text += fmt::format("case {}: x[{}] += x[{}] / {}; break;\n", i * 7, i, i * i % 91, i + 3);
+  for (int i = 0; i < 300; ++i)
+    text += fmt::format("case {}: x[{}] += x[{}] / {}; break;\n", i * 7, i, i * i % 91, i + 3);
   const auto bundle = c_file("foo", text + "} }\n").bundle();
   const auto& slice = bundle.manifest().slices[slice_of(bundle, SliceRole::target, SliceForm::bitcode)];
   EXPECT_TRUE(slice.compressed);

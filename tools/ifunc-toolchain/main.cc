@@ -3,6 +3,7 @@
 // `ifunc build`: makes .ifunc files. A program of its own, so that `ifunc` itself, and every node, is free of LLVM;
 // `ifunc` runs it with its own arguments.
 #include <CLI/CLI.hpp>
+
 #include <cstdio>
 
 #include "base/file.h"
@@ -42,18 +43,30 @@ std::vector<std::string> split_off_clang_flags(int& argc, char** argv) {
 
 void declare(CLI::App& build, Arguments& arguments) {
   auto& request = arguments.request;
-  build.add_option("source", request.inputs, "the ifunc's source (.c .cc .cpp .cxx), or its bitcode (.bc .ll), one file "
-                   "for each target")->required();
+  build
+      .add_option("source", request.inputs,
+                  "the ifunc's source (.c .cc .cpp .cxx), or its bitcode (.bc .ll), one file "
+                  "for each target")
+      ->required();
   build.add_option("-o,--output", arguments.output, "the file to write (NAME.ifunc)")->type_name("FILE");
-  build.add_option("-t,--target", request.targets, "build for this triple; may be given often (x86_64-linux-gnu and "
-                   "aarch64-linux-gnu)")->type_name("TRIPLE")->allow_extra_args(false);
+  build
+      .add_option("-t,--target", request.targets,
+                  "build for this triple; may be given often (x86_64-linux-gnu and "
+                  "aarch64-linux-gnu)")
+      ->type_name("TRIPLE")
+      ->allow_extra_args(false);
   build.add_option("--name", request.name, "the ifunc's name (the source's, without its suffix)");
-  build.add_option("--extern", request.externs, "a symbol that the target's application exports; '*' for any; may be "
-                   "given often")->type_name("SYMBOL")->allow_extra_args(false);
+  build
+      .add_option("--extern", request.externs,
+                  "a symbol that the target's application exports; '*' for any; may be "
+                  "given often")
+      ->type_name("SYMBOL")
+      ->allow_extra_args(false);
   build.add_flag("--no-object", arguments.no_object, "leave out machine code: targets compile the bitcode");
   build.add_flag("--no-bitcode", arguments.no_bitcode, "leave out bitcode: targets run the machine code as it is");
   build.add_flag("--allow-asm", request.allow_asm, "let inline assembly travel");
-  build.add_flag("--allow-ctors", request.allow_ctors, "run static constructors in the first call at each target; "
+  build.add_flag("--allow-ctors", request.allow_ctors,
+                 "run static constructors in the first call at each target; "
                  "destructors never run");
   build.add_flag("-q,--quiet", arguments.quiet, "print nothing when all went well");
 }
@@ -62,7 +75,8 @@ void report(const tc::Bundle& bundle, const std::string& output) {
   std::vector<std::string> triples;
   size_t bitcode = 0, object = 0;
   for (const auto& slice : bundle.manifest().slices) {
-    if (std::find(triples.begin(), triples.end(), slice.triple.text) == triples.end()) triples.push_back(slice.triple.text);
+    if (std::find(triples.begin(), triples.end(), slice.triple.text) == triples.end())
+      triples.push_back(slice.triple.text);
     (slice.form == tc::SliceForm::bitcode ? bitcode : object) += slice.stored_size;
   }
   fmt::print("{}: {} bytes for {} (bitcode {}, machine code {}), content id {}\n", output, bundle.bytes().size(),
