@@ -76,8 +76,8 @@ Result<Host> Host::detect() {
   host.cpu = llvm::sys::getHostCPUName().str();
   const auto found = llvm::sys::getHostCPUFeatures();
   host.features = join_features(found);
-  // LLVM prefers 256 bits on most CPUs that have 512, for the sake of code around the loops. Injected functions
-  // are the loops: measured 81 against 50 GFLOP/s (docs/jit.md).
+  // On most of Intel's CPUs LLVM prefers 256 bits where there are 512, for the sake of code around the loops. Injected
+  // functions are the loops: 81 against 50 GFLOP/s there (FINDINGS, section 3). Elsewhere it is the default anyway.
   if (found.lookup("avx512f")) host.vector_width = "512";
   std::string error;
   if (!llvm::TargetRegistry::lookupTarget(llvm::Triple(host.triple), error))

@@ -59,6 +59,9 @@ Status check_globals(const llvm::Module& module) {
 
 void set_host_cpu(llvm::Function& function, const Host& host) {
   function.removeFnAttr("tune-cpu");
+  // Each combination of these attributes makes LLVM set up a description of the CPU of its own (1 ms, 800 KiB). This
+  // one only matters where wide vectors are to be avoided.
+  function.removeFnAttr("min-legal-vector-width");
   function.addFnAttr("target-cpu", host.cpu);
   function.addFnAttr("target-features", host.features);
   if (!host.vector_width.empty()) function.addFnAttr("prefer-vector-width", host.vector_width);
