@@ -33,10 +33,10 @@ OutBuffer::OutBuffer(size_t size) : memory(new (std::align_val_t{64}) std::byte[
 }
 OutBuffer::~OutBuffer() { ::operator delete[](memory, std::align_val_t{64}); }
 
-BatchOut::BatchOut(FlushList& list) : list_(list) { attention_ = &attention_word_; }
+BatchOut::BatchOut(FlushList& list) : list_(&list) { attention_ = &attention_word_; }
 
 BatchOut::~BatchOut() {
-  list_.remove(*this);
+  if (list_ != nullptr) list_->remove(*this);
   for (auto& buffer : buffers_) {
     if (buffer.get() != buffer_ && std::ranges::find(free_, buffer.get()) == free_.end()) {
       buffer->owner = nullptr;  // the wire still reads it: whoever completes the send deletes it
@@ -141,7 +141,7 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
 
 void BatchOut::attend() noexcept {
   attention_word_ = 0;
-  list_.add(*this);
+  list_->add(*this);
   (void)flush_unless_congested();
 }
 

@@ -55,6 +55,12 @@ class BatchOut : public OutStream {
   void open(size_t batch_bytes, size_t window_bytes);
   // Nothing is granted any more; what was committed and not sent is dropped.
   void shut() noexcept;
+  // The same, and `list` may be destroyed.
+  void leave() noexcept {
+    shut();
+    list_->remove(*this);
+    list_ = nullptr;
+  }
   bool is_open() const noexcept { return open_; }
 
   void flush() noexcept override;
@@ -91,7 +97,7 @@ class BatchOut : public OutStream {
   bool turn_lap() noexcept;
   void set_end() noexcept;
 
-  FlushList& list_;
+  FlushList* list_;
   bool open_ = false;
   uint32_t attention_word_ = 0;
   size_t batch_bytes_ = 0;

@@ -20,18 +20,24 @@ void RingIn::use_ring(const RingView& ring) noexcept {
   end_ = ring.last_place();
 }
 
+void RingIn::leave_ring() noexcept {
+  if (!uses_ring() || left_) return;
+  lap_ = position();  // consumed() stays what it was
+  left_ = true;
+  ring_.data = nothing_;
+  cursor_ = end_ = nothing_;
+}
+
 bool RingIn::refill() noexcept {
   if (!uses_ring()) return BatchIn::refill();
-  if (broken_) return false;
+  if (left_) return false;
   const uint64_t word = peek();
   if (word == 0) return false;
   const wire::Header header = wire::decode(word);
   if (header.kind != wire::Kind::pad) return true;
   if (wire::stride(header.length) != ring_.to_next_lap(position())) {
-    lap_ = position();  // consumed() stays what it was
+    leave_ring();
     broken_ = true;
-    ring_.data = nothing_;
-    cursor_ = end_ = nothing_;
     return false;
   }
   lap_ += ring_.bytes;
@@ -43,7 +49,7 @@ bool RingIn::refill() noexcept {
 // miss: publish seldom while frames keep coming, and at once when they stop.
 void RingIn::release() noexcept {
   if (!uses_ring()) return BatchIn::release();
-  if (broken_) return;
+  if (left_) return;
   const uint64_t now = position();
   if (now == published_ || (now - published_ < ring_.bytes / 8 && peek() != 0)) return;
   published_ = now;
@@ -53,7 +59,7 @@ void RingIn::release() noexcept {
 uint64_t RingIn::consumed() const noexcept { return uses_ring() ? position() - ring_start : BatchIn::consumed(); }
 
 void RingIn::set_sleeping(bool sleeping) noexcept {
-  if (uses_ring() && !broken_)
+  if (uses_ring() && !left_)
     std::atomic_ref(ring_.control->sleeping).store(sleeping ? 1 : 0, std::memory_order_relaxed);
 }
 

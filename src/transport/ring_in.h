@@ -20,6 +20,8 @@ class RingIn : public BatchIn {
   void use_ring(const RingView& ring) noexcept;
   // Makes fresh memory into an empty ring.
   static void start(const RingView& ring, uint64_t nonce) noexcept;
+  // Nothing more comes, and the ring's memory may go.
+  void leave_ring() noexcept;
   bool uses_ring() const noexcept { return ring_.data != nullptr; }
 
   bool refill() noexcept override;
@@ -36,8 +38,9 @@ class RingIn : public BatchIn {
   RingView ring_;
   uint64_t lap_ = 0;        // the linear position of offset 0 in this lap
   uint64_t published_ = 0;  // the last value of RingControl::consumed
+  bool left_ = false;
   bool broken_ = false;
-  alignas(16) std::byte nothing_[8] = {};  // where a broken stream points
+  alignas(16) std::byte nothing_[8] = {};  // where a stream points that was broken or left
 };
 
 }  // namespace tc::transport

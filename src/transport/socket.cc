@@ -8,6 +8,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <memory>
 #include <system_error>
 
@@ -24,6 +25,10 @@ Result<AddressList> look_up(std::string_view address, int flags) {
   std::string_view host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const std::string host_text(host), port_text(address.substr(colon + 1));
+  uint16_t port = 0;  // the system's own look-up takes 99999 for 34463
+  if (const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+      error != std::errc{} || *end != '\0')
+    return fail(TC_ERR_INVALID, "'{}' is no address: a port is 0 to 65535, not '{}'", address, port_text);
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   hints.ai_flags = flags | AI_NUMERICSERV;

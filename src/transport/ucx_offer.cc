@@ -33,6 +33,7 @@ bool is_shared_mapping(const void* address, size_t size) {
 }  // namespace
 
 Result<Bytes> UcxPeer::offer(Way allowed) {
+  if (lost_ || stage_ >= Stage::closing) return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
   Offer offer;
   offer.ring = transport_.can_use_rings() && (allowed == Way::automatic || allowed == Way::ring);
   offer.put = transport_.options().allow_put && (allowed == Way::automatic || allowed == Way::put);

@@ -285,7 +285,19 @@ void UcxPeer::close() noexcept {
   transport_.note(*this);
 }
 
+void UcxPeer::orphan() noexcept {
+  orphaned_ = true;
+  stage_ = Stage::over;
+  out_.shut_ring();
+  let_go();
+  out_.leave();
+  in_.leave_ring();
+  socket_.reset();
+  ring_memory_.reset();
+}
+
 void UcxPeer::abandon() noexcept {
+  if (orphaned_) return;
   abandoned_ = true;
   if (stage_ != Stage::closing) stage_ = Stage::over;
   out_.shut_ring();

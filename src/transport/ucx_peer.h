@@ -60,6 +60,10 @@ class UcxPeer {
   uint64_t next_time() const noexcept { return timer_; }  // when check_time() has something to do; 0: never
   void check_endpoint() noexcept;
   unsigned deliver(Events& events);
+  // The transport ends before the connection's owner lets go of it: nothing of UCX, nor of the transport, may be
+  // touched any more.
+  void orphan() noexcept;
+  UcxConnection* handle() const noexcept { return handle_; }
   // Lets go of what a connection that ended needs no more. True: destroy it.
   bool settle() noexcept;
   bool greets() const noexcept { return stage_ == Stage::connecting || stage_ == Stage::greeting; }
@@ -130,6 +134,7 @@ class UcxPeer {
   UcxConnection* handle_ = nullptr;
   bool announce_ = false;  // on_accept is due
   bool abandoned_ = false;
+  bool orphaned_ = false;
   std::optional<Error> lost_;
   bool lost_told_ = false;
 
@@ -137,7 +142,7 @@ class UcxPeer {
   bool noted_ = false;  // waits for deliver()
 };
 
-// What the owner of a connection holds.
+// What the owner of a connection holds. May outlive the transport.
 class UcxConnection final : public Connection {
  public:
   explicit UcxConnection(UcxPeer& peer) : peer_(peer) { peer.handle_ = this; }
@@ -153,9 +158,11 @@ class UcxConnection final : public Connection {
   Way way() const noexcept override { return peer_.way(); }
   std::string peer_address() const override { return peer_.address(); }
   void close() noexcept override { peer_.close(); }
+  void keep(std::unique_ptr<UcxPeer> orphan) noexcept { orphan_ = std::move(orphan); }
 
  private:
-  UcxPeer& peer_;
+  UcxPeer& peer_;                    // owned by the transport
+  std::unique_ptr<UcxPeer> orphan_;  // or, once that is gone, by us
 };
 
 }  // namespace tc::transport

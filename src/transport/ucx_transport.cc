@@ -78,6 +78,12 @@ UcxTransport::~UcxTransport() {
   if (worker_ == nullptr) return;
   drain(farewell_ms);
   noted_.clear();
+  for (auto& peer : peers_) {
+    if (peer == nullptr || peer->handle() == nullptr) continue;
+    peer->orphan();
+    UcxConnection* const owner = peer->handle();
+    owner->keep(std::move(peer));
+  }
   peers_.clear();
   endpoints_.clear();
 }

@@ -1,0 +1,268 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdlib>
+#include <thread>
+
+#include "transport/ring_in.h"
+#include "transport/ring_out.h"
+#include "transport/transport_test_kit.h"
+
+namespace tc::transport {
+namespace {
+
+using wire::Kind;
+
+class RingMemory {
+ public:
+  explicit RingMemory(size_t bytes) : memory_(std::aligned_alloc(4096, (ring_memory_bytes(bytes) + 4095) & ~4095u)) {
+    view = RingView::at(memory_, bytes);
+    RingIn::start(view, 42);
+  }
+  ~RingMemory() { std::free(memory_); }
+  RingMemory(const RingMemory&) = delete;
+  RingMemory& operator=(const RingMemory&) = delete;
+  RingView view;
+
+ private:
+  void* memory_;
+};
+
+class Out final : public RingOut {
+ public:
+  Out(FlushList& list, const RingView& ring) : RingOut(list) { open_ring(ring); }
+  std::atomic<int> wakes = 0;
+
+ private:
+  bool transmit(OutBuffer&, size_t) noexcept override { return true; }
+  void wake_peer() noexcept override { ++wakes; }
+};
+
+class In final : public RingIn {
+ public:
+  explicit In(const RingView& ring) : RingIn(4096, 65536) { use_ring(ring); }
+};
+
+struct Ring {
+  explicit Ring(size_t bytes) : memory(bytes), out(list, memory.view), in(memory.view) {}
+  RingMemory memory;
+  FlushList list;
+  Out out;
+  In in;
+};
+
+TEST(Ring, frames_lie_as_documented) {
+  Ring ring(4096);
+  const std::byte* const data = ring.memory.view.data;
+  EXPECT_EQ(reinterpret_cast<uintptr_t>(data + 8) % 64, 8u);
+  ASSERT_TRUE(put_frame(ring.out, 5, 1));
+  ASSERT_TRUE(put_frame(ring.out, 6, 9));
+  EXPECT_EQ(load_header(data + 8), wire::encode(Kind::call, 0, 5, 1));
+  EXPECT_EQ(load_header(data + 24), wire::encode(Kind::call, 0, 6, 9));
+  EXPECT_EQ(load_header(data + 56), 0u);
+}
+
+TEST(Ring, a_frame_that_does_not_fit_the_lap_is_preceded_by_a_pad_to_offset_8) {
+  Ring ring(4096);
+  uint32_t number = 0;
+  for (; number < 4; ++number) {
+    ASSERT_TRUE(put_frame(ring.out, number, 1000));  // strides of 1008
+    ASSERT_EQ(take_frame(ring.in, number), Took::frame);
+  }
+  ring.in.release();
+  ASSERT_TRUE(put_frame(ring.out, number, 1000));
+  const size_t offset = 8 + 4 * 1008;
+  const auto pad = wire::decode(load_header(ring.memory.view.data + offset));
+  EXPECT_EQ(pad.kind, Kind::pad);
+  EXPECT_EQ(offset + wire::stride(pad.length), 4096u + 8u);
+  EXPECT_EQ(take_frame(ring.in, number), Took::frame);
+  EXPECT_EQ(ring.in.consumed(), 4096u + 1008u);
+}
+
+TEST(Ring, a_frame_may_end_exactly_where_the_ring_does) {
+  Ring ring(4096);
+  for (uint32_t i = 0; i < 255; ++i) {  // up to offset 8 + 255 * 16 = 4088
+    ASSERT_TRUE(put_frame(ring.out, i, 8));
+    ASSERT_EQ(take_frame(ring.in, i), Took::frame);
+    ring.in.release();
+  }
+  for (uint32_t i = 255; i < 600; ++i) {
+    ASSERT_TRUE(put_frame(ring.out, i, 8));
+    ASSERT_EQ(take_frame(ring.in, i), Took::frame);
+    ring.in.release();
+  }
+}
+
+// Every offset is met with frames of every size up to the longest.
+TEST(Ring, frames_of_random_sizes_pass_at_every_offset) {
+  Ring ring(4096);
+  Random random(3);
+  std::vector<bool> met(4096);
+  uint32_t sent = 0, received = 0;
+  while (received < 300000) {
+    for (size_t burst = random.below(20); burst != 0 && sent < 300000; --burst) {
+      const size_t length = random.below(random.below(8) == 0 ? ring.out.max_length() + 1 : 60);
+      const std::byte* const at = ring.out.reserve(length);
+      if (at == nullptr) break;
+      met[static_cast<size_t>(at - ring.memory.view.data)] = true;
+      ASSERT_TRUE(put_frame(ring.out, sent++, length));
+    }
+    for (size_t burst = random.below(30); burst != 0; --burst) {
+      const Took took = take_frame(ring.in, received);
+      ASSERT_NE(took, Took::wrong) << received;
+      if (took == Took::nothing) break;
+      ++received;
+    }
+    ring.in.release();
+  }
+  for (size_t offset = 8; offset < 4088; offset += 16) EXPECT_TRUE(met[offset]) << offset;
+}
+
+TEST(Ring, two_threads_pass_a_million_frames) {
+  Ring ring(16384);
+  constexpr uint32_t frames = 1'000'000;
+  std::thread writer([&] {
+    Random random(5);
+    for (uint32_t i = 0; i < frames; ++i)
+      for (const size_t length = random.below(48); !put_frame(ring.out, i, length);) std::this_thread::yield();
+  });
+  uint32_t received = 0;
+  bool wrong = false;
+  while (received < frames && !wrong) {
+    switch (take_frame(ring.in, received)) {
+      case Took::frame: ++received; break;
+      case Took::wrong: wrong = true; break;
+      case Took::nothing: ring.in.release(); std::this_thread::yield();
+    }
+  }
+  EXPECT_FALSE(wrong) << received;
+  if (wrong) std::_Exit(1);  // the writer would wait for ever
+  writer.join();
+}
+
+TEST(Ring, a_full_ring_refuses_and_recovers_when_it_was_read) {
+  Ring ring(4096);
+  uint32_t sent = 0, received = 0;
+  while (put_frame(ring.out, sent, 100)) ++sent;
+  EXPECT_GE(sent, 4096u / 112u - 2u);
+  EXPECT_EQ(ring.out.reserve(100), nullptr);
+  while (take_frame(ring.in, received) == Took::frame) ++received;
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(ring.out.reserve(100), nullptr);  // not released yet: the bytes are still the reader's
+  ring.in.release();
+  EXPECT_TRUE(put_frame(ring.out, sent, 100));
+  EXPECT_EQ(take_frame(ring.in, received), Took::frame);
+}
+
+TEST(Ring, the_longest_frame_is_granted_from_any_place_of_an_empty_ring) {
+  for (uint32_t before = 0; before < 255; ++before) {
+    Ring ring(4096);
+    for (uint32_t i = 0; i < before; ++i) {
+      ASSERT_TRUE(put_frame(ring.out, i, 8));
+      ASSERT_EQ(take_frame(ring.in, i), Took::frame);
+      ring.in.release();
+    }
+    ASSERT_TRUE(put_frame(ring.out, before, ring.out.max_length())) << before;
+    EXPECT_EQ(take_frame(ring.in, before), Took::frame);
+  }
+}
+
+TEST(Ring, a_sleeping_reader_is_woken_once) {
+  Ring ring(4096);
+  ASSERT_TRUE(put_frame(ring.out, 0, 8));
+  EXPECT_EQ(ring.out.wakes, 0);
+  ring.in.set_sleeping(true);
+  ASSERT_TRUE(put_frame(ring.out, 1, 8));
+  ASSERT_TRUE(put_frame(ring.out, 2, 8));
+  EXPECT_EQ(ring.out.wakes, 1);
+}
+
+TEST(Ring, credit_that_lies_is_refused_and_credit_behind_the_end_is_ignored) {
+  Ring ring(4096);
+  ASSERT_TRUE(put_frame(ring.out, 0, 8));
+  EXPECT_FALSE(ring.out.credit(17));
+  EXPECT_TRUE(ring.out.credit(16));
+  EXPECT_FALSE(ring.out.credit(0));
+  ring.out.shut_ring();
+  EXPECT_TRUE(ring.out.credit(16));
+  EXPECT_EQ(ring.out.reserve(8), nullptr);
+}
+
+TEST(Ring, a_reader_that_lies_about_its_position_gets_nothing_but_its_own_harm) {
+  Ring ring(4096);
+  uint32_t sent = 0;
+  while (put_frame(ring.out, sent, 100)) ++sent;
+  for (const uint64_t lie : {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    ring.memory.view.control->consumed = lie;
+    EXPECT_EQ(ring.out.reserve(100), nullptr) << lie;
+  }
+}
+
+TEST(HostileRing, a_pad_to_nowhere_is_broken) {
+  for (const uint32_t length : {0u, 8u, 4072u, 4088u, 4104u, 0xffffffffu}) {
+    Ring ring(4096);
+    store_header(ring.memory.view.data + 8, wire::encode(Kind::pad, 0, 0, length));
+    if (length == 4088) {
+      EXPECT_TRUE(ring.in.refill());
+      EXPECT_FALSE(ring.in.broken());
+      continue;
+    }
+    EXPECT_FALSE(ring.in.refill()) << length;
+    EXPECT_TRUE(ring.in.broken()) << length;
+    EXPECT_EQ(ring.in.peek(), 0u);
+    EXPECT_FALSE(ring.in.refill());
+    EXPECT_EQ(ring.in.consumed(), 0u);
+    ring.in.release();
+  }
+}
+
+TEST(HostileRing, lengths_past_the_end_do_not_fit) {
+  Ring ring(4096);
+  EXPECT_TRUE(ring.in.fits(4072));
+  EXPECT_FALSE(ring.in.fits(4080));
+  EXPECT_FALSE(ring.in.fits(0xffffffff));
+}
+
+// A peer that writes noise while we read: whatever it does, the reader stays inside.
+TEST(HostileRing, noise_never_leads_the_reader_outside) {
+  for (uint64_t seed = 0; seed < 20; ++seed) {
+    RingMemory memory(4096);
+    std::atomic<bool> stop = false;
+    std::thread noise([&] {
+      Random random(seed + 1);
+      constexpr uint8_t kinds[] = {0, 1, 1, 1, 11, 9};
+      while (!stop) {
+        const size_t offset = 8 + 16 * random.below(256);
+        const auto kind = static_cast<Kind>(kinds[random.below(6)]);
+        const auto length = static_cast<uint32_t>(random.below(10) == 0 ? random.next() : random.below(128));
+        const size_t to_lap = 4096 - offset;
+        store_header(memory.view.data + offset,
+                     wire::encode(kind, 0, 0, kind == Kind::pad ? static_cast<uint32_t>(to_lap) : length));
+      }
+    });
+    for (int start = 0; start < 50; ++start) {
+      In in(memory.view);
+      for (int i = 0; i < 2000 && !in.broken(); ++i) {
+        const std::byte* const at = in.at();
+        ASSERT_GE(at, memory.view.data + 8);
+        ASSERT_LE(at, memory.view.last_place());
+        const uint64_t word = in.peek();
+        const auto header = wire::decode(word);
+        if (word == 0 || header.kind == Kind::pad) {
+          if (!in.refill() && in.broken()) break;
+          continue;
+        }
+        if (!in.fits(header.length)) break;
+        if (header.length != 0) {
+          volatile std::byte last = in.body()[header.length - 1];
+          (void)last;
+        }
+        in.advance(header.length);
+        in.release();
+      }
+    }
+    stop = true;
+    noise.join();
+  }
+}
+
+}  // namespace
+}  // namespace tc::transport

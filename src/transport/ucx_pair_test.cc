@@ -1,0 +1,260 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Two or more UCX transports in one process, driven by one thread or by one each.
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cstdlib>
+#include <thread>
+
+#include "transport/socket.h"
+#include "transport/test_node.h"
+
+namespace tc::transport {
+namespace {
+
+class Pair : public testing::Test {
+ protected:
+  void SetUp() override { unsetenv("UCX_TLS"); }
+  static bool turn_until(TestNode& a, TestNode& b, const std::function<bool()>& done, uint64_t ms = 10000) {
+    return a.until(
+        [&] {
+          b.turn();
+          return done();
+        },
+        ms);
+  }
+  static void join(TestNode& a, TestNode& b) {
+    a.connect(b.listen());
+    ASSERT_TRUE(turn_until(a, b, [&] { return a.open() && b.open(); }));
+  }
+};
+
+TEST_F(Pair, frames_pass_both_ways_between_two_threads) {
+  for (const Way way : {Way::ring, Way::am, Way::put}) {
+    TestNode server(way);
+    const std::string address = server.listen();
+    static constexpr uint32_t frames = 20000;
+    const auto run = [](TestNode& node) {
+      uint32_t sent = 0, received = 0;
+      node.until(
+          [&] {
+            if (!node.open()) return node.lost.has_value();
+            for (int i = 0; i < 50 && sent < frames && put_frame(node.peer->out(), sent, sent % 200); ++i) ++sent;
+            for (Took took; (took = take_frame(node.peer->in(), received)) != Took::nothing; ++received)
+              if (took == Took::wrong) return true;
+            node.peer->in().release();
+            return sent == frames && received == frames;
+          },
+          60000);
+      node.turn();
+      EXPECT_EQ(sent, frames);
+      EXPECT_EQ(received, frames);
+      return node.lost.has_value();
+    };
+    std::thread other([&] { run(server); });
+    TestNode client(way);
+    client.connect(address);
+    run(client);
+    other.join();
+  }
+}
+
+TEST_F(Pair, two_connections_between_the_same_nodes_are_independent) {
+  Recorder a_events, b_events;
+  auto a = make_ucx_transport({}, a_events).value();
+  auto b = make_ucx_transport({}, b_events).value();
+  const std::string address = b->listen("127.0.0.1:0").value();
+  auto first = a->connect(address).value();
+  auto second = a->connect(address).value();
+  ASSERT_TRUE(first->send_control(control_frame(1)));
+  ASSERT_TRUE(second->send_control(control_frame(2)));
+  const auto turn_until = [&](auto done) {
+    for (const auto deadline = Deadline::after_ms(10000); !done() && !deadline.passed();) {
+      a->progress();
+      b->progress();
+    }
+    return done();
+  };
+  ASSERT_TRUE(turn_until([&] { return b_events.controls.size() == 2; }));
+  ASSERT_EQ(b_events.accepted.size(), 2u);
+  first->close();
+  first.reset();
+  ASSERT_TRUE(turn_until([&] { return b_events.lost.size() == 1; }));
+  ASSERT_TRUE(second->send_control(control_frame(3)));
+  ASSERT_TRUE(turn_until([&] { return b_events.controls.size() == 3; }));
+  EXPECT_EQ(b_events.controls[2], control_frame(3));
+  EXPECT_TRUE(a_events.lost.empty());
+  EXPECT_EQ(b_events.lost.size(), 1u);
+  // And again, while the other one stays.
+  auto third = a->connect(address).value();
+  ASSERT_TRUE(third->send_control(control_frame(4)));
+  ASSERT_TRUE(turn_until([&] { return b_events.controls.size() == 4; }));
+  EXPECT_EQ(b_events.lost.size(), 1u);
+}
+
+TEST_F(Pair, connecting_again_after_closing_works_many_times) {
+  TestNode b(Way::automatic);
+  const std::string address = b.listen();
+  TestNode a(Way::automatic);
+  for (uint32_t round = 0; round < 20; ++round) {
+    a.opened = b.opened = false;
+    a.lost.reset();
+    b.lost.reset();
+    a.connect(address);
+    ASSERT_TRUE(turn_until(a, b, [&] { return (a.open() && b.open()) || a.lost || b.lost; })) << round;
+    ASSERT_FALSE(a.lost) << round << ": " << a.lost->message;
+    ASSERT_FALSE(b.lost) << round << ": " << b.lost->message;
+    ASSERT_TRUE(put_frame(a.peer->out(), round, 100));
+    ASSERT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), round) == Took::frame; })) << round;
+    a.peer->close();
+    a.peer.reset();
+    a.opened = false;
+    ASSERT_TRUE(turn_until(a, b, [&] { return b.lost.has_value(); })) << round;
+    EXPECT_EQ(b.lost->message, "the peer closed the connection");
+    b.peer.reset();
+  }
+  EXPECT_EQ(a.losses, 0u);
+}
+
+TEST_F(Pair, a_node_connects_to_itself) {
+  Recorder events;
+  auto node = make_ucx_transport({}, events).value();
+  auto self = node->connect(node->listen("127.0.0.1:0").value()).value();
+  ASSERT_TRUE(self->send_control(control_frame(1)));
+  for (const auto deadline = Deadline::after_ms(10000); events.controls.empty() && !deadline.passed();)
+    node->progress();
+  ASSERT_EQ(events.accepted.size(), 1u);
+  EXPECT_EQ(events.controls.size(), 1u);
+}
+
+TEST_F(Pair, connecting_where_nobody_listens_is_lost_with_the_address) {
+  TestNode a(Way::automatic);
+  a.connect("127.0.0.1:1");
+  ASSERT_TRUE(a.until([&] { return a.lost.has_value(); }));
+  EXPECT_EQ(a.lost->message, "connecting to 127.0.0.1:1: Connection refused");
+}
+
+TEST_F(Pair, an_address_that_is_none_is_refused_at_once) {
+  TestNode a(Way::automatic);
+  EXPECT_EQ(a.transport->connect("nonsense").error().code, TC_ERR_INVALID);
+  EXPECT_EQ(a.transport->listen("127.0.0.1:99999").error().code, TC_ERR_INVALID);
+}
+
+TEST_F(Pair, a_stranger_that_speaks_something_else_is_dropped_and_nobody_is_told) {
+  TestNode b(Way::automatic);
+  Fd stranger = connect_socket(b.listen()).value();
+  b.until([&] { return false; }, 50);
+  const std::string_view words = "GET / HTTP/1.1\r\n\r\n";
+  ASSERT_GT(send(stranger.get(), words.data(), words.size(), MSG_NOSIGNAL), 0);
+  char byte;
+  EXPECT_TRUE(b.until([&] { return recv(stranger.get(), &byte, 1, MSG_DONTWAIT) == 0 || errno == ECONNRESET; }));
+  EXPECT_EQ(b.peer, nullptr);
+  EXPECT_EQ(b.losses, 0u);
+}
+
+TEST_F(Pair, control_frames_arrive_in_order_also_those_sent_before_the_peer_was_there) {
+  TestNode a(Way::automatic), b(Way::automatic);
+  a.connect(b.listen());
+  for (uint32_t i = 0; i < 50; ++i)
+    ASSERT_TRUE(a.peer->send_control(wire::make_frame(wire::Kind::bye, 0, i, Bytes(i * 100))));
+  ASSERT_TRUE(turn_until(a, b, [&] { return b.controls.size() == 50; }));
+  for (uint32_t i = 0; i < 50; ++i)
+    EXPECT_EQ(b.controls[i], wire::make_frame(wire::Kind::bye, 0, i, Bytes(i * 100))) << i;
+  ASSERT_TRUE(a.peer->send_control(wire::make_frame(wire::Kind::bye, 0, 51, Bytes(65 * 1000))));
+  ASSERT_TRUE(turn_until(a, b, [&] { return b.controls.size() == 51; }));
+}
+
+TEST_F(Pair, too_many_control_frames_for_a_peer_that_takes_none_are_refused) {
+  TestNode a(Way::automatic), b(Way::automatic);
+  join(a, b);
+  const Bytes frame = wire::make_frame(wire::Kind::bye, 0, 0, Bytes(60 * 1000));
+  Status sent;
+  for (int i = 0; i < 10000 && sent; ++i) sent = a.peer->send_control(frame);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, TC_ERR_LIMIT);
+  EXPECT_TRUE(turn_until(a, b, [&] { return a.peer->send_control(frame).has_value(); }));
+}
+
+TEST_F(Pair, a_side_that_wants_am_gets_it_though_a_ring_was_offered) {
+  TestNode a(Way::am), b(Way::automatic);
+  join(a, b);
+  EXPECT_EQ(a.peer->way(), Way::am);
+  ASSERT_TRUE(put_frame(a.peer->out(), 0, 8));
+  EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 0) == Took::frame; }));
+}
+
+TEST_F(Pair, an_offer_that_lies_is_refused_and_touches_nothing) {
+  TestNode a(Way::automatic), b(Way::am);
+  a.connect(b.listen());
+  ASSERT_TRUE(turn_until(a, b, [&] { return b.open(); }));
+  auto c = a.transport->connect("127.0.0.1:1").value();
+  EXPECT_EQ(c->open_way(Way::automatic, {}).error().code, TC_ERR_MALFORMED);
+  // b's true offer with its address, nonce or size changed: no ring, and no crash.
+  TestNode d(Way::ring);
+  const std::string address = d.listen();
+  Recorder events;
+  auto e = make_ucx_transport({}, events).value();
+  for (int byte = 8; byte < 40; ++byte) {
+    auto connection = e->connect(address).value();
+    d.opened = false;
+    d.peer.reset();
+    const size_t before = events.controls.size();
+    for (const auto deadline = Deadline::after_ms(10000); events.controls.size() == before && !deadline.passed();) {
+      e->progress();
+      d.turn();
+    }
+    ASSERT_GT(events.controls.size(), before);
+    Bytes offer(events.controls.back().begin() + 8, events.controls.back().end());
+    ASSERT_LT(static_cast<size_t>(byte), offer.size());
+    offer[static_cast<size_t>(byte)] ^= std::byte{0x11};
+    const auto opened = connection->open_way(Way::ring, offer);
+    EXPECT_FALSE(opened) << byte;
+    connection->close();
+    connection.reset();
+  }
+}
+
+TEST_F(Pair, the_owner_may_destroy_connections_from_inside_events) {
+  struct Rude final : Events {
+    void on_accept(std::unique_ptr<Connection>) override { ++accepted; }  // destroyed at once
+    void on_control(Connection&, ByteView) override { mine.reset(); }
+    void on_lost(Connection&, const Error&) override {
+      mine.reset();
+      ++lost;
+    }
+    std::unique_ptr<Connection> mine;
+    int accepted = 0, lost = 0;
+  };
+  Rude a_events, b_events;
+  auto a = make_ucx_transport({}, a_events).value();
+  auto b = make_ucx_transport({}, b_events).value();
+  const std::string address = b->listen("127.0.0.1:0").value();
+  for (int round = 1; round <= 10; ++round) {
+    a_events.mine = a->connect(address).value();
+    for (const auto deadline = Deadline::after_ms(10000); a_events.lost < round && !deadline.passed();) {
+      a->progress();
+      b->progress();
+    }
+    ASSERT_EQ(a_events.lost, round);
+    ASSERT_EQ(b_events.accepted, round);
+  }
+}
+
+TEST_F(Pair, options_that_make_no_sense_are_refused_with_both_values) {
+  Recorder events;
+  EXPECT_EQ(make_ucx_transport({.ring_bytes = 5000}, events).error().code, TC_ERR_INVALID);
+  EXPECT_EQ(make_ucx_transport({.batch_bytes = 16}, events).error().code, TC_ERR_INVALID);
+  EXPECT_EQ(make_ucx_transport({.tls = "no_such_transport"}, events).error().code, TC_ERR_UNSUPPORTED);
+}
+
+TEST_F(Pair, a_put_is_refused_where_it_is_not_allowed) {
+  TestNode a(Way::put), b(Way::automatic);
+  a.connect(b.listen());
+  ASSERT_TRUE(turn_until(a, b, [&] { return a.refused.has_value(); }));
+  EXPECT_EQ(a.refused->code, TC_ERR_UNSUPPORTED);
+}
+
+}  // namespace
+}  // namespace tc::transport
