@@ -82,9 +82,6 @@ Result<Placement> Arena::place_in(Region& region, size_t offset, size_t bytes, s
     region.free.give(offset, bytes);
     return fail(std::move(committed).error());
   }
-  if (data_bytes != 0)
-    for (size_t chunk = offset / chunk_bytes; chunk <= (offset + data_bytes - 1) / chunk_bytes; ++chunk)
-      region.mapping.populate_data(chunk);
   used_ += bytes;
   return Placement{region.mapping.code() + offset, region.mapping.writable() + offset, region.mapping.data() + offset,
                    bytes, data_bytes};

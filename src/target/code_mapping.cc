@@ -69,6 +69,8 @@ Status CodeMapping::map() {
     return fail(TC_ERR_NO_MEMORY, "mapping {} bytes of code: {}", image_half, system_words());
   if (mprotect(data(), image_half, PROT_READ | PROT_WRITE) != 0)
     return fail(TC_ERR_NO_MEMORY, "mapping {} bytes for the data of ifuncs: {}", image_half, system_words());
+  // A huge page would make the first variable of the first ifunc cost 2 MiB.
+  (void)madvise(data(), image_half, MADV_NOHUGEPAGE);
   writable_ = map_at(nullptr, image_half, PROT_READ | PROT_WRITE, MAP_SHARED, memory_);
   if (writable_ == nullptr)
     return fail(TC_ERR_NO_MEMORY, "mapping {} bytes to write code through: {}", image_half, system_words());
@@ -85,7 +87,7 @@ Status CodeMapping::commit(size_t chunk) {
   // Where the kernel is too old for these, pages are mapped by their first use.
   (void)madvise(writable_ + offset, chunk_bytes, MADV_POPULATE_WRITE);
   (void)madvise(code_ + offset, chunk_bytes, MADV_POPULATE_READ);
-  live_[chunk] = 1;
+  live_[chunk] = true;
   return {};
 }
 
@@ -95,13 +97,7 @@ void CodeMapping::decommit(size_t chunk) noexcept {
   (void)fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
                   static_cast<off_t>(chunk_bytes));
   (void)madvise(data() + offset, chunk_bytes, MADV_DONTNEED);
-  live_[chunk] = 0;
-}
-
-void CodeMapping::populate_data(size_t chunk) noexcept {
-  if (live_[chunk] == 2) return;
-  (void)madvise(data() + chunk * chunk_bytes, chunk_bytes, MADV_POPULATE_WRITE);
-  live_[chunk] = 2;
+  live_[chunk] = false;
 }
 
 namespace {

@@ -35,13 +35,12 @@ class CodeMapping {
   std::byte* writable() const noexcept { return writable_; }  // the same bytes, read and write
   std::byte* data() const noexcept { return code_ + image_half; }
 
-  // Gives the chunk pages, filled with zeroes and mapped already. TC_ERR_NO_MEMORY.
+  // Gives the chunk's code pages, filled with zeroes and mapped already. Data pages come by their first use: most
+  // ifuncs have none, and those that have some share pages. TC_ERR_NO_MEMORY.
   Status commit(size_t chunk);
   // Takes them away: the memory returns to the system and a stale call into the chunk faults.
   void decommit(size_t chunk) noexcept;
-  bool committed(size_t chunk) const noexcept { return live_[chunk] != 0; }
-  // Maps the chunk's pages in the data half ahead of their first use. Failing is harmless.
-  void populate_data(size_t chunk) noexcept;
+  bool committed(size_t chunk) const noexcept { return live_[chunk]; }
 
  private:
   CodeMapping() : live_(image_half / chunk_bytes) {}
@@ -50,7 +49,7 @@ class CodeMapping {
   int memory_ = -1;
   std::byte* code_ = nullptr;
   std::byte* writable_ = nullptr;
-  std::vector<unsigned char> live_;  // 0 no pages, 1 code pages, 2 data pages too
+  std::vector<bool> live_;  // chunks that have pages
 };
 
 // Plain addresses; freed by unmap_lone().
