@@ -21,6 +21,5 @@ bool asked_for(const char* variable) {
 extern "C" __attribute__((visibility("default"))) tc::target::Jit* threechains_make_jit(uint32_t version) {
   if (version != tc::target::jit_plugin_version) return nullptr;
   const tc::target::jit::LinkerOptions options{.debugger = asked_for("TC_DEBUG_JIT"), .perf = asked_for("TC_PERF_JIT")};
-  auto jit = tc::target::jit::make_jit(options);
-  return jit ? jit->release() : nullptr;
+  return tc::target::jit::make_jit(options).release();
 }

@@ -46,12 +46,34 @@ class LlvmJit final : public Jit {
   Linker linker_;
 };
 
-}  // namespace
+// The factory's caller gets no message: this one brings it.
+class UnusableJit final : public Jit {
+ public:
+  explicit UnusableJit(Error reason) : reason_(std::move(reason)) {}
 
-Result<std::unique_ptr<Jit>> make_jit(LinkerOptions options) {
+  Result<Bytes> compile(ByteView, Effort, const std::string&) override { return fail(reason_); }
+  Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&) override {
+    return fail(reason_);
+  }
+  std::string fingerprint(Effort) const override { return "unusable"; }
+  Status warm_up() override { return fail(reason_); }
+
+ private:
+  const Error reason_;
+};
+
+Result<std::unique_ptr<Jit>> try_to_make_jit(LinkerOptions options) {
   TC_ASSIGN(auto host, Host::detect());
   TC_ASSIGN(auto memory, CodeMemory::create());
   return std::make_unique<LlvmJit>(std::move(host), options, std::move(memory));
+}
+
+}  // namespace
+
+std::unique_ptr<Jit> make_jit(LinkerOptions options) {
+  auto jit = try_to_make_jit(options);
+  if (jit) return std::move(*jit);
+  return std::make_unique<UnusableJit>(std::move(jit).error());
 }
 
 }  // namespace tc::target::jit
