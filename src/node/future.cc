@@ -1,10 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/future.h"
 
+#include <sys/random.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+
 namespace tc::node {
 
+uint64_t FutureTable::next_token() {
+  while (true) {
+    if (drawn_ == random_.size()) {
+      drawn_ = 0;
+      if (::getrandom(random_.data(), sizeof random_, 0) != sizeof random_)
+        std::ranges::generate(random_, [n = now_ns()]() mutable { return n++; });
+    }
+    if (const auto token = random_[drawn_++]; token != 0 && !waiting_.contains(token)) return token;
+  }
+}
+
 uint64_t FutureTable::add(std::shared_ptr<Future> future) {
-  const auto token = next_token_++;
+  const auto token = next_token();
   waiting_.emplace(token, std::move(future));
   return token;
 }

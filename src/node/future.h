@@ -5,6 +5,7 @@
 // Thread: the node's, or under its gate; `ready` may be looked at from any thread.
 #pragma once
 
+#include <array>
 #include <atomic>
 #include <memory>
 #include <string>
@@ -34,7 +35,8 @@ struct Future {
 
 class FutureTable {
  public:
-  // Registers a future; returns the token that the call carries.
+  // Registers a future; returns the token that the call carries. Tokens are random, as answers may come from any
+  // node: a peer that was not asked cannot answer in another's name.
   uint64_t add(std::shared_ptr<Future> future);
   // The answer is there. False: nobody waits for that token (any more).
   bool complete(const wire::Reply& reply);
@@ -49,9 +51,11 @@ class FutureTable {
 
  private:
   static void settle(Future& future, const Error& error);
+  uint64_t next_token();
 
   std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;
-  uint64_t next_token_ = 1;
+  std::array<uint64_t, 32> random_{};  // drawn many at a time: a system call for each would show
+  size_t drawn_ = random_.size();
 };
 
 }  // namespace tc::node

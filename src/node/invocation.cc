@@ -124,7 +124,7 @@ void Node::fail(int32_t code, std::string_view message) noexcept {
 
 void Node::log(int level, std::string_view message) noexcept {
   static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
-  const auto* code = executor_.running().code;
+  const auto* code = executor_.running().code.get();
   log_->log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
 }
 
@@ -145,7 +145,7 @@ void Node::run_local(LocalCall& local) {
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {
-    auto loaded = store_->load(std::move(local.bundle));
+    auto loaded = load(std::move(local.bundle));
     if (!loaded) {
       answer_for(call.ticket.token, call.has_route ? &call.route : nullptr, loaded.error());
       return executor_.reset();

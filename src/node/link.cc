@@ -28,6 +28,7 @@ void copy_parts(std::byte* to, std::initializer_list<ByteView> parts) noexcept {
 }
 
 constexpr uint32_t last_fragment = 1;
+// Calls for a peer that has not greeted yet.
 constexpr size_t held_limit = 4096;
 
 }  // namespace
@@ -73,7 +74,8 @@ Status Link::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts)
 
 Status Link::post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline) {
   if (try_post(kind, flags, number, parts)) return {};
-  if (node_.inside_ifunc() || state_ == State::greeting) return queue(kind, flags, number, parts);
+  // Whoever is called from the node's own polling cannot wait for it.
+  if (node_.polling() || state_ == State::greeting) return queue(kind, flags, number, parts);
   // A frame too large for the way goes through the queue in fragments, once nothing stands before it.
   const bool large = total_size(parts) > out_->max_length();
   bool sent = false;
@@ -98,6 +100,14 @@ Status Link::post(wire::Kind kind, uint32_t number, ByteView body) {
 }
 
 void Link::post_reply(const wire::Reply& reply) {
+  if (state_ == State::ready && reply.bytes.size() > peer_.max_message) {
+    auto instead = reply;
+    instead.bytes = {};
+    instead.status = TC_ERR_TOO_LARGE;
+    instead.message = fmt::format("{}: the answer is {} bytes when {} takes at most {}", node_.label(),
+                                  reply.bytes.size(), peer_label(), peer_.max_message);
+    return post_reply(instead);
+  }
   const bool report_only = reply.token == 0;
   if (report_only && !backlog_.empty()) {
     ++untold_failures_;  // the peer is behind with reading: count, and tell the sum later
@@ -206,7 +216,10 @@ Status Link::send_call(const Outgoing& call, Deadline deadline) {
 Status Link::hold(const Outgoing& call) {
   if (held_.size() >= held_limit)
     return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", held_.size(), peer_label(), held_limit);
-  Held held{*call.bundle, call.index, Bytes(call.payload.begin(), call.payload.end()), {}, {}};
+  if (!held_.empty() && held_bytes_ + call.payload.size() > backlog_limit)
+    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", held_bytes_, peer_label(), backlog_limit);
+  held_bytes_ += call.payload.size();
+  Held held{*call.bundle, call.index, Bytes(call.payload.begin(), call.payload.end()), {}, {}, now_ns()};
   if (call.ticket != nullptr) held.ticket = *call.ticket;
   if (call.route != nullptr) held.route = *call.route;
   held_.push_back(std::move(held));
@@ -214,11 +227,22 @@ Status Link::hold(const Outgoing& call) {
 }
 
 void Link::send_held() {
+  held_bytes_ = 0;
   for (auto held = std::exchange(held_, {}); const auto& call : held) {
+    const auto waited_ms = (now_ns() - call.since_ns) / 1'000'000;
+    const auto* route = call.route ? &*call.route : nullptr;
+    if (call.ticket && call.ticket->deadline_ms != 0 && waited_ms > call.ticket->deadline_ms) {
+      node_.answer_for(call.ticket->token, route,
+                       Error{TC_ERR_TIMEOUT, fmt::format("{} answered after {} ms when the call's deadline was {} ms",
+                                                         peer_label(), waited_ms, call.ticket->deadline_ms)});
+      continue;
+    }
     const Outgoing outgoing{&call.bundle, call.index, call.payload, call.ticket ? &*call.ticket : nullptr,
-                            call.route ? &*call.route : nullptr, false};
-    if (const auto sent = send_call(outgoing, Deadline::after_ms(0)); !sent && call.ticket)
-      node_.answer_for(call.ticket->token, call.route ? &*call.route : nullptr, sent.error());
+                            route, false};
+    const auto sent = send_call(outgoing, Deadline::after_ms(0));
+    if (sent) continue;
+    node_.count_failure(sent.error());
+    if (call.ticket) node_.answer_for(call.ticket->token, route, sent.error());
   }
 }
 

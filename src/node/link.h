@@ -91,6 +91,8 @@ class Link final : public target::FrameHandler {
   void on_control(ByteView frame);
   // Tells the peer how far we are, when it needs to know. `idle`: there is time to tell it even small news.
   void give_credit(bool idle);
+  // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
+  void end(const Error& reason);
   // The end: everything that waits on this link fails with `reason`. Idempotent.
   void lose(const Error& reason);
   // Tells the peer why, closes the connection and loses the link.
@@ -148,16 +150,22 @@ class Link final : public target::FrameHandler {
   bool on_barrier(const wire::Header& header, ByteView body);
   bool on_fragment(uint32_t number, ByteView piece);
   Result<target::Code*> learn(uint32_t number, const wire::CodeBody& code);
+  bool means(uint32_t number, const ContentId& id);
+  void note_unusable(uint32_t number, const Error& why);
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
   void refuse(const wire::Header& header, ByteView body, const Error& why);
   bool park(const wire::Header& header, ByteView body);
+  bool is_late(const wire::Header& header, ByteView body, uint64_t since_ns) const noexcept;
   void ask_for(uint32_t number);
+  bool check_call(const wire::Header& header);
   bool resume_parked();
   void note_failure(const wire::Reply& reply);
 
   // link_greeting.cc
   Status accept_hello(ByteView body);
   void announce_way();
+  void on_beside(uint32_t about, const wire::Credit& credit);
+  void answer_unrun(const wire::Header& header, ByteView body, const Error& reason);
 
   Node& node_;
   std::unique_ptr<transport::Connection> connection_;
@@ -169,6 +177,7 @@ class Link final : public target::FrameHandler {
   bool trusted_ = false;  // may the peer run code here?
   uint64_t born_ns_;
   Error reason_;
+  std::optional<Error> ending_;  // why, while what came before is still to be run
   wire::Hello peer_;
   TargetTriple peer_triple_;
   transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
@@ -181,7 +190,9 @@ class Link final : public target::FrameHandler {
     Bytes payload;
     std::optional<wire::CallTicket> ticket;
     std::optional<wire::Route> route;
+    uint64_t since_ns;
   };
+  size_t held_bytes_ = 0;
   std::vector<Held> held_;  // calls that wait for the greeting, which tells what code the peer can use
   struct Queued {
     Bytes frame;
@@ -198,10 +209,13 @@ class Link final : public target::FrameHandler {
 
   // Receiving.
   target::NumberTable numbers_;
+  std::vector<uint64_t> meanings_;                // of numbers: the beginning of the content id each was bound to
   std::unordered_map<uint32_t, Error> unusable_;  // numbers whose code was refused, and why
+  std::optional<uint32_t> awaited_;               // the number we asked for
   struct Parked {
     wire::Header header;
     Bytes body;
+    uint64_t since_ns;
   };
   std::deque<Parked> parked_;  // calls that wait for code, and all frames that must stay behind them
   size_t parked_bytes_ = 0;

@@ -71,16 +71,23 @@ void Link::on_control(ByteView frame) {
     if (!bye) return on_broken(bye.error().message);
     const auto said = bye->status == TC_OK ? fmt::format("{} said goodbye", peer_label())
                                            : fmt::format("{} hung up: {}", peer_label(), bye->reason);
-    return node_.drop(*this, Error{bye->status == TC_OK ? TC_ERR_DISCONNECTED : bye->status, said});
+    return end(Error{bye->status == TC_OK ? TC_ERR_DISCONNECTED : bye->status, said});
   }
-  const auto credit = wire::decode_credit(body);
-  if (header.kind != wire::Kind::credit || !credit)
+  if (header.kind != wire::Kind::credit)
     return on_broken(fmt::format("a frame of kind {} has no place beside the calls", static_cast<int>(header.kind)));
-  if (header.number == wire::credit_way) {
-    peer_way_ = static_cast<transport::Way>(credit->consumed & 0xff);
-  } else if (!out_->credit(credit->consumed)) {
-    on_broken(fmt::format("it claims to have taken {} bytes, more than were sent or less than before", credit->consumed));
-  }
+  const auto credit = wire::decode_credit(body);
+  if (!credit) return on_broken(credit.error().message);
+  on_beside(header.number, *credit);
+}
+
+void Link::on_beside(uint32_t about, const wire::Credit& credit) {
+  if (state_ != State::ready) return on_broken("it gives credit before it greets");
+  if (about == wire::credit_way)
+    peer_way_ = static_cast<transport::Way>(credit.consumed & 0xff);
+  else if (about != wire::credit_window)
+    on_broken(fmt::format("a credit frame of type {} has no place beside the calls", about));
+  else if (!out_->credit(credit.consumed))
+    on_broken(fmt::format("it claims to have taken {} bytes, more than were sent or less than before", credit.consumed));
 }
 
 void Link::give_credit(bool idle) {
@@ -92,6 +99,29 @@ void Link::give_credit(bool idle) {
     credited_ = consumed;
 }
 
+// What was accepted is run, whatever became of its sender: by receive(), as events come from inside the transport,
+// where no ifunc may run.
+void Link::end(const Error& reason) {
+  if (state_ == State::lost || ending_) return;
+  if (state_ == State::ready) {
+    ending_ = reason;
+    return;
+  }
+  connection_->close();
+  lose(reason);
+}
+
+// A frame that was taken over and will not be run: its sender learns of the loss itself, but not whoever waits
+// behind a route.
+void Link::answer_unrun(const wire::Header& header, ByteView body, const Error& reason) {
+  constexpr auto flags = wire::flag_token | wire::flag_route;
+  const bool is_call = header.kind == wire::Kind::call || header.kind == wire::Kind::call_code;
+  if (!is_call || (header.flags & flags) != flags || body.size() < wire::ticket_bytes) return;
+  size_t ignored = 0;
+  if (const auto route = wire::decode_route(body.subspan(wire::ticket_bytes), ignored))
+    node_.answer_for(wire::read_ticket(body.data()).token, &*route, reason);
+}
+
 void Link::lose(const Error& reason) {
   if (state_ == State::lost) return;
   state_ = State::lost;
@@ -100,8 +130,11 @@ void Link::lose(const Error& reason) {
   for (auto& held : held_)
     if (held.ticket) node_.answer_for(held.ticket->token, held.route ? &*held.route : nullptr, reason);
   held_.clear();
-  backlog_.clear();
-  parked_.clear();
+  for (const auto& queued : std::exchange(backlog_, {})) {
+    const ByteView frame(queued.frame);
+    answer_unrun(wire::decode(Reader(frame).u64()), frame.subspan(wire::header_bytes), reason);
+  }
+  for (const auto& parked : std::exchange(parked_, {})) answer_unrun(parked.header, parked.body, reason);
   node_.on_link_lost(*this);
 }
 

@@ -6,6 +6,8 @@
 // Whatever a frame says is copied before it is checked: its memory may be the peer's to change.
 #include <spdlog/logger.h>
 
+#include <algorithm>
+
 #include "node/link.h"
 #include "node/node.h"
 
@@ -17,6 +19,15 @@ namespace {
 constexpr size_t frames_a_turn = 512;
 // Bounds what a peer can make us keep while its code is on its way.
 constexpr size_t parked_limit = 64u * 1024 * 1024;
+// Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.
+constexpr size_t unusable_limit = 1024;
+constexpr uint8_t call_flags = wire::flag_token | wire::flag_route;
+
+uint64_t meaning_of(const ContentId& id) noexcept {
+  uint64_t meaning;
+  std::memcpy(&meaning, id.bytes.data(), sizeof meaning);
+  return meaning | 1;  // 0: none yet
+}
 
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
@@ -33,7 +44,12 @@ size_t Link::receive() {
   // While calls wait for code, no later call may overtake them: with an empty table all come to on_frame().
   const auto& numbers = parked_.empty() && trusted_ ? numbers_ : no_numbers();
   const auto taken = target::receive(connection_->in(), numbers, executor, *this, frames_a_turn);
-  if (taken != 0) give_credit(false);
+  if (taken != 0)
+    give_credit(false);
+  else if (ending_ && state_ == State::ready) [[unlikely]] {
+    connection_->close();
+    lose(*ending_);
+  }
   return taken;
 }
 
@@ -61,8 +77,17 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
 
 // ---- Calls
 
+// Flags that we do not know would change what stands in front of the payload.
+bool Link::check_call(const wire::Header& header) {
+  if ((header.flags & ~call_flags) != 0 || header.flags == wire::flag_route)
+    return on_broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags)), false;
+  if (header.number < target::NumberTable::limit) return true;
+  return on_broken(fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1)), false;
+}
+
 bool Link::on_call(const wire::Header& header, std::byte* body) {
   const ByteView view(body, header.length);
+  if (!check_call(header)) return false;
   if (!trusted_) return refuse(header, view, node_.not_trusted(*this)), true;
   if (!parked_.empty()) return park(header, view);
   if (auto* code = numbers_.find(header.number)) return run(*code, header.flags, body, header.length);
@@ -118,7 +143,8 @@ void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
   if ((header.flags & wire::flag_token) != 0 && copy.size() >= wire::ticket_bytes) {
     token = wire::read_ticket(copy.data()).token;
     size_t ignored = 0;
-    if ((header.flags & wire::flag_route) != 0)
+    // Whom we do not trust shall not make us connect to anywhere.
+    if ((header.flags & wire::flag_route) != 0 && trusted_)
       if (auto decoded = wire::decode_route(ByteView(copy).subspan(wire::ticket_bytes), ignored)) route = std::move(*decoded);
   }
   node_.count_failure(why);
@@ -139,9 +165,10 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
     if (code.bundle.empty())
       return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(), code.head.id.short_hex());
     TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
-    TC_ASSIGN(held, store.load(std::move(bundle)));
-    node_.remember_name(*held);
+    TC_ASSIGN(held, node_.load(std::move(bundle)));
   }
+  if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
+  meanings_[number] = meaning_of(code.head.id);
   const bool is_news = numbers_.find(number) != held;
   TC_CHECK(numbers_.bind(number, *held));
   unusable_.erase(number);
@@ -151,6 +178,7 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
 
 bool Link::on_call_code(const wire::Header& header, ByteView body) {
   const auto started = now_ns();
+  if (!check_call(header)) return false;
   if (!trusted_) return refuse(header, body, node_.not_trusted(*this)), true;
   if (!parked_.empty()) return park(header, body);
   Bytes copy = private_copy(body);
@@ -165,10 +193,11 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   }
   const auto code = wire::decode_code(ByteView(copy).subspan(skip));
   if (!code) return on_broken(code.error().message), false;
+  if (!means(header.number, code->head.id)) return false;
   const bool never_seen = node_.store().find(code->head.id) == nullptr;
   auto learned = learn(header.number, *code);
   if (!learned) {
-    unusable_.insert_or_assign(header.number, learned.error());
+    note_unusable(header.number, learned.error());
     return refuse(header, body, learned.error()), true;
   }
   // The payload moves up to the ticket, over the code: a call like any other from here.
@@ -180,12 +209,26 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   return fine;
 }
 
+// A number stands for one code as long as the link lives: the peer's calls by that number were made for it.
+bool Link::means(uint32_t number, const ContentId& id) {
+  if (number >= meanings_.size() || meanings_[number] == 0 || meanings_[number] == meaning_of(id)) return true;
+  return on_broken(fmt::format("code number {} is {} now when it was other code before", number, id.short_hex())), false;
+}
+
+void Link::note_unusable(uint32_t number, const Error& why) {
+  if (unusable_.size() >= unusable_limit) unusable_.clear();
+  unusable_.insert_or_assign(number, why);
+}
+
 bool Link::on_code(const wire::Header& header, ByteView body) {
   const auto copy = private_copy(body);
   const auto code = wire::decode_code(copy);
   if (!code) return on_broken(code.error().message), false;
-  if (!trusted_) return true;
-  if (auto learned = learn(header.number, *code); !learned) unusable_.insert_or_assign(header.number, learned.error());
+  if (awaited_ != header.number)
+    return on_broken(fmt::format("it sends code number {} that nobody asked for", header.number)), false;
+  if (!means(header.number, code->head.id)) return false;
+  awaited_.reset();
+  if (auto learned = learn(header.number, *code); !learned) note_unusable(header.number, learned.error());
   return resume_parked();
 }
 
@@ -201,17 +244,27 @@ bool Link::on_need(uint32_t number, ByteView body) {
 
 void Link::ask_for(uint32_t number) {
   node_.count_need();
+  awaited_ = number;
   if (const auto sent = post(wire::Kind::need, number, wire::encode_need({{}, TargetTriple::host().text})); !sent) hang_up(sent.error());
 }
 
 bool Link::park(const wire::Header& header, ByteView body) {
-  if (parked_bytes_ + body.size() > parked_limit) {
+  const auto bytes = body.size() + sizeof(Parked);
+  if (parked_bytes_ + bytes > parked_limit) {
+    if (header.kind == wire::Kind::credit) return on_broken("its barriers fill what may wait for code"), false;
     refuse(header, body, Error{TC_ERR_LIMIT, fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
     return true;
   }
-  parked_bytes_ += body.size();
-  parked_.push_back({header, private_copy(body)});
+  parked_bytes_ += bytes;
+  parked_.push_back({header, private_copy(body), now_ns()});
   return true;
+}
+
+bool Link::is_late(const wire::Header& header, ByteView body, uint64_t since_ns) const noexcept {
+  if (header.kind == wire::Kind::credit || (header.flags & wire::flag_token) == 0 || body.size() < wire::ticket_bytes)
+    return false;
+  const auto deadline_ms = wire::read_ticket(body.data()).deadline_ms;
+  return deadline_ms != 0 && now_ns() - since_ns > uint64_t{deadline_ms} * 1'000'000;
 }
 
 // Runs what waited, in order, until something waits again.
@@ -219,13 +272,19 @@ bool Link::resume_parked() {
   auto waiting = std::exchange(parked_, {});
   parked_bytes_ = 0;
   while (!waiting.empty()) {
-    auto [header, body] = std::move(waiting.front());
+    auto [header, body, since_ns] = std::move(waiting.front());
     waiting.pop_front();
+    if (is_late(header, body, since_ns)) {
+      refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited for its code past its deadline and was not run"});
+      continue;  // code that it brought along will be asked for when a later call needs it
+    }
     if (!on_frame(header, body.data())) return false;
     if (parked_.empty()) continue;
     // It waits for other code now, and so does all that stands behind it.
+    parked_.front().since_ns = since_ns;
+    parked_bytes_ = 0;
     for (auto& frame : waiting) parked_.push_back(std::move(frame));
-    for (const auto& frame : parked_) parked_bytes_ += frame.body.size();
+    for (const auto& frame : parked_) parked_bytes_ += frame.body.size() + sizeof(Parked);
     break;
   }
   return true;
@@ -260,13 +319,15 @@ bool Link::on_barrier(const wire::Header& header, ByteView body) {
     if (const auto sent = post(wire::Kind::credit, wire::credit_answer, wire::encode_credit(*credit)); !sent) hang_up(sent.error());
     return true;
   }
-  if (header.number != wire::credit_answer || credit->consumed > barriers_sent_)
-    return on_broken(fmt::format("a credit frame of type {} answers barrier {} when {} were sent", header.number, credit->consumed, barriers_sent_)), false;
-  barriers_passed_ = std::max(barriers_passed_, credit->consumed);
+  if (header.number != wire::credit_answer || credit->consumed > barriers_sent_ || credit->consumed <= barriers_passed_)
+    return on_broken(fmt::format("a credit frame of type {} answers barrier {} when {} were sent and {} answered", header.number,
+                                 credit->consumed, barriers_sent_, barriers_passed_)), false;
+  barriers_passed_ = credit->consumed;
   return true;
 }
 
 bool Link::on_fragment(uint32_t mark, ByteView piece) {
+  if (mark > 1) return on_broken(fmt::format("a fragment is marked {} when 0 and 1 are known", mark)), false;
   if (assembly_.empty()) assembly_.resize(wire::header_bytes);  // so that the payload comes to lie at 16 bytes
   if (assembly_.size() + piece.size() > node_.config().max_message + 4096)
     return on_broken(fmt::format("its fragments put together exceed {} bytes", node_.config().max_message)), false;

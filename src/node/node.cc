@@ -57,6 +57,7 @@ Status Node::start(const MakeTransport& make_transport) {
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
   const auto forget = [this](target::Code& code) {
     for (auto& link : links_) link->forget(code);
+    forget_code(code);
   };
   TC_ASSIGN(store_, target::CodeStore::create(config_.code, policy_, forget));
   if (config_.warm_up) TC_CHECK(store_->warm_up());
@@ -85,6 +86,7 @@ size_t Node::poll() {
   polling_ = true;
   size_t happened = 0;
   executor_.next_tick();
+  if (watchdog_) watchdog_->rouse();
   {
     const target::Executor::Scope scope(executor_);
     // By index: a running ifunc may add links.
@@ -129,6 +131,7 @@ void Node::expire() {
 
 void Node::drain_backlogs() {
   backlog_ = false;
+  if (!owed_.empty()) answer_owed();
   for (size_t i = 0; i < links_.size(); ++i) {
     links_[i]->drain_backlog();
     if (links_[i]->has_backlog()) backlog_ = true;
@@ -164,6 +167,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"dropped-links", counters_.dropped_links},
       {"needs", counters_.needs},
       {"failures", counters_.failures},
+      {"stuck", reports_of_stuck_calls()},
   };
   if (const auto found = numbers.find(name); found != numbers.end()) return found->second;
   std::string names;

@@ -20,6 +20,7 @@
 #include "node/config.h"
 #include "node/future.h"
 #include "node/link.h"
+#include "node/watchdog.h"
 #include "source/registry.h"
 #include "target/executor.h"
 
@@ -64,14 +65,14 @@ class Node final : public transport::Events, public target::IfuncHost {
   const std::string& address() const noexcept { return address_; }
   const std::string& label() const noexcept { return label_; }  // "node 3 (name)", for messages
   Result<uint64_t> stat(std::string_view name) const;
+  // Any thread.
+  uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }
 
   // ---- node_links.cc
 
   Result<Link*> connect(std::string_view address, Deadline deadline);
   // Flushes, says goodbye and forgets the link; returns what the flush said.
   Status close(Link& link, Deadline deadline);
-  // The peer is gone: runs what it sent before, then everything that waits on it fails.
-  void drop(Link& link, const Error& reason);
 
   // ---- node_calls.cc
 
@@ -91,6 +92,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   // ---- For links
 
   bool inside_ifunc() const noexcept { return polling_ && target::current_host == this; }
+  bool polling() const noexcept { return polling_; }  // then nobody below may wait
   uint64_t instance() const noexcept { return instance_; }
   uint32_t wire_id() const noexcept;  // node_id(), or no_id outside a cluster
   spdlog::logger& log() noexcept { return *log_; }
@@ -98,7 +100,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   void count_need() noexcept { ++counters_.needs; }
   void count_failure(const Error& why);
   void note_first_execution(uint64_t ns) noexcept { counters_.first_execution_ns = ns; }
-  void remember_name(const target::Code& code);
+  // Takes code into the store; it is known by its name from then on.
+  Result<target::Code*> load(Bundle bundle);
   bool trusts(Link& link) const;
   Error not_trusted(Link& link) const;
   void on_link_lost(Link& link);
@@ -107,7 +110,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   void finish(target::Call& call);
   // Sends a reply to whom it belongs: along the route when there is one, else to `link`, else (null) to this node.
   void answer(Link* link, const wire::Route* route, const wire::Reply& reply);
-  // A call that never left fails: tells whoever waits for it.
+  // A call that was not run fails: tells whoever waits for it. With the next poll(), as it may take a connection,
+  // and links are lost in the middle of everything.
   void answer_for(uint64_t token, const wire::Route* route, const Error& error);
   void complete(const wire::Reply& reply);
 
@@ -132,6 +136,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   static Deadline slice_of(Deadline deadline) noexcept;
   void tend();
   void drain_backlogs();
+  void answer_owed();
   void run_local_calls();
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
   void remove_lost_links();
@@ -153,6 +158,8 @@ class Node final : public transport::Events, public target::IfuncHost {
     wire::Route route;
   };
   void run_local(LocalCall& call);
+  void forget_code(const target::Code& code);
+  void watch(const target::Code& code);
 
   struct Counters {
     uint64_t needs = 0;
@@ -181,12 +188,20 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::map<std::string, Exposed, std::less<>> exposed_;
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   std::vector<LocalCall> local_calls_;
+  struct Owed {
+    std::optional<wire::Route> route;
+    uint64_t token;
+    Error error;
+  };
+  std::vector<Owed> owed_;  // bad news for callers
   Counters counters_;
+  std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
   uint32_t polls_ = 0;
   uint64_t next_expiry_ns_ = 0;
+  std::unique_ptr<Watchdog> watchdog_;  // from the first code on; last, so that it ends before what it looks at
 };
 
 }  // namespace tc::node

@@ -78,9 +78,40 @@ void Node::expose(std::string name, void* data, size_t size) {
     exposed_.insert_or_assign(std::move(name), Exposed{data, size});
 }
 
-void Node::remember_name(const target::Code& code) {
-  names_of_code_.insert_or_assign(code.name(), code.id());
-  counters_.load_ns = code.load_ns;
+Result<target::Code*> Node::load(Bundle bundle) {
+  const target::Executor::Pause pause(executor_);
+  TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
+  names_of_code_.insert_or_assign(code->name(), code->id());
+  counters_.load_ns = code->load_ns;
+  watch(*code);
+  return code;
+}
+
+// A node that only sends has no watchdog.
+void Node::watch(const target::Code& code) {
+  if (config_.execution_limit_ms == 0) return;
+  if (!watchdog_) {
+    const auto report = [this](const std::string& ifunc, uint64_t running_ms) {
+      log_->error("{}: ifunc '{}' has been running for {} ms when execution-limit is {} ms; code inside this process cannot be stopped, "
+                  "and nothing else runs here until it returns",
+                  label_, ifunc, running_ms, config_.execution_limit_ms);
+      stuck_.fetch_add(1, std::memory_order_relaxed);
+    };
+    try {
+      watchdog_ = std::make_unique<Watchdog>(executor_, config_.execution_limit_ms, report);
+    } catch (const std::system_error& error) {
+      log_->warn("{}: execution-limit is not watched: no thread can be had: {}", label_, error.what());
+      config_.execution_limit_ms = 0;
+      return;
+    }
+  }
+  watchdog_->know(code);
+}
+
+void Node::forget_code(const target::Code& code) {
+  if (watchdog_) watchdog_->forget(code);
+  if (const auto known = names_of_code_.find(code.name()); known != names_of_code_.end() && known->second == code.id())
+    names_of_code_.erase(known);
 }
 
 void Node::count_failure(const Error& why) {
@@ -108,8 +139,13 @@ void Node::finish(target::Call& call) {
 void Node::answer(Link* link, const wire::Route* route, const wire::Reply& reply) {
   if (route != nullptr && route->instance != instance_) {
     link = link_to_instance(route->instance);
-    if (link == nullptr && !route->address.empty())
-      if (auto reached = reach(route->address)) link = *reached;
+    if (link == nullptr && !route->address.empty()) {
+      link = link_to_address(route->address);
+      // One that has not greeted yet will do; one to another instance at that address will not.
+      if (link != nullptr && link->state() == Link::State::ready) link = nullptr;
+      if (link == nullptr)
+        if (auto reached = reach(route->address)) link = *reached;
+    }
     if (link == nullptr) {
       log_->warn("an answer is lost: node {} ({}) cannot be reached", route->node_id, route->address);
       return;
@@ -127,12 +163,19 @@ void Node::answer(Link* link, const wire::Route* route, const wire::Reply& reply
 
 void Node::answer_for(uint64_t token, const wire::Route* route, const Error& error) {
   if (token == 0) return;
-  wire::Reply reply;
-  reply.token = token;
-  reply.status = error.code;
-  reply.node_id = wire_id();
-  reply.message = error.message;
-  answer(nullptr, route, reply);
+  owed_.push_back({route != nullptr ? std::optional(*route) : std::nullopt, token, error});
+  note_backlog();
+}
+
+void Node::answer_owed() {
+  for (const auto& owed : std::exchange(owed_, {})) {
+    wire::Reply reply;
+    reply.token = owed.token;
+    reply.status = owed.error.code;
+    reply.node_id = wire_id();
+    reply.message = fmt::format("{}: {}", label(), owed.error.message);
+    answer(nullptr, owed.route ? &*owed.route : nullptr, reply);
+  }
 }
 
 void Node::complete(const wire::Reply& reply) {

@@ -50,18 +50,6 @@ Status Node::close(Link& link, Deadline deadline) {
   return flushed;
 }
 
-void Node::drop(Link& link, const Error& reason) {
-  if (link.state() == Link::State::lost) return;
-  // What was accepted is run, whatever became of its sender.
-  if (link.state() == Link::State::ready) {
-    const target::Executor::Scope scope(executor_);
-    while (link.state() == Link::State::ready && link.receive() != 0) {
-    }
-  }
-  link.connection().close();
-  link.lose(reason);
-}
-
 void Node::on_link_lost(Link& link) {
   links_lost_ = true;
   futures_.fail_link(link, link.reason());
@@ -88,7 +76,7 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
 void Node::on_lost(transport::Connection& connection, const Error& reason) {
   if (connection.owner == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner);
-  drop(link, Error{reason.code, fmt::format("{} is gone: {}", link.peer_label(), reason.message)});
+  link.end(Error{reason.code, fmt::format("{} is gone: {}", link.peer_label(), reason.message)});
 }
 
 bool Node::trusts(Link& link) const {

@@ -7,6 +7,7 @@
 // there anything to clean up.
 #pragma once
 
+#include <atomic>
 #include <string>
 #include <utility>
 
@@ -16,9 +17,29 @@
 
 namespace tc::target {
 
+// A value that the node's thread alone writes and a watching thread may read at any time. As cheap as a plain one.
+template <class T>
+class Watched {
+ public:
+  Watched(T value = {}) noexcept : value_(value) {}  // NOLINT: stands for a T
+  Watched(const Watched& other) noexcept : value_(other.get()) {}
+  Watched& operator=(const Watched& other) noexcept { return *this = other.get(); }
+  Watched& operator=(T value) noexcept {
+    value_.store(value, std::memory_order_relaxed);
+    return *this;
+  }
+  Watched& operator++() noexcept { return *this = get() + 1; }
+  T get() const noexcept { return value_.load(std::memory_order_relaxed); }
+  operator T() const noexcept { return get(); }  // NOLINT
+  T operator->() const noexcept { return get(); }
+
+ private:
+  std::atomic<T> value_;
+};
+
 // One call in progress.
 struct Call {
-  Code* code = nullptr;
+  Watched<Code*> code = nullptr;
   void* link = nullptr;  // the node's: whom the frame came from; null for a call from this node itself
   bool touched = false;  // anything below differs from the defaults
   bool wants_reply = false;
@@ -39,14 +60,48 @@ class Executor {
   // Makes ABI functions on this thread reach our node. Around a run of frames, not around each.
   class Scope {
    public:
-    explicit Scope(Executor& executor) noexcept : before_(std::exchange(current_host, &executor.host_)) {}
-    ~Scope() { current_host = before_; }
+    explicit Scope(Executor& executor) noexcept
+        : executor_(executor), before_(std::exchange(current_host, &executor.host_)) {
+      executor_.runs_ = true;
+    }
+    ~Scope() {
+      executor_.runs_ = false;
+      current_host = before_;
+    }
     Scope(const Scope&) = delete;
     Scope& operator=(const Scope&) = delete;
 
    private:
+    Executor& executor_;
     IfuncHost* before_;
   };
+
+  // Around what is done between calls and may take long: no ifunc is to blame for it.
+  class Pause {
+   public:
+    explicit Pause(Executor& executor) noexcept : executor_(executor), before_(executor.runs_) {
+      executor_.runs_ = false;
+    }
+    ~Pause() {
+      ++executor_.tick_;
+      executor_.runs_ = before_;
+    }
+    Pause(const Pause&) = delete;
+    Pause& operator=(const Pause&) = delete;
+
+   private:
+    Executor& executor_;
+    bool before_;
+  };
+
+  // What a watching thread looks at: the same twice, and that call has been running all the time between.
+  struct Moment {
+    bool runs;
+    uint64_t executed, tick;
+    const Code* code;  // not to be followed: it may be freed at any time
+    bool operator==(const Moment&) const = default;
+  };
+  Moment moment() const noexcept { return {runs_, executed_, tick_, call_.code}; }
 
   // A call without ticket or route. False when it was touched: the caller looks at running() and calls reset().
   bool run_plain(Code& code, void* payload, size_t size) noexcept {
@@ -75,8 +130,9 @@ class Executor {
  private:
   IfuncHost& host_;
   Call call_;
-  uint64_t tick_ = 0;
-  uint64_t executed_ = 0;
+  Watched<uint64_t> tick_ = 0;
+  Watched<uint64_t> executed_ = 0;
+  Watched<bool> runs_ = false;
 };
 
 }  // namespace tc::target

@@ -1,0 +1,552 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A node and a peer that lies, stammers or dies in the middle of a word: the link is dropped with a reason, or the call
+// is refused with a status, and everybody else is served as before.
+#include "node/node_test_kit.h"
+#include "node/raw_peer.h"
+
+namespace tc::node {
+namespace {
+
+using test::code_section;
+using test::copy_of;
+using test::RawPeer;
+using test::ticket;
+using test::operator+;
+using testing::HasSubstr;
+using wire::Kind;
+
+class Hostile : public testing::Test {
+ protected:
+  Hostile() : target(net.make(1, [](Config& c) { c.max_message = 64 * 1024; })), client(net.make(2)) {
+    const test::Background running(*target);
+    good_link = test::connect(*client, "n1");
+  }
+
+  bool pump(const std::function<bool()>& done) {
+    const auto deadline = Deadline::after_ms(5000);
+    while (!done()) {
+      if (deadline.passed()) return false;
+      turn();
+    }
+    return true;
+  }
+  void turn() {
+    peer.progress();
+    target->poll();
+    client->poll();
+  }
+  void turns() {
+    for (int i = 0; i < 8; ++i) turn();
+  }
+
+  void join() {
+    peer.connect("n1");
+    peer.greet();
+    ASSERT_TRUE(pump([&] { return peer.peer.has_value(); }));
+    turns();
+  }
+  void leave() {
+    peer.vanish();
+    ASSERT_TRUE(pump([&] { return links() == 1; }));
+    peer.frames.clear();
+    peer.peer.reset();
+    peer.bye.reset();
+    peer.lost.reset();
+  }
+  uint64_t links() { return target->stat("links").value(); }
+  void expect_dropped(const std::string& reason) {
+    EXPECT_TRUE(pump([&] { return peer.lost.has_value(); })) << "expected: " << reason;
+    ASSERT_TRUE(peer.bye.has_value()) << "without a word; expected: " << reason;
+    EXPECT_THAT(peer.bye->reason, HasSubstr(reason));
+    EXPECT_NE(peer.bye->status, TC_OK);
+  }
+  void expect_still_linked() {
+    turns();
+    EXPECT_FALSE(peer.lost.has_value()) << peer.lost->message;
+    EXPECT_FALSE(peer.bye.has_value()) << peer.bye->reason;
+  }
+  // Whatever happened: the others are served, and nothing of the peer stays behind.
+  void TearDown() override {
+    const auto future =
+        client->call(*good_link, *test::message(*client, "echo", "still there"), 5000, Deadline::after_ms(100));
+    ASSERT_TRUE(future) << future.error().message;
+    EXPECT_TRUE(pump([&] { return (*future)->ready.load(); }));
+    EXPECT_EQ(as_text((*future)->bytes), "still there");
+    peer.vanish();
+    EXPECT_TRUE(pump([&] { return links() == others; })) << links();
+  }
+
+  Bytes echo_with_code(uint64_t token, std::string_view payload) {
+    return ticket(token) + code_section(echo) + as_bytes(payload);
+  }
+
+  test::Net net;
+  std::unique_ptr<Node> target, client;
+  Link* good_link = nullptr;
+  uint64_t others = 1;  // links of the target's that are not the peer's
+  RawPeer peer{net.network};
+  Bundle echo = test::load_bundle("echo");
+  Bundle refuse = test::load_bundle("refuse");
+};
+
+// ---- Greeting
+
+TEST_F(Hostile, another_protocol_version_is_told_both_versions) {
+  peer.connect("n1");
+  auto hello = RawPeer::hello();
+  hello.protocol = 2;
+  // A later version may have more fields: the version stands in front of all that could differ.
+  peer.control(Kind::hello, 0, wire::encode_hello(hello) + as_bytes("and more"));
+  expect_dropped("the peer speaks protocol version 2 when this build speaks version 1");
+  EXPECT_EQ(peer.bye->status, TC_ERR_VERSION);
+}
+
+TEST_F(Hostile, another_ifunc_abi_is_told_both_versions) {
+  peer.connect("n1");
+  auto hello = RawPeer::hello();
+  hello.abi = 99;
+  peer.control(Kind::hello, 0, wire::encode_hello(hello));
+  expect_dropped("has ifunc ABI 99 when this build has");
+  EXPECT_EQ(peer.bye->status, TC_ERR_VERSION);
+}
+
+TEST_F(Hostile, a_hello_with_bytes_behind_it_is_refused) {
+  peer.connect("n1");
+  peer.control(Kind::hello, 0, wire::encode_hello(RawPeer::hello()) + as_bytes("x"));
+  expect_dropped("hello frame");
+}
+
+TEST_F(Hostile, an_offer_that_makes_no_sense_is_refused) {
+  peer.connect("n1");
+  auto hello = RawPeer::hello();
+  hello.offer = Bytes(17, std::byte{0xff});
+  peer.control(Kind::hello, 0, wire::encode_hello(hello));
+  expect_dropped("an offer of 17 bytes");
+}
+
+TEST_F(Hostile, a_triple_that_makes_no_sense_is_refused) {
+  peer.connect("n1");
+  auto hello = RawPeer::hello();
+  hello.triple = "-";
+  peer.control(Kind::hello, 0, wire::encode_hello(hello));
+  expect_dropped("triple");
+}
+
+TEST_F(Hostile, a_second_hello_is_refused) {
+  join();
+  peer.greet();
+  expect_dropped("greets twice");
+}
+
+TEST_F(Hostile, credit_before_the_greeting_is_refused) {
+  peer.connect("n1");
+  peer.control(Kind::credit, wire::credit_window, wire::encode_credit({0, 0}));
+  expect_dropped("it gives credit before it greets");
+}
+
+TEST_F(Hostile, calls_before_the_greeting_wait_for_it) {
+  peer.connect("n1");
+  peer.open();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "early")));
+  turns();
+  EXPECT_EQ(target->stat("code-loads"), 0u);
+  peer.greet();
+  ASSERT_TRUE(pump([&] { return peer.reply_to(5).has_value(); }));
+  EXPECT_EQ(as_text(peer.reply_to(5)->bytes), "early");
+}
+
+TEST_F(Hostile, frames_of_a_peer_that_never_greets_properly_are_never_run) {
+  peer.connect("n1");
+  peer.open();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "early")));
+  peer.control(Kind::call, 0, Bytes{});
+  expect_dropped("a frame of kind 1 has no place beside the calls");
+  EXPECT_EQ(target->stat("code-loads"), 0u);
+}
+
+TEST_F(Hostile, a_hello_cut_short_anywhere_is_refused) {
+  const auto whole = wire::encode_hello(RawPeer::hello());
+  for (size_t size = 0; size < whole.size(); ++size) {
+    peer.connect("n1");
+    peer.control(Kind::hello, 0, ByteView(whole).first(size));
+    EXPECT_TRUE(pump([&] { return peer.lost.has_value(); })) << size;
+    EXPECT_TRUE(peer.bye.has_value()) << size;
+    EXPECT_FALSE(peer.peer.has_value()) << size;
+    leave();
+  }
+}
+
+TEST_F(Hostile, a_hello_with_any_bit_turned_is_taken_or_refused) {
+  const auto whole = wire::make_frame(Kind::hello, 0, 0, wire::encode_hello(RawPeer::hello()));
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    auto turned = whole;
+    turned[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+    peer.connect("n1");
+    peer.control(turned);
+    turns();
+    EXPECT_TRUE(peer.peer.has_value() || peer.bye.has_value()) << bit;
+    leave();
+  }
+}
+
+// ---- Beside the calls
+
+TEST_F(Hostile, a_control_frame_whose_header_lies_is_refused) {
+  join();
+  auto frame = wire::make_frame(Kind::credit, 0, 0, wire::encode_credit({0, 0}));
+  frame.pop_back();
+  peer.control(frame);
+  expect_dropped("a control frame is 15 bytes when its header says 16");
+}
+
+TEST_F(Hostile, calls_beside_the_stream_are_refused) {
+  for (const auto kind : {Kind::none, Kind::call, Kind::call_code, Kind::need, Kind::code, Kind::known, Kind::reply,
+                          Kind::fragment, Kind::pad, Kind::wake, static_cast<Kind>(13), static_cast<Kind>(15)}) {
+    join();
+    peer.control(kind, 0, Bytes(16));
+    expect_dropped(fmt::format("a frame of kind {} has no place beside the calls", static_cast<int>(kind)));
+    leave();
+  }
+}
+
+TEST_F(Hostile, credit_for_bytes_that_were_never_sent_is_refused) {
+  join();
+  peer.control(Kind::credit, wire::credit_window, wire::encode_credit({1 << 20, 0}));
+  expect_dropped("it claims to have taken 1048576 bytes");
+}
+
+TEST_F(Hostile, credit_that_goes_backwards_is_refused) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(5).has_value(); }));
+  peer.control(Kind::credit, wire::credit_window, wire::encode_credit({16, 0}));
+  expect_still_linked();
+  peer.control(Kind::credit, wire::credit_window, wire::encode_credit({0, 0}));
+  expect_dropped("it claims to have taken 0 bytes");
+}
+
+TEST_F(Hostile, credit_of_a_type_that_does_not_exist_is_refused) {
+  for (const uint32_t type : {1u, 2u, 4u, wire::max_number}) {
+    join();
+    peer.control(Kind::credit, type, wire::encode_credit({0, 0}));
+    expect_dropped(fmt::format("a credit frame of type {} has no place beside the calls", type));
+    leave();
+  }
+}
+
+TEST_F(Hostile, words_of_goodbye_cannot_steer_a_terminal) {
+  join();
+  peer.control(Kind::bye, 0, wire::encode_bye({TC_ERR_DENIED, "\x1b[2Jgone"}));
+  ASSERT_TRUE(pump([&] { return peer.lost.has_value(); }));
+  EXPECT_EQ(target->stat("dropped-links"), 1u);
+}
+
+// ---- Among the calls
+
+TEST_F(Hostile, kinds_that_have_no_place_among_calls_are_refused) {
+  for (const auto kind :
+       {Kind::hello, Kind::bye, static_cast<Kind>(13), static_cast<Kind>(14), static_cast<Kind>(15)}) {
+    join();
+    peer.send(kind, 0, Bytes(16));
+    expect_dropped(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(kind)));
+    leave();
+  }
+}
+
+TEST_F(Hostile, a_call_with_flags_from_the_future_is_refused) {
+  for (const uint8_t flags : {2, 4, 5, 8, 12}) {
+    join();
+    peer.send(Kind::call, flags, 0, Bytes(64));
+    expect_dropped(fmt::format("a call has flags {}", flags));
+    leave();
+  }
+}
+
+TEST_F(Hostile, numbers_end_somewhere) {
+  for (const auto kind : {Kind::call, Kind::call_code}) {
+    join();
+    peer.send(kind, wire::flag_token, 1u << 20, kind == Kind::call ? ticket(5) : echo_with_code(5, "x"));
+    expect_dropped("a call has number 1048576 when numbers end at 1048575");
+    leave();
+  }
+}
+
+TEST_F(Hostile, a_call_shorter_than_its_ticket_is_refused) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+  peer.send(Kind::call, wire::flag_token, 0, Bytes(15));
+  expect_dropped("a call with a token is 15 bytes");
+}
+
+TEST_F(Hostile, a_route_cut_short_anywhere_is_refused) {
+  const auto route = wire::encode_route({4711, 7, "somewhere:1"});
+  for (size_t size = 0; size < route.size(); ++size) {
+    join();
+    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+    peer.send(Kind::call, wire::flag_token | wire::flag_route, 0, ticket(6) + ByteView(route).first(size));
+    expect_dropped("route of a call");
+    leave();
+  }
+}
+
+TEST_F(Hostile, an_answer_to_nowhere_is_dropped_and_nothing_else) {
+  join();
+  const auto route = wire::encode_route({99, 99, "nobody:1"});
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token | wire::flag_route, 0,
+                        ticket(5) + route + code_section(echo) + as_bytes("x")));
+  expect_still_linked();
+  EXPECT_FALSE(peer.reply_to(5).has_value());
+}
+
+TEST_F(Hostile, code_that_does_not_match_its_id_is_refused_and_the_good_one_runs_then) {
+  join();
+  auto body = echo_with_code(5, "payload");
+  body[wire::ticket_bytes + wire::code_head_bytes + 100] ^= std::byte{1};
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, body));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(5).has_value(); }));
+  EXPECT_NE(peer.reply_to(5)->status, TC_OK);
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 0, ticket(6)));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(6).has_value(); }));
+  EXPECT_EQ(peer.reply_to(6)->message, peer.reply_to(5)->message) << "calls of refused code are refused alike";
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(7, "payload")));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(7).has_value(); }));
+  EXPECT_EQ(as_text(peer.reply_to(7)->bytes), "payload");
+}
+
+TEST_F(Hostile, a_call_with_code_cut_short_anywhere_is_refused) {
+  const auto whole = ticket(5) + code_section(echo);
+  for (size_t size = 0; size < whole.size(); size += size < 80 ? 1 : 61) {
+    join();
+    peer.send(Kind::call_code, wire::flag_token, 0, ByteView(whole).first(size));
+    ASSERT_TRUE(pump([&] { return peer.bye.has_value() || peer.reply_to(5).has_value(); })) << size;
+    if (peer.reply_to(5)) EXPECT_NE(peer.reply_to(5)->status, TC_OK) << size;
+    leave();
+  }
+}
+
+TEST_F(Hostile, code_with_any_byte_changed_is_refused_by_status_or_by_link) {
+  const auto whole = ticket(5) + code_section(echo);
+  const auto bundle_end = whole.size() - wire::alignment;  // behind it there may be padding, which says nothing
+  for (size_t at = wire::ticket_bytes; at < bundle_end; ++at) {
+    if (at >= wire::ticket_bytes + 44 && at < wire::ticket_bytes + 48) continue;  // zero, ignored
+    join();
+    auto changed = whole;
+    changed[at] ^= static_cast<std::byte>(1u << at % 8);
+    peer.send(Kind::call_code, wire::flag_token, 0, changed);
+    ASSERT_TRUE(pump([&] { return peer.bye.has_value() || peer.reply_to(5).has_value(); })) << at;
+    if (peer.reply_to(5)) EXPECT_NE(peer.reply_to(5)->status, TC_OK) << at;
+    leave();
+  }
+}
+
+TEST_F(Hostile, a_number_cannot_change_its_meaning) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(5).has_value(); }));
+  peer.send(Kind::call_code, wire::flag_token, 0, ticket(6) + code_section(refuse));
+  expect_dropped("when it was other code before");
+  EXPECT_FALSE(peer.reply_to(6).has_value());
+}
+
+TEST_F(Hostile, code_that_nobody_asked_for_is_refused) {
+  join();
+  peer.send(Kind::code, 0, code_section(echo));
+  expect_dropped("it sends code number 0 that nobody asked for");
+}
+
+TEST_F(Hostile, code_for_another_number_than_was_asked_for_is_refused) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  EXPECT_EQ(peer.find(Kind::need)->header.number, 3u);
+  peer.send(Kind::code, 2, code_section(echo));
+  expect_dropped("it sends code number 2 that nobody asked for");
+}
+
+TEST_F(Hostile, other_code_than_was_called_before_is_refused_after_an_eviction) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(5).has_value(); }));
+  target->store().evict(echo.id());
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 0, ticket(6)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  peer.send(Kind::code, 0, code_section(refuse));
+  expect_dropped("when it was other code before");
+}
+
+TEST_F(Hostile, parked_calls_run_in_order_once_the_code_is_there_and_barriers_stay_behind_them) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5) + as_bytes("one")));
+  ASSERT_TRUE(peer.send(Kind::credit, wire::credit_ask, wire::encode_credit({1, 0})));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(6) + as_bytes("two")));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  turns();
+  EXPECT_EQ(peer.find(Kind::credit), nullptr);
+  ASSERT_TRUE(peer.send(Kind::code, 3, code_section(echo)));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(6).has_value(); }));
+  std::vector<Kind> order;
+  for (const auto& frame : peer.frames) order.push_back(frame.header.kind);
+  EXPECT_THAT(order, testing::ElementsAre(Kind::need, Kind::known, Kind::reply, Kind::credit, Kind::reply));
+}
+
+TEST_F(Hostile, calls_that_waited_for_code_past_their_deadline_are_not_run) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5, 1) + as_bytes("late")));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(6, 60'000) + as_bytes("in time")));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  ASSERT_TRUE(peer.send(Kind::code, 3, code_section(echo)));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(6).has_value(); }));
+  ASSERT_TRUE(peer.reply_to(5).has_value());
+  EXPECT_EQ(peer.reply_to(5)->status, TC_ERR_TIMEOUT);
+  EXPECT_EQ(as_text(peer.reply_to(6)->bytes), "in time");
+  EXPECT_EQ(target->stat("executed"), 1u);
+}
+
+TEST_F(Hostile, parked_garbage_is_found_when_it_is_its_turn) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5)));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, Bytes(3)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  peer.send(Kind::code, 3, code_section(echo));
+  expect_dropped("a call with a token is 3 bytes");
+}
+
+TEST_F(Hostile, a_peer_that_vanishes_with_calls_parked_leaves_nothing_behind) {
+  join();
+  for (int i = 0; i < 100; ++i) ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5) + as_bytes("parked")));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  peer.vanish();
+}
+
+TEST_F(Hostile, what_a_peer_sent_before_it_vanished_is_run) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+  for (int i = 0; i < 1000; ++i) ASSERT_TRUE(peer.send(Kind::call, 0, as_bytes("x")));
+  peer.vanish();
+  ASSERT_TRUE(pump([&] { return links() == 1; }));
+  EXPECT_EQ(target->stat("executed"), 1001u);
+}
+
+TEST_F(Hostile, asking_for_code_that_was_never_sent_is_refused) {
+  join();
+  peer.send(Kind::need, 9, wire::encode_need({{}, "x86_64-linux-gnu"}));
+  expect_dropped("it asks for code number 9, which was never sent");
+}
+
+TEST_F(Hostile, acknowledging_code_that_was_never_sent_is_refused) {
+  join();
+  peer.send(Kind::known, 9, {});
+  expect_dropped("it claims to know code number 9, which was never sent");
+}
+
+TEST_F(Hostile, bodies_that_are_not_what_their_kind_says_are_refused) {
+  for (const auto kind : {Kind::need, Kind::code, Kind::reply, Kind::credit, Kind::call_code})
+    for (const size_t size : {0u, 1u, 7u, 15u, 17u, 20u}) {
+      join();
+      peer.send(kind, 0, Bytes(size, std::byte{0xee}));
+      EXPECT_TRUE(pump([&] { return peer.bye.has_value(); })) << static_cast<int>(kind) << " of " << size;
+      leave();
+    }
+}
+
+TEST_F(Hostile, an_answer_that_nobody_waits_for_is_ignored) {
+  join();
+  peer.send(Kind::reply, 0, wire::encode_reply({.token = 12345}));
+  peer.send(Kind::reply, 0,
+            wire::encode_reply({.token = 0, .status = TC_ERR_IFUNC, .message = "a failure of nobody's call"}));
+  expect_still_linked();
+}
+
+TEST_F(Hostile, a_peer_cannot_answer_a_call_that_was_made_to_another) {
+  join();
+  Link* link = nullptr;
+  {
+    const test::Background running(*client);
+    link = test::connect(*target, "n2");
+    others = 2;
+  }
+  const auto future =
+      target->call(*link, *test::message(*target, "echo", "true"), 5000, Deadline::after_ms(100)).value();
+  for (uint64_t token = 0; token < 1000; ++token)
+    peer.send(Kind::reply, 0, wire::encode_reply({.token = token, .bytes = as_bytes("false")}));
+  EXPECT_TRUE(pump([&] { return future->ready.load(); }));
+  EXPECT_EQ(as_text(future->bytes), "true");
+}
+
+TEST_F(Hostile, barrier_answers_that_were_not_asked_for_are_refused) {
+  for (const uint64_t barrier : {uint64_t{0}, uint64_t{1}, ~uint64_t{0}}) {
+    join();
+    peer.send(Kind::credit, wire::credit_answer, wire::encode_credit({barrier, 0}));
+    expect_dropped("when 0 were sent");
+    leave();
+  }
+}
+
+// ---- Fragments
+
+TEST_F(Hostile, fragments_beyond_the_limit_are_refused) {
+  join();
+  const Bytes piece(12 * 1024);
+  for (int i = 0; i < 7; ++i) {
+    peer.send(Kind::fragment, 0, piece);
+    turns();
+  }
+  expect_dropped("its fragments put together exceed 65536 bytes");
+}
+
+TEST_F(Hostile, a_peer_that_vanishes_between_fragments_leaves_nothing_behind) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::fragment, 0, Bytes(10'000)));
+  turns();
+  peer.vanish();
+}
+
+TEST_F(Hostile, fragments_that_hold_no_frame_are_refused) {
+  join();
+  peer.send(Kind::fragment, 1, Bytes(7));
+  expect_dropped("its fragments hold no frame");
+}
+
+TEST_F(Hostile, fragments_whose_frame_has_another_length_are_refused) {
+  join();
+  auto frame = wire::make_frame(Kind::call, 0, 0, Bytes(100));
+  frame.pop_back();
+  peer.send(Kind::fragment, 1, frame);
+  expect_dropped("its fragments are 99 bytes when the frame in them says 100");
+}
+
+TEST_F(Hostile, fragments_in_fragments_are_refused) {
+  join();
+  peer.send(Kind::fragment, 1, wire::make_frame(Kind::fragment, 0, 1, wire::make_frame(Kind::call, 0, 0, {})));
+  expect_dropped("its fragments");
+}
+
+TEST_F(Hostile, kinds_without_a_place_among_calls_are_refused_in_fragments_as_well) {
+  for (const auto kind : {Kind::none, Kind::hello, Kind::bye, Kind::pad}) {
+    join();
+    peer.send(Kind::fragment, 1, wire::make_frame(kind, 0, 1, Bytes(8)));
+    expect_dropped("has no place among calls");
+    leave();
+  }
+}
+
+TEST_F(Hostile, a_fragment_with_an_unknown_mark_is_refused) {
+  join();
+  peer.send(Kind::fragment, 2, Bytes(8));
+  expect_dropped("a fragment is marked 2");
+}
+
+// ---- The other way round: the node is the one that calls
+
+TEST_F(Hostile, a_target_that_never_greets_fails_the_connection_at_its_deadline) {
+  RawPeer mute(net.network);
+  mute.listen("mute");
+  const auto link = client->connect("mute", Deadline::after_ms(50));
+  ASSERT_FALSE(link);
+  EXPECT_EQ(link.error().code, TC_ERR_TIMEOUT);
+}
+
+}  // namespace
+}  // namespace tc::node

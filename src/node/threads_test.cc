@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One node, a progress thread, and an application of several threads. Says the most under the thread sanitizer.
+#include "capi/gate.h"
+#include "capi/progress.h"
+#include "node/node_test_kit.h"
+
+namespace tc::node {
+namespace {
+
+using capi::Gate;
+using capi::Progress;
+
+TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const test::Background running(*target);
+  Gate gate;
+  Progress progress(gate, *source);
+  auto* const link = test::connect(*source, "n1");
+  const auto ifunc = source->register_bundle(test::load_bundle("echo")).value();
+  ASSERT_TRUE(progress.start());
+  {
+    std::vector<std::jthread> application;
+    for (int thread = 0; thread < 4; ++thread)
+      application.emplace_back([&, thread] {
+        for (int i = 0; i < 100; ++i) {
+          auto text = fmt::format("{} of thread {}", i, thread);
+          const auto message = source::Message::create(ifunc, text.data(), text.size(), 1000).value();
+          std::shared_ptr<Future> future;
+          {
+            const Gate::Pass pass(gate, *source);
+            future = source->call(*link, *message, 20'000, Deadline::after_ms(5000)).value();
+          }
+          EXPECT_TRUE(progress.wait_until(Deadline::after_ms(20'000),
+                                          [&] { return future->ready.load(std::memory_order_acquire); }));
+          EXPECT_EQ(as_text(future->bytes), text);
+        }
+      });
+  }
+  progress.stop();
+  EXPECT_EQ(target->stat("executed"), 400u);
+}
+
+TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  uint64_t counter = 0;
+  target->executor().target_args = &counter;
+  {
+    const test::Background running(*target);
+    Gate gate;
+    Progress progress(gate, *source);
+    auto* const link = test::connect(*source, "n1");
+    const auto tsi = test::message(*source, "tsi", "x");
+    ASSERT_TRUE(progress.start());
+    {
+      std::vector<std::jthread> application;
+      for (int thread = 0; thread < 3; ++thread)
+        application.emplace_back([&] {
+          for (int i = 0; i < 500; ++i) {
+            const Gate::Pass pass(gate, *source);
+            EXPECT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(5000)));
+            if (i % 100 == 99) EXPECT_TRUE(link->flush(Deadline::after_ms(20'000)));
+          }
+        });
+    }
+    progress.stop();
+  }
+  EXPECT_EQ(counter, 1500u);
+}
+
+TEST(Threads, the_progress_thread_starts_and_stops_again_and_again) {
+  test::Net net;
+  auto node = net.make(1);
+  Gate gate;
+  Progress progress(gate, *node);
+  for (int i = 0; i < 20; ++i) {
+    ASSERT_TRUE(progress.start());
+    EXPECT_EQ(progress.start().error().code, TC_ERR_INVALID);
+    {
+      const Gate::Pass pass(gate, *node);
+      node->expose("data", &i, sizeof i);
+    }
+    progress.stop();
+  }
+}
+
+}  // namespace
+}  // namespace tc::node

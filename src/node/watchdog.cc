@@ -1,0 +1,106 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/watchdog.h"
+
+#include <signal.h>
+
+#include <algorithm>
+#include <chrono>
+
+#include "base/clock.h"
+
+namespace tc::node {
+
+namespace {
+
+// Looks without any change before it dozes.
+constexpr int patience = 4;
+// A doze ends by itself, as rouse() takes no fence to be sure of the flag.
+std::chrono::nanoseconds longest_doze(std::chrono::nanoseconds step) {
+  return std::max<std::chrono::nanoseconds>(4 * step, std::chrono::seconds(1));
+}
+
+// Signals are the application's: none shall be delivered to this thread.
+class SignalsBlocked {
+ public:
+  SignalsBlocked() {
+    sigset_t all;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before_);
+  }
+  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+  SignalsBlocked(const SignalsBlocked&) = delete;
+  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+ private:
+  sigset_t before_;
+};
+
+}  // namespace
+
+Watchdog::Watchdog(const target::Executor& executor, uint32_t limit_ms, Report report)
+    : executor_(executor), limit_ns_(uint64_t{limit_ms} * 1'000'000), report_(std::move(report)) {
+  const SignalsBlocked inherited;
+  thread_ = std::thread([this] { run(); });
+}
+
+Watchdog::~Watchdog() {
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  changed_.notify_all();
+  thread_.join();
+}
+
+void Watchdog::know(const target::Code& code) {
+  const std::scoped_lock lock(mutex_);
+  names_.insert_or_assign(&code, code.name());
+}
+
+void Watchdog::forget(const target::Code& code) {
+  const std::scoped_lock lock(mutex_);
+  names_.erase(&code);
+}
+
+void Watchdog::wake() noexcept {
+  {
+    const std::scoped_lock lock(mutex_);
+    dozes_.store(false, std::memory_order_relaxed);
+  }
+  changed_.notify_all();
+}
+
+void Watchdog::run() {
+  const auto step = std::chrono::nanoseconds(std::max<uint64_t>(limit_ns_ / 2, 1'000'000));
+  auto seen = executor_.moment();
+  auto since = now_ns();
+  int looks = 0;
+  bool reported = false;
+  std::unique_lock lock(mutex_);
+  while (!ends_) {
+    changed_.wait_for(lock, step);
+    const auto now = now_ns();
+    if (const auto moment = executor_.moment(); moment != seen) {
+      seen = moment;
+      since = now;
+      looks = 0;
+      reported = false;
+    } else if (!moment.runs && ++looks >= patience) {
+      // Whoever runs the next frames finds this flag.
+      dozes_.store(true, std::memory_order_relaxed);
+      changed_.wait_for(lock, longest_doze(step), [this] { return ends_ || !dozes_.load(std::memory_order_relaxed); });
+      dozes_.store(false, std::memory_order_relaxed);
+      since = now_ns();
+      looks = 0;
+    } else if (moment.runs && moment.code != nullptr && !reported && now - since >= limit_ns_) {
+      reported = true;
+      const auto known = names_.find(moment.code);
+      const std::string name = known != names_.end() ? known->second : "?";
+      lock.unlock();  // the report may take its time; know() and forget() must not wait for it
+      report_(name, (now - since) / 1'000'000);
+      lock.lock();
+    }
+  }
+}
+
+}  // namespace tc::node

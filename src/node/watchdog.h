@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Reports a call that runs longer than the node's execution limit. It only reports: code in our own process cannot be
+// stopped without leaving it in pieces. The sender's deadline ends its wait in any case.
+//
+// A thread of its own, as the node's thread is the one that is stuck. It compares two looks at the executor, half a
+// limit apart; the calls themselves pay nothing for it. When nothing moves for a while it dozes until rouse().
+//
+// Thread: the node's, but for what says otherwise.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <unordered_map>
+
+#include "target/executor.h"
+
+namespace tc::node {
+
+class Watchdog {
+ public:
+  // Called from the watchdog's thread with the name of the ifunc and the milliseconds that it has been running.
+  using Report = std::function<void(const std::string& ifunc, uint64_t running_ms)>;
+
+  Watchdog(const target::Executor& executor, uint32_t limit_ms, Report report);
+  ~Watchdog();
+  Watchdog(const Watchdog&) = delete;
+  Watchdog& operator=(const Watchdog&) = delete;
+
+  // Hot: frames are about to run.
+  void rouse() noexcept {
+    if (dozes_.load(std::memory_order_relaxed)) [[unlikely]]
+      wake();
+  }
+  // Names are kept apart from the code, which may be freed while the watchdog looks.
+  void know(const target::Code& code);
+  void forget(const target::Code& code);
+
+ private:
+  void run();
+  void wake() noexcept;
+
+  const target::Executor& executor_;
+  const uint64_t limit_ns_;
+  const Report report_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::unordered_map<const target::Code*, std::string> names_;
+  bool ends_ = false;
+  std::atomic<bool> dozes_{false};
+  std::thread thread_;
+};
+
+}  // namespace tc::node

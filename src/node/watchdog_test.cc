@@ -1,0 +1,137 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/watchdog.h"
+
+#include <filesystem>
+
+#include "node/node_test_kit.h"
+#include "wire/testing.h"
+
+namespace tc::node {
+namespace {
+
+size_t threads_now() {
+  const std::filesystem::directory_iterator tasks("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
+
+struct NoHost final : target::IfuncHost {
+  uint32_t node_id() const noexcept override { return 0; }
+  uint32_t node_count() const noexcept override { return 1; }
+  void* data(std::string_view, size_t*) noexcept override { return nullptr; }
+  tc_status_t reply(ByteView) noexcept override { return TC_OK; }
+  tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
+  tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
+  void fail(int32_t, std::string_view) noexcept override {}
+  void log(int, std::string_view) noexcept override {}
+};
+
+struct FakeCode final : target::Code {
+  explicit FakeCode(target::EntryPoint run) {
+    entry = run;
+    bundle = std::make_unique<Bundle>(tc::testing::four_slices());
+  }
+};
+
+// One executor with calls of ours, and what was reported about them.
+class WatchdogOf : public ::testing::Test {
+ protected:
+  void run(FakeCode& code) {
+    executor.next_tick();
+    dog.rouse();
+    const target::Executor::Scope scope(executor);
+    executor.run_plain(code, nullptr, 0);
+  }
+  std::vector<std::string> reported() {
+    const std::scoped_lock lock(mutex);
+    return reports;
+  }
+
+  NoHost host;
+  target::Executor executor{host};
+  std::mutex mutex;
+  std::vector<std::string> reports;
+  FakeCode slow{+[](void*, size_t, void*) { sleep_ms(200); }};
+  FakeCode quick{+[](void*, size_t, void*) {}};
+  Watchdog dog{executor, 20, [this](const std::string& ifunc, uint64_t running_ms) {
+                 EXPECT_GE(running_ms, 20u);
+                 const std::scoped_lock lock(mutex);
+                 reports.push_back(ifunc);
+               }};
+};
+
+TEST_F(WatchdogOf, a_call_over_the_limit_is_reported_once_and_by_name) {
+  dog.know(slow);
+  run(slow);
+  EXPECT_THAT(reported(), ::testing::ElementsAre("golden"));
+  run(slow);
+  EXPECT_EQ(reported().size(), 2u) << "another call, another report";
+}
+
+TEST_F(WatchdogOf, many_quick_calls_are_no_slow_one) {
+  dog.know(quick);
+  const auto until = Deadline::after_ms(200);
+  const target::Executor::Scope scope(executor);
+  while (!until.passed()) executor.run_plain(quick, nullptr, 0);
+  EXPECT_TRUE(reported().empty());
+}
+
+TEST_F(WatchdogOf, an_executor_that_rests_is_not_stuck) {
+  dog.know(quick);
+  run(quick);
+  sleep_ms(200);
+  EXPECT_TRUE(reported().empty());
+}
+
+TEST_F(WatchdogOf, what_takes_long_between_calls_is_no_call) {
+  const target::Executor::Scope scope(executor);
+  executor.run_plain(quick, nullptr, 0);
+  const target::Executor::Pause pause(executor);
+  sleep_ms(100);
+  EXPECT_TRUE(reported().empty());
+}
+
+TEST_F(WatchdogOf, it_wakes_from_a_doze) {
+  dog.know(slow);
+  sleep_ms(200);
+  run(slow);
+  EXPECT_EQ(reported().size(), 1u);
+}
+
+TEST_F(WatchdogOf, code_that_was_freed_is_not_looked_at) {
+  dog.know(slow);
+  dog.forget(slow);
+  run(slow);
+  EXPECT_THAT(reported(), ::testing::ElementsAre("?"));
+}
+
+TEST(NodeWatchdog, an_ifunc_that_is_stuck_is_counted_and_its_sender_is_free_at_its_deadline) {
+  test::Net net;
+  auto target = net.make(1, [](Config& config) { config.execution_limit_ms = 30; });
+  auto source = net.make(2);
+  target->policy().export_symbol("application_answer",
+                                 reinterpret_cast<void*>(+[]() -> uint64_t { return sleep_ms(400), 1; }));
+  const test::Background running(*target);
+  auto* link = test::connect(*source, "n1");
+  const auto answer = test::call(*source, *link, *test::message(*source, "exported", ""), 100);
+  EXPECT_EQ(answer->status, TC_ERR_TIMEOUT);
+  const auto stuck = [&] { return target->reports_of_stuck_calls() != 0; };
+  for (int i = 0; i < 200 && !stuck(); ++i) sleep_ms(10);
+  EXPECT_TRUE(stuck());
+}
+
+TEST(NodeWatchdog, a_node_that_only_sends_has_no_watchdog_and_one_without_a_limit_neither) {
+  test::Net net;
+  auto target = net.make(1, [](Config& config) { config.execution_limit_ms = 0; });
+  auto source = net.make(2);
+  const auto before = threads_now();
+  {
+    const test::Background running(*target);
+    test::call(*source, *test::connect(*source, "n1"), *test::message(*source, "echo", "x"));
+  }
+  EXPECT_EQ(threads_now(), before);
+}
+
+}  // namespace
+}  // namespace tc::node
