@@ -22,7 +22,9 @@ struct Samples {
   std::vector<uint64_t> ns;
   void print(const char* what) {
     std::sort(ns.begin(), ns.end());
-    const auto at = [this](double part) { return static_cast<double>(ns[static_cast<size_t>(part * static_cast<double>(ns.size() - 1))]) / 1000; };
+    const auto at = [this](double part) {
+      return static_cast<double>(ns[static_cast<size_t>(part * static_cast<double>(ns.size() - 1))]) / 1000;
+    };
     std::printf("%-28s median %8.3f us   10 %% %8.3f us   90 %% %8.3f us\n", what, at(0.5), at(0.1), at(0.9));
   }
 };
@@ -50,7 +52,8 @@ int main(int argc, char** argv) {
     const auto ran = now_ns();
     (*code)->entry.load()(nullptr, 0, &counter);
     const auto ran_again = now_ns();
-    if (counter != 2) return std::fprintf(stderr, "counted %llu when 2 is right\n", static_cast<unsigned long long>(counter)), 1;
+    if (counter != 2)
+      return std::fprintf(stderr, "counted %llu when 2 is right\n", static_cast<unsigned long long>(counter)), 1;
     check.ns.push_back(checked - begin);
     load.ns.push_back(loaded - checked);
     first.ns.push_back(ran - loaded);

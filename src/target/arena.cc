@@ -10,8 +10,8 @@ namespace tc::target {
 
 namespace {
 
-constexpr size_t unit = 64;         // a cache line: images never share one
-constexpr size_t kept_chunks = 1;   // empty chunks that stay committed, so that load and free in turn cost no calls
+constexpr size_t unit = 64;        // a cache line: images never share one
+constexpr size_t kept_chunks = 1;  // empty chunks that stay committed, so that load and free in turn cost no calls
 constexpr size_t low_water = chunk_bytes / 4;
 
 // On x86-64 this is nothing; elsewhere the instruction fetch must be told.
@@ -143,8 +143,8 @@ void Arena::release(const Placement& placement) noexcept {
   used_ -= placement.bytes;
   if (kind_ == Kind::separate) {
     committed_ -= placement.bytes;
-    unmap_lone({placement.text, placement.data_bytes != 0 ? placement.data : nullptr, placement.bytes,
-                placement.data_bytes});
+    unmap_lone(
+        {placement.text, placement.data_bytes != 0 ? placement.data : nullptr, placement.bytes, placement.data_bytes});
     return;
   }
   for (auto& region : regions_) {

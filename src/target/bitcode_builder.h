@@ -18,8 +18,8 @@ struct BitcodeSlice {
   BitcodeSlice() = default;
   BitcodeSlice(const Bundle& bundle, size_t slice);
 
-  std::string name;    // of the ifunc, for messages
-  ContentId id;        // of its bundle
+  std::string name;  // of the ifunc, for messages
+  ContentId id;      // of its bundle
   Slice about;
   Bytes stored;
 };

@@ -92,7 +92,8 @@ Result<Code*> Store::load_new(Bundle bundle) {
   const uint64_t begin = now_ns();
   const auto& manifest = bundle.manifest();
   if (manifest.abi_version != TC_IFUNC_ABI)
-    return fail(TC_ERR_VERSION, "it was built for version {} of <threechains/ifunc.h> when this node has version {}: {}",
+    return fail(TC_ERR_VERSION,
+                "it was built for version {} of <threechains/ifunc.h> when this node has version {}: {}",
                 manifest.abi_version, TC_IFUNC_ABI, "build it again, or upgrade the node");
   auto code = std::make_unique<StoredCode>();
   TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));

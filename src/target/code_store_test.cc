@@ -11,10 +11,10 @@
 namespace tc::target {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::bundle_with;
 using testing::calling_object;
 using testing::counting_object;
+using ::testing::HasSubstr;
 
 class CodeStoreTest : public ::testing::Test {
  protected:

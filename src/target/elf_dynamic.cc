@@ -50,13 +50,20 @@ Status ElfImage::Dynamic::take(const Elf64_Dyn& entry) {
     case DT_SYMENT: return must_be("size of a symbol", value, sizeof(Elf64_Sym));
     case DT_RELAENT: return must_be("size of a relocation", value, sizeof(Elf64_Rela));
     case DT_PLTREL: return must_be("kind of PLT relocations", value, DT_RELA);
-    case DT_INIT: case DT_INIT_ARRAY: case DT_INIT_ARRAYSZ: case DT_PREINIT_ARRAY:
-    case DT_FINI: case DT_FINI_ARRAY: case DT_FINI_ARRAYSZ:
+    case DT_INIT:
+    case DT_INIT_ARRAY:
+    case DT_INIT_ARRAYSZ:
+    case DT_PREINIT_ARRAY:
+    case DT_FINI:
+    case DT_FINI_ARRAY:
+    case DT_FINI_ARRAYSZ:
       return fail(TC_ERR_UNSUPPORTED, "object has constructors or destructors (dynamic tag {}), which nobody would run",
                   entry.d_tag);
     case DT_TEXTREL: return fail(TC_ERR_MALFORMED, "object wants relocations in its text");
-    case DT_REL: case relr:
-      return fail(TC_ERR_UNSUPPORTED, "object has relocations in a table of kind {} when only DT_RELA is read", entry.d_tag);
+    case DT_REL:
+    case relr:
+      return fail(TC_ERR_UNSUPPORTED, "object has relocations in a table of kind {} when only DT_RELA is read",
+                  entry.d_tag);
     case DT_FLAGS:
       if ((value & DF_TEXTREL) != 0) return fail(TC_ERR_MALFORMED, "object wants relocations in its text");
       if ((value & DF_STATIC_TLS) != 0)
@@ -93,7 +100,8 @@ Status ElfImage::take_tables(const Dynamic& dynamic) {
       return fail(TC_ERR_MALFORMED, "{} table of {} bytes is no multiple of {}", what, size, record);
     const auto bytes = at(address, size);
     if (!bytes)
-      return fail(TC_ERR_MALFORMED, "{} table of {} bytes at address {:#x} lies outside the image", what, size, address);
+      return fail(TC_ERR_MALFORMED, "{} table of {} bytes at address {:#x} lies outside the image", what, size,
+                  address);
     table = *bytes;
     return {};
   };
@@ -106,7 +114,9 @@ Status ElfImage::take_tables(const Dynamic& dynamic) {
 // ELF does not write the number of symbols down; the hash tables imply it.
 Result<uint64_t> ElfImage::count_symbols(const Dynamic& dynamic) const {
   if (dynamic.hash != 0) {
-    struct Head { uint32_t buckets, chains; };
+    struct Head {
+      uint32_t buckets, chains;
+    };
     const auto bytes = at(dynamic.hash, sizeof(Head));
     if (!bytes) return fail(TC_ERR_MALFORMED, "hash table at address {:#x} lies outside the image", dynamic.hash);
     return record_at<Head>(*bytes, 0)->chains;
@@ -116,7 +126,9 @@ Result<uint64_t> ElfImage::count_symbols(const Dynamic& dynamic) const {
 }
 
 Result<uint64_t> ElfImage::count_by_gnu_hash(uint64_t address) const {
-  struct Head { uint32_t buckets, first, bloom_words, bloom_shift; };
+  struct Head {
+    uint32_t buckets, first, bloom_words, bloom_shift;
+  };
   const auto& bytes = address >= image_half ? data_.bytes : text_.bytes;
   uint64_t offset = address >= image_half ? address - image_half : address;
   const auto outside = [address] {
@@ -154,7 +166,8 @@ Result<ElfImage::Symbol> ElfImage::symbol(size_t index) const {
   if (found->st_name >= strings_.size() && found->st_name != 0)
     return fail(TC_ERR_MALFORMED, "symbol {} has its name at byte {} of {} bytes of strings", index, found->st_name,
                 strings_.size());
-  const auto rest = as_text(strings_.subspan(std::min<size_t>(found->st_name, strings_.size()))).substr(0, longest_name);
+  const auto rest =
+      as_text(strings_.subspan(std::min<size_t>(found->st_name, strings_.size()))).substr(0, longest_name);
   const auto end = rest.find('\0');
   if (end == std::string_view::npos && !rest.empty())
     return fail(TC_ERR_MALFORMED, "the name of symbol {} has no end within {} bytes", index, rest.size());
@@ -162,7 +175,8 @@ Result<ElfImage::Symbol> ElfImage::symbol(size_t index) const {
   Symbol symbol{.name = rest.substr(0, end), .address = found->st_value, .weak = found->st_info >> 4 == STB_WEAK};
   symbol.defined = found->st_shndx != SHN_UNDEF;
   if (type == STT_TLS || type == STT_GNU_IFUNC)
-    return fail(TC_ERR_UNSUPPORTED, "symbol '{}' is of type {} (thread-local or resolved at run time)", symbol.name, type);
+    return fail(TC_ERR_UNSUPPORTED, "symbol '{}' is of type {} (thread-local or resolved at run time)", symbol.name,
+                type);
   if (symbol.defined && !contains(symbol.address))
     return fail(TC_ERR_MALFORMED, "symbol '{}' at address {:#x} lies outside the image", symbol.name, symbol.address);
   return symbol;

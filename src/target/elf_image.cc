@@ -29,11 +29,14 @@ uint16_t machine_of(Arch arch) noexcept {
 
 bool harmless(const Elf64_Phdr& segment) noexcept {
   switch (segment.p_type) {
-    case PT_NULL: case PT_NOTE: case PT_PHDR: case PT_GNU_EH_FRAME: case PT_GNU_RELRO: case PT_GNU_PROPERTY:
-    case riscv_attributes:
-      return true;
-    default:
-      return false;
+    case PT_NULL:
+    case PT_NOTE:
+    case PT_PHDR:
+    case PT_GNU_EH_FRAME:
+    case PT_GNU_RELRO:
+    case PT_GNU_PROPERTY:
+    case riscv_attributes: return true;
+    default: return false;
   }
 }
 
@@ -71,7 +74,8 @@ Status ElfImage::read_header(ByteView file, Arch arch, Elf64_Ehdr& header) {
     return fail(TC_ERR_MALFORMED, "object is no ELF file: it begins with {:02x}{:02x}{:02x}{:02x}", ident[0], ident[1],
                 ident[2], ident[3]);
   if (ident[EI_CLASS] != ELFCLASS64 || ident[EI_DATA] != ELFDATA2LSB || ident[EI_VERSION] != EV_CURRENT)
-    return fail(TC_ERR_MALFORMED, "ELF class {}, byte order {}, version {} when 2, 1, 1 (64-bit, little-endian) are needed",
+    return fail(TC_ERR_MALFORMED,
+                "ELF class {}, byte order {}, version {} when 2, 1, 1 (64-bit, little-endian) are needed",
                 ident[EI_CLASS], ident[EI_DATA], ident[EI_VERSION]);
   if (header.e_type != ET_DYN)
     return fail(TC_ERR_MALFORMED, "ELF type {} when a linked image ({}) is needed", header.e_type, ET_DYN);

@@ -29,8 +29,8 @@ class ElfImage {
   static Result<ElfImage> read(ByteView file, Arch arch);
 
   struct Half {
-    ByteView bytes;     // from the file
-    size_t size = 0;    // in memory; what `bytes` does not cover is zero
+    ByteView bytes;   // from the file
+    size_t size = 0;  // in memory; what `bytes` does not cover is zero
   };
   const Half& text() const noexcept { return text_; }
   const Half& data() const noexcept { return data_; }

@@ -17,8 +17,8 @@
 namespace tc::target {
 namespace {
 
-using ::testing::HasSubstr;
 using testing::counting_object;
+using ::testing::HasSubstr;
 using testing::ObjectBuilder;
 
 Error refusal(const ObjectBuilder& object, Arch arch) {
@@ -55,7 +55,8 @@ Elf64_Phdr segment(uint32_t type, uint32_t flags = PF_R, uint64_t address = 0, u
 }
 
 TEST(ElfImage, another_machine_is_no_slice_for_this_one) {
-  const auto error = refusal(counting_object(), TargetTriple::host().arch == Arch::riscv64 ? Arch::x86_64 : Arch::riscv64);
+  const auto error =
+      refusal(counting_object(), TargetTriple::host().arch == Arch::riscv64 ? Arch::x86_64 : Arch::riscv64);
   EXPECT_EQ(error.code, TC_ERR_NO_SLICE);
   EXPECT_THAT(error.message, HasSubstr("riscv64"));
 }
@@ -122,8 +123,9 @@ TEST(ElfImage, unknown_relocations_are_refused_with_type_and_place) {
 TEST(ElfImage, relocations_outside_the_data_half_are_refused) {
   auto object = counting_object();
   object.data.resize(8);
-  const uint32_t relative = object.arch == Arch::x86_64 ? R_X86_64_RELATIVE
-                            : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE : R_RISCV_RELATIVE;
+  const uint32_t relative = object.arch == Arch::x86_64    ? R_X86_64_RELATIVE
+                            : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE
+                                                           : R_RISCV_RELATIVE;
   for (const uint64_t offset : {uint64_t{1}, uint64_t{8}, uint64_t{0} - image_half, uint64_t{0} - 8, ~uint64_t{0}}) {
     object.relocations = {{.offset = offset, .type = relative}};
     EXPECT_EQ(load_refusal(object).code, TC_ERR_MALFORMED) << offset;
@@ -134,8 +136,9 @@ TEST(ElfImage, relocations_outside_the_data_half_are_refused) {
 TEST(ElfImage, relative_relocations_that_point_out_of_the_image_are_refused) {
   auto object = counting_object();
   object.data.resize(8);
-  const uint32_t relative = object.arch == Arch::x86_64 ? R_X86_64_RELATIVE
-                            : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE : R_RISCV_RELATIVE;
+  const uint32_t relative = object.arch == Arch::x86_64    ? R_X86_64_RELATIVE
+                            : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE
+                                                           : R_RISCV_RELATIVE;
   for (const int64_t addend : {int64_t{-1}, int64_t{1} << 20, static_cast<int64_t>(image_half) + 9}) {
     object.relocations = {{.offset = 0, .type = relative, .addend = addend}};
     EXPECT_EQ(load_refusal(object).code, TC_ERR_MALFORMED) << addend;
@@ -145,8 +148,9 @@ TEST(ElfImage, relative_relocations_that_point_out_of_the_image_are_refused) {
 TEST(ElfImage, relocations_by_a_symbol_that_is_not_there_are_refused) {
   auto object = counting_object();
   object.data.resize(8);
-  const uint32_t absolute = object.arch == Arch::x86_64 ? R_X86_64_64
-                            : object.arch == Arch::aarch64 ? R_AARCH64_ABS64 : R_RISCV_64;
+  const uint32_t absolute = object.arch == Arch::x86_64    ? R_X86_64_64
+                            : object.arch == Arch::aarch64 ? R_AARCH64_ABS64
+                                                           : R_RISCV_64;
   object.relocations = {{.offset = 0, .type = absolute, .symbol = 2}};
   EXPECT_THAT(load_refusal(object).message, HasSubstr("symbol 2 when the object has 2"));
 }
@@ -248,8 +252,17 @@ TEST(HostileObject, an_object_with_any_bit_flipped_never_crashes) {
 
 TEST(HostileObject, an_object_with_extreme_numbers_anywhere_never_crashes) {
   const auto original = rich_object().build();
-  const uint64_t extremes[] = {0, 1, image_half - 1, image_half, 2 * image_half, uint64_t{1} << 31, uint64_t{1} << 32,
-                               uint64_t{1} << 63, ~uint64_t{0}, ~uint64_t{0} - 7, ~uint64_t{0} - image_half};
+  const uint64_t extremes[] = {0,
+                               1,
+                               image_half - 1,
+                               image_half,
+                               2 * image_half,
+                               uint64_t{1} << 31,
+                               uint64_t{1} << 32,
+                               uint64_t{1} << 63,
+                               ~uint64_t{0},
+                               ~uint64_t{0} - 7,
+                               ~uint64_t{0} - image_half};
   for (size_t at = 0; at + 8 <= original.size(); at += 4)
     for (const auto value : extremes) {
       auto file = original;

@@ -81,7 +81,8 @@ Result<Jit*> JitHost::open() {
                 jit_factory_name);
   jit_.reset(make(jit_plugin_version));
   if (jit_ == nullptr)
-    return fail(TC_ERR_UNSUPPORTED, "the JIT plug-in does not speak version {} of its interface: install the one that "
+    return fail(TC_ERR_UNSUPPORTED,
+                "the JIT plug-in does not speak version {} of its interface: install the one that "
                 "belongs to this library",
                 jit_plugin_version);
   ready_.store(jit_.get(), std::memory_order_release);

@@ -22,8 +22,7 @@ class Linker {
       : image_(image), base_(base), resolve_(resolve) {}
 
   Status apply_all() {
-    for (size_t i = 0, count = image_.relocation_count(); i < count; ++i)
-      TC_CHECK(apply(image_.relocation(i)));
+    for (size_t i = 0, count = image_.relocation_count(); i < count; ++i) TC_CHECK(apply(image_.relocation(i)));
     return {};
   }
 

@@ -43,7 +43,7 @@ TEST_P(Loader, an_image_runs) {
   const auto loaded = load(counting_object());
   ASSERT_TRUE(loaded) << loaded.error().message;
   uint64_t counter = 41;
-  entry(*loaded)(nullptr, 0, &counter);
+  entry (*loaded)(nullptr, 0, &counter);
   EXPECT_EQ(counter, 42u);
 }
 
@@ -53,7 +53,7 @@ TEST_P(Loader, an_image_whose_symbols_are_counted_by_a_gnu_hash_runs) {
   const auto loaded = load(object);
   ASSERT_TRUE(loaded) << loaded.error().message;
   uint64_t counter = 0;
-  entry(*loaded)(nullptr, 0, &counter);
+  entry (*loaded)(nullptr, 0, &counter);
   EXPECT_EQ(counter, 1u);
 }
 
@@ -105,8 +105,9 @@ TEST_P(Loader, relative_relocations_point_into_the_image) {
   auto object = counting_object();
   object.data.resize(24);
   object.bss = 64;
-  const uint32_t relative = object.arch == Arch::x86_64 ? R_X86_64_RELATIVE
-                            : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE : R_RISCV_RELATIVE;
+  const uint32_t relative = object.arch == Arch::x86_64    ? R_X86_64_RELATIVE
+                            : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE
+                                                           : R_RISCV_RELATIVE;
   object.relocations = {{.offset = 8, .type = relative, .addend = static_cast<int64_t>(image_half) + 16},
                         {.offset = 16, .type = relative, .addend = 0}};
   const auto loaded = load(object);
@@ -143,7 +144,7 @@ TEST_P(Loader, a_symbol_of_the_node_is_called) {
   ASSERT_TRUE(loaded) << loaded.error().message;
   EXPECT_EQ(asked, "add_two");
   uint64_t counter = 40;
-  entry(*loaded)(nullptr, 0, &counter);
+  entry (*loaded)(nullptr, 0, &counter);
   EXPECT_EQ(counter, 42u);
 }
 
@@ -153,7 +154,7 @@ TEST_P(Loader, code_finds_its_data_at_the_distance_the_linker_gave) {
     auto loaded = load(data_address_object());
     ASSERT_TRUE(loaded) << loaded.error().message;
     void* address = nullptr;
-    entry(*loaded)(nullptr, 0, &address);
+    entry (*loaded)(nullptr, 0, &address);
     EXPECT_EQ(address, loaded->at(image_half + 8));
     images.push_back(std::move(*loaded));
   }

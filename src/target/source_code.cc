@@ -45,7 +45,8 @@ class Libraries {
       if (void* const address = dlsym(handle, symbol.c_str())) return address;
     if (void* const address = compiler_runtime_symbol(symbol)) return address;
     if (void* const address = dlsym(RTLD_DEFAULT, symbol.c_str())) return address;
-    return fail(TC_ERR_UNRESOLVED, "symbol '{}', which its payload functions use, is in none of its libraries ({}) and "
+    return fail(TC_ERR_UNRESOLVED,
+                "symbol '{}', which its payload functions use, is in none of its libraries ({}) and "
                 "not in this process: declare its library",
                 symbol, handles_.size());
   }
@@ -63,7 +64,8 @@ class LoadedSource final : public SourceCode {
     const auto object = bundle.find(SliceRole::source, SliceForm::object, host);
     const auto bitcode = bundle.find(SliceRole::source, SliceForm::bitcode, host);
     if (!object && !bitcode)
-      return fail(TC_ERR_NO_SLICE, "it has no payload functions for {}: build it with --target {}", host.text, host.text);
+      return fail(TC_ERR_NO_SLICE, "it has no payload functions for {}: build it with --target {}", host.text,
+                  host.text);
     if (auto opened = libraries_.open(bundle.manifest().dependencies); !opened) {
       // The libraries belong to the target's side first; the source may well do without them.
       missing_ = std::move(opened).error().message;

@@ -22,10 +22,10 @@ struct CodeMemory {
 
 class StoredCode final : public Code {
  public:
-  CodeMemory memory;             // of the tier that `entry` shows; behind it for a moment while a swap is adopted
+  CodeMemory memory;                // of the tier that `entry` shows; behind it for a moment while a swap is adopted
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
-  std::vector<void*> libraries;  // that it may use
-  uint64_t queue_key = 0;        // its place in the EvictionQueue
+  std::vector<void*> libraries;     // that it may use
+  uint64_t queue_key = 0;           // its place in the EvictionQueue
 
   // Memory of the bundle, read and as bytes.
   size_t bundle_bytes() const noexcept;

@@ -1,12 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/tuner.h"
 
+#include <pthread.h>
+#include <signal.h>
 #include <spdlog/spdlog.h>
+#include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
 
 namespace tc::target {
+
+namespace {
+
+// Compiling is worth less than anything else this node could do.
+constexpr int niceness = 10;
+
+// A thread that takes none of the application's signals.
+template <class F>
+std::thread quiet_thread(F body) {
+  sigset_t all, before;
+  sigfillset(&all);
+  pthread_sigmask(SIG_SETMASK, &all, &before);
+  std::thread thread(std::move(body));
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+  return thread;
+}
+
+}  // namespace
 
 Tuner::~Tuner() {
   if (!thread_.joinable()) return;
@@ -26,7 +47,7 @@ void Tuner::start() {
     queue_.insert(queue_.end(), waiting_.begin(), waiting_.end());
   }
   waiting_.clear();
-  if (!thread_.joinable()) thread_ = std::thread([this] { run(); });
+  if (!thread_.joinable()) thread_ = quiet_thread([this] { run(); });
   changed_.notify_all();
 }
 
@@ -54,6 +75,8 @@ bool Tuner::wait(uint64_t deadline_ms) {
 }
 
 void Tuner::run() {
+  (void)pthread_setname_np(pthread_self(), "tc-tuner");
+  (void)setpriority(PRIO_PROCESS, 0, niceness);  // of this thread alone, on Linux
   std::unique_lock lock(mutex_);
   while (true) {
     changed_.wait(lock, [this] { return stop_ || !queue_.empty(); });

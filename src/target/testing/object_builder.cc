@@ -24,9 +24,7 @@ Elf64_Dyn dynamic_entry(int64_t tag, uint64_t value) {
   return entry;
 }
 
-uint16_t machine(Arch arch) {
-  return arch == Arch::x86_64 ? EM_X86_64 : arch == Arch::aarch64 ? EM_AARCH64 : EM_RISCV;
-}
+uint16_t machine(Arch arch) { return arch == Arch::x86_64 ? EM_X86_64 : arch == Arch::aarch64 ? EM_AARCH64 : EM_RISCV; }
 
 Elf64_Phdr segment(uint32_t type, uint32_t flags, uint64_t offset, uint64_t address, uint64_t in_file, uint64_t size,
                    uint64_t alignment) {
@@ -105,7 +103,8 @@ Bytes ObjectBuilder::build() const {
   put(out, dynamic_entry(DT_RELASZ, relocations.size() * sizeof(Elf64_Rela)));
   put(out, dynamic_entry(DT_NULL, 0));
   for (const auto& r : relocations)
-    put(out, Elf64_Rela{.r_offset = image_half + r.offset, .r_info = ELF64_R_INFO(uint64_t{r.symbol}, r.type),
+    put(out, Elf64_Rela{.r_offset = image_half + r.offset,
+                        .r_info = ELF64_R_INFO(uint64_t{r.symbol}, r.type),
                         .r_addend = r.addend});
   const auto count = static_cast<uint32_t>(symbols.size() + 1);
   if (gnu_hash) {
@@ -140,10 +139,10 @@ ObjectBuilder counting_object(uint64_t tail) {
 #if defined(__x86_64__)
   object.code = bytes_of({0x48, 0xFF, 0x02, 0xC3});  // inc qword ptr [rdx]; ret
 #elif defined(__aarch64__)
-  object.code = bytes_of({0x48, 0x00, 0x40, 0xF9, 0x08, 0x05, 0x00, 0x91,   // ldr x8, [x2]; add x8, x8, #1
+  object.code = bytes_of({0x48, 0x00, 0x40, 0xF9, 0x08, 0x05, 0x00, 0x91,    // ldr x8, [x2]; add x8, x8, #1
                           0x48, 0x00, 0x00, 0xF9, 0xC0, 0x03, 0x5F, 0xD6});  // str x8, [x2]; ret
 #else
-  object.code = bytes_of({0x83, 0x37, 0x06, 0x00, 0x85, 0x07,  // ld a5, 0(a2); c.addi a5, 1
+  object.code = bytes_of({0x83, 0x37, 0x06, 0x00, 0x85, 0x07,    // ld a5, 0(a2); c.addi a5, 1
                           0x23, 0x30, 0xF6, 0x00, 0x82, 0x80});  // sd a5, 0(a2); ret
 #endif
   put(object.code, tail);
@@ -155,9 +154,8 @@ namespace {
 
 // A 32-bit distance from the end of an instruction at `at` of the code to `offset` of the data half.
 void put_distance(ObjectBuilder& object, size_t instruction_end, uint64_t offset) {
-  const auto distance =
-      static_cast<int32_t>(static_cast<int64_t>(image_half + offset) -
-                           static_cast<int64_t>(object.code_address() + instruction_end));
+  const auto distance = static_cast<int32_t>(static_cast<int64_t>(image_half + offset) -
+                                             static_cast<int64_t>(object.code_address() + instruction_end));
   std::memcpy(object.code.data() + instruction_end - 4, &distance, 4);
 }
 
