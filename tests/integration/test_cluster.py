@@ -68,9 +68,10 @@ def test_an_ifunc_is_forwarded_round_the_cluster(t):
 def test_an_ifunc_that_a_node_knows_is_injected(t):
     relay, count = t.build("relay.c"), t.build("count.c")
     counter = t.write("counter", bytes(8))
-    script = (f"{harness.IFUNC} send {relay} 0 --payload 1 && "
-              f"for i in $(seq 100); do [ \"$(od -An -tu8 {counter} | tr -d ' ')\" = 1 ] && exit 0; sleep 0.05; done; exit 9")
-    result = t.ifunc("cluster", "2", "--ifunc", count, "--data", f"counter={counter}", "--", "sh", "-c", script, seconds=60)
+    script = (f"{harness.IFUNC} send {relay} 0 --payload 1 && for i in $(seq 100); do "
+              f"[ \"$(od -An -tu8 {counter} | tr -d ' ')\" = 1 ] && exit 0; sleep 0.05; done; exit 9")
+    result = t.ifunc("cluster", "2", "--ifunc", count, "--data", f"counter={counter}", "--", "sh", "-c", script,
+                     seconds=60)
     assert result.code == 0, result
     assert pathlib.Path(counter).read_bytes() == struct.pack("<Q", 1)
 

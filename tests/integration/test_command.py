@@ -200,7 +200,8 @@ def test_a_library_that_is_not_installed_is_named(t):
                      "void lost_main(void *p, size_t n, void *a) { (void)p; (void)n; (void)a; nowhere(); }\n")
     node = t.serve("--allow-lib", "*", "--name", "there")
     result = t.ifunc("send", t.build(source), node.address)
-    assert result.code == 1 and all(word in result.err for word in ["lost", "there", "libtc_no_such_library.so.7"]), result
+    assert result.code == 1, result
+    assert all(word in result.err for word in ["lost", "there", "libtc_no_such_library.so.7"]), result
     assert node.running()
 
 

@@ -138,7 +138,8 @@ def test_a_target_that_stops_cleanly_is_known_at_once(t):
 def test_changed_code_under_the_same_name_runs_at_once(t):
     node, client = connected(t, SHM)
     source = t.write("changed/hello.c", "#include <threechains/ifunc.h>\n"
-                     "void hello_main(void *p, size_t n, void *a) { (void)a; (void)p; (void)n; tc_reply(\"new\", 3); }\n")
+                     "void hello_main(void *p, size_t n, void *a) {\n"
+                     "  (void)a; (void)p; (void)n; tc_reply(\"new\", 3); }\n")
     client.must(f"register {t.build(source)}")
     assert client.ask("call 5000 x") == "ok new"
 

@@ -27,7 +27,8 @@ def test_a_node_that_trusts_loopback_only_refuses_the_network(t):
 def test_a_large_payload_crosses_the_network(t):
     (here, _), (there, address) = t.namespaces(2)
     source = t.write("size.c", "#include <threechains/ifunc.h>\n"
-                     "void size_main(void *p, size_t n, void *a) { (void)a; unsigned char *b = p; uint64_t r[2] = {n, 0};\n"
+                     "void size_main(void *p, size_t n, void *a) {\n"
+                     "  (void)a; unsigned char *b = p; uint64_t r[2] = {n, 0};\n"
                      "  for (size_t i = 0; i < n; ++i) r[1] += b[i];\n  tc_reply(r, sizeof r); }\n")
     payload = bytes(i * 7 % 251 for i in range(5_000_000))
     node = t.serve("--listen", f"{address}:0", "--trust", "any", env=TCP, prefix=inside(there))

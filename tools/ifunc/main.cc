@@ -41,7 +41,8 @@ int run(int argc, char** argv) {
 #ifdef TC_HAVE_BENCH
   add_bench(app, exit_code);
 #endif
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommand_no_throw(argv[1]) == nullptr) {
+  const auto is_named = [&](const CLI::App* sub) { return sub->check_name(argv[1]); };
+  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
     std::fprintf(stderr, "ifunc: there is no command '%s'; `ifunc --help` lists them\n", argv[1]);
     return 2;
   }
