@@ -18,7 +18,7 @@ unsigned FlushList::flush_all() noexcept {
   unsigned done = 0;
   size_t kept = 0;
   for (BatchOut* const stream : streams_) {
-    done += stream->has_unsent() ? 1 : 0;
+    done += stream->has_unsent() ? 1u : 0u;
     if (stream->flush_unless_congested())
       stream->rearm();
     else

@@ -62,7 +62,9 @@ TEST(BatchIn, many_small_batches_cost_no_more_than_their_frames_and_stay_readabl
   for (int i = 0; i < 100000; ++i) ASSERT_TRUE(in.append(batch));
   const std::byte* const first = in.at();
   for (int i = 0; i < 100000; ++i) {
-    if (in.peek() == 0) ASSERT_TRUE(in.refill());
+    if (in.peek() == 0) {
+      ASSERT_TRUE(in.refill());
+    }
     ASSERT_EQ(in.peek(), call(8));
     ASSERT_TRUE(in.fits(8));
     in.advance(8);

@@ -77,7 +77,9 @@ class Ucx : public testing::TestWithParam<Setting> {
     ASSERT_TRUE(node->until([&] { return node->open() || node->lost || node->refused; }));
     ASSERT_FALSE(node->lost) << node->lost->message;
     ASSERT_FALSE(node->refused) << node->refused->message;
-    if (GetParam().way != Way::automatic) ASSERT_EQ(node->peer->way(), GetParam().way);
+    if (GetParam().way != Way::automatic) {
+      ASSERT_EQ(node->peer->way(), GetParam().way);
+    }
   }
   OutStream& out() { return node->peer->out(); }
   InStream& in() { return node->peer->in(); }

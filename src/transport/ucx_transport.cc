@@ -110,7 +110,7 @@ Greeting UcxTransport::greeting(const UcxPeer& peer) const {
 
 Result<std::shared_ptr<UcxEndpoint>> UcxTransport::endpoint_to(const Bytes& worker_address) {
   std::erase_if(endpoints_, [](const auto& entry) { return entry.second.expired(); });
-  auto& known = endpoints_[worker_address];
+  auto& known = endpoints_[std::string(as_text(worker_address))];
   if (auto endpoint = known.lock(); endpoint && !endpoint->failed()) return endpoint;
   TC_ASSIGN(auto endpoint, UcxEndpoint::open(worker_->get(), worker_address, failures_));
   known = endpoint;

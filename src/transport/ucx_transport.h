@@ -77,7 +77,7 @@ class UcxTransport final : public Transport {
   std::vector<Fd> listeners_;
   std::string listening_;
   FlushList flush_list_;
-  std::map<Bytes, std::weak_ptr<UcxEndpoint>> endpoints_;
+  std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
   unsigned failures_ = 0, failures_seen_ = 0;
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by the token's low 16 bits; null: free
   std::vector<UcxPeer*> noted_;
