@@ -44,7 +44,7 @@ std::unexpected<Error> system_error(std::string_view verb, const fs::path& path)
 }
 
 Status check_owner(int directory, const fs::path& path) {
-  struct stat info {};
+  struct stat info{};
   if (::fstat(directory, &info) != 0) return system_error("look at", path);
   if (info.st_uid != ::geteuid())
     return fail(TC_ERR_DENIED, "the code cache {} belongs to user {} when this process runs as {}", path.string(),
@@ -91,7 +91,7 @@ std::vector<Entry> list_entries(int directory, const fs::path& path) {
   std::error_code error;
   for (fs::directory_iterator it(path, error), end; !error && it != end; it.increment(error)) {
     const auto name = it->path().filename().string();
-    struct stat info {};
+    struct stat info{};
     if (::fstatat(directory, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0 || !S_ISREG(info.st_mode)) continue;
     if (name.ends_with(suffix)) {
       entries.push_back({name, static_cast<size_t>(info.st_size), info.st_mtim});
@@ -109,7 +109,9 @@ fs::path path_to(int directory) { return fmt::format("/proc/self/fd/{}", directo
 
 }  // namespace
 
-std::string DiskCache::file_name(std::string_view key) { return ContentId::of(as_bytes(key)).hex() + std::string(suffix); }
+std::string DiskCache::file_name(std::string_view key) {
+  return ContentId::of(as_bytes(key)).hex() + std::string(suffix);
+}
 
 Result<std::unique_ptr<DiskCache>> DiskCache::open(const fs::path& directory, size_t limit_bytes) {
   std::error_code error;
@@ -129,7 +131,7 @@ fs::path DiskCache::path_of(std::string_view key) const { return path_to(directo
 
 std::optional<Bytes> DiskCache::find(std::string_view key) noexcept try {
   const auto name = file_name(key);
-  struct stat info {};
+  struct stat info{};
   if (::fstatat(directory_, name.c_str(), &info, AT_SYMLINK_NOFOLLOW) != 0) return std::nullopt;
   std::optional<Bytes> payload;
   // Nothing of ours is a link or a pipe, and opening a pipe would wait.

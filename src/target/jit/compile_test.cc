@@ -28,9 +28,8 @@ std::string disassembled(const Bytes& object) {
   LLVMInitializeNativeTarget();
   LLVMInitializeNativeAsmPrinter();
   LLVMInitializeNativeDisassembler();
-  LLVMDisasmContextRef disassembler = LLVMCreateDisasmCPU(llvm::sys::getProcessTriple().c_str(),
-                                                          llvm::sys::getHostCPUName().str().c_str(), nullptr, 0,
-                                                          nullptr, nullptr);
+  LLVMDisasmContextRef disassembler = LLVMCreateDisasmCPU(
+      llvm::sys::getProcessTriple().c_str(), llvm::sys::getHostCPUName().str().c_str(), nullptr, 0, nullptr, nullptr);
   std::string result;
   for (const auto& section : (*file)->sections()) {
     if (!section.isText()) continue;
@@ -38,7 +37,8 @@ std::string disassembled(const Bytes& object) {
     std::vector<uint8_t> bytes(contents.begin(), contents.end());
     for (size_t at = 0; at < bytes.size();) {
       char line[256];
-      const auto size = LLVMDisasmInstruction(disassembler, bytes.data() + at, bytes.size() - at, at, line, sizeof line);
+      const auto size =
+          LLVMDisasmInstruction(disassembler, bytes.data() + at, bytes.size() - at, at, line, sizeof line);
       if (size != 0) result += std::string(line) + "\n";
       at += size == 0 ? 1 : size;
     }
@@ -159,7 +159,9 @@ TEST_P(Refuse, thread_local_variables_of_others) {
 
 TEST_P(Refuse, static_constructors) { expect_refused(test_file("constructor.bc"), "static constructors"); }
 
-TEST_P(Refuse, assembly_that_is_none) { expect_refused(test_file("bad_assembly.bc"), "<inline asm>:1:10: unexpected token in argument list"); }
+TEST_P(Refuse, assembly_that_is_none) {
+  expect_refused(test_file("bad_assembly.bc"), "<inline asm>:1:10: unexpected token in argument list");
+}
 
 TEST_P(Refuse, instructions_that_this_cpu_lacks) {
   const auto features = llvm::sys::getHostCPUFeatures();

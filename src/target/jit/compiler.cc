@@ -77,7 +77,8 @@ Status Compiler::reported() {
 Result<std::unique_ptr<llvm::Module>> Compiler::parse(ByteView bitcode, const std::string& label) {
   // Bitcode only: LLVM's parseIR takes text as well, and crashes on junk.
   const auto text = as_text(bitcode);
-  auto parsed = llvm::parseBitcodeFile(llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), label), *context_);
+  auto parsed =
+      llvm::parseBitcodeFile(llvm::MemoryBufferRef(llvm::StringRef(text.data(), text.size()), label), *context_);
   if (!parsed) return compile_error("LLVM cannot read the bitcode", parsed.takeError());
   TC_CHECK(reported());
   return std::move(*parsed);
@@ -113,7 +114,8 @@ std::unexpected<Error> Compiler::abandon(ByteView bitcode, const std::string& re
   (void)generator_.release();
   (void)machine_.release();
   (void)context_.release();
-  const Error error{TC_ERR_COMPILE, fmt::format("LLVM cannot compile it for this CPU ({}): {}", host_.cpu, first_line(reason))};
+  const Error error{TC_ERR_COMPILE,
+                    fmt::format("LLVM cannot compile it for this CPU ({}): {}", host_.cpu, first_line(reason))};
   fatal_.emplace(ContentId::of(bitcode), error);
   return fail(error);
 }

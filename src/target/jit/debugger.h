@@ -20,7 +20,8 @@ class DebuggerEntry {
 
   // `object` is the relocatable object that was linked (copied); `addresses` says where its sections went. Null
   // when the object cannot be described: debugging is a help, not a condition.
-  static std::unique_ptr<DebuggerEntry> add(ByteView object, const std::unordered_map<std::string, uint64_t>& addresses);
+  static std::unique_ptr<DebuggerEntry> add(ByteView object,
+                                            const std::unordered_map<std::string, uint64_t>& addresses);
 };
 
 }  // namespace tc::target::jit

@@ -38,7 +38,8 @@ TEST_P(Link, memory_that_was_used_before_is_zeroed) {
 }
 
 TEST_P(Link, functions_and_variables_of_the_host_are_reached) {
-  const auto code = load("calls", resolver({{"host_add", reinterpret_cast<void*>(&host_add)}, {"host_value", &host_value}}));
+  const auto code =
+      load("calls", resolver({{"host_add", reinterpret_cast<void*>(&host_add)}, {"host_value", &host_value}}));
   ASSERT_NE(code, nullptr);
   EXPECT_EQ(function<int(int)>(*code, "calls_main")(35), 42);
 }

@@ -47,7 +47,8 @@ Status check_layout(const llvm::Module& module, const llvm::DataLayout& host) {
 Status check_globals(const llvm::Module& module) {
   for (const auto& variable : module.globals()) {
     if (variable.isThreadLocal())
-      return fail(TC_ERR_COMPILE, "variable {} is thread-local, which injected code may not be", variable.getName().str());
+      return fail(TC_ERR_COMPILE, "variable {} is thread-local, which injected code may not be",
+                  variable.getName().str());
     const auto name = variable.getName();
     if ((name == "llvm.global_ctors" || name == "llvm.global_dtors") && variable.hasInitializer() &&
         !variable.getInitializer()->isNullValue())

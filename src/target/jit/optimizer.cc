@@ -14,8 +14,7 @@ namespace {
 llvm::TargetLibraryInfoImpl known_functions(const llvm::Module& module, const llvm::Triple& triple) {
   llvm::TargetLibraryInfoImpl library(triple);
   library.disableAllFunctions();
-  for (const auto function :
-       {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset, llvm::LibFunc_memcmp})
+  for (const auto function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset, llvm::LibFunc_memcmp})
     library.setAvailable(function);
   for (const auto& function : module) {
     llvm::LibFunc known;
