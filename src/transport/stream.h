@@ -43,7 +43,9 @@ class OutStream {
     *reinterpret_cast<uint64_t*>(next) = 0;  // "nothing here yet", before the frame itself can be seen
     store_header(cursor_, header);
     cursor_ = next;
-    if (*attention_ != 0) [[unlikely]]
+    // The load must stay behind the store in the program; a peer that falls asleep adds the barrier (see sleep()).
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) [[unlikely]]
       attend();
   }
 

@@ -84,7 +84,7 @@ UcxTransport::~UcxTransport() {
     UcxConnection* const owner = peer->handle();
     owner->keep(std::move(peer));
   }
-  peers_.clear();
+  for (auto& peer : peers_) peer.reset();  // one by one: closing an endpoint progresses UCX, which looks at peers_
   endpoints_.clear();
 }
 
