@@ -283,8 +283,8 @@ size_t StoredCode::bundle_bytes() const noexcept {
   const auto& m = bundle->manifest();
   size_t bytes = sizeof(StoredCode) + sizeof(Bundle) + bundle->size_for(bundle->carried());
   bytes += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
-  for (const auto& name : m.imports) bytes += sizeof name + name.size();
-  for (const auto& name : m.dependencies) bytes += sizeof name + name.size() + sizeof(void*);
+  for (const auto& name : m.imports) bytes += sizeof(std::string) + name.size();
+  for (const auto& name : m.dependencies) bytes += sizeof(std::string) + name.size() + sizeof(void*);
   return bytes;
 }
 

@@ -76,7 +76,7 @@ namespace {
 
 const link_map* map_of(void* handle) noexcept {
   link_map* map = nullptr;
-  return dlinfo(handle, RTLD_DI_LINKMAP, &map) == 0 ? map : nullptr;
+  return dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 ? map : nullptr;
 }
 
 const link_map* owner_of(void* address) noexcept {

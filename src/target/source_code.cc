@@ -59,7 +59,7 @@ class LoadedSource final : public SourceCode {
  public:
   explicit LoadedSource(std::unique_ptr<Arena> arena) : arena_(std::move(arena)) {}
 
-  Status load(const Bundle& bundle) {
+  Status load_for_host(const Bundle& bundle) {
     const auto host = TargetTriple::host();
     const auto object = bundle.find(SliceRole::source, SliceForm::object, host);
     const auto bitcode = bundle.find(SliceRole::source, SliceForm::bitcode, host);
@@ -117,7 +117,7 @@ class LoadedSource final : public SourceCode {
 Result<std::unique_ptr<SourceCode>> SourceCode::load(const Bundle& bundle) {
   TC_ASSIGN(auto arena, Arena::create(Arena::Kind::separate));
   auto source = std::make_unique<LoadedSource>(std::move(arena));
-  if (auto loaded = source->load(bundle); !loaded)
+  if (auto loaded = source->load_for_host(bundle); !loaded)
     return context(fmt::format("ifunc '{}'", bundle.manifest().name), std::move(loaded).error());
   return source;
 }
