@@ -16,10 +16,12 @@ endif()
 # An installed `ifunc` finds its library beside it, wherever the prefix is moved to.
 set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
 
+# Paths below the source tree do not count, so that a fresh clone finds what another one compiled.
 find_program(TC_CCACHE ccache)
 if(TC_CCACHE)
-  set(CMAKE_C_COMPILER_LAUNCHER ${TC_CCACHE})
-  set(CMAKE_CXX_COMPILER_LAUNCHER ${TC_CCACHE})
+  set(TC_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true ${TC_CCACHE})
+  set(CMAKE_C_COMPILER_LAUNCHER ${TC_LAUNCHER})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${TC_LAUNCHER})
 endif()
 
 # A shared library that lacks a symbol fails here, not at its first user. (A sanitizer's runtime is in the program.)
