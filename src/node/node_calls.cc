@@ -141,10 +141,13 @@ void Node::answer(Link* link, const wire::Route* route, const wire::Reply& reply
     link = link_to_instance(route->instance);
     if (link == nullptr && !route->address.empty()) {
       link = link_to_address(route->address);
-      // One that has not greeted yet will do; one to another instance at that address will not.
-      if (link != nullptr && link->state() == Link::State::ready) link = nullptr;
-      if (link == nullptr)
+      // One that has not greeted yet will do. Another instance at that address means that who asked has gone; to
+      // connect again and again would change nothing.
+      if (link == nullptr) {
         if (auto reached = reach(route->address)) link = *reached;
+      } else if (link->state() == Link::State::ready) {
+        link = nullptr;
+      }
     }
     if (link == nullptr) {
       log_->warn("an answer is lost: node {} ({}) cannot be reached", route->node_id, route->address);

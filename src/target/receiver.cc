@@ -33,6 +33,7 @@ void complain_about_length(const transport::InStream&, uint64_t word, FrameHandl
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
                size_t most) noexcept {
   size_t taken = 0;
+  size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
   while (taken < most) {
     const uint64_t word = in.peek();
     const auto length = static_cast<size_t>(word >> 32);
@@ -47,8 +48,8 @@ size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& ex
       }
     }
     const auto header = wire::decode(word);
-    if (header.kind == wire::Kind::none || header.kind == wire::Kind::pad) {
-      if (in.refill()) continue;
+    if (word == 0 || header.kind == wire::Kind::pad) {
+      if (in.refill() && ++pads <= most) continue;
       if (in.broken()) handler.on_broken("the ring's frames lead outside it");
       break;
     }
