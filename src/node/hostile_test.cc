@@ -246,7 +246,7 @@ TEST_F(Hostile, words_of_goodbye_cannot_steer_a_terminal) {
 
 TEST_F(Hostile, kinds_that_have_no_place_among_calls_are_refused) {
   for (const auto kind :
-       {Kind::hello, Kind::bye, static_cast<Kind>(13), static_cast<Kind>(14), static_cast<Kind>(15)}) {
+       {Kind::none, Kind::hello, Kind::bye, static_cast<Kind>(13), static_cast<Kind>(14), static_cast<Kind>(15)}) {
     join();
     peer.send(kind, 0, Bytes(16));
     expect_dropped(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(kind)));
@@ -297,6 +297,22 @@ TEST_F(Hostile, an_answer_to_nowhere_is_dropped_and_nothing_else) {
                         ticket(5) + route + code_section(echo) + as_bytes("x")));
   expect_still_linked();
   EXPECT_FALSE(peer.reply_to(5).has_value());
+}
+
+TEST_F(Hostile, routes_to_an_instance_that_is_gone_do_not_open_a_connection_each) {
+  join();
+  const auto route = wire::encode_route({99, 99, "n2"});
+  const auto front = ticket(5) + route;
+  ASSERT_TRUE(
+      peer.send(Kind::call_code, wire::flag_token | wire::flag_route, 0, front + code_section(echo) + as_bytes("x")));
+  for (int i = 0; i < 20; ++i) {
+    turns();
+    ASSERT_TRUE(peer.send(Kind::call, wire::flag_token | wire::flag_route, 0, front + as_bytes("x")));
+  }
+  turns();
+  EXPECT_EQ(target->stat("executed"), 21u);
+  EXPECT_LE(links(), 3u);
+  others = links() - 1;
 }
 
 TEST_F(Hostile, code_that_does_not_match_its_id_is_refused_and_the_good_one_runs_then) {
