@@ -74,7 +74,12 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
       {"listen", [](Config& c, std::string_view v) { return c.listen = v == "none" ? "" : v, Status{}; }},
       {"id", [](Config& c, std::string_view v) { return parse_number<uint32_t>("id", v, c.id, 0, 1u << 24); }},
       {"cluster", [](Config& c, std::string_view v) { return c.cluster = split(v, ','), Status{}; }},
-      {"way", [](Config& c, std::string_view v) { return parse_way_of(v, c.way); }},
+      {"way",
+       [](Config& c, std::string_view v) -> Status {
+         TC_CHECK(parse_way_of(v, c.way));
+         c.ucx.allow_put = c.way == transport::Way::put;  // never by itself: see UcxOptions
+         return {};
+       }},
       {"trust", [](Config& c, std::string_view v) { return parse_trust(v, c.trust); }},
       {"path",
        [](Config& c, std::string_view v) {

@@ -78,7 +78,7 @@ def test_an_ifunc_that_a_node_knows_is_injected(t):
 
 def test_all_nodes_end_with_the_command(t):
     out = t.path("pids")
-    result = t.ifunc("cluster", "2", "--", "sh", "-c", f"pgrep -P $PPID -f serve > {out}")
+    result = t.ifunc("cluster", "2", "--", "sh", "-c", f"pgrep -P $PPID -f ' [s]erve --' > {out}")
     pids = [int(pid) for pid in pathlib.Path(out).read_text().split()]
     assert result.code == 0 and len(pids) == 2, result
     assert all_gone(pids)

@@ -31,7 +31,8 @@ void add_tsi(CLI::App& bench_command, int& exit_code) {
   command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000));
   command->add_option("--latency-rounds", options->latency_rounds, "Round trips in a run (0: by transport)");
   command->add_option("--rate-calls", options->rate_calls, "Calls in a run (0: by transport)");
-  command->add_option("--first-samples", options->first_samples, "Never-seen ifuncs sent")->check(CLI::Range(1, 100000));
+  command->add_option("--first-samples", options->first_samples, "Never-seen ifuncs sent")
+      ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
   command->callback([options, &exit_code] { exit_code = bench_tsi(*options); });
 }

@@ -29,6 +29,7 @@ struct SendOptions {
   bool no_reply = false;
   uint32_t timeout_ms = 5000;
   uint64_t repeat = 1;
+  std::string listen;
   std::string way = "auto";
   std::string log = "warn";
 };
@@ -95,11 +96,21 @@ Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& o
   return {};
 }
 
+// Where nodes that the ifunc was forwarded to bring its answer. Other machines get no port of ours unless asked for.
+Result<std::string> answer_address(const std::string& target, const SendOptions& options) {
+  if (!options.listen.empty()) return options.listen;
+  TC_ASSIGN(const auto address, parse_address(target));
+  return is_loopback(address) ? "127.0.0.1:0" : "none";
+}
+
 Status send(const SendOptions& options) {
   TC_ASSIGN(const auto address, resolve_target(options.target, std::getenv("TC_CLUSTER_ADDRESSES")));
   TC_ASSIGN(auto arguments, source_args(options));
+  TC_ASSIGN(const auto listen, answer_address(address, options));
   ConfigBuilder config;
-  config.set("listen", "none").set("way", options.way).set("log", options.log);
+  // Nobody's code runs here: we only wait for an answer.
+  config.set("objects", "off").set("bitcode", "off");
+  config.set("listen", listen).set("way", options.way).set("log", options.log);
   TC_ASSIGN(const Node node, config.create());
   TC_ASSIGN(tc_ifunc_t * ifunc, register_ifunc(node.get(), options.ifunc));
 
@@ -144,6 +155,10 @@ void add_send(CLI::App& app, int& exit_code) {
   sub->add_flag("--hex-out", options->hex_out, "Print the reply in hexadecimal digits")->excludes(raw);
   sub->add_flag("--no-reply", options->no_reply, "Do not ask for a reply; only wait until the ifunc has run");
   sub->add_option("--repeat", options->repeat, "Send it so many times")->capture_default_str();
+  sub->add_option("--listen", options->listen,
+                  "Where a node to which the ifunc was forwarded can bring the answer: `127.0.0.1:0` when TARGET is on "
+                  "this machine, else none")
+      ->type_name("ADDRESS:PORT");
   sub->add_option("--way", options->way, "How frames reach the node")
       ->check(CLI::IsMember({"auto", "ring", "am", "put"}))
       ->capture_default_str();

@@ -28,7 +28,7 @@ void ServeOptions::add_shared_to(CLI::App& app) {
                  "everybody who can reach the address. Code that runs here can do whatever this process can")
       ->check(CLI::IsMember({"loopback", "any"}))
       ->capture_default_str();
-  app.add_option("--way", way, "How frames reach other nodes")
+  app.add_option("--way", way, "How frames reach other nodes; `put` must be asked for on both sides")
       ->check(CLI::IsMember({"auto", "ring", "am", "put"}))
       ->capture_default_str();
   app.add_flag("--no-bitcode", no_bitcode,
