@@ -28,7 +28,7 @@ struct totals {
   size_t records;
   unsigned long long text_bytes, payload_bytes;
   double first_ms, second_ms, rest_s;
-  unsigned long long first_sent, second_sent; /* bytes on the wire; 0: not known */
+  unsigned long long first_payload, first_code, all_code; /* bytes */
 };
 
 static void check(tc_status_t status, const char *what) {
@@ -43,9 +43,10 @@ static double now(void) {
   return (double)t.tv_sec + (double)t.tv_nsec / 1e9;
 }
 
-static unsigned long long sent_bytes(tc_node_t *node) {
+static unsigned long long code_bytes_sent(tc_node_t *node) {
   uint64_t value = 0;
-  return tc_node_stat(node, "sent-bytes", &value) == TC_OK ? value : 0;
+  check(tc_node_stat(node, "code-bytes-sent", &value), "counting");
+  return value;
 }
 
 static void fail(const char *path) {
@@ -106,12 +107,11 @@ static double call(tc_endpoint_t *endpoint, tc_message_t *message) {
 static struct totals send_records(tc_node_t *node, tc_endpoint_t *endpoint, tc_ifunc_t *ifunc,
                                   const struct record *records, size_t count) {
   struct totals totals = {0};
-  unsigned long long sent = sent_bytes(node);
+  const unsigned long long before = code_bytes_sent(node);
   totals.first_ms = call(endpoint, make_message(ifunc, records[0], &totals));
-  totals.first_sent = sent_bytes(node) - sent;
-  sent = sent_bytes(node);
+  totals.first_payload = totals.payload_bytes;
+  totals.first_code = code_bytes_sent(node) - before;
   totals.second_ms = call(endpoint, make_message(ifunc, records[1], &totals));
-  totals.second_sent = sent_bytes(node) - sent;
   const double start = now();
   for (size_t i = 2; i < count; ++i) {
     tc_message_t *message = make_message(ifunc, records[i], &totals);
@@ -123,6 +123,7 @@ static struct totals send_records(tc_node_t *node, tc_endpoint_t *endpoint, tc_i
   }
   check(tc_flush(endpoint, 60000), "waiting until all records are in");
   totals.rest_s = now() - start;
+  totals.all_code = code_bytes_sent(node) - before;
   return totals;
 }
 
@@ -130,9 +131,11 @@ static void print_totals(const char *title, const char *content_id, const struct
   printf("%s (content id %.12s)\n", title, content_id);
   printf("  %zu records, %llu bytes of text in %llu bytes of payload: %.2f to 1\n", t->records, t->text_bytes,
          t->payload_bytes, (double)t->text_bytes / (double)t->payload_bytes);
-  if (t->first_sent != 0)
-    printf("  bytes sent: first message %llu (with code), second %llu (without)\n", t->first_sent, t->second_sent);
-  printf("  until inserted: first message %.2f ms, second %.2f ms\n", t->first_ms, t->second_ms);
+  const double others = (double)(t->payload_bytes - t->first_payload) / (double)(t->records - 1);
+  printf(
+      "  first message: %llu bytes of payload and %llu of code; all others: %.0f bytes each (mean) and %llu of code\n",
+      t->first_payload, t->first_code, others, t->all_code - t->first_code);
+  printf("  time until inserted: first message %.2f ms, second %.2f ms\n", t->first_ms, t->second_ms);
   if (t->records > 2)
     printf("  the others: %.0f records/s, compressing at the source included\n", (double)(t->records - 2) / t->rest_s);
 }

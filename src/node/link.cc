@@ -200,7 +200,8 @@ Status Link::send_call(const Outgoing& call, Deadline deadline) {
   const auto route = call.route != nullptr ? wire::encode_route(*call.route) : Bytes{};
   const ByteView ticket_part(ticket, call.ticket != nullptr ? sizeof ticket : 0);
   const ByteView code_part = with_code ? code_section(number) : ByteView{};
-  const auto size = ticket_part.size() + route.size() + code_part.size() + call.payload.size();
+  const auto code_bytes = code_part.size();
+  const auto size = ticket_part.size() + route.size() + code_bytes + call.payload.size();
   if (size > peer_.max_message) {
     if (is_new) codes_.withdraw(number);
     return fail(TC_ERR_TOO_LARGE, "ifunc '{}' with its payload is {} bytes when {} takes at most {}",
@@ -209,6 +210,7 @@ Status Link::send_call(const Outgoing& call, Deadline deadline) {
   const auto flags = static_cast<uint8_t>((call.ticket != nullptr ? wire::flag_token : 0) | (call.route != nullptr ? wire::flag_route : 0));
   auto sent = post_when_possible(with_code ? wire::Kind::call_code : wire::Kind::call, flags, number,
                                  {ticket_part, route, code_part, call.payload}, deadline);
+  if (sent) node_.count_code_sent(code_bytes);
   if (!sent && is_new && state_ != State::lost) codes_.withdraw(number);
   return sent;
 }

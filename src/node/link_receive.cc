@@ -238,7 +238,9 @@ bool Link::on_need(uint32_t number, ByteView body) {
   const auto* bundle = codes_.bundle(number);
   if (bundle == nullptr) return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
   node_.log().info("{} asks for the code of ifunc '{}' again", peer_label(), bundle->manifest().name);
-  if (const auto sent = post(wire::Kind::code, number, code_section(number)); !sent) hang_up(sent.error());
+  const auto code = code_section(number);
+  node_.count_code_sent(code.size());
+  if (const auto sent = post(wire::Kind::code, number, code); !sent) hang_up(sent.error());
   return true;
 }
 

@@ -161,6 +161,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"quick-compiles", store.quick_compiles},
       {"tuned", store.tuned_swaps},
       {"cache-hits", store.cache_hits},
+      {"code-bytes-sent", counters_.code_bytes_sent},
       {"first-execution-ns", counters_.first_execution_ns},
       {"load-ns", counters_.load_ns},
       {"links", links_.size()},

@@ -97,6 +97,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   uint32_t wire_id() const noexcept;  // node_id(), or no_id outside a cluster
   spdlog::logger& log() noexcept { return *log_; }
   void note_backlog() noexcept { backlog_ = true; }
+  void count_code_sent(size_t bytes) noexcept { counters_.code_bytes_sent += bytes; }
   void count_need() noexcept { ++counters_.needs; }
   void count_failure(const Error& why);
   void note_first_execution(uint64_t ns) noexcept { counters_.first_execution_ns = ns; }
@@ -162,6 +163,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   void watch(const target::Code& code);
 
   struct Counters {
+    uint64_t code_bytes_sent = 0;
     uint64_t needs = 0;
     uint64_t failures = 0;
     uint64_t dropped_links = 0;
