@@ -4,7 +4,7 @@
 A test file ends with `harness.main(globals())`. Its functions `test_*` are the cases; their names are sentences.
     test_foo.py            runs all cases
     test_foo.py CASE       runs one; exit code 77 and a line "SKIP: reason" when it cannot run here
-    test_foo.py --list     names them
+    test_foo.py --list     names them, one a line, with their labels: "CASE,LABEL,LABEL"
 Each case may take a parameter `t`, a Test: a directory of its own, and processes that end with it.
 """
 
@@ -27,6 +27,14 @@ CLIENT = str(BUILD / "bin/tc_test_client")
 IFUNC_SOURCES = pathlib.Path(__file__).resolve().parent / "ifuncs"
 SHM = {"UCX_TLS": "posix,self,tcp"}  # tcp carries the wire-up
 TCP = {"UCX_TLS": "tcp,self"}
+
+
+def labels(*names):
+    """For a case: `release_only`, it says nothing under a sanitizer; `serial`, it wants the machine for itself."""
+    def mark(case):
+        case.labels = names
+        return case
+    return mark
 
 
 class Skip(Exception):
@@ -229,7 +237,7 @@ def main(namespace):
     cases = {name: value for name, value in namespace.items() if name.startswith("test_") and callable(value)}
     sys.stdout.reconfigure(line_buffering=True)
     if sys.argv[1:] == ["--list"]:
-        print("\n".join(cases))
+        print("\n".join(",".join([name, *getattr(case, "labels", ())]) for name, case in cases.items()))
         return
     unknown = [name for name in sys.argv[1:] if name not in cases]
     if unknown:

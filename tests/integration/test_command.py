@@ -150,6 +150,7 @@ def test_listening_beyond_this_host_needs_trust_any(t):
     assert t.serve("--listen", "0.0.0.0:0", "--trust", "any").running()
 
 
+@harness.labels("release_only", "serial")
 def test_an_idle_node_costs_no_cpu(t):
     node = t.serve()
     assert t.ifunc("send", t.build("hello.c"), node.address).code == 0
@@ -160,13 +161,13 @@ def test_an_idle_node_costs_no_cpu(t):
     assert used <= 0.005 + 1 / os.sysconf("SC_CLK_TCK"), f"{used} s of 5 s: more than 0.1 % and one clock tick"
 
 
+@harness.labels("release_only")
 def test_a_node_without_bitcode_is_small_and_never_maps_llvm(t):
     node = t.serve("--no-bitcode", "--stats", env=SHM)
     result = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "x", "--repeat", "100", env=SHM)
     assert result.code == 0, result
     assert "LLVM" not in node.maps() and "threechains_jit" not in node.maps()
-    if "asan" not in node.maps():  # a sanitizer's own memory is not ours
-        assert node.memory_kib() < 12 * 1024, f"{node.memory_kib()} KiB resident"
+    assert node.memory_kib() < 12 * 1024, f"{node.memory_kib()} KiB resident"
     assert node.stop() == 0
 
 
