@@ -34,6 +34,8 @@ bool FutureTable::complete(const wire::Reply& reply) {
   future.code = reply.code;
   future.node_id = reply.node_id;
   future.message = reply.message;
+  if (reply.status != TC_OK && reply.message.empty())
+    future.message = fmt::format("{}: {}, and no more was said", future.what, status_name(reply.status));
   future.bytes.assign(reply.bytes.begin(), reply.bytes.end());
   future.ready.store(true, std::memory_order_release);
   waiting_.erase(found);
