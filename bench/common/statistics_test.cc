@@ -6,9 +6,7 @@
 namespace tc::bench {
 namespace {
 
-TEST(Statistics, the_median_does_not_mind_one_wild_value) {
-  EXPECT_DOUBLE_EQ(summarize({3, 1, 2, 1000, 4}).median, 3);
-}
+TEST(Statistics, the_median_does_not_mind_one_wild_value) { EXPECT_DOUBLE_EQ(summarize({3, 1, 2, 1000, 4}).median, 3); }
 
 TEST(Statistics, an_even_number_of_values_has_its_median_between_the_middle_two) {
   EXPECT_DOUBLE_EQ(summarize({4, 1, 3, 2}).median, 2.5);

@@ -155,8 +155,8 @@ void AmPeer::send_batch() {
   ucp_request_param_t param;
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_AM_SEND_FLAG_EAGER;
-  auto* const request = ucp_am_send_nbx(state_->endpoint, batch_id, nullptr, 0, state_->calls.data(),
-                                        sizeof state_->calls, &param);
+  auto* const request =
+      ucp_am_send_nbx(state_->endpoint, batch_id, nullptr, 0, state_->calls.data(), sizeof state_->calls, &param);
   if (request != nullptr) [[unlikely]]
     state_->finish(request);
 }

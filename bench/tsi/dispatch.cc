@@ -15,7 +15,8 @@ namespace {
 class FramesInMemory final : public transport::InStream {
  public:
   explicit FramesInMemory(size_t calls) : bytes_((calls + 2) * wire::alignment) {
-    const auto begin = (wire::alignment - reinterpret_cast<uintptr_t>(bytes_.data()) % wire::alignment) % wire::alignment;
+    const auto begin =
+        (wire::alignment - reinterpret_cast<uintptr_t>(bytes_.data()) % wire::alignment) % wire::alignment;
     first_ = bytes_.data() + begin + wire::header_bytes;
     for (size_t i = 0; i < calls; ++i)
       transport::store_header(first_ + i * wire::alignment, wire::encode(wire::Kind::call, 0, 0, 1));

@@ -20,7 +20,8 @@ Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const std::string& way) {
   tc_config_t* raw = nullptr;
   TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
   const std::unique_ptr<tc_config_t, FreeConfig> config(raw);
-  for (const auto& [key, value] : {std::pair<const char*, std::string>{"way", way}, {"warm-up", "on"}, {"log", "error"}})
+  for (const auto& [key, value] :
+       {std::pair<const char*, std::string>{"way", way}, {"warm-up", "on"}, {"log", "error"}})
     TC_CHECK(check(tc_config_set(config.get(), key, value.c_str()), key));
   std::unique_ptr<IfuncPeer> peer(new IfuncPeer);
   TC_CHECK(check(tc_node_create(config.get(), &peer->node_), "tc_node_create"));

@@ -46,7 +46,8 @@ Status poll_until_count(By& by, uint64_t wanted) {
     by.poll();
     if (polls % polls_between_looks != 0) continue;
     TC_CHECK(by.status());
-    if (deadline.passed()) return fail(TC_ERR_TIMEOUT, "{} of {} calls came within {} ms", by.count(), wanted, limit_ms);
+    if (deadline.passed())
+      return fail(TC_ERR_TIMEOUT, "{} of {} calls came within {} ms", by.count(), wanted, limit_ms);
   }
   return {};
 }

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
+#include <nlohmann/json.hpp>
 
 #include <iterator>
-#include <nlohmann/json.hpp>
 
 #include "tsi/tsi.h"
 
@@ -46,8 +46,10 @@ void breakdown(std::string& out, const TsiResult& r) {
   const double cached_us = r.cached_dispatch_ns / 1000;
   const Column columns[] = {
       {"Active Message", r.am_dispatch_ns / 1000, -1, at(r.latency_ns, Mode::am).median / 1000},
-      {"Uncached object", cached_us, at(r.load_us, Mode::uncached_object).median, at(r.latency_ns, Mode::uncached_object).median / 1000},
-      {"Uncached bitcode", cached_us, at(r.load_us, Mode::uncached_bitcode).median, at(r.latency_ns, Mode::uncached_bitcode).median / 1000},
+      {"Uncached object", cached_us, at(r.load_us, Mode::uncached_object).median,
+       at(r.latency_ns, Mode::uncached_object).median / 1000},
+      {"Uncached bitcode", cached_us, at(r.load_us, Mode::uncached_bitcode).median,
+       at(r.latency_ns, Mode::uncached_bitcode).median / 1000},
       {"Cached ifunc", cached_us, -1, at(r.latency_ns, Mode::cached).median / 1000},
   };
   auto to = std::back_inserter(out);
@@ -56,7 +58,8 @@ void breakdown(std::string& out, const TsiResult& r) {
   fmt::format_to(to, "\n{:<18}", "Lookup+Exec");
   for (const auto& c : columns) fmt::format_to(to, "{:>18.4f}", c.lookup_us);
   fmt::format_to(to, "\n{:<18}", "JIT or link");
-  for (const auto& c : columns) c.jit_us < 0 ? fmt::format_to(to, "{:>18}", "-") : fmt::format_to(to, "{:>18}", fmt::format("({:.2f})", c.jit_us));
+  for (const auto& c : columns)
+    c.jit_us < 0 ? fmt::format_to(to, "{:>18}", "-") : fmt::format_to(to, "{:>18}", fmt::format("({:.2f})", c.jit_us));
   fmt::format_to(to, "\n{:<18}", "Transmission");
   for (const auto& c : columns) fmt::format_to(to, "{:>18.4f}", c.total_us - c.lookup_us);
   fmt::format_to(to, "\n{:<18}", "Total");
@@ -84,7 +87,8 @@ std::string format_table(const TsiResult& r) {
       "Target-side increment, 1-byte payload, {} (way {}), UCX {}, {} interleaved runs, two pinned processes.\n"
       "Medians with quartiles; x AM is the median of the runs' own ratios.\n\n"
       "{:<20}{:>7}{:>12}{:>22}{:>8}{:>12}{:>22}{:>8}\n",
-      r.options.transport, r.way, r.ucx_version, r.options.runs, "", "bytes", "latency ns", "", "x AM", "M msg/s", "", "x AM");
+      r.options.transport, r.way, r.ucx_version, r.options.runs, "", "bytes", "latency ns", "", "x AM", "M msg/s", "",
+      "x AM");
   row(out, "Active Message", r, Mode::am);
   row(out, "  64 in a message", r, Mode::am_batched);
   row(out, "Cached ifunc", r, Mode::cached);

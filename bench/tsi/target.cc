@@ -32,7 +32,8 @@ Result<std::string> obey(Peers& peers, Talk& talk, const Command& command) {
     return fmt::format("stat {}", value);
   }
   if (command.verb == "use") {
-    TC_ASSIGN(const auto bundle, tsi_variant(command.word == "bitcode" ? SliceForm::bitcode : SliceForm::object, "bench"));
+    TC_ASSIGN(const auto bundle,
+              tsi_variant(command.word == "bitcode" ? SliceForm::bitcode : SliceForm::object, "bench"));
     TC_CHECK(peers.ifunc->use(bundle));
     return "used";
   }

@@ -182,7 +182,8 @@ void Bench::summarize_all() {
 }
 
 void Bench::show_progress(const char* what, int done, int of) const {
-  if (::isatty(STDERR_FILENO) != 0) std::fprintf(stderr, "\r%s %d of %d\033[K%s", what, done + 1, of, done + 1 == of ? "\r\033[K" : "");
+  if (::isatty(STDERR_FILENO) != 0)
+    std::fprintf(stderr, "\r%s %d of %d\033[K%s", what, done + 1, of, done + 1 == of ? "\r\033[K" : "");
 }
 
 Status Bench::run() {

@@ -17,7 +17,7 @@ struct TsiOptions {
   int runs = 9;
   uint64_t latency_rounds = 0;  // 0: as many as take a few ten milliseconds on this transport
   uint64_t rate_calls = 0;
-  int first_samples = 200;      // never-seen ifuncs sent for first_execution_us
+  int first_samples = 200;  // never-seen ifuncs sent for first_execution_us
   bool json = false;
 };
 
@@ -30,9 +30,9 @@ struct TsiResult {
   std::map<Mode, Summary> latency_ratio_to_am;  // of the same run
   std::map<Mode, Summary> rate_ratio_to_am;
   std::map<Mode, size_t> frame_bytes;
-  std::map<Mode, Summary> first_execution_us;   // the two uncached modes
-  std::map<Mode, Summary> load_us;              // check and link, or compile
-  double am_dispatch_ns = 0;                    // "lookup and execution"
+  std::map<Mode, Summary> first_execution_us;  // the two uncached modes
+  std::map<Mode, Summary> load_us;             // check and link, or compile
+  double am_dispatch_ns = 0;                   // "lookup and execution"
   double cached_dispatch_ns = 0;
 };
 

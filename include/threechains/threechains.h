@@ -162,7 +162,8 @@ TC_API const char *tc_ifunc_content_id(const tc_ifunc_t *ifunc);
 
 /* Makes a message: runs the ifunc's payload functions here on `source_args`, or copies `source_args` when it has
  * none. `source_args` is not needed afterwards. TC_ERR_TOO_LARGE, TC_ERR_IFUNC (payload_init returned not 0). */
-TC_API tc_status_t tc_message_create(tc_ifunc_t *ifunc, void *source_args, size_t source_args_size, tc_message_t **message);
+TC_API tc_status_t tc_message_create(tc_ifunc_t *ifunc, void *source_args, size_t source_args_size,
+                                     tc_message_t **message);
 /* The payload, to be read or changed between sends. Valid until the message is freed. */
 TC_API void *tc_message_payload(tc_message_t *message, size_t *size);
 /* NULL is ignored. A message may be freed as soon as tc_send() returned. */

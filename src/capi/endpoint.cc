@@ -59,7 +59,9 @@ const char* tc_endpoint_way(const tc_endpoint_t* endpoint) {
   return endpoint != nullptr ? tc::transport::way_name(endpoint->link->connection().way()).data() : "";
 }
 
-const char* tc_endpoint_peer(const tc_endpoint_t* endpoint) { return endpoint != nullptr ? endpoint->peer.c_str() : ""; }
+const char* tc_endpoint_peer(const tc_endpoint_t* endpoint) {
+  return endpoint != nullptr ? endpoint->peer.c_str() : "";
+}
 
 uint32_t tc_endpoint_peer_id(const tc_endpoint_t* endpoint) {
   if (endpoint == nullptr) return 0;

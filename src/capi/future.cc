@@ -47,7 +47,9 @@ const char* tc_future_error(const tc_future_t* future) {
   return future != nullptr && is_ready(*future) ? future->future->message.c_str() : "";
 }
 
-int32_t tc_future_code(const tc_future_t* future) { return future != nullptr && is_ready(*future) ? future->future->code : 0; }
+int32_t tc_future_code(const tc_future_t* future) {
+  return future != nullptr && is_ready(*future) ? future->future->code : 0;
+}
 
 uint32_t tc_future_node(const tc_future_t* future) {
   return future != nullptr && is_ready(*future) ? future->future->node_id : 0;

@@ -81,8 +81,7 @@ tc_status_t guarded(Body&& body) noexcept {
 }  // namespace tc::capi
 
 // Refuses null arguments by name.
-#define TC_NOT_NULL(argument)                                                           \
-  do {                                                                                  \
-    if ((argument) == nullptr)                                                          \
-      return ::tc::capi::report(TC_ERR_INVALID, #argument " must not be NULL");         \
+#define TC_NOT_NULL(argument)                                                                            \
+  do {                                                                                                   \
+    if ((argument) == nullptr) return ::tc::capi::report(TC_ERR_INVALID, #argument " must not be NULL"); \
   } while (false)

@@ -11,12 +11,22 @@ tc::Result<std::unique_ptr<tc::transport::Transport>> make_transport(const tc::n
   return tc::transport::make_ucx_transport(config.ucx, events);
 }
 
-tc::Status poll_and_count(tc_node& node, size_t* executed, const std::function<void()>& poll) {
-  const auto before = node.node->executor().executed();
-  poll();
-  if (executed != nullptr) *executed = static_cast<size_t>(node.node->executor().executed() - before);
-  return {};
-}
+// Adds to `*executed`, when it is wanted, what `node` runs during the life of this object.
+class Count {
+ public:
+  Count(tc_node& node, size_t* executed) noexcept
+      : node_(node), executed_(executed), before_(executed != nullptr ? node.node->executor().executed() : 0) {}
+  ~Count() {
+    if (executed_ != nullptr) *executed_ = static_cast<size_t>(node_.node->executor().executed() - before_);
+  }
+  Count(const Count&) = delete;
+  Count& operator=(const Count&) = delete;
+
+ private:
+  tc_node& node_;
+  size_t* executed_;
+  uint64_t before_;
+};
 
 }  // namespace
 
@@ -69,20 +79,22 @@ void tc_node_set_target_args(tc_node_t* node, void* target_args) {
 
 tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
   TC_NOT_NULL(node);
-  return guarded([&] {
+  return guarded([&]() -> tc::Status {
     const auto pass = enter(*node);
-    return poll_and_count(*node, executed, [&] { node->node->poll(); });
+    const Count count(*node, executed);
+    node->node->poll();
+    return {};
   });
 }
 
 tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
   TC_NOT_NULL(node);
-  return guarded([&] {
+  return guarded([&]() -> tc::Status {
     const auto pass = enter(*node);
-    return poll_and_count(*node, executed, [&] {
-      node->node->wait(tc::Deadline::after_ms(timeout_ms));
-      node->node->expire();
-    });
+    const Count count(*node, executed);
+    node->node->wait(tc::Deadline::after_ms(timeout_ms));
+    node->node->expire();
+    return {};
   });
 }
 

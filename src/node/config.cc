@@ -60,8 +60,10 @@ Status parse_trust(std::string_view value, Trust& out) {
   return {};
 }
 
-Status parse_way_of(std::string_view value, transport::Way& out) {
-  TC_ASSIGN(out, transport::parse_way(value));
+// A node lets others put into its memory only when its operator wants that way (transport.h, allow_put).
+Status set_way(Config& config, std::string_view value) {
+  TC_ASSIGN(config.way, transport::parse_way(value));
+  config.ucx.allow_put = config.way == transport::Way::put;
   return {};
 }
 
@@ -74,12 +76,7 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
       {"listen", [](Config& c, std::string_view v) { return c.listen = v == "none" ? "" : v, Status{}; }},
       {"id", [](Config& c, std::string_view v) { return parse_number<uint32_t>("id", v, c.id, 0, 1u << 24); }},
       {"cluster", [](Config& c, std::string_view v) { return c.cluster = split(v, ','), Status{}; }},
-      {"way",
-       [](Config& c, std::string_view v) -> Status {
-         TC_CHECK(parse_way_of(v, c.way));
-         c.ucx.allow_put = c.way == transport::Way::put;  // never by itself: see UcxOptions
-         return {};
-       }},
+      {"way", [](Config& c, std::string_view v) { return set_way(c, v); }},
       {"trust", [](Config& c, std::string_view v) { return parse_trust(v, c.trust); }},
       {"path",
        [](Config& c, std::string_view v) {
@@ -103,7 +100,8 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
          return parse_number<size_t>("max-message", v, c.max_message, 1024, size_t{1} << 31);
        }},
       {"hops", [](Config& c, std::string_view v) { return parse_number<uint16_t>("hops", v, c.hops, 0, 65535); }},
-      {"fan-out", [](Config& c, std::string_view v) { return parse_number<uint16_t>("fan-out", v, c.fanout, 0, 65535); }},
+      {"fan-out",
+       [](Config& c, std::string_view v) { return parse_number<uint16_t>("fan-out", v, c.fanout, 0, 65535); }},
       {"execution-limit",
        [](Config& c, std::string_view v) {
          return parse_number<uint32_t>("execution-limit", v, c.execution_limit_ms, 0, 1u << 31);

@@ -9,7 +9,9 @@ namespace tc::node {
 
 uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
 uint32_t Node::node_id() const noexcept { return config_.id; }
-uint32_t Node::node_count() const noexcept { return std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size())); }
+uint32_t Node::node_count() const noexcept {
+  return std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size()));
+}
 
 void* Node::data(std::string_view name, size_t* size) noexcept {
   const auto found = exposed_.find(name);
@@ -40,9 +42,11 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
   return ticket;
 }
 
-tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket, const wire::Route* route) {
+tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
+                          const wire::Route* route) {
   if (node == node_id()) {
-    LocalCall local{bundle, Bytes(payload.begin(), payload.end()), ticket, route != nullptr, route != nullptr ? *route : wire::Route{}};
+    LocalCall local{bundle, Bytes(payload.begin(), payload.end()), ticket, route != nullptr,
+                    route != nullptr ? *route : wire::Route{}};
     local_calls_.push_back(std::move(local));
     return TC_OK;
   }
@@ -123,7 +127,8 @@ void Node::fail(int32_t code, std::string_view message) noexcept {
 }
 
 void Node::log(int level, std::string_view message) noexcept {
-  static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn, spdlog::level::err};
+  static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                         spdlog::level::err};
   const auto* code = executor_.running().code.get();
   log_->log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
 }

@@ -34,7 +34,12 @@ constexpr size_t held_limit = 4096;
 }  // namespace
 
 Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool initiator)
-    : node_(node), connection_(std::move(connection)), out_(&connection_->out()), initiator_(initiator), born_ns_(now_ns()) {
+    : node_(node),
+      connection_(std::move(connection)),
+      out_(&connection_->out()),
+      in_(&connection_->in()),
+      initiator_(initiator),
+      born_ns_(now_ns()) {
   connection_->owner = this;
 }
 
@@ -60,7 +65,8 @@ Status Link::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts)
   if (state_ == State::lost) return fail(reason_);
   const auto size = total_size(parts);
   if (!backlog_.empty() && backlog_bytes_ + size > backlog_limit)
-    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to make room, and at most {} may", backlog_bytes_, peer_label(), backlog_limit);
+    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to make room, and at most {} may", backlog_bytes_, peer_label(),
+                backlog_limit);
   Bytes frame(wire::header_bytes + size);
   const auto word = wire::encode(kind, flags, number, static_cast<uint32_t>(size));
   std::memcpy(frame.data(), &word, sizeof word);
@@ -79,7 +85,7 @@ Status Link::post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number,
   // A frame too large for the way goes through the queue in fragments, once nothing stands before it.
   const bool large = total_size(parts) > out_->max_length();
   bool sent = false;
-  const bool in_time = node_.poll_until(deadline, [&] {
+  const bool in_time = node_.poll_for(deadline, [&] {
     if (state_ == State::lost) return true;
     if (large) return backlog_.empty();
     return sent = try_post(kind, flags, number, parts);
@@ -91,7 +97,8 @@ Status Link::post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number,
     drain_backlog();
     return {};
   }
-  return fail(TC_ERR_BUSY, "{} has made no room for {} bytes; the message was not accepted", peer_label(), total_size(parts));
+  return fail(TC_ERR_BUSY, "{} has made no room for {} bytes; the message was not accepted", peer_label(),
+              total_size(parts));
 }
 
 Status Link::post(wire::Kind kind, uint32_t number, ByteView body) {
@@ -207,7 +214,8 @@ Status Link::send_call(const Outgoing& call, Deadline deadline) {
     return fail(TC_ERR_TOO_LARGE, "ifunc '{}' with its payload is {} bytes when {} takes at most {}",
                 call.bundle->manifest().name, size, peer_label(), peer_.max_message);
   }
-  const auto flags = static_cast<uint8_t>((call.ticket != nullptr ? wire::flag_token : 0) | (call.route != nullptr ? wire::flag_route : 0));
+  const auto flags = static_cast<uint8_t>((call.ticket != nullptr ? wire::flag_token : 0) |
+                                          (call.route != nullptr ? wire::flag_route : 0));
   auto sent = post_when_possible(with_code ? wire::Kind::call_code : wire::Kind::call, flags, number,
                                  {ticket_part, route, code_part, call.payload}, deadline);
   if (sent) node_.count_code_sent(code_bytes);
@@ -217,9 +225,11 @@ Status Link::send_call(const Outgoing& call, Deadline deadline) {
 
 Status Link::hold(const Outgoing& call) {
   if (held_.size() >= held_limit)
-    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", held_.size(), peer_label(), held_limit);
+    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", held_.size(), peer_label(),
+                held_limit);
   if (!held_.empty() && held_bytes_ + call.payload.size() > backlog_limit)
-    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", held_bytes_, peer_label(), backlog_limit);
+    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", held_bytes_, peer_label(),
+                backlog_limit);
   held_bytes_ += call.payload.size();
   Held held{*call.bundle, call.index, Bytes(call.payload.begin(), call.payload.end()), {}, {}, now_ns()};
   if (call.ticket != nullptr) held.ticket = *call.ticket;
@@ -240,7 +250,7 @@ void Link::send_held() {
       continue;
     }
     const Outgoing outgoing{&call.bundle, call.index, call.payload, call.ticket ? &*call.ticket : nullptr,
-                            route, false};
+                            route,        false};
     const auto sent = send_call(outgoing, Deadline::after_ms(0));
     if (sent) continue;
     node_.count_failure(sent.error());

@@ -55,8 +55,15 @@ class Link final : public target::FrameHandler {
     std::byte* const at = out_->reserve(message.size());
     if (at == nullptr) [[unlikely]]
       return false;
-    copy_payload(at + wire::header_bytes, message);
-    out_->commit(wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size())));
+    const auto header = wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size()));
+    if (message.size() <= small_payload) {
+      uint64_t payload;
+      std::memcpy(&payload, message.payload(), sizeof payload);
+      out_->commit_small(header, payload);
+    } else {
+      copy_payload(at + wire::header_bytes, message);
+      out_->commit(header);
+    }
     return true;
   }
 
@@ -105,6 +112,8 @@ class Link final : public target::FrameHandler {
 
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
+  // A frame is there for sure. (One may also be there when the transport has just taken something in.)
+  bool has_frame() const noexcept { return in_->peek() != 0; }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
@@ -117,14 +126,13 @@ class Link final : public target::FrameHandler {
 
  private:
   using Parts = std::initializer_list<ByteView>;
+  static constexpr size_t small_payload = 8;
 
   static void copy_payload(std::byte* to, const source::Message& message) noexcept {
     const size_t size = message.size();
     const std::byte* const from = message.payload();
-    if (size <= 8) {
-      std::memcpy(to, from, 8);  // frames and payloads reach that far (wire::stride, Message::payload)
-    } else if (size <= 24) {
-      std::memcpy(to, from, 24);
+    if (size <= 24) {
+      std::memcpy(to, from, 24);  // frames and payloads reach that far (wire::stride, Message::payload)
     } else {
       std::memcpy(to, from, size);
     }
@@ -170,6 +178,7 @@ class Link final : public target::FrameHandler {
   Node& node_;
   std::unique_ptr<transport::Connection> connection_;
   transport::OutStream* out_;
+  transport::InStream* in_;
   bool open_ = false;  // ready, and nothing is queued: frames may be written at once
   State state_ = State::greeting;
   bool initiator_;

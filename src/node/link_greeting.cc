@@ -52,7 +52,8 @@ Status Link::accept_hello(ByteView body) {
 // The peer need not tell us what it consumed when we can see it, as on a ring.
 void Link::announce_way() {
   const auto way = static_cast<uint64_t>(connection_->way());
-  (void)connection_->send_control(wire::make_frame(wire::Kind::credit, 0, wire::credit_way, wire::encode_credit({way, 0})));
+  (void)connection_->send_control(
+      wire::make_frame(wire::Kind::credit, 0, wire::credit_way, wire::encode_credit({way, 0})));
 }
 
 void Link::on_control(ByteView frame) {
@@ -87,7 +88,8 @@ void Link::on_beside(uint32_t about, const wire::Credit& credit) {
   else if (about != wire::credit_window)
     on_broken(fmt::format("a credit frame of type {} has no place beside the calls", about));
   else if (!out_->credit(credit.consumed))
-    on_broken(fmt::format("it claims to have taken {} bytes, more than were sent or less than before", credit.consumed));
+    on_broken(
+        fmt::format("it claims to have taken {} bytes, more than were sent or less than before", credit.consumed));
 }
 
 void Link::give_credit(bool idle) {
@@ -95,7 +97,8 @@ void Link::give_credit(bool idle) {
   const auto consumed = connection_->in().consumed();
   const auto step = idle ? 1 : std::min<uint64_t>(credit_step_limit, node_.config().ucx.window_bytes / 4);
   if (consumed - credited_ < step) return;
-  if (connection_->send_control(wire::make_frame(wire::Kind::credit, 0, wire::credit_window, wire::encode_credit({consumed, 0}))))
+  if (connection_->send_control(
+          wire::make_frame(wire::Kind::credit, 0, wire::credit_window, wire::encode_credit({consumed, 0}))))
     credited_ = consumed;
 }
 
@@ -148,7 +151,8 @@ void Link::hang_up(const Error& reason) {
 
 void Link::check_greeting() {
   if (state_ == State::greeting && now_ns() - born_ns_ > greeting_limit_ns)
-    hang_up(Error{TC_ERR_TIMEOUT, fmt::format("{} did not greet within {} s", peer_label(), greeting_limit_ns / 1'000'000'000)});
+    hang_up(Error{TC_ERR_TIMEOUT,
+                  fmt::format("{} did not greet within {} s", peer_label(), greeting_limit_ns / 1'000'000'000)});
 }
 
 void Link::say_goodbye() {

@@ -82,7 +82,9 @@ bool Link::check_call(const wire::Header& header) {
   if ((header.flags & ~call_flags) != 0 || header.flags == wire::flag_route)
     return on_broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags)), false;
   if (header.number < target::NumberTable::limit) return true;
-  return on_broken(fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1)), false;
+  return on_broken(
+             fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1)),
+         false;
 }
 
 bool Link::on_call(const wire::Header& header, std::byte* body) {
@@ -91,7 +93,8 @@ bool Link::on_call(const wire::Header& header, std::byte* body) {
   if (!trusted_) return refuse(header, view, node_.not_trusted(*this)), true;
   if (!parked_.empty()) return park(header, view);
   if (auto* code = numbers_.find(header.number)) return run(*code, header.flags, body, header.length);
-  if (const auto bad = unusable_.find(header.number); bad != unusable_.end()) return refuse(header, view, bad->second), true;
+  if (const auto bad = unusable_.find(header.number); bad != unusable_.end())
+    return refuse(header, view, bad->second), true;
   ask_for(header.number);
   return park(header, view);
 }
@@ -102,7 +105,9 @@ bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length
   size_t skip = 0;
   if ((flags & wire::flag_token) != 0) {
     if (length < wire::ticket_bytes)
-      return on_broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", length, wire::ticket_bytes)), false;
+      return on_broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", length,
+                                   wire::ticket_bytes)),
+             false;
     call.ticket = wire::read_ticket(body);
     call.has_ticket = true;
     call.wants_reply = call.ticket.token != 0;
@@ -123,7 +128,8 @@ bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length
   const auto alignment = size_t{1} << code.alignment_log2;
   if (reinterpret_cast<uintptr_t>(payload) % alignment != 0) {
     scratch_.resize(size + alignment);
-    std::byte* const aligned = scratch_.data() + (alignment - reinterpret_cast<uintptr_t>(scratch_.data()) % alignment) % alignment;
+    std::byte* const aligned =
+        scratch_.data() + (alignment - reinterpret_cast<uintptr_t>(scratch_.data()) % alignment) % alignment;
     if (size != 0) std::memcpy(aligned, payload, size);
     payload = aligned;
   }
@@ -145,7 +151,8 @@ void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
     size_t ignored = 0;
     // Whom we do not trust shall not make us connect to anywhere.
     if ((header.flags & wire::flag_route) != 0 && trusted_)
-      if (auto decoded = wire::decode_route(ByteView(copy).subspan(wire::ticket_bytes), ignored)) route = std::move(*decoded);
+      if (auto decoded = wire::decode_route(ByteView(copy).subspan(wire::ticket_bytes), ignored))
+        route = std::move(*decoded);
   }
   node_.count_failure(why);
   wire::Reply reply;
@@ -163,7 +170,8 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
   auto* held = store.find(code.head.id);
   if (held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0) {
     if (code.bundle.empty())
-      return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(), code.head.id.short_hex());
+      return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(),
+                  code.head.id.short_hex());
     TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
     TC_ASSIGN(held, node_.load(std::move(bundle)));
   }
@@ -212,7 +220,8 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
 // A number stands for one code as long as the link lives: the peer's calls by that number were made for it.
 bool Link::means(uint32_t number, const ContentId& id) {
   if (number >= meanings_.size() || meanings_[number] == 0 || meanings_[number] == meaning_of(id)) return true;
-  return on_broken(fmt::format("code number {} is {} now when it was other code before", number, id.short_hex())), false;
+  return on_broken(fmt::format("code number {} is {} now when it was other code before", number, id.short_hex())),
+         false;
 }
 
 void Link::note_unusable(uint32_t number, const Error& why) {
@@ -236,7 +245,8 @@ bool Link::on_need(uint32_t number, ByteView body) {
   const auto need = wire::decode_need(private_copy(body));
   if (!need) return on_broken(need.error().message), false;
   const auto* bundle = codes_.bundle(number);
-  if (bundle == nullptr) return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
+  if (bundle == nullptr)
+    return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
   node_.log().info("{} asks for the code of ifunc '{}' again", peer_label(), bundle->manifest().name);
   const auto code = code_section(number);
   node_.count_code_sent(code.size());
@@ -247,14 +257,17 @@ bool Link::on_need(uint32_t number, ByteView body) {
 void Link::ask_for(uint32_t number) {
   node_.count_need();
   awaited_ = number;
-  if (const auto sent = post(wire::Kind::need, number, wire::encode_need({{}, TargetTriple::host().text})); !sent) hang_up(sent.error());
+  if (const auto sent = post(wire::Kind::need, number, wire::encode_need({{}, TargetTriple::host().text})); !sent)
+    hang_up(sent.error());
 }
 
 bool Link::park(const wire::Header& header, ByteView body) {
   const auto bytes = body.size() + sizeof(Parked);
   if (parked_bytes_ + bytes > parked_limit) {
     if (header.kind == wire::Kind::credit) return on_broken("its barriers fill what may wait for code"), false;
-    refuse(header, body, Error{TC_ERR_LIMIT, fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
+    refuse(header, body,
+           Error{TC_ERR_LIMIT,
+                 fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
     return true;
   }
   parked_bytes_ += bytes;
@@ -318,12 +331,14 @@ bool Link::on_barrier(const wire::Header& header, ByteView body) {
   if (!credit) return on_broken(credit.error().message), false;
   if (header.number == wire::credit_ask) {
     if (!parked_.empty()) return park(header, body);
-    if (const auto sent = post(wire::Kind::credit, wire::credit_answer, wire::encode_credit(*credit)); !sent) hang_up(sent.error());
+    if (const auto sent = post(wire::Kind::credit, wire::credit_answer, wire::encode_credit(*credit)); !sent)
+      hang_up(sent.error());
     return true;
   }
   if (header.number != wire::credit_answer || credit->consumed > barriers_sent_ || credit->consumed <= barriers_passed_)
-    return on_broken(fmt::format("a credit frame of type {} answers barrier {} when {} were sent and {} answered", header.number,
-                                 credit->consumed, barriers_sent_, barriers_passed_)), false;
+    return on_broken(fmt::format("a credit frame of type {} answers barrier {} when {} were sent and {} answered",
+                                 header.number, credit->consumed, barriers_sent_, barriers_passed_)),
+           false;
   barriers_passed_ = credit->consumed;
   return true;
 }
@@ -342,7 +357,8 @@ bool Link::on_fragment(uint32_t mark, ByteView piece) {
   const auto header = wire::decode(word);
   const auto length = whole.size() - 2 * wire::header_bytes;
   if (header.length != length || header.kind == wire::Kind::fragment)
-    return on_broken(fmt::format("its fragments are {} bytes when the frame in them says {}", length, header.length)), false;
+    return on_broken(fmt::format("its fragments are {} bytes when the frame in them says {}", length, header.length)),
+           false;
   return on_frame(header, whole.data() + 2 * wire::header_bytes);
 }
 

@@ -18,7 +18,12 @@ constexpr uint64_t look_before_sleep_ns = 150'000;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
-constexpr uint32_t polls_between_tending = 1024;
+// A sender without room: how often it looks before it naps between looks, and how long.
+constexpr uint32_t looks_before_nap = 4096;
+constexpr uint64_t nap_ns = 200'000;
+// Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
+constexpr uint32_t polls_between_progress = 16;
+constexpr uint32_t progresses_between_tending = 64;
 
 uint64_t random_instance() {
   uint64_t number = 0;
@@ -42,7 +47,8 @@ Node::Node(Config config)
       instance_(random_instance()),
       registry_(config_.path),
       executor_(*this) {
-  label_ = wire_id() == no_id ? fmt::format("node {}", config_.name) : fmt::format("node {} ({})", config_.id, config_.name);
+  label_ =
+      wire_id() == no_id ? fmt::format("node {}", config_.name) : fmt::format("node {} ({})", config_.id, config_.name);
 }
 
 Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& make_transport) {
@@ -53,7 +59,8 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 
 Status Node::start(const MakeTransport& make_transport) {
   if (!config_.cluster.empty() && config_.id >= config_.cluster.size())
-    return tc::fail(TC_ERR_INVALID, "this node has id {} when its cluster has nodes 0 to {}", config_.id, config_.cluster.size() - 1);
+    return tc::fail(TC_ERR_INVALID, "this node has id {} when its cluster has nodes 0 to {}", config_.id,
+                    config_.cluster.size() - 1);
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
   const auto forget = [this](target::Code& code) {
     for (auto& link : links_) link->forget(code);
@@ -84,24 +91,33 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
 size_t Node::poll() {
   if (polling_) return 0;
   polling_ = true;
+  ++transport_->pulse.turn;
   size_t happened = 0;
-  executor_.next_tick();
-  if (watchdog_) watchdog_->rouse();
-  {
-    const target::Executor::Scope scope(executor_);
-    // By index: a running ifunc may add links.
-    for (size_t i = 0; i < links_.size(); ++i)
-      if (links_[i]->readable()) happened += links_[i]->receive();
-    if (!local_calls_.empty()) [[unlikely]]
-      run_local_calls();
+  const bool look_closer = std::exchange(look_closer_, false);
+  // By index: a running ifunc may add links.
+  for (size_t i = 0; i < links_.size(); ++i)
+    if (links_[i]->has_frame() || look_closer) happened += receive_from(*links_[i]);
+  if (!local_calls_.empty()) [[unlikely]]
+    run_local_calls();
+  if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) {
+    const auto moved = transport_->progress();
+    happened += moved;
+    look_closer_ = moved != 0;
+    if (backlog_) [[unlikely]]
+      drain_backlogs();
+    if (++progresses_ % progresses_between_tending == 0 || links_lost_) [[unlikely]]
+      tend();
   }
-  happened += transport_->progress();
-  if (backlog_) [[unlikely]]
-    drain_backlogs();
-  if (++polls_ % polls_between_tending == 0 || links_lost_) [[unlikely]]
-    tend();
   polling_ = false;
   return happened;
+}
+
+size_t Node::receive_from(Link& link) {
+  if (!link.readable()) return 0;
+  executor_.next_tick();
+  if (watchdog_) watchdog_->rouse();
+  const target::Executor::Scope scope(executor_);
+  return link.receive();
 }
 
 size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
@@ -120,6 +136,17 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   if (const auto happened = poll(); happened != 0) return happened;
   transport_->sleep(backlog_ ? Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + expiry_step_ns)) : deadline);
   return poll();
+}
+
+// False when the deadline has passed.
+bool Node::give_others_a_turn(Deadline deadline, uint32_t looks) {
+  if (deadline.passed()) return false;
+  if (looks < looks_before_nap)
+    ::sched_yield();
+  else
+    transport_->sleep(Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + nap_ns)));
+  expire();
+  return true;
 }
 
 void Node::expire() {

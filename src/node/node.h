@@ -61,6 +61,15 @@ class Node final : public transport::Events, public target::IfuncHost {
     }
     return true;
   }
+  // The same for what no event announces: room that a peer makes. Looks after every poll, and naps only.
+  template <class Done>
+  bool poll_for(Deadline deadline, Done&& done) {
+    for (uint32_t looks = 1; !done(); ++looks) {
+      poll();
+      if (looks % looks_between_yields == 0 && !give_others_a_turn(deadline, looks)) return done();
+    }
+    return true;
+  }
   void wake() noexcept { transport_->wake(); }  // any thread
   const std::string& address() const noexcept { return address_; }
   const std::string& label() const noexcept { return label_; }  // "node 3 (name)", for messages
@@ -135,7 +144,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   explicit Node(Config config);
   Status start(const MakeTransport& make_transport);
   static Deadline slice_of(Deadline deadline) noexcept;
+  static constexpr uint32_t looks_between_yields = 16;
+  bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();
+  size_t receive_from(Link& link);
   void drain_backlogs();
   void answer_owed();
   void run_local_calls();
@@ -146,7 +158,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   Link* link_to_instance(uint64_t instance);
   Result<Link*> reach(std::string_view address);
   // Sends on behalf of the running call.
-  tc_status_t pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket, const wire::Route* route);
+  tc_status_t pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
+                      const wire::Route* route);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
   Result<const Bundle*> bundle_named(std::string_view name);
 
@@ -201,7 +214,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
+  bool look_closer_ = true;  // the transport took something in
   uint32_t polls_ = 0;
+  uint32_t progresses_ = 0;
   uint64_t next_expiry_ns_ = 0;
   std::unique_ptr<Watchdog> watchdog_;  // from the first code on; last, so that it ends before what it looks at
 };

@@ -19,7 +19,8 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
   auto ifunc = registry_.add(std::move(bundle));
   const auto& manifest = ifunc->bundle.manifest();
-  constexpr uint8_t payload_entries = entry_payload_get_max_size | entry_payload_init | entry_payload_bound | entry_payload_init_2022;
+  constexpr uint8_t payload_entries =
+      entry_payload_get_max_size | entry_payload_init | entry_payload_bound | entry_payload_init_2022;
   if ((manifest.entries & payload_entries) == 0 || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);
   if (!loaded) {
@@ -49,7 +50,8 @@ Status Node::send(Link& link, const source::Message& message, bool with_code, De
   return link.send_call(call, deadline);
 }
 
-Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& message, uint32_t deadline_ms, Deadline room) {
+Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& message, uint32_t deadline_ms,
+                                           Deadline room) {
   auto future = std::make_shared<Future>();
   future->link = &link;
   future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
@@ -92,9 +94,11 @@ void Node::watch(const target::Code& code) {
   if (config_.execution_limit_ms == 0) return;
   if (!watchdog_) {
     const auto report = [this](const std::string& ifunc, uint64_t running_ms) {
-      log_->error("{}: ifunc '{}' has been running for {} ms when execution-limit is {} ms; code inside this process cannot be stopped, "
-                  "and nothing else runs here until it returns",
-                  label_, ifunc, running_ms, config_.execution_limit_ms);
+      log_->error(
+          "{}: ifunc '{}' has been running for {} ms when execution-limit is {} ms; code inside this process cannot be "
+          "stopped, "
+          "and nothing else runs here until it returns",
+          label_, ifunc, running_ms, config_.execution_limit_ms);
       stuck_.fetch_add(1, std::memory_order_relaxed);
     };
     try {
@@ -127,7 +131,8 @@ void Node::finish(target::Call& call) {
   if (call.failed) {
     reply.status = TC_ERR_IFUNC;
     reply.code = call.fail_code;
-    reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", label(), call.code->name(), call.fail_code, call.fail_message);
+    reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", label(), call.code->name(), call.fail_code,
+                                call.fail_message);
     ++counters_.failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
     answer(static_cast<Link*>(call.link), route, reply);

@@ -27,14 +27,13 @@ Result<Link*> Node::reach(std::string_view address) {
 
 Result<Link*> Node::connect(std::string_view address, Deadline deadline) {
   if (inside_ifunc()) return tc::fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for a connection");
-  TC_ASSIGN(Link* link, reach(address));
+  TC_ASSIGN(Link * link, reach(address));
   link->has_endpoint = true;  // until we return, nobody else may remove it
   poll_until(deadline, [&] { return link->state() != Link::State::greeting; });
   if (link->state() == Link::State::ready) return link;
   link->has_endpoint = false;
-  auto error = link->state() == Link::State::lost
-                   ? link->reason()
-                   : Error{TC_ERR_TIMEOUT, "no answer within the deadline"};
+  auto error =
+      link->state() == Link::State::lost ? link->reason() : Error{TC_ERR_TIMEOUT, "no answer within the deadline"};
   if (link->state() == Link::State::greeting) link->hang_up(error);
   remove_lost_links();
   return context(fmt::format("connecting to {}", address), std::move(error));
@@ -86,9 +85,9 @@ bool Node::trusts(Link& link) const {
 }
 
 Error Node::not_trusted(Link& link) const {
-  return Error{TC_ERR_DENIED,
-               fmt::format("code from {} is not trusted: without keys only peers on this host are; start the node with trust 'any' to run code from everywhere",
-                           link.connection().peer_address())};
+  return Error{TC_ERR_DENIED, fmt::format("code from {} is not trusted: without keys only peers on this host are; "
+                                          "start the node with trust 'any' to run code from everywhere",
+                                          link.connection().peer_address())};
 }
 
 Link* Node::link_to_instance(uint64_t instance) {
@@ -101,7 +100,8 @@ Link* Node::link_to_instance(uint64_t instance) {
 Link* Node::link_to_address(std::string_view address) {
   const auto found = std::ranges::find_if(links_, [&](const auto& link) {
     if (link->state() == Link::State::lost) return false;
-    return link->state() == Link::State::ready ? link->peer().address == address : link->connection().peer_address() == address;
+    return link->state() == Link::State::ready ? link->peer().address == address
+                                               : link->connection().peer_address() == address;
   });
   return found != links_.end() ? found->get() : nullptr;
 }

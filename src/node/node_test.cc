@@ -223,7 +223,8 @@ TEST(Node, a_payload_over_the_targets_limit_is_refused_at_the_source_with_both_n
   auto source = net.make(2);
   const Background running(*target);
   auto* link = connect(*source, "n1");
-  const auto sent = source->send(*link, *message(*source, "echo", std::string(10'000, 'x')), false, Deadline::after_ms(1000));
+  const auto sent =
+      source->send(*link, *message(*source, "echo", std::string(10'000, 'x')), false, Deadline::after_ms(1000));
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().code, TC_ERR_TOO_LARGE);
   EXPECT_THAT(sent.error().message, testing::HasSubstr("4096"));
@@ -271,7 +272,8 @@ TEST(Node, a_bundle_without_code_for_the_target_is_refused_by_name) {
   const auto sent = source->send(*link, *nothing, false, Deadline::after_ms(1000));
   ASSERT_FALSE(sent);
   EXPECT_EQ(sent.error().code, TC_ERR_NO_SLICE);
-  EXPECT_THAT(sent.error().message, testing::AllOf(testing::HasSubstr("elsewhere"), testing::HasSubstr("node 1 (test1)")));
+  EXPECT_THAT(sent.error().message,
+              testing::AllOf(testing::HasSubstr("elsewhere"), testing::HasSubstr("node 1 (test1)")));
 }
 
 TEST(Node, closing_a_node_fails_the_calls_that_wait) {

@@ -81,7 +81,8 @@ inline std::unique_ptr<source::Message> message(Node& node, const std::string& i
 }
 
 // Calls and waits for the answer.
-inline std::shared_ptr<Future> call(Node& node, Link& link, const source::Message& message, uint32_t deadline_ms = 5000) {
+inline std::shared_ptr<Future> call(Node& node, Link& link, const source::Message& message,
+                                    uint32_t deadline_ms = 5000) {
   auto future = node.call(link, message, deadline_ms, Deadline::after_ms(5000));
   EXPECT_TRUE(future) << future.error().message;
   node.poll_until(Deadline::after_ms(deadline_ms + 2000), [&] { return (*future)->ready.load(); });

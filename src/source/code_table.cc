@@ -17,7 +17,8 @@ uint32_t CodeTable::number_of(const ContentId& id) const noexcept {
 
 Result<uint32_t> CodeTable::assign(const Bundle& bundle, uint32_t index) {
   if (entries_.size() >= number_limit)
-    return fail(TC_ERR_LIMIT, "{} different ifuncs were sent to one peer, which is as many as it takes; connect again", entries_.size());
+    return fail(TC_ERR_LIMIT, "{} different ifuncs were sent to one peer, which is as many as it takes; connect again",
+                entries_.size());
   const auto number = static_cast<uint32_t>(entries_.size());
   entries_.push_back({std::make_unique<Bundle>(bundle), Knowledge::offered});
   by_content_[bundle.id()] = number;

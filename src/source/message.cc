@@ -33,7 +33,8 @@ Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, v
                                                  size_t limit) {
   const auto capacity = capacity_for(*ifunc, source_args, size);
   if (capacity > limit)
-    return fail(TC_ERR_TOO_LARGE, "payload of '{}' is up to {} bytes when at most {} are allowed", ifunc->name(), capacity, limit);
+    return fail(TC_ERR_TOO_LARGE, "payload of '{}' is up to {} bytes when at most {} are allowed", ifunc->name(),
+                capacity, limit);
   std::unique_ptr<Message> message(new Message(std::move(ifunc), capacity));
   if (message->payload_ == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
   TC_CHECK(message->fill(source_args, size, capacity));
@@ -52,7 +53,8 @@ Status Message::fill(void* source_args, size_t args_size, size_t capacity) {
     std::memcpy(payload_.get(), source_args, std::min(args_size, size_));
   if (code != 0) return fail(TC_ERR_IFUNC, "payload_init of '{}' returned {}", ifunc_->name(), code);
   if (size_ > capacity)
-    return fail(TC_ERR_MALFORMED, "payload_init of '{}' made {} bytes when its bound was {}", ifunc_->name(), size_, capacity);
+    return fail(TC_ERR_MALFORMED, "payload_init of '{}' made {} bytes when its bound was {}", ifunc_->name(), size_,
+                capacity);
   return {};
 }
 

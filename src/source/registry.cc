@@ -21,7 +21,8 @@ Result<std::filesystem::path> Registry::find_file(const std::string& name) const
     if (std::filesystem::exists(file, ignored)) return file;
     tried += (tried.empty() ? "" : ", ") + file.string();
   }
-  return fail(TC_ERR_NOT_FOUND, "no ifunc '{}': looked for {}", name, tried.empty() ? "nothing, as the path is empty" : tried);
+  return fail(TC_ERR_NOT_FOUND, "no ifunc '{}': looked for {}", name,
+              tried.empty() ? "nothing, as the path is empty" : tried);
 }
 
 std::shared_ptr<Ifunc> Registry::add(Bundle bundle) {
@@ -41,7 +42,8 @@ std::shared_ptr<Ifunc> Registry::add(Bundle bundle) {
 void Registry::remove(const std::shared_ptr<Ifunc>& ifunc) {
   const auto found = by_content_.find(ifunc->bundle.id());
   if (found == by_content_.end() || --found->second.registrations != 0) return;
-  if (const auto named = by_name_.find(ifunc->name()); named != by_name_.end() && named->second == ifunc) by_name_.erase(named);
+  if (const auto named = by_name_.find(ifunc->name()); named != by_name_.end() && named->second == ifunc)
+    by_name_.erase(named);
   by_content_.erase(found);
 }
 

@@ -99,7 +99,8 @@ TEST(Message, a_payload_init_that_fails_and_a_payload_over_the_limit_are_errors)
   Registry registry({});
   const auto ifunc = registry.add(make_bundle("tsi", "one"));
   char text[] = "abc";
-  EXPECT_EQ(Message::create(ifunc, text, 3, 2).error().message, "payload of 'tsi' is up to 3 bytes when at most 2 are allowed");
+  EXPECT_EQ(Message::create(ifunc, text, 3, 2).error().message,
+            "payload of 'tsi' is up to 3 bytes when at most 2 are allowed");
   ifunc->functions.init_2021 = [](void*, size_t, void*, size_t) { return 7; };
   EXPECT_EQ(Message::create(ifunc, text, 3, 100).error().message, "payload_init of 'tsi' returned 7");
 }

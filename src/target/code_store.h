@@ -28,17 +28,16 @@ enum class Tier : uint8_t { none = 0, object = 1, quick = 2 /* JIT, low effort *
 class Code {
  public:
   std::atomic<EntryPoint> entry{nullptr};
-  uint64_t last_used = 0;   // set by the executor to its own tick; the smallest is evicted first
-  uint64_t calls = 0;       // executions so far
-  uint32_t running = 0;     // executions on the stack: never evicted while not 0
+  uint64_t last_used = 0;  // set by the executor to its own tick; the smallest is evicted first
+  uint32_t running = 0;    // executions on the stack: never evicted while not 0
   uint8_t alignment_log2 = 4;
 
   const ContentId& id() const noexcept { return bundle->id(); }
   const std::string& name() const noexcept { return bundle->manifest().name; }
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
   std::atomic<Tier> tier{Tier::none};
-  uint64_t load_ns = 0;            // what loading took
-  size_t bytes = 0;                // what it costs against the budget
+  uint64_t load_ns = 0;  // what loading took
+  size_t bytes = 0;      // what it costs against the budget
 
   virtual ~Code() = default;
 
@@ -50,16 +49,16 @@ struct CodeStoreOptions {
   size_t budget_bytes = 64u * 1024 * 1024;  // bundles, images and JIT'd code together
   bool use_objects = true;
   bool use_bitcode = true;
-  bool tune = true;            // compile bitcode for this CPU in the background, swap it in
-  std::string cache_dir;       // compiled objects persist here; empty: nowhere
-  std::string jit_plugin;      // path of libthreechains_jit.so; empty: beside this library, then the loader's path
+  bool tune = true;        // compile bitcode for this CPU in the background, swap it in
+  std::string cache_dir;   // compiled objects persist here; empty: nowhere
+  std::string jit_plugin;  // path of libthreechains_jit.so; empty: beside this library, then the loader's path
 };
 
 struct CodeStoreStats {
   uint64_t loads = 0, evictions = 0, object_loads = 0, quick_compiles = 0, tuned_swaps = 0;
   uint64_t cache_hits = 0, cache_misses = 0;
-  size_t bytes = 0;   // now
-  size_t codes = 0;   // now
+  size_t bytes = 0;  // now
+  size_t codes = 0;  // now
 };
 
 class CodeStore {

@@ -105,9 +105,15 @@ class Executor {
 
   // A call without ticket or route. False when it was touched: the caller looks at running() and calls reset().
   bool run_plain(Code& code, void* payload, size_t size) noexcept {
+    prepare_plain(code);
+    return run_prepared(code, payload, size);
+  }
+  // The two halves of it, for many calls of the same code in a row. The first one again after reset().
+  void prepare_plain(Code& code) noexcept {
     call_.code = &code;
     code.last_used = tick_;
-    ++code.calls;
+  }
+  bool run_prepared(Code& code, void* payload, size_t size) noexcept {
     ++executed_;
     code.entry.load(std::memory_order_acquire)(payload, size, target_args);
     return !call_.touched;

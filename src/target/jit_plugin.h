@@ -46,7 +46,8 @@ class Jit {
   // A relocatable object (ours, or a cached one: a bad one must give an error, not a crash, as far as LLVM's
   // linker allows) to code. `resolve` gives every undefined symbol its address or an error, which is passed on
   // unchanged. Any thread; calls do not overlap. TC_ERR_COMPILE otherwise.
-  virtual Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve) = 0;
+  virtual Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label,
+                                                   const SymbolResolver& resolve) = 0;
 
   // Everything that a compiled object depends on besides its bitcode: LLVM version, CPU and features, options.
   // Part of the on-disk cache's key.

@@ -28,41 +28,79 @@ void complain_about_length(const transport::InStream&, uint64_t word, FrameHandl
                                 static_cast<int>(header.kind), header.length));
 }
 
+// What receive() keeps in registers.
+struct Run {
+  transport::InStream& in;
+  Executor& executor;
+  FrameHandler& handler;
+  const size_t most;
+  const std::byte* at;
+  size_t taken = 0;
+  bool gone = false;  // the stream was closed by what a frame led to
+
+  bool fits(size_t stride) const noexcept { return stride <= static_cast<size_t>(in.end() - at); }
+  bool still_here() noexcept { return !(gone = in.at() != at); }
+};
+
+// Runs a plain call and all that follow with the same header word: a burst of one ifunc, most of the time.
+void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
+  const size_t stride = wire::stride(length);
+  run.executor.prepare_plain(code);
+  do {
+    run.in.seek(run.at);
+    if (!run.executor.run_prepared(code, const_cast<std::byte*>(run.at) + wire::header_bytes, length)) [[unlikely]] {
+      run.handler.on_touched();
+      run.executor.prepare_plain(code);
+    }
+    ++run.taken;
+    if (!run.still_here()) [[unlikely]]
+      return;
+    run.at += stride;
+  } while (run.taken < run.most && run.fits(stride) && transport::load_header(run.at) == word);
+}
+
+// Any other frame. False: stop.
+bool take_other(Run& run, uint64_t word, size_t& pads) noexcept {
+  const auto header = wire::decode(word);
+  run.in.seek(run.at);
+  if (word == 0 || header.kind == wire::Kind::pad) {
+    const bool more = run.in.refill() && ++pads <= run.most;
+    if (!more && run.in.broken()) run.handler.on_broken("the ring's frames lead outside it");
+    run.at = run.in.at();
+    return more;
+  }
+  if (!run.fits(wire::stride(header.length))) {
+    complain_about_length(run.in, word, run.handler);
+    return run.gone = true, false;
+  }
+  const bool fine = run.handler.on_frame(header, run.in.body());
+  if (!run.still_here() || !fine) return run.gone = true, false;
+  run.at += wire::stride(header.length);
+  ++run.taken;
+  return true;
+}
+
 }  // namespace
 
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
                size_t most) noexcept {
-  size_t taken = 0;
+  Run run{in, executor, handler, most, in.at()};
   size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
-  while (taken < most) {
-    const uint64_t word = in.peek();
+  while (run.taken < most && !run.gone) {
+    const uint64_t word = transport::load_header(run.at);
     const auto length = static_cast<size_t>(word >> 32);
-    if ((word & 0xff) == plain_call && in.fits(length)) [[likely]] {
+    if ((word & 0xff) == plain_call && run.fits(wire::stride(length))) [[likely]] {
       Code* const code = numbers.find(static_cast<uint32_t>(word >> 8) & wire::max_number);
       if (runs_in_place(code)) [[likely]] {
-        if (!executor.run_plain(*code, in.body(), length)) [[unlikely]]
-          handler.on_touched();
-        in.advance(length);
-        ++taken;
+        run_alike(run, *code, word, length);
         continue;
       }
     }
-    const auto header = wire::decode(word);
-    if (word == 0 || header.kind == wire::Kind::pad) {
-      if (in.refill() && ++pads <= most) continue;
-      if (in.broken()) handler.on_broken("the ring's frames lead outside it");
-      break;
-    }
-    if (!in.fits(length)) {
-      complain_about_length(in, word, handler);
-      break;
-    }
-    if (!handler.on_frame(header, in.body())) break;
-    in.advance(length);
-    ++taken;
+    if (!take_other(run, word, pads)) break;
   }
-  if (taken != 0) in.release();
-  return taken;
+  if (!run.gone) in.seek(run.at);
+  if (run.taken != 0) in.release();
+  return run.taken;
 }
 
 }  // namespace tc::target

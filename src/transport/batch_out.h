@@ -21,13 +21,19 @@ class BatchOut;
 // The streams that sent something since the last progress(), which flushes them and makes them fresh again.
 class FlushList {
  public:
-  void add(BatchOut& stream) { streams_.push_back(&stream); }
+  explicit FlushList(Pulse& pulse) noexcept : pulse_(&pulse) {}
+  void add(BatchOut& stream) {
+    streams_.push_back(&stream);
+    pulse_->urgent = true;
+  }
+  const Pulse& pulse() const noexcept { return *pulse_; }
   void remove(const BatchOut& stream) noexcept { std::erase(streams_, &stream); }
   bool empty() const noexcept { return streams_.empty(); }
   // Returns how many streams had something to do.
   unsigned flush_all() noexcept;
 
  private:
+  Pulse* pulse_;
   std::vector<BatchOut*> streams_;
 };
 
@@ -81,6 +87,7 @@ class BatchOut : public OutStream {
  protected:
   std::byte* make_room(size_t length) noexcept override;
   void attend() noexcept override;
+  FlushList& list() noexcept { return *list_; }
   // Of how many bytes, at most, the frames may be that follow position() without a pad.
   virtual size_t contiguous() const noexcept { return SIZE_MAX; }
   // Tells the wire to skip `stride` bytes at position(), where a frame does not fit.

@@ -98,7 +98,7 @@ class LoopbackTransport final : public Transport {
   LoopbackState& state_;
   Events& events_;
   std::shared_ptr<LoopbackSleeper> sleeper_ = std::make_shared<LoopbackSleeper>();
-  FlushList flush_list_;
+  FlushList flush_list_{pulse};
   std::vector<std::string> addresses_;
   std::vector<LoopbackConnection*> connections_;  // null: destroyed, swept up by the next progress()
 };

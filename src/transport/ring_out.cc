@@ -8,6 +8,9 @@ namespace tc::transport {
 namespace {
 
 constexpr uint32_t nobody_sleeps = 0;
+// Frames that become visible together: long enough that the reader seldom catches up with a line being written, short
+// beside the smallest ring.
+constexpr ptrdiff_t held_bytes = 1024;
 
 }  // namespace
 
@@ -20,12 +23,42 @@ void RingOut::open_ring(const RingView& ring) noexcept {
   set_end();
   max_length_ = ring_max_length(ring.bytes);
   attention_ = &ring.control->sleeping;
+  turn_ = &list().pulse().turn;
+  turn_lag_ = 0;
+  last_turn_ = *turn_ - 1;
 }
 
 void RingOut::shut_ring() noexcept {
   ring_ = {};
   cursor_ = end_ = nullptr;
   attention_ = &nobody_sleeps;
+  stop_holding();
+  turn_ = &no_turn;
+  turn_lag_ = last_turn_ = 1;
+}
+
+void RingOut::flush() noexcept {
+  if (!uses_ring()) return BatchOut::flush();
+  publish();
+  stop_holding();
+}
+
+void RingOut::publish() noexcept {
+  if (held_end_ == nullptr || held_at_ == cursor_) return;
+  store_header(held_at_, held_word_);
+  held_at_ = cursor_;
+  std::atomic_signal_fence(std::memory_order_seq_cst);  // as in finish()
+  if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) [[unlikely]]
+    wake_if_asleep();
+}
+
+void RingOut::hold_from_here() noexcept {
+  held_at_ = cursor_;
+  held_end_ = cursor_ + held_bytes;
+}
+
+void RingOut::wake_if_asleep() noexcept {
+  if (std::atomic_ref(ring_.control->sleeping).exchange(0, std::memory_order_acq_rel) != 0) wake_peer();
 }
 
 void RingOut::look_how_far() noexcept {
@@ -43,6 +76,8 @@ std::byte* RingOut::make_room(size_t length) noexcept {
   if (!uses_ring()) return BatchOut::make_room(length);
   if (length > max_length_) return nullptr;
   const size_t need = wire::stride(length);
+  const bool holding = held_end_ != nullptr;
+  if (holding) flush();
   look_how_far();
   if (need > static_cast<size_t>(ring_.last_place() - cursor_)) {  // not in this lap
     const uint64_t pad = ring_.to_next_lap(position());
@@ -55,12 +90,21 @@ std::byte* RingOut::make_room(size_t length) noexcept {
     store_header(here, wire::encode(wire::Kind::pad, 0, 0, static_cast<uint32_t>(pad - wire::header_bytes)));
   }
   set_end();
+  if (holding) hold_from_here();
   return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
 }
 
 void RingOut::attend() noexcept {
   if (!uses_ring()) return BatchOut::attend();
-  if (std::atomic_ref(ring_.control->sleeping).exchange(0, std::memory_order_acq_rel) != 0) wake_peer();
+  if (held_end_ != nullptr) {
+    publish();
+    hold_from_here();
+    return;
+  }
+  if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) wake_if_asleep();
+  if (*turn_ != last_turn_) return;
+  hold_from_here();
+  list().add(*this);
 }
 
 bool RingOut::credit(uint64_t consumed) noexcept {

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The way out of a connection: frames written straight into the peer's ring where its memory could be mapped,
-// in batches otherwise.
+// in batches otherwise. The first frame of a turn is visible at once; those behind it become so together, when there
+// are enough of them, with flush(), or with the next progress().
 //
 // The peer may write anything into the control area. It can only hurt its own ring with that: a position that
 // goes backwards or past what was written is ignored.
@@ -22,9 +23,7 @@ class RingOut : public BatchOut {
   void shut_ring() noexcept;
   bool uses_ring() const noexcept { return ring_.data != nullptr; }
 
-  void flush() noexcept override {
-    if (!uses_ring()) BatchOut::flush();
-  }
+  void flush() noexcept override;
   bool credit(uint64_t consumed) noexcept override;
 
  protected:
@@ -37,6 +36,11 @@ class RingOut : public BatchOut {
   uint64_t position() const noexcept { return lap_ + static_cast<uint64_t>(cursor_ - ring_.data); }
   void look_how_far() noexcept;
   void set_end() noexcept;
+  // Makes frames that are held back visible.
+  void publish() noexcept;
+  void hold_from_here() noexcept;
+  void wake_if_asleep() noexcept;
+  void stop_holding() noexcept { held_at_ = held_end_ = nullptr; }
 
   RingView ring_;
   uint64_t lap_ = 0;

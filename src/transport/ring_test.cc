@@ -44,7 +44,8 @@ class In final : public RingIn {
 struct Ring {
   explicit Ring(size_t bytes) : memory(bytes), out(list, memory.view), in(memory.view) {}
   RingMemory memory;
-  FlushList list;
+  Pulse pulse;
+  FlushList list{pulse};
   Out out;
   In in;
 };

@@ -11,6 +11,7 @@
 #include <atomic>
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
 
 #include "base/bytes.h"
 #include "wire/frame.h"
@@ -36,6 +37,12 @@ inline void prefetch_for_store(const std::byte* at) noexcept {
 }
 inline constexpr ptrdiff_t store_ahead = 1024;
 
+// What a node and the streams of its transport tell each other without a call.
+struct Pulse {
+  uint64_t turn = 1;   // the node counts it up with every poll: frames of one turn may leave together
+  bool urgent = true;  // the transport wants progress() with the next poll; else now and then will do
+};
+
 class OutStream {
  public:
   virtual ~OutStream() = default;
@@ -53,13 +60,14 @@ class OutStream {
   void commit(uint64_t header) noexcept {
     std::byte* const next = cursor_ + wire::stride(static_cast<size_t>(header >> 32));
     *reinterpret_cast<uint64_t*>(next) = 0;  // "nothing here yet", before the frame itself can be seen
-    store_header(cursor_, header);
-    cursor_ = next;
-    prefetch_for_store(next + store_ahead);  // may lie past the end of the buffer: it is a hint
-    // The load must stay behind the store in the program; a peer that falls asleep adds the barrier (see sleep()).
-    std::atomic_signal_fence(std::memory_order_seq_cst);
-    if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) [[unlikely]]
-      attend();
+    finish(header, next);
+  }
+
+  // The same for a frame of at most 8 bytes, which are given here: one store for them and the word behind.
+  void commit_small(uint64_t header, uint64_t body) noexcept {
+    const uint64_t both[2] = {body, 0};
+    std::memcpy(__builtin_assume_aligned(cursor_ + wire::header_bytes, wire::alignment), both, sizeof both);
+    finish(header, cursor_ + wire::alignment);
   }
 
   // Hands everything committed to the wire. Cheap when there is nothing to do.
@@ -75,13 +83,48 @@ class OutStream {
  protected:
   // Slow half of reserve: look again how far the peer is, wrap, hand a full batch to the wire.
   virtual std::byte* make_room(size_t length) noexcept = 0;
-  // Slow half of commit, when *attention_ is not 0: wake a sleeping peer, or send the first frame at once.
+  // Slow half of commit. Either *attention_ is not 0: wake a sleeping peer, or send the first frame at once. Or this
+  // was the second frame of a turn: begin to hold frames back. Or enough were held back: publish them.
   virtual void attend() noexcept = 0;
+
+  static constexpr uint64_t no_turn = 0;
 
   std::byte* cursor_ = nullptr;                   // where the next header goes; 8 modulo 16
   std::byte* end_ = nullptr;                      // the last place where a header may stand
   const volatile uint32_t* attention_ = nullptr;  // never null once the way is open
   size_t max_length_ = 0;
+
+  // Coalescing in memory that the peer polls: while cursor_ < held_end_, the header at held_at_ is kept in
+  // held_word_, and without it the peer sees none of the frames behind it either. So it does not wrestle with us for
+  // cache lines that we still write to.
+  std::byte* held_at_ = nullptr;
+  std::byte* held_end_ = nullptr;
+  uint64_t held_word_ = 0;
+  const uint64_t* turn_ = &no_turn;  // a way that does not coalesce looks at no_turn, and lags behind it
+  uint64_t turn_lag_ = 1;
+  uint64_t last_turn_ = 1;
+
+ private:
+  void finish(uint64_t header, std::byte* next) noexcept {
+    std::byte* const at = cursor_;
+    cursor_ = next;
+    prefetch_for_store(next + store_ahead);  // may lie past the end of the buffer: it is a hint
+    if (at < held_end_) {
+      if (at == held_at_)
+        held_word_ = header;
+      else
+        *reinterpret_cast<uint64_t*>(at) = header;
+      if (next >= held_end_) [[unlikely]]
+        attend();
+      return;
+    }
+    store_header(at, header);
+    // The load must stay behind the store in the program; a peer that falls asleep adds the barrier (see sleep()).
+    std::atomic_signal_fence(std::memory_order_seq_cst);
+    if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0 || *turn_ == last_turn_) [[unlikely]]
+      attend();
+    last_turn_ = *turn_ + turn_lag_;
+  }
 };
 
 class InStream {
@@ -96,6 +139,10 @@ class InStream {
   bool fits(size_t length) const noexcept { return wire::stride(length) <= static_cast<size_t>(end_ - cursor_); }
   // Takes the frame off. Its bytes stay readable until the next release().
   void advance(size_t length) noexcept { cursor_ += wire::stride(length); }
+  // For the receiver, which keeps these two in registers: it says where it is before it runs a frame, and when at()
+  // is elsewhere afterwards, the stream was closed meanwhile.
+  const std::byte* end() const noexcept { return end_; }
+  void seek(const std::byte* at) noexcept { cursor_ = const_cast<std::byte*>(at); }
 
   // Call when peek() is 0 or the frame is a pad: moves on to where more frames may be (the next batch, the
   // ring's start). True when peek() is worth another look; false when nothing is there. A pad that does not

@@ -77,6 +77,9 @@ class Transport {
   // Starts to connect; returns at once. Whether the peer answers shows in on_control (its HELLO) or on_lost.
   virtual Result<std::unique_ptr<Connection>> connect(std::string_view address) = 0;
 
+  // progress() may be left out, fifteen times of sixteen, while this says that nothing is urgent.
+  Pulse pulse;
+
   // Does what is due: completes sends, delivers events, flushes streams that hold committed frames. Returns
   // how much happened; 0 is "idle".
   virtual unsigned progress() noexcept = 0;

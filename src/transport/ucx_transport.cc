@@ -18,8 +18,8 @@ namespace {
 
 constexpr size_t max_peers = 65536;           // a token has 16 bits for the place
 constexpr unsigned max_strangers = 128;       // accepted and not greeted yet: stops one who only connects
-constexpr unsigned calls_per_turn = 256;      // progress() calls per turn of UCX when only rings are in use
-constexpr unsigned calls_per_look = 64;       // progress() calls between looks at the clock
+constexpr unsigned calls_per_turn = 16;       // progress() calls per turn of UCX when only rings are in use
+constexpr unsigned calls_per_look = 4;        // progress() calls between looks at the clock
 constexpr uint64_t look_gap_ns = 500'000;     // between looks at the sockets
 constexpr uint64_t greeting_gap_ns = 20'000;  // the same while peers greet
 constexpr uint64_t farewell_ms = 1000;        // how long the end waits for goodbyes to arrive
@@ -132,6 +132,7 @@ Result<UcxPeer*> UcxTransport::add_peer(Fd socket, std::string address, bool acc
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer.socket().get(), &event) != 0)
     return fail(TC_ERR_IO, "watching the socket to {}: {}", peer.address(), system_words(errno));
   greeting_ = true;
+  pulse.urgent = true;
   return &peer;
 }
 
@@ -197,6 +198,7 @@ ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t head
 void UcxTransport::note(UcxPeer& peer) {
   if (peer.noted_) return;
   peer.noted_ = true;
+  pulse.urgent = true;
   noted_.push_back(&peer);
 }
 
@@ -219,6 +221,7 @@ unsigned UcxTransport::progress() noexcept {
     look_around(look_gap_ns);
   if (!noted_.empty()) done += deliver_all();
   if (!flush_list_.empty()) flush_list_.flush_all();
+  pulse.urgent = busy_ || greeting_ || !noted_.empty() || !flush_list_.empty();
   return done;
 }
 

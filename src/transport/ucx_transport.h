@@ -76,7 +76,7 @@ class UcxTransport final : public Transport {
   Fd epoll_, wake_fd_;
   std::vector<Fd> listeners_;
   std::string listening_;
-  FlushList flush_list_;
+  FlushList flush_list_{pulse};
   std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
   unsigned failures_ = 0, failures_seen_ = 0;
   std::vector<std::unique_ptr<UcxPeer>> peers_;  // by the token's low 16 bits; null: free

@@ -1,8 +1,9 @@
 // The same as greet_c.c, on the installed C++ header.
-#include <iostream>
 #include <threechains/threechains.hpp>
 
-int main(int argc, char **argv) try {
+#include <iostream>
+
+int main(int argc, char** argv) try {
   if (argc != 2) return 2;
   threechains::Node target;
   target.start_progress();
@@ -14,11 +15,11 @@ int main(int argc, char **argv) try {
 
   try {
     source.load("nobody-wrote-this");
-  } catch (const threechains::Error &error) {
+  } catch (const threechains::Error& error) {
     return error.status() == TC_ERR_NOT_FOUND ? 0 : 1;
   }
   return 1;
-} catch (const threechains::Error &error) {
+} catch (const threechains::Error& error) {
   std::cerr << error.what() << '\n';
   return 1;
 }
