@@ -3,6 +3,7 @@
 
 using tc::capi::enter;
 using tc::capi::guarded;
+using tc::capi::message_of;
 
 namespace {
 
@@ -10,8 +11,8 @@ namespace {
 [[gnu::noinline]] tc_status_t send_slowly(tc_endpoint_t* endpoint, tc_message_t* message, bool with_code) {
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
-    if (!with_code && endpoint->link->try_send(*message->message)) return {};
-    return endpoint->owner->node->send(*endpoint->link, *message->message, with_code,
+    if (!with_code && endpoint->link->try_send(message_of(message))) return {};
+    return endpoint->owner->node->send(*endpoint->link, message_of(message), with_code,
                                        tc::Deadline::after_ms(endpoint->timeout_ms));
   });
 }
@@ -80,7 +81,7 @@ tc_status_t tc_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
 tc_status_t tc_send(tc_endpoint_t* endpoint, tc_message_t* message) {
   TC_NOT_NULL(endpoint);
   TC_NOT_NULL(message);
-  if (!endpoint->gate->is_shared() && endpoint->link->try_send(*message->message)) [[likely]]
+  if (!endpoint->gate->is_shared() && endpoint->link->try_send(message_of(message))) [[likely]]
     return TC_OK;
   return send_slowly(endpoint, message, false);
 }
@@ -102,7 +103,7 @@ tc_status_t tc_call(tc_endpoint_t* endpoint, tc_message_t* message, uint32_t dea
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
     auto made = std::make_unique<tc_future>(endpoint->owner);
-    TC_ASSIGN(made->future, endpoint->owner->node->call(*endpoint->link, *message->message, deadline_ms,
+    TC_ASSIGN(made->future, endpoint->owner->node->call(*endpoint->link, message_of(message), deadline_ms,
                                                         tc::Deadline::after_ms(endpoint->timeout_ms)));
     *future = made.release();
     return {};

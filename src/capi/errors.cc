@@ -21,6 +21,18 @@ tc_status_t report(tc_status_t status, const char* sentence) noexcept {
 
 tc_status_t report(const Error& error) noexcept { return report(error.code, error.message.c_str()); }
 
+tc_status_t report_exception() noexcept {
+  try {
+    throw;
+  } catch (const std::bad_alloc&) {
+    return report(TC_ERR_NO_MEMORY, "out of memory");
+  } catch (const std::exception& error) {
+    return report(TC_ERR_INTERNAL, error.what());
+  } catch (...) {
+    return report(TC_ERR_INTERNAL, "an exception of an unknown kind");
+  }
+}
+
 }  // namespace tc::capi
 
 extern "C" {

@@ -26,10 +26,6 @@ struct tc_ifunc {
   uint32_t registrations = 0;
 };
 
-struct tc_message {
-  std::unique_ptr<tc::source::Message> message;
-};
-
 struct tc_endpoint {
   tc_node* owner;
   tc::node::Link* link;
@@ -57,11 +53,19 @@ namespace tc::capi {
 
 using Pass = Gate::Pass;
 
+// A tc_message_t is a message itself: sending one follows one pointer less.
+inline source::Message& message_of(tc_message_t* handle) noexcept {
+  return *reinterpret_cast<source::Message*>(handle);
+}
+
 inline Pass enter(tc_node& node) { return Pass(node.gate, *node.node); }
 
 // Remembers the sentence for tc_error_message() and gives back the status.
 tc_status_t report(const Error& error) noexcept;
 tc_status_t report(tc_status_t status, const char* sentence) noexcept;
+
+// What an exception becomes. For use in a catch clause.
+tc_status_t report_exception() noexcept;
 
 // Runs the body of a C function: no exception leaves it.
 template <class Body>
@@ -69,12 +73,19 @@ tc_status_t guarded(Body&& body) noexcept {
   try {
     const Status status = body();
     return status ? TC_OK : report(status.error());
-  } catch (const std::bad_alloc&) {
-    return report(TC_ERR_NO_MEMORY, "out of memory");
-  } catch (const std::exception& error) {
-    return report(TC_ERR_INTERNAL, error.what());
   } catch (...) {
-    return report(TC_ERR_INTERNAL, "an exception of an unknown kind");
+    return report_exception();
+  }
+}
+
+// The same for a body that cannot fail otherwise.
+template <class Body>
+tc_status_t guarded_plain(Body&& body) noexcept {
+  try {
+    body();
+    return TC_OK;
+  } catch (...) {
+    return report_exception();
   }
 }
 

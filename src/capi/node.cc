@@ -3,6 +3,7 @@
 
 using tc::capi::enter;
 using tc::capi::guarded;
+using tc::capi::guarded_plain;
 
 namespace {
 
@@ -79,6 +80,8 @@ void tc_node_set_target_args(tc_node_t* node, void* target_args) {
 
 tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
   TC_NOT_NULL(node);
+  if (executed == nullptr && !node->gate.is_shared()) [[likely]]
+    return guarded_plain([&] { node->node->poll(); });
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*node);
     const Count count(*node, executed);

@@ -134,6 +134,7 @@ void Node::log(int level, std::string_view message) noexcept {
 }
 
 void Node::run_local_calls() {
+  const target::Executor::Scope scope(executor_);
   // Only what is there now: a call that calls itself again gets its turn with the next poll.
   for (auto calls = std::exchange(local_calls_, {}); auto& call : calls) run_local(call);
 }

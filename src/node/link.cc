@@ -38,6 +38,7 @@ Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool i
       connection_(std::move(connection)),
       out_(&connection_->out()),
       in_(&connection_->in()),
+      mark_(node.next_link_mark()),
       initiator_(initiator),
       born_ns_(now_ns()) {
   connection_->owner = this;
@@ -49,6 +50,14 @@ std::string Link::peer_label() const {
   if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
   if (peer_.node_id == Node::no_id) return fmt::format("client {}", peer_.name);
   return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+}
+
+bool Link::prepare(source::Message& message) const noexcept {
+  const auto number = codes_.number_of(message.index());
+  if (!open_ || number == source::CodeTable::none) return false;
+  message.prepared_for = mark_;
+  message.prepared_header = wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size()));
+  return true;
 }
 
 bool Link::try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept {

@@ -48,15 +48,14 @@ class Link final : public target::FrameHandler {
   // ---- link.cc: sending
 
   // Hot: a plain call of code that the peer was offered. False when it takes more than writing one frame now.
-  bool try_send(const source::Message& message) noexcept {
-    const auto number = codes_.number_of(message.index());
-    if (number == source::CodeTable::none || !open_) [[unlikely]]
+  [[gnu::always_inline]] bool try_send(source::Message& message) noexcept {
+    if (message.prepared_for != open_mark_ && !prepare(message)) [[unlikely]]
       return false;
-    std::byte* const at = out_->reserve(message.size());
+    const auto header = message.prepared_header;
+    std::byte* const at = out_->reserve(static_cast<size_t>(header >> 32));
     if (at == nullptr) [[unlikely]]
       return false;
-    const auto header = wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size()));
-    if (message.size() <= small_payload) {
+    if (header < small_header_end) {
       uint64_t payload;
       std::memcpy(&payload, message.payload(), sizeof payload);
       out_->commit_small(header, payload);
@@ -85,6 +84,8 @@ class Link final : public target::FrameHandler {
 
   // Takes frames off the stream and runs them. How many.
   size_t receive();
+  // Gives the memory of frames that were taken back to their sender, if that is still to be done.
+  void settle();
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept { numbers_.forget(code); }
 
@@ -113,7 +114,7 @@ class Link final : public target::FrameHandler {
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
   // A frame is there for sure. (One may also be there when the transport has just taken something in.)
-  bool has_frame() const noexcept { return in_->peek() != 0; }
+  bool has_frame() const noexcept { return in_->peek() != 0 || ending_.has_value(); }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
@@ -126,7 +127,10 @@ class Link final : public target::FrameHandler {
 
  private:
   using Parts = std::initializer_list<ByteView>;
-  static constexpr size_t small_payload = 8;
+  static constexpr uint64_t small_header_end = uint64_t{9} << 32;  // headers of payloads of at most 8 bytes are below
+
+  // Finds the header for a message that another link, or none, sent last. False: not now.
+  bool prepare(source::Message& message) const noexcept;
 
   static void copy_payload(std::byte* to, const source::Message& message) noexcept {
     const size_t size = message.size();
@@ -147,7 +151,10 @@ class Link final : public target::FrameHandler {
   ByteView code_section(uint32_t number);
   Status hold(const Outgoing& call);
   void send_held();
-  void update_open() noexcept { open_ = state_ == State::ready && backlog_.empty(); }
+  void update_open() noexcept {
+    open_ = state_ == State::ready && backlog_.empty();
+    open_mark_ = open_ ? mark_ : closed_mark;
+  }
 
   // link_receive.cc
   bool on_call(const wire::Header& header, std::byte* body);
@@ -179,7 +186,10 @@ class Link final : public target::FrameHandler {
   std::unique_ptr<transport::Connection> connection_;
   transport::OutStream* out_;
   transport::InStream* in_;
-  bool open_ = false;  // ready, and nothing is queued: frames may be written at once
+  static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
+  bool open_ = false;                                    // ready, and nothing is queued: frames may be written at once
+  uint64_t open_mark_ = closed_mark;                     // mark_ while open_
+  uint64_t mark_;                                        // of this link among all of its node, ever; never 0
   State state_ = State::greeting;
   bool initiator_;
   bool greeted_ = false;
@@ -228,9 +238,11 @@ class Link final : public target::FrameHandler {
   };
   std::deque<Parked> parked_;  // calls that wait for code, and all frames that must stay behind them
   size_t parked_bytes_ = 0;
-  Bytes assembly_;  // of fragments; begins with 8 bytes of nothing, to align the payload
-  Bytes scratch_;   // payloads that need more alignment than a frame has
+  Bytes assembly_;           // of fragments; begins with 8 bytes of nothing, to align the payload
+  Bytes scratch_;            // payloads that need more alignment than a frame has
+  bool unreleased_ = false;  // frames were taken whose memory the sender does not have back
   uint64_t credited_ = 0;
+  uint64_t credited_ns_ = 0;
   uint64_t untold_failures_ = 0;
 };
 

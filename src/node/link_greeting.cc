@@ -12,6 +12,7 @@ namespace tc::node {
 namespace {
 // News worth a message of its own: a sender's smallest window (Config) is larger than this.
 constexpr uint64_t credit_step_limit = 64 * 1024;
+constexpr uint64_t small_credit_gap_ns = 5'000'000;
 constexpr uint64_t greeting_limit_ns = 10'000'000'000;
 }  // namespace
 
@@ -97,6 +98,11 @@ void Link::give_credit(bool idle) {
   const auto consumed = connection_->in().consumed();
   const auto step = idle ? 1 : std::min<uint64_t>(credit_step_limit, node_.config().ucx.window_bytes / 4);
   if (consumed - credited_ < step) return;
+  if (idle) {  // small news can wait: each costs both sides a message
+    const auto now = now_ns();
+    if (now - credited_ns_ < small_credit_gap_ns) return;
+    credited_ns_ = now;
+  }
   if (connection_->send_control(
           wire::make_frame(wire::Kind::credit, 0, wire::credit_window, wire::encode_credit({consumed, 0}))))
     credited_ = consumed;

@@ -43,14 +43,21 @@ size_t Link::receive() {
   executor.running().link = this;
   // While calls wait for code, no later call may overtake them: with an empty table all come to on_frame().
   const auto& numbers = parked_.empty() && trusted_ ? numbers_ : no_numbers();
-  const auto taken = target::receive(connection_->in(), numbers, executor, *this, frames_a_turn);
-  if (taken != 0)
+  const auto taken = target::receive(*in_, numbers, executor, *this, frames_a_turn);
+  if (taken != 0) {
+    unreleased_ = true;
+    if (taken != 1) settle();  // behind a lone frame there is no hurry
     give_credit(false);
-  else if (ending_ && state_ == State::ready) [[unlikely]] {
+  } else if (ending_ && state_ == State::ready) [[unlikely]] {
     connection_->close();
     lose(*ending_);
   }
   return taken;
+}
+
+void Link::settle() {
+  if (!std::exchange(unreleased_, false)) return;
+  in_->release();
 }
 
 bool Link::on_frame(const wire::Header& header, std::byte* body) {

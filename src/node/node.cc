@@ -100,6 +100,7 @@ size_t Node::poll() {
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
   if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) {
+    for (size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
     const auto moved = transport_->progress();
     happened += moved;
     look_closer_ = moved != 0;

@@ -105,6 +105,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   uint64_t instance() const noexcept { return instance_; }
   uint32_t wire_id() const noexcept;  // node_id(), or no_id outside a cluster
   spdlog::logger& log() noexcept { return *log_; }
+  uint64_t next_link_mark() noexcept { return ++link_marks_; }
   void note_backlog() noexcept { backlog_ = true; }
   void count_code_sent(size_t bytes) noexcept { counters_.code_bytes_sent += bytes; }
   void count_need() noexcept { ++counters_.needs; }
@@ -215,6 +216,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool backlog_ = false;
   bool links_lost_ = false;
   bool look_closer_ = true;  // the transport took something in
+  uint64_t link_marks_ = 0;
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
   uint64_t next_expiry_ns_ = 0;

@@ -25,6 +25,11 @@ class Message {
   uint32_t index() const noexcept { return index_; }
   const std::shared_ptr<Ifunc>& ifunc() const noexcept { return ifunc_; }
 
+  // The header word of this message on the link that sent it last, and that link's mark: repeated sends to one peer,
+  // the hot path, need no look-up. The link's to set.
+  uint64_t prepared_for = 0;
+  uint64_t prepared_header = 0;
+
  private:
   struct Free {
     void operator()(std::byte* memory) const noexcept;

@@ -13,7 +13,7 @@
 
 namespace tc::target {
 
-thread_local IfuncHost* current_host = nullptr;
+constinit thread_local IfuncHost* current_host = nullptr;
 
 namespace {
 

@@ -33,7 +33,8 @@ class IfuncHost {
 
 // The host of the ifunc that runs on this thread; null when none does. Set by the executor around a run of
 // frames, which is what lets two nodes live in one process.
-extern thread_local IfuncHost* current_host;
+// (The model of access says that it is in the block that every thread gets at its start: one instruction to reach.)
+extern constinit thread_local IfuncHost* current_host [[gnu::tls_model("initial-exec")]];
 
 // The ABI functions by name, for the linker: what every ifunc may call. Null for any other name.
 void* abi_symbol(std::string_view name) noexcept;

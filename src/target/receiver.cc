@@ -96,10 +96,10 @@ size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& ex
         continue;
       }
     }
+    if (word == 0 && in.dry_at_zero()) break;
     if (!take_other(run, word, pads)) break;
   }
   if (!run.gone) in.seek(run.at);
-  if (run.taken != 0) in.release();
   return run.taken;
 }
 

@@ -45,7 +45,8 @@ class FrameHandler {
   ~FrameHandler() = default;
 };
 
-// Takes up to `most` frames off `in`. Returns how many; 0 is "nothing there".
+// Takes up to `most` frames off `in`. Returns how many; 0 is "nothing there". The caller releases the stream, when it
+// finds the time: a lone call should not wait for that.
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
                size_t most) noexcept;
 

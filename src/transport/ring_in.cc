@@ -3,16 +3,7 @@
 
 #include <cstring>
 
-#include "base/clock.h"
-
 namespace tc::transport {
-
-namespace {
-
-constexpr uint64_t long_run_bytes = 1024;
-constexpr uint64_t head_start_ns = 600;
-
-}  // namespace
 
 void RingIn::start(const RingView& ring, uint64_t nonce) noexcept {
   std::memset(ring.control, 0, ring_data_offset);
@@ -25,19 +16,9 @@ void RingIn::use_ring(const RingView& ring) noexcept {
   ring_ = ring;
   lap_ = 0;
   published_ = ring_start;
-  ran_dry_ = ring_start;
+  dry_at_zero_ = true;
   cursor_ = ring.data + ring_start;
   end_ = ring.last_place();
-}
-
-// Behind a long run of frames the sender is most likely still writing, and a reader on its heels takes each cache
-// line away from it several times: a short wait there makes a stream of small frames a third faster. A lone frame,
-// as in a ping-pong, is never waited behind.
-void RingIn::let_sender_ahead() noexcept {
-  const uint64_t run = position() - ran_dry_;
-  ran_dry_ = position();
-  if (run < long_run_bytes) return;
-  for (const uint64_t until = now_ns() + head_start_ns; now_ns() < until;) continue;
 }
 
 void RingIn::leave_ring() noexcept {
@@ -52,10 +33,7 @@ bool RingIn::refill() noexcept {
   if (!uses_ring()) return BatchIn::refill();
   if (left_) return false;
   const uint64_t word = peek();
-  if (word == 0) {
-    let_sender_ahead();
-    return false;
-  }
+  if (word == 0) return false;
   const wire::Header header = wire::decode(word);
   if (header.kind != wire::Kind::pad) return true;
   if (wire::stride(header.length) != ring_.to_next_lap(position())) {

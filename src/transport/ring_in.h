@@ -33,13 +33,11 @@ class RingIn : public BatchIn {
   void set_sleeping(bool sleeping) noexcept;
 
  private:
-  void let_sender_ahead() noexcept;
   uint64_t position() const noexcept { return lap_ + static_cast<uint64_t>(cursor_ - ring_.data); }
 
   RingView ring_;
   uint64_t lap_ = 0;        // the linear position of offset 0 in this lap
   uint64_t published_ = 0;  // the last value of RingControl::consumed
-  uint64_t ran_dry_ = 0;    // where no frame was found last
   bool left_ = false;
   bool broken_ = false;
   alignas(16) std::byte nothing_[8] = {};  // where a stream points that was broken or left

@@ -43,6 +43,12 @@ class In final : public RingIn {
 
 struct Ring {
   explicit Ring(size_t bytes) : memory(bytes), out(list, memory.view), in(memory.view) {}
+  // The first frame of a turn of its own: visible at once.
+  bool put(uint32_t number, size_t length) {
+    ++pulse.turn;
+    out.flush();
+    return put_frame(out, number, length);
+  }
   RingMemory memory;
   Pulse pulse;
   FlushList list{pulse};
@@ -54,8 +60,8 @@ TEST(Ring, frames_lie_as_documented) {
   Ring ring(4096);
   const std::byte* const data = ring.memory.view.data;
   EXPECT_EQ(reinterpret_cast<uintptr_t>(data + 8) % 64, 8u);
-  ASSERT_TRUE(put_frame(ring.out, 5, 1));
-  ASSERT_TRUE(put_frame(ring.out, 6, 9));
+  ASSERT_TRUE(ring.put(5, 1));
+  ASSERT_TRUE(ring.put(6, 9));
   EXPECT_EQ(load_header(data + 8), wire::encode(Kind::call, 0, 5, 1));
   EXPECT_EQ(load_header(data + 24), wire::encode(Kind::call, 0, 6, 9));
   EXPECT_EQ(load_header(data + 56), 0u);
@@ -65,11 +71,11 @@ TEST(Ring, a_frame_that_does_not_fit_the_lap_is_preceded_by_a_pad_to_offset_8) {
   Ring ring(4096);
   uint32_t number = 0;
   for (; number < 4; ++number) {
-    ASSERT_TRUE(put_frame(ring.out, number, 1000));  // strides of 1008
+    ASSERT_TRUE(ring.put(number, 1000));  // strides of 1008
     ASSERT_EQ(take_frame(ring.in, number), Took::frame);
   }
   ring.in.release();
-  ASSERT_TRUE(put_frame(ring.out, number, 1000));
+  ASSERT_TRUE(ring.put(number, 1000));
   const size_t offset = 8 + 4 * 1008;
   const auto pad = wire::decode(load_header(ring.memory.view.data + offset));
   EXPECT_EQ(pad.kind, Kind::pad);
@@ -81,12 +87,12 @@ TEST(Ring, a_frame_that_does_not_fit_the_lap_is_preceded_by_a_pad_to_offset_8) {
 TEST(Ring, a_frame_may_end_exactly_where_the_ring_does) {
   Ring ring(4096);
   for (uint32_t i = 0; i < 255; ++i) {  // up to offset 8 + 255 * 16 = 4088
-    ASSERT_TRUE(put_frame(ring.out, i, 8));
+    ASSERT_TRUE(ring.put(i, 8));
     ASSERT_EQ(take_frame(ring.in, i), Took::frame);
     ring.in.release();
   }
   for (uint32_t i = 255; i < 600; ++i) {
-    ASSERT_TRUE(put_frame(ring.out, i, 8));
+    ASSERT_TRUE(ring.put(i, 8));
     ASSERT_EQ(take_frame(ring.in, i), Took::frame);
     ring.in.release();
   }
@@ -106,6 +112,7 @@ TEST(Ring, frames_of_random_sizes_pass_at_every_offset) {
       met[static_cast<size_t>(at - ring.memory.view.data)] = true;
       ASSERT_TRUE(put_frame(ring.out, sent++, length));
     }
+    ring.out.flush();
     for (size_t burst = random.below(30); burst != 0; --burst) {
       const Took took = take_frame(ring.in, received);
       ASSERT_NE(took, Took::wrong) << received;
@@ -124,6 +131,7 @@ TEST(Ring, two_threads_pass_a_million_frames) {
     Random random(5);
     for (uint32_t i = 0; i < frames; ++i)
       for (const size_t length = random.below(48); !put_frame(ring.out, i, length);) std::this_thread::yield();
+    ring.out.flush();
   });
   uint32_t received = 0;
   bool wrong = false;
@@ -139,17 +147,51 @@ TEST(Ring, two_threads_pass_a_million_frames) {
   writer.join();
 }
 
+TEST(Ring, the_first_frame_of_a_turn_is_visible_at_once_and_those_behind_it_together) {
+  Ring ring(4096);
+  ASSERT_TRUE(put_frame(ring.out, 0, 8));
+  EXPECT_EQ(take_frame(ring.in, 0), Took::frame);
+  for (uint32_t i = 1; i < 5; ++i) ASSERT_TRUE(put_frame(ring.out, i, 8));
+  EXPECT_EQ(take_frame(ring.in, 1), Took::frame) << "the second one shows that more may come";
+  EXPECT_EQ(take_frame(ring.in, 2), Took::nothing);
+  EXPECT_TRUE(ring.pulse.urgent) << "the node is asked for a progress";
+  ring.list.flush_all();
+  for (uint32_t i = 2; i < 5; ++i) EXPECT_EQ(take_frame(ring.in, i), Took::frame);
+  ++ring.pulse.turn;
+  ASSERT_TRUE(put_frame(ring.out, 5, 8));
+  EXPECT_EQ(take_frame(ring.in, 5), Took::frame) << "a new turn";
+}
+
+TEST(Ring, frames_held_back_become_visible_when_there_are_many_or_the_ring_is_full) {
+  Ring ring(4096);
+  uint32_t sent = 0, received = 0;
+  while (put_frame(ring.out, sent, 8)) ++sent;
+  EXPECT_EQ(sent, 254u);
+  while (take_frame(ring.in, received) == Took::frame) ++received;
+  EXPECT_EQ(received, sent) << "a sender that waits for room lets all be read";
+}
+
+TEST(Ring, frames_held_back_wake_a_sleeping_reader_when_they_become_visible) {
+  Ring ring(4096);
+  for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(put_frame(ring.out, i, 8));
+  ring.in.set_sleeping(true);
+  ASSERT_TRUE(put_frame(ring.out, 3, 8));
+  EXPECT_EQ(ring.out.wakes, 0);
+  ring.out.flush();
+  EXPECT_EQ(ring.out.wakes, 1);
+}
+
 TEST(Ring, a_full_ring_refuses_and_recovers_when_it_was_read) {
   Ring ring(4096);
   uint32_t sent = 0, received = 0;
-  while (put_frame(ring.out, sent, 100)) ++sent;
+  while (ring.put(sent, 100)) ++sent;
   EXPECT_GE(sent, 4096u / 112u - 2u);
   EXPECT_EQ(ring.out.reserve(100), nullptr);
   while (take_frame(ring.in, received) == Took::frame) ++received;
   EXPECT_EQ(received, sent);
   EXPECT_EQ(ring.out.reserve(100), nullptr);  // not released yet: the bytes are still the reader's
   ring.in.release();
-  EXPECT_TRUE(put_frame(ring.out, sent, 100));
+  EXPECT_TRUE(ring.put(sent, 100));
   EXPECT_EQ(take_frame(ring.in, received), Took::frame);
 }
 
@@ -157,28 +199,28 @@ TEST(Ring, the_longest_frame_is_granted_from_any_place_of_an_empty_ring) {
   for (uint32_t before = 0; before < 255; ++before) {
     Ring ring(4096);
     for (uint32_t i = 0; i < before; ++i) {
-      ASSERT_TRUE(put_frame(ring.out, i, 8));
+      ASSERT_TRUE(ring.put(i, 8));
       ASSERT_EQ(take_frame(ring.in, i), Took::frame);
       ring.in.release();
     }
-    ASSERT_TRUE(put_frame(ring.out, before, ring.out.max_length())) << before;
+    ASSERT_TRUE(ring.put(before, ring.out.max_length())) << before;
     EXPECT_EQ(take_frame(ring.in, before), Took::frame);
   }
 }
 
 TEST(Ring, a_sleeping_reader_is_woken_once) {
   Ring ring(4096);
-  ASSERT_TRUE(put_frame(ring.out, 0, 8));
+  ASSERT_TRUE(ring.put(0, 8));
   EXPECT_EQ(ring.out.wakes, 0);
   ring.in.set_sleeping(true);
-  ASSERT_TRUE(put_frame(ring.out, 1, 8));
-  ASSERT_TRUE(put_frame(ring.out, 2, 8));
+  ASSERT_TRUE(ring.put(1, 8));
+  ASSERT_TRUE(ring.put(2, 8));
   EXPECT_EQ(ring.out.wakes, 1);
 }
 
 TEST(Ring, credit_that_lies_is_refused_and_credit_behind_the_end_is_ignored) {
   Ring ring(4096);
-  ASSERT_TRUE(put_frame(ring.out, 0, 8));
+  ASSERT_TRUE(ring.put(0, 8));
   EXPECT_FALSE(ring.out.credit(17));
   EXPECT_TRUE(ring.out.credit(16));
   EXPECT_FALSE(ring.out.credit(0));
@@ -190,7 +232,7 @@ TEST(Ring, credit_that_lies_is_refused_and_credit_behind_the_end_is_ignored) {
 TEST(Ring, a_reader_that_lies_about_its_position_gets_nothing_but_its_own_harm) {
   Ring ring(4096);
   uint32_t sent = 0;
-  while (put_frame(ring.out, sent, 100)) ++sent;
+  while (ring.put(sent, 100)) ++sent;
   for (const uint64_t lie : {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {
     ring.memory.view.control->consumed = lie;
     EXPECT_EQ(ring.out.reserve(100), nullptr) << lie;

@@ -149,6 +149,9 @@ class InStream {
   // lead to the start of the ring makes it fail: see broken().
   virtual bool refill() noexcept = 0;
 
+  // Where this is true, a zero word says for sure that no frame has come, and refill() would only say so again.
+  bool dry_at_zero() const noexcept { return dry_at_zero_; }
+
   // Gives consumed memory back to the sender. Call after a run of frames, not after each.
   virtual void release() noexcept = 0;
 
@@ -160,6 +163,7 @@ class InStream {
  protected:
   std::byte* cursor_ = nullptr;  // never null: an idle stream points at a zero word of its own
   std::byte* end_ = nullptr;     // the last place where a header may stand
+  bool dry_at_zero_ = false;
 };
 
 }  // namespace tc::transport
