@@ -76,15 +76,26 @@ def test_a_target_restarted_between_two_sends_gets_the_code_again_by_tcp(t):
 
 def kill_in_flight(t, env):
     node, client = connected(t, env)
-    client.tell("flood-prepare 10000 5000")
+    node.signal(signal.SIGSTOP)  # so that calls are in flight for certain
+    accepted = int(client.ask("flood-prepare 10000 20000", 60).split()[1])
+    assert accepted > 0
     node.signal(signal.SIGKILL)
-    client.answer(30)
     start = time.monotonic()
     done = client.ask("flood-wait", 60).split()
-    accepted, _, ok, timeout, disconnected, other = map(int, done[1:7])
-    assert ok + timeout + disconnected + other == accepted and other == 0, done
+    assert int(done[5]) == accepted, f"not all {accepted} calls ended with disconnected: {done}"
     assert time.monotonic() - start < 10, "a killed peer is known at once, not at the deadline"
     assert client.ask("call 1000 x").startswith("error")
+
+
+def kill_while_sending(t, env):
+    node, client = connected(t, env)
+    client.tell("flood-prepare 300000 5000")
+    time.sleep(0.02)
+    node.signal(signal.SIGKILL)
+    accepted = int(client.answer(60).split()[1])
+    done = client.ask("flood-wait", 60).split()
+    ok, timeout, disconnected, other = map(int, done[3:7])
+    assert accepted > 0 and ok + timeout + disconnected + other == accepted and other == 0, done
 
 
 def test_calls_to_a_killed_target_fail_soon_by_shared_memory(t):
@@ -93,6 +104,14 @@ def test_calls_to_a_killed_target_fail_soon_by_shared_memory(t):
 
 def test_calls_to_a_killed_target_fail_soon_by_tcp(t):
     kill_in_flight(t, TCP)
+
+
+def test_a_target_killed_while_a_source_sends_loses_no_status_by_shared_memory(t):
+    kill_while_sending(t, SHM)
+
+
+def test_a_target_killed_while_a_source_sends_loses_no_status_by_tcp(t):
+    kill_while_sending(t, TCP)
 
 
 def stop_in_flight(t, env):
