@@ -44,7 +44,9 @@ Status IfuncPeer::use(const Bundle& bundle) {
   const auto bytes = bundle.bytes();
   TC_CHECK(check(tc_ifunc_register_memory(node_, bytes.data(), bytes.size(), &ifunc_), "tc_ifunc_register_memory"));
   char payload = 1;
-  return check(tc_message_create(ifunc_, &payload, 1, &message_), "tc_message_create");
+  TC_CHECK(check(tc_message_create(ifunc_, &payload, 1, &message_), "tc_message_create"));
+  burst_.fill(message_);
+  return {};
 }
 
 Status IfuncPeer::flush(uint32_t timeout_ms) { return check(tc_flush(endpoint_, timeout_ms), "tc_flush"); }

@@ -5,6 +5,7 @@
 
 #include <threechains/threechains.h>
 
+#include <array>
 #include <functional>
 #include <memory>
 #include <string>
@@ -27,6 +28,8 @@ class IfuncPeer {
   // Registers code and makes a message with one byte of payload: what send() and call() send from now on.
   Status use(const Bundle& bundle);
   void send() { keep(tc_send(endpoint_, message_)); }
+  static constexpr size_t burst = 64;
+  void send_burst() { keep(tc_send_many(endpoint_, burst_.data(), burst, nullptr)); }
   void send_with_code() { keep(tc_send_with_code(endpoint_, message_)); }
   void poll() { keep(tc_node_poll(node_, nullptr)); }
   Status flush(uint32_t timeout_ms);
@@ -51,6 +54,7 @@ class IfuncPeer {
   tc_endpoint_t* endpoint_ = nullptr;
   tc_ifunc_t* ifunc_ = nullptr;
   tc_message_t* message_ = nullptr;
+  std::array<tc_message_t*, burst> burst_{};
   Error error_{TC_OK, {}};
   alignas(64) uint64_t counter_ = 0;
 };

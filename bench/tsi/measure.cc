@@ -10,8 +10,11 @@ namespace {
 constexpr uint64_t limit_ms = 60'000;
 constexpr uint64_t polls_between_looks = 1u << 16;
 
-constexpr std::array names{std::pair{Mode::am, "am"}, std::pair{Mode::am_batched, "am-batched"},
-                           std::pair{Mode::cached, "cached"}, std::pair{Mode::uncached_object, "uncached-object"},
+constexpr std::array names{std::pair{Mode::am, "am"},
+                           std::pair{Mode::am_batched, "am-batched"},
+                           std::pair{Mode::cached, "cached"},
+                           std::pair{Mode::cached_batched, "cached-batched"},
+                           std::pair{Mode::uncached_object, "uncached-object"},
                            std::pair{Mode::uncached_bitcode, "uncached-bitcode"}};
 
 bool is_am(Mode mode) noexcept { return mode == Mode::am || mode == Mode::am_batched; }
@@ -93,6 +96,8 @@ Result<double> ifunc_rate(IfuncPeer& peer, Mode mode, uint64_t calls) {
   const auto started = now_ns();
   if (mode == Mode::cached)
     for (uint64_t i = 0; i < calls; ++i) peer.send();
+  else if (mode == Mode::cached_batched)
+    for (uint64_t i = 0; i < calls; i += IfuncPeer::burst) peer.send_burst();
   else
     for (uint64_t i = 0; i < calls; ++i) peer.send_with_code();
   TC_CHECK(peer.flush(limit_ms));

@@ -10,7 +10,8 @@
 
 namespace tc::bench {
 
-enum class Mode : uint8_t { am, am_batched, cached, uncached_object, uncached_bitcode };
+// `am_batched` and `cached_batched` hand over 64 calls at a time.
+enum class Mode : uint8_t { am, am_batched, cached, cached_batched, uncached_object, uncached_bitcode };
 std::string_view mode_name(Mode mode) noexcept;
 Result<Mode> parse_mode(std::string_view name);
 

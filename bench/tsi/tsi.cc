@@ -127,6 +127,7 @@ Status Bench::one_run() {
   TC_CHECK(rate(Mode::am, slow_calls, rate_[Mode::am]));
   TC_CHECK(rate(Mode::am_batched, calls, rate_[Mode::am_batched]));
   TC_CHECK(rate(Mode::cached, calls, rate_[Mode::cached]));
+  TC_CHECK(rate(Mode::cached_batched, calls, rate_[Mode::cached_batched]));
   TC_CHECK(rate(Mode::uncached_object, slow_calls, rate_[Mode::uncached_object]));
   TC_CHECK(use(SliceForm::bitcode));
   TC_CHECK(latency(Mode::uncached_bitcode, rounds / 4, latency_[Mode::uncached_bitcode]));

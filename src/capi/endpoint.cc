@@ -86,6 +86,21 @@ tc_status_t tc_send(tc_endpoint_t* endpoint, tc_message_t* message) {
   return send_slowly(endpoint, message, false);
 }
 
+tc_status_t tc_send_many(tc_endpoint_t* endpoint, tc_message_t* const* messages, size_t count, size_t* sent) {
+  TC_NOT_NULL(endpoint);
+  if (count != 0) TC_NOT_NULL(messages);
+  auto status = TC_OK;
+  size_t done = 0;
+  while (done < count && status == TC_OK) {
+    if (!endpoint->gate->is_shared())
+      done += endpoint->link->try_send(reinterpret_cast<tc::source::Message* const*>(messages + done), count - done);
+    // What stopped it: the end of a lap or a batch, no room, or code that must go along.
+    if (done < count && (status = tc_send(endpoint, messages[done])) == TC_OK) ++done;
+  }
+  if (sent != nullptr) *sent = done;
+  return status;
+}
+
 tc_status_t tc_send_with_code(tc_endpoint_t* endpoint, tc_message_t* message) {
   TC_NOT_NULL(endpoint);
   TC_NOT_NULL(message);

@@ -60,6 +60,18 @@ bool Link::prepare(source::Message& message) const noexcept {
   return true;
 }
 
+size_t Link::try_send(source::Message* const* messages, size_t count) noexcept {
+  transport::OutStream::Burst burst(*out_);
+  size_t sent = 0;
+  for (; sent < count; ++sent) {
+    auto& message = *messages[sent];
+    if (message.prepared_for != open_mark_ && !prepare(message)) break;
+    if (!burst.add(message.prepared_header, message.payload())) break;
+  }
+  burst.publish();
+  return sent;
+}
+
 bool Link::try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept {
   if (!open_) return false;
   const auto size = total_size(parts);

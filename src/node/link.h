@@ -66,6 +66,9 @@ class Link final : public target::FrameHandler {
     return true;
   }
 
+  // The same for several messages, in order. How many were sent.
+  size_t try_send(source::Message* const* messages, size_t count) noexcept;
+
   // Sends a call; code goes along when the peer was not offered it yet. Outside of a running ifunc it waits for
   // room (progressing the node) until `deadline`, then TC_ERR_BUSY; inside one it queues, within limits.
   Status send_call(const Outgoing& call, Deadline deadline);
@@ -114,7 +117,7 @@ class Link final : public target::FrameHandler {
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
   // A frame is there for sure. (One may also be there when the transport has just taken something in.)
-  bool has_frame() const noexcept { return in_->peek() != 0 || ending_.has_value(); }
+  bool has_frame() const noexcept { return in_->peek() != 0 || look_again_; }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
@@ -240,6 +243,7 @@ class Link final : public target::FrameHandler {
   size_t parked_bytes_ = 0;
   Bytes assembly_;           // of fragments; begins with 8 bytes of nothing, to align the payload
   Bytes scratch_;            // payloads that need more alignment than a frame has
+  bool look_again_ = false;  // receive() has something to do though no frame may be in sight
   bool unreleased_ = false;  // frames were taken whose memory the sender does not have back
   uint64_t credited_ = 0;
   uint64_t credited_ns_ = 0;

@@ -114,6 +114,7 @@ void Link::end(const Error& reason) {
   if (state_ == State::lost || ending_) return;
   if (state_ == State::ready) {
     ending_ = reason;
+    look_again_ = true;
     return;
   }
   connection_->close();

@@ -93,24 +93,29 @@ size_t Node::poll() {
   polling_ = true;
   ++transport_->pulse.turn;
   size_t happened = 0;
-  const bool look_closer = std::exchange(look_closer_, false);
+  bool look_closer = false;
+  // Frames come after it, so that what it took in runs before we return.
+  if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) {
+    happened = progress();
+    look_closer = happened != 0;
+  }
   // By index: a running ifunc may add links.
   for (size_t i = 0; i < links_.size(); ++i)
     if (links_[i]->has_frame() || look_closer) happened += receive_from(*links_[i]);
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
-  if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) {
-    for (size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
-    const auto moved = transport_->progress();
-    happened += moved;
-    look_closer_ = moved != 0;
-    if (backlog_) [[unlikely]]
-      drain_backlogs();
-    if (++progresses_ % progresses_between_tending == 0 || links_lost_) [[unlikely]]
-      tend();
-  }
   polling_ = false;
   return happened;
+}
+
+size_t Node::progress() {
+  for (size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
+  const size_t moved = transport_->progress();
+  if (backlog_) [[unlikely]]
+    drain_backlogs();
+  if (++progresses_ % progresses_between_tending == 0 || links_lost_) [[unlikely]]
+    tend();
+  return moved;
 }
 
 size_t Node::receive_from(Link& link) {

@@ -148,6 +148,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   static constexpr uint32_t looks_between_yields = 16;
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();
+  size_t progress();
   size_t receive_from(Link& link);
   void drain_backlogs();
   void answer_owed();
@@ -215,7 +216,6 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
-  bool look_closer_ = true;  // the transport took something in
   uint64_t link_marks_ = 0;
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;

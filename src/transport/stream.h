@@ -70,6 +70,45 @@ class OutStream {
     finish(header, cursor_ + wire::alignment);
   }
 
+  // Several frames that become visible together: one publication for all. While a burst lives, nothing else is
+  // written to the stream.
+  class Burst {
+   public:
+    explicit Burst(OutStream& out) noexcept : out_(out), first_(out.cursor_), cursor_(out.cursor_), end_(out.end_) {}
+    // Adds a frame whose body lies at `body`; up to 24 bytes of it are copied in whole words. False: no room here.
+    bool add(uint64_t header, const std::byte* body) noexcept {
+      const auto length = static_cast<size_t>(header >> 32);
+      const size_t stride = wire::stride(length);
+      if (stride > static_cast<size_t>(end_ - cursor_)) [[unlikely]]
+        return false;
+      std::byte* const next = cursor_ + stride;
+      if (length <= 8) {
+        uint64_t both[2] = {0, 0};
+        std::memcpy(both, body, 8);
+        std::memcpy(__builtin_assume_aligned(cursor_ + wire::header_bytes, wire::alignment), both, sizeof both);
+      } else {
+        std::memcpy(cursor_ + wire::header_bytes, body, length <= 24 ? 24 : length);
+        *reinterpret_cast<uint64_t*>(next) = 0;
+      }
+      if (cursor_ == first_)
+        first_header_ = header;
+      else
+        *reinterpret_cast<uint64_t*>(cursor_) = header;
+      cursor_ = next;
+      return true;
+    }
+    void publish() noexcept {
+      if (cursor_ != first_) out_.finish(first_header_, cursor_);
+    }
+
+   private:
+    OutStream& out_;
+    std::byte* const first_;
+    std::byte* cursor_;
+    std::byte* const end_;
+    uint64_t first_header_ = 0;
+  };
+
   // Hands everything committed to the wire. Cheap when there is nothing to do.
   virtual void flush() noexcept = 0;
 
@@ -119,6 +158,7 @@ class OutStream {
       return;
     }
     store_header(at, header);
+    prefetch_for_store(next + 64);  // a lone frame's successor: its line is most likely the peer's by now
     // The load must stay behind the store in the program; a peer that falls asleep adds the barrier (see sleep()).
     std::atomic_signal_fence(std::memory_order_seq_cst);
     if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0 || *turn_ == last_turn_) [[unlikely]]
