@@ -1,26 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tsi/tsi_bundle.h"
 
-asm(R"(
-  .section .rodata
-  .balign 16
-  .globl tc_bench_tsi_begin
-  .hidden tc_bench_tsi_begin
-  .globl tc_bench_tsi_end
-  .hidden tc_bench_tsi_end
-tc_bench_tsi_begin:
-  .incbin ")" TC_TSI_IFUNC R"("
-tc_bench_tsi_end:
-  .byte 0
-  .text
-)");
+#include "common/embedded.h"
 
-extern "C" const std::byte tc_bench_tsi_begin[];
-extern "C" const std::byte tc_bench_tsi_end[];
+TC_EMBED(tsi_ifunc, TC_TSI_IFUNC)
 
 namespace tc::bench {
 
-Result<Bundle> tsi_bundle() { return Bundle::read({tc_bench_tsi_begin, tc_bench_tsi_end}); }
+Result<Bundle> tsi_bundle() { return Bundle::read(tsi_ifunc()); }
 
 Result<Bundle> tsi_variant(SliceForm form, const std::string& label) {
   TC_ASSIGN(const auto whole, tsi_bundle());

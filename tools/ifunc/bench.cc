@@ -2,9 +2,11 @@
 //
 // `ifunc bench`: measures, side by side with what a UCX program without us would do.
 #include <cstdio>
+#include <cstdlib>
 #include <memory>
 
 #include "ifunc/commands.h"
+#include "token/token.h"
 #include "tsi/tsi.h"
 
 namespace tc::command {
@@ -37,6 +39,28 @@ void add_tsi(CLI::App& bench_command, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = bench_tsi(*options); });
 }
 
+int bench_token(const bench::TokenOptions& options) {
+  const auto result = bench::run_token(options);
+  if (!result) {
+    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
+    return 1;
+  }
+  std::fputs(bench::format_token(options, *result).c_str(), stdout);
+  return 0;
+}
+
+void add_token(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand(
+      "token", "A token round the nodes of a cluster: `ifunc cluster 4 -- ifunc bench token`");
+  const auto options = std::make_shared<bench::TokenOptions>();
+  if (const char* addresses = std::getenv("TC_CLUSTER_ADDRESSES"); addresses != nullptr) options->addresses = addresses;
+  command->add_option("--addresses", options->addresses, "The cluster's nodes (TC_CLUSTER_ADDRESSES)");
+  command->add_option("--hops", options->hops, "Hops in a run")->check(CLI::Range(1u, 65000u));
+  command->add_option("--runs", options->runs, "Runs")->check(CLI::Range(1, 1000));
+  command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
+  command->callback([options, &exit_code] { exit_code = bench_token(*options); });
+}
+
 // The benchmark's second process; for itself only.
 void add_tsi_target(CLI::App& bench_command, int& exit_code) {
   auto* const command = bench_command.add_subcommand("tsi-target", "")->group("");
@@ -52,6 +76,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   auto* const command = app.add_subcommand("bench", "Measure this machine");
   command->require_subcommand(1);
   add_tsi(*command, exit_code);
+  add_token(*command, exit_code);
   add_tsi_target(*command, exit_code);
 }
 

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc bench token`: an ifunc that forwards itself round a cluster, for nodes that share fewer cores.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "base/result.h"
+#include "common/statistics.h"
+
+namespace tc::bench {
+
+struct TokenOptions {
+  std::string addresses;  // of the cluster, comma-separated: TC_CLUSTER_ADDRESSES of `ifunc cluster`
+  uint32_t hops = 40'000;
+  int runs = 9;
+  bool json = false;
+};
+
+struct TokenResult {
+  uint32_t nodes = 0;
+  Summary hop_us;
+};
+
+// TC_ERR_INVALID without addresses; else the errors of connecting and calling.
+Result<TokenResult> run_token(const TokenOptions& options);
+std::string format_token(const TokenOptions& options, const TokenResult& result);
+
+}  // namespace tc::bench
