@@ -2,32 +2,17 @@
 #include "capi/progress.h"
 
 #include <sched.h>
-#include <signal.h>
 
 #include <chrono>
 #include <system_error>
+
+#include "base/quiet_thread.h"
 
 namespace tc::capi {
 
 namespace {
 
 constexpr uint64_t longest_hold_ms = 100;
-
-// Signals are the application's threads' business.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
 
 }  // namespace
 
@@ -36,8 +21,7 @@ Status Progress::start() {
   stopping_ = false;
   gate_.set_shared(true);
   try {
-    const SignalsBlocked blocked;
-    thread_ = std::thread([this] { run(); });
+    thread_ = quiet_thread([this] { run(); });
   } catch (const std::system_error& error) {
     gate_.set_shared(false);
     return fail(TC_ERR_IO, "cannot start a thread: {}", error.what());

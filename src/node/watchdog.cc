@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/watchdog.h"
 
-#include <signal.h>
-
 #include <algorithm>
 #include <chrono>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 
 namespace tc::node {
 
@@ -19,28 +18,11 @@ std::chrono::nanoseconds longest_doze(std::chrono::nanoseconds step) {
   return std::max<std::chrono::nanoseconds>(4 * step, std::chrono::seconds(1));
 }
 
-// Signals are the application's: none shall be delivered to this thread.
-class SignalsBlocked {
- public:
-  SignalsBlocked() {
-    sigset_t all;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before_);
-  }
-  ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
-  SignalsBlocked(const SignalsBlocked&) = delete;
-  SignalsBlocked& operator=(const SignalsBlocked&) = delete;
-
- private:
-  sigset_t before_;
-};
-
 }  // namespace
 
 Watchdog::Watchdog(const target::Executor& executor, uint32_t limit_ms, Report report)
     : executor_(executor), limit_ns_(uint64_t{limit_ms} * 1'000'000), report_(std::move(report)) {
-  const SignalsBlocked inherited;
-  thread_ = std::thread([this] { run(); });
+  thread_ = quiet_thread([this] { run(); });
 }
 
 Watchdog::~Watchdog() {

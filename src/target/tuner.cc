@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/tuner.h"
 
-#include <pthread.h>
-#include <signal.h>
 #include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <chrono>
+
+#include "base/quiet_thread.h"
 
 namespace tc::target {
 
@@ -15,17 +15,6 @@ namespace {
 
 // Compiling is worth less than anything else this node could do.
 constexpr int niceness = 10;
-
-// A thread that takes none of the application's signals.
-template <class F>
-std::thread quiet_thread(F body) {
-  sigset_t all, before;
-  sigfillset(&all);
-  pthread_sigmask(SIG_SETMASK, &all, &before);
-  std::thread thread(std::move(body));
-  pthread_sigmask(SIG_SETMASK, &before, nullptr);
-  return thread;
-}
 
 }  // namespace
 

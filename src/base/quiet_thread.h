@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Threads of ours inside somebody else's program.
+#pragma once
+
+#include <signal.h>
+
+#include <thread>
+#include <utility>
+
+namespace tc {
+
+// A thread that takes none of the application's signals. Throws what std::thread throws.
+template <class Body>
+std::thread quiet_thread(Body body) {
+  class SignalsBlocked {
+   public:
+    SignalsBlocked() {
+      sigset_t all;
+      sigfillset(&all);
+      pthread_sigmask(SIG_SETMASK, &all, &before_);
+    }
+    ~SignalsBlocked() { pthread_sigmask(SIG_SETMASK, &before_, nullptr); }
+    SignalsBlocked(const SignalsBlocked&) = delete;
+    SignalsBlocked& operator=(const SignalsBlocked&) = delete;
+
+   private:
+    sigset_t before_;
+  };
+  const SignalsBlocked blocked;  // the new thread inherits the mask
+  return std::thread(std::move(body));
+}
+
+}  // namespace tc
