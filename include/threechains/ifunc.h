@@ -52,7 +52,8 @@ tc_status_t tc_reply(const void *bytes, size_t size);
 
 /* Sends this ifunc itself to another node, with a payload of its own. The duty to answer goes along: after it, the
  * local end of foo_main answers nobody. TC_ERR_NOT_FOUND (no such node), TC_ERR_LIMIT (hops used up),
- * TC_ERR_DISCONNECTED. Code that the node lacks travels along by itself. */
+ * TC_ERR_DISCONNECTED (also when the first sender waits for an answer and listens nowhere, so that no other node could
+ * bring it). Code that the node lacks travels along by itself. */
 tc_status_t tc_forward(uint32_t node, const void *payload, size_t size);
 
 /* Sends another ifunc, which this node knows by `name`, to a node. Nobody waits for it; use tc_forward to pass on

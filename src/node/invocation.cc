@@ -81,6 +81,11 @@ tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
   } else if (routed && !call.has_route) {
     route = {instance_, wire_id(), address_};
   }
+  // Better told now than missed until the deadline: nobody else could bring the answer.
+  if (routed && route.address.empty() && node != node_id()) {
+    log_->warn("ifunc '{}' may not travel on: who waits for its answer listens nowhere", call.code->name());
+    return TC_ERR_DISCONNECTED;
+  }
   const auto status = pass_on(node, *call.code->bundle, payload, ticket, routed ? &route : nullptr);
   if (status != TC_OK) return status;
   call.touched = true;

@@ -88,6 +88,15 @@ TEST(Travel, a_forward_loop_ends_at_the_hop_limit_and_the_sender_is_told) {
   EXPECT_EQ(answer->code, TC_ERR_LIMIT);
 }
 
+TEST(Travel, a_sender_that_listens_nowhere_is_told_at_once_that_no_answer_could_find_it) {
+  Cluster cluster(2);
+  auto client = cluster.net.make(99, [](Config& config) { config.listen = ""; });
+  cluster.start();
+  const auto answer = travel(*client, *test::connect(*client, "n0"), 3);
+  EXPECT_EQ(answer->status, TC_ERR_IFUNC);
+  EXPECT_EQ(answer->code, TC_ERR_DISCONNECTED);
+}
+
 TEST(Travel, an_ifunc_injects_another_one_by_name_into_other_nodes) {
   Cluster cluster(2);
   unsigned char text[16] = {};
