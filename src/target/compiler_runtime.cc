@@ -7,17 +7,13 @@
 #include <utility>
 
 // Every function is only named here, never called, so its declaration need not be its true type.
-#define TC_RUNTIME_COMMON(X)                                                                                           \
-  X(__divti3)                                                                                                          \
-  X(__modti3)                                                                                                          \
-  X(__udivti3)                                                                                                         \
-  X(__umodti3)                                                                                                         \
-  X(__udivmodti4)                                                                                                      \
-  X(__multi3)                                                                                                          \
-  X(__ashlti3) X(__ashrti3) X(__lshrti3) X(__negti2) X(__clzti2) X(__ctzti2) X(__ffsti2) X(__popcountdi2)              \
-      X(__popcountti2) X(__paritydi2) X(__parityti2) X(__bswapsi2) X(__bswapdi2) X(__cmpti2) X(__ucmpti2) X(__powisf2) \
-          X(__powidf2) X(__fixsfti) X(__fixdfti) X(__fixunssfti) X(__fixunsdfti) X(__floattisf) X(__floattidf)         \
-              X(__floatuntisf) X(__floatuntidf)
+// clang-format off
+#define TC_RUNTIME_COMMON(X) \
+  X(__divti3) X(__modti3) X(__udivti3) X(__umodti3) X(__udivmodti4) X(__multi3) X(__ashlti3) X(__ashrti3) \
+  X(__lshrti3) X(__negti2) X(__clzti2) X(__ctzti2) X(__ffsti2) X(__popcountdi2) X(__popcountti2) X(__paritydi2) \
+  X(__parityti2) X(__bswapsi2) X(__bswapdi2) X(__cmpti2) X(__ucmpti2) X(__powisf2) X(__powidf2) X(__fixsfti) \
+  X(__fixdfti) X(__fixunssfti) X(__fixunsdfti) X(__floattisf) X(__floattidf) X(__floatuntisf) X(__floatuntidf)
+// clang-format on
 
 #if defined(__aarch64__)
 #define TC_ATOMIC_ORDERS(X, name) X(name##_relax) X(name##_acq) X(name##_rel) X(name##_acq_rel)

@@ -11,8 +11,9 @@ namespace {
 
 template <class T>
 void put(Bytes& out, const T& value) {
-  const auto* const at = reinterpret_cast<const std::byte*>(&value);
-  out.insert(out.end(), at, at + sizeof value);
+  const auto at = out.size();
+  out.resize(at + sizeof value);
+  std::memcpy(out.data() + at, &value, sizeof value);
 }
 
 void pad_to(Bytes& out, size_t size) { out.resize(size); }
