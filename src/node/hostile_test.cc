@@ -336,7 +336,9 @@ TEST_F(Hostile, a_call_with_code_cut_short_anywhere_is_refused) {
     join();
     peer.send(Kind::call_code, wire::flag_token, 0, ByteView(whole).first(size));
     ASSERT_TRUE(pump([&] { return peer.bye.has_value() || peer.reply_to(5).has_value(); })) << size;
-    if (peer.reply_to(5)) EXPECT_NE(peer.reply_to(5)->status, TC_OK) << size;
+    if (peer.reply_to(5)) {
+      EXPECT_NE(peer.reply_to(5)->status, TC_OK) << size;
+    }
     leave();
   }
 }
@@ -351,7 +353,9 @@ TEST_F(Hostile, code_with_any_byte_changed_is_refused_by_status_or_by_link) {
     changed[at] ^= static_cast<std::byte>(1u << at % 8);
     peer.send(Kind::call_code, wire::flag_token, 0, changed);
     ASSERT_TRUE(pump([&] { return peer.bye.has_value() || peer.reply_to(5).has_value(); })) << at;
-    if (peer.reply_to(5)) EXPECT_NE(peer.reply_to(5)->status, TC_OK) << at;
+    if (peer.reply_to(5)) {
+      EXPECT_NE(peer.reply_to(5)->status, TC_OK) << at;
+    }
     leave();
   }
 }

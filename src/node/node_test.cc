@@ -39,7 +39,9 @@ TEST(Node, code_travels_once_and_later_calls_go_by_number) {
     EXPECT_FALSE(link->try_send(*tsi)) << "the first one carries code";
     ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
     for (int i = 0; i < 1000; ++i) {
-      if (!link->try_send(*tsi)) ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
+      if (!link->try_send(*tsi)) {
+        ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
+      }
     }
     EXPECT_TRUE(link->flush(Deadline::after_ms(5000)));
   }

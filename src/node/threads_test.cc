@@ -63,7 +63,9 @@ TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
           for (int i = 0; i < 500; ++i) {
             const Gate::Pass pass(gate, *source);
             EXPECT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(5000)));
-            if (i % 100 == 99) EXPECT_TRUE(link->flush(Deadline::after_ms(20'000)));
+            if (i % 100 == 99) {
+              EXPECT_TRUE(link->flush(Deadline::after_ms(20'000)));
+            }
           }
         });
     }
