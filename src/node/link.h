@@ -116,8 +116,8 @@ class Link final : public target::FrameHandler {
 
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
-  // A frame is there for sure. (One may also be there when the transport has just taken something in.)
-  bool has_frame() const noexcept { return in_->peek() != 0 || look_again_; }
+  // Is there anything for receive() to do?
+  bool has_frame() const noexcept { return in_->peek() != 0 || look_again_ || (!in_->dry_at_zero() && in_->refill()); }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
@@ -243,7 +243,7 @@ class Link final : public target::FrameHandler {
   size_t parked_bytes_ = 0;
   Bytes assembly_;           // of fragments; begins with 8 bytes of nothing, to align the payload
   Bytes scratch_;            // payloads that need more alignment than a frame has
-  bool look_again_ = false;  // receive() has something to do though no frame may be in sight
+  bool look_again_ = false;  // receive() has something to do though no frame is in sight
   bool unreleased_ = false;  // frames were taken whose memory the sender does not have back
   uint64_t credited_ = 0;
   uint64_t credited_ns_ = 0;

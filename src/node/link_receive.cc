@@ -44,7 +44,7 @@ size_t Link::receive() {
   // While calls wait for code, no later call may overtake them: with an empty table all come to on_frame().
   const auto& numbers = parked_.empty() && trusted_ ? numbers_ : no_numbers();
   const auto taken = target::receive(*in_, numbers, executor, *this, frames_a_turn);
-  look_again_ = taken == frames_a_turn || ending_;
+  look_again_ = ending_.has_value();
   if (taken != 0) {
     unreleased_ = true;
     if (taken != 1) settle();  // behind a lone frame there is no hurry

@@ -25,6 +25,18 @@ constexpr uint64_t nap_ns = 200'000;
 constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_tending = 64;
 
+// Also when memory runs out in between.
+class Polling {
+ public:
+  explicit Polling(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+  ~Polling() { flag_ = false; }
+  Polling(const Polling&) = delete;
+  Polling& operator=(const Polling&) = delete;
+
+ private:
+  bool& flag_;
+};
+
 uint64_t random_instance() {
   uint64_t number = 0;
   if (::getrandom(&number, sizeof number, 0) != sizeof number) number = now_ns();
@@ -90,21 +102,16 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
 
 size_t Node::poll() {
   if (polling_) return 0;
-  polling_ = true;
+  const Polling polling(polling_);
   ++transport_->pulse.turn;
   size_t happened = 0;
-  bool look_closer = false;
   // Frames come after it, so that what it took in runs before we return.
-  if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) {
-    happened = progress();
-    look_closer = happened != 0;
-  }
+  if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) happened = progress();
   // By index: a running ifunc may add links.
   for (size_t i = 0; i < links_.size(); ++i)
-    if (links_[i]->has_frame() || look_closer) happened += receive_from(*links_[i]);
+    if (links_[i]->has_frame()) happened += receive_from(*links_[i]);
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
-  polling_ = false;
   return happened;
 }
 
