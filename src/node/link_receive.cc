@@ -16,7 +16,7 @@ namespace tc::node {
 namespace {
 
 // Frames taken off one link before the others get their turn and the peer gets its memory back.
-constexpr size_t frames_a_turn = 512;
+constexpr size_t frames_a_turn = 1024;
 // Bounds what a peer can make us keep while its code is on its way.
 constexpr size_t parked_limit = 64u * 1024 * 1024;
 // Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.

@@ -42,21 +42,31 @@ struct Run {
   bool still_here() noexcept { return !(gone = in.at() != at); }
 };
 
-// Runs a plain call and all that follow with the same header word: a burst of one ifunc, most of the time.
+// Runs a plain call and all that follow with the same header word: a burst of one ifunc, most of the time. Where it is
+// stands in a local variable: in memory, each frame would wait for the store of the one before.
 void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
+  auto& in = run.in;
+  auto& executor = run.executor;
   const size_t stride = wire::stride(length);
-  run.executor.prepare_plain(code);
+  const std::byte* at = run.at;
+  const std::byte* const last = in.end() - stride;
+  size_t left = run.most - run.taken;
+  executor.prepare_plain(code);
   do {
-    run.in.seek(run.at);
-    if (!run.executor.run_prepared(code, const_cast<std::byte*>(run.at) + wire::header_bytes, length)) [[unlikely]] {
+    in.seek(at);
+    if (!executor.run_prepared(code, const_cast<std::byte*>(at) + wire::header_bytes, length)) [[unlikely]] {
       run.handler.on_touched();
-      run.executor.prepare_plain(code);
+      executor.prepare_plain(code);
     }
-    ++run.taken;
-    if (!run.still_here()) [[unlikely]]
-      return;
-    run.at += stride;
-  } while (run.taken < run.most && run.fits(stride) && transport::load_header(run.at) == word);
+    --left;
+    if (in.at() != at) [[unlikely]] {
+      run.gone = true;
+      break;
+    }
+    at += stride;
+  } while (left != 0 && at <= last && transport::load_header(at) == word);
+  run.at = at;
+  run.taken = run.most - left;
 }
 
 // Any other frame. False: stop.

@@ -45,6 +45,7 @@ void RingOut::flush() noexcept {
 
 void RingOut::publish() noexcept {
   if (held_end_ == nullptr || held_at_ == cursor_) return;
+  store_header(cursor_, 0);  // where the frames end
   store_header(held_at_, held_word_);
   held_at_ = cursor_;
   std::atomic_signal_fence(std::memory_order_seq_cst);  // as in finish()

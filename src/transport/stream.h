@@ -57,16 +57,11 @@ class OutStream {
   }
 
   // Publishes the frame built at the last reservation. Its header's length may be smaller than reserved.
-  void commit(uint64_t header) noexcept {
-    std::byte* const next = cursor_ + wire::stride(static_cast<size_t>(header >> 32));
-    *reinterpret_cast<uint64_t*>(next) = 0;  // "nothing here yet", before the frame itself can be seen
-    finish(header, next);
-  }
+  void commit(uint64_t header) noexcept { finish(header, cursor_ + wire::stride(static_cast<size_t>(header >> 32))); }
 
-  // The same for a frame of at most 8 bytes, which are given here: one store for them and the word behind.
+  // The same for a frame of at most 8 bytes, which are given here.
   void commit_small(uint64_t header, uint64_t body) noexcept {
-    const uint64_t both[2] = {body, 0};
-    std::memcpy(__builtin_assume_aligned(cursor_ + wire::header_bytes, wire::alignment), both, sizeof both);
+    std::memcpy(cursor_ + wire::header_bytes, &body, sizeof body);
     finish(header, cursor_ + wire::alignment);
   }
 
@@ -83,12 +78,9 @@ class OutStream {
         return false;
       std::byte* const next = cursor_ + stride;
       if (length <= 8) {
-        uint64_t both[2] = {0, 0};
-        std::memcpy(both, body, 8);
-        std::memcpy(__builtin_assume_aligned(cursor_ + wire::header_bytes, wire::alignment), both, sizeof both);
+        std::memcpy(cursor_ + wire::header_bytes, body, 8);
       } else {
         std::memcpy(cursor_ + wire::header_bytes, body, length <= 24 ? 24 : length);
-        *reinterpret_cast<uint64_t*>(next) = 0;
       }
       if (cursor_ == first_)
         first_header_ = header;
@@ -157,6 +149,7 @@ class OutStream {
         attend();
       return;
     }
+    *reinterpret_cast<uint64_t*>(next) = 0;  // "nothing here yet", before the frame itself can be seen
     store_header(at, header);
     prefetch_for_store(next + 64);  // a lone frame's successor: its line is most likely the peer's by now
     // The load must stay behind the store in the program; a peer that falls asleep adds the barrier (see sleep()).
