@@ -139,8 +139,8 @@ class OutStream {
   void finish(uint64_t header, std::byte* next) noexcept {
     std::byte* const at = cursor_;
     cursor_ = next;
-    prefetch_for_store(next + store_ahead);  // may lie past the end of the buffer: it is a hint
     if (at < held_end_) {
+      prefetch_for_store(next + store_ahead);  // may lie past the end of the buffer: it is a hint
       if (at == held_at_)
         held_word_ = header;
       else
