@@ -50,6 +50,36 @@ TEST(Node, code_travels_once_and_later_calls_go_by_number) {
   EXPECT_EQ(target->stat("executed"), 1001u);
 }
 
+TEST(Node, messages_handed_over_together_run_in_order_and_what_has_no_room_is_not_taken) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  std::vector<unsigned char> text(255);
+  target->expose("text", text.data(), text.size());
+  std::vector<std::unique_ptr<source::Message>> letters;
+  std::vector<source::Message*> handles;
+  std::string expected;
+  for (char c = 'a'; c <= 'z'; ++c) {
+    letters.push_back(message(*source, "append", std::string(static_cast<size_t>(c - 'a') * 3 + 1, c)));
+    handles.push_back(letters.back().get());
+    expected += c;
+  }
+  {
+    const Background running(*target);
+    auto* link = connect(*source, "n1");
+    EXPECT_EQ(link->try_send(handles.data(), handles.size()), 0u) << "the first one carries code";
+    ASSERT_TRUE(source->send(*link, *letters[0], false, Deadline::after_ms(1000)));
+    ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
+    EXPECT_EQ(link->try_send(handles.data() + 1, 25), 25u);
+    ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
+    const auto echo = message(*source, "echo", "x");
+    ASSERT_TRUE(source->send(*link, *echo, false, Deadline::after_ms(1000)));
+    const std::vector<source::Message*> too_many(100'000, echo.get());
+    EXPECT_LT(link->try_send(too_many.data(), too_many.size()), too_many.size());
+  }
+  EXPECT_EQ(std::string(reinterpret_cast<char*>(text.data()) + 1, 26), expected);
+}
+
 TEST(Node, an_ifunc_that_fails_tells_its_caller_who_where_and_why) {
   test::Net net;
   auto target = net.make(1);

@@ -162,6 +162,39 @@ TEST(Ring, the_first_frame_of_a_turn_is_visible_at_once_and_those_behind_it_toge
   EXPECT_EQ(take_frame(ring.in, 5), Took::frame) << "a new turn";
 }
 
+TEST(Ring, a_burst_becomes_visible_as_a_whole) {
+  Ring ring(4096);
+  const std::vector<std::byte> body(64, std::byte{7});
+  OutStream::Burst burst(ring.out);
+  for (const uint32_t length : {1u, 8u, 9u, 24u, 60u})
+    ASSERT_TRUE(burst.add(wire::encode(Kind::call, 0, length, length), body.data()));
+  EXPECT_EQ(ring.in.peek(), 0u);
+  burst.publish();
+  for (const uint32_t length : {1u, 8u, 9u, 24u, 60u}) {
+    EXPECT_EQ(ring.in.peek(), wire::encode(Kind::call, 0, length, length));
+    EXPECT_EQ(std::memcmp(ring.in.body(), body.data(), length), 0);
+    ring.in.advance(length);
+  }
+  EXPECT_EQ(ring.in.peek(), 0u);
+}
+
+TEST(Ring, a_burst_takes_no_more_than_there_is_room_for) {
+  Ring ring(4096);
+  const std::vector<std::byte> body(64);
+  ASSERT_NE(ring.out.reserve(1), nullptr);  // asks how much room there is
+  uint32_t added = 0;
+  OutStream::Burst full(ring.out);
+  while (full.add(wire::encode(Kind::call, 0, added, 8), body.data())) ++added;
+  full.publish();
+  EXPECT_GT(added, 100u);
+  EXPECT_LT(added, 256u);
+  for (uint32_t i = 0; i < added; ++i) {
+    ASSERT_EQ(ring.in.peek(), wire::encode(Kind::call, 0, i, 8));
+    ring.in.advance(8);
+  }
+  EXPECT_EQ(ring.in.peek(), 0u);
+}
+
 TEST(Ring, frames_held_back_become_visible_when_there_are_many_or_the_ring_is_full) {
   Ring ring(4096);
   uint32_t sent = 0, received = 0;
