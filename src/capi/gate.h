@@ -24,11 +24,7 @@ class Gate {
   class Pass {
    public:
     Pass(Gate& gate, node::Node& node) : gate_(gate.is_shared() ? &gate : nullptr) {
-      if (gate_ == nullptr || gate_->mutex_.try_lock()) return;
-      gate_->waiting_.fetch_add(1);
-      node.wake();  // it may be asleep with the lock held
-      gate_->mutex_.lock();
-      gate_->waiting_.fetch_sub(1);
+      if (gate_ != nullptr) gate_->lock(node);
     }
     ~Pass() {
       if (gate_ != nullptr) gate_->mutex_.unlock();
@@ -42,6 +38,15 @@ class Gate {
 
  private:
   friend class Progress;
+
+  void lock(node::Node& node) {
+    if (mutex_.try_lock()) return;
+    waiting_.fetch_add(1);
+    node.wake();  // it may be asleep with the lock held
+    mutex_.lock();
+    waiting_.fetch_sub(1);
+  }
+
   std::recursive_mutex mutex_;  // recursive: a running ifunc may lead to exported functions that call the library
   std::condition_variable_any happened_;
   std::atomic<bool> shared_{false};

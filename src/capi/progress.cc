@@ -47,13 +47,8 @@ void Progress::run() {
 }
 
 bool Progress::wait_until(Deadline deadline, const std::function<bool()>& done) {
-  std::unique_lock lock(gate_.mutex_, std::try_to_lock);
-  if (!lock.owns_lock()) {
-    gate_.waiting_.fetch_add(1);
-    node_.wake();
-    lock.lock();
-    gate_.waiting_.fetch_sub(1);
-  }
+  gate_.lock(node_);
+  std::unique_lock lock(gate_.mutex_, std::adopt_lock);
   while (!done()) {
     if (deadline.passed()) return false;
     // Bounded, as a deadline of the future itself passes without any event.

@@ -52,17 +52,9 @@ class Link final : public target::FrameHandler {
     if (message.prepared_for != open_mark_ && !prepare(message)) [[unlikely]]
       return false;
     const auto header = message.prepared_header;
-    std::byte* const at = out_->reserve(static_cast<size_t>(header >> 32));
-    if (at == nullptr) [[unlikely]]
+    if (out_->reserve(static_cast<size_t>(header >> 32)) == nullptr) [[unlikely]]
       return false;
-    if (header < small_header_end) {
-      uint64_t payload;
-      std::memcpy(&payload, message.payload(), sizeof payload);
-      out_->commit_small(header, payload);
-    } else {
-      copy_payload(at + wire::header_bytes, message);
-      out_->commit(header);
-    }
+    out_->put(header, message.payload());
     return true;
   }
 
@@ -124,26 +116,14 @@ class Link final : public target::FrameHandler {
   // "node 3 (name)", for messages.
   std::string peer_label() const;
   transport::Connection& connection() noexcept { return *connection_; }
-  uint64_t born_ns() const noexcept { return born_ns_; }
 
   bool has_endpoint = false;  // the application holds it: stays until it is closed
 
  private:
   using Parts = std::initializer_list<ByteView>;
-  static constexpr uint64_t small_header_end = uint64_t{9} << 32;  // headers of payloads of at most 8 bytes are below
 
   // Finds the header for a message that another link, or none, sent last. False: not now.
   bool prepare(source::Message& message) const noexcept;
-
-  static void copy_payload(std::byte* to, const source::Message& message) noexcept {
-    const size_t size = message.size();
-    const std::byte* const from = message.payload();
-    if (size <= 24) {
-      std::memcpy(to, from, 24);  // frames and payloads reach that far (wire::stride, Message::payload)
-    } else {
-      std::memcpy(to, from, size);
-    }
-  }
 
   // link.cc
   bool try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept;

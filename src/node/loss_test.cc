@@ -8,12 +8,7 @@ namespace tc::node {
 namespace {
 
 using test::Background;
-
-struct Travel {
-  uint32_t hops_to_go = 0;
-  uint32_t visited = 0;
-  uint32_t nodes[64] = {};
-};
+using test::Travel;
 
 std::unique_ptr<source::Message> travel(Node& client, uint32_t hops) {
   Travel payload;

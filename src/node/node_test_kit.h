@@ -66,6 +66,13 @@ class Net {
   transport::LoopbackNetwork network;
 };
 
+// The payload of the ifunc `travel` (tests/ifuncs).
+struct Travel {
+  uint32_t hops_to_go = 0;
+  uint32_t visited = 0;
+  uint32_t nodes[64] = {};
+};
+
 // A client's usual steps.
 inline Link* connect(Node& from, const std::string& address) {
   auto link = from.connect(address, Deadline::after_ms(5000));

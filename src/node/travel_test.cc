@@ -7,12 +7,7 @@ namespace tc::node {
 namespace {
 
 using test::Background;
-
-struct Travel {
-  uint32_t hops_to_go = 0;
-  uint32_t visited = 0;
-  uint32_t nodes[64] = {};
-};
+using test::Travel;
 
 class Cluster {
  public:

@@ -37,6 +37,15 @@ inline void prefetch_for_store(const std::byte* at) noexcept {
 }
 inline constexpr ptrdiff_t store_ahead = 1024;
 
+// Copies a small body in whole words: frames reach that far (wire::stride), and `from` must, up to 8 bytes for a body of
+// at most 8 and up to 24 for one of at most 24.
+inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexcept {
+  if (length <= 8)
+    std::memcpy(to, from, 8);
+  else
+    std::memcpy(to, from, length <= 24 ? 24 : length);
+}
+
 // What a node and the streams of its transport tell each other without a call.
 struct Pulse {
   uint64_t turn = 1;   // the node counts it up with every poll: frames of one turn may leave together
@@ -59,10 +68,10 @@ class OutStream {
   // Publishes the frame built at the last reservation. Its header's length may be smaller than reserved.
   void commit(uint64_t header) noexcept { finish(header, cursor_ + wire::stride(static_cast<size_t>(header >> 32))); }
 
-  // The same for a frame of at most 8 bytes, which are given here.
-  void commit_small(uint64_t header, uint64_t body) noexcept {
-    std::memcpy(cursor_ + wire::header_bytes, &body, sizeof body);
-    finish(header, cursor_ + wire::alignment);
+  // The same with the whole body taken from `body`, which reaches as far as copy_body() reads.
+  void put(uint64_t header, const std::byte* body) noexcept {
+    copy_body(cursor_ + wire::header_bytes, body, static_cast<size_t>(header >> 32));
+    commit(header);
   }
 
   // Several frames that become visible together: one publication for all. While a burst lives, nothing else is
@@ -70,23 +79,18 @@ class OutStream {
   class Burst {
    public:
     explicit Burst(OutStream& out) noexcept : out_(out), first_(out.cursor_), cursor_(out.cursor_), end_(out.end_) {}
-    // Adds a frame whose body lies at `body`; up to 24 bytes of it are copied in whole words. False: no room here.
+    // Adds a frame whose body lies at `body`, as for put(). False: no room here.
     bool add(uint64_t header, const std::byte* body) noexcept {
       const auto length = static_cast<size_t>(header >> 32);
       const size_t stride = wire::stride(length);
       if (stride > static_cast<size_t>(end_ - cursor_)) [[unlikely]]
         return false;
-      std::byte* const next = cursor_ + stride;
-      if (length <= 8) {
-        std::memcpy(cursor_ + wire::header_bytes, body, 8);
-      } else {
-        std::memcpy(cursor_ + wire::header_bytes, body, length <= 24 ? 24 : length);
-      }
+      copy_body(cursor_ + wire::header_bytes, body, length);
       if (cursor_ == first_)
         first_header_ = header;
       else
         *reinterpret_cast<uint64_t*>(cursor_) = header;
-      cursor_ = next;
+      cursor_ += stride;
       return true;
     }
     void publish() noexcept {
