@@ -112,6 +112,7 @@ std::string format_json(const TsiResult& r) {
   root["way"] = r.way;
   root["ucx"] = r.ucx_version;
   root["runs"] = r.options.runs;
+  put_machine(root, r.machine);
   auto& am = root["am"];
   am["frame_bytes"] = r.frame_bytes.at(Mode::am);
   put(am, "latency_ns", at(r.latency_ns, Mode::am));

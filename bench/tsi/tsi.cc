@@ -65,6 +65,7 @@ Status Bench::start() {
   if (tcp()) ::setenv("UCX_TLS", tls.c_str(), 1);
   if (tcp() && std::getenv("UCX_NET_DEVICES") == nullptr) ::setenv("UCX_NET_DEVICES", "lo", 1);
   result_.ucx_version = ucp_get_version_string();
+  result_.machine = describe_machine(result_.ucx_version);
   TC_ASSIGN(partner_, Partner::start({"bench", "tsi-target", "--transport", options.transport, "--way", options.way}));
   pin_to(0);
   TC_ASSIGN(peers_.am, AmPeer::create(tls));

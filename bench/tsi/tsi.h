@@ -6,6 +6,7 @@
 #include <map>
 #include <string>
 
+#include "common/machine.h"
 #include "common/statistics.h"
 #include "tsi/measure.h"
 
@@ -23,6 +24,7 @@ struct TsiOptions {
 
 struct TsiResult {
   TsiOptions options;
+  Machine machine;
   std::string ucx_version;
   std::string way;
   std::map<Mode, Summary> latency_ns;
