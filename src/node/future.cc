@@ -4,10 +4,15 @@
 #include <sys/random.h>
 
 #include <algorithm>
+#include <set>
 
 #include "base/clock.h"
 
 namespace tc::node {
+
+namespace {
+constexpr size_t deaths_remembered = 64;
+}
 
 uint64_t FutureTable::next_token() {
   while (true) {
@@ -22,6 +27,7 @@ uint64_t FutureTable::next_token() {
 
 uint64_t FutureTable::add(std::shared_ptr<Future> future) {
   const auto token = next_token();
+  future->deaths_before = deaths_known_;
   waiting_.emplace(token, std::move(future));
   return token;
 }
@@ -60,6 +66,39 @@ void FutureTable::fail_link(const Link& link, const Error& error) {
   });
 }
 
+void FutureTable::note_death(uint32_t node_id, std::string label) {
+  ++deaths_known_;
+  deaths_.push_back({node_id, std::move(label)});
+  if (deaths_.size() > deaths_remembered) deaths_.pop_front();
+}
+
+// "node 3 (name) and node 4 (name)"; empty when nobody did.
+std::string FutureTable::died_since(const Future& future) const {
+  std::set<std::string_view> names;  // a death has as many witnesses as the node had peers
+  const auto since = std::min<uint64_t>(deaths_known_ - future.deaths_before, deaths_.size());
+  for (auto death = deaths_.end() - static_cast<ptrdiff_t>(since); death != deaths_.end(); ++death)
+    names.insert(death->label);
+  return fmt::format("{}", fmt::join(names, " and "));
+}
+
+void FutureTable::fail_lost(uint64_t token) {
+  const auto found = waiting_.find(token);
+  if (found == waiting_.end()) return;
+  const auto future = std::move(found->second);
+  waiting_.erase(found);
+  if (deaths_known_ != future->deaths_before && !deaths_.empty()) future->node_id = deaths_.back().node_id;
+  settle(*future, Error{TC_ERR_DISCONNECTED,
+                        fmt::format("{} died while the call was there or on its way there; it may have run in part",
+                                    died_since(*future))});
+}
+
+std::vector<uint64_t> FutureTable::waiting() const {
+  std::vector<uint64_t> tokens;
+  tokens.reserve(waiting_.size());
+  for (const auto& [token, future] : waiting_) tokens.push_back(token);
+  return tokens;
+}
+
 void FutureTable::fail_all(const Error& error) {
   for (auto& [token, future] : waiting_) settle(*future, error);
   waiting_.clear();
@@ -69,7 +108,9 @@ void FutureTable::expire(uint64_t now_ns) {
   std::erase_if(waiting_, [&](const auto& entry) {
     auto& future = *entry.second;
     if (future.deadline_ns == 0 || now_ns < future.deadline_ns) return false;
-    settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run"});
+    const auto died = died_since(future);
+    settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run" +
+                                             (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});
     return true;
   });
 }

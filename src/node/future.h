@@ -7,6 +7,7 @@
 
 #include <array>
 #include <atomic>
+#include <deque>
 #include <memory>
 #include <string>
 #include <unordered_map>
@@ -31,6 +32,7 @@ struct Future {
   const Link* link = nullptr;  // by whom the answer will most likely come; its loss ends the wait
   uint64_t deadline_ns = 0;    // 0: none
   std::string what;            // for messages: "ifunc 'tsi' on node 1 (name)"
+  uint64_t deaths_before = 0;  // how many the table knew of when the call was made
 };
 
 class FutureTable {
@@ -45,17 +47,30 @@ class FutureTable {
   // Fails all that wait for this link.
   void fail_link(const Link& link, const Error& error);
   void fail_all(const Error& error);
+  // A node died; calls that end without an answer from now on say so.
+  void note_death(uint32_t node_id, std::string label);
+  // The call is nowhere: it went with a node that died since it was made.
+  void fail_lost(uint64_t token);
+  // Tokens of all that wait.
+  std::vector<uint64_t> waiting() const;
   // Fails those whose deadline is before `now_ns`.
   void expire(uint64_t now_ns);
   bool empty() const noexcept { return waiting_.empty(); }
 
  private:
   static void settle(Future& future, const Error& error);
+  std::string died_since(const Future& future) const;
   uint64_t next_token();
 
   std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;
   std::array<uint64_t, 32> random_{};  // drawn many at a time: a system call for each would show
   size_t drawn_ = random_.size();
+  struct Death {
+    uint32_t node_id;
+    std::string label;
+  };
+  std::deque<Death> deaths_;   // the last few
+  uint64_t deaths_known_ = 0;  // in all
 };
 
 }  // namespace tc::node

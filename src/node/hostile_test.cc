@@ -202,7 +202,7 @@ TEST_F(Hostile, a_control_frame_whose_header_lies_is_refused) {
 
 TEST_F(Hostile, calls_beside_the_stream_are_refused) {
   for (const auto kind : {Kind::none, Kind::call, Kind::call_code, Kind::need, Kind::code, Kind::known, Kind::reply,
-                          Kind::fragment, Kind::pad, Kind::wake, static_cast<Kind>(13), static_cast<Kind>(15)}) {
+                          Kind::fragment, Kind::pad, Kind::wake, Kind::notice, static_cast<Kind>(15)}) {
     join();
     peer.control(kind, 0, Bytes(16));
     expect_dropped(fmt::format("a frame of kind {} has no place beside the calls", static_cast<int>(kind)));
@@ -245,13 +245,58 @@ TEST_F(Hostile, words_of_goodbye_cannot_steer_a_terminal) {
 // ---- Among the calls
 
 TEST_F(Hostile, kinds_that_have_no_place_among_calls_are_refused) {
-  for (const auto kind :
-       {Kind::none, Kind::hello, Kind::bye, static_cast<Kind>(13), static_cast<Kind>(14), static_cast<Kind>(15)}) {
+  for (const auto kind : {Kind::none, Kind::hello, Kind::bye, static_cast<Kind>(14), static_cast<Kind>(15)}) {
     join();
     peer.send(kind, 0, Bytes(16));
     expect_dropped(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(kind)));
     leave();
   }
+}
+
+TEST_F(Hostile, notices_that_make_no_sense_are_refused) {
+  const auto refused = [&](uint32_t what, const Bytes& body, const std::string& why) {
+    join();
+    peer.send(Kind::notice, what, body);
+    expect_dropped(why);
+    leave();
+  };
+  refused(3, {}, "a notice is of type 3 when 0 to 2 are known");
+  refused(wire::notice_gone, Bytes(10), "notice of a node that is gone");
+  refused(wire::notice_marker, wire::encode_marker({1, 1, 4}), "flags are 4 when 1 and 2 are known");
+  refused(wire::notice_report, Bytes(14), "snapshot report: 1 bytes of tokens when a token takes 8");
+}
+
+TEST_F(Hostile, notices_that_lie_change_nothing) {
+  join();
+  // The node itself is dead; so is one that nobody knows; a report and a marker that belong to no snapshot of ours.
+  peer.send(Kind::notice, wire::notice_gone, wire::encode_gone({target->instance(), 1, 1, "you", "I say so"}));
+  peer.send(Kind::notice, wire::notice_gone, wire::encode_gone({12345, 1, 9, "nobody", "I say so"}));
+  peer.send(Kind::notice, wire::notice_report, wire::encode_report({target->instance(), 1, false, {}}));
+  peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({target->instance(), 1, 0}));
+  expect_still_linked();
+}
+
+TEST_F(Hostile, whoever_asks_for_a_snapshot_gets_one_and_old_questions_get_none) {
+  join();
+  // Of a call that waits for code which never comes.
+  peer.send(Kind::call, wire::flag_token, 0, test::ticket(77));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
+  const auto notice = [&](uint32_t what) -> const test::RawPeer::Frame* {
+    for (const auto& frame : peer.frames)
+      if (frame.header.kind == Kind::notice && frame.header.number == what) return &frame;
+    return nullptr;
+  };
+  ASSERT_TRUE(pump([&] { return notice(wire::notice_report) != nullptr; }));
+  const auto report = wire::decode_report(notice(wire::notice_report)->body).value();
+  EXPECT_EQ(report.origin, 4711u);
+  EXPECT_EQ(report.number, 5u);
+  EXPECT_EQ(report.tokens, std::vector<uint64_t>{77});
+  EXPECT_EQ(wire::decode_marker(notice(wire::notice_marker)->body)->flags, wire::marker_from_child);
+  peer.frames.clear();
+  peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 4, 0}));
+  expect_still_linked();
+  EXPECT_EQ(peer.find(Kind::notice), nullptr);
 }
 
 TEST_F(Hostile, a_call_with_flags_from_the_future_is_refused) {

@@ -145,6 +145,10 @@ void Link::post_reply(const wire::Reply& reply) {
     hang_up(sent.error());
 }
 
+void Link::post_notice(uint32_t what, ByteView body) {
+  if (const auto sent = post(wire::Kind::notice, what, body); !sent && state_ != State::lost) hang_up(sent.error());
+}
+
 bool Link::send_fragments(const Bytes& frame) {
   auto& item = backlog_.front();
   while (item.sent < frame.size()) {

@@ -12,6 +12,7 @@
 
 #include <cstring>
 #include <deque>
+#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <optional>
@@ -67,6 +68,8 @@ class Link final : public target::FrameHandler {
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body);
   void post_reply(const wire::Reply& reply);
+  // Tells the peer something about other nodes; hangs up on one that does not take it.
+  void post_notice(uint32_t what, ByteView body);
 
   // Waits until the peer ran everything sent so far. Errors: the first failure since the last barrier.
   Status flush(Deadline deadline);
@@ -109,6 +112,9 @@ class Link final : public target::FrameHandler {
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
   // Is there anything for receive() to do?
+  // Calls with a token that came by this link and wait for code: shown with the instance of who asked.
+  void each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
+
   bool has_frame() const noexcept { return in_->peek() != 0 || look_again_ || (!in_->dry_at_zero() && in_->refill()); }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
@@ -147,6 +153,10 @@ class Link final : public target::FrameHandler {
   bool on_reply(ByteView body);
   bool on_barrier(const wire::Header& header, ByteView body);
   bool on_fragment(uint32_t number, ByteView piece);
+  bool on_notice(uint32_t what, ByteView body);
+  void note_for_snapshots(const wire::Header& header, ByteView body);
+  void show_call(const wire::Header& header, ByteView body,
+                 const std::function<void(uint64_t asker, uint64_t token)>& show) const;
   Result<target::Code*> learn(uint32_t number, const wire::CodeBody& code);
   bool means(uint32_t number, const ContentId& id);
   void note_unusable(uint32_t number, const Error& why);

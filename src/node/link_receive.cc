@@ -74,6 +74,7 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
     case wire::Kind::known:
       if (codes_.acknowledge(header.number)) return true;
       return on_broken(fmt::format("it claims to know code number {}, which was never sent", header.number)), false;
+    case wire::Kind::notice: return on_notice(header.number, view);
     case wire::Kind::wake: return true;
     case wire::Kind::none:
     case wire::Kind::hello:
@@ -99,6 +100,7 @@ bool Link::on_call(const wire::Header& header, std::byte* body) {
   const ByteView view(body, header.length);
   if (!check_call(header)) return false;
   if (!trusted_) return refuse(header, view, node_.not_trusted(*this)), true;
+  note_for_snapshots(header, view);
   if (!parked_.empty()) return park(header, view);
   if (auto* code = numbers_.find(header.number)) return run(*code, header.flags, body, header.length);
   if (const auto bad = unusable_.find(header.number); bad != unusable_.end())
@@ -196,6 +198,7 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   const auto started = now_ns();
   if (!check_call(header)) return false;
   if (!trusted_) return refuse(header, body, node_.not_trusted(*this)), true;
+  note_for_snapshots(header, body);
   if (!parked_.empty()) return park(header, body);
   Bytes copy = private_copy(body);
   // Ticket and route stand in front of the code; their sizes are needed to find it.
@@ -368,6 +371,51 @@ bool Link::on_fragment(uint32_t mark, ByteView piece) {
     return on_broken(fmt::format("its fragments are {} bytes when the frame in them says {}", length, header.length)),
            false;
   return on_frame(header, whole.data() + 2 * wire::header_bytes);
+}
+
+// ---- Snapshots (snapshot.h)
+
+void Link::show_call(const wire::Header& header, ByteView body,
+                     const std::function<void(uint64_t asker, uint64_t token)>& show) const {
+  const bool is_call = header.kind == wire::Kind::call || header.kind == wire::Kind::call_code;
+  if (!is_call || (header.flags & wire::flag_token) == 0 || body.size() < wire::ticket_bytes) return;
+  const auto copy = private_copy(body.first(std::min<size_t>(body.size(), wire::ticket_bytes + 512)));
+  const auto token = wire::read_ticket(copy.data()).token;
+  if ((header.flags & wire::flag_route) == 0) return show(peer_.instance, token);
+  size_t ignored = 0;
+  if (const auto route = wire::decode_route(ByteView(copy).subspan(wire::ticket_bytes), ignored))
+    show(route->instance, token);
+}
+
+void Link::each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const {
+  for (const auto& parked : parked_) show_call(parked.header, parked.body, show);
+}
+
+void Link::note_for_snapshots(const wire::Header& header, ByteView body) {
+  auto& snapshots = node_.deaths().snapshots();
+  if (!snapshots.recording()) [[likely]]
+    return;
+  show_call(header, body, [&](uint64_t asker, uint64_t token) { snapshots.note(*this, asker, token); });
+}
+
+bool Link::on_notice(uint32_t what, ByteView body) {
+  if (!trusted_) return true;  // what strangers say about others is hearsay
+  const auto copy = private_copy(body);
+  const auto heed = [&](auto&& notice, auto&& what_to_do) {
+    if (!notice) return on_broken(notice.error().message), false;
+    what_to_do(*notice);
+    return true;
+  };
+  auto& deaths = node_.deaths();
+  if (what == wire::notice_gone)
+    return heed(wire::decode_gone(copy), [&](const wire::Gone& gone) { deaths.on_gone(*this, gone); });
+  if (what == wire::notice_marker)
+    return heed(wire::decode_marker(copy),
+                [&](const wire::Marker& marker) { deaths.snapshots().on_marker(*this, marker); });
+  if (what == wire::notice_report)
+    return heed(wire::decode_report(copy),
+                [&](const wire::Report& report) { deaths.snapshots().on_report(*this, report); });
+  return on_broken(fmt::format("a notice is of type {} when 0 to 2 are known", what)), false;
 }
 
 void Link::on_broken(std::string what) {

@@ -166,6 +166,7 @@ void Node::expire() {
   if (const auto now = now_ns(); !futures_.empty() && now >= next_expiry_ns_) {
     next_expiry_ns_ = now + expiry_step_ns;
     futures_.expire(now);
+    deaths_.tick();
   }
 }
 
@@ -206,6 +207,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"load-ns", counters_.load_ns},
       {"links", links_.size()},
       {"dropped-links", counters_.dropped_links},
+      {"late-answers", counters_.late_answers},
       {"needs", counters_.needs},
       {"failures", counters_.failures},
       {"stuck", reports_of_stuck_calls()},

@@ -6,6 +6,7 @@
 //   node.cc        life, polling, waiting
 //   node_links.cc  connecting, losing, finding the link to a node
 //   node_calls.cc  registering, calling, answers
+//   deaths.cc      nodes that die, and calls that die with them
 //   invocation.cc  what a running ifunc asks of us (IfuncHost)
 //
 // Thread: one at a time. Two nodes in one process do not know of each other.
@@ -18,6 +19,7 @@
 #include <vector>
 
 #include "node/config.h"
+#include "node/deaths.h"
 #include "node/future.h"
 #include "node/link.h"
 #include "node/watchdog.h"
@@ -116,6 +118,11 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool trusts(Link& link) const;
   Error not_trusted(Link& link) const;
   void on_link_lost(Link& link);
+  FutureTable& futures() noexcept { return futures_; }
+  Deaths& deaths() noexcept { return deaths_; }
+  void each_link(const std::function<void(Link&)>& show);
+  // Calls with a token that are here, neither running nor passed on, with the instance of the node that asked.
+  void each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
   // The running call ended: answers when it owes an answer.
   void finish(target::Call& call);
@@ -182,6 +189,7 @@ class Node final : public transport::Events, public target::IfuncHost {
     uint64_t needs = 0;
     uint64_t failures = 0;
     uint64_t dropped_links = 0;
+    uint64_t late_answers = 0;
     uint64_t first_execution_ns = 0;
     uint64_t load_ns = 0;
   };
@@ -202,6 +210,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::unique_ptr<transport::Transport> transport_;
   std::vector<std::unique_ptr<Link>> links_;
   FutureTable futures_;
+  Deaths deaths_{*this};
   std::map<std::string, Exposed, std::less<>> exposed_;
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   std::vector<LocalCall> local_calls_;

@@ -186,8 +186,17 @@ void Node::answer_owed() {
   }
 }
 
+void Node::each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const {
+  for (const auto& link : links_) link->each_call_parked(show);
+  for (const auto& local : local_calls_)
+    if (local.ticket.token != 0) show(local.has_route ? local.route.instance : instance_, local.ticket.token);
+  for (const auto& owed : owed_) show(owed.route ? owed.route->instance : instance_, owed.token);
+}
+
 void Node::complete(const wire::Reply& reply) {
-  if (!futures_.complete(reply)) log_->debug("an answer to call {} came after its deadline", reply.token);
+  if (futures_.complete(reply)) return;
+  ++counters_.late_answers;
+  log_->debug("an answer to call {} came when nobody waited for it any more", reply.token);
 }
 
 }  // namespace tc::node

@@ -52,12 +52,17 @@ Status Node::close(Link& link, Deadline deadline) {
 void Node::on_link_lost(Link& link) {
   links_lost_ = true;
   futures_.fail_link(link, link.reason());
+  deaths_.on_link_lost(link);
   if (link.reason().code == TC_ERR_CLOSED) return;
   ++counters_.dropped_links;
   if (link.reason().code == TC_ERR_DISCONNECTED)
     log_->info("link to {} ended: {}", link.peer_label(), link.reason().message);
   else
     log_->warn("link to {} dropped: {}", link.peer_label(), link.reason().message);
+}
+
+void Node::each_link(const std::function<void(Link&)>& show) {
+  for (size_t i = 0; i < links_.size(); ++i) show(*links_[i]);
 }
 
 void Node::remove_lost_links() {

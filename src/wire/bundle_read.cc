@@ -6,6 +6,7 @@
 
 #include "wire/bundle.h"
 #include "wire/bundle_format.h"
+#include "wire/text.h"
 
 namespace tc {
 
@@ -24,13 +25,7 @@ class BundleReader {
 namespace {
 
 // Names reach logs, terminals, symbol tables and file names: nothing in them may act there.
-bool printable(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
-}
-bool a_word(std::string_view text) noexcept { return !text.empty() && printable(text); }
-bool a_label(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
-}
+bool a_word(std::string_view text) noexcept { return !text.empty() && wire::visible(text); }
 bool an_ifunc_name(std::string_view text) noexcept {
   return a_word(text) && text.size() <= BundleLimits::name_bytes && text.find('/') == std::string_view::npos;
 }
@@ -44,7 +39,7 @@ Status BundleReader::read_names(Reader& in, Manifest& m) {
     return fail(TC_ERR_MALFORMED,
                 "bundle manifest: the ifunc's name is empty, longer than {} bytes, not printable or holds a slash",
                 BundleLimits::name_bytes);
-  if (!a_label(m.tool)) return fail(TC_ERR_MALFORMED, "bundle manifest: the tool's name is not printable");
+  if (!wire::printable(m.tool)) return fail(TC_ERR_MALFORMED, "bundle manifest: the tool's name is not printable");
   const size_t dependencies = in.u8();
   if (dependencies > BundleLimits::dependencies)
     return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} dependencies when at most {} are allowed", dependencies,
@@ -75,7 +70,7 @@ Result<Slice> BundleReader::read_slice(Reader& in) {
   if (role > 1 || form < 1 || form > 2 || packing > 1)
     return fail(TC_ERR_MALFORMED, "bundle manifest: role {}, form {}, packing {} of a slice are not known", role, form,
                 packing);
-  if (!printable(triple) || !printable(s.cpu))
+  if (!wire::visible(triple) || !wire::visible(s.cpu))
     return fail(TC_ERR_MALFORMED, "bundle manifest: a slice's triple or CPU is not printable");
   auto parsed = TargetTriple::parse(triple);
   if (!parsed) return fail(TC_ERR_MALFORMED, "bundle manifest: {}", parsed.error().message);

@@ -1,26 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/frame.h"
 
-#include <algorithm>
 #include <cstring>
 
+#include "wire/text.h"
+
 namespace tc::wire {
-
-namespace {
-
-// A peer's words end in logs and terminals: lines, tabs and UTF-8 pass, what could steer a terminal does not.
-std::string words(std::string_view text) {
-  std::string safe(text);
-  for (char& c : safe)
-    if ((c >= 0 && c < ' ' && c != '\n' && c != '\t') || c == 127) c = '?';
-  return safe;
-}
-
-bool printable(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
-}
-
-}  // namespace
 
 void write_ticket(std::byte* at, const CallTicket& ticket) noexcept {
   static_assert(sizeof(CallTicket) == ticket_bytes, "the ticket is written as it lies in memory");
@@ -47,7 +32,7 @@ Result<Route> decode_route(ByteView body, size_t& size) {
   route.address = in.str8();
   in.skip((alignment - in.position() % alignment) % alignment);
   TC_CHECK(in.finish("route of a call"));
-  if (!printable(route.address)) return fail(TC_ERR_MALFORMED, "route of a call: its address is not printable");
+  if (!visible(route.address)) return fail(TC_ERR_MALFORMED, "route of a call: its address is not printable");
   size = in.position();
   return route;
 }
@@ -88,7 +73,7 @@ Result<Need> decode_need(ByteView body) {
   need.id = ContentId::from(in.bytes(32));
   need.triple = in.str8();
   TC_CHECK(in.finish_exactly("need frame"));
-  if (!printable(need.triple)) return fail(TC_ERR_MALFORMED, "need frame: its triple is not printable");
+  if (!visible(need.triple)) return fail(TC_ERR_MALFORMED, "need frame: its triple is not printable");
   return need;
 }
 

@@ -34,8 +34,9 @@ enum class Kind : uint8_t {
   fragment = 10,  // a piece of a frame too large for the way; number 1 marks the last piece
   pad = 11,       // nothing: skip `length` bytes (a ring's end)
   wake = 12,      // nothing: somebody slept
+  notice = 13,    // what nodes tell each other about calls whose sender may wait in vain (wire/notice.h)
 };
-inline constexpr uint8_t last_kind = 12;
+inline constexpr uint8_t last_kind = 13;
 
 // Flags of call and call_code.
 inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "wire/hello.h"
+#include "wire/notice.h"
 #include "wire/testing.h"
 
 namespace tc::wire {
@@ -205,7 +206,7 @@ TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
 }
 
 // Every decoder, on bytes that end at the edge of their allocation, so that the address sanitizer sees a step over it.
-bool any_decoder_takes(Kind kind, ByteView view) {
+bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
   const Bytes body(view.begin(), view.end());
   size_t size = 0;
   switch (kind) {
@@ -216,6 +217,9 @@ bool any_decoder_takes(Kind kind, ByteView view) {
     case Kind::credit: return decode_credit(body).has_value();
     case Kind::bye: return decode_bye(body).has_value();
     case Kind::hello: return decode_hello(body).has_value();
+    case Kind::notice:
+      if (number == notice_gone) return decode_gone(body).has_value();
+      return number == notice_marker ? decode_marker(body).has_value() : decode_report(body).has_value();
     default: return false;
   }
 }
@@ -224,6 +228,7 @@ struct Sample {
   Kind kind;
   Bytes body;
   size_t least;  // shorter than that it must be refused
+  uint32_t number = 0;
 };
 
 std::vector<Sample> samples() {
@@ -234,16 +239,26 @@ std::vector<Sample> samples() {
   const auto credit = encode_credit({1, 2});
   const auto bye = encode_bye({TC_ERR_CLOSED, "done"});
   const auto hello = encode_hello(sample_hello());
-  return {{Kind::call, route, route.size()},  {Kind::code, code, code.size()},       {Kind::need, need, need.size()},
-          {Kind::reply, reply, reply.size()}, {Kind::credit, credit, credit.size()}, {Kind::bye, bye, bye.size()},
+  const auto gone = encode_gone({1, 2, 3, "name", "reason"});
+  const auto marker = encode_marker({1, 2, marker_unrecorded});
+  const auto report = encode_report({1, 2, true, {3}});
+  return {{Kind::notice, gone, gone.size(), notice_gone},
+          {Kind::notice, marker, marker.size(), notice_marker},
+          {Kind::notice, report, report.size() - sizeof(uint64_t), notice_report},
+          {Kind::call, route, route.size()},
+          {Kind::code, code, code.size()},
+          {Kind::need, need, need.size()},
+          {Kind::reply, reply, reply.size()},
+          {Kind::credit, credit, credit.size()},
+          {Kind::bye, bye, bye.size()},
           {Kind::hello, hello, hello.size()}};
 }
 
 TEST(HostileFrames, truncated_at_any_byte_they_are_refused) {
-  for (const auto& [kind, body, least] : samples()) {
-    EXPECT_TRUE(any_decoder_takes(kind, body)) << static_cast<int>(kind);
+  for (const auto& [kind, body, least, number] : samples()) {
+    EXPECT_TRUE(any_decoder_takes(kind, number, body)) << static_cast<int>(kind);
     for (size_t size = 0; size < least; ++size)
-      EXPECT_FALSE(any_decoder_takes(kind, ByteView(body).first(size)))
+      EXPECT_FALSE(any_decoder_takes(kind, number, ByteView(body).first(size)))
           << "kind " << static_cast<int>(kind) << " cut to " << size << " of " << body.size();
   }
 }
@@ -254,17 +269,18 @@ TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
     for (size_t bit = 0; bit < sample.body.size() * 8; ++bit) {
       auto body = sample.body;
       body[bit / 8] ^= std::byte{1} << (bit % 8);
-      taken += any_decoder_takes(sample.kind, body) ? 1 : 0;
+      taken += any_decoder_takes(sample.kind, sample.number, body) ? 1 : 0;
     }
   EXPECT_GT(taken, 0u);
 }
 
 TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
-  for (auto& [kind, body, least] : samples()) {
-    if (kind != Kind::need && kind != Kind::credit && kind != Kind::bye && kind != Kind::hello) continue;
+  for (auto& [kind, body, least, number] : samples()) {
+    const bool fixed = kind == Kind::need || kind == Kind::credit || kind == Kind::bye || kind == Kind::hello;
+    if (!fixed && kind != Kind::notice) continue;
     auto longer = body;
     longer.push_back(std::byte{0});
-    EXPECT_FALSE(any_decoder_takes(kind, longer)) << static_cast<int>(kind);
+    EXPECT_FALSE(any_decoder_takes(kind, number, longer)) << static_cast<int>(kind);
   }
 }
 

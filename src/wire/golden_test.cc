@@ -11,6 +11,7 @@
 #include "base/file.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
+#include "wire/notice.h"
 #include "wire/testing.h"
 
 namespace tc {
@@ -123,6 +124,17 @@ TEST(Golden, hello) {
 TEST(Golden, fragment) {
   expect_golden("frame/fragment.bin", make_frame(Kind::fragment, 0, 0, as_bytes("a piece of 16 B.")));
   expect_golden("frame/fragment_last.bin", make_frame(Kind::fragment, 0, 1, as_bytes("the end")));
+}
+
+TEST(Golden, notices) {
+  const auto notice = [](uint32_t what, const Bytes& body) { return make_frame(Kind::notice, 0, what, body); };
+  expect_golden(
+      "frame/notice_gone.bin",
+      notice(notice_gone, encode_gone({0x1122334455667788, 0x99aabbccddeeff00, 3, "drive3", "it was killed"})));
+  expect_golden("frame/notice_marker.bin",
+                notice(notice_marker, encode_marker({0x1122334455667788, 7, marker_from_child})));
+  expect_golden("frame/notice_report.bin",
+                notice(notice_report, encode_report({0x1122334455667788, 7, true, {1, 0x0102030405060708}})));
 }
 
 TEST(Golden, pad_and_wake) {

@@ -1,19 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/hello.h"
 
-#include <algorithm>
-
 #include "wire/frame.h"
+#include "wire/text.h"
 
 namespace tc::wire {
-
-namespace {
-
-bool printable(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
-}
-
-}  // namespace
 
 Bytes encode_hello(const Hello& hello) {
   Bytes out;

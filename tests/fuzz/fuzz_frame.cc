@@ -8,6 +8,7 @@
 #include "wire/bundle.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
+#include "wire/notice.h"
 
 namespace {
 
@@ -57,6 +58,15 @@ void check_reply(tc::ByteView body) {
   expect(same->message == reply->message && std::ranges::equal(same->bytes, reply->bytes));
 }
 
+void check_notice(uint32_t what, tc::ByteView body) {
+  if (what == notice_gone)
+    if (const auto gone = decode_gone(body)) expect(decode_gone(encode_gone(*gone))->reason == gone->reason);
+  if (what == notice_marker)
+    if (const auto marker = decode_marker(body)) expect(std::ranges::equal(encode_marker(*marker), body));
+  if (what == notice_report)
+    if (const auto report = decode_report(body)) expect(std::ranges::equal(encode_report(*report), body));
+}
+
 void check_control(Kind kind, tc::ByteView body) {
   if (kind == Kind::need)
     if (const auto need = decode_need(body)) expect(std::ranges::equal(encode_need(*need), body));
@@ -83,6 +93,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case Kind::call_code:
     case Kind::code: check_code(body); break;
     case Kind::reply: check_reply(body); break;
+    case Kind::notice: check_notice(header.number, body); break;
     default: check_control(header.kind, body); break;
   }
   return 0;

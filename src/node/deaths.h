@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes that die, and the calls that die with them. Who loses its link to a node tells its peers, who pass it on; a
+// node that waits for answers then asks where its calls are (snapshot.h) and fails those that are nowhere, by the name
+// of the node that took them along.
+//
+// Thread: the node's.
+#pragma once
+
+#include <deque>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include "node/snapshot.h"
+
+namespace tc::node {
+
+class Deaths {
+ public:
+  explicit Deaths(Node& node);
+
+  // One of our links ended.
+  void on_link_lost(const Link& link);
+  // A peer says that a node is gone.
+  void on_gone(const Link& from, const wire::Gone& gone);
+  // Asks when it is time to; now and then.
+  void tick();
+
+  Snapshots& snapshots() noexcept { return snapshots_; }
+
+ private:
+  bool is_news(const wire::Gone& gone);
+  void mourn(const wire::Gone& gone, const Link* from);
+  void ask_soon();
+  void on_snapshot(bool is_void, const std::unordered_set<uint64_t>& alive);
+
+  Node& node_;
+  Snapshots snapshots_;
+  std::set<std::pair<uint64_t, uint64_t>> known_;          // who is gone, who saw it
+  std::deque<std::pair<uint64_t, uint64_t>> known_order_;  // oldest first
+  std::vector<uint64_t> asked_;                            // our calls that waited when the snapshot began
+  uint64_t ask_at_ns_ = 0;                                 // 0: nothing to ask
+};
+
+}  // namespace tc::node
