@@ -1,6 +1,6 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo test fuzz bench format format-check tidy setup release clean
+.PHONY: help demo demo-graph test fuzz bench format format-check tidy setup release clean
 SECONDS_PER_TARGET ?= 600
 
 help:            ## this list
@@ -8,6 +8,9 @@ help:            ## this list
 
 demo: release    ## a function travels to a running database: builds, runs, shows what happened
 	@examples/03-sqlite-zstd/demo.sh build/release
+
+demo-graph: release  ## breadth-first search over four servers that know nothing of graphs
+	@examples/06-graph/demo.sh build/release
 
 test: setup      ## everything: unit and integration tests, sanitizers, short fuzzing, gcc, an installed copy
 	@scripts/test

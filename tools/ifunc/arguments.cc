@@ -82,6 +82,14 @@ Result<DataOption> parse_data(std::string_view text) {
   return option;
 }
 
+Result<ScratchOption> parse_scratch(std::string_view text) {
+  const auto equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0) return fail(TC_ERR_INVALID, "'{}' is not NAME=BYTES", text);
+  TC_ASSIGN(const auto bytes, parse_size(text.substr(equals + 1)));
+  if (bytes == 0) return fail(TC_ERR_INVALID, "'{}': scratch memory of 0 bytes holds nothing", text);
+  return ScratchOption{std::string(text.substr(0, equals)), bytes};
+}
+
 Result<HostPort> parse_address(std::string_view text) {
   const auto colon = text.rfind(':');
   HostPort address;

@@ -27,6 +27,13 @@ struct DataOption {
 };
 Result<DataOption> parse_data(std::string_view text);
 
+// "NAME=BYTES", with a size as parse_size() reads it, above 0.
+struct ScratchOption {
+  std::string name;
+  uint64_t bytes = 0;
+};
+Result<ScratchOption> parse_scratch(std::string_view text);
+
 struct HostPort {
   std::string host;  // without the brackets of "[::1]:7000"
   uint16_t port = 0;

@@ -32,6 +32,14 @@ TEST(Arguments, half_a_byte_and_other_letters_are_refused) {
   EXPECT_FALSE(parse_hex("0g"));
 }
 
+TEST(Arguments, scratch_is_a_name_and_a_size) {
+  const auto both = parse_scratch("memory=4K");
+  ASSERT_TRUE(both);
+  EXPECT_EQ(both->name, "memory");
+  EXPECT_EQ(both->bytes, 4096u);
+  for (const auto* text : {"", "a", "=4", "a=", "a=0", "a=-1", "a=4X"}) EXPECT_FALSE(parse_scratch(text)) << text;
+}
+
 TEST(Arguments, data_is_a_name_and_a_file_that_may_be_read_only) {
   const auto both = parse_data("table=/tmp/x=y");
   ASSERT_TRUE(both);
@@ -67,6 +75,7 @@ TEST(Arguments, a_target_is_an_address_or_a_number_of_the_cluster) {
 TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   ServeOptions options;
   options.data = {"a=b", "c=d:ro"};
+  options.scratch = {"m=4K"};
   options.allowed_libraries = {"libz.so.1", "libm.so.6"};
   options.no_bitcode = options.stats = true;
   options.code_budget = "1M";
@@ -82,6 +91,7 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   app.parse(arguments);
   EXPECT_EQ(again.arguments(), options.arguments());
   EXPECT_EQ(again.data, options.data);
+  EXPECT_EQ(again.scratch, options.scratch);
   EXPECT_EQ(again.allowed_libraries, options.allowed_libraries);
 }
 
@@ -92,6 +102,14 @@ TEST(ServeOptions, addresses_beyond_this_host_need_trust_any) {
   EXPECT_EQ(options.check().error().code, TC_ERR_DENIED);
   options.trust = "any";
   EXPECT_TRUE(options.check());
+}
+
+TEST(ServeOptions, each_node_of_a_cluster_gets_the_file_with_its_number) {
+  ServeOptions options;
+  options.data = {"graph=/{id}/{id}.shard:ro", "table=x"};
+  const auto node = options.of_node(12);
+  EXPECT_EQ(node.id, 12u);
+  EXPECT_EQ(node.data, (std::vector<std::string>{"graph=/12/12.shard:ro", "table=x"}));
 }
 
 TEST(ServeOptions, target_args_must_be_one_of_the_data) {

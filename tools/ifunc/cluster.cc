@@ -126,8 +126,7 @@ Status Cluster::start(unsigned count, const ServeOptions& shared) {
   if (error) return fail(TC_ERR_IO, "cannot find this program's own file: {}", error.message());
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
-    ServeOptions options = shared;
-    options.id = id;
+    ServeOptions options = shared.of_node(id);
     options.listen = addresses_[id];
     options.cluster = joined(addresses_);
     options.name = fmt::format("node{}", id);
@@ -246,7 +245,9 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
       "Write it as `ifunc cluster N [OPTIONS] -- COMMAND [ARGUMENTS...]`.\n\n"
       "Nodes have the numbers 0 to N-1 and know each other, so ifuncs can tc_forward() and tc_inject(). COMMAND finds\n"
       "their addresses in $TC_CLUSTER_ADDRESSES (comma-separated) and their number in $TC_CLUSTER_SIZE; inside,\n"
-      "`ifunc send` takes a node's number as its target. All nodes stop with the command, whose exit code is ours.\n\n"
+      "`ifunc send` takes a node's number as its target. `{id}` in a file of --data is the node's number. All nodes "
+      "stop\n"
+      "with the command, whose exit code is ours.\n\n"
       "  ifunc cluster 4 -- sh -c 'ifunc send hello.ifunc 2 --payload world'");
   struct Options {
     unsigned count = 0;

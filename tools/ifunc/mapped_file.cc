@@ -48,6 +48,13 @@ Result<MappedFile> MappedFile::open(const std::string& path, Access access) {
   return MappedFile(data, size, writable);
 }
 
+Result<MappedFile> MappedFile::scratch(size_t size) {
+  void* data = mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+  if (data == MAP_FAILED)
+    return fail(TC_ERR_IO, "cannot get {} bytes of scratch memory: {}", size, std::strerror(errno));
+  return MappedFile(data, size, true);
+}
+
 MappedFile::MappedFile(MappedFile&& other) noexcept
     : data_(other.data_), size_(other.size_), writable_(other.writable_) {
   other.data_ = nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file in memory, for injected code to work on: changes to a writable one reach the file.
+// A file in memory, or memory alone, for injected code to work on: changes to a writable file reach it.
 #pragma once
 
 #include <cstddef>
@@ -17,6 +17,9 @@ class MappedFile {
   // An empty file is refused: there is nothing to map. The file is not created. Its size is what it was here;
   // a file that is cut short while it is mapped kills who reads beyond its end, as everywhere with mmap.
   static Result<MappedFile> open(const std::string& path, Access access);
+
+  // Memory without a file, zero at first; pages that nobody touches cost nothing.
+  static Result<MappedFile> scratch(size_t size);
 
   MappedFile(MappedFile&& other) noexcept;
   MappedFile& operator=(MappedFile&&) = delete;

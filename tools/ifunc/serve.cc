@@ -56,6 +56,11 @@ Result<std::vector<NamedFile>> map_files(const ServeOptions& options) {
     TC_ASSIGN(auto file, MappedFile::open(option.file, access));
     files.push_back({std::move(option.name), std::move(file)});
   }
+  for (const auto& text : options.scratch) {
+    TC_ASSIGN(auto option, parse_scratch(text));
+    TC_ASSIGN(auto memory, MappedFile::scratch(option.bytes));
+    files.push_back({std::move(option.name), std::move(memory)});
+  }
   return files;
 }
 

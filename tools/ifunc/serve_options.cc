@@ -11,7 +11,12 @@ void ServeOptions::add_shared_to(CLI::App& app) {
                  "it is not writable or `:ro` is appended. May be repeated")
       ->type_name("NAME=FILE[:ro]")
       ->allow_extra_args(false);
-  app.add_option("--target-args-data", target_args_data, "The data (of --data) whose address ifuncs get as target_args")
+  app.add_option("--scratch", scratch,
+                 "Give ifuncs BYTES of memory that they find by tc_data(NAME), zero at first. K, M, G. May be repeated")
+      ->type_name("NAME=BYTES")
+      ->allow_extra_args(false);
+  app.add_option("--target-args-data", target_args_data,
+                 "The data (of --data or --scratch) whose address ifuncs get as target_args")
       ->type_name("NAME");
   app.add_option("--allow-lib", allowed_libraries,
                  "A shared library that ifuncs may use when they declare it, as "
@@ -57,6 +62,17 @@ void ServeOptions::add_own_to(CLI::App& app) {
       ->type_name("FILE");
 }
 
+ServeOptions ServeOptions::of_node(unsigned node) const {
+  static constexpr std::string_view placeholder = "{id}";
+  ServeOptions options = *this;
+  options.id = node;
+  const auto number = std::to_string(node);
+  for (auto& one : options.data)
+    for (size_t at = 0; (at = one.find(placeholder, at)) != std::string::npos; at += number.size())
+      one.replace(at, placeholder.size(), number);
+  return options;
+}
+
 std::vector<std::string> ServeOptions::arguments() const {
   std::vector<std::string> list;
   const auto add = [&](const char* option, const std::string& value) {
@@ -65,6 +81,7 @@ std::vector<std::string> ServeOptions::arguments() const {
     list.push_back(value);
   };
   for (const auto& one : data) add("--data", one);
+  for (const auto& one : scratch) add("--scratch", one);
   for (const auto& one : allowed_libraries) add("--allow-lib", one);
   for (const auto& one : ifuncs) add("--ifunc", one);
   add("--target-args-data", target_args_data);
@@ -101,7 +118,12 @@ Status ServeOptions::check() const {
     TC_ASSIGN(const auto option, parse_data(text));
     found = found || option.name == target_args_data;
   }
-  if (!found) return fail(TC_ERR_INVALID, "--target-args-data {}: no --data has that name", target_args_data);
+  for (const auto& text : scratch) {
+    TC_ASSIGN(const auto option, parse_scratch(text));
+    found = found || option.name == target_args_data;
+  }
+  if (!found)
+    return fail(TC_ERR_INVALID, "--target-args-data {}: no --data or --scratch has that name", target_args_data);
   return {};
 }
 

@@ -13,7 +13,8 @@
 namespace tc::command {
 
 struct ServeOptions {
-  std::vector<std::string> data;  // NAME=FILE[:ro]
+  std::vector<std::string> data;     // NAME=FILE[:ro]
+  std::vector<std::string> scratch;  // NAME=BYTES
   std::vector<std::string> allowed_libraries;
   std::vector<std::string> ifuncs;  // files to register, for tc_inject()
   std::string trust = "loopback";
@@ -37,6 +38,9 @@ struct ServeOptions {
   // Describes the options to the parser: those that nodes of a cluster share, and a single node's own.
   void add_shared_to(CLI::App& app);
   void add_own_to(CLI::App& app);
+
+  // The same for one node of a cluster: `{id}` in the files of `data` becomes its number.
+  ServeOptions of_node(unsigned id) const;
 
   // The arguments behind "serve" that mean the same again.
   std::vector<std::string> arguments() const;
