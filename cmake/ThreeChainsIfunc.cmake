@@ -1,13 +1,13 @@
-# tc_add_ifunc(NAME SOURCE [OPTIONS ...] [CLANG_FLAGS ...])
+# tc_add_ifunc(NAME SOURCE [WITH NAME ...] [OPTIONS ...] [CLANG_FLAGS ...])
 #
 # Builds SOURCE (C, C++ or bitcode) to the ifunc NAME, as ${CMAKE_BINARY_DIR}/ifuncs/NAME.ifunc, whenever it, its .deps
 # file or a header that it includes changes. The target is called ifunc-NAME and is part of `all`; its property
-# IFUNC_FILE is the file's path. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
+# IFUNC_FILE is the file's path. WITH names other ifuncs, added before, that travel along. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
 #
 # Inside Three-Chains' own build the toolchain is a target; in a project that uses an installed copy, set
 # ThreeChains_IFUNC_TOOLCHAIN to the program (the CMake package does).
 function(tc_add_ifunc name source)
-  cmake_parse_arguments(ARG "" "" "OPTIONS;CLANG_FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "WITH;OPTIONS;CLANG_FLAGS" ${ARGN})
   get_filename_component(source "${source}" ABSOLUTE)
   if(TARGET ifunc-toolchain)
     set(tool $<TARGET_FILE:ifunc-toolchain>)
@@ -27,6 +27,11 @@ function(tc_add_ifunc name source)
   if(EXISTS ${libraries})
     list(APPEND dependencies ${libraries})
   endif()
+  foreach(companion IN LISTS ARG_WITH)
+    set(file ${CMAKE_BINARY_DIR}/ifuncs/${companion}.ifunc)
+    list(APPEND ARG_OPTIONS --with ${file})
+    list(APPEND dependencies ${file})
+  endforeach()
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${tool} build ${source} --quiet -o ${output} --name ${name} ${ARG_OPTIONS}

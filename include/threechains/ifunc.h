@@ -56,8 +56,13 @@ tc_status_t tc_reply(const void *bytes, size_t size);
  * bring it). Code that the node lacks travels along by itself. */
 tc_status_t tc_forward(uint32_t node, const void *payload, size_t size);
 
-/* Sends another ifunc, which this node knows by `name`, to a node. Nobody waits for it; use tc_forward to pass on
- * the duty to answer. TC_ERR_NOT_FOUND (node or ifunc), TC_ERR_LIMIT (fan-out used up), TC_ERR_DISCONNECTED. */
+/* The same with another ifunc, which answers in the place of this one: the operation goes on with other code. `name` is
+ * a companion that travels along with this ifunc (`ifunc build --with`), or an ifunc that this node knows.
+ * TC_ERR_NOT_FOUND also for the name. */
+tc_status_t tc_forward_as(uint32_t node, const char *name, const void *payload, size_t size);
+
+/* Sends another ifunc, found by `name` as above, to a node. Nobody waits for it; use tc_forward or tc_forward_as to pass
+ * on the duty to answer. TC_ERR_NOT_FOUND (node or ifunc), TC_ERR_LIMIT (fan-out used up), TC_ERR_DISCONNECTED. */
 tc_status_t tc_inject(uint32_t node, const char *name, const void *payload, size_t size);
 
 /* Tells the sender that the call failed, with a number and a sentence of yours. The first one counts; return from

@@ -67,6 +67,17 @@ tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload,
 }
 
 tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
+  return forward_bundle(node, *executor_.running().code->bundle, payload);
+}
+
+tc_status_t Node::forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept {
+  const auto bundle = bundle_named(name);
+  if (bundle) return forward_bundle(node, **bundle, payload);
+  log_->info("tc_forward_as: {}", bundle.error().message);
+  return bundle.error().code;
+}
+
+tc_status_t Node::forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload) {
   auto& call = executor_.running();
   auto ticket = ticket_of(call);
   if (ticket.hops_left == 0) return TC_ERR_LIMIT;
@@ -86,14 +97,29 @@ tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
     log_->warn("ifunc '{}' may not travel on: who waits for its answer listens nowhere", call.code->name());
     return TC_ERR_DISCONNECTED;
   }
-  const auto status = pass_on(node, *call.code->bundle, payload, ticket, routed ? &route : nullptr);
+  const auto status = pass_on(node, bundle, payload, ticket, routed ? &route : nullptr);
   if (status != TC_OK) return status;
   call.touched = true;
   call.answered = true;
   return TC_OK;
 }
 
+// What travels along with code is what that code was built with, whatever else has the same name here.
+const Bundle* Node::companion_named(std::string_view name) {
+  const auto& code = *executor_.running().code;
+  if (const auto known = companions_.find(code.id()); known != companions_.end())
+    if (const auto found = known->second.find(name); found != known->second.end()) return &found->second;
+  if (!code.bundle->has_companion(name)) return nullptr;
+  auto companion = code.bundle->companion(name);
+  if (!companion) {
+    log_->warn("{}", companion.error().message);
+    return nullptr;
+  }
+  return &companions_[code.id()].emplace(name, std::move(*companion)).first->second;
+}
+
 Result<const Bundle*> Node::bundle_named(std::string_view name) {
+  if (const auto* companion = companion_named(name)) return companion;
   if (const auto ifunc = registry_.find(std::string(name))) return &ifunc->bundle;
   if (const auto known = names_of_code_.find(name); known != names_of_code_.end())
     if (const auto* code = store_->find(known->second)) return code->bundle.get();

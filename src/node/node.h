@@ -144,6 +144,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   void* data(std::string_view name, size_t* size) noexcept override;
   tc_status_t reply(ByteView bytes) noexcept override;
   tc_status_t forward(uint32_t node, ByteView payload) noexcept override;
+  tc_status_t forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept override;
   tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept override;
   void fail(int32_t code, std::string_view message) noexcept override;
   void log(int level, std::string_view message) noexcept override;
@@ -170,7 +171,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   tc_status_t pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
                       const wire::Route* route);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
+  tc_status_t forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload);
   Result<const Bundle*> bundle_named(std::string_view name);
+  const Bundle* companion_named(std::string_view name);
 
   // A call to ourselves: runs from poll(), like any other.
   struct LocalCall {
@@ -213,6 +216,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   Deaths deaths_{*this};
   std::map<std::string, Exposed, std::less<>> exposed_;
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
+  // Companions that running code asked for, by the code they came with; gone with it.
+  std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> companions_;
   std::vector<LocalCall> local_calls_;
   struct Owed {
     std::optional<wire::Route> route;

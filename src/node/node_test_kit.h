@@ -24,6 +24,16 @@ inline Bundle load_bundle(const std::string& name) {
   return std::move(*bundle);
 }
 
+// The same code under another name.
+inline Bundle renamed(const Bundle& bundle, std::string name) {
+  auto manifest = bundle.manifest();
+  manifest.name = std::move(name);
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < manifest.slices.size(); ++i)
+    stored.emplace_back(bundle.stored(i).begin(), bundle.stored(i).end());
+  return Bundle::pack(std::move(manifest), std::move(stored)).value();
+}
+
 // Drives a node on a thread of its own until destroyed or paused. While it does, the test keeps its hands off.
 class Background {
  public:

@@ -108,6 +108,46 @@ TEST(Travel, an_ifunc_injects_another_one_by_name_into_other_nodes) {
   EXPECT_EQ(std::string(reinterpret_cast<char*>(text) + 1, text[0]), "z");
 }
 
+std::shared_ptr<Future> choose(Node& client, std::string_view what) {
+  return test::call(client, *test::connect(client, "n0"), *test::message(client, "choose", what));
+}
+
+TEST(Travel, an_ifunc_goes_on_as_another_one_that_it_chose_and_that_no_node_has_seen) {
+  Cluster cluster(4);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  using namespace std::string_view_literals;
+  const auto answer = choose(*client, "2 echo\0words of mine"sv);
+  ASSERT_EQ(answer->status, TC_OK) << answer->message;
+  EXPECT_EQ(as_text(answer->bytes), "words of mine");
+  EXPECT_EQ(answer->node_id, 3u);
+  const auto refusal = choose(*client, "0 refuse\0"sv);
+  EXPECT_EQ(refusal->status, TC_ERR_IFUNC);
+  EXPECT_THAT(refusal->message, testing::HasSubstr("node 1 (test1): ifunc 'refuse' failed"));
+}
+
+TEST(Travel, a_companion_is_what_the_ifunc_was_built_with_whatever_else_has_its_name) {
+  Cluster cluster(2);
+  // Here "echo" is other code: the one that always refuses, under that name.
+  ASSERT_TRUE(cluster.nodes[0]->register_bundle(test::renamed(test::load_bundle("refuse"), "echo")));
+  auto client = cluster.net.make(99);
+  cluster.start();
+  using namespace std::string_view_literals;
+  const auto answer = choose(*client, "0 echo\0x"sv);
+  ASSERT_EQ(answer->status, TC_OK) << answer->message;
+  EXPECT_EQ(as_text(answer->bytes), "x");
+}
+
+TEST(Travel, an_ifunc_that_chooses_what_nobody_knows_hears_of_it) {
+  Cluster cluster(2);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  using namespace std::string_view_literals;
+  const auto answer = choose(*client, "0 nothing\0"sv);
+  EXPECT_EQ(answer->status, TC_ERR_IFUNC);
+  EXPECT_EQ(answer->code, TC_ERR_NOT_FOUND);
+}
+
 TEST(Travel, injecting_what_nobody_knows_is_an_error_of_the_ifunc) {
   Cluster cluster(2);
   auto client = cluster.net.make(99);

@@ -22,6 +22,7 @@ struct NoHost final : target::IfuncHost {
   void* data(std::string_view, size_t*) noexcept override { return nullptr; }
   tc_status_t reply(ByteView) noexcept override { return TC_OK; }
   tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
+  tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
   tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
   void fail(int32_t, std::string_view) noexcept override {}
   void log(int, std::string_view) noexcept override {}

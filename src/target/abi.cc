@@ -43,6 +43,10 @@ tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
   return current_host != nullptr ? current_host->forward(node, view(payload, size)) : TC_ERR_INVALID;
 }
 
+tc_status_t tc_forward_as(uint32_t node, const char* name, const void* payload, size_t size) {
+  return current_host != nullptr ? current_host->forward_as(node, text(name), view(payload, size)) : TC_ERR_INVALID;
+}
+
 tc_status_t tc_inject(uint32_t node, const char* name, const void* payload, size_t size) {
   return current_host != nullptr ? current_host->inject(node, text(name), view(payload, size)) : TC_ERR_INVALID;
 }
@@ -58,13 +62,14 @@ void tc_log(int level, const char* message) {
 }  // extern "C"
 
 void* abi_symbol(std::string_view name) noexcept {
-  static constexpr size_t count = 8;
+  static constexpr size_t count = 9;
   static const std::array<std::pair<std::string_view, void*>, count> table{{
       {"tc_id", reinterpret_cast<void*>(&tc_id)},
       {"tc_count", reinterpret_cast<void*>(&tc_count)},
       {"tc_data", reinterpret_cast<void*>(&tc_data)},
       {"tc_reply", reinterpret_cast<void*>(&tc_reply)},
       {"tc_forward", reinterpret_cast<void*>(&tc_forward)},
+      {"tc_forward_as", reinterpret_cast<void*>(&tc_forward_as)},
       {"tc_inject", reinterpret_cast<void*>(&tc_inject)},
       {"tc_fail", reinterpret_cast<void*>(&tc_fail)},
       {"tc_log", reinterpret_cast<void*>(&tc_log)},

@@ -20,9 +20,10 @@ class IfuncHost {
   virtual uint32_t node_count() const noexcept = 0;
   // Named data that the application exposed; null when there is none.
   virtual void* data(std::string_view name, size_t* size) noexcept = 0;
-  // All four return TC_OK or what went wrong; the bytes are copied before they return.
+  // These return TC_OK or what went wrong; the bytes are copied before they return.
   virtual tc_status_t reply(ByteView bytes) noexcept = 0;
   virtual tc_status_t forward(uint32_t node, ByteView payload) noexcept = 0;
+  virtual tc_status_t forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept = 0;
   virtual tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept = 0;
   virtual void fail(int32_t code, std::string_view message) noexcept = 0;
   virtual void log(int level, std::string_view message) noexcept = 0;

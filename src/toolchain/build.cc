@@ -56,6 +56,7 @@ class Builder {
       TC_CHECK(add_slices(unit, unit.imported.target, SliceRole::target));
       if (unit.imported.source.module) TC_CHECK(add_slices(unit, unit.imported.source, SliceRole::source));
     }
+    TC_CHECK(add_companions());
     manifest_.imports.assign(imports_.begin(), imports_.end());
     TC_ASSIGN(auto bundle, Bundle::pack(std::move(manifest_), std::move(stored_)));
     return BuildResult{std::move(bundle), std::move(warnings_)};
@@ -225,6 +226,20 @@ class Builder {
     }
     TC_ASSIGN(auto linked, link_object(object, triple, label()));
     return add_slice({triple, role, SliceForm::object, false, baseline->cpu, 0, 0, {}}, std::move(linked.bytes));
+  }
+
+  Status add_companions() {
+    std::set<std::string> names;
+    for (const auto& file : request_.companions) {
+      TC_ASSIGN(auto bytes, read_file(file, BundleLimits::bundle_bytes));
+      const auto companion = Bundle::read(bytes);
+      if (!companion) return context(file.string(), companion.error());
+      const auto& name = companion->manifest().name;
+      if (!names.insert(name).second)
+        return fail(TC_ERR_INVALID, "{}: two companions have the name '{}', by which they are sent", label(), name);
+      TC_CHECK(add_slice({{}, SliceRole::companion, SliceForm::bundle, false, name, 0, 0, {}}, std::move(bytes)));
+    }
+    return {};
   }
 
   // Objects are for running at once: they are compressed only when large, and when it saves much.

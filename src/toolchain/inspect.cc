@@ -24,8 +24,15 @@ constexpr EntryName entry_names[] = {
     {entry_payload_init_2022, "payload_init", "at the source, 2022 form"},
 };
 
-const char* role_name(SliceRole role) { return role == SliceRole::target ? "target" : "source"; }
-const char* form_name(SliceForm form) { return form == SliceForm::bitcode ? "bitcode" : "object"; }
+const char* role_name(SliceRole role) {
+  if (role == SliceRole::companion) return "companion";
+  return role == SliceRole::target ? "target" : "source";
+}
+
+const char* form_name(SliceForm form) {
+  if (form == SliceForm::bundle) return "bundle";
+  return form == SliceForm::bitcode ? "bitcode" : "object";
+}
 
 std::string list(const std::vector<std::string>& names) {
   return names.empty() ? "none" : fmt::format("{}", fmt::join(names, " "));
@@ -35,7 +42,7 @@ void describe_slice(std::string& out, size_t number, const Bundle& bundle) {
   const auto& slice = bundle.manifest().slices[number];
   const auto size = slice.compressed ? fmt::format("{} of {}", slice.stored_size, slice.unpacked_size)
                                      : fmt::format("{}", slice.stored_size);
-  fmt::format_to(std::back_inserter(out), "  {:<3} {:<26} {:<7} {:<8} {:<10} {:>16}  {}{}\n", number, slice.triple.text,
+  fmt::format_to(std::back_inserter(out), "  {:<3} {:<26} {:<9} {:<8} {:<14} {:>16}  {}{}\n", number, slice.triple.text,
                  role_name(slice.role), form_name(slice.form), slice.cpu.empty() ? "-" : slice.cpu, size,
                  slice.hash.short_hex(), bundle.holds(number) ? "" : "  (not here)");
 }
@@ -59,8 +66,8 @@ std::string describe(const Bundle& bundle) {
   line("alignment", fmt::format("{} bytes", 1u << manifest.payload_alignment_log2));
   line("libraries", list(manifest.dependencies));
   line("undefined", list(manifest.imports));
-  fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<7} {:<8} {:<10} {:>16}  {}\n", "#", "triple", "role",
-                 "form", "cpu", "bytes", "sha-256");
+  fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<9} {:<8} {:<14} {:>16}  {}\n", "#", "triple", "role",
+                 "form", "cpu or name", "bytes", "sha-256");
   for (size_t i = 0; i < manifest.slices.size(); ++i) describe_slice(out, i, bundle);
   return out;
 }

@@ -10,8 +10,8 @@ namespace tc::toolchain {
 
 namespace {
 
-constexpr std::string_view abi[] = {"tc_id",      "tc_count",  "tc_data", "tc_reply",
-                                    "tc_forward", "tc_inject", "tc_fail", "tc_log"};
+constexpr std::string_view abi[] = {"tc_id",         "tc_count",  "tc_data", "tc_reply", "tc_forward",
+                                    "tc_forward_as", "tc_inject", "tc_fail", "tc_log"};
 // What compilers call without being asked: the list of src/target/compiler_runtime.cc, which provides them.
 constexpr std::string_view runtime[] = {
     "memcpy",       "memmove",      "memset",      "memcmp",       "bcmp",          "strlen",        "__divti3",

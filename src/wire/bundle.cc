@@ -132,7 +132,31 @@ uint64_t Bundle::useful_for(const TargetTriple& node) const noexcept {
     const auto& s = manifest_.slices[i];
     if (s.role == SliceRole::target && holds(i) && s.triple.runs_on(node)) which |= uint64_t{1} << i;
   }
+  if (which == 0) return 0;
+  for (size_t i = 0; i < manifest_.slices.size(); ++i)
+    if (manifest_.slices[i].role == SliceRole::companion && holds(i)) which |= uint64_t{1} << i;
   return which;
+}
+
+bool Bundle::has_companion(std::string_view name) const noexcept {
+  return std::ranges::any_of(manifest_.slices,
+                             [&](const auto& s) { return s.role == SliceRole::companion && s.cpu == name; });
+}
+
+Result<Bundle> Bundle::companion(std::string_view name) const {
+  for (size_t i = 0; i < manifest_.slices.size(); ++i) {
+    const auto& s = manifest_.slices[i];
+    if (s.role != SliceRole::companion || s.cpu != name || !holds(i)) continue;
+    TC_ASSIGN(const auto bytes, unpack(i));
+    auto bundle = read(bytes);
+    if (!bundle)
+      return context(fmt::format("companion '{}' of ifunc '{}'", name, manifest_.name), std::move(bundle).error());
+    if (bundle->manifest_.name != name)
+      return fail(TC_ERR_MALFORMED, "companion '{}' of ifunc '{}' is ifunc '{}'", name, manifest_.name,
+                  bundle->manifest_.name);
+    return bundle;
+  }
+  return fail(TC_ERR_NOT_FOUND, "ifunc '{}' has no companion '{}'", manifest_.name, name);
 }
 
 size_t Bundle::size_for(uint64_t which) const noexcept {

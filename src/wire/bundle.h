@@ -21,9 +21,10 @@
 
 namespace tc {
 
-// What a slice is for. Source-side code (payload_init and its like) never travels to the target.
-enum class SliceRole : uint8_t { target = 0, source = 1 };
-enum class SliceForm : uint8_t { bitcode = 1, object = 2 };
+// What a slice is for. Source-side code (payload_init and its like) never travels to the target. A companion is
+// another ifunc, a whole bundle, that this one sends on by name: it travels along, for every CPU that it has code for.
+enum class SliceRole : uint8_t { target = 0, source = 1, companion = 2 };
+enum class SliceForm : uint8_t { bitcode = 1, object = 2, bundle = 3 };
 
 // Entry points that the ifunc's source file defines (2021 paper, Listing 1.2).
 enum Entry : uint8_t {
@@ -47,11 +48,11 @@ struct BundleLimits {
 };
 
 struct Slice {
-  TargetTriple triple;
+  TargetTriple triple;  // of a companion: none
   SliceRole role = SliceRole::target;
   SliceForm form = SliceForm::bitcode;
   bool compressed = false;     // stored with zstd
-  std::string cpu;             // baseline of an object slice ("x86-64-v2"); empty for bitcode
+  std::string cpu;             // baseline of an object slice ("x86-64-v2"); of a companion its name; else empty
   uint32_t stored_size = 0;    // bytes in the bundle
   uint32_t unpacked_size = 0;  // bytes of bitcode or object
   ContentId hash;              // of the stored bytes
@@ -94,12 +95,17 @@ class Bundle {
   // The first slice of that role and form which runs on `node`; nothing when there is none.
   std::optional<size_t> find(SliceRole role, SliceForm form, const TargetTriple& node) const noexcept;
 
+  // The ifunc that travels along under that name. TC_ERR_NOT_FOUND when there is none; a companion that is not what its
+  // slice says fails as Bundle::read() does.
+  bool has_companion(std::string_view name) const noexcept;
+  Result<Bundle> companion(std::string_view name) const;
+
   // The file: all slices that are held.
   Bytes bytes() const { return bytes_for(carried_); }
   // The same with only the slices in `which` (and held).
   Bytes bytes_for(uint64_t which) const;
   size_t size_for(uint64_t which) const noexcept;
-  // The slices that a target with this triple can run; what a source sends it.
+  // What a source sends to a target with this triple: the slices that it can run and, when there are any, companions.
   uint64_t useful_for(const TargetTriple& node) const noexcept;
   // Takes over the slices of `other` (same id) that are missing here.
   void merge(const Bundle& other);

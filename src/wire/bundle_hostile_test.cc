@@ -176,12 +176,39 @@ TEST(HostileBundle, names_that_could_act_in_a_terminal_or_a_path_are_refused) {
 }
 
 TEST(HostileBundle, a_slice_of_a_kind_that_we_do_not_know_is_refused) {
-  expect_refused({.slices = {{.role = 2}}}, TC_ERR_MALFORMED, "role 2");
+  expect_refused({.slices = {{.role = 3}}}, TC_ERR_MALFORMED, "role 3");
   expect_refused({.slices = {{.form = 0}}}, TC_ERR_MALFORMED, "form 0");
-  expect_refused({.slices = {{.form = 3}}}, TC_ERR_MALFORMED, "form 3");
+  expect_refused({.slices = {{.form = 4}}}, TC_ERR_MALFORMED, "form 4");
+  expect_refused({.slices = {{.role = 2, .form = 2}}}, TC_ERR_MALFORMED, "role 2, form 2");
+  expect_refused({.slices = {{.role = 0, .form = 3}}}, TC_ERR_MALFORMED, "role 0, form 3");
   expect_refused({.slices = {{.packing = 2}}}, TC_ERR_MALFORMED, "packing 2");
   expect_refused({.slices = {{.triple = "nonsense"}}}, TC_ERR_MALFORMED, "is not a target triple");
   expect_refused({.slices = {{.unpacked_size = 5}}}, TC_ERR_MALFORMED, "stored in 4 bytes when it holds 5");
+}
+
+TEST(HostileBundle, a_companion_that_is_not_what_it_says_is_refused) {
+  const RawSlice good{.role = 2, .form = 3, .triple = "", .cpu = "friend"};
+  auto with_triple = good;
+  with_triple.triple = "x86_64-linux-gnu";
+  expect_refused({.slices = {with_triple}}, TC_ERR_MALFORMED, "a companion has a triple");
+  for (const char* name : {"", "with/slash", "with space"}) {
+    auto misnamed = good;
+    misnamed.cpu = name;
+    expect_refused({.slices = {misnamed}}, TC_ERR_MALFORMED,
+                   misnamed.cpu == "with space" ? "printable" : "a name that");
+  }
+  // Its content is looked at when it is wanted.
+  const auto junk = Bundle::read(file_of({.slices = {good}}));
+  ASSERT_TRUE(junk) << junk.error().message;
+  EXPECT_EQ(junk->companion("friend").error().code, TC_ERR_MALFORMED);
+  auto liar = good;
+  const auto other = testing::four_slices().bytes();
+  liar.stored_size = liar.unpacked_size = static_cast<uint32_t>(other.size());
+  liar.hash = ContentId::of(other);
+  const auto lies = Bundle::read(file_of({.slices = {liar}}, as_text(other)));
+  ASSERT_TRUE(lies) << lies.error().message;
+  EXPECT_THAT(lies->companion("friend").error().message,
+              HasSubstr("companion 'friend' of ifunc 'raw' is ifunc 'golden'"));
 }
 
 // A bundle with one compressed slice whose manifest claims `claimed` bytes unpacked.

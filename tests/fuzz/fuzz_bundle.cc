@@ -17,6 +17,8 @@ void check(const tc::Bundle& bundle, tc::ByteView bytes) {
   for (size_t i = 0; i < bundle.manifest().slices.size(); ++i)
     if (const auto code = bundle.unpack(i)) expect(code->size() == bundle.manifest().slices[i].unpacked_size);
   (void)bundle.useful_for(tc::TargetTriple::host());
+  for (const auto& slice : bundle.manifest().slices)
+    if (slice.role == tc::SliceRole::companion) (void)bundle.companion(slice.cpu);
   (void)bundle.find(tc::SliceRole::target, tc::SliceForm::object, tc::TargetTriple::host());
   const auto part = tc::Bundle::read_carried(bundle.bytes_for(1), 1, bundle.id());
   expect(part.has_value() && part->id() == bundle.id());

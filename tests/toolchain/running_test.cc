@@ -24,6 +24,7 @@ class Host final : public target::IfuncHost {
     return TC_OK;
   }
   tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
+  tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
   tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
   void fail(int32_t code, std::string_view message) noexcept override { failed = fmt::format("{} {}", code, message); }
   void log(int, std::string_view message) noexcept override { logged = message; }

@@ -62,6 +62,12 @@ void declare(CLI::App& build, Arguments& arguments) {
                   "given often")
       ->type_name("SYMBOL")
       ->allow_extra_args(false);
+  build
+      .add_option("--with", request.companions,
+                  "an .ifunc file that travels along, so that this ifunc can tc_inject() or tc_forward_as() it by "
+                  "name wherever it is; may be given often")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   build.add_flag("--no-object", arguments.no_object, "leave out machine code: targets compile the bitcode");
   build.add_flag("--no-bitcode", arguments.no_bitcode, "leave out bitcode: targets run the machine code as it is");
   build.add_flag("--allow-asm", request.allow_asm, "let inline assembly travel");
@@ -73,14 +79,19 @@ void declare(CLI::App& build, Arguments& arguments) {
 
 void report(const tc::Bundle& bundle, const std::string& output) {
   std::vector<std::string> triples;
-  size_t bitcode = 0, object = 0;
+  size_t bitcode = 0, object = 0, companions = 0;
   for (const auto& slice : bundle.manifest().slices) {
+    if (slice.role == tc::SliceRole::companion) {
+      companions += slice.stored_size;
+      continue;
+    }
     if (std::find(triples.begin(), triples.end(), slice.triple.text) == triples.end())
       triples.push_back(slice.triple.text);
     (slice.form == tc::SliceForm::bitcode ? bitcode : object) += slice.stored_size;
   }
-  fmt::print("{}: {} bytes for {} (bitcode {}, machine code {}), content id {}\n", output, bundle.bytes().size(),
-             fmt::join(triples, ", "), bitcode, object, bundle.id().short_hex());
+  const auto with = companions != 0 ? fmt::format(", companions {}", companions) : "";
+  fmt::print("{}: {} bytes for {} (bitcode {}, machine code {}{}), content id {}\n", output, bundle.bytes().size(),
+             fmt::join(triples, ", "), bitcode, object, with, bundle.id().short_hex());
 }
 
 int complain(const std::string& message) {
