@@ -1,6 +1,6 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-graph test fuzz bench format format-check tidy setup release clean
+.PHONY: help demo demo-graph test fuzz bench results format format-check tidy setup release clean
 SECONDS_PER_TARGET ?= 600
 
 help:            ## this list
@@ -17,6 +17,9 @@ test: setup      ## everything: unit and integration tests, sanitizers, short fu
 
 bench: release   ## target-side increment against UCX Active Messages (docs/measuring.md)
 	@build/release/bin/ifunc bench tsi $(ARGS)
+
+results: release ## the reference run: every benchmark, then docs/results/ (quiet machine, about 12 minutes)
+	@bench/report/reference.sh
 
 fuzz: setup      ## long fuzzing: SECONDS_PER_TARGET=600, TARGETS="fuzz_bundle …"
 	@scripts/fuzz --seconds $(SECONDS_PER_TARGET) $(TARGETS)

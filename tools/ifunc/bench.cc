@@ -77,6 +77,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   command->require_subcommand(1);
   add_tsi(*command, exit_code);
   add_token(*command, exit_code);
+  add_bench_report(*command, exit_code);
   add_tsi_target(*command, exit_code);
 }
 

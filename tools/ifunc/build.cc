@@ -5,31 +5,19 @@
 
 #include <cerrno>
 #include <cstdio>
-#include <cstdlib>
 #include <cstring>
-#include <filesystem>
 
 #include "ifunc/commands.h"
+#include "ifunc/libexec.h"
 
 namespace tc::command {
-namespace {
-
-// Beside this program in a build tree and after installation alike.
-std::filesystem::path toolchain_path() {
-  if (const char* directory = std::getenv("TC_LIBEXEC")) return std::filesystem::path(directory) / "ifunc-toolchain";
-  std::error_code error;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
-  return self.parent_path().parent_path() / "libexec/threechains/ifunc-toolchain";
-}
-
-}  // namespace
 
 void add_build(CLI::App& app) {
   app.add_subcommand("build", "Compile an ifunc's source file to an .ifunc file (`ifunc build --help`)");
 }
 
 int exec_toolchain(char** argv) {
-  const auto path = toolchain_path().string();
+  const auto path = libexec_path("ifunc-toolchain").string();
   execv(path.c_str(), argv);
   std::fprintf(stderr,
                "ifunc build: cannot run %s: %s. The toolchain is a package part of its own (it needs LLVM and clang); "

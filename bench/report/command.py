@@ -1,0 +1,32 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The command line: reads, draws, writes. 0 success, 1 a file that cannot be used, 2 wrong usage."""
+
+import argparse
+import os
+import sys
+
+from model.predict import predict
+
+from . import figures, load, page
+
+
+def main(arguments):
+    parser = argparse.ArgumentParser(prog="ifunc bench report",
+                                     description="One HTML page and PNG figures from saved `ifunc bench --json`.")
+    parser.add_argument("results", nargs="+", help="JSON files, or folders of them")
+    parser.add_argument("-o", "--output", default="report", help="folder for the page and its figures")
+    parser.add_argument("--data", help="where the page says the JSON lies (default: the files' names alone)")
+    options = parser.parse_args(arguments)
+    try:
+        results = load.load(options.results)
+        os.makedirs(options.output, exist_ok=True)
+        prediction = predict(results)
+        drawn = figures.draw_all(results, prediction, options.output)
+        path = os.path.join(options.output, "index.html")
+        with open(path, "w", encoding="utf-8") as file:
+            file.write(page.render(results, drawn, prediction, options.data))
+    except (load.BadResult, OSError) as error:
+        print(f"ifunc bench report: {error}", file=sys.stderr)
+        return 1
+    print(f"{path}: {len(results.tsi)} tsi and {len(results.dapc)} dapc files, {len(drawn)} figures")
+    return 0

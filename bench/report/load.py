@@ -1,0 +1,183 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Reads and checks the JSON files. What is wrong is told with the file's name and the key's path."""
+
+import json
+import os
+from dataclasses import dataclass, field
+
+TRANSPORTS = ("shm", "tcp")
+TSI_KEYS = {  # of each object: the figures that the tables need
+    "am": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "batched64_rate_msgs_per_s", "lookup_execution_ns"),
+    "cached": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "single_rate_msgs_per_s", "latency_ratio_to_am",
+               "single_rate_ratio_to_am", "lookup_execution_ns"),
+    "uncached_object": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us"),
+    "uncached_bitcode": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us"),
+}
+MODES = ("ifunc_bitcode", "ifunc_object", "am", "get")  # of dapc; a point need not have all
+
+
+class BadResult(Exception):
+    """A sentence that names the file and what is wrong in it."""
+
+
+@dataclass
+class Result:
+    """One file."""
+    path: str
+    json: dict
+
+    @property
+    def name(self):
+        return os.path.basename(self.path)
+
+    @property
+    def transport(self):
+        return self.json["transport"]
+
+    @property
+    def command(self):
+        return self.json.get("command", "(not recorded)")
+
+
+@dataclass
+class Point:
+    """One of dapc's: every mode at one number of servers, depth and chases in flight."""
+    transport: str
+    servers: int
+    depth: int
+    inflight: int
+    modes: dict  # name -> the object with chases_per_s
+    source: Result
+
+    def rate(self, mode):
+        return self.modes[mode]["chases_per_s"] if mode in self.modes else None
+
+    def spread(self, mode, key="chases_per_s"):
+        """The quartiles; the median twice where the file has none."""
+        values = self.modes[mode]
+        return values.get(key + "_spread", [values[key]] * 2)
+
+
+@dataclass
+class Results:
+    tsi: list = field(default_factory=list)
+    dapc: list = field(default_factory=list)
+    points: list = field(default_factory=list)  # of all dapc files; where two have a setting, of the longer sweep
+
+    def all(self):
+        return self.tsi + self.dapc
+
+    def tsi_on(self, transport):
+        return next((r for r in self.tsi if r.transport == transport), None)
+
+    def network(self, transport):
+        """In words: where the nodes of the chases over it are."""
+        if transport == "shm":
+            return "shared memory"
+        separate = all(r.json.get("namespaces", True) for r in self.dapc if r.transport == transport)
+        return "TCP between network namespaces" if separate else "TCP on loopback"
+
+    def select(self, **wanted):
+        """Points whose attributes equal the given ones, by servers, depth and chases in flight."""
+        found = [p for p in self.points if all(getattr(p, k) == v for k, v in wanted.items())]
+        return sorted(found, key=lambda p: (p.servers, p.depth, p.inflight))
+
+
+def _number(path, holder, key, where):
+    value = holder.get(key)
+    if key not in holder:
+        raise BadResult(f"{path}: the key {where}{key} is missing")
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not value >= 0:
+        raise BadResult(f"{path}: {where}{key} is {json.dumps(value)} when it should be a number that is not negative")
+    spread = holder.get(key + "_spread")
+    if spread is not None and (not isinstance(spread, list) or len(spread) != 2 or
+                               not all(isinstance(v, (int, float)) for v in spread)):
+        raise BadResult(f"{path}: {where}{key}_spread is {json.dumps(spread)} when it should be two numbers")
+    return value
+
+
+def _object(path, holder, key, where=""):
+    value = holder.get(key)
+    if not isinstance(value, dict):
+        raise BadResult(f"{path}: the key {where}{key} is missing or not an object")
+    return value
+
+
+def _check_tsi(result):
+    for name, keys in TSI_KEYS.items():
+        holder = _object(result.path, result.json, name)
+        for key in keys:
+            _number(result.path, holder, key, name + ".")
+
+
+def _check_dapc(result):
+    points = result.json.get("points")
+    if not isinstance(points, list) or not points:
+        raise BadResult(f"{result.path}: the key points is missing or not a list with points in it")
+    for index, raw in enumerate(points):
+        where = f"points[{index}]."
+        if not isinstance(raw, dict):
+            raise BadResult(f"{result.path}: points[{index}] is not an object")
+        for key in ("servers", "depth", "inflight"):
+            if _number(result.path, raw, key, where) < 1:
+                raise BadResult(f"{result.path}: {where}{key} is {raw[key]} when it should be at least 1")
+        if raw.get("verified") is not True:
+            raise BadResult(f"{result.path}: {where}verified is {json.dumps(raw.get('verified'))}: a chase with a "
+                            "wrong answer is not a measurement; run it again")
+        modes = {k: v for k, v in raw.items() if isinstance(v, dict)}
+        if not modes:
+            raise BadResult(f"{result.path}: points[{index}] has none of the modes {', '.join(MODES)}")
+        for name, values in modes.items():
+            if not _number(result.path, values, "chases_per_s", f"{where}{name}.") > 0:
+                raise BadResult(f"{result.path}: {where}{name}.chases_per_s is 0")
+        yield Point(result.transport, raw["servers"], raw["depth"], raw["inflight"], modes, result)
+
+
+def _read(path):
+    try:
+        with open(path, encoding="utf-8") as file:
+            value = json.load(file)
+    except ValueError as error:  # also what is not UTF-8
+        raise BadResult(f"{path}: not JSON: {error}") from None
+    if not isinstance(value, dict):
+        raise BadResult(f"{path}: not a JSON object")
+    if value.get("bench") not in ("tsi", "dapc"):
+        raise BadResult(f"{path}: bench is {json.dumps(value.get('bench'))} when the report knows \"tsi\" and \"dapc\"")
+    if value.get("transport") not in TRANSPORTS:
+        raise BadResult(f"{path}: transport is {json.dumps(value.get('transport'))} when it should be one of "
+                        f"{', '.join(TRANSPORTS)}")
+    if not isinstance(value.get("machine", {}), dict):
+        raise BadResult(f"{path}: machine is {json.dumps(value['machine'])} when it should be an object")
+    return Result(path, value)
+
+
+def _files(paths):
+    for path in paths:
+        if not os.path.isdir(path):
+            yield path
+            continue
+        names = sorted(n for n in os.listdir(path) if n.endswith(".json"))
+        if not names:
+            raise BadResult(f"{path}: holds no .json file")
+        for name in names:
+            yield os.path.join(path, name)
+
+
+def load(paths):
+    """All results in the files and folders named; BadResult or OSError when one cannot be used."""
+    results, sweeps = Results(), []
+    for path in _files(paths):
+        result = _read(path)
+        if result.json["bench"] == "tsi":
+            _check_tsi(result)
+            results.tsi.append(result)
+            continue
+        results.dapc.append(result)
+        sweeps.append(list(_check_dapc(result)))
+    seen = set()
+    for point in (p for sweep in sorted(sweeps, key=len, reverse=True) for p in sweep):
+        setting = (point.transport, point.servers, point.depth, point.inflight)
+        if setting not in seen:
+            seen.add(setting)
+            results.points.append(point)
+    return results

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# SPDX-License-Identifier: Apache-2.0
+# The reference run: every benchmark, then the report. To be run on a quiet machine, as root where the chases over TCP
+# are to have network namespaces. On two cores it takes about 12 minutes; every step says what it took.
+#   bench/report/reference.sh [BUILD_DIR] [OUTPUT_DIR]
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+build=${1:-build/release}
+output=${2:-docs/results}
+ifunc=$build/bin/ifunc
+[ -x "$ifunc" ] || { echo "reference: $ifunc is missing; make release builds it" >&2; exit 1; }
+mkdir -p "$output/data"
+busy=$(cut -d' ' -f1 /proc/loadavg)
+awk -v load="$busy" 'BEGIN { exit !(load > 0.5) }' && echo "reference: load average is $busy: not a quiet machine" >&2
+
+# Into a file only when the run succeeded: a half-done one must not replace what was there.
+measure() {
+  local name=$1 begun=$SECONDS
+  shift
+  printf '%-26s %s\n' "$name" "ifunc bench $*"
+  "$ifunc" bench "$@" --json >"$output/data/$name.tmp"
+  mv "$output/data/$name.tmp" "$output/data/$name"
+  printf '%-26s %d s\n' '' $((SECONDS - begun))
+}
+
+begun=$SECONDS
+measure tsi-shm.json tsi --transport shm                                           # 10 s
+measure tsi-tcp.json tsi --transport tcp                                           # 20 s
+measure dapc-tcp.json dapc --transport tcp --servers 1,2,4,8,16                    # 6 min: 65 points
+measure dapc-shm.json dapc --transport shm --servers 1,2,4,8,16 --depth 1,8,64,512,4096   # 3 min: 25 points
+measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 4096 --inflight 4,16,64   # 2 min
+"$ifunc" bench report "$output/data" -o "$output" --data data/
+printf 'altogether %d s\n' $((SECONDS - begun))
