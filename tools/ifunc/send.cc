@@ -29,6 +29,8 @@ struct SendOptions {
   bool no_reply = false;
   uint32_t timeout_ms = 5000;
   uint64_t repeat = 1;
+  uint16_t hops = 64;
+  uint16_t fanout = 1024;
   std::string listen;
   std::string way = "auto";
   std::string log = "warn";
@@ -85,7 +87,8 @@ Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& o
   tc_future_t* handle = nullptr;
   TC_CHECK(checked(tc_call(endpoint, message, options.timeout_ms, &handle)));
   const Future future(handle);
-  const auto status = tc_future_wait(handle, options.timeout_ms);
+  // A little longer than the call itself: what it says when its deadline passes is worth more than that we waited.
+  const auto status = tc_future_wait(handle, options.timeout_ms + 200);
   if (status == TC_ERR_BUSY)
     return fail(TC_ERR_TIMEOUT, "no answer from {} within {} ms", tc_endpoint_peer(endpoint), options.timeout_ms);
   if (status != TC_OK) {
@@ -111,6 +114,7 @@ Status send(const SendOptions& options) {
   // Nobody's code runs here: we only wait for an answer.
   config.set("objects", "off").set("bitcode", "off");
   config.set("listen", listen).set("way", options.way).set("log", options.log);
+  config.set("hops", std::to_string(options.hops)).set("fan-out", std::to_string(options.fanout));
   TC_ASSIGN(const Node node, config.create());
   TC_ASSIGN(tc_ifunc_t * ifunc, register_ifunc(node.get(), options.ifunc));
 
@@ -155,6 +159,9 @@ void add_send(CLI::App& app, int& exit_code) {
   sub->add_flag("--hex-out", options->hex_out, "Print the reply in hexadecimal digits")->excludes(raw);
   sub->add_flag("--no-reply", options->no_reply, "Do not ask for a reply; only wait until the ifunc has run");
   sub->add_option("--repeat", options->repeat, "Send it so many times")->capture_default_str();
+  sub->add_option("--hops", options->hops, "How often the ifunc may be forwarded")->capture_default_str();
+  sub->add_option("--fan-out", options->fanout, "How many calls it may start, together with all that it starts")
+      ->capture_default_str();
   sub->add_option("--listen", options->listen,
                   "Where a node to which the ifunc was forwarded can bring the answer: `127.0.0.1:0` when TARGET is on "
                   "this machine, else none")

@@ -1,0 +1,132 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ifuncs that travel, between processes that die, hang and come back."""
+
+import signal
+import socket
+import time
+
+import harness
+
+WAYS = {"shm": harness.SHM, "tcp": harness.TCP}
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Ring:
+    """Nodes that know each other, and clients of them."""
+
+    def __init__(self, t, count, env):
+        self.t, self.env = t, env
+        self.addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
+        self.nodes = [self.serve(id) for id in range(count)]
+        self.wander = t.build("wander.c")
+
+    def serve(self, id):
+        return self.t.serve("--id", str(id), "--cluster", ",".join(self.addresses), "--listen", self.addresses[id],
+                            "--stats", "--log", "info", env=self.env)
+
+    def send(self, hops, *options, seconds=60):
+        """A call that ends when it has."""
+        return self.t.ifunc("send", self.wander, self.addresses[0], "--payload", str(hops), "--raw",
+                            "--hops", "65000", *options, env=self.env, seconds=seconds)
+
+    def start(self, hops, *options):
+        """A call that goes on while the test does."""
+        return self.t.start(harness.IFUNC, "send", self.wander, self.addresses[0], "--payload", str(hops), "--raw",
+                            "--hops", "65000", *options, env=self.env)
+
+    def executed(self, id):
+        """Asks a node that is stopped for good."""
+        self.nodes[id].stop()
+        return self.nodes[id].stats["executed"]
+
+
+def both_ways(check):
+    for env in WAYS.values():
+        t = harness.Test()
+        try:
+            check(t, env)
+        finally:
+            t.close()
+
+
+def test_a_call_goes_round_thousands_of_times_and_its_answer_comes_straight_home():
+    def check(t, env):
+        ring = Ring(t, 3, env)
+        result = ring.send(5000)
+        assert result.code == 0 and result.out == "2", result
+        assert [ring.executed(id) for id in range(3)] == [1667, 1667, 1667]
+    both_ways(check)
+
+
+def test_a_node_killed_while_a_call_is_at_it_fails_the_call_by_its_name_long_before_the_deadline():
+    def check(t, env):
+        ring = Ring(t, 4, env)
+        assert ring.send(8).code == 0
+        # A node that stands still holds the call; then it is killed.
+        ring.nodes[2].signal(signal.SIGSTOP)
+        call = ring.start(8, "--timeout", "60000")
+        time.sleep(0.5)
+        assert call.running(), call.err
+        started = time.monotonic()
+        ring.nodes[2].kill()
+        assert call.wait(20) != 0
+        assert "node 2 (" in call.err and "died while the call was there" in call.err, call.err
+        assert time.monotonic() - started < 20
+    both_ways(check)
+
+
+def test_a_node_killed_in_the_middle_of_a_long_chase_ends_it_with_its_name():
+    def check(t, env):
+        ring = Ring(t, 4, env)
+        assert ring.send(8).code == 0
+        call = ring.start(64000, "--timeout", "60000")
+        time.sleep(0.05)
+        ring.nodes[3].kill()
+        assert call.wait(20) != 0 or call.out == "0", call.err
+        if call.out != "0":  # else it was quicker than we
+            said = call.err
+            assert "node 3" in said or ring.addresses[3] in said or "cannot go on" in said, said
+    both_ways(check)
+
+
+def test_a_node_that_hangs_costs_a_call_its_deadline_and_serves_the_next_when_it_goes_on():
+    def check(t, env):
+        ring = Ring(t, 3, env)
+        assert ring.send(6).code == 0
+        ring.nodes[1].signal(signal.SIGSTOP)
+        result = ring.send(6, "--timeout", "1000")
+        assert result.code != 0 and "deadline" in result.err, result
+        assert 0.9 < result.seconds < 10, result
+        ring.nodes[1].signal(signal.SIGCONT)
+        assert ring.send(6).out == "0"
+    both_ways(check)
+
+
+def test_a_node_that_was_killed_and_started_again_gets_the_code_again():
+    def check(t, env):
+        ring = Ring(t, 3, env)
+        assert ring.send(6).code == 0
+        ring.nodes[1].kill()
+        ring.nodes[1] = ring.serve(1)
+        result = ring.send(6)
+        assert result.code == 0 and result.out == "0", result
+        assert ring.executed(1) == 2
+    both_ways(check)
+
+
+def test_a_loop_ends_at_the_hop_limit_and_the_sender_hears_which_node_ended_it(t):
+    ring = Ring(t, 3, harness.TCP)
+    result = t.ifunc("send", ring.wander, ring.addresses[0], "--payload", "1000", "--hops", "10", env=harness.TCP)
+    assert result.code != 0 and "node 1" in result.err and "cannot go on" in result.err, result
+
+
+harness.main(globals())
