@@ -24,14 +24,7 @@ namespace tc::toolchain {
 namespace {
 
 const llvm::Target* find_target(const std::string& triple, std::string& words) {
-  static std::once_flag once;
-  std::call_once(once, [] {
-    llvm::InitializeAllTargetInfos();
-    llvm::InitializeAllTargets();
-    llvm::InitializeAllTargetMCs();
-    llvm::InitializeAllAsmParsers();
-    llvm::InitializeAllAsmPrinters();
-  });
+  initialize_targets();
   return llvm::TargetRegistry::lookupTarget(llvm::Triple(llvm::Triple::normalize(triple)), words);
 }
 
@@ -80,6 +73,18 @@ llvm::TargetOptions target_options() {
 }
 
 }  // namespace
+
+void initialize_targets() {
+  static std::once_flag once;
+  std::call_once(once, [] {
+    llvm::InitializeAllTargetInfos();
+    llvm::InitializeAllTargets();
+    llvm::InitializeAllTargetMCs();
+    llvm::InitializeAllAsmParsers();
+    llvm::InitializeAllAsmPrinters();
+    llvm::InitializeAllDisassemblers();
+  });
+}
 
 std::optional<Baseline> baseline_for(const TargetTriple& triple) {
   if (triple.system != System::linux_elf) return std::nullopt;

@@ -24,6 +24,9 @@ struct Baseline {
 // Nothing for architectures that we have no baseline for: their bundles hold bitcode alone.
 std::optional<Baseline> baseline_for(const TargetTriple& triple);
 
+// Makes all of LLVM's code generators ready. Once is enough, any thread.
+void initialize_targets();
+
 // Is there a code generator for it? TC_ERR_INVALID names the triple and what LLVM says.
 Status check_triple(const std::string& triple);
 

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc build`: makes .ifunc files. A program of its own, so that `ifunc` itself, and every node, is free of LLVM;
+// `ifunc build` makes .ifunc files; `ifunc inspect --asm` shows their machine code. A program of its own, so that `ifunc` itself, and every node, is free of LLVM;
 // `ifunc` runs it with its own arguments.
 #include <CLI/CLI.hpp>
 
 #include <cstdio>
 
 #include "base/file.h"
+#include "ifunc-toolchain/show_assembly.h"
 #include "toolchain/build.h"
 
 namespace {
@@ -123,7 +124,9 @@ int main(int argc, char** argv) {
   Arguments arguments;
   auto& build = *app.add_subcommand("build", "make NAME.ifunc from a source file; options behind -- are clang's");
   declare(build, arguments);
+  int exit_code = 0;
+  tc::command::add_show_assembly(app, exit_code);
   arguments.request.clang_flags = split_off_clang_flags(argc, argv);
   CLI11_PARSE(app, argc, argv);
-  return run(arguments);
+  return build.parsed() ? run(arguments) : exit_code;
 }

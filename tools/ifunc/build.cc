@@ -20,9 +20,9 @@ int exec_toolchain(char** argv) {
   const auto path = libexec_path("ifunc-toolchain").string();
   execv(path.c_str(), argv);
   std::fprintf(stderr,
-               "ifunc build: cannot run %s: %s. The toolchain is a package part of its own (it needs LLVM and clang); "
+               "ifunc %s: cannot run %s: %s. The toolchain is a package part of its own (it needs LLVM and clang); "
                "set TC_LIBEXEC to the directory that holds ifunc-toolchain\n",
-               path.c_str(), std::strerror(errno));
+               argv[1], path.c_str(), std::strerror(errno));
   return 1;
 }
 

@@ -19,8 +19,8 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
 void add_bench(CLI::App& app, int& exit_code);  // bench.cc; compiled in when that file is there
 void add_bench_report(CLI::App& bench_command, int& exit_code);
 
-// `ifunc build` is a program of its own, because it links LLVM and this one must not: replaces the process by
-// it, with the same arguments ("build" and what follows). Returns only when that failed.
+// `ifunc build` and `ifunc inspect --asm` are a program of their own, because it links LLVM and this one must not:
+// replaces the process by it, with the same arguments ("build" and what follows). Returns only when that failed.
 int exec_toolchain(char** argv);
 
 }  // namespace tc::command

@@ -29,6 +29,12 @@ void add_inspect(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<Options>();
   sub->add_option("FILE", options->file, "An .ifunc file")->required();
   sub->add_flag("--json", options->json, "Print one JSON object");
+  sub->footer(
+      "Machine code (needs the toolchain):\n"
+      "  ifunc inspect --asm FILE                           # as it is in the file, for this machine's kind\n"
+      "  ifunc inspect --asm --cpu NAME FILE                # what a node with that CPU would run, once tuned\n"
+      "  ifunc inspect --asm --target TRIPLE --cpu NAME FILE\n"
+      "  ifunc inspect --cpu list [--target TRIPLE]         # the CPUs there are; `native` is this machine's");
   sub->callback([options, &exit_code] {
     const auto bundle = read_bundle(options->file);
     if (!bundle) {

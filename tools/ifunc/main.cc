@@ -3,18 +3,27 @@
 // The `ifunc` command: one subcommand, one file.
 #include <threechains/threechains.h>
 
+#include <algorithm>
 #include <cstdio>
 #include <cstring>
 #include <exception>
+#include <string_view>
 
 #include "ifunc/commands.h"
 
 namespace {
 
+// Machine code is shown by the program that knows LLVM.
+bool is_about_assembly(const char* argument) {
+  return std::string_view(argument) == "--asm" || std::string_view(argument).starts_with("--cpu");
+}
+
 int run(int argc, char** argv) {
   using namespace tc::command;
   // Its arguments are the toolchain's to read, also those behind `--`.
   if (argc > 1 && std::strcmp(argv[1], "build") == 0) return exec_toolchain(argv);
+  if (argc > 1 && std::strcmp(argv[1], "inspect") == 0 && std::any_of(argv + 2, argv + argc, is_about_assembly))
+    return exec_toolchain(argv);
 
   // What stands behind the first `--` is the command of `ifunc cluster`, and not ours to read.
   int own = 0;

@@ -3,13 +3,15 @@
 
 namespace tc::target::jit {
 
-Result<std::unique_ptr<CodeGenerator>> CodeGenerator::create(llvm::TargetMachine& machine) {
+Result<std::unique_ptr<CodeGenerator>> CodeGenerator::create(llvm::TargetMachine& machine,
+                                                             llvm::CodeGenFileType output) {
   std::unique_ptr<CodeGenerator> generator(new CodeGenerator);
   // Modules are verified before they come here, once, with a message; the pass manager's own check aborts.
   constexpr bool skip_verifier = true;
-  if (machine.addPassesToEmitFile(generator->passes_, generator->stream_, nullptr, llvm::CodeGenFileType::ObjectFile,
-                                  skip_verifier))
-    return fail(TC_ERR_UNSUPPORTED, "LLVM cannot write object files for {}", machine.getTargetTriple().str());
+  if (machine.addPassesToEmitFile(generator->passes_, generator->stream_, nullptr, output, skip_verifier))
+    return fail(TC_ERR_UNSUPPORTED, "LLVM cannot write {} for {}",
+                output == llvm::CodeGenFileType::ObjectFile ? "object files" : "assembly",
+                machine.getTargetTriple().str());
   return generator;
 }
 

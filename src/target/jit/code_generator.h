@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Module to relocatable object. The pass manager is built once and used for every module: building it costs 520 µs,
+// Module to relocatable object (or to assembly, for people). The pass manager is built once and used for every module: building it costs 520 µs,
 // five times what it then takes to compile a small function (docs/jit.md).
 //
 // Threads: one at a time.
@@ -8,6 +8,7 @@
 
 #include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/CodeGen.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
@@ -19,8 +20,8 @@ namespace tc::target::jit {
 
 class CodeGenerator {
  public:
-  // `machine` must outlive the generator. TC_ERR_UNSUPPORTED when it cannot write objects.
-  static Result<std::unique_ptr<CodeGenerator>> create(llvm::TargetMachine& machine);
+  // `machine` must outlive the generator. TC_ERR_UNSUPPORTED when it cannot write that.
+  static Result<std::unique_ptr<CodeGenerator>> create(llvm::TargetMachine& machine, llvm::CodeGenFileType output);
 
   // Errors go to the diagnostics handler of the module's context. After one the generator is in an unknown state:
   // make a new one.

@@ -63,7 +63,7 @@ Status Compiler::prepare() {
     TC_ASSIGN(machine_, host_.machine(effort_));
   }
   if (!generator_) {
-    TC_ASSIGN(generator_, CodeGenerator::create(*machine_));
+    TC_ASSIGN(generator_, CodeGenerator::create(*machine_, output_));
   }
   errors_.clear();
   return {};
@@ -84,7 +84,10 @@ Result<std::unique_ptr<llvm::Module>> Compiler::parse(ByteView bitcode, const st
   return std::move(*parsed);
 }
 
-Compiler::Compiler(const Host& host, Effort effort) : host_(host), effort_(effort) { install_fatal_guard(); }
+Compiler::Compiler(const Host& host, Effort effort, llvm::CodeGenFileType output)
+    : host_(host), effort_(effort), output_(output) {
+  install_fatal_guard();
+}
 
 Result<Bytes> Compiler::compile(ByteView bitcode, const std::string& label) {
   const std::lock_guard lock(mutex_);

@@ -26,8 +26,8 @@ namespace tc::target::jit {
 
 class Compiler {
  public:
-  // `host` must outlive the compiler.
-  Compiler(const Host& host, Effort effort);
+  // `host` must outlive the compiler. `output`: objects are what runs; assembly, made in the same way, is for people.
+  Compiler(const Host& host, Effort effort, llvm::CodeGenFileType output = llvm::CodeGenFileType::ObjectFile);
 
   // TC_ERR_COMPILE with LLVM's words; TC_ERR_UNSUPPORTED when LLVM has no code generator for this host.
   Result<Bytes> compile(ByteView bitcode, const std::string& label);
@@ -42,6 +42,7 @@ class Compiler {
 
   const Host& host_;
   const Effort effort_;
+  const llvm::CodeGenFileType output_;
   std::mutex mutex_;
   std::string errors_;
   unsigned context_uses_ = 0;

@@ -2,6 +2,7 @@
 #include "target/jit/host.h"
 
 #include <llvm/ADT/StringMap.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Support/TargetSelect.h>
 #include <llvm/TargetParser/Host.h>
@@ -50,14 +51,23 @@ std::string host_triple() {
 #endif
 }
 
-std::string join_features(const llvm::StringMap<bool>& found) {
-  std::vector<std::string> features;
+// The calling convention needs these; bitcode comes without them (FINDINGS: stripping attributes drops `+d`).
+std::vector<std::string> abi_features(const llvm::Triple& triple) {
+  if (triple.isRISCV64()) return {"+m", "+a", "+f", "+d", "+c"};
+  if (triple.isLoongArch64()) return {"+f", "+d"};
+  return {};
+}
+
+const char* abi_name(const llvm::Triple& triple) { return triple.isRISCV64() || triple.isLoongArch64() ? "lp64d" : ""; }
+
+// On most of Intel's CPUs LLVM prefers 256 bits where there are 512, for the sake of code around the loops. Injected
+// functions are the loops: 81 against 50 GFLOP/s there (FINDINGS, section 3). Elsewhere it is the default anyway.
+const char* preferred_width(bool has_avx512) { return has_avx512 ? "512" : ""; }
+
+std::string join_features(const llvm::StringMap<bool>& found, const llvm::Triple& triple) {
+  auto features = abi_features(triple);
   for (const auto& feature : found)
     features.push_back(fmt::format("{}{}", feature.second ? '+' : '-', feature.first().str()));
-#if defined(__riscv)
-  // The calling convention needs these; bitcode comes without them (FINDINGS: stripping attributes drops `+d`).
-  for (const char* feature : {"+m", "+a", "+f", "+d", "+c"}) features.emplace_back(feature);
-#endif
   std::sort(features.begin(), features.end());
   std::string joined;
   for (const auto& feature : features) {
@@ -75,13 +85,30 @@ Result<Host> Host::detect() {
   host.triple = host_triple();
   host.cpu = llvm::sys::getHostCPUName().str();
   const auto found = llvm::sys::getHostCPUFeatures();
-  host.features = join_features(found);
-  // On most of Intel's CPUs LLVM prefers 256 bits where there are 512, for the sake of code around the loops. Injected
-  // functions are the loops: 81 against 50 GFLOP/s there (FINDINGS, section 3). Elsewhere it is the default anyway.
-  if (found.lookup("avx512f")) host.vector_width = "512";
+  host.features = join_features(found, llvm::Triple(host.triple));
+  host.vector_width = preferred_width(found.lookup("avx512f"));
   std::string error;
   if (!llvm::TargetRegistry::lookupTarget(llvm::Triple(host.triple), error))
     return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", host.triple, error);
+  return host;
+}
+
+Result<Host> Host::named(const std::string& triple, const std::string& cpu, const std::string& features) {
+  const llvm::Triple wanted(llvm::Triple::normalize(triple));
+  Host host{.triple = wanted.str(),
+            .cpu = cpu,
+            .features = fmt::format("{}", fmt::join(abi_features(wanted), ",")),
+            .vector_width = {}};
+  if (!features.empty()) host.features += (host.features.empty() ? "" : ",") + features;
+  // LLVM prints its own words about a CPU that it does not know, and goes on with another: so that one is asked
+  // through a machine for no CPU in particular.
+  Host generic = host;
+  generic.cpu = "";
+  TC_ASSIGN(const auto any, generic.machine(Effort::tuned));
+  if (!cpu.empty() && !any->getMCSubtargetInfo()->isCPUStringValid(cpu))
+    return fail(TC_ERR_INVALID, "LLVM knows no CPU '{}' for {}", cpu, wanted.getArchName().str());
+  TC_ASSIGN(const auto machine, host.machine(Effort::tuned));
+  if (wanted.isX86()) host.vector_width = preferred_width(machine->getMCSubtargetInfo()->checkFeatures("+avx512f"));
   return host;
 }
 
@@ -92,9 +119,7 @@ Result<std::unique_ptr<llvm::TargetMachine>> Host::machine(Effort effort) const 
   if (!target) return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", triple, error);
   llvm::TargetOptions options;
   options.UseInitArray = true;
-#if defined(__riscv)
-  options.MCOptions.ABIName = "lp64d";
-#endif
+  options.MCOptions.ABIName = abi_name(wanted);
   const auto level = effort == Effort::quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       wanted, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, /*JIT=*/false));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What this process runs on, in LLVM's words. Found out once, when the plug-in is loaded; the same for every
-// thread afterwards.
+// A CPU to compile for, in LLVM's words: the one this process runs on, found out once, when the plug-in is loaded;
+// or one that somebody named, to see what it would run. Never changes afterwards: any thread may read it.
 #pragma once
 
 #include <llvm/Target/TargetMachine.h>
@@ -22,6 +22,10 @@ struct Host {
 
   // Looks at the CPU and makes LLVM's code generator for it ready. TC_ERR_UNSUPPORTED when LLVM has none.
   static Result<Host> detect();
+  // The CPU that LLVM knows by this name (none: the plainest), with all that it has; `features` ("+v,+zba") come on top. The caller has
+  // made LLVM's code generator for `triple` ready. TC_ERR_UNSUPPORTED when there is none, TC_ERR_INVALID when LLVM
+  // knows no such CPU.
+  static Result<Host> named(const std::string& triple, const std::string& cpu, const std::string& features);
 
   // A machine that generates position-independent code for exactly this CPU. Belongs to one thread at a time.
   Result<std::unique_ptr<llvm::TargetMachine>> machine(Effort effort) const;
