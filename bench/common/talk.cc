@@ -8,6 +8,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <memory>
@@ -36,7 +37,8 @@ Result<std::string> Talk::hear(Deadline deadline, const std::function<void()>& m
     }
     if (meanwhile) meanwhile();
     pollfd wait{fd_, POLLIN, 0};
-    if (::poll(&wait, 1, meanwhile ? 0 : 20) > 0) {
+    const auto patience_ms = meanwhile ? 0 : std::min<uint64_t>(deadline.remaining_ns() / 1'000'000 + 1, 60'000);
+    if (::poll(&wait, 1, static_cast<int>(patience_ms)) > 0) {
       char chunk[4096];
       const auto got = ::recv(fd_, chunk, sizeof chunk, 0);
       if (got <= 0) return fail(TC_ERR_DISCONNECTED, "the benchmark's other process ended");
@@ -47,7 +49,8 @@ Result<std::string> Talk::hear(Deadline deadline, const std::function<void()>& m
   }
 }
 
-Result<std::unique_ptr<Partner>> Partner::start(const std::vector<std::string>& arguments) {
+Result<std::unique_ptr<Partner>> Partner::start(const std::vector<std::string>& arguments,
+                                                const std::function<bool()>& prepare) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(TC_ERR_IO, "socketpair: {}", std::strerror(errno));
@@ -55,6 +58,7 @@ Result<std::unique_ptr<Partner>> Partner::start(const std::vector<std::string>& 
   if (pid < 0) return fail(TC_ERR_IO, "fork: {}", std::strerror(errno));
   if (pid == 0) {
     ::prctl(PR_SET_PDEATHSIG, SIGKILL);
+    if (prepare && !prepare()) _exit(127);
     if (::dup2(ends[1], partner_fd) != partner_fd) _exit(127);
     std::vector<char*> argv{const_cast<char*>("ifunc")};
     for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
@@ -67,8 +71,18 @@ Result<std::unique_ptr<Partner>> Partner::start(const std::vector<std::string>& 
 }
 
 Partner::~Partner() {
+  if (pid_ == 0) return;
   ::kill(pid_, SIGKILL);
   ::waitpid(pid_, nullptr, 0);
+}
+
+const std::string& Partner::end() {
+  int state = 0;
+  if (pid_ == 0 || ::waitpid(pid_, &state, WNOHANG) != pid_) return end_;
+  pid_ = 0;
+  end_ = WIFSIGNALED(state) ? fmt::format("was killed by signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)))
+                            : fmt::format("ended with exit code {}", WEXITSTATUS(state));
+  return end_;
 }
 
 }  // namespace tc::bench

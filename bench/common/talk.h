@@ -23,8 +23,8 @@ class Talk {
   Talk& operator=(const Talk&) = delete;
 
   Status say(const std::string& line);
-  // The next line; `meanwhile` is called over and over while waiting. TC_ERR_DISCONNECTED when the other ended,
-  // TC_ERR_TIMEOUT. A line "error TEXT" is the other's error.
+  // The next line; `meanwhile` is called over and over while waiting, without it this thread sleeps.
+  // TC_ERR_DISCONNECTED when the other ended, TC_ERR_TIMEOUT. A line "error TEXT" is the other's error.
   Result<std::string> hear(Deadline deadline, const std::function<void()>& meanwhile = {});
 
  private:
@@ -36,13 +36,18 @@ class Talk {
 // us, and is ended by the destructor.
 class Partner {
  public:
-  static Result<std::unique_ptr<Partner>> start(const std::vector<std::string>& arguments);
+  // `prepare`, when given, runs in the new process before its program; false ends it.
+  static Result<std::unique_ptr<Partner>> start(const std::vector<std::string>& arguments,
+                                                const std::function<bool()>& prepare = {});
   ~Partner();
   Talk& talk() noexcept { return talk_; }
+  // How it ended ("was killed by signal 9 (Killed)"); empty while it runs.
+  const std::string& end();
 
  private:
   Partner(pid_t pid, int fd) : pid_(pid), talk_(fd) {}
-  pid_t pid_;
+  pid_t pid_;  // 0 once it ended
+  std::string end_;
   Talk talk_;
 };
 

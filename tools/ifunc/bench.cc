@@ -5,7 +5,9 @@
 #include <cstdlib>
 #include <memory>
 
+#include "dapc/dapc.h"
 #include "ifunc/commands.h"
+#include "ifunc/stop_signals.h"
 #include "token/token.h"
 #include "tsi/tsi.h"
 
@@ -61,6 +63,69 @@ void add_token(CLI::App& bench_command, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = bench_token(*options); });
 }
 
+int bench_dapc(bench::DapcOptions options) {
+  StopSignals signals;  // before anything starts: the servers shall not get them
+  std::atomic<bool> stop{false};
+  options.stop = &stop;
+  signals.start([&] { stop = true; });
+  const auto result = bench::run_dapc(options);
+  signals.finish();
+  if (!result) {
+    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
+    return 1;
+  }
+  const auto text = options.json ? bench::format_json(*result) : bench::format_table(*result);
+  std::fputs(text.c_str(), stdout);
+  return result->complete ? 0 : 130;
+}
+
+void add_dapc(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand(
+      "dapc", "Distributed pointer chase: ifuncs beside UCX Active Messages and GETs, by depth and servers");
+  const auto options = std::make_shared<bench::DapcOptions>();
+  command->add_option("--transport", options->transport, "tcp (between network namespaces, as root) or shm")
+      ->check(CLI::IsMember({"shm", "tcp"}))
+      ->capture_default_str();
+  command->add_option("--servers", options->servers, "Numbers of servers")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 64u))
+      ->capture_default_str();
+  command->add_option("--depth", options->depths, "Steps of a chase")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 65000u))
+      ->capture_default_str();
+  command->add_option("--inflight", options->inflight, "Chases under way at a time")
+      ->delimiter(',')
+      ->check(CLI::Range(1u, 4096u))
+      ->capture_default_str();
+  command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_option("--run-ms", options->run_ms, "About so long does one mode chase in one run")
+      ->check(CLI::Range(1u, 60'000u))
+      ->capture_default_str();
+  command->add_option("--shard", options->shard_entries, "Entries of a server's part of the table")
+      ->check(CLI::Range(2u, 1u << 26))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the table and of where chases start")->capture_default_str();
+  command->add_flag("--loopback", options->loopback, "tcp: no network namespaces, even as root");
+  command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
+  command->callback([options, &exit_code] { exit_code = bench_dapc(*options); });
+}
+
+// A server's process of `ifunc bench dapc`; for itself only.
+void add_dapc_server(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand("dapc-server", "")->group("");
+  const auto options = std::make_shared<bench::DapcServerOptions>();
+  command->add_option("--transport", options->transport);
+  command->add_option("--index", options->index);
+  command->add_option("--servers", options->servers);
+  command->add_option("--shard", options->shard_entries);
+  command->add_option("--seed", options->seed);
+  command->add_option("--bitcode", options->bitcode_cluster);
+  command->add_option("--objects", options->object_cluster);
+  command->add_option("--trust", options->trust);
+  command->callback([options, &exit_code] { exit_code = bench::run_dapc_server(*options); });
+}
+
 // The benchmark's second process; for itself only.
 void add_tsi_target(CLI::App& bench_command, int& exit_code) {
   auto* const command = bench_command.add_subcommand("tsi-target", "")->group("");
@@ -77,8 +142,10 @@ void add_bench(CLI::App& app, int& exit_code) {
   command->require_subcommand(1);
   add_tsi(*command, exit_code);
   add_token(*command, exit_code);
+  add_dapc(*command, exit_code);
   add_bench_report(*command, exit_code);
   add_tsi_target(*command, exit_code);
+  add_dapc_server(*command, exit_code);
 }
 
 }  // namespace tc::command

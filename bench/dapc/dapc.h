@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `ifunc bench dapc`: the distributed adaptive pointer chase (main paper, IV.C-D and V.C-D). docs/measuring.md says
+// what is measured and how.
+#pragma once
+
+#include <atomic>
+#include <map>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "common/machine.h"
+#include "common/statistics.h"
+#include "dapc/mode.h"
+
+namespace tc::bench {
+
+struct DapcOptions {
+  std::string transport = "tcp";  // or "shm"
+  std::vector<uint32_t> servers{1, 2, 4, 8, 16};
+  std::vector<uint32_t> depths{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
+  std::vector<uint32_t> inflight{1};
+  int runs = 5;
+  uint64_t shard_entries = 65'536;
+  uint64_t seed = 42;
+  uint32_t run_ms = 100;  // about so long does one mode chase in one run
+  bool json = false;
+  bool loopback = false;                    // no namespaces, even as root
+  const std::atomic<bool>* stop = nullptr;  // set: end soon, with what there is
+};
+
+// One setting, all modes side by side.
+struct DapcPoint {
+  uint32_t servers = 0, depth = 0, inflight = 0;
+  std::map<ChaseMode, Summary> rate;  // chases per second
+  std::map<ChaseMode, Summary> ratio_to_am;
+  std::map<ChaseMode, Summary> ratio_to_get;
+  std::map<ChaseMode, Summary> fraction_of_bound;  // ifunc modes, from two servers on
+  std::map<ChaseMode, uint64_t> chases;            // in one run
+  Summary one_way_us;                              // from two servers on
+  Summary get_us;                                  // one step of `get`
+  uint64_t answers = 0;                            // compared with the expected ones
+};
+
+struct DapcResult {
+  DapcOptions options;
+  std::string ucx_version;
+  Machine machine;
+  std::string way;
+  bool namespaces = false;
+  std::string why_no_namespaces;
+  bool complete = false;  // false: stopped before the end
+  std::vector<DapcPoint> points;
+};
+
+// Starts the servers, measures and gives the results; a wrong answer in any mode is an error. When `stop` ends it,
+// the result holds the points that are done.
+Result<DapcResult> run_dapc(const DapcOptions& options);
+
+// A server's process, started by run_dapc().
+struct DapcServerOptions {
+  std::string transport;
+  uint32_t index = 0, servers = 0;
+  uint64_t shard_entries = 0, seed = 0;
+  std::string bitcode_cluster, object_cluster;  // addresses of all servers' nodes
+  std::string trust;
+};
+int run_dapc_server(const DapcServerOptions& options);
+
+// UCX_TLS for a transport, for all modes.
+Result<std::string> dapc_tls(const std::string& transport);
+
+std::string format_table(const DapcResult& result);
+std::string format_json(const DapcResult& result);
+
+}  // namespace tc::bench

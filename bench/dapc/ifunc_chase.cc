@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dapc/ifunc_chase.h"
+
+#include <cstring>
+#include <utility>
+
+#include "05-pointer-chase/chase.h"
+#include "base/clock.h"
+#include "common/embedded.h"
+
+TC_EMBED(chaser_ifunc, TC_CHASER_IFUNC)
+TC_EMBED(pingpong_ifunc, TC_PINGPONG_IFUNC)
+
+namespace tc::bench {
+
+namespace {
+
+constexpr uint32_t chase_deadline_ms = 300'000;
+constexpr uint32_t look_ms = 10;  // between looks whether the servers still live
+
+Status check(tc_status_t status, const char* what) {
+  if (status == TC_OK) return {};
+  return fail(status, "{}: {}", what, tc_error_message());
+}
+
+struct FreeConfig {
+  void operator()(tc_config_t* config) const { tc_config_free(config); }
+};
+
+Result<tc_node_t*> make_node(const std::vector<std::pair<const char*, std::string>>& settings) {
+  tc_config_t* raw = nullptr;
+  TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
+  const std::unique_ptr<tc_config_t, FreeConfig> config(raw);
+  for (const auto& [key, value] : settings) TC_CHECK(check(tc_config_set(raw, key, value.c_str()), key));
+  tc_node_t* node = nullptr;
+  TC_CHECK(check(tc_node_create(raw, &node), "tc_node_create"));
+  return node;
+}
+
+std::string element(const std::string& list, uint32_t index) {
+  size_t begin = 0;
+  while (index-- > 0) begin = list.find(',', begin) + 1;
+  return list.substr(begin, list.find(',', begin) - begin);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<IfuncChaseServer>> IfuncChaseServer::create(CodeForm form, const Place& place,
+                                                                   std::span<uint64_t> shard) {
+  std::unique_ptr<IfuncChaseServer> server(new IfuncChaseServer);
+  server->form_ = form;
+  TC_ASSIGN(server->node_, make_node({{"name", fmt::format("server {}", place.index)},
+                                      {"listen", element(place.cluster, place.index)},
+                                      {"cluster", place.cluster},
+                                      {"id", std::to_string(place.index)},
+                                      {"trust", place.trust},
+                                      {"objects", form == CodeForm::object ? "on" : "off"},
+                                      {"bitcode", form == CodeForm::bitcode ? "on" : "off"},
+                                      {"log", "error"}}));
+  TC_CHECK(check(tc_node_expose(server->node_, CHASE_TABLE, shard.data(), shard.size_bytes()), "tc_node_expose"));
+  return server;
+}
+
+IfuncChaseServer::~IfuncChaseServer() { tc_node_destroy(node_); }
+
+Status IfuncChaseServer::settle() {
+  const auto deadline = Deadline::after_ms(30'000);
+  uint64_t codes = 0, tuned = 0;
+  do {
+    TC_CHECK(check(tc_node_wait(node_, 1, nullptr), "tc_node_wait"));
+    TC_CHECK(check(tc_node_stat(node_, "codes", &codes), "tc_node_stat"));
+    TC_CHECK(check(tc_node_stat(node_, "tuned", &tuned), "tc_node_stat"));
+    if (form_ == CodeForm::object || tuned >= codes) return {};
+  } while (!deadline.passed());
+  return fail(TC_ERR_TIMEOUT, "{} of {} ifuncs are compiled for this CPU after 30 s", tuned, codes);
+}
+
+Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::string& host, const std::string& trust,
+                                                                   uint64_t shard_entries) {
+  std::unique_ptr<IfuncChaseClient> client(new IfuncChaseClient);
+  client->shard_entries_ = shard_entries;
+  TC_ASSIGN(
+      client->node_,
+      make_node(
+          {{"name", "dapc client"}, {"listen", host + ":0"}, {"trust", trust}, {"hops", "65535"}, {"log", "error"}}));
+  const auto reg = [&](ByteView bundle, tc_ifunc_t** ifunc) {
+    return check(tc_ifunc_register_memory(client->node_, bundle.data(), bundle.size(), ifunc), "registering code");
+  };
+  TC_CHECK(reg(chaser_ifunc(), &client->chaser_));
+  TC_CHECK(reg(pingpong_ifunc(), &client->pingpong_));
+  return client;
+}
+
+IfuncChaseClient::~IfuncChaseClient() {
+  abandon();
+  for (auto& slot : slots_) tc_message_free(slot.message);
+  tc_node_destroy(node_);
+}
+
+Status IfuncChaseClient::connect(const std::vector<std::string>& servers, const Watch& watch) {
+  for (const auto& address : servers) {
+    TC_CHECK(watch());
+    tc_endpoint_t* endpoint = nullptr;
+    TC_CHECK(check(tc_connect(node_, address.c_str(), 10'000, &endpoint), "tc_connect"));
+    servers_.push_back(endpoint);
+  }
+  return {};
+}
+
+std::string IfuncChaseClient::way() const { return servers_.empty() ? "" : tc_endpoint_way(servers_.front()); }
+
+Status IfuncChaseClient::start_next(Slot& slot) {
+  if (started_ == chases_.starts.size()) return {};
+  slot.chase = started_++;
+  const auto address = chases_.starts[slot.chase];
+  const struct chase chase = {address, chases_.depth, CHASE_TO_ASKER};
+  std::memcpy(tc_message_payload(slot.message, nullptr), &chase, sizeof chase);
+  return check(tc_call(servers_[address / shard_entries_], slot.message, chase_deadline_ms, &slot.future), "tc_call");
+}
+
+Status IfuncChaseClient::take_answer(Slot& slot) {
+  tc_future_t* const future = std::exchange(slot.future, nullptr);
+  const std::unique_ptr<tc_future_t, void (*)(tc_future_t*)> owned(future, &tc_future_free);
+  TC_CHECK(check(tc_future_wait(future, 0), "the chaser"));
+  size_t size = 0;
+  const void* const bytes = tc_future_bytes(future, &size);
+  if (size != sizeof(uint64_t)) return fail(TC_ERR_IFUNC, "the chaser answered {} bytes when 8 were due", size);
+  std::memcpy(&chases_.ends[slot.chase], bytes, size);
+  ++finished_;
+  return start_next(slot);
+}
+
+void IfuncChaseClient::abandon() {
+  for (auto& slot : slots_) tc_future_free(std::exchange(slot.future, nullptr));
+}
+
+Status IfuncChaseClient::run(const Chases& chases, const Watch& watch) {
+  abandon();
+  chases_ = chases;
+  started_ = finished_ = 0;
+  while (slots_.size() < chases.inflight) {
+    struct chase chase = {0, 0, 0};
+    slots_.emplace_back();
+    TC_CHECK(check(tc_message_create(chaser_, &chase, sizeof chase, &slots_.back().message), "tc_message_create"));
+  }
+  for (uint32_t i = 0; i < chases.inflight; ++i) TC_CHECK(start_next(slots_[i]));
+  while (finished_ < chases.starts.size()) {
+    TC_CHECK(check(tc_node_wait(node_, look_ms, nullptr), "tc_node_wait"));
+    for (uint32_t i = 0; i < chases.inflight; ++i)
+      if (slots_[i].future != nullptr && tc_future_ready(slots_[i].future) != 0) TC_CHECK(take_answer(slots_[i]));
+    TC_CHECK(watch());
+  }
+  return {};
+}
+
+Status IfuncChaseClient::wait_for(tc_future_t* future, const Watch& watch) {
+  while (tc_future_ready(future) == 0) {
+    const auto status = tc_future_wait(future, look_ms);
+    if (status != TC_OK && status != TC_ERR_BUSY) return check(status, "pingpong");
+    TC_CHECK(watch());
+  }
+  return check(tc_future_wait(future, 0), "pingpong");
+}
+
+Result<double> IfuncChaseClient::hop_us(uint32_t hops, const Watch& watch) {
+  struct {
+    uint32_t hops_to_go, one, other, padding;
+  } ball{hops, 0, 1, 0};
+  tc_message_t* raw = nullptr;
+  TC_CHECK(check(tc_message_create(pingpong_, &ball, sizeof ball, &raw), "tc_message_create"));
+  const std::unique_ptr<tc_message_t, void (*)(tc_message_t*)> message(raw, &tc_message_free);
+  const auto started = now_ns();
+  tc_future_t* future = nullptr;
+  TC_CHECK(check(tc_call(servers_[0], raw, chase_deadline_ms, &future), "tc_call"));
+  const std::unique_ptr<tc_future_t, void (*)(tc_future_t*)> owned(future, &tc_future_free);
+  TC_CHECK(wait_for(future, watch));
+  return static_cast<double>(now_ns() - started) / 1000 / hops;
+}
+
+}  // namespace tc::bench

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Modes `ifunc_bitcode` and `ifunc_object`: examples/05-pointer-chase/chaser.c, sent by the client through the public
+// API. Nothing of it is at the servers before.
+#pragma once
+
+#include <threechains/threechains.h>
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "dapc/mode.h"
+#include "wire/target_triple.h"
+
+namespace tc::bench {
+
+enum class CodeForm : uint8_t { bitcode, object };
+
+class IfuncChaseServer {
+ public:
+  struct Place {
+    std::string cluster;  // addresses of all servers' nodes, by index
+    std::string trust;
+    uint32_t index;
+  };
+  // A node that runs code of this form only and exposes `shard`.
+  static Result<std::unique_ptr<IfuncChaseServer>> create(CodeForm form, const Place& place, std::span<uint64_t> shard);
+  ~IfuncChaseServer();
+  void wait(uint32_t timeout_ms) { tc_node_wait(node_, timeout_ms, nullptr); }
+  void wake() noexcept { tc_node_wake(node_); }  // any thread
+  // Waits until all bitcode that came is compiled for this CPU.
+  Status settle();
+
+ private:
+  IfuncChaseServer() = default;
+  CodeForm form_ = CodeForm::object;
+  tc_node_t* node_ = nullptr;
+};
+
+class IfuncChaseClient final : public ChaseClient {
+ public:
+  // `host`: the address to listen on, so that answers find us.
+  static Result<std::unique_ptr<IfuncChaseClient>> create(const std::string& host, const std::string& trust,
+                                                          uint64_t shard_entries);
+  ~IfuncChaseClient() override;
+  Status connect(const std::vector<std::string>& servers, const Watch& watch);
+  std::string way() const;
+  Status run(const Chases& chases, const Watch& watch) override;
+  // Time of one hop between the first two servers, in us.
+  Result<double> hop_us(uint32_t hops, const Watch& watch);
+
+ private:
+  struct Slot {
+    tc_message_t* message = nullptr;
+    tc_future_t* future = nullptr;
+    size_t chase = 0;
+  };
+  IfuncChaseClient() = default;
+  Status start_next(Slot& slot);
+  Status take_answer(Slot& slot);
+  Status wait_for(tc_future_t* future, const Watch& watch);
+  void abandon();
+
+  uint64_t shard_entries_ = 0;
+  Chases chases_;
+  size_t started_ = 0, finished_ = 0;
+  tc_node_t* node_ = nullptr;
+  tc_ifunc_t* chaser_ = nullptr;
+  tc_ifunc_t* pingpong_ = nullptr;
+  std::vector<Slot> slots_;
+  std::vector<tc_endpoint_t*> servers_;
+};
+
+}  // namespace tc::bench

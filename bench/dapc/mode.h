@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ways to chase that are compared, and what each of them can do for the client.
+#pragma once
+
+#include <array>
+#include <functional>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace tc::bench {
+
+enum class ChaseMode : uint8_t { am, get, ifunc_bitcode, ifunc_object };
+inline constexpr std::array chase_modes{ChaseMode::am, ChaseMode::get, ChaseMode::ifunc_bitcode,
+                                        ChaseMode::ifunc_object};
+constexpr std::string_view mode_name(ChaseMode mode) noexcept {
+  constexpr std::array<std::string_view, 4> names{"am", "get", "ifunc_bitcode", "ifunc_object"};
+  return names[static_cast<size_t>(mode)];
+}
+constexpr bool is_ifunc(ChaseMode mode) noexcept {
+  return mode == ChaseMode::ifunc_bitcode || mode == ChaseMode::ifunc_object;
+}
+
+// Several chases of one depth.
+struct Chases {
+  std::span<const uint64_t> starts;
+  std::span<uint64_t> ends;  // where each of them led
+  uint32_t depth = 0;
+  uint32_t inflight = 1;  // at most so many at a time
+};
+
+// Asked again and again while something is waited for: an error ends the wait.
+using Watch = std::function<Status()>;
+
+// The client's side of a mode. Thread: the one that created it.
+class ChaseClient {
+ public:
+  virtual ~ChaseClient() = default;
+  // Runs all chases to their ends.
+  virtual Status run(const Chases& chases, const Watch& watch) = 0;
+};
+
+}  // namespace tc::bench

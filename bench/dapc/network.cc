@@ -1,0 +1,99 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dapc/network.h"
+
+#include <fcntl.h>
+#include <sched.h>
+#include <sys/mount.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+
+namespace tc::bench {
+
+namespace {
+
+constexpr const char* own_namespace = "/proc/thread-self/ns/net";
+
+// What `ip netns exec` does: UCX finds network devices in /sys, which belongs to the namespace that it was mounted in.
+bool see_own_devices() noexcept {
+  return ::unshare(CLONE_NEWNS) == 0 && ::mount("", "/", nullptr, MS_SLAVE | MS_REC, nullptr) == 0 &&
+         ::umount2("/sys", MNT_DETACH) == 0 && ::mount("dapc", "/sys", "sysfs", 0, nullptr) == 0;
+}
+
+// Runs `ip -batch` on `commands` in the namespace `fd`.
+Status configure(int fd, const std::string& commands) {
+  int input[2];
+  if (::pipe2(input, O_CLOEXEC) != 0) return fail(TC_ERR_IO, "pipe: {}", std::strerror(errno));
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    const int nowhere = ::open("/dev/null", O_WRONLY);
+    if (::setns(fd, CLONE_NEWNET) != 0 || ::dup2(input[0], 0) != 0 || ::dup2(nowhere, 2) != 2) _exit(127);
+    ::execlp("ip", "ip", "-batch", "-", nullptr);
+    _exit(127);
+  }
+  ::close(input[0]);
+  const bool written = ::write(input[1], commands.data(), commands.size()) == static_cast<ssize_t>(commands.size());
+  ::close(input[1]);
+  int state = 0;
+  if (pid < 0 || ::waitpid(pid, &state, 0) != pid || !written)
+    return fail(TC_ERR_IO, "running ip: {}", std::strerror(errno));
+  if (state == 0) return {};
+  if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+    return fail(TC_ERR_UNSUPPORTED, "the ip tool (iproute2) is missing");
+  return fail(TC_ERR_UNSUPPORTED, "`ip` cannot join network namespaces here");
+}
+
+}  // namespace
+
+std::string Network::client_address() { return "10.99.0.1"; }
+std::string Network::server_address(uint32_t index) { return fmt::format("10.99.0.{}", index + 2); }
+
+Result<int> Network::new_namespace() {
+  if (::unshare(CLONE_NEWNET) != 0)
+    return fail(TC_ERR_UNSUPPORTED, "network namespaces cannot be made: {}", std::strerror(errno));
+  const int fd = ::open(own_namespace, O_RDONLY | O_CLOEXEC);
+  if (fd < 0) return fail(TC_ERR_UNSUPPORTED, "{}: {}", own_namespace, std::strerror(errno));
+  held_.push_back(fd);
+  return fd;
+}
+
+Status Network::make(uint32_t servers) {
+  TC_ASSIGN(const int bridge, new_namespace());
+  std::string joints = "link add br0 type bridge\nlink set br0 up\n";
+  for (uint32_t i = 0; i <= servers; ++i) {
+    TC_ASSIGN(const int fd, new_namespace());
+    joints += fmt::format("link add v{} type veth peer name eth0 netns /proc/{}/fd/{}\nlink set v{} master br0 up\n", i,
+                          ::getpid(), fd, i);
+  }
+  TC_CHECK(configure(bridge, joints));
+  for (uint32_t i = 0; i <= servers; ++i)
+    TC_CHECK(configure(held_[i + 1], fmt::format("link set lo up\naddr add {}/24 dev eth0\nlink set eth0 up\n",
+                                                 i == 0 ? client_address() : server_address(i - 1))));
+  return {};
+}
+
+Result<std::unique_ptr<Network>> Network::create(uint32_t servers) {
+  if (::geteuid() != 0) return fail(TC_ERR_UNSUPPORTED, "network namespaces need root");
+  const int before = ::open(own_namespace, O_RDONLY | O_CLOEXEC);
+  if (before < 0) return fail(TC_ERR_UNSUPPORTED, "{}: {}", own_namespace, std::strerror(errno));
+  std::unique_ptr<Network> network(new Network);
+  auto made = network->make(servers);
+  if (made && (::setns(network->held_[1], CLONE_NEWNET) != 0 || !see_own_devices()))
+    made = fail(TC_ERR_UNSUPPORTED, "/sys cannot be mounted for a network namespace: {}", std::strerror(errno));
+  if (!made) (void)::setns(before, CLONE_NEWNET);
+  ::close(before);
+  if (!made) return fail(std::move(made).error());
+  return network;
+}
+
+Network::~Network() {
+  for (const int fd : held_) ::close(fd);
+}
+
+bool Network::enter(uint32_t index) const noexcept {
+  return ::setns(held_[index + 2], CLONE_NEWNET) == 0 && see_own_devices();
+}
+
+}  // namespace tc::bench

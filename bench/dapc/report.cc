@@ -1,0 +1,98 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <iterator>
+
+#include "dapc/dapc.h"
+
+namespace tc::bench {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+// A median stands beside its spread: the quartiles.
+void put(ordered_json& object, const std::string& key, const Summary& s) {
+  object[key] = s.median;
+  object[key + "_spread"] = {s.low, s.high};
+}
+
+ordered_json as_json(const DapcPoint& p) {
+  ordered_json point;
+  point["servers"] = p.servers;
+  point["depth"] = p.depth;
+  point["inflight"] = p.inflight;
+  point["verified"] = true;  // a wrong answer ends the benchmark
+  point["answers"] = p.answers;
+  for (const auto mode : chase_modes) {
+    ordered_json one;
+    put(one, "chases_per_s", p.rate.at(mode));
+    one["chases_per_run"] = p.chases.at(mode);
+    if (mode == ChaseMode::get) put(one, "rate_ratio_to_am", p.ratio_to_am.at(mode));
+    if (is_ifunc(mode)) {
+      put(one, "rate_ratio_to_am", p.ratio_to_am.at(mode));
+      put(one, "rate_ratio_to_get", p.ratio_to_get.at(mode));
+      if (const auto found = p.fraction_of_bound.find(mode); found != p.fraction_of_bound.end())
+        put(one, "fraction_of_bound_vs_get", found->second);
+    }
+    point[std::string(mode_name(mode))] = one;
+  }
+  if (p.one_way_us.median > 0) put(point, "one_way_us", p.one_way_us);
+  put(point, "get_us", p.get_us);
+  return point;
+}
+
+std::string where(const DapcResult& r) {
+  if (r.options.transport == "shm") return "shared memory";
+  if (r.namespaces) return "TCP between network namespaces";
+  return fmt::format("TCP on loopback (no namespaces: {})", r.why_no_namespaces);
+}
+
+}  // namespace
+
+std::string format_table(const DapcResult& r) {
+  std::string out = fmt::format(
+      "Distributed pointer chase over {} (way {}), UCX {}, {}.\n"
+      "{} interleaved runs of about {} ms for each mode, {} entries a server, seed {}; all answers are right.\n"
+      "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n"
+      "{:>7}{:>7}{:>9}  {:<14}{:>11}{:>24}{:>8}{:>8}{:>10}\n",
+      where(r), r.way, r.ucx_version, r.machine.cpu, r.options.runs, r.options.run_ms, r.options.shard_entries,
+      r.options.seed, "servers", "depth", "inflight", "mode", "chases/s", "", "x AM", "x GET", "of bound");
+  auto to = std::back_inserter(out);
+  for (const auto& p : r.points) {
+    for (const auto mode : chase_modes) {
+      const auto& rate = p.rate.at(mode);
+      const auto bound = p.fraction_of_bound.find(mode);
+      fmt::format_to(to, "{:>7}{:>7}{:>9}  {:<14}{:>11.4g}{:>24}{:>8.3f}{:>8.3f}{:>10}\n", p.servers, p.depth,
+                     p.inflight, mode_name(mode), rate.median, fmt::format("[{:.4g}, {:.4g}]", rate.low, rate.high),
+                     p.ratio_to_am.at(mode).median, p.ratio_to_get.at(mode).median,
+                     bound != p.fraction_of_bound.end() ? fmt::format("{:.3f}", bound->second.median) : "-");
+    }
+    fmt::format_to(to, "{:>25}one GET step {:.2f} us", "", p.get_us.median);
+    if (p.one_way_us.median > 0) fmt::format_to(to, ", one hop of an ifunc {:.2f} us", p.one_way_us.median);
+    out += "\n";
+  }
+  if (!r.complete) out += "Stopped before the end.\n";
+  return out;
+}
+
+std::string format_json(const DapcResult& r) {
+  ordered_json root;
+  root["bench"] = "dapc";
+  root["transport"] = r.options.transport;
+  root["way"] = r.way;
+  root["ucx"] = r.ucx_version;
+  root["runs"] = r.options.runs;
+  root["run_ms"] = r.options.run_ms;
+  root["seed"] = r.options.seed;
+  root["shard_entries"] = r.options.shard_entries;
+  root["namespaces"] = r.namespaces;
+  root["complete"] = r.complete;
+  root["points"] = ordered_json::array();
+  for (const auto& point : r.points) root["points"].push_back(as_json(point));
+  put_machine(root, r.machine);
+  return root.dump(2) + "\n";
+}
+
+}  // namespace tc::bench

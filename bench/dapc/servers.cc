@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dapc/servers.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <sstream>
+
+namespace tc::bench {
+
+namespace {
+
+constexpr uint64_t answer_ms = 60'000;
+constexpr uint64_t last_words_ms = 200;                 // a peer's death may be seen before the system tells its parent
+constexpr int bitcode_port = 7100, object_port = 7101;  // in a namespace all are free
+
+// Free ports on loopback; all are held at once so that they differ.
+Result<std::vector<std::string>> free_addresses(uint32_t count) {
+  std::vector<int> sockets;
+  std::vector<std::string> addresses;
+  for (uint32_t i = 0; i < count; ++i) {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t length = sizeof address;
+    auto* const generic = reinterpret_cast<sockaddr*>(&address);
+    sockets.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    if (::bind(sockets.back(), generic, length) != 0 || ::getsockname(sockets.back(), generic, &length) != 0) break;
+    addresses.push_back(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
+  }
+  const int error = errno;
+  for (const int socket : sockets) ::close(socket);
+  if (addresses.size() == count) return addresses;
+  return fail(TC_ERR_IO, "no free port for a server: {}", std::strerror(error));
+}
+
+std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
+
+}  // namespace
+
+Result<std::unique_ptr<Servers>> Servers::start(const DapcOptions& options, uint32_t count, const Network* network) {
+  std::unique_ptr<Servers> servers(new Servers);
+  if (network != nullptr) {
+    for (uint32_t i = 0; i < count; ++i) {
+      servers->bitcode_.push_back(fmt::format("{}:{}", Network::server_address(i), bitcode_port));
+      servers->objects_.push_back(fmt::format("{}:{}", Network::server_address(i), object_port));
+    }
+  } else {
+    TC_ASSIGN(auto addresses, free_addresses(2 * count));
+    servers->bitcode_.assign(addresses.begin(), addresses.begin() + count);
+    servers->objects_.assign(addresses.begin() + count, addresses.end());
+  }
+  for (uint32_t i = 0; i < count; ++i) {
+    const std::vector<std::string> arguments{"bench",       "dapc-server",
+                                             "--transport", options.transport,
+                                             "--index",     std::to_string(i),
+                                             "--servers",   std::to_string(count),
+                                             "--shard",     std::to_string(options.shard_entries),
+                                             "--seed",      std::to_string(options.seed),
+                                             "--bitcode",   joined(servers->bitcode_),
+                                             "--objects",   joined(servers->objects_),
+                                             "--trust",     network != nullptr ? "any" : "loopback"};
+    const auto prepare = [&] { return network == nullptr || network->enter(i); };
+    TC_ASSIGN(auto partner, Partner::start(arguments, prepare));
+    servers->partners_.push_back(std::move(partner));
+  }
+  TC_CHECK(servers->hear_contacts([] { return Status{}; }));
+  return servers;
+}
+
+Result<std::string> Servers::hear(uint32_t index, const Watch& watch) {
+  const auto deadline = Deadline::after_ms(answer_ms);
+  while (true) {
+    auto line = partners_[index]->talk().hear(Deadline::after_ms(100));
+    if (line) return line;
+    TC_CHECK(alive());
+    if (line.error().code != TC_ERR_TIMEOUT || deadline.passed())
+      return context(fmt::format("server {}", index), std::move(line).error());
+    TC_CHECK(watch());
+  }
+}
+
+Status Servers::hear_contacts(const Watch& watch) {
+  for (uint32_t i = 0; i < partners_.size(); ++i) {
+    TC_ASSIGN(const auto line, hear(i, watch));
+    std::string verb, am;
+    GetContact get;
+    std::istringstream words(line);
+    if (!(words >> verb >> am >> get.worker >> get.key >> get.shard) || verb != "ready")
+      return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
+    am_.push_back(am);
+    get_.push_back(get);
+  }
+  return {};
+}
+
+Status Servers::tell(const std::string& line, const std::string& expected, const Watch& watch) {
+  for (const auto& partner : partners_)
+    if (const auto said = partner->talk().say(line); !said) return fail(explain(said.error()));
+  for (uint32_t i = 0; i < partners_.size(); ++i) {
+    TC_ASSIGN(const auto answer, hear(i, watch));
+    if (answer != expected) return fail(TC_ERR_INTERNAL, "server {} said '{}' when '{}' was due", i, answer, expected);
+  }
+  return {};
+}
+
+Status Servers::alive() {
+  for (uint32_t i = 0; i < partners_.size(); ++i)
+    if (const auto end = partners_[i]->end(); !end.empty()) return fail(TC_ERR_DISCONNECTED, "server {} {}", i, end);
+  return {};
+}
+
+Error Servers::explain(Error error) {
+  const auto deadline = Deadline::after_ms(last_words_ms);
+  do {
+    if (const auto state = alive(); !state) {
+      if (error.message.find(state.error().message) != std::string::npos) return error;
+      return {state.error().code, fmt::format("{} ({})", state.error().message, error.message)};
+    }
+    ::usleep(5000);
+  } while (!deadline.passed());
+  return error;
+}
+
+}  // namespace tc::bench

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The servers' processes, as the client sees them.
+#pragma once
+
+#include <memory>
+#include <vector>
+
+#include "common/talk.h"
+#include "dapc/dapc.h"
+#include "dapc/get_chase.h"
+#include "dapc/network.h"
+
+namespace tc::bench {
+
+class Servers {
+ public:
+  // Starts `count` processes of this program, each in its namespace when there is a network.
+  static Result<std::unique_ptr<Servers>> start(const DapcOptions& options, uint32_t count, const Network* network);
+
+  const std::vector<std::string>& am() const noexcept { return am_; }  // workers' addresses
+  const std::vector<GetContact>& get() const noexcept { return get_; }
+  const std::vector<std::string>& nodes(ChaseMode mode) const noexcept {
+    return mode == ChaseMode::ifunc_object ? objects_ : bitcode_;
+  }
+
+  // Says a line to all of them and hears `expected` from each.
+  Status tell(const std::string& line, const std::string& expected, const Watch& watch);
+  // What happened to the first one that does not live any more.
+  Status alive();
+  // The error with the news of a dead server in front, when there is one: it is the cause.
+  Error explain(Error error);
+
+ private:
+  Servers() = default;
+  Status hear_contacts(const Watch& watch);
+  Result<std::string> hear(uint32_t index, const Watch& watch);
+  std::vector<std::unique_ptr<Partner>> partners_;
+  std::vector<std::string> am_, bitcode_, objects_;
+  std::vector<GetContact> get_;
+};
+
+}  // namespace tc::bench

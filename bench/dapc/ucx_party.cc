@@ -1,0 +1,141 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "dapc/ucx_party.h"
+
+#include <poll.h>
+#include <sched.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+
+namespace tc::bench {
+
+namespace {
+
+// As in src/node/node.cc.
+constexpr uint64_t look_before_sleep_ns = 150'000;
+constexpr int looks_between_yields = 16;
+
+}  // namespace
+
+Status check_ucx(ucs_status_t status, const char* what) {
+  if (status == UCS_OK) return {};
+  return fail(TC_ERR_IO, "{}: {}", what, ucs_status_string(status));
+}
+
+std::string to_hex(const void* bytes, size_t size) {
+  std::string text;
+  for (size_t i = 0; i < size; ++i) text += fmt::format("{:02x}", static_cast<const unsigned char*>(bytes)[i]);
+  return text;
+}
+
+std::vector<unsigned char> from_hex(const std::string& text) {
+  std::vector<unsigned char> bytes(text.size() / 2);
+  for (size_t i = 0; i < bytes.size(); ++i) std::from_chars(&text[2 * i], &text[2 * i] + 2, bytes[i], 16);
+  return bytes;
+}
+
+Result<std::unique_ptr<UcxParty>> UcxParty::create(const std::string& tls, uint64_t features) {
+  // With error handling UCX would leave shared memory out (FINDINGS of transport.md); over TCP an endpoint without
+  // it takes the process down when its peer dies.
+  std::unique_ptr<UcxParty> party(new UcxParty(tls.starts_with("tcp")));
+  TC_CHECK(party->start(tls, features));
+  return party;
+}
+
+Status UcxParty::start(const std::string& tls, uint64_t features) {
+  ucp_config_t* config = nullptr;
+  TC_CHECK(check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read"));
+  ucp_config_modify(config, "TLS", tls.c_str());
+  ucp_params_t params{};
+  params.field_mask = UCP_PARAM_FIELD_FEATURES;
+  params.features = features | UCP_FEATURE_WAKEUP;
+  const auto started = ucp_init(&params, config, &context_);
+  ucp_config_release(config);
+  TC_CHECK(check_ucx(started, "ucp_init"));
+  ucp_worker_params_t worker_params{};
+  worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;
+  worker_params.thread_mode = UCS_THREAD_MODE_SINGLE;
+  TC_CHECK(check_ucx(ucp_worker_create(context_, &worker_params, &worker_), "ucp_worker_create"));
+  TC_CHECK(check_ucx(ucp_worker_get_efd(worker_, &event_fd_), "ucp_worker_get_efd"));
+  wake_fd_ = ::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
+  return wake_fd_ >= 0 ? Status{} : fail(TC_ERR_IO, "there is no eventfd");
+}
+
+UcxParty::~UcxParty() {
+  for (auto* const endpoint : endpoints_) {
+    ucp_request_param_t param{};
+    param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    param.flags = UCP_EP_CLOSE_FLAG_FORCE;
+    auto* const request = ucp_ep_close_nbx(endpoint, &param);
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  }
+  if (worker_ != nullptr) ucp_worker_destroy(worker_);
+  if (context_ != nullptr) ucp_cleanup(context_);
+  if (wake_fd_ >= 0) ::close(wake_fd_);
+}
+
+Result<std::string> UcxParty::address() const {
+  ucp_address_t* address = nullptr;
+  size_t size = 0;
+  TC_CHECK(check_ucx(ucp_worker_get_address(worker_, &address, &size), "ucp_worker_get_address"));
+  auto text = to_hex(address, size);
+  ucp_worker_release_address(worker_, address);
+  return text;
+}
+
+void UcxParty::on_error(void* self, ucp_ep_h, ucs_status_t status) { static_cast<UcxParty*>(self)->failure_ = status; }
+
+Result<ucp_ep_h> UcxParty::connect(const std::string& address) {
+  const auto bytes = from_hex(address);
+  ucp_ep_params_t params{};
+  params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
+  params.address = reinterpret_cast<const ucp_address_t*>(bytes.data());
+  if (reports_failures_) {
+    params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+    params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+    params.err_handler.cb = &UcxParty::on_error;
+    params.err_handler.arg = this;
+  }
+  ucp_ep_h endpoint = nullptr;
+  TC_CHECK(check_ucx(ucp_ep_create(worker_, &params, &endpoint), "ucp_ep_create"));
+  endpoints_.push_back(endpoint);
+  return endpoint;
+}
+
+Status UcxParty::status() const {
+  if (failure_ == UCS_OK) return {};
+  return fail(TC_ERR_DISCONNECTED, "an endpoint failed: {}", ucs_status_string(failure_));
+}
+
+void UcxParty::wait(Deadline deadline) {
+  if (progress() != 0) return;
+  const auto sleepy_at = now_ns() + look_before_sleep_ns;
+  while (true) {
+    for (int look = 0; look < looks_between_yields; ++look)
+      if (progress() != 0) return;
+    const auto now = now_ns();
+    if (now >= deadline.at_ns()) return;
+    if (now >= sleepy_at) break;
+    ::sched_yield();
+  }
+  if (ucp_worker_arm(worker_) != UCS_OK) {
+    progress();
+    return;
+  }
+  pollfd events[2] = {{event_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
+  const auto left = deadline.remaining_ns();
+  const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+  (void)::ppoll(events, 2, &timeout, nullptr);
+  uint64_t count = 0;
+  if (events[1].revents != 0) (void)!::read(wake_fd_, &count, sizeof count);
+  progress();
+}
+
+void UcxParty::wake() noexcept {
+  const uint64_t one = 1;
+  (void)!::write(wake_fd_, &one, sizeof one);
+}
+
+}  // namespace tc::bench

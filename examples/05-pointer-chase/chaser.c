@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Chaser (main paper, IV.C): follows a chain of addresses through a table that is spread over the servers. Steps
+// inside a shard are loads; to leave it, the ifunc sends itself to the server that holds the next entry.
+#include <threechains/ifunc.h>
+
+#include "chase.h"
+
+enum { bad_payload = 1, no_table, no_such_address, cannot_travel, cannot_answer };
+
+static void finish(const struct chase *chase) {
+  if (chase->destination == CHASE_TO_ASKER) {
+    if (tc_reply(&chase->address, sizeof chase->address) != TC_OK) tc_fail(cannot_answer, "whoever asked is gone");
+    return;
+  }
+  if (tc_inject(chase->destination, "return_result", &chase->address, sizeof chase->address) != TC_OK)
+    tc_fail(cannot_answer, "return_result cannot be sent to the destination");
+}
+
+void chaser_main(void *payload, size_t payload_size, void *target_args) {
+  (void)target_args;
+  struct chase *chase = payload;
+  if (payload_size != sizeof *chase) {
+    tc_fail(bad_payload, "a chase is 16 bytes: address, depth, destination");
+    return;
+  }
+  size_t bytes = 0;
+  const uint64_t *shard = tc_data(CHASE_TABLE, &bytes);
+  const uint64_t entries = bytes / sizeof *shard;
+  if (shard == NULL || entries == 0) {
+    tc_fail(no_table, "this node exposes no " CHASE_TABLE);
+    return;
+  }
+  const uint64_t first = tc_id() * entries;
+  for (; chase->depth > 0; --chase->depth) {
+    const uint64_t offset = chase->address - first;  // huge for addresses below ours
+    if (offset >= entries) break;
+    chase->address = shard[offset];
+  }
+  if (chase->depth == 0) {
+    finish(chase);
+    return;
+  }
+  const uint64_t owner = chase->address / entries;
+  if (owner >= tc_count()) {
+    tc_fail(no_such_address, "the address lies behind the table's end");
+    return;
+  }
+  if (tc_forward((uint32_t)owner, chase, sizeof *chase) != TC_OK)
+    tc_fail(cannot_travel, "the server of the next entry cannot be reached");
+}
