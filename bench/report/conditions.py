@@ -51,7 +51,7 @@ def _files(results, data):
     return ("<h3>How noisy</h3>" +
             paragraph("Every figure is a median over interleaved runs with its quartiles. <i>Spread</i> is the "
                       "distance between the quartiles over the median. Loads are one-minute averages; the one after "
-                      "is the benchmark's own." + where) + table(head, rows, kind="text files"))
+                      "holds the benchmark's own." + where) + table(head, rows, kind="text files"))
 
 
 DIFFERENCES = (

@@ -48,6 +48,7 @@ class Point:
     inflight: int
     modes: dict  # name -> the object with chases_per_s
     source: Result
+    times: dict  # one_way_us, get_us: what the run measured besides the chases; a key may be missing
 
     def rate(self, mode):
         return self.modes[mode]["chases_per_s"] if mode in self.modes else None
@@ -130,7 +131,8 @@ def _check_dapc(result):
         for name, values in modes.items():
             if not _number(result.path, values, "chases_per_s", f"{where}{name}.") > 0:
                 raise BadResult(f"{result.path}: {where}{name}.chases_per_s is 0")
-        yield Point(result.transport, raw["servers"], raw["depth"], raw["inflight"], modes, result)
+        times = {key: _number(result.path, raw, key, where) for key in ("one_way_us", "get_us") if key in raw}
+        yield Point(result.transport, raw["servers"], raw["depth"], raw["inflight"], modes, result, times)
 
 
 def _read(path):

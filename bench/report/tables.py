@@ -169,7 +169,7 @@ def ratio_points(results, transport):
     from . import ratios
     depth = max((p.depth for p in results.select(transport=transport)), default=0)
     head = ["Servers", "In flight", "GET (/s)", "AM (/s)", "ifunc bitcode (/s)", "ifunc / AM", "ifunc / GET",
-            "2·S/(S−1)", "measured bound", "of it reached"]
+            "one way, µs", "GET, µs", "2·S/(S−1)", "measured bound", "of it reached"]
     rows = []
     for p in results.select(transport=transport, depth=depth):
         mode = next((m for m in ratios.IFUNCS if m in p.modes), None)
@@ -186,6 +186,7 @@ def ratio_points(results, transport):
         rows.append([str(p.servers), str(p.inflight),
                      *(digits(p.rate(m)) if m in p.modes else "—" for m in ("get", "am", mode)),
                      against("am"), against("get"),
+                     *(digits(p.times[k]) if k in p.times else "—" for k in ("one_way_us", "get_us")),
                      f"{2 * p.servers / (p.servers - 1):.2f}" if p.servers > 1 and p.inflight == 1 else "—",
                      f"{bound:.2f}" if bound else "—", f"{fraction:.0%}" if fraction else "—"])
     return depth, head, rows

@@ -57,6 +57,7 @@ class Tables(unittest.TestCase):
         self.assertEqual(two[head.index("2·S/(S−1)")], "4.00")
         self.assertEqual(two[head.index("measured bound")], f"{point['rate_ratio_to_get'] / 0.93:.2f}")
         self.assertEqual(two[head.index("of it reached")], "93%")
+        self.assertEqual((two[head.index("one way, µs")], two[head.index("GET, µs")]), ("8.06", "14.7"))
 
     def test_the_noise_names_the_widest_figure(self):
         found = noise.of(self.tsi(cached={"latency_ns": 100.0, "latency_ns_spread": [10.0, 500.0]}))
