@@ -1,14 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dapc/servers.h"
 
-#include <arpa/inet.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 #include <sstream>
+
+#include "common/free_ports.h"
 
 namespace tc::bench {
 
@@ -17,26 +15,6 @@ namespace {
 constexpr uint64_t answer_ms = 60'000;
 constexpr uint64_t last_words_ms = 200;                 // a peer's death may be seen before the system tells its parent
 constexpr int bitcode_port = 7100, object_port = 7101;  // in a namespace all are free
-
-// Free ports on loopback; all are held at once so that they differ.
-Result<std::vector<std::string>> free_addresses(uint32_t count) {
-  std::vector<int> sockets;
-  std::vector<std::string> addresses;
-  for (uint32_t i = 0; i < count; ++i) {
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* const generic = reinterpret_cast<sockaddr*>(&address);
-    sockets.push_back(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
-    if (::bind(sockets.back(), generic, length) != 0 || ::getsockname(sockets.back(), generic, &length) != 0) break;
-    addresses.push_back(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
-  }
-  const int error = errno;
-  for (const int socket : sockets) ::close(socket);
-  if (addresses.size() == count) return addresses;
-  return fail(TC_ERR_IO, "no free port for a server: {}", std::strerror(error));
-}
 
 std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
 

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The graph example: searches over sharded graphs, compared with networkx, and what can go wrong on the way."""
 
+import json
 import os
 import pathlib
 import signal
@@ -226,6 +227,31 @@ def test_a_sample_that_is_too_large_says_so(t):
     shards, scratch = make_shards(t, FLIGHTS, 3, "--skip-lines", "1")
     result = cluster(t, shards, scratch, 3, f"{TOOLS}/sample --ifuncs {IFUNCS} --shards {shards} --hops 4 --fan 99 SEA")
     assert result.code == 1 and "more than 4096 edges" in result.err, result
+
+
+def bench(t, *options):
+    result = t.ifunc("bench", "graph", "--json", "--runs", "2", "--searches", "2", *options, seconds=100)
+    assert result.code == 0, result
+    return json.loads(result.out)
+
+
+def test_the_benchmark_measures_both_ways_and_verifies_every_search(t):
+    for transport, servers, more in [("shm", 3, []), ("tcp", 2, ["--loopback"])]:
+        answer = bench(t, "--transport", transport, "--servers", str(servers), "--scale", "8", *more)
+        assert answer["bench"] == "graph" and answer["verified"] is True, answer
+        assert (answer["transport"], answer["servers"]) == (transport, servers), answer
+        # Warm-up and two runs, of two searches each, in four ways.
+        assert answer["searches_verified"] == 3 * 2 * 4 and answer["vertices"] == 256, answer
+        assert all(answer[mode]["searches_per_s"] > 0 for mode in ["ifunc", "ifunc_collected", "get", "get_indexed"])
+        assert answer["bytes_moved"]["ifunc"]["between_servers"] > 0 == answer["bytes_moved"]["get"]["between_servers"]
+
+
+def test_the_benchmark_searches_the_shards_that_it_is_given(t):
+    shards, _ = make_shards(t, FLIGHTS, 2, "--skip-lines", "1")
+    answer = bench(t, "--transport", "shm", "--servers", "2", "--shards", shards)
+    assert (answer["vertices"], answer["edges"], answer["verified"]) == (305, 5366, True), answer
+    result = t.ifunc("bench", "graph", "--transport", "shm", "--servers", "1", "--shards", shards)
+    assert result.code == 1 and "part 0 of 2 when it is to be part 0 of 1" in result.err, result
 
 
 if __name__ == "__main__":

@@ -6,6 +6,7 @@
 #include <memory>
 
 #include "dapc/dapc.h"
+#include "graph/graph_bench.h"
 #include "ifunc/commands.h"
 #include "ifunc/stop_signals.h"
 #include "token/token.h"
@@ -126,6 +127,58 @@ void add_dapc_server(CLI::App& bench_command, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = bench::run_dapc_server(*options); });
 }
 
+int bench_graph(const bench::GraphOptions& options) {
+  const auto result = bench::run_graph(options);
+  if (!result) {
+    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
+    return 1;
+  }
+  const auto text = options.json ? bench::format_json(*result) : bench::format_table(*result);
+  std::fputs(text.c_str(), stdout);
+  return 0;
+}
+
+void add_graph(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand(
+      "graph", "Breadth-first search over a sharded graph: ifuncs at the servers beside a client that GETs rows");
+  const auto options = std::make_shared<bench::GraphOptions>();
+  command->add_option("--transport", options->transport, "tcp (between network namespaces, as root) or shm")
+      ->check(CLI::IsMember({"shm", "tcp"}))
+      ->capture_default_str();
+  command->add_option("--servers", options->servers, "Servers")->check(CLI::Range(1u, 17u))->capture_default_str();
+  command->add_option("--shards", options->shards, "A directory of make_shards, in place of a generated graph")
+      ->type_name("DIRECTORY");
+  command->add_option("--scale", options->scale, "The generated graph has 2^SCALE vertices")
+      ->check(CLI::Range(1u, 26u))
+      ->capture_default_str();
+  command->add_option("--edge-factor", options->edge_factor, "Edges for each vertex of the generated graph")
+      ->check(CLI::Range(1u, 1024u))
+      ->capture_default_str();
+  command->add_option("--seed", options->seed, "Of the graph and of the sources")->capture_default_str();
+  command->add_option("--searches", options->searches, "Searches in a run, each from another source")
+      ->check(CLI::Range(1u, 100'000u))
+      ->capture_default_str();
+  command->add_option("--get-window", options->get_window, "GETs on their way at a time, at most")
+      ->check(CLI::Range(1u, 1u << 24))
+      ->capture_default_str();
+  command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000))->capture_default_str();
+  command->add_flag("--loopback", options->loopback, "tcp: no network namespaces, even as root");
+  command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
+  command->callback([options, &exit_code] { exit_code = bench_graph(*options); });
+}
+
+// A server's process of `ifunc bench graph`; for itself only.
+void add_graph_server(CLI::App& bench_command, int& exit_code) {
+  auto* const command = bench_command.add_subcommand("graph-server", "")->group("");
+  const auto options = std::make_shared<bench::GraphServerOptions>();
+  command->add_option("--transport", options->transport);
+  command->add_option("--shard", options->shard);
+  command->add_option("--cluster", options->cluster);
+  command->add_option("--trust", options->trust);
+  command->add_option("--index", options->index);
+  command->callback([options, &exit_code] { exit_code = bench::run_graph_server(*options); });
+}
+
 // The benchmark's second process; for itself only.
 void add_tsi_target(CLI::App& bench_command, int& exit_code) {
   auto* const command = bench_command.add_subcommand("tsi-target", "")->group("");
@@ -144,6 +197,8 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_token(*command, exit_code);
   add_dapc(*command, exit_code);
   add_bench_report(*command, exit_code);
+  add_graph(*command, exit_code);
+  add_graph_server(*command, exit_code);
   add_tsi_target(*command, exit_code);
   add_dapc_server(*command, exit_code);
 }

@@ -1,0 +1,78 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The GET way: the client searches by itself and fetches what it needs to know of the graph from the servers' memory
+// with ucp_get_nbx. All rows of a level are asked for before the first one is waited for (at most
+// `most_in_flight` at a time), and each is looked at as soon as it has come.
+#pragma once
+
+#include <span>
+
+#include "dapc/ucx_party.h"
+#include "graph/search_run.h"
+
+namespace tc::bench {
+
+// A server's shard, allocated by UCX so that peers reach it as directly as the transport can.
+class RowServer {
+ public:
+  static Result<std::unique_ptr<RowServer>> create(const std::string& tls, std::span<const uint64_t> shard);
+  ~RowServer();
+  std::span<std::byte> shard() noexcept { return shard_; }
+  // Three words: the worker's address, the shard's key, the shard's address.
+  Result<std::string> contact() const;
+  UcxParty& party() noexcept { return *party_; }
+
+ private:
+  RowServer() = default;
+  std::unique_ptr<UcxParty> party_;
+  ucp_mem_h memory_ = nullptr;
+  std::span<std::byte> shard_;
+};
+
+class GetSearch {
+ public:
+  static Result<std::unique_ptr<GetSearch>> create(const std::string& tls, uint32_t vertices, size_t most_in_flight);
+  ~GetSearch();
+  // Server after server, from 0 on, by what its contact() said.
+  Status connect(const std::string& worker, const std::string& key, uint64_t shard);
+  // Fetches all offsets, for searches that are `indexed`.
+  Status fetch_index();
+  // Levels of all vertices; valid until the next search.
+  Result<const Levels*> search(uint32_t source, bool indexed, SearchCost& cost);
+
+ private:
+  struct Server {
+    ucp_ep_h endpoint;
+    ucp_rkey_h key;
+    uint64_t offsets, neighbours;  // where they lie there
+  };
+  struct Row {
+    GetSearch* search;
+    uint64_t begin, end;  // of its neighbours, at the server
+    uint64_t at;          // where they land in neighbours_
+  };
+  GetSearch() = default;
+  Status get(const Server& server, uint64_t address, void* to, size_t size, Row* row);
+  Status drain(size_t most_left, SearchCost& cost);
+  void look_at(const Row& row, SearchCost& cost);
+  Status fetch_offsets(bool indexed, SearchCost& cost);
+  Status fetch_rows(SearchCost& cost);
+  static void on_data(void* request, ucs_status_t status, void* row);
+
+  std::unique_ptr<UcxParty> party_;
+  std::vector<Server> servers_;
+  uint32_t vertices_ = 0;
+  size_t most_in_flight_ = 1;
+  std::vector<std::vector<uint64_t>> index_;  // offsets by server
+  Levels levels_;
+  uint32_t level_ = 0;  // of the frontier
+  std::vector<uint32_t> frontier_, next_;
+  std::vector<Row> rows_;  // of the frontier
+  std::vector<uint32_t> neighbours_;
+  std::vector<const Row*> landed_;
+  size_t in_flight_ = 0;
+  bool rows_land_ = false;  // what lands are rows to look at, not offsets
+  ucs_status_t failure_ = UCS_OK;
+};
+
+}  // namespace tc::bench

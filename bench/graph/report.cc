@@ -1,0 +1,100 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <iterator>
+
+#include "graph/graph_bench.h"
+
+namespace tc::bench {
+
+namespace {
+
+using nlohmann::ordered_json;
+
+void put(ordered_json& object, const std::string& key, const Summary& s) {
+  object[key] = s.median;
+  object[key + "_spread"] = {s.low, s.high};
+}
+
+std::string where(const GraphResult& r) {
+  if (r.options.transport == "shm") return "shared memory";
+  if (r.namespaces) return "TCP between network namespaces";
+  return fmt::format("TCP on loopback (no namespaces: {})", r.why_no_namespaces);
+}
+
+std::string graph_name(const GraphResult& r) {
+  if (!r.options.shards.empty()) return r.options.shards;
+  return fmt::format("R-MAT, scale {}, edge factor {}, seed {}, both ways", r.options.scale, r.options.edge_factor,
+                     r.options.seed);
+}
+
+double bytes_moved(const ModeResult& m) { return m.bytes_to_client + m.bytes_from_client + m.bytes_between_servers; }
+
+}  // namespace
+
+std::string format_table(const GraphResult& r) {
+  std::string out = fmt::format(
+      "Breadth-first search over {} (way {}), {} servers, UCX {}, {} x {}.\n"
+      "{}: {} vertices, {} edges; a search reaches {:.0f} vertices by {:.0f} edges on {:.1f} levels (means).\n"
+      "{} interleaved runs of {} searches for each way; the levels of all {} searches are right.\n"
+      "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n"
+      "{:<17}{:>10}{:>22}{:>13}{:>8}{:>12}{:>11}{:>13}{:>16}\n",
+      where(r), r.way, r.options.servers, r.machine.ucx, r.machine.cores, r.machine.cpu, graph_name(r), r.vertices,
+      r.edges, r.reached, r.edges_searched, r.levels, r.options.runs, r.options.searches, r.verified, "", "searches/s",
+      "", "M edges/s", "x GET", "x indexed", "requests", "client bytes", "between servers");
+  for (const auto mode : search_modes) {
+    const auto& m = r.modes.at(mode);
+    fmt::format_to(std::back_inserter(out),
+                   "{:<17}{:>10.4g}{:>22}{:>13.4g}{:>8.3f}{:>12.3f}{:>11.0f}{:>13.0f}{:>16.0f}\n", mode_name(mode),
+                   m.searches_per_s.median,
+                   fmt::format("[{:.4g}, {:.4g}]", m.searches_per_s.low, m.searches_per_s.high),
+                   m.edges_per_s.median / 1e6, m.ratio_to_get.median, m.ratio_to_get_indexed.median, m.requests,
+                   m.bytes_to_client + m.bytes_from_client, m.bytes_between_servers);
+  }
+  return out;
+}
+
+std::string format_json(const GraphResult& r) {
+  ordered_json root;
+  root["bench"] = "graph";
+  root["transport"] = r.options.transport;
+  root["namespaces"] = r.namespaces;
+  root["way"] = r.way;
+  root["servers"] = r.options.servers;
+  root["graph"] = graph_name(r);
+  root["vertices"] = r.vertices;
+  root["edges"] = r.edges;
+  root["runs"] = r.options.runs;
+  root["searches_per_run"] = r.options.searches;
+  root["reached_per_search"] = r.reached;
+  root["edges_per_search"] = r.edges_searched;
+  root["levels_per_search"] = r.levels;
+  for (const auto mode : search_modes) {
+    const auto& m = r.modes.at(mode);
+    ordered_json one;
+    put(one, "searches_per_s", m.searches_per_s);
+    put(one, "edges_per_s", m.edges_per_s);
+    if (is_ifunc(mode)) {
+      put(one, "rate_ratio_to_get", m.ratio_to_get);
+      put(one, "rate_ratio_to_get_indexed", m.ratio_to_get_indexed);
+    }
+    one["requests_per_search"] = m.requests;
+    root[mode_name(mode)] = one;
+  }
+  put(root, "rate_ratio_to_get", r.modes.at(SearchMode::ifunc).ratio_to_get);
+  auto& bytes = root["bytes_moved"];  // payloads of one search
+  for (const auto mode : search_modes) {
+    const auto& m = r.modes.at(mode);
+    bytes[mode_name(mode)] = {{"to_client", m.bytes_to_client},
+                              {"from_client", m.bytes_from_client},
+                              {"between_servers", m.bytes_between_servers},
+                              {"all", bytes_moved(m)}};
+  }
+  root["verified"] = true;  // a wrong answer ends the benchmark
+  root["searches_verified"] = r.verified;
+  put_machine(root, r.machine);
+  return root.dump(2) + "\n";
+}
+
+}  // namespace tc::bench

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What every way of searching tells of one search.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+namespace tc::bench {
+
+struct SearchCost {
+  uint64_t reached = 0, edges = 0, levels = 0;
+  uint64_t bytes_to_client = 0, bytes_from_client = 0, bytes_between_servers = 0, requests = 0;
+};
+
+// Levels by vertex, BFS_UNREACHED where none is.
+using Levels = std::vector<uint32_t>;
+
+}  // namespace tc::bench

@@ -1,0 +1,61 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A server's process: it holds a shard, and serves whichever of the two ways is being measured.
+#include "common/talk.h"
+#include "graph/get_search.h"
+#include "graph/graph_bench.h"
+#include "graph/ifunc_search.h"
+#include "graph/shard_set.h"
+
+namespace tc::bench {
+
+namespace {
+
+constexpr int talk_fd = 3;
+constexpr uint64_t order_ms = 600'000;
+constexpr uint32_t wait_ms = 2;
+constexpr int waits_between_looks = 8;  // whether there is an order
+
+std::string element(const std::string& list, uint32_t index) {
+  size_t begin = 0;
+  while (index-- > 0) begin = list.find(',', begin) + 1;
+  return list.substr(begin, list.find(',', begin) - begin);
+}
+
+Status serve(const GraphServerOptions& options) {
+  Talk talk(talk_fd);
+  const std::string tls = options.transport == "shm" ? "posix,self,tcp" : "tcp,self";
+  TC_ASSIGN(const auto words, read_shard(options.shard));
+  TC_ASSIGN(const auto rows, RowServer::create(tls, words));
+  TC_ASSIGN(const auto node, IfuncSearchServer::create({options.cluster, element(options.cluster, options.index),
+                                                        options.trust, options.index},
+                                                       rows->shard()));
+  TC_ASSIGN(const auto contact, rows->contact());
+  TC_CHECK(talk.say("ready " + contact));
+  std::string mode = "ifunc";
+  const auto serve_mode = [&] {
+    for (int i = 0; i < waits_between_looks; ++i)
+      mode == "ifunc" ? node->wait(wait_ms) : rows->party().wait(Deadline::after_ms(wait_ms));
+  };
+  while (true) {
+    TC_ASSIGN(const auto order, talk.hear(Deadline::after_ms(order_ms), serve_mode));
+    if (order == "end") return {};
+    if (order == "settle") {
+      TC_CHECK(node->settle());
+    } else {
+      mode = order;
+    }
+    TC_CHECK(talk.say(order));
+  }
+}
+
+}  // namespace
+
+int run_graph_server(const GraphServerOptions& options) {
+  const auto served = serve(options);
+  if (served) return 0;
+  (void)Talk(talk_fd).say("error " + served.error().message);
+  return 1;
+}
+
+}  // namespace tc::bench

@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The shard files of one graph: those of a directory, or generated ones in a temporary directory; and the answers that
+// every search must give.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "06-graph/graph.h"
+#include "graph/graph_bench.h"
+#include "graph/search_run.h"
+
+namespace tc::bench {
+
+class ShardSet {
+ public:
+  // TC_ERR_INVALID when the files are not the parts of one graph for that number of servers.
+  static Result<std::unique_ptr<ShardSet>> create(const GraphOptions& options);
+  ~ShardSet();  // removes what it generated
+  ShardSet(const ShardSet&) = delete;
+  ShardSet& operator=(const ShardSet&) = delete;
+
+  std::string file(uint32_t index) const;
+  uint32_t vertices() const noexcept { return at(0).vertices; }
+  uint64_t edges() const noexcept { return at(0).edges; }
+  uint64_t degree(uint32_t vertex) const noexcept;
+
+  // The search as a textbook has it, here. The same for all ways of searching.
+  Levels search(uint32_t source, SearchCost& cost) const;
+
+ private:
+  ShardSet() = default;
+  Status generate(const GraphOptions& options);
+  Status load(uint32_t servers);
+  const graph_shard& at(uint32_t index) const noexcept;
+
+  std::string directory_;
+  bool generated_ = false;
+  std::vector<std::vector<uint64_t>> shards_;  // words, for alignment
+};
+
+// The bytes of a shard file, checked.
+Result<std::vector<uint64_t>> read_shard(const std::string& file);
+
+}  // namespace tc::bench
