@@ -39,7 +39,10 @@ def _lines(axes, points, x_of, value=load.Point.rate, spread=load.Point.spread, 
 
 
 def depth_settings(results):
-    """Up to three (transport, servers) with a sweep over depth, for Figures 5-7: TCP before shared memory."""
+    """(transport, servers) with a sweep over depth, up to three of each transport: TCP before shared memory.
+
+    The first three stand for the paper's Figures 5-7.
+    """
     chosen = []
     for transport in ("tcp", "shm"):
         points = results.select(transport=transport, inflight=1)
@@ -48,7 +51,7 @@ def depth_settings(results):
         if len(swept) > 3:
             swept = [swept[0], swept[len(swept) // 2], swept[-1]]
         chosen += [(transport, s) for s in swept]
-    return sorted(chosen[:3], key=lambda c: (c[0] != "tcp", c[1]))
+    return chosen
 
 
 def server_settings(results):
@@ -71,8 +74,9 @@ def inflight_settings(results):
             if len(results.select(transport=k[0], servers=k[1], depth=k[2])) >= 2]
 
 
-def _over_depth(results, number, setting, directory):
+def _over_depth(results, index, setting, directory):
     transport, servers = setting
+    key = str(5 + index) if index < 3 else f"depth-{transport}-{servers}"
     points = results.select(transport=transport, servers=servers, inflight=1)
     title = f"{_servers(servers)}, {results.network(transport)}, one chase in flight"
     figure, axes = style.canvas(title)
@@ -80,9 +84,9 @@ def _over_depth(results, number, setting, directory):
     style.power_of_two_axis(axes.xaxis, [p.depth for p in points])
     axes.set_xlabel("Depth of the chase (log)")
     style.rate_axis(axes, RATE)
-    name = f"figure-{number:02d}.png"
+    name = f"figure-{int(key):02d}.png" if index < 3 else f"{key}.png"
     style.finish(figure, axes, os.path.join(directory, name))
-    return Drawn(str(number), name, title, _sources(points))
+    return Drawn(key, name, title, _sources(points))
 
 
 def _over_servers(results, number, setting, directory):
@@ -177,7 +181,7 @@ def _scale(results, prediction, directory):
 
 def draw_all(results, prediction, directory):
     """Writes the PNG files. A dictionary of Drawn by key; a figure without measurements is not in it."""
-    drawn = [_over_depth(results, 5 + i, s, directory) for i, s in enumerate(depth_settings(results))]
+    drawn = [_over_depth(results, i, s, directory) for i, s in enumerate(depth_settings(results))]
     swept = server_settings(results)
     drawn += [_over_servers(results, 9 + i, s, directory) for i, s in enumerate(swept)]
     drawn += [_over_inflight(results, s, directory) for s in inflight_settings(results)]

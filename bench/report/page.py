@@ -61,16 +61,20 @@ def _paper_figures(drawn, first, last):
     return "".join(parts)
 
 
+def _ours_only(drawn, prefix, caption):
+    return "".join(markup.figure(d, "Ours only.", caption.format(markup.text(d.title)))
+                   for key, d in drawn.items() if key.startswith(prefix))
+
+
 def _depth(drawn):
     return ('<h2 id="depth">Figures 5–8: pointer chases over depth</h2>' +
             paragraph("The paper's figures are different clusters; ours are different numbers of servers on one "
                       "machine. It prints no values, so its statements stand below. Medians with quartile bars; both "
-                      "axes are logarithmic.") + _paper_figures(drawn, 5, 8))
+                      "axes are logarithmic.") + _paper_figures(drawn, 5, 8) + _ours_only(drawn, "depth-", "{}."))
 
 
 def _servers(drawn):
-    extra = "".join(markup.figure(d, "Ours only.", "Chase rate over the number of chases in flight.")
-                    for key, d in drawn.items() if key.startswith("inflight"))
+    extra = _ours_only(drawn, "inflight-", "{}: chase rate over the number of chases in flight.")
     heading = "<h3>Several chases in flight</h3>" if extra else ""
     return ('<h2 id="servers">Figures 9–12: pointer chases over the number of servers</h2>' +
             _paper_figures(drawn, 9, 12) + heading + extra)

@@ -10,6 +10,7 @@ output=${2:-docs/results}
 ifunc=$build/bin/ifunc
 [ -x "$ifunc" ] || { echo "reference: $ifunc is missing; make release builds it" >&2; exit 1; }
 mkdir -p "$output/data"
+trap 'rm -f "$output"/data/*.tmp' EXIT
 busy=$(cut -d' ' -f1 /proc/loadavg)
 awk -v load="$busy" 'BEGIN { exit !(load > 0.5) }' && echo "reference: load average is $busy: not a quiet machine" >&2
 
@@ -24,10 +25,11 @@ measure() {
 }
 
 begun=$SECONDS
-measure tsi-shm.json tsi --transport shm                                           # 10 s
-measure tsi-tcp.json tsi --transport tcp                                           # 20 s
-measure dapc-tcp.json dapc --transport tcp --servers 1,2,4,8,16                    # 6 min: 65 points
-measure dapc-shm.json dapc --transport shm --servers 1,2,4,8,16 --depth 1,8,64,512,4096   # 3 min: 25 points
-measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 4096 --inflight 4,16,64   # 2 min
+# About how long on two cores, by the benchmarks' own estimates; the last is long because GETs gain nothing in flight.
+measure tsi-shm.json tsi --transport shm                                                                   # 15 s
+measure tsi-tcp.json tsi --transport tcp                                                                   # 20 s
+measure dapc-tcp.json dapc --transport tcp --servers 1,2,4,8,16                                            # 4 min
+measure dapc-shm.json dapc --transport shm --servers 1,2,4,8,16 --depth 1,8,64,512,4096                    # 2 min
+measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 4096 --inflight 4,16,64 --runs 3  # 5 min
 "$ifunc" bench report "$output/data" -o "$output" --data data/
 printf 'altogether %d s\n' $((SECONDS - begun))

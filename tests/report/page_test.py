@@ -40,7 +40,7 @@ class Page(unittest.TestCase):
         written = {name for name in os.listdir(self.output) if name.endswith(".png")}
         self.assertEqual(shown, written)
         self.assertLessEqual({f"figure-{n:02d}.png" for n in (5, 6, 7, 9, 10)}, written)
-        self.assertLessEqual({"scale.png", "ratio-am-tcp-1.png", "ratio-get-tcp-1.png"}, written)
+        self.assertLessEqual({"scale.png", "depth-shm-4.png", "ratio-am-tcp-1.png", "ratio-get-tcp-1.png"}, written)
         for name in written:
             with open(os.path.join(self.output, name), "rb") as file:
                 self.assertEqual(file.read(8), b"\x89PNG\r\n\x1a\n", name)
