@@ -5,8 +5,8 @@
 // header of 16 bytes, sent from inside the handler.
 #pragma once
 
+#include "common/ucx_party.h"
 #include "dapc/mode.h"
-#include "dapc/ucx_party.h"
 
 namespace tc::bench {
 

@@ -4,8 +4,8 @@
 // from the servers' registered shards.
 #pragma once
 
+#include "common/ucx_party.h"
 #include "dapc/mode.h"
-#include "dapc/ucx_party.h"
 
 namespace tc::bench {
 

@@ -6,10 +6,10 @@
 #include <memory>
 #include <vector>
 
+#include "common/network.h"
 #include "common/talk.h"
 #include "dapc/dapc.h"
 #include "dapc/get_chase.h"
-#include "dapc/network.h"
 
 namespace tc::bench {
 

@@ -7,7 +7,7 @@
 
 #include <span>
 
-#include "dapc/ucx_party.h"
+#include "common/ucx_party.h"
 #include "graph/search_run.h"
 
 namespace tc::bench {

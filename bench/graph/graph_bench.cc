@@ -2,14 +2,15 @@
 #include "graph/graph_bench.h"
 
 #include <ucp/api/ucp.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <random>
 #include <sstream>
 
 #include "common/free_ports.h"
+#include "common/network.h"
 #include "common/talk.h"
-#include "dapc/network.h"
 #include "graph/get_search.h"
 #include "graph/ifunc_search.h"
 #include "graph/shard_set.h"
@@ -33,6 +34,9 @@ class GraphBench {
   Status run();
   GraphResult take() { return std::move(result_); }
 
+  // The error, with the news of a server that ended in front: it is the cause.
+  Error explain(Error error);
+
  private:
   using Seconds = std::map<SearchMode, double>;
   const GraphOptions& options() const noexcept { return result_.options; }
@@ -42,6 +46,7 @@ class GraphBench {
   Status connect();
   Status warm_up();
   Status tell(const std::string& order);
+  Result<std::string> hear(uint32_t server);
   // Seconds for all searches of a run, without those of comparing.
   Result<double> search_all(SearchMode mode, SearchCost& cost);
   Result<double> search(SearchMode mode, const Search& search, SearchCost& cost);
@@ -120,12 +125,11 @@ Status GraphBench::connect() {
   TC_ASSIGN(get_, GetSearch::create(tls_, result_.vertices, options().get_window));
   TC_ASSIGN(ifunc_, IfuncSearch::create(host_, trust_, result_.vertices));
   for (uint32_t i = 0; i < servers_.size(); ++i) {
-    auto line = servers_[i]->talk().hear(Deadline::after_ms(answer_ms));
-    if (!line) return context(fmt::format("server {}", i), std::move(line).error());
+    TC_ASSIGN(const auto line, hear(i));
     std::string verb, worker, key;
     uint64_t shard = 0;
-    if (!(std::istringstream(*line) >> verb >> worker >> key >> shard) || verb != "ready")
-      return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, *line);
+    if (!(std::istringstream(line) >> verb >> worker >> key >> shard) || verb != "ready")
+      return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
     TC_CHECK(get_->connect(worker, key, shard));
   }
   TC_CHECK(tell("get"));
@@ -139,11 +143,28 @@ Status GraphBench::connect() {
 Status GraphBench::tell(const std::string& order) {
   for (auto& server : servers_) TC_CHECK(server->talk().say(order));
   for (uint32_t i = 0; i < servers_.size(); ++i) {
-    auto answer = servers_[i]->talk().hear(Deadline::after_ms(answer_ms));
-    if (!answer) return context(fmt::format("server {}", i), std::move(answer).error());
-    if (*answer != order) return fail(TC_ERR_INTERNAL, "server {} said '{}' when '{}' was due", i, *answer, order);
+    TC_ASSIGN(const auto answer, hear(i));
+    if (answer != order) return fail(TC_ERR_INTERNAL, "server {} said '{}' when '{}' was due", i, answer, order);
   }
   return {};
+}
+
+Result<std::string> GraphBench::hear(uint32_t server) {
+  auto line = servers_[server]->talk().hear(Deadline::after_ms(answer_ms));
+  if (line) return line;
+  return context(fmt::format("server {}", server), std::move(line).error());
+}
+
+Error GraphBench::explain(Error error) {
+  // A process closes its end of the talk before the system tells its parent how it ended.
+  const auto deadline = Deadline::after_ms(error.code == TC_ERR_DISCONNECTED ? 200 : 0);
+  do {
+    for (uint32_t i = 0; i < servers_.size(); ++i)
+      if (const auto& end = servers_[i]->end(); !end.empty())
+        return {TC_ERR_DISCONNECTED, fmt::format("server {} {}: {}", i, end, error.message)};
+    ::usleep(5000);
+  } while (!deadline.passed());
+  return error;
 }
 
 // Links between servers are made when they are first needed, and code is compiled for this CPU in the background.
@@ -252,7 +273,7 @@ Status GraphBench::run() {
 
 Result<GraphResult> run_graph(const GraphOptions& options) {
   GraphBench bench(options);
-  TC_CHECK(bench.run());
+  if (auto ran = bench.run(); !ran) return fail(bench.explain(std::move(ran).error()));
   return bench.take();
 }
 

@@ -22,8 +22,7 @@ std::string element(const std::string& list, uint32_t index) {
   return list.substr(begin, list.find(',', begin) - begin);
 }
 
-Status serve(const GraphServerOptions& options) {
-  Talk talk(talk_fd);
+Status serve(const GraphServerOptions& options, Talk& talk) {
   const std::string tls = options.transport == "shm" ? "posix,self,tcp" : "tcp,self";
   TC_ASSIGN(const auto words, read_shard(options.shard));
   TC_ASSIGN(const auto rows, RowServer::create(tls, words));
@@ -52,9 +51,10 @@ Status serve(const GraphServerOptions& options) {
 }  // namespace
 
 int run_graph_server(const GraphServerOptions& options) {
-  const auto served = serve(options);
+  Talk talk(talk_fd);
+  const auto served = serve(options, talk);
   if (served) return 0;
-  (void)Talk(talk_fd).say("error " + served.error().message);
+  (void)talk.say("error " + served.error().message);
   return 1;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dapc/ucx_party.h"
+#include "common/ucx_party.h"
 
 #include <poll.h>
 #include <sched.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "dapc/network.h"
+#include "common/network.h"
 
 #include <fcntl.h>
 #include <sched.h>
