@@ -118,8 +118,8 @@ TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
 /* One number about the node: "executed" (ifuncs run), "code-bytes", "codes", "code-loads", "code-evictions",
  * "tuned" (codes swapped for host-tuned ones), "cache-hits" (on-disk), "first-execution-ns" (last never-seen
  * ifunc: last byte received to end of its first execution), "load-ns" (its check and load or compile), "links",
- * "dropped-links", "needs" (times code was asked for), "code-bytes-sent" (code given to peers), "failures" (calls
- * that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer
+ * "dropped-links", "needs" (times code was asked for), "slice-requests" (times code for another processor
+ * was asked for, to pass it on), "code-bytes-sent" (code given to peers), "failures" (calls that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer
  * than execution-limit). TC_ERR_NOT_FOUND for other names. */
 TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *value);
 

@@ -28,8 +28,6 @@ void copy_parts(std::byte* to, std::initializer_list<ByteView> parts) noexcept {
 }
 
 constexpr uint32_t last_fragment = 1;
-// Calls for a peer that has not greeted yet.
-constexpr size_t held_limit = 4096;
 
 }  // namespace
 
@@ -122,9 +120,9 @@ Status Link::post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number,
               total_size(parts));
 }
 
-Status Link::post(wire::Kind kind, uint32_t number, ByteView body) {
-  if (try_post(kind, 0, number, {body})) return {};
-  return queue(kind, 0, number, {body});
+Status Link::post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags) {
+  if (try_post(kind, flags, number, {body})) return {};
+  return queue(kind, flags, number, {body});
 }
 
 void Link::post_reply(const wire::Reply& reply) {
@@ -213,17 +211,24 @@ Result<uint32_t> Link::number_for(const Outgoing& call, bool& is_new) {
     return number;
   }
   // A lack that the source can see is told at once; the target checks again.
-  if (state_ == State::ready && call.bundle->useful_for(peer_triple_) == 0)
+  if (state_ == State::ready && !call.bundle->lists(peer_triple_))
     return fail(TC_ERR_NO_SLICE, "ifunc '{}' holds no code for {}, which is {}; build it with --target {}",
                 call.bundle->manifest().name, peer_label(), peer_triple_.text, peer_triple_.text);
   is_new = true;
-  return codes_.assign(*call.bundle, call.index);
+  const Bundle* const other =
+      call.bundle->useful_for(peer_triple_) == 0 ? node_.slices().at_hand(call.bundle->id(), peer_triple_) : nullptr;
+  return codes_.assign(other != nullptr ? *other : *call.bundle, call.index);
 }
 
 Status Link::send_call(const Outgoing& call, Deadline deadline) {
   if (state_ == State::lost) return fail(reason_);
   // Which slices are of use is known only after the greeting; until then nothing is numbered.
-  if (state_ == State::greeting) return hold(call);
+  if (state_ == State::greeting || !held_.empty()) return hold(call);
+  if (lacks_slices(*call.bundle)) return hold_for_slices(call);
+  return send_now(call, deadline);
+}
+
+Status Link::send_now(const Outgoing& call, Deadline deadline) {
   bool is_new = false;
   TC_ASSIGN(const auto number, number_for(call, is_new));
   const bool with_code = is_new || call.with_code;
@@ -248,42 +253,9 @@ Status Link::send_call(const Outgoing& call, Deadline deadline) {
   return sent;
 }
 
-Status Link::hold(const Outgoing& call) {
-  if (held_.size() >= held_limit)
-    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", held_.size(), peer_label(),
-                held_limit);
-  if (!held_.empty() && held_bytes_ + call.payload.size() > backlog_limit)
-    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", held_bytes_, peer_label(),
-                backlog_limit);
-  held_bytes_ += call.payload.size();
-  Held held{*call.bundle, call.index, Bytes(call.payload.begin(), call.payload.end()), {}, {}, now_ns()};
-  if (call.ticket != nullptr) held.ticket = *call.ticket;
-  if (call.route != nullptr) held.route = *call.route;
-  held_.push_back(std::move(held));
-  return {};
-}
-
-void Link::send_held() {
-  held_bytes_ = 0;
-  for (auto held = std::exchange(held_, {}); const auto& call : held) {
-    const auto waited_ms = (now_ns() - call.since_ns) / 1'000'000;
-    const auto* route = call.route ? &*call.route : nullptr;
-    if (call.ticket && call.ticket->deadline_ms != 0 && waited_ms > call.ticket->deadline_ms) {
-      node_.answer_for(call.ticket->token, route,
-                       Error{TC_ERR_TIMEOUT, fmt::format("{} answered after {} ms when the call's deadline was {} ms",
-                                                         peer_label(), waited_ms, call.ticket->deadline_ms)});
-      continue;
-    }
-    const Outgoing outgoing{&call.bundle, call.index, call.payload, call.ticket ? &*call.ticket : nullptr,
-                            route,        false};
-    const auto sent = send_call(outgoing, Deadline::after_ms(0));
-    if (sent) continue;
-    node_.count_failure(sent.error());
-    if (call.ticket) node_.answer_for(call.ticket->token, route, sent.error());
-  }
-}
-
 Status Link::flush(Deadline deadline) {
+  if (!node_.poll_until(deadline, [&] { return held_.empty() || state_ == State::lost; }))
+    return fail(TC_ERR_TIMEOUT, "{} calls for {} still wait for their code", held_.size(), peer_label());
   if (state_ == State::lost) return fail(reason_);
   const auto barrier = ++barriers_sent_;
   TC_CHECK(post_when_possible(wire::Kind::credit, 0, wire::credit_ask, {wire::encode_credit({barrier, 0})}, deadline));

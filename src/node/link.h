@@ -4,6 +4,7 @@
 // receiving, loss. Source side and target side meet here.
 //
 //   link.cc           sending: frames, fragments, the backlog, barriers
+//   link_slices.cc    calls that wait for the greeting or for code; code for other processors
 //   link_receive.cc   what frames from the peer mean; calls that wait for code
 //   link_greeting.cc  HELLO, CREDIT and BYE
 //
@@ -27,6 +28,13 @@
 namespace tc::node {
 
 class Node;
+
+// What a link remembers of a content id; never 0.
+inline uint64_t meaning_of(const ContentId& id) noexcept {
+  uint64_t meaning;
+  std::memcpy(&meaning, id.bytes.data(), sizeof meaning);
+  return meaning | 1;
+}
 
 // A call about to be sent. All views are only needed during the send.
 struct Outgoing {
@@ -66,7 +74,7 @@ class Link final : public target::FrameHandler {
   // room (progressing the node) until `deadline`, then TC_ERR_BUSY; inside one it queues, within limits.
   Status send_call(const Outgoing& call, Deadline deadline);
   // Sends any other frame; queues when there is no room.
-  Status post(wire::Kind kind, uint32_t number, ByteView body);
+  Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
   void post_reply(const wire::Reply& reply);
   // Tells the peer something about other nodes; hangs up on one that does not take it.
   void post_notice(uint32_t what, ByteView body);
@@ -77,6 +85,17 @@ class Link final : public target::FrameHandler {
   // Moves queued frames on. True when there was something to do.
   bool drain_backlog();
   bool has_backlog() const noexcept { return !backlog_.empty(); }
+
+  // ---- link_slices.cc
+
+  // The slices that calls of this link wait for are at hand, or will never be.
+  void on_slices(const ContentId& id, const std::optional<Error>& error);
+  // By which number the peer calls that code; nothing when it never did.
+  std::optional<uint32_t> number_of_its(const ContentId& id) const noexcept;
+  // Asks the peer for slices that this node cannot run itself; SliceRequests hears the answer.
+  void ask_for_slices(const ContentId& id, const TargetTriple& triple);
+  // Answers such a question of the peer's; null: there are none to be had.
+  void send_slices(uint32_t number, const ContentId& id, const Bundle* bundle, const TargetTriple& triple);
 
   // ---- link_receive.cc
 
@@ -116,6 +135,7 @@ class Link final : public target::FrameHandler {
   void each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
   bool has_frame() const noexcept { return in_->peek() != 0 || look_again_ || (!in_->dry_at_zero() && in_->refill()); }
+  uint64_t mark() const noexcept { return mark_; }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
@@ -138,18 +158,28 @@ class Link final : public target::FrameHandler {
   bool send_fragments(const Bytes& frame);
   Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
   ByteView code_section(uint32_t number);
-  Status hold(const Outgoing& call);
-  void send_held();
+  Status send_now(const Outgoing& call, Deadline deadline);
   void update_open() noexcept {
-    open_ = state_ == State::ready && backlog_.empty();
+    open_ = state_ == State::ready && backlog_.empty() && held_.empty();
     open_mark_ = open_ ? mark_ : closed_mark;
   }
+
+  // link_slices.cc
+  struct Held;
+  Status hold(const Outgoing& call);
+  Status hold_for_slices(const Outgoing& call);
+  bool lacks_slices(const Bundle& bundle) const noexcept;
+  bool may_leave(Held& call);
+  void send_held();
+  Status send_late(const Held& call, const wire::CallTicket* ticket, const wire::Route* route);
+  bool on_slices_needed(uint32_t number, const wire::Need& need);
+  bool on_slices_sent(uint32_t number, const wire::CodeBody& code);
 
   // link_receive.cc
   bool on_call(const wire::Header& header, std::byte* body);
   bool on_call_code(const wire::Header& header, ByteView body);
   bool on_code(const wire::Header& header, ByteView body);
-  bool on_need(uint32_t number, ByteView body);
+  bool on_need(const wire::Header& header, ByteView body);
   bool on_reply(ByteView body);
   bool on_barrier(const wire::Header& header, ByteView body);
   bool on_fragment(uint32_t number, ByteView piece);
@@ -203,9 +233,16 @@ class Link final : public target::FrameHandler {
     std::optional<wire::CallTicket> ticket;
     std::optional<wire::Route> route;
     uint64_t since_ns;
+    bool asked = false;  // for slices
+    std::optional<Error> refused;
   };
   size_t held_bytes_ = 0;
-  std::vector<Held> held_;  // calls that wait for the greeting, which tells what code the peer can use
+  std::deque<Held> held_;  // calls that wait for the greeting, or for slices, and all calls behind them
+  struct AskedSlices {
+    uint32_t number;
+    ContentId id;
+  };
+  std::optional<AskedSlices> asked_slices_;  // the peer has not answered yet
   struct Queued {
     Bytes frame;
     size_t sent = 0;  // of a frame that goes in fragments

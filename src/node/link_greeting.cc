@@ -25,7 +25,7 @@ Status Link::greet() {
   hello.max_message = node_.config().max_message;
   hello.name = node_.config().name;
   hello.address = node_.address();
-  hello.triple = TargetTriple::host().text;
+  hello.triple = node_.config().code.triple.text;
   TC_ASSIGN(hello.offer, connection_->offer(node_.config().way));
   greeted_ = true;
   return connection_->send_control(wire::make_frame(wire::Kind::hello, 0, 0, wire::encode_hello(hello)));

@@ -23,12 +23,6 @@ constexpr size_t parked_limit = 64u * 1024 * 1024;
 constexpr size_t unusable_limit = 1024;
 constexpr uint8_t call_flags = wire::flag_token | wire::flag_route;
 
-uint64_t meaning_of(const ContentId& id) noexcept {
-  uint64_t meaning;
-  std::memcpy(&meaning, id.bytes.data(), sizeof meaning);
-  return meaning | 1;  // 0: none yet
-}
-
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
 const target::NumberTable& no_numbers() {
@@ -67,7 +61,7 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
     case wire::Kind::call: return on_call(header, body);
     case wire::Kind::call_code: return on_call_code(header, view);
     case wire::Kind::code: return on_code(header, view);
-    case wire::Kind::need: return on_need(header.number, view);
+    case wire::Kind::need: return on_need(header, view);
     case wire::Kind::reply: return on_reply(view);
     case wire::Kind::credit: return on_barrier(header, view);
     case wire::Kind::fragment: return on_fragment(header.number, view);
@@ -184,6 +178,7 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
                   code.head.id.short_hex());
     TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
     TC_ASSIGN(held, node_.load(std::move(bundle)));
+    node_.slices().note_supplier(code.head.id, *this);
   }
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
   meanings_[number] = meaning_of(code.head.id);
@@ -244,6 +239,7 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
   const auto copy = private_copy(body);
   const auto code = wire::decode_code(copy);
   if (!code) return on_broken(code.error().message), false;
+  if ((header.flags & wire::flag_for_another) != 0) return on_slices_sent(header.number, *code);
   if (awaited_ != header.number)
     return on_broken(fmt::format("it sends code number {} that nobody asked for", header.number)), false;
   if (!means(header.number, code->head.id)) return false;
@@ -252,9 +248,11 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
   return resume_parked();
 }
 
-bool Link::on_need(uint32_t number, ByteView body) {
+bool Link::on_need(const wire::Header& header, ByteView body) {
+  const auto number = header.number;
   const auto need = wire::decode_need(private_copy(body));
   if (!need) return on_broken(need.error().message), false;
+  if ((header.flags & wire::flag_for_another) != 0) return on_slices_needed(number, *need);
   const auto* bundle = codes_.bundle(number);
   if (bundle == nullptr)
     return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
@@ -268,7 +266,7 @@ bool Link::on_need(uint32_t number, ByteView body) {
 void Link::ask_for(uint32_t number) {
   node_.count_need();
   awaited_ = number;
-  if (const auto sent = post(wire::Kind::need, number, wire::encode_need({{}, TargetTriple::host().text})); !sent)
+  if (const auto sent = post(wire::Kind::need, number, wire::encode_need({{}, node_.config().code.triple.text})); !sent)
     hang_up(sent.error());
 }
 
@@ -389,6 +387,9 @@ void Link::show_call(const wire::Header& header, ByteView body,
 
 void Link::each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const {
   for (const auto& parked : parked_) show_call(parked.header, parked.body, show);
+  for (const auto& held : held_)
+    if (held.ticket && held.ticket->token != 0)
+      show(held.route ? held.route->instance : node_.instance(), held.ticket->token);
 }
 
 void Link::note_for_snapshots(const wire::Header& header, ByteView body) {

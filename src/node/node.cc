@@ -172,6 +172,7 @@ void Node::expire() {
 
 void Node::drain_backlogs() {
   backlog_ = false;
+  slices_.deliver();
   if (!owed_.empty()) answer_owed();
   for (size_t i = 0; i < links_.size(); ++i) {
     links_[i]->drain_backlog();
@@ -183,6 +184,7 @@ void Node::drain_backlogs() {
 void Node::tend() {
   store_->tend();
   expire();
+  slices_.tick();
   for (auto& link : links_) {
     link->give_credit(true);
     link->check_greeting();
@@ -209,6 +211,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"dropped-links", counters_.dropped_links},
       {"late-answers", counters_.late_answers},
       {"needs", counters_.needs},
+      {"slice-requests", counters_.slice_requests},
       {"failures", counters_.failures},
       {"stuck", reports_of_stuck_calls()},
   };

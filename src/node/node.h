@@ -22,6 +22,7 @@
 #include "node/deaths.h"
 #include "node/future.h"
 #include "node/link.h"
+#include "node/slice_requests.h"
 #include "node/watchdog.h"
 #include "source/registry.h"
 #include "target/executor.h"
@@ -120,6 +121,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   void on_link_lost(Link& link);
   FutureTable& futures() noexcept { return futures_; }
   Deaths& deaths() noexcept { return deaths_; }
+  SliceRequests& slices() noexcept { return slices_; }
+  void count_slice_request() noexcept { ++counters_.slice_requests; }
   void each_link(const std::function<void(Link&)>& show);
   // Calls with a token that are here, neither running nor passed on, with the instance of the node that asked.
   void each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
@@ -190,6 +193,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   struct Counters {
     uint64_t code_bytes_sent = 0;
     uint64_t needs = 0;
+    uint64_t slice_requests = 0;
     uint64_t failures = 0;
     uint64_t dropped_links = 0;
     uint64_t late_answers = 0;
@@ -214,6 +218,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::vector<std::unique_ptr<Link>> links_;
   FutureTable futures_;
   Deaths deaths_{*this};
+  SliceRequests slices_{*this};
   std::map<std::string, Exposed, std::less<>> exposed_;
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   // Companions that running code asked for, by the code they came with; gone with it.

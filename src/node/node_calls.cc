@@ -114,6 +114,7 @@ void Node::watch(const target::Code& code) {
 
 void Node::forget_code(const target::Code& code) {
   if (watchdog_) watchdog_->forget(code);
+  slices_.forget(code.id());
   companions_.erase(code.id());
   if (const auto known = names_of_code_.find(code.name()); known != names_of_code_.end() && known->second == code.id())
     names_of_code_.erase(known);

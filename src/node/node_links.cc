@@ -51,6 +51,7 @@ Status Node::close(Link& link, Deadline deadline) {
 
 void Node::on_link_lost(Link& link) {
   links_lost_ = true;
+  slices_.on_link_lost(link);
   futures_.fail_link(link, link.reason());
   deaths_.on_link_lost(link);
   if (link.reason().code == TC_ERR_CLOSED) return;

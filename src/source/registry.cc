@@ -47,6 +47,11 @@ void Registry::remove(const std::shared_ptr<Ifunc>& ifunc) {
   by_content_.erase(found);
 }
 
+std::shared_ptr<Ifunc> Registry::find(const ContentId& id) const {
+  const auto found = by_content_.find(id);
+  return found != by_content_.end() ? found->second.ifunc : nullptr;
+}
+
 std::shared_ptr<Ifunc> Registry::find(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found != by_name_.end() ? found->second : nullptr;

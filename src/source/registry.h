@@ -54,6 +54,9 @@ class Registry {
   // By label, for code that injects by name: what was registered last. Null when there is none.
   std::shared_ptr<Ifunc> find(const std::string& name) const;
 
+  // By content: the whole bundle, with the slices of every processor. Null when it is not registered here.
+  std::shared_ptr<Ifunc> find(const ContentId& id) const;
+
   // Indices handed out so far; every Ifunc::index is below.
   uint32_t size() const noexcept { return next_index_; }
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "target/alias_probe.h"
 #include "target/free_ranges.h"
 #include "target/trap.h"
 
@@ -13,12 +14,6 @@ namespace {
 constexpr size_t unit = 64;        // a cache line: images never share one
 constexpr size_t kept_chunks = 1;  // empty chunks that stay committed, so that load and free in turn cost no calls
 constexpr size_t low_water = chunk_bytes / 4;
-
-// On x86-64 this is nothing; elsewhere the instruction fetch must be told.
-void sync_instructions(std::byte* begin, size_t bytes) noexcept {
-  auto* const first = reinterpret_cast<char*>(begin);
-  __builtin___clear_cache(first, first + bytes);
-}
 
 }  // namespace
 
@@ -41,6 +36,10 @@ Result<std::unique_ptr<Arena>> Arena::create(Kind kind) {
   auto mapping = CodeMapping::create();
   if (!mapping) {
     if (mapping.error().code != TC_ERR_UNSUPPORTED) return fail(std::move(mapping).error());
+    arena->kind_ = Kind::separate;
+    return arena;
+  }
+  if (!new_code_runs(mapping->code(), mapping->writable())) {
     arena->kind_ = Kind::separate;
     return arena;
   }

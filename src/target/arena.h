@@ -29,7 +29,8 @@ struct Placement {
 class Arena {
  public:
   enum class Kind {
-    shared,    // images share mappings; falls back to `separate` where the system forbids executable memfds
+    shared,    // images share mappings; falls back to `separate` where the system forbids executable memfds, or an
+               // emulator would run old code (alias_probe.h)
     separate,  // each image has mappings of its own
   };
   static Result<std::unique_ptr<Arena>> create(Kind kind);

@@ -54,7 +54,7 @@ class Store final : public CodeStore {
   const CodeStoreOptions options_;
   Policy& policy_;
   const OnEvict on_evict_;
-  const TargetTriple host_ = TargetTriple::host();
+  const TargetTriple host_ = options_.triple;
   const std::unique_ptr<Arena> arena_;
   JitHost jit_;
   BitcodeBuilder builder_;

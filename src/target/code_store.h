@@ -49,8 +49,9 @@ struct CodeStoreOptions {
   size_t budget_bytes = 64u * 1024 * 1024;  // bundles, images and JIT'd code together
   bool use_objects = true;
   bool use_bitcode = true;
-  bool tune = true;        // compile bitcode for this CPU in the background, swap it in
-  std::string cache_dir;   // compiled objects persist here; empty: nowhere
+  bool tune = true;                            // compile bitcode for this CPU in the background, swap it in
+  TargetTriple triple = TargetTriple::host();  // whose slices run here; tests pretend to be another processor
+  std::string cache_dir;                       // compiled objects persist here; empty: nowhere
   std::string jit_plugin;  // path of libthreechains_jit.so; empty: beside this library, then the loader's path
 };
 

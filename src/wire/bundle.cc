@@ -138,6 +138,11 @@ uint64_t Bundle::useful_for(const TargetTriple& node) const noexcept {
   return which;
 }
 
+bool Bundle::lists(const TargetTriple& node) const noexcept {
+  return std::ranges::any_of(manifest_.slices,
+                             [&](const auto& s) { return s.role == SliceRole::target && s.triple.runs_on(node); });
+}
+
 bool Bundle::has_companion(std::string_view name) const noexcept {
   return std::ranges::any_of(manifest_.slices,
                              [&](const auto& s) { return s.role == SliceRole::companion && s.cpu == name; });

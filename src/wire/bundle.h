@@ -107,6 +107,8 @@ class Bundle {
   size_t size_for(uint64_t which) const noexcept;
   // What a source sends to a target with this triple: the slices that it can run and, when there are any, companions.
   uint64_t useful_for(const TargetTriple& node) const noexcept;
+  // Does the ifunc have code for `node`, here or elsewhere?
+  bool lists(const TargetTriple& node) const noexcept;
   // Takes over the slices of `other` (same id) that are missing here.
   void merge(const Bundle& other);
 

@@ -42,6 +42,9 @@ inline constexpr uint8_t last_kind = 13;
 inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload
 inline constexpr uint8_t flag_route = 2;  // behind the ticket: a Route (the call came from a third node)
 
+// Flag of need and code: slices that the target cannot run itself, for a node that it passes the code on to.
+inline constexpr uint8_t flag_for_another = 4;
+
 inline constexpr uint32_t max_number = (1u << 24) - 1;
 inline constexpr size_t header_bytes = 8;
 inline constexpr size_t alignment = 16;

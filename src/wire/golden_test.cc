@@ -76,6 +76,15 @@ TEST(Golden, call_with_code) {
   expect_golden("frame/call_code.bin", make_frame(Kind::call_code, flag_token, 6, with_ticket(behind)));
 }
 
+TEST(Golden, need_for_another) {
+  const auto id = testing::four_slices().id();
+  const auto question = encode_need({.id = id, .triple = "riscv64-unknown-linux-gnu"});
+  expect_golden("frame/need_for_another.bin", make_frame(Kind::need, flag_for_another, 6, question));
+  Bytes none;
+  append_code(none, {id, 0, 0}, {});
+  expect_golden("frame/code_for_another_none.bin", make_frame(Kind::code, flag_for_another, 6, none));
+}
+
 TEST(Golden, need) {
   const auto body = encode_need({.id = testing::four_slices().id(), .triple = std::string(testing::arm)});
   expect_golden("frame/need.bin", make_frame(Kind::need, 0, 6, body));

@@ -19,9 +19,9 @@ namespace {
 constexpr uint32_t longest_wait_ms = 30'000;
 
 constexpr const char* counters[] = {
-    "executed",           "failures",    "codes", "code-bytes",    "code-loads", "tuned",
-    "code-evictions",     "cache-hits",  "links", "dropped-links", "needs",      "load-ns",
-    "first-execution-ns", "late-answers"};
+    "executed",           "failures",     "codes",         "code-bytes",    "code-loads", "tuned",
+    "code-evictions",     "cache-hits",   "links",         "dropped-links", "needs",      "load-ns",
+    "first-execution-ns", "late-answers", "slice-requests"};
 
 Result<Node> create_node(const ServeOptions& options) {
   TC_ASSIGN(const auto budget, parse_size(options.code_budget));

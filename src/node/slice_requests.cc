@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/slice_requests.h"
+
+#include <spdlog/logger.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "node/node.h"
+
+namespace tc::node {
+
+namespace {
+// Calls that wait for slices hold up those behind them: longer than a slow link needs, shorter than a person waits.
+constexpr uint64_t patience_ns = 10'000'000'000;
+}  // namespace
+
+Link* SliceRequests::link_marked(uint64_t mark) const {
+  Link* found = nullptr;
+  node_.each_link([&](Link& link) {
+    if (link.mark() == mark && link.state() == Link::State::ready) found = &link;
+  });
+  return found;
+}
+
+void SliceRequests::note_supplier(const ContentId& id, const Link& link) { suppliers_.try_emplace(id, link.mark()); }
+
+Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const {
+  const auto asks_us = [&](const Link& link) {
+    return std::ranges::any_of(waiters, [&](const auto& w) { return w.number && w.link_mark == link.mark(); });
+  };
+  const auto first = suppliers_.find(id);
+  Link* other = nullptr;
+  Link* best = nullptr;
+  node_.each_link([&](Link& link) {
+    if (link.state() != Link::State::ready || asks_us(link) || !link.number_of_its(id)) return;
+    if (first != suppliers_.end() && link.mark() == first->second)
+      best = &link;
+    else if (other == nullptr)
+      other = &link;
+  });
+  return best != nullptr ? best : other;
+}
+
+const Bundle* SliceRequests::at_hand(const ContentId& id, const TargetTriple& triple) const {
+  if (const auto ifunc = node_.registry().find(id); ifunc && ifunc->bundle.useful_for(triple) != 0)
+    return &ifunc->bundle;
+  const auto* code = node_.store().find(id);
+  return code != nullptr && code->bundle->useful_for(triple) != 0 ? code->bundle.get() : nullptr;
+}
+
+Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Waiter waiter) {
+  const auto asker = waiter.number ? waiter.link_mark : 0;
+  for (auto& request : open_)
+    if (request.id == bundle.id() && request.triple.text == triple.text && request.supplier != asker) {
+      request.waiters.push_back(waiter);
+      return {};
+    }
+  auto* const supplier = supplier_of(bundle.id(), {waiter});
+  const auto& name = bundle.manifest().name;
+  if (supplier == nullptr)
+    return fail(TC_ERR_NO_SLICE, "{} was not sent the code of ifunc '{}' for {}, and whoever sent it the rest is gone",
+                node_.label(), name, triple.text);
+  open_.push_back({bundle.id(), name, triple, supplier->mark(), false, now_ns(), {waiter}});
+  node_.count_slice_request();
+  send_next(*supplier);
+  return {};
+}
+
+// A link that was answered, or had nothing open, gets the next question.
+void SliceRequests::send_next(Link& link) {
+  for (auto& request : open_) {
+    if (request.supplier != link.mark()) continue;
+    if (request.sent) return;
+    request.sent = true;
+    return link.ask_for_slices(request.id, request.triple);
+  }
+}
+
+void SliceRequests::on_answer(const Link& from, Result<Bundle> answer) {
+  const auto found =
+      std::ranges::find_if(open_, [&](const auto& request) { return request.supplier == from.mark() && request.sent; });
+  if (found == open_.end()) return;
+  std::optional<Error> error;
+  if (!answer) {
+    error = Error{TC_ERR_NO_SLICE, fmt::format("no slice of ifunc '{}' for {} could be had from {}: {}", found->name,
+                                               found->triple.text, from.peer_label(), answer.error().message)};
+  } else if (node_.store().find(found->id) != nullptr) {
+    // The store keeps them beside its own, and counts them.
+    if (const auto kept = node_.store().load(std::move(*answer)); !kept) error = kept.error();
+  } else {
+    error = Error{TC_ERR_NO_SLICE, fmt::format("ifunc '{}' was evicted while its code for {} was on its way",
+                                               found->name, found->triple.text)};
+  }
+  end(*found, error);
+  open_.erase(found);
+  if (auto* link = link_marked(from.mark())) send_next(*link);
+}
+
+void SliceRequests::end(Request& request, const std::optional<Error>& error) {
+  for (const auto& waiter : std::exchange(request.waiters, {}))
+    ended_.push_back({request.id, waiter, request.triple, error});
+  if (!ended_.empty()) node_.note_backlog();
+}
+
+void SliceRequests::on_link_lost(const Link& lost) {
+  for (auto& request : std::exchange(open_, {})) {
+    if (request.supplier != lost.mark()) {
+      open_.push_back(std::move(request));
+      continue;
+    }
+    if (auto* const other = supplier_of(request.id, request.waiters)) {
+      request.supplier = other->mark();
+      request.sent = false;
+      open_.push_back(std::move(request));
+      send_next(*other);
+      continue;
+    }
+    end(request,
+        Error{TC_ERR_NO_SLICE,
+              fmt::format("{} asked {}, which had sent ifunc '{}', for its code for {}, and lost it: {}", node_.label(),
+                          lost.peer_label(), request.name, request.triple.text, lost.reason().message)});
+  }
+}
+
+void SliceRequests::tick() {
+  if (open_.empty()) return;
+  const auto now = now_ns();
+  for (auto& request : open_) {
+    if (request.waiters.empty() || now - request.since_ns < patience_ns) continue;
+    const auto* const supplier = link_marked(request.supplier);
+    end(request,
+        Error{TC_ERR_TIMEOUT, fmt::format("{} has not sent the code of ifunc '{}' for {} within {} s",
+                                          supplier != nullptr ? supplier->peer_label() : "the node it came from",
+                                          request.name, request.triple.text, patience_ns / 1'000'000'000)});
+  }
+}
+
+bool SliceRequests::deliver() {
+  const auto ended = std::exchange(ended_, {});
+  for (const auto& one : ended) {
+    auto* const link = link_marked(one.waiter.link_mark);
+    if (link == nullptr) continue;
+    if (!one.waiter.number) {
+      link->on_slices(one.id, one.error);
+      continue;
+    }
+    if (one.error)
+      node_.log().info("{} is told that there is no code for {}: {}", link->peer_label(), one.triple.text,
+                       one.error->message);
+    link->send_slices(*one.waiter.number, one.id, one.error ? nullptr : at_hand(one.id, one.triple), one.triple);
+  }
+  return !ended.empty();
+}
+
+}  // namespace tc::node

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code for other processors. A node is sent only the slices that it can run itself; when code goes on from it to
+// another kind of processor, the slices for that one are asked of whoever sent the code here. That node may have to
+// ask in its turn: the questions follow the code's way back to where it was registered, where all slices are.
+//
+// Each question goes to the peer the code first came from, which was earlier at it than we were, so that questions
+// cannot run in a circle; only when that peer is gone, to any other that called the code here. One question at a
+// time is open on a link.
+//
+// Thread: the node's. Answers are delivered with the next poll(), as questions end in the middle of everything.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <optional>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include "wire/bundle.h"
+
+namespace tc::node {
+
+class Link;
+class Node;
+
+class SliceRequests {
+ public:
+  // Who waits: a link's own calls, or (with the number it asked by) the peer behind it.
+  struct Waiter {
+    uint64_t link_mark = 0;
+    std::optional<uint32_t> number;
+  };
+
+  explicit SliceRequests(Node& node) : node_(node) {}
+
+  // What this node holds of that code that runs on `triple`: registered here, or sent. Null when there is none.
+  const Bundle* at_hand(const ContentId& id, const TargetTriple& triple) const;
+
+  // Asks for the slices of `bundle` that run on `triple`. The waiter hears of it: Link::on_slices() for its own
+  // calls, Link::send_slices() for its peer. TC_ERR_NO_SLICE when there is nobody to ask, in words for the sender.
+  Status ask(const Bundle& bundle, const TargetTriple& triple, Waiter waiter);
+
+  // `from` answered the question that was open on it.
+  void on_answer(const Link& from, Result<Bundle> answer);
+  void on_link_lost(const Link& link);
+  // Gives up on what took too long. Cheap when nothing is open.
+  void tick();
+  // Tells the waiters of what has ended. True when there was something to tell.
+  bool deliver();
+
+  // `link` is whom this code first came from.
+  void note_supplier(const ContentId& id, const Link& link);
+  void forget(const ContentId& id) { suppliers_.erase(id); }
+
+ private:
+  struct Request {
+    ContentId id;
+    std::string name;  // of the ifunc, for messages
+    TargetTriple triple;
+    uint64_t supplier = 0;  // mark of the link it goes to
+    bool sent = false;      // else another question to the same peer is open
+    uint64_t since_ns = 0;
+    std::vector<Waiter> waiters;  // none: they gave up, but the answer will still come
+  };
+  struct Ended {
+    ContentId id;
+    Waiter waiter;
+    TargetTriple triple;
+    std::optional<Error> error;  // none: the slices are at hand
+  };
+
+  Link* link_marked(uint64_t mark) const;
+  // Who may have the slices; null when there is nobody. None of those who wait for our answer themselves.
+  Link* supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const;
+  void send_next(Link& link);
+  void end(Request& request, const std::optional<Error>& error);
+
+  Node& node_;
+  std::deque<Request> open_;
+  std::vector<Ended> ended_;
+  std::unordered_map<ContentId, uint64_t> suppliers_;  // link marks
+};
+
+}  // namespace tc::node
