@@ -1,0 +1,396 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The Python module threechains._native: engine.h with Python's types. What users see is in ../threechains.
+//
+// The interpreter's lock is held for work that takes a microsecond and given up for whatever can wait.
+#include <nanobind/nanobind.h>
+#include <nanobind/stl/optional.h>
+#include <nanobind/stl/pair.h>
+#include <nanobind/stl/shared_ptr.h>
+#include <nanobind/stl/string.h>
+#include <nanobind/stl/vector.h>
+
+#include <array>
+#include <cmath>
+
+#include "engine.h"
+
+namespace nb = nanobind;
+using namespace tc::python;
+
+namespace {
+
+// Copies of this size and more are made without the interpreter's lock.
+constexpr size_t large_bytes = 64 * 1024;
+constexpr uint64_t forever_ns = ~uint64_t{0} >> 1;
+
+// A C-contiguous buffer of some object's, held while it is used.
+class Buffer {
+ public:
+  explicit Buffer(nb::handle object, int flags = PyBUF_SIMPLE) {
+    if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) nb::raise_python_error();
+  }
+  ~Buffer() { PyBuffer_Release(&view_); }
+  Buffer(const Buffer&) = delete;
+  Buffer& operator=(const Buffer&) = delete;
+  void* data() const noexcept { return view_.buf; }
+  size_t size() const noexcept { return static_cast<size_t>(view_.len); }
+  bool read_only() const noexcept { return view_.readonly != 0; }
+
+ private:
+  Py_buffer view_{};
+};
+
+uint32_t milliseconds(std::optional<double> seconds) {
+  if (!seconds) return 0;
+  if (std::isnan(*seconds) || *seconds <= 0) return 1;
+  const double ms = std::ceil(*seconds * 1000.0);
+  return ms >= 4e9 ? 4'000'000'000u : static_cast<uint32_t>(ms);
+}
+
+uint64_t nanoseconds(std::optional<double> seconds) {
+  if (!seconds) return forever_ns;
+  if (!(*seconds > 0)) return 0;
+  return *seconds >= 4e9 ? forever_ns : static_cast<uint64_t>(*seconds * 1e9);
+}
+
+// ---- Answers ------------------------------------------------------------------------------------------------
+
+// The bytes of an answer, where the library put them.
+struct Reply {
+  CallPtr call;
+  const void* data;
+  size_t size;
+
+  explicit Reply(CallPtr from) : call(std::move(from)) {
+    data = tc_future_bytes(call->future(), &size);
+    if (data == nullptr) data = "";
+  }
+  uint32_t node() const { return tc_future_node(call->future()); }
+};
+
+int get_reply_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const auto* const reply = nb::inst_ptr<Reply>(self);
+  return PyBuffer_FillInfo(view, self, const_cast<void*>(reply->data), static_cast<Py_ssize_t>(reply->size), 1, flags);
+}
+
+PyType_Slot reply_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_reply_buffer)}, {0, nullptr}};
+
+nb::bytes bytes_of(const Reply& reply) { return nb::bytes(reply.data, reply.size); }
+
+// ---- Calls --------------------------------------------------------------------------------------------------
+
+// A call's owner is a Python object that is told when the answer is there; the reference ends when it is claimed.
+nb::object take_owner(Call& call) { return nb::steal(static_cast<PyObject*>(std::exchange(call.owner, nullptr))); }
+
+// Claimed calls with their owners.
+nb::list owners_of(const std::vector<CallPtr>& calls) {
+  nb::list owners;
+  for (const auto& call : calls)
+    if (auto owner = take_owner(*call); owner.is_valid()) owners.append(nb::make_tuple(call, owner));
+  return owners;
+}
+
+template <class Attempt>
+auto until_there_is_room(Engine& engine, double seconds, Attempt attempt) {
+  auto result = attempt();
+  if (result) return result;
+  const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
+  while (!result) {
+    {
+      const nb::gil_scoped_release released;
+      engine.make_room();
+      result = attempt();
+    }
+    if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+    if (!result && std::chrono::steady_clock::now() > end)
+      throw Failure(TC_ERR_BUSY, "the peer has made no room for the message within " + std::to_string(seconds) +
+                                     " s; it was not sent");
+  }
+  return result;
+}
+
+// A payload in Python's hands, to be written in place and sent any number of times.
+struct Message {
+  std::shared_ptr<Engine> engine;  // a message must not outlive its node
+  MessagePtr message;
+};
+
+int get_message_buffer(PyObject* self, Py_buffer* view, int flags) {
+  const auto* const held = nb::inst_ptr<Message>(self);
+  size_t size = 0;
+  void* const data = tc_message_payload(held->message.get(), &size);
+  return PyBuffer_FillInfo(view, self, data, static_cast<Py_ssize_t>(size), 0, flags);
+}
+
+PyType_Slot message_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_message_buffer)}, {0, nullptr}};
+
+MessagePtr message_of(Engine& engine, size_t ifunc, nb::handle payload) {
+  if (payload.is_none()) return engine.make_message(ifunc, nullptr, 0);
+  const Buffer buffer(payload);
+  if (buffer.size() < large_bytes) return engine.make_message(ifunc, buffer.data(), buffer.size());
+  const nb::gil_scoped_release released;
+  return engine.make_message(ifunc, buffer.data(), buffer.size());
+}
+
+constexpr size_t most_parts = 32;
+
+MessagePtr message_of_parts(Engine& engine, size_t ifunc, nb::sequence parts, size_t alignment) {
+  const auto count = nb::len(parts);
+  if (count > most_parts) throw Failure(TC_ERR_INVALID, "an ifunc has at most 32 arguments");
+  std::array<std::optional<Buffer>, most_parts> buffers;
+  std::array<Part, most_parts> pieces;
+  size_t total = 0;
+  for (size_t i = 0; i < count; ++i) {
+    buffers[i].emplace(nb::object(parts[i]));
+    const auto size = buffers[i]->size();
+    pieces[i] = {buffers[i]->data(), size, i + 1 < count ? (alignment - size % alignment) % alignment : 0};
+    total += size;
+  }
+  const std::span<const Part> given(pieces.data(), count);
+  if (total < large_bytes) return engine.make_message(ifunc, given);
+  const nb::gil_scoped_release released;
+  return engine.make_message(ifunc, given);
+}
+
+CallPtr call(Engine& engine, size_t endpoint, tc_message_t& message, std::optional<double> deadline, double room,
+             nb::handle owner) {
+  auto reference = nb::borrow(owner);  // the call's, from when there is one
+  auto made = until_there_is_room(
+      engine, room, [&] { return engine.try_call(endpoint, message, milliseconds(deadline), reference.ptr()); });
+  (void)reference.release();
+  return made;
+}
+
+void send(Engine& engine, size_t endpoint, tc_message_t& message, double room) {
+  until_there_is_room(engine, room, [&] { return engine.try_send(endpoint, message); });
+}
+
+// Waits for the call. "ready", "others" (collect() has calls of other threads), "timeout" or "again".
+const char* drive(Engine& engine, Call& call, std::optional<double> timeout) {
+  auto outcome = Engine::Drive::ready;
+  if (!call.ready()) {
+    const nb::gil_scoped_release released;
+    outcome = engine.drive(call, nanoseconds(timeout));
+  }
+  if (outcome == Engine::Drive::ready) return "ready";
+  if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+  switch (outcome) {
+    case Engine::Drive::others: return "others";
+    case Engine::Drive::timeout: return "timeout";
+    default: return "again";
+  }
+}
+
+// ---- Errors -------------------------------------------------------------------------------------------------
+
+PyObject* error_class = nullptr;  // threechains.Error; of the module, which lives as long as the interpreter
+
+void translate(const std::exception_ptr& thrown, void*) {
+  try {
+    std::rethrow_exception(thrown);
+  } catch (const Failure& failure) {
+    const auto arguments = nb::make_tuple(static_cast<int>(failure.status), failure.what());
+    PyErr_SetObject(error_class != nullptr ? error_class : PyExc_RuntimeError, arguments.ptr());
+  }
+}
+
+void bind_call(nb::module_& module) {
+  nb::class_<Reply>(module, "Reply", nb::type_slots(reply_slots),
+                    "The bytes that an ifunc replied with. A buffer: memoryview(reply) and numpy.frombuffer(reply) "
+                    "look at them where the library put them, without a copy.")
+      .def("__len__", [](const Reply& self) { return self.size; })
+      .def("__bytes__", bytes_of)
+      .def("__eq__",
+           [](const Reply& self, nb::handle other) {
+             if (!PyObject_CheckBuffer(other.ptr())) return false;
+             const Buffer buffer(other);
+             return buffer.size() == self.size && std::memcmp(buffer.data(), self.data, self.size) == 0;
+           })
+      .def("__hash__", [](const Reply& self) { return nb::hash(bytes_of(self)); })
+      .def("__repr__", [](const Reply& self) { return nb::str("Reply({!r})").format(bytes_of(self)); })
+      .def(
+          "text", [](const Reply& self) { return nb::str(static_cast<const char*>(self.data), self.size); },
+          "The bytes as UTF-8.")
+      .def(
+          "array",
+          [](nb::handle self, nb::handle dtype) {
+            return nb::module_::import_("numpy").attr("frombuffer")(self, dtype);
+          },
+          nb::arg("dtype"), nb::sig("def array(self, dtype: typing.Any) -> typing.Any"),
+          "The bytes as a one-dimensional NumPy array of `dtype`, without a copy. Read-only.")
+      .def_prop_ro("node", &Reply::node, "The number of the node that answered.");
+
+  nb::class_<Call>(module, "Call", "A call under way.")
+      .def_prop_ro("ready", &Call::ready, "Is the answer there?")
+      .def(
+          "claim", [](Call& self) { return self.claim() ? take_owner(self) : nb::none(); },
+          "The owner, for the first who asks; None after that.")
+      .def_prop_ro(
+          "status", [](const Call& self) { return static_cast<int>(tc_future_wait(self.future(), 0)); },
+          "The call's status, once it is ready.")
+      .def_prop_ro("error", [](const Call& self) { return std::string(tc_future_error(self.future())); })
+      .def_prop_ro("code", [](const Call& self) { return tc_future_code(self.future()); })
+      .def_prop_ro("node", [](const Call& self) { return tc_future_node(self.future()); });
+  module.def("reply", [](CallPtr call) { return Reply(std::move(call)); }, nb::arg("call"), "A ready call's answer.");
+}
+
+void bind_message(nb::module_& module) {
+  nb::class_<Message>(module, "Message", nb::type_slots(message_slots),
+                      "A payload that can be written in place and sent any number of times. A writable buffer.")
+      .def("__len__", [](const Message& self) {
+        size_t size = 0;
+        tc_message_payload(self.message.get(), &size);
+        return size;
+      });
+}
+
+void bind_engine(nb::module_& module) {
+  using Release = nb::call_guard<nb::gil_scoped_release>;
+  nb::class_<Engine>(module, "Engine", "A node and the discipline of driving it: see src/engine.h.")
+      .def(nb::init<const Engine::Options&>(), nb::arg("options"), Release())
+      .def_prop_ro("closed", &Engine::closed)
+      .def_prop_ro("inherited", &Engine::inherited)
+      .def("address", &Engine::address, Release())
+      .def("stat", &Engine::stat, nb::arg("name"), Release())
+      .def(
+          "expose",
+          [](Engine& self, const std::string& name, nb::handle buffer) {
+            const Buffer held(buffer);
+            const nb::gil_scoped_release released;
+            self.expose(name, held.data(), held.size());
+          },
+          nb::arg("name"), nb::arg("buffer"), "The caller keeps the buffer alive, and its bytes in place.")
+      .def(
+          "withdraw", [](Engine& self, const std::string& name) { self.expose(name, nullptr, 0); }, nb::arg("name"),
+          Release())
+      .def(
+          "connect",
+          [](Engine& self, const std::string& address, double timeout) {
+            return self.connect(address, milliseconds(timeout));
+          },
+          nb::arg("address"), nb::arg("timeout"), Release())
+      .def(
+          "disconnect",
+          [](Engine& self, size_t endpoint, double timeout) { self.disconnect(endpoint, milliseconds(timeout)); },
+          nb::arg("endpoint"), nb::arg("timeout"), Release())
+      .def("peer", &Engine::peer, nb::arg("endpoint"), Release())
+      .def("peer_id", &Engine::peer_id, nb::arg("endpoint"), Release())
+      .def("way", &Engine::way, nb::arg("endpoint"), Release())
+      .def(
+          "endpoint_status",
+          [](Engine& self, size_t endpoint) { return static_cast<int>(self.endpoint_status(endpoint)); },
+          nb::arg("endpoint"), Release())
+      .def(
+          "register",
+          [](Engine& self, nb::bytes bundle) {
+            return self.register_ifunc({static_cast<const std::byte*>(bundle.data()), bundle.size()});
+          },
+          nb::arg("bundle"))
+      .def(
+          "call",
+          [](Engine& self, size_t endpoint, size_t ifunc, nb::handle payload, std::optional<double> deadline,
+             double room, nb::handle owner) {
+            const auto message = message_of(self, ifunc, payload);
+            return call(self, endpoint, *message, deadline, room, owner);
+          },
+          nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("payload").none(), nb::arg("deadline").none(), nb::arg("room"),
+          nb::arg("owner"))
+      .def(
+          "call_parts",
+          [](Engine& self, size_t endpoint, size_t ifunc, nb::sequence parts, size_t alignment,
+             std::optional<double> deadline, double room, nb::handle owner) {
+            const auto message = message_of_parts(self, ifunc, parts, alignment);
+            return call(self, endpoint, *message, deadline, room, owner);
+          },
+          nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("deadline").none(),
+          nb::arg("room"), nb::arg("owner"))
+      .def(
+          "call_message",
+          [](Engine& self, size_t endpoint, Message& message, std::optional<double> deadline, double room,
+             nb::handle owner) { return call(self, endpoint, *message.message, deadline, room, owner); },
+          nb::arg("endpoint"), nb::arg("message"), nb::arg("deadline").none(), nb::arg("room"), nb::arg("owner"))
+      .def(
+          "send",
+          [](Engine& self, size_t endpoint, size_t ifunc, nb::handle payload, double room) {
+            const auto message = message_of(self, ifunc, payload);
+            send(self, endpoint, *message, room);
+          },
+          nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("payload").none(), nb::arg("room"))
+      .def(
+          "send_parts",
+          [](Engine& self, size_t endpoint, size_t ifunc, nb::sequence parts, size_t alignment, double room) {
+            const auto message = message_of_parts(self, ifunc, parts, alignment);
+            send(self, endpoint, *message, room);
+          },
+          nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("room"))
+      .def(
+          "send_message",
+          [](Engine& self, size_t endpoint, Message& message, double room) {
+            send(self, endpoint, *message.message, room);
+          },
+          nb::arg("endpoint"), nb::arg("message"), nb::arg("room"))
+      .def(
+          "flush", [](Engine& self, size_t endpoint, double timeout) { self.flush(endpoint, milliseconds(timeout)); },
+          nb::arg("endpoint"), nb::arg("timeout"), Release())
+      .def("drive", drive, nb::arg("call"), nb::arg("timeout").none())
+      .def(
+          "collect",
+          [](Engine& self) {
+            std::vector<CallPtr> calls;
+            {
+              const nb::gil_scoped_release released;
+              calls = self.collect();
+            }
+            return owners_of(calls);
+          },
+          "The owners of calls that are ready.")
+      .def(
+          "keep",
+          [](Engine& self) -> nb::object {
+            std::optional<std::vector<CallPtr>> calls;
+            {
+              const nb::gil_scoped_release released;
+              calls = self.keep();
+            }
+            if (!calls) return nb::none();
+            return owners_of(*calls);
+          },
+          nb::sig("def keep(self) -> list | None"),
+          "For the keeper thread: the owners of calls that became ready; None at the end.")
+      .def("stop_keeping", &Engine::stop_keeping, Release())
+      .def(
+          "close",
+          [](Engine& self) {
+            std::vector<CallPtr> calls;
+            {
+              const nb::gil_scoped_release released;
+              calls = self.close();
+            }
+            return owners_of(calls);
+          },
+          "Fails what waits, says goodbye and ends the node. The owners of the calls that failed.");
+}
+
+}  // namespace
+
+NB_MODULE(_native, module) {
+  module.doc() = "Three-Chains for Python: the part in C++. Use `threechains`.";
+  nb::set_leak_warnings(false);  // what lives until the interpreter ends is no leak
+  nb::register_exception_translator(translate);
+  bind_call(module);
+  bind_message(module);
+  bind_engine(module);
+  module.def(
+      "make_message",
+      [](std::shared_ptr<Engine> engine, size_t ifunc, size_t size) {
+        auto message = engine->make_message(ifunc, nullptr, size);
+        return Message{std::move(engine), std::move(message)};
+      },
+      nb::arg("engine"), nb::arg("ifunc"), nb::arg("size"));
+  module.def("set_error_class", [](nb::object cls) { error_class = cls.release().ptr(); }, nb::arg("cls"));
+  module.def(
+      "status_name", [](int status) { return std::string(tc_status_name(static_cast<tc_status_t>(status))); },
+      nb::arg("status"));
+  module.def("version", [] { return std::string(tc_version()); });
+}

@@ -1,0 +1,43 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Three-Chains: move functions, not only data, between the processes of a distributed system.
+
+    import threechains as tc
+
+    hello = tc.ifunc.from_c('''
+        #include <threechains/ifunc.h>
+        void hello_main(void *payload, size_t size, void *target_args) { tc_reply(payload, size); }
+    ''')
+    with tc.LocalCluster(2) as cluster:
+        print(cluster.submit(hello, b"world", node=1).result().text())
+
+docs/python.md is the tutorial. What the words mean is in docs/architecture.md.
+"""
+
+import os as _os
+
+# UCX would install signal handlers of its own when it is loaded, and take SIGSEGV and Ctrl-C's neighbours from Python.
+_kept = _os.environ.get("UCX_ERROR_SIGNALS")
+_os.environ["UCX_ERROR_SIGNALS"] = ""
+try:
+    from threechains import _native
+finally:
+    if _kept is None:
+        del _os.environ["UCX_ERROR_SIGNALS"]
+    else:
+        _os.environ["UCX_ERROR_SIGNALS"] = _kept
+
+from threechains._cluster import Cluster, Endpoint, LocalCluster
+from threechains._errors import CallTimeout, Error, IfuncError, RemoteError, Status
+from threechains._future import Future
+from threechains._ifunc import Ifunc, ifunc
+from threechains._native import Message, Reply
+from threechains._node import Node
+from threechains._types import Failure, array, data, node_count, node_id, out
+
+__version__: str = _native.version()
+
+__all__ = [
+    "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster",
+    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "ifunc", "node_count", "node_id", "out",
+    "__version__",
+]

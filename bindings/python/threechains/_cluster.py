@@ -1,0 +1,291 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The nodes that functions are sent to."""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pathlib
+import selectors
+import subprocess
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from threechains import _native, _tool
+from threechains._errors import Error, Status
+from threechains._future import Future
+from threechains._ifunc import Ifunc, as_ifunc
+from threechains._node import Node
+
+# Between being full and TC_ERR_BUSY: how long submit() and send() wait for room.
+_ROOM_SECONDS = 10.0
+
+
+class Endpoint:
+    """One peer. Made by `Cluster`."""
+
+    def __init__(self, node: Node, index: int, address: str) -> None:
+        self._node = node
+        self._engine = node._engine
+        self._index = index
+        self._known: dict[int, int] = {}
+        self.address = address
+
+    def submit(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> Future:
+        """Sends the function there and gives the answer's future at once.
+
+        `args` are what the function takes; for one written in C, one payload: anything with the buffer protocol, text
+        or a `Message`. `deadline` is in seconds: after it the future fails with `CallTimeout` (None: never).
+        """
+        ifunc = as_ifunc(function)
+        number = self._number(ifunc)
+        future = Future(self._engine, ifunc.name, ifunc.decode)
+        if ifunc.encode is not None:
+            parts = ifunc.encode(args)
+            future._call = self._engine.call_parts(self._index, number, parts, 16, deadline, _ROOM_SECONDS, future)
+            return future
+        payload = _payload(ifunc, args)
+        if type(payload) is _native.Message:
+            future._call = self._engine.call_message(self._index, payload, deadline, _ROOM_SECONDS, future)
+        else:
+            future._call = self._engine.call(self._index, number, payload, deadline, _ROOM_SECONDS, future)
+        return future
+
+    def send(self, function: Ifunc, /, *args: Any) -> None:
+        """Sends the function there and waits for nothing; `flush` tells whether it failed."""
+        ifunc = as_ifunc(function)
+        number = self._number(ifunc)
+        if ifunc.encode is not None:
+            self._engine.send_parts(self._index, number, ifunc.encode(args), 16, _ROOM_SECONDS)
+            return
+        payload = _payload(ifunc, args)
+        if type(payload) is _native.Message:
+            self._engine.send_message(self._index, payload, _ROOM_SECONDS)
+        else:
+            self._engine.send(self._index, number, payload, _ROOM_SECONDS)
+
+    def flush(self, timeout: float = 10.0) -> None:
+        """Waits until the peer has run everything sent to it. Raises the first failure since the last flush."""
+        self._engine.flush(self._index, timeout)
+
+    def message(self, function: Ifunc, size: int) -> _native.Message:
+        """A payload of `size` bytes to be written in place, and sent any number of times without being copied again
+        in Python: `numpy.frombuffer(message)` is writable."""
+        return _native.make_message(self._engine, self._number(as_ifunc(function)), size)
+
+    @property
+    def status(self) -> Status:
+        """Status.OK while the peer is there, else why not."""
+        return Status(self._engine.endpoint_status(self._index))
+
+    @property
+    def peer(self) -> str:
+        """The peer's name for itself."""
+        return self._engine.peer(self._index)
+
+    @property
+    def way(self) -> str:
+        """How frames travel there: "ring", "am" or "put"."""
+        return self._engine.way(self._index)
+
+    def __repr__(self) -> str:
+        return f"<threechains.Endpoint {self.address}>"
+
+    def _number(self, ifunc: Ifunc) -> int:
+        number = self._known.get(id(ifunc))
+        if number is None:
+            number = self._node._register(ifunc.content_id, ifunc.bundle)
+            self._known[id(ifunc)] = number
+            ifunc.keep(self)  # its id is ours as long as it is known here
+        return number
+
+
+def _payload(ifunc: Ifunc, args: tuple) -> Any:
+    if not args:
+        return None
+    if len(args) > 1:
+        raise TypeError(f"ifunc '{ifunc.name}' takes one payload but {len(args)} arguments were given")
+    payload = args[0]
+    if type(payload) is str:
+        return payload.encode()
+    if not isinstance(payload, (bytes, _native.Message)):
+        view = memoryview(payload)  # TypeError for what has no bytes
+        if not view.c_contiguous:
+            raise ValueError("the payload is not C-contiguous; send numpy.ascontiguousarray(...) of it")
+    return payload
+
+
+class Cluster:
+    """Nodes to send functions to, by their addresses; a node's number is its place in the list.
+
+    `node` is this process's own node; without one, a node is made and closed with the cluster. Any thread may use it.
+    """
+
+    def __init__(self, addresses: Iterable[str], *, node: Node | None = None, timeout: float = 10.0) -> None:
+        self._own_node = node is None
+        self._node = node if node is not None else Node()
+        self._next = itertools.count()
+        self._endpoints: list[Endpoint] = []
+        try:
+            for address in addresses:
+                self._endpoints.append(Endpoint(self._node, self._node._engine.connect(address, timeout), address))
+        except BaseException:
+            self.close()
+            raise
+
+    def submit(self, function: Ifunc, /, *args: Any, node: int | None = None, deadline: float | None = 60.0) -> Future:
+        """Sends the function to one node, the next in turn when `node` is None, and gives the answer's future."""
+        return self._choose(node).submit(function, *args, deadline=deadline)
+
+    def broadcast(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> list[Future]:
+        """The same to all nodes: their futures, by number."""
+        return [endpoint.submit(function, *args, deadline=deadline) for endpoint in self._endpoints]
+
+    def map(self, function: Ifunc, /, *iterables: Iterable, deadline: float | None = 60.0) -> Iterator[Any]:
+        """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order."""
+        futures = [self.submit(function, *args, deadline=deadline) for args in zip(*iterables)]
+        return (future.result() for future in futures)
+
+    def send(self, function: Ifunc, /, *args: Any, node: int | None = None) -> None:
+        """Sends the function to one node and waits for nothing; `flush` tells whether it failed."""
+        self._choose(node).send(function, *args)
+
+    def flush(self, timeout: float = 10.0) -> None:
+        """Waits until all nodes have run everything sent to them. Raises the first failure since the last flush."""
+        for endpoint in self._endpoints:
+            endpoint.flush(timeout)
+
+    @property
+    def addresses(self) -> list[str]:
+        return [endpoint.address for endpoint in self._endpoints]
+
+    @property
+    def node(self) -> Node:
+        """This process's own node."""
+        return self._node
+
+    def close(self) -> None:
+        """Says goodbye. Calls that still wait fail with Status.CLOSED, unless the node was given from outside."""
+        if self._own_node:
+            self._node.close()
+        elif not self._node.closed and not self._node._engine.inherited:
+            for endpoint in self._endpoints:
+                try:
+                    self._node._engine.disconnect(endpoint._index, 1.0)
+                except Error:
+                    pass  # it is gone already
+        self._endpoints = []
+
+    def __getitem__(self, number: int) -> Endpoint:
+        return self._endpoints[number]
+
+    def __len__(self) -> int:
+        return len(self._endpoints)
+
+    def __iter__(self) -> Iterator[Endpoint]:
+        return iter(self._endpoints)
+
+    def __enter__(self) -> Any:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<threechains.{type(self).__name__} of {len(self)}: {', '.join(self.addresses)}>"
+
+    def _choose(self, node: int | None) -> Endpoint:
+        if not self._endpoints:
+            raise Error(Status.CLOSED, "this cluster is closed, or has no nodes")
+        if node is None:
+            return self._endpoints[next(self._next) % len(self._endpoints)]
+        if not 0 <= node < len(self._endpoints):
+            raise IndexError(f"there is no node {node}: the cluster has nodes 0 to {len(self._endpoints) - 1}")
+        return self._endpoints[node]
+
+
+class LocalCluster(Cluster):
+    """`count` nodes on this machine, as processes that end with this object, or with this process.
+
+    `data` gives them arrays by name: a file's path is mapped by all nodes, a buffer is copied into a file first (so
+    that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `options`
+    go to `ifunc cluster` as they are.
+    """
+
+    def __init__(self, count: int, *, data: Mapping[str, Any] | None = None, allow_libs: Sequence[str] = (),
+                 options: Sequence[str] = (), timeout: float = 30.0) -> None:
+        self._process: subprocess.Popen | None = None
+        self._owner = os.getpid()
+        self._directory = tempfile.TemporaryDirectory(prefix="threechains-", dir=_memory_directory())
+        try:
+            line = [_tool.command(), "cluster", str(count), *options]
+            for name, value in (data or {}).items():
+                line += ["--data", f"{name}={self._file(name, value)}"]
+            for library in allow_libs:
+                line += ["--allow-lib", library]
+            # The nodes live as long as the command, and it as long as our end of its standard input.
+            line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; exec cat >/dev/null']
+            self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
+            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
+                                             start_new_session=True)
+            super().__init__(self._wait_until_ready(timeout), timeout=timeout)
+        except BaseException:
+            self._end()
+            raise
+
+    @property
+    def log(self) -> str:
+        """What the nodes have written on standard error so far."""
+        with open(self._errors.name, "rb") as file:
+            return file.read().decode(errors="replace")
+
+    def close(self) -> None:
+        """Ends the nodes."""
+        super().close()
+        self._end()
+
+    def _file(self, name: str, value: Any) -> str:
+        if isinstance(value, (str, os.PathLike)):
+            return os.path.abspath(value)
+        path = pathlib.Path(self._directory.name, f"data-{len(list(pathlib.Path(self._directory.name).iterdir()))}")
+        view = memoryview(value)
+        if not view.c_contiguous:
+            raise ValueError(f"'{name}' is not C-contiguous; give numpy.ascontiguousarray(...) of it")
+        path.write_bytes(view.cast("B") if view.nbytes else b"")
+        return str(path)
+
+    def _wait_until_ready(self, timeout: float) -> list[str]:
+        end = time.monotonic() + timeout
+        text = b""
+        with selectors.DefaultSelector() as selector:
+            selector.register(self._process.stdout, selectors.EVENT_READ)
+            while not text.endswith(b"\n"):
+                if not selector.select(max(0.0, end - time.monotonic())):
+                    raise Error(Status.TIMEOUT, f"the nodes were not ready within {timeout} s: {self.log.strip()}")
+                piece = os.read(self._process.stdout.fileno(), 65536)
+                if not piece:
+                    self._process.wait()
+                    raise Error(Status.IO, f"the nodes could not be started: {self.log.strip()}")
+                text += piece
+        return text.decode().strip().split(",")
+
+    def _end(self) -> None:
+        process, self._process = self._process, None
+        if process is None or self._owner != os.getpid():
+            return  # a forked child leaves its parent's nodes alone
+        process.stdin.close()
+        try:
+            process.wait(5)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        self._errors.close()
+        self._directory.cleanup()
+
+
+def _memory_directory() -> str | None:
+    """Where files are memory."""
+    return "/dev/shm" if os.access("/dev/shm", os.W_OK) else None

@@ -1,0 +1,86 @@
+# SPDX-License-Identifier: Apache-2.0
+"""An answer that will come."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import time
+from collections.abc import Callable, Generator
+from typing import Any
+
+from threechains import _native
+from threechains._errors import Status, remote_error
+
+# A call that has left cannot be taken back: futures are born running, so that cancel() says False.
+_RUNNING = "RUNNING"
+
+
+class Future(concurrent.futures.Future):
+    """The answer to a call: a `concurrent.futures.Future` that can also be awaited.
+
+    `concurrent.futures.wait`, `as_completed`, `add_done_callback` and `await` work on it. `result()` is quicker than
+    these: the thread that waits in it polls the network itself. Any thread may use it.
+    """
+
+    def __init__(self, engine: _native.Engine, ifunc: str, decode: Callable[[_native.Reply], Any] | None) -> None:
+        super().__init__()
+        self._state = _RUNNING
+        self._engine = engine
+        self._ifunc = ifunc
+        self._decode = decode
+        self._call: _native.Call | None = None
+
+    def result(self, timeout: float | None = None) -> Any:
+        """The answer, waiting for it at most `timeout` seconds (None: until the call's own deadline).
+
+        Raises TimeoutError when it is not there in time (and can be asked again), `RemoteError` when the call failed.
+        """
+        if self._state == _RUNNING:
+            timeout = self._drive(timeout)
+        return super().result(timeout)
+
+    def exception(self, timeout: float | None = None) -> BaseException | None:
+        """The error that `result` would raise, or None. Waits as `result` does."""
+        if self._state == _RUNNING:
+            timeout = self._drive(timeout)
+        return super().exception(timeout)
+
+    def __await__(self) -> Generator[Any, None, Any]:
+        return asyncio.wrap_future(self).__await__()
+
+    def _drive(self, timeout: float | None) -> float | None:
+        """Polls until the answer is there or the time is over. Returns what is left for waiting otherwise."""
+        end = None if timeout is None else time.monotonic() + timeout
+        call, engine = self._call, self._engine
+        while True:
+            outcome = engine.drive(call, timeout)
+            if outcome == "ready":
+                if call.claim() is not None:
+                    self._finish(call)
+                return None  # or another thread is finishing it
+            if outcome == "others":
+                finish_all(engine.collect())
+            elif outcome == "timeout":
+                return 0
+            if end is not None:
+                timeout = max(0.0, end - time.monotonic())
+
+    def _finish(self, call: _native.Call) -> None:
+        """Settles the future. By whoever claimed the call."""
+        if call.status != Status.OK:
+            self.set_exception(remote_error(call, self._ifunc))
+            return
+        try:
+            reply = _native.reply(call)
+            value = reply if self._decode is None else self._decode(reply)
+        except Exception as error:  # what came is not what the ifunc's author promised
+            self.set_exception(error)
+        else:
+            self.set_result(value)
+
+
+def finish_all(claimed: list) -> None:
+    """Settles futures whose calls were claimed together."""
+    for call, future in claimed:
+        future._finish(call)

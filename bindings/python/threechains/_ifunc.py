@@ -1,0 +1,167 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Functions that can be sent."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import tempfile
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from threechains import _native, _tool
+from threechains._errors import IfuncError, Status
+
+# Both architectures, so that an .ifunc file runs wherever it is taken.
+DEFAULT_TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
+
+
+class Ifunc:
+    """A function that can be sent: a bundle of code for several kinds of machines.
+
+    Made by `tc.ifunc`. `encode` turns arguments into pieces of a payload and `decode` a reply into a value; without
+    them the argument is the payload, and the reply is the value.
+    """
+
+    def __init__(self, bundle: bytes, name: str, *, encode: Callable[[tuple], list] | None = None,
+                 decode: Callable[[_native.Reply], Any] | None = None) -> None:
+        self.bundle = bundle
+        self.name = name
+        self.encode = encode
+        self.decode = decode
+        self.content_id = _content_id(bundle)
+        self._users: list = []
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Writes the .ifunc file, for `ifunc send`, programs in other languages, and `tc.ifunc.load`."""
+        pathlib.Path(path).write_bytes(self.bundle)
+
+    def keep(self, user: object) -> None:
+        """Lives as long as `user` does, which knows it by its id."""
+        self._users.append(user)
+
+    def __repr__(self) -> str:
+        return f"<threechains.Ifunc {self.name} {self.content_id[:12]}, {len(self.bundle)} bytes>"
+
+
+def _content_id(bundle: bytes) -> str:
+    import hashlib
+
+    return hashlib.sha256(bundle).hexdigest()
+
+
+def as_ifunc(function: Any) -> Ifunc:
+    if isinstance(function, Ifunc):
+        return function
+    raise TypeError(f"{function!r} is no ifunc: decorate it with @tc.ifunc, or use tc.ifunc.from_c, from_bitcode, load")
+
+
+def _build(inputs: list[str], name: str, targets: Sequence[str], extern: Sequence[str], options: Sequence[str],
+           clang_flags: Sequence[str]) -> bytes:
+    line = list(options)
+    for target in targets:
+        line += ["--target", target]
+    for symbol in extern:
+        line += ["--extern", symbol]
+    with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
+        output = os.path.join(directory, f"{name}.ifunc")
+        _tool.build(inputs, output, name, line, list(clang_flags))
+        return pathlib.Path(output).read_bytes()
+
+
+def _is_path(text: str) -> bool:
+    return "\n" not in text and "{" not in text
+
+
+class IfuncMaker:
+    """`tc.ifunc`: a decorator, and the other ways to get an ifunc."""
+
+    def __call__(self, function: Callable | None = None, /, **options: Any) -> Any:
+        """Makes an ifunc of a Python function, compiled by Numba for all `targets`.
+
+            @tc.ifunc
+            def above(limit: np.float64, prices: tc.data("prices", np.float64)) -> np.int64: ...
+
+        Annotations say what travels: NumPy's scalar types, `tc.array`, `tc.data`, `tc.out`. Raises `IfuncError` with
+        the symbol and a hint when it cannot run elsewhere. Options: `name`; `targets` (triples); `boundscheck` (an
+        index that is out of bounds fails the call; off); `fastmath` (off); `extern` (functions that the target's
+        application exports). Needs `pip install threechains[numba]`.
+        """
+        try:
+            from threechains import _numba
+        except ImportError as error:
+            raise IfuncError(f"@tc.ifunc needs Numba: {error}", "numba", "pip install 'threechains[numba]'",
+                             Status.UNSUPPORTED) from None
+        if function is None:
+            return lambda decorated: _numba.compile_ifunc(decorated, **options)
+        return _numba.compile_ifunc(function, **options)
+
+    def from_c(self, source: str | os.PathLike[str], *, name: str | None = None,
+               targets: Sequence[str] = DEFAULT_TARGETS, extern: Sequence[str] = (), deps: Sequence[str] = (),
+               flags: Sequence[str] = ()) -> Ifunc:
+        """Makes an ifunc of C: a file's path (.c, .cc, .cpp), or the source itself.
+
+        `name` is taken from the file, or from NAME_main in the source. `deps` are libraries that it uses at the target
+        (in addition to NAME.deps), `flags` are clang's.
+        """
+        if not isinstance(source, str) or _is_path(source):
+            path = pathlib.Path(source)
+            return self._from_file(path, name or path.stem, targets, extern, deps, flags)
+        if name is None:
+            found = re.search(r"\b(\w+)_main\s*\(", source)
+            if found is None:
+                raise IfuncError("the source defines no NAME_main", "", "define void NAME_main(void *payload, size_t "
+                                 "payload_size, void *target_args), NAME being the ifunc's name", Status.NOT_FOUND)
+            name = found.group(1)
+        with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
+            path = pathlib.Path(directory, f"{name}.c")
+            path.write_text(source)
+            return self._from_file(path, name, targets, extern, deps, flags)
+
+    def from_bitcode(self, bitcode: bytes | str | os.PathLike[str] | Sequence, *, name: str,
+                     extern: Sequence[str] = (), deps: Sequence[str] = ()) -> Ifunc:
+        """Makes an ifunc of LLVM bitcode (or assembly, .ll) that defines NAME_main: bytes or a path, or a list of them
+        with one for each target triple."""
+        given = [bitcode] if isinstance(bitcode, (bytes, bytearray, str, os.PathLike)) else list(bitcode)
+        with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
+            paths = []
+            for i, item in enumerate(given):
+                if isinstance(item, (bytes, bytearray)):
+                    path = pathlib.Path(directory, f"{name}{i or ''}.bc")
+                    path.write_bytes(item)
+                    paths.append(str(path))
+                else:
+                    paths.append(os.fspath(item))
+            if deps and os.path.dirname(paths[0]) != directory:
+                paths[0] = shutil_copy(paths[0], directory)
+            if deps:
+                pathlib.Path(paths[0]).with_suffix(".deps").write_text("\n".join(deps) + "\n")
+            return Ifunc(_build(paths, name, (), extern, (), ()), name)
+
+    def load(self, path: str | os.PathLike[str]) -> Ifunc:
+        """Reads an .ifunc file."""
+        file = pathlib.Path(path)
+        bundle = file.read_bytes()
+        return Ifunc(bundle, file.stem)
+
+    def _from_file(self, path: pathlib.Path, name: str, targets: Sequence[str], extern: Sequence[str],
+                   deps: Sequence[str], flags: Sequence[str]) -> Ifunc:
+        if not deps:
+            return Ifunc(_build([str(path)], name, targets, extern, (), flags), name)
+        with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
+            copy = pathlib.Path(directory, path.name)
+            copy.write_bytes(path.read_bytes())
+            declared = path.with_suffix(".deps")
+            lines = [declared.read_text()] if declared.exists() else []
+            copy.with_suffix(".deps").write_text("\n".join([*lines, *deps]) + "\n")
+            return Ifunc(_build([str(copy)], name, targets, extern, (), [f"-I{path.parent.resolve()}", *flags]), name)
+
+
+def shutil_copy(path: str, directory: str) -> str:
+    import shutil
+
+    return shutil.copy(path, directory)
+
+
+ifunc = IfuncMaker()

@@ -1,0 +1,143 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A node: this process's place in the system."""
+
+from __future__ import annotations
+
+import atexit
+import threading
+import time
+import weakref
+from collections.abc import Mapping
+from typing import Any
+
+from threechains import _native
+from threechains._errors import Error, Status
+from threechains._future import finish_all
+
+
+def _keep(engine: _native.Engine) -> None:
+    """The keeper thread: moves the node on while nobody waits."""
+    while True:
+        claimed = engine.keep()
+        if claimed is None:
+            return
+        finish_all(claimed)
+        del claimed
+
+
+_open: weakref.WeakSet[Node] = weakref.WeakSet()
+
+
+def _close_all() -> None:
+    for node in list(_open):
+        node.close()
+
+
+atexit.register(_close_all)  # while threads can still run, and before the library is unloaded
+
+
+class Node:
+    """A node that other processes can connect to, and that can connect to others.
+
+    `data` are arrays (or other buffers) that ifuncs find here by name; more can be exposed later. All other options
+    are those of `tc_config_set` in threechains.h, with _ for -: `Node(listen="0.0.0.0:7001", trust="any")`.
+
+    It serves from the start, by a thread of its own, until it is closed. Any thread may use it. A process that is
+    forked from this one cannot: it makes its own.
+    """
+
+    def __init__(self, data: Mapping[str, Any] | None = None, **options: Any) -> None:
+        pairs: list[tuple[str, str]] = []
+        for key, value in options.items():
+            if isinstance(value, bool):
+                value = "on" if value else "off"
+            for item in value if isinstance(value, (list, tuple)) and key != "cluster" else [value]:
+                pairs.append((key.replace("_", "-"), ",".join(item) if isinstance(item, (list, tuple)) else str(item)))
+        self._engine = _native.Engine(pairs)
+        self._exposed: dict[str, memoryview] = {}
+        self._ifuncs: dict[str, int] = {}
+        self._lock = threading.Lock()
+        self._keeper = threading.Thread(target=_keep, args=(self._engine,), name="threechains keeper", daemon=True)
+        self._keeper.start()
+        _open.add(self)
+        try:
+            for name, buffer in (data or {}).items():
+                self.expose(name, buffer)
+        except BaseException:
+            self.close()
+            raise
+
+    @property
+    def address(self) -> str:
+        """Where others connect to: "127.0.0.1:41234"; empty when nobody can."""
+        return self._engine.address()
+
+    @property
+    def closed(self) -> bool:
+        return self._engine.closed
+
+    def expose(self, name: str, buffer: Any) -> None:
+        """Gives ifuncs this buffer by name: tc_data(name), or an argument `tc.data(name, dtype)`.
+
+        They see the memory itself and may write to it. It is kept alive until `withdraw` or the node's end. An array
+        must be C-contiguous.
+        """
+        view = memoryview(buffer)
+        if not view.c_contiguous:
+            raise ValueError(f"'{name}' is not C-contiguous; expose numpy.ascontiguousarray(...) of it")
+        self._engine.expose(name, view)
+        self._exposed[name] = view
+
+    def withdraw(self, name: str) -> None:
+        """Takes the name back. Ifuncs that run from now on do not find it."""
+        self._engine.withdraw(name)
+        self._exposed.pop(name, None)
+
+    def stat(self, name: str) -> int:
+        """One number about the node: tc_node_stat in threechains.h lists the names."""
+        return self._engine.stat(name)
+
+    def serve(self, timeout: float | None = None) -> None:
+        """Blocks for `timeout` seconds, or until Ctrl-C or close(): the node serves anyway."""
+        end = None if timeout is None else time.monotonic() + timeout
+        while self._keeper.is_alive() and not self.closed:
+            left = 0.5 if end is None else min(0.5, end - time.monotonic())
+            if left <= 0:
+                return
+            self._keeper.join(left)
+
+    def close(self) -> None:
+        """Says goodbye to all peers. Calls that wait fail with Status.CLOSED."""
+        engine = self._engine
+        if engine.inherited or engine.closed:
+            return
+        engine.stop_keeping()
+        if threading.current_thread() is not self._keeper:
+            self._keeper.join()
+        finish_all(engine.close())
+        self._exposed.clear()
+        _open.discard(self)
+
+    def __enter__(self) -> Node:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
+
+    def _register(self, content_id: str, bundle: bytes) -> int:
+        """The number under which this node knows an ifunc."""
+        number = self._ifuncs.get(content_id)
+        if number is None:
+            with self._lock:
+                number = self._ifuncs.get(content_id)
+                if number is None:
+                    number = self._ifuncs[content_id] = self._engine.register(bundle)
+        return number
+
+
+def require_open(node: Node) -> None:
+    if node.closed:
+        raise Error(Status.CLOSED, "this node is closed")

@@ -1,0 +1,48 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where the `ifunc` command is, and how it is run."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import subprocess
+import sys
+
+from threechains._errors import IfuncError, Status
+
+ROOT = pathlib.Path(__file__).parent.absolute() / "_install"
+
+
+def command() -> str:
+    """The path of the `ifunc` command: $TC_IFUNC, or the one in this package."""
+    return os.environ.get("TC_IFUNC") or str(ROOT / "bin/ifunc")
+
+
+def build(inputs: list[str], output: str, name: str, options: list[str] = [], clang_flags: list[str] = []) -> None:
+    """Runs `ifunc build`. Raises IfuncError with its words."""
+    toolchain = ROOT / "libexec/threechains/ifunc-toolchain"
+    program = [str(toolchain)] if toolchain.exists() and "TC_IFUNC" not in os.environ else [command()]
+    line = [*program, "build", *inputs, "-o", output, "--name", name, "--quiet", *options]
+    if clang_flags:
+        line += ["--", *clang_flags]
+    try:
+        done = subprocess.run(line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+    except OSError as error:
+        raise IfuncError(f"cannot run {line[0]}: {error}; $TC_IFUNC names the ifunc command", status=Status.IO) from None
+    if done.returncode != 0:
+        raise refused(done.stderr.strip() or f"ifunc build ended with exit code {done.returncode}")
+
+
+def refused(words: str) -> IfuncError:
+    """An importer's sentence as an exception: `FILE:LINE: 'SYMBOL' is called but …; what to do`."""
+    sentences = [line.removeprefix("ifunc: ") for line in words.splitlines() if line.startswith("ifunc: ")]
+    errors = [line for line in sentences if not line.startswith("warning: ")]
+    sentence = errors[-1] if errors else words
+    symbol = sentence.split("'")[1] if sentence.count("'") >= 2 else ""
+    hint = sentence.split("; ", 1)[1] if "; " in sentence else ""
+    return IfuncError(words if not errors or len(words.splitlines()) > 1 else sentence, symbol, hint)
+
+
+def main() -> None:
+    """The `ifunc` command of this package."""
+    os.execv(command(), ["ifunc", *sys.argv[1:]])
