@@ -1,0 +1,199 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What travels between the caller of a Python ifunc and its code at the target.
+
+The payload: one slot of 8 bytes for each parameter that travels, holding a number, or an array's number of elements;
+then the arrays, each at a multiple of 16. A function with one array and nothing else gets the array's bytes alone.
+The answer: a number as it lies in memory; a tuple's numbers in slots of 8 bytes; or the bytes of `tc.out`.
+"""
+
+from __future__ import annotations
+
+import inspect
+import struct
+import typing
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from threechains import _native, _types
+from threechains._errors import Error, IfuncError, Status
+
+_PYTHON_TYPES = {int: np.int64, float: np.float64, bool: np.bool_}
+
+
+@dataclass(frozen=True)
+class Parameter:
+    name: str
+    kind: str  # scalar, array, data, out
+    dtype: Any
+    data_name: str = ""
+    count: int = 0
+
+    @property
+    def travels(self) -> bool:
+        return self.kind in ("scalar", "array")
+
+
+@dataclass(frozen=True)
+class Signature:
+    name: str
+    parameters: tuple[Parameter, ...]
+    result: Any  # a dtype, a tuple of them, "none", or None: to be inferred
+
+    @staticmethod
+    def of(function: Callable, name: str | None) -> Signature:
+        """Reads the annotations. Raises IfuncError for those that mean nothing here."""
+        label = name or function.__name__
+        if not callable(function) or not hasattr(function, "__code__"):
+            raise IfuncError(f"{function!r} is no Python function", "", "decorate a plain function", Status.INVALID)
+        try:
+            hints = inspect.get_annotations(function, eval_str=True)
+        except Exception as error:
+            raise IfuncError(f"{label}: its annotations cannot be read: {error}", "", "name types that exist where the "
+                             "function is defined", Status.INVALID) from None
+        parameters = []
+        for parameter in inspect.signature(function).parameters.values():
+            if parameter.kind not in (parameter.POSITIONAL_ONLY, parameter.POSITIONAL_OR_KEYWORD):
+                raise IfuncError(f"{label}: parameter '{parameter.name}' is variadic or keyword-only", parameter.name,
+                                 "give the ifunc plain parameters", Status.INVALID)
+            if parameter.name not in hints:
+                raise IfuncError(f"{label}: parameter '{parameter.name}' has no annotation", parameter.name,
+                                 "annotate it: np.float64, tc.array(np.float64), tc.data('name', np.float64)",
+                                 Status.INVALID)
+            parameters.append(_parameter(label, parameter.name, hints[parameter.name]))
+        if sum(parameter.kind == "out" for parameter in parameters) > 1:
+            raise IfuncError(f"{label}: has two tc.out parameters when an ifunc has one answer", "tc.out",
+                             "use one array for both", Status.INVALID)
+        return Signature(label, tuple(parameters), _result(label, hints))
+
+    @property
+    def travelling(self) -> tuple[Parameter, ...]:
+        return tuple(parameter for parameter in self.parameters if parameter.travels)
+
+    @property
+    def header_bytes(self) -> int:
+        travelling = self.travelling
+        return 0 if len(travelling) == 1 and travelling[0].kind == "array" else 8 * len(travelling)
+
+    def result_type(self, from_dtype: Callable, types: Any) -> Any:
+        """The annotated type of result, as Numba knows it."""
+        if self.result == "none":
+            return types.none
+        if isinstance(self.result, tuple):
+            return types.Tuple([from_dtype(dtype) for dtype in self.result])
+        return from_dtype(self.result)
+
+    def encoder(self) -> Callable[[tuple], list]:
+        """From arguments to pieces of the payload, without copying arrays."""
+        travelling, name = self.travelling, self.name
+        scalars_only = all(parameter.kind == "scalar" for parameter in travelling)
+        pack = struct.Struct("<" + "".join(_slot(parameter) for parameter in travelling)).pack
+
+        def check(args: tuple) -> None:
+            if len(args) != len(travelling):
+                names = ", ".join(parameter.name for parameter in travelling)
+                raise TypeError(f"{name}({names}) takes {len(travelling)} arguments but {len(args)} were given")
+
+        def encode_scalars(args: tuple) -> list:
+            try:
+                return [pack(*args)]
+            except struct.error as error:
+                check(args)
+                raise TypeError(f"{name}: {error}") from None
+
+        def encode(args: tuple) -> list:
+            check(args)
+            slots, arrays = [], []
+            for parameter, value in zip(travelling, args):
+                if parameter.kind == "scalar":
+                    slots.append(value)
+                else:
+                    array = np.ascontiguousarray(value, dtype=parameter.dtype)
+                    if array.ndim != 1:
+                        raise TypeError(f"{name}: '{parameter.name}' has {array.ndim} dimensions when it must have 1")
+                    slots.append(array.size)
+                    arrays.append(array)
+            if not self.header_bytes:
+                return arrays
+            try:
+                return [pack(*slots), *arrays]
+            except struct.error as error:
+                raise TypeError(f"{name}: {error}") from None
+
+        return encode_scalars if scalars_only else encode
+
+    def decoder(self, members: tuple | None, single: Any) -> Callable[[_native.Reply], Any]:
+        """From the reply to the value: of a tuple's `members`, of one number `single`, of tc.out, or None."""
+        out = next((parameter for parameter in self.parameters if parameter.kind == "out"), None)
+        if out is not None:
+            return _checked(self.name, out.dtype.itemsize * out.count, lambda reply: np.frombuffer(reply, out.dtype))
+        if members is not None:
+            unpack = struct.Struct("<" + "".join(_code(dtype) for dtype in members)).unpack
+            return _checked(self.name, 8 * len(members), unpack)
+        if single is None:
+            return lambda reply: None
+        if single.kind in "iufb" and single.itemsize <= 8:
+            unpack_one = struct.Struct("<" + single.char.replace("l", "q").replace("L", "Q")).unpack
+            return _checked(self.name, single.itemsize, lambda reply: unpack_one(reply)[0])
+        return _checked(self.name, single.itemsize, lambda reply: np.frombuffer(reply, single)[0])
+
+
+def _checked(name: str, size: int, decode: Callable[[_native.Reply], Any]) -> Callable[[_native.Reply], Any]:
+    def checked(reply: _native.Reply) -> Any:
+        if len(reply) != size:
+            raise Error(Status.MALFORMED, f"the answer of '{name}' is {len(reply)} bytes when {size} were expected")
+        return decode(reply)
+
+    return checked
+
+
+def _dtype(label: str, name: str, given: Any) -> Any:
+    try:
+        dtype = np.dtype(_PYTHON_TYPES.get(given, given))
+    except TypeError:
+        dtype = np.dtype(object)
+    if dtype.kind not in "iufcbV" or (dtype.kind == "V" and dtype.names is None) or dtype.itemsize == 0:
+        raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which has no fixed bytes", name,
+                         "use NumPy's number types, such as np.float64", Status.INVALID)
+    return dtype
+
+
+def _parameter(label: str, name: str, given: Any) -> Parameter:
+    if isinstance(given, _types.Data):
+        return Parameter(name, "data", _dtype(label, name, given.dtype), given.name)
+    if isinstance(given, _types.Array):
+        return Parameter(name, "array", _dtype(label, name, given.dtype))
+    if isinstance(given, _types.Out):
+        return Parameter(name, "out", _dtype(label, name, given.dtype), count=int(given.count))
+    dtype = _dtype(label, name, given)
+    if dtype.kind not in "iufb" or dtype.itemsize > 8:
+        raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which is no number of up to 8 bytes", name,
+                         "pass it in an array: tc.array(dtype)", Status.INVALID)
+    return Parameter(name, "scalar", dtype)
+
+
+def _result(label: str, hints: dict) -> Any:
+    if "return" not in hints:
+        return None
+    given = hints["return"]
+    if given is None or given is type(None):
+        return "none"
+    if typing.get_origin(given) is tuple:
+        given = typing.get_args(given)
+    if isinstance(given, tuple):
+        return tuple(_dtype(label, "return", member) for member in given)
+    return _dtype(label, "return", given)
+
+
+def _slot(parameter: Parameter) -> str:
+    return _code(parameter.dtype) if parameter.kind == "scalar" else "q"
+
+
+def _code(dtype: Any) -> str:
+    """struct's letter for a number, filled up to 8 bytes."""
+    letters = {"i": {1: "b", 2: "h", 4: "i", 8: "q"}, "u": {1: "B", 2: "H", 4: "I", 8: "Q"},
+               "f": {2: "e", 4: "f", 8: "d"}, "b": {1: "?"}}
+    padding = 8 - dtype.itemsize
+    return letters[dtype.kind][dtype.itemsize] + (f"{padding}x" if padding else "")

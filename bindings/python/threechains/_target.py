@@ -1,0 +1,186 @@
+# SPDX-License-Identifier: Apache-2.0
+"""A target of Numba's, beside its `cpu`: code for a process that is not this one.
+
+Registered as an extension, so that the library functions that Numba writes in Python (sum, max, sort…) are lowered by
+the same rules as the ifunc itself: nothing is optimised, linked or run here, no exception is a pickled object, and
+nothing is ever allocated.
+"""
+
+from __future__ import annotations
+
+import functools
+import os
+from typing import Any
+
+from llvmlite import binding as ll
+from llvmlite import ir
+from numba.core import callconv, cgutils, codegen, cpu, descriptors, dispatcher, errors, fastmathpass, sigutils, typing, utils
+from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
+
+from threechains import _types
+
+NAME = "threechains"
+# Lowered for this one. Plain code differs from other 64-bit little-endian targets' in the two lines that name it.
+TRIPLE = "x86_64-unknown-linux-gnu"
+EXCEPTION_CODE = -1
+_INT32, _BYTE = ir.IntType(32), ir.IntType(8)
+_POINTER = _BYTE.as_pointer()
+
+
+class _Library(codegen.AOTCodeLibrary):
+    """Leaves optimising to the importer: what is vectorised here would never get wider at the target."""
+
+    def _optimize_functions(self, ll_module: Any) -> None:
+        ll_module.data_layout = self._codegen._data_layout
+
+    def _optimize_final_module(self) -> None:
+        pass
+
+
+class _Codegen(codegen.AOTCPUCodegen):
+    """Numba's, without an engine that would run what it makes."""
+
+    _library_class = _Library
+
+    def _init(self, llvm_module: Any) -> None:
+        machine = ll.Target.from_triple(TRIPLE).create_target_machine(reloc="pic", codemodel="default")
+        self._tm_features = ""
+        self._tm = machine
+        self._target_data = machine.target_data
+        self._data_layout = str(self._target_data)
+        self._loopvect = False
+        self._opt_level = 0
+
+    def _create_empty_module(self, name: str) -> ir.Module:
+        module = ir.Module(cgutils.normalize_ir_text(name))
+        module.triple = TRIPLE
+        if self._data_layout:
+            module.data_layout = self._data_layout
+        return module
+
+    def _check_llvm_bugs(self) -> None:
+        pass
+
+    def magic_tuple(self) -> tuple:
+        return (TRIPLE, "", "")
+
+
+class _Failures(callconv.CPUCallConv):
+    """Exceptions as a sentence and a code instead of a pickled object, which no target could read."""
+
+    def _store(self, builder: ir.IRBuilder, exc: Any, exc_args: Any, loc: Any) -> None:
+        code, text = _describe(exc, exc_args or (), loc)
+        name = f".failure.{code}.{text}"
+        module = builder.module
+        record = module.globals.get(name)
+        if record is None:
+            words = cgutils.global_constant(module, ".failure.text", c_string(text))
+            fields = [words.bitcast(_POINTER), _INT32(code), _POINTER(None), _POINTER(None), _INT32(0)]
+            record = ir.GlobalVariable(module, callconv.excinfo_t, name)
+            record.initializer = callconv.excinfo_t(fields)
+            record.linkage = "internal"
+            record.global_constant = True
+        builder.store(record, self._get_excinfo_argument(builder.function))
+
+    def set_static_user_exc(self, builder, exc, exc_args=None, loc=None, func_name=None):
+        self._store(builder, exc, exc_args, loc)
+
+    def set_dynamic_user_exc(self, builder, exc, exc_args, nb_types, loc=None, func_name=None):
+        self._store(builder, exc, tuple("…" if isinstance(arg, ir.Value) else arg for arg in exc_args), loc)
+
+
+def _describe(exc: Any, exc_args: tuple, loc: Any) -> tuple[int, str]:
+    place = f" ({os.path.basename(loc.filename)}:{loc.line})" if loc is not None and loc.filename else ""
+    if exc is _types.Failure and len(exc_args) == 2 and isinstance(exc_args[0], int):
+        return exc_args[0], str(exc_args[1])
+    name = exc.__name__ if exc is not None else "an exception"
+    words = ", ".join(str(arg) for arg in exc_args)
+    return EXCEPTION_CODE, f"{name}: {words}{place}" if words else f"{name}{place}"
+
+
+def c_string(text: str) -> ir.Constant:
+    data = bytearray(text.encode() + b"\0")
+    return ir.Constant(ir.ArrayType(_BYTE, len(data)), data)
+
+
+class _Context(cpu.CPUContext):
+    def init(self) -> None:
+        self.is32bit = False
+        ll.initialize_all_targets()
+        ll.initialize_all_asmprinters()
+        self._internal_codegen = _Codegen("threechains")
+        self.aot_mode = True
+
+    @utils.threadsafe_cached_property
+    def call_conv(self) -> _Failures:
+        return _Failures(self)
+
+    def post_lowering(self, mod: Any, library: Any) -> None:
+        """Without Numba's runtime library."""
+        if self.fastmath:
+            fastmathpass.rewrite_module(mod, self.fastmath)
+
+    def get_executable(self, library: Any, fndesc: Any, env: Any) -> Any:
+        """Something unique that stands for the function: it is never called here."""
+        return functools.partial(_not_here, fndesc.qualname)
+
+
+def _not_here(name: str) -> None:
+    raise RuntimeError(f"{name} is compiled for a target, and cannot be called here")
+
+
+class _Options(cpu.CPUTargetOptions):
+    def finalize(self, flags: Any, options: dict) -> None:
+        super().finalize(flags, options)
+        flags.enable_pyobject = False
+        flags.enable_looplift = False
+        flags.no_cpython_wrapper = True
+        flags.no_cfunc_wrapper = True
+        flags.error_model = "numpy"
+
+
+class _Descriptor(descriptors.TargetDescriptor):
+    options = _Options
+
+    @utils.threadsafe_cached_property
+    def typing_context(self) -> typing.Context:
+        return typing.Context()
+
+    @utils.threadsafe_cached_property
+    def target_context(self) -> _Context:
+        return _Context(self.typing_context, NAME)
+
+
+class _Target(CPU):
+    """Whatever works for a CPU works here."""
+
+
+class _Dispatcher(dispatcher.Dispatcher):
+    """Compiles a library function of Numba's, or a @njit function, that an ifunc calls."""
+
+    def compile(self, sig: Any) -> Any:
+        arguments, result = sigutils.normalize_signature(sig)
+        existing = self.overloads.get(tuple(arguments))
+        if existing is None:
+            with self._compiling_counter:
+                existing = self._compiler.compile(arguments, result)
+                self.overloads[tuple(arguments)] = existing
+        return existing.entry_point
+
+
+target_registry[NAME] = _Target
+descriptor = _Descriptor(NAME)
+_Dispatcher.targetdescr = descriptor
+dispatcher_registry[_Target] = _Dispatcher
+
+
+def _jit(*args: Any, **options: Any) -> Any:
+    options.pop("target", None)
+    options = {key: value for key, value in options.items() if key in ("nopython", "boundscheck", "fastmath", "inline",
+                                                                      "no_cpython_wrapper", "error_model", "forceinline")}
+    if args:
+        return _Dispatcher(args[0], targetoptions=options)
+    return lambda function: _Dispatcher(function, targetoptions=options)
+
+
+jit_registry[_Target] = _jit
