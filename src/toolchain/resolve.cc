@@ -68,6 +68,20 @@ bool is_of_exceptions(std::string_view symbol) {
          symbol.starts_with("_ZTVN10__cxxabi") || symbol == "__gxx_personality_v0" || symbol == "_ZSt9terminatev";
 }
 
+// What a language's own runtime would have to do at the target, which has none. Empty for other symbols.
+std::string_view remedy_for_runtime_of_a_language(std::string_view symbol) {
+  if (symbol.starts_with("NRT_"))
+    return "the code allocates (an array made by an expression, a list, a dictionary, a string), and a target has no "
+           "Python runtime; loop over the elements, and write results into an array that was passed in";
+  if (symbol.starts_with("Py") || symbol.starts_with("_Py") || symbol.starts_with("numba_"))
+    return "the code needs the Python interpreter (print, Python objects, string formatting), which a target does not "
+           "have; work on numbers and arrays, and reply with what is to be shown";
+  if (symbol.starts_with("jl_") || symbol.starts_with("ijl_") || symbol.starts_with("julia."))
+    return "the code needs the Julia runtime (allocation, a type-unstable call, print), which a target does not have; "
+           "work on pointers and concrete types";
+  return {};
+}
+
 // As its author writes it, and as a linker does when that is something else.
 std::string shown(const std::string& symbol) {
   const auto readable = llvm::demangle(symbol);
@@ -96,6 +110,9 @@ Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role,
                   "{}: C++ exceptions and type information need {} of the C++ library; do without "
                   "(no -fexceptions), or declare stdc++ and gcc_s in {}.deps",
                   where, shown(symbol), name);
+    if (const auto remedy = remedy_for_runtime_of_a_language(symbol); !remedy.empty())
+      return fail(TC_ERR_UNRESOLVED, "{}: {} is {} but a target does not have it; {}", where, shown(symbol), verb,
+                  remedy);
     const bool is_cxx = symbol.starts_with("_Z");
     return fail(TC_ERR_UNRESOLVED,
                 "{}: {} is {} but neither the ifunc ABI nor a declared library defines it{}; declare "

@@ -60,5 +60,43 @@ TEST(ToolchainBitcodeInput, code_that_breaks_llvms_rules_is_refused) {
   EXPECT_THAT(shop.refusal(), HasSubstr("LLVM"));
 }
 
+// What a JIT language's bitcode brings along: each is refused by name, with what to do instead.
+std::string calling(const std::string& declaration, const std::string& call) {
+  return "target triple = \"x86_64-unknown-linux-gnu\"\n" + declaration +
+         "\ndefine void @foo_main(ptr %p, i64 %n, ptr %t) {\n  " + call + "\n  ret void\n}\n";
+}
+
+TEST(ToolchainBitcodeInput, an_array_allocated_by_numba_is_refused_with_what_to_do) {
+  Workshop shop;
+  shop.request.targets = {};
+  shop.file("foo.ll", calling("declare ptr @NRT_MemInfo_alloc_aligned(i64, i32)",
+                              "%a = call ptr @NRT_MemInfo_alloc_aligned(i64 %n, i32 32)\n  store i8 1, ptr %a"));
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'NRT_MemInfo_alloc_aligned' is called"), HasSubstr("loop over")));
+}
+
+TEST(ToolchainBitcodeInput, a_call_to_the_python_interpreter_is_refused_with_what_to_do) {
+  Workshop shop;
+  shop.request.targets = {};
+  for (const std::string symbol : {"PyObject_CallObject", "numba_gil_ensure", "_PyLong_New"}) {
+    shop.file("foo.ll", calling("declare void @" + symbol + "()", "call void @" + symbol + "()"));
+    EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'" + symbol + "' is called"), HasSubstr("Python interpreter")));
+  }
+}
+
+TEST(ToolchainBitcodeInput, a_call_to_the_julia_runtime_is_refused_with_what_to_do) {
+  Workshop shop;
+  shop.request.targets = {};
+  shop.file("foo.ll", calling("declare void @jl_throw(ptr)", "call void @jl_throw(ptr %p)"));
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'jl_throw' is called"), HasSubstr("Julia runtime")));
+}
+
+TEST(ToolchainBitcodeInput, an_address_in_a_jit_languages_global_is_refused) {
+  Workshop shop;
+  shop.request.targets = {};
+  shop.file("foo.ll", calling("@numba.dynamic.globals.1 = internal global ptr inttoptr (i64 140737000000000 to ptr)",
+                              "%a = load volatile ptr, ptr @numba.dynamic.globals.1\n  store i8 1, ptr %a"));
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("written into the code"), HasSubstr("tc_data()")));
+}
+
 }  // namespace
 }  // namespace tc::toolchain

@@ -37,7 +37,8 @@ void nap(long ns) noexcept {
   nanosleep(&time, nullptr);
 }
 
-// Counts this process's forks, seen from the child: the one thing that has to be known process-wide.
+// Counts the forks between the process that made the first node and this one: the one thing that has to be known
+// process-wide.
 std::atomic<unsigned>& forks() {
   static std::atomic<unsigned> count{0};
   static const int registered = pthread_atfork(nullptr, nullptr, [] { forks().fetch_add(1); });
@@ -78,7 +79,17 @@ Call::~Call() {
   if (fork_ == forks().load()) tc_future_free(future_);
 }
 
+// What a child of fork() inherits from UCX (its threads are gone, its descriptors are the parent's) cannot be used, and
+// UCX offers no way to start again.
+constexpr const char* start_afresh =
+    "start processes with the 'spawn' or 'forkserver' method, or fork before the first "
+    "node is made";
+
 Engine::Engine(const Options& options) : fork_(forks().load()) {
+  if (fork_ != 0)
+    throw Failure(TC_ERR_UNSUPPORTED, std::string("this process was forked from one that had a node, and cannot have "
+                                                  "one of its own; ") +
+                                          start_afresh);
   tc_config_t* config = nullptr;
   check(tc_config_create(&config));
   const std::unique_ptr<tc_config_t, void (*)(tc_config_t*)> owner(config, tc_config_free);
@@ -96,9 +107,9 @@ bool Engine::inherited() const noexcept { return fork_ != forks().load(std::memo
 
 void Engine::check_usable() const {
   if (inherited())
-    throw Failure(TC_ERR_CLOSED,
-                  "this node belongs to the process that made it, and this one was forked from it; make a new node "
-                  "here, or start processes with the 'spawn' method");
+    throw Failure(TC_ERR_CLOSED, std::string("this node belongs to the process that made it, and this one was forked "
+                                             "from it; ") +
+                                     start_afresh);
   if (closed()) throw Failure(TC_ERR_CLOSED, "this node is closed");
 }
 

@@ -10,11 +10,15 @@ from __future__ import annotations
 
 import functools
 import os
+import weakref
 from typing import Any
 
 from llvmlite import binding as ll
 from llvmlite import ir
-from numba.core import callconv, cgutils, codegen, cpu, descriptors, dispatcher, errors, fastmathpass, sigutils, typing, utils
+from numba.core import (
+    callconv, cgutils, codegen, cpu, descriptors, dispatcher, fastmathpass, sigutils, typing, utils,
+)
+from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
 
 from threechains import _types
@@ -139,12 +143,27 @@ class _Options(cpu.CPUTargetOptions):
         flags.error_model = "numpy"
 
 
+class _Typing(typing.Context):
+    """Takes functions decorated with @numba.njit as they are written, not as they are compiled for this process."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._helpers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+
+    def resolve_value_type(self, val: Any) -> Any:
+        if isinstance(val, CPUDispatcher):
+            if val not in self._helpers:
+                self._helpers[val] = _jit(val.py_func, **val.targetoptions)
+            val = self._helpers[val]
+        return super().resolve_value_type(val)
+
+
 class _Descriptor(descriptors.TargetDescriptor):
     options = _Options
 
     @utils.threadsafe_cached_property
-    def typing_context(self) -> typing.Context:
-        return typing.Context()
+    def typing_context(self) -> _Typing:
+        return _Typing()
 
     @utils.threadsafe_cached_property
     def target_context(self) -> _Context:

@@ -1,0 +1,89 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Where ifuncs come from: C, bitcode, files."""
+
+import shutil
+import struct
+import subprocess
+
+import pytest
+import threechains as tc
+from conftest import ECHO
+
+
+def test_c_is_compiled_for_both_architectures(echo, tmp_path):
+    echo.save(tmp_path / "echo.ifunc")
+    shown = subprocess.run([tc._tool.command(), "inspect", str(tmp_path / "echo.ifunc")], capture_output=True, text=True,
+                           check=True).stdout
+    assert "x86_64" in shown and "aarch64" in shown
+
+
+def test_a_file_is_compiled_by_its_suffix(cluster, tmp_path):
+    path = tmp_path / "twice.cc"
+    path.write_text("""
+        #include <threechains/ifunc.h>
+        extern "C" void twice_main(void *payload, size_t size, void *) {
+          auto *number = static_cast<long *>(payload);
+          *number *= 2;
+          tc_reply(payload, size);
+        }""")
+    twice = tc.ifunc.from_c(path)
+    assert twice.name == "twice"
+    assert cluster.submit(twice, (21).to_bytes(8, "little")).result() == (42).to_bytes(8, "little")
+
+
+def test_a_saved_ifunc_is_loaded_again(cluster, echo, tmp_path):
+    echo.save(tmp_path / "echo.ifunc")
+    loaded = tc.ifunc.load(tmp_path / "echo.ifunc")
+    assert loaded.content_id == echo.content_id
+    assert cluster.submit(loaded, b"x").result() == b"x"
+
+
+def test_bitcode_from_elsewhere_is_taken(cluster, tmp_path):
+    clang = shutil.which("clang-22") or shutil.which("clang")
+    if clang is None:
+        pytest.skip("no clang here")
+    source = tmp_path / "echo.c"
+    source.write_text(ECHO)
+    include = tc._tool.ROOT / "include"
+    subprocess.run([clang, "-O1", "-emit-llvm", "-c", f"-I{include}", str(source), "-o", str(tmp_path / "e.bc")], check=True)
+    echo = tc.ifunc.from_bitcode((tmp_path / "e.bc").read_bytes(), name="echo")
+    assert cluster.submit(echo, b"bitcode").result() == b"bitcode"
+
+
+def test_what_cannot_travel_names_symbol_and_hint():
+    with pytest.raises(tc.IfuncError, match="'puts' is called") as caught:
+        tc.ifunc.from_c("""
+            #include <threechains/ifunc.h>
+            int puts(const char *);
+            void foo_main(void *payload, size_t size, void *target_args) { puts(payload); }""")
+    assert caught.value.symbol == "puts"
+    assert "declare" in caught.value.hint
+
+
+def test_the_compilers_words_are_in_the_error():
+    with pytest.raises(tc.IfuncError, match="undeclared_thing"):
+        tc.ifunc.from_c("""
+            #include <threechains/ifunc.h>
+            void foo_main(void *payload, size_t size, void *target_args) { undeclared_thing; }""")
+    with pytest.raises(tc.IfuncError, match="NAME_main"):
+        tc.ifunc.from_c("int x;\n")
+
+
+def test_a_library_is_declared_and_allowed(tmp_path):
+    root = tc.ifunc.from_c("""
+        #include <threechains/ifunc.h>
+        double cbrt(double);
+        void root_main(void *payload, size_t size, void *target_args) {
+          double y = cbrt(*(double *)payload);
+          tc_reply(&y, sizeof y);
+        }""", deps=["m"])
+    with tc.LocalCluster(1, allow_libs=["libm.so.6"]) as nodes:
+        assert struct.unpack("d", nodes.submit(root, struct.pack("d", 27.0)).result())[0] == pytest.approx(3.0)
+    with tc.LocalCluster(1) as nodes, pytest.raises(tc.RemoteError) as caught:
+        nodes.submit(root, struct.pack("d", 27.0)).result()
+    assert caught.value.status == tc.Status.DENIED
+
+
+def test_only_ifuncs_can_be_submitted(cluster):
+    with pytest.raises(TypeError, match="@tc.ifunc"):
+        cluster.submit(len, b"x")

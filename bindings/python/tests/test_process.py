@@ -1,0 +1,117 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What happens at a process's edges: Ctrl-C, exit, fork. Each in a process of its own."""
+
+import signal
+import time
+
+
+def test_the_interpreter_exits_with_calls_in_flight(script):
+    done = script("""
+        nodes = tc.LocalCluster(1)
+        futures = [nodes.submit(tc.ifunc.load("slow.ifunc"), b"\\xff" * 8) for _ in range(10)]
+        print("leaving")
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")
+
+
+def test_ctrl_c_ends_a_wait(script):
+    process = script("""
+        import time
+        with tc.LocalCluster(1) as nodes:
+            future = nodes.submit(tc.ifunc.load("slow.ifunc"), b"\\xff" * 8)
+            print("waiting", flush=True)
+            try:
+                future.result()
+            except KeyboardInterrupt:
+                print("interrupted", flush=True)
+    """, start=True)
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(0.3)
+    process.send_signal(signal.SIGINT)
+    output, errors = process.communicate(timeout=30)
+    assert (process.returncode, output, errors) == (0, "interrupted\n", "")
+
+
+def test_a_forked_child_is_told_so_and_does_not_disturb_its_parent(script):
+    done = script("""
+        import os, warnings
+        warnings.simplefilter("ignore")
+        echo = tc.ifunc.load("echo.ifunc")
+        with tc.LocalCluster(1) as nodes:
+            nodes.submit(echo, b"before").result()
+            child = os.fork()
+            if child == 0:
+                try:
+                    nodes.submit(echo, b"child").result()
+                    os._exit(1)
+                except tc.Error as error:
+                    assert error.status == tc.Status.CLOSED and "forked" in str(error), error
+                nodes.close()
+                os._exit(0)
+            assert os.waitpid(child, 0)[1] == 0
+            print(nodes.submit(echo, b"after").result().text())
+    """)
+    assert (done.returncode, done.stdout) == (0, "after\n"), done.stderr
+
+
+def test_a_forked_child_is_told_how_to_get_a_node_of_its_own(script):
+    done = script("""
+        import os, warnings
+        warnings.simplefilter("ignore")
+        with tc.LocalCluster(1) as nodes:
+            child = os.fork()
+            if child == 0:
+                try:
+                    tc.Cluster(nodes.addresses)
+                except tc.Error as error:
+                    os._exit(0 if error.status == tc.Status.UNSUPPORTED and "spawn" in str(error) else 1)
+                os._exit(2)
+            print(os.waitpid(child, 0)[1])
+    """)
+    assert (done.returncode, done.stdout) == (0, "0\n"), done.stderr
+
+
+def test_a_spawned_process_has_a_node_of_its_own(script):
+    done = script("""
+        import multiprocessing
+        def ask(addresses):
+            with tc.Cluster(addresses) as own:
+                return own.submit(tc.ifunc.load("echo.ifunc"), b"spawned").result().text()
+        if __name__ == "__main__":
+            with tc.LocalCluster(1) as nodes, multiprocessing.get_context("spawn").Pool(1) as pool:
+                print(pool.apply(ask, (nodes.addresses,)))
+    """)
+    assert (done.returncode, done.stdout) == (0, "spawned\n"), done.stderr
+
+
+def test_a_cluster_ends_with_a_killed_program(script):
+    process = script("""
+        import time
+        nodes = tc.LocalCluster(1)
+        print(nodes._process.pid, flush=True)
+        time.sleep(60)
+    """, start=True)
+    pid = int(process.stdout.readline())
+    process.kill()
+    process.communicate()
+    for _ in range(100):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return
+        except FileNotFoundError:
+            return
+        time.sleep(0.1)
+    raise AssertionError(f"process {pid} still runs")
+
+
+def test_signal_handlers_stay_pythons(script):
+    done = script("""
+        import faulthandler, os, signal
+        faulthandler.enable()
+        with tc.LocalCluster(1) as nodes:
+            caught = [line for line in open("/proc/self/status") if line.startswith("SigCgt")]
+        assert "UCX_ERROR_SIGNALS" not in os.environ
+        os.kill(os.getpid(), signal.SIGSEGV)
+    """)
+    assert done.returncode == -signal.SIGSEGV and "Fatal Python error" in done.stderr
