@@ -101,6 +101,10 @@ std::string format_table(const TsiResult& r) {
                  "\nNever-seen code, last byte received to end of first execution: object {:.2f} us [{:.2f}, {:.2f}], "
                  "bitcode {:.1f} us [{:.1f}, {:.1f}]\n",
                  object.median, object.low, object.high, bitcode.median, bitcode.low, bitcode.high);
+  const auto& ten = r.ten_symbols.all_us;
+  fmt::format_to(std::back_inserter(out),
+                 "The same for an object with ten external symbols: {:.2f} us [{:.2f}, {:.2f}]\n", ten.median, ten.low,
+                 ten.high);
   breakdown(out, r);
   return out;
 }
@@ -130,6 +134,9 @@ std::string format_json(const TsiResult& r) {
   cached["lookup_execution_ns"] = r.cached_dispatch_ns;
   root["uncached_object"] = uncached(r, Mode::uncached_object);
   root["uncached_bitcode"] = uncached(r, Mode::uncached_bitcode);
+  auto& ten = root["uncached_object_ten_symbols"];
+  put(ten, "first_execution_us", r.ten_symbols.all_us);
+  put(ten, "load_us", r.ten_symbols.load_us);
   return root.dump(2) + "\n";
 }
 

@@ -8,6 +8,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <sstream>
 
 #include "common/pinning.h"
@@ -36,7 +37,8 @@ class Bench {
   Status use(SliceForm form);
   Status warm_up();
   Status one_run();
-  Status measure_first_executions(Mode mode, SliceForm form);
+  Result<FirstExecution> first_executions(const std::function<Result<Bundle>(const std::string&)>& make);
+  Status measure_first_executions();
   Result<uint64_t> ask_stat(const std::string& name);
   Status latency(Mode mode, uint64_t rounds, std::vector<double>& into);
   Status rate(Mode mode, uint64_t calls, std::vector<double>& into);
@@ -146,10 +148,10 @@ Result<uint64_t> Bench::ask_stat(const std::string& name) {
 }
 
 // Each sample is code with a content id that the target has never seen.
-Status Bench::measure_first_executions(Mode mode, SliceForm form) {
+Result<FirstExecution> Bench::first_executions(const std::function<Result<Bundle>(const std::string&)>& make) {
   std::vector<double> first, load;
   for (int i = 0; i < result_.options.first_samples; ++i) {
-    TC_ASSIGN(const auto bundle, tsi_variant(form, fmt::format("sample {}", i)));
+    TC_ASSIGN(const auto bundle, make(fmt::format("sample {}", i)));
     TC_CHECK(peers_.ifunc->use(bundle));
     TC_CHECK(peers_.ifunc->call(10'000));
     TC_ASSIGN(const auto first_ns, ask_stat("first-execution-ns"));
@@ -158,8 +160,18 @@ Status Bench::measure_first_executions(Mode mode, SliceForm form) {
     load.push_back(static_cast<double>(load_ns) / 1000);
     show_progress("never-seen code", i, result_.options.first_samples);
   }
-  result_.first_execution_us[mode] = summarize(std::move(first));
-  result_.load_us[mode] = summarize(std::move(load));
+  return FirstExecution{summarize(std::move(first)), summarize(std::move(load))};
+}
+
+Status Bench::measure_first_executions() {
+  for (const auto& [mode, form] :
+       {std::pair{Mode::uncached_object, SliceForm::object}, std::pair{Mode::uncached_bitcode, SliceForm::bitcode}}) {
+    TC_ASSIGN(const auto measured,
+              first_executions([form](const std::string& label) { return tsi_variant(form, label); }));
+    result_.first_execution_us[mode] = measured.all_us;
+    result_.load_us[mode] = measured.load_us;
+  }
+  TC_ASSIGN(result_.ten_symbols, first_executions(ten_symbols_variant));
   return {};
 }
 
@@ -195,8 +207,7 @@ Status Bench::run() {
     show_progress("run", run, result_.options.runs);
     TC_CHECK(one_run());
   }
-  TC_CHECK(measure_first_executions(Mode::uncached_object, SliceForm::object));
-  TC_CHECK(measure_first_executions(Mode::uncached_bitcode, SliceForm::bitcode));
+  TC_CHECK(measure_first_executions());
   result_.am_dispatch_ns = peers_.am->dispatch_ns(1'000'000);
   TC_ASSIGN(result_.cached_dispatch_ns, cached_dispatch_ns(8000, 50));
   note_frame_sizes();

@@ -22,6 +22,12 @@ struct TsiOptions {
   bool json = false;
 };
 
+// Never-seen code.
+struct FirstExecution {
+  Summary all_us;   // last byte received to end of first execution
+  Summary load_us;  // of that: check and link, or compile
+};
+
 struct TsiResult {
   TsiOptions options;
   Machine machine;
@@ -34,6 +40,7 @@ struct TsiResult {
   std::map<Mode, size_t> frame_bytes;
   std::map<Mode, Summary> first_execution_us;  // the two uncached modes
   std::map<Mode, Summary> load_us;             // check and link, or compile
+  FirstExecution ten_symbols;                  // the object of ten_symbols.c
   double am_dispatch_ns = 0;                   // "lookup and execution"
   double cached_dispatch_ns = 0;
 };

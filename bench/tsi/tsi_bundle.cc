@@ -4,13 +4,15 @@
 #include "common/embedded.h"
 
 TC_EMBED(tsi_ifunc, TC_TSI_IFUNC)
+TC_EMBED(ten_symbols_ifunc, TC_TEN_SYMBOLS_IFUNC)
 
 namespace tc::bench {
 
 Result<Bundle> tsi_bundle() { return Bundle::read(tsi_ifunc()); }
 
-Result<Bundle> tsi_variant(SliceForm form, const std::string& label) {
-  TC_ASSIGN(const auto whole, tsi_bundle());
+namespace {
+
+Result<Bundle> variant(const Bundle& whole, SliceForm form, const std::string& label) {
   Manifest manifest = whole.manifest();
   manifest.tool = label;
   std::vector<Bytes> stored;
@@ -21,6 +23,18 @@ Result<Bundle> tsi_variant(SliceForm form, const std::string& label) {
   }
   std::erase_if(manifest.slices, [&](const Slice& slice) { return slice.form != form; });
   return Bundle::pack(std::move(manifest), std::move(stored));
+}
+
+}  // namespace
+
+Result<Bundle> tsi_variant(SliceForm form, const std::string& label) {
+  TC_ASSIGN(const auto whole, tsi_bundle());
+  return variant(whole, form, label);
+}
+
+Result<Bundle> ten_symbols_variant(const std::string& label) {
+  TC_ASSIGN(const auto whole, Bundle::read(ten_symbols_ifunc()));
+  return variant(whole, SliceForm::object, label);
 }
 
 }  // namespace tc::bench

@@ -14,4 +14,7 @@ Result<Bundle> tsi_bundle();
 // target that holds the one has never seen the other.
 Result<Bundle> tsi_variant(SliceForm form, const std::string& label);
 
+// The object slices of ten_symbols.c, labelled in the same way.
+Result<Bundle> ten_symbols_variant(const std::string& label);
+
 }  // namespace tc::bench

@@ -1,16 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/content_id.h"
 
-#include <sodium.h>
+#include "base/sha256.h"
 
 namespace tc {
 
-ContentId ContentId::of(ByteView data) noexcept {
-  ContentId id;
-  crypto_hash_sha256(reinterpret_cast<unsigned char*>(id.bytes.data()),
-                     reinterpret_cast<const unsigned char*>(data.data()), data.size());
-  return id;
-}
+ContentId ContentId::of(ByteView data) noexcept { return {sha256(data)}; }
 
 ContentId ContentId::from(ByteView data) noexcept {
   ContentId id;

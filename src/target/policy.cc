@@ -80,9 +80,15 @@ const link_map* map_of(void* handle) noexcept {
 }
 
 const link_map* owner_of(void* address) noexcept {
+#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
+  // dladdr would look for the symbol's name as well, through the whole of the library's table: 1.5 us for one in libm.
+  dl_find_object found;
+  return _dl_find_object(address, &found) == 0 ? found.dlfo_link_map : nullptr;
+#else
   Dl_info info;
   link_map* map = nullptr;
   return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
+#endif
 }
 
 // dlsym also looks into a library's own dependencies; that an ifunc may use libsqlite3 does not give it libc.

@@ -49,6 +49,7 @@ Status BundleReader::read_names(Reader& in, Manifest& m) {
   if (imports > BundleLimits::imports)
     return fail(TC_ERR_TOO_LARGE, "bundle manifest: {} imports when at most {} are allowed", imports,
                 BundleLimits::imports);
+  m.imports.reserve(std::min(imports, in.remaining() / 2));  // each takes two bytes at least
   for (size_t i = 0; i < imports && in.ok(); ++i) m.imports.emplace_back(in.str16());
   if (!in.ok()) return {};  // the caller says where the bytes ended
   if (!std::ranges::all_of(m.dependencies, a_word) || !std::ranges::all_of(m.imports, a_word))
@@ -112,6 +113,7 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
   const size_t slices = in.u8();
   if (in.ok() && (slices == 0 || slices > BundleLimits::slices))
     return fail(TC_ERR_MALFORMED, "bundle manifest: {} slices when 1 to {} are allowed", slices, BundleLimits::slices);
+  m.slices.reserve(slices);
   for (size_t i = 0; i < slices; ++i) {
     TC_ASSIGN(auto slice, read_slice(in));
     m.slices.push_back(std::move(slice));
