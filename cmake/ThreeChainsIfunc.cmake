@@ -1,13 +1,14 @@
-# tc_add_ifunc(NAME SOURCE [WITH NAME ...] [OPTIONS ...] [CLANG_FLAGS ...])
+# tc_add_ifunc(NAME SOURCE [WITH NAME ...] [AGAINST NAME ...] [OPTIONS ...] [CLANG_FLAGS ...])
 #
 # Builds SOURCE (C, C++ or bitcode) to the ifunc NAME, as ${CMAKE_BINARY_DIR}/ifuncs/NAME.ifunc, whenever it, its .deps
 # file or a header that it includes changes. The target is called ifunc-NAME and is part of `all`; its property
-# IFUNC_FILE is the file's path. WITH names other ifuncs, added before, that travel along. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
+# IFUNC_FILE is the file's path. WITH names other ifuncs, added before, that travel along, AGAINST
+# libraries, added before, that it uses. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
 #
 # Inside Three-Chains' own build the toolchain is a target; in a project that uses an installed copy, set
 # ThreeChains_IFUNC_TOOLCHAIN to the program (the CMake package does).
 function(tc_add_ifunc name source)
-  cmake_parse_arguments(ARG "" "" "WITH;OPTIONS;CLANG_FLAGS" ${ARGN})
+  cmake_parse_arguments(ARG "" "" "WITH;AGAINST;OPTIONS;CLANG_FLAGS" ${ARGN})
   get_filename_component(source "${source}" ABSOLUTE)
   if(TARGET ifunc-toolchain)
     set(tool $<TARGET_FILE:ifunc-toolchain>)
@@ -30,6 +31,11 @@ function(tc_add_ifunc name source)
   foreach(companion IN LISTS ARG_WITH)
     set(file ${CMAKE_BINARY_DIR}/ifuncs/${companion}.ifunc)
     list(APPEND ARG_OPTIONS --with ${file})
+    list(APPEND dependencies ${file})
+  endforeach()
+  foreach(library IN LISTS ARG_AGAINST)
+    set(file ${CMAKE_BINARY_DIR}/ifuncs/${library}.ifunc)
+    list(APPEND ARG_OPTIONS --against ${file})
     list(APPEND dependencies ${file})
   endforeach()
   add_custom_command(

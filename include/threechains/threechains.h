@@ -67,6 +67,8 @@ TC_API void tc_config_free(tc_config_t *config);
  *   trust             loopback: run code only from peers on this host; any: from everywhere        (loopback)
  *   path              directories with .ifunc files, colon-separated   (".", then $TC_IFUNC_PATH)
  *   allow-lib         a library that ifuncs may use, "*" for any; may be set many times            (none)
+ *   allow-export      symbols that libraries sent here may export to other ifuncs: "hash64", "hash_*", and with "@HOST"
+ *                     only those that come from that host; may be set many times                   (none)
  *   objects, bitcode  on or off: which slices this node runs           (on, on)
  *   tune              on or off: compile for this CPU in the background                            (on)
  *   warm-up           on or off: load the JIT when the node starts     (off)
@@ -116,7 +118,8 @@ TC_API tc_status_t tc_node_start_progress(tc_node_t *node);
 TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
 
 /* One number about the node: "executed" (ifuncs run), "code-bytes", "codes", "code-loads", "code-evictions",
- * "tuned" (codes swapped for host-tuned ones), "cache-hits" (on-disk), "first-execution-ns" (last never-seen
+ * "tuned" (codes swapped for host-tuned ones), "rebinds" (of ifuncs to newer libraries), "cache-hits" (on-disk),
+ * "first-execution-ns" (last never-seen
  * ifunc: last byte received to end of its first execution), "load-ns" (its check and load or compile), "links",
  * "dropped-links", "needs" (times code was asked for), "slice-requests" (times code for another processor
  * was asked for, to pass it on), "code-bytes-sent" (code given to peers), "failures" (calls that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer

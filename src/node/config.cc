@@ -85,6 +85,7 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
          return Status{};
        }},
       {"allow-lib", [](Config& c, std::string_view v) { return c.allowed_libraries.emplace_back(v), Status{}; }},
+      {"allow-export", [](Config& c, std::string_view v) { return c.allowed_exports.emplace_back(v), Status{}; }},
       {"objects", [](Config& c, std::string_view v) { return parse_switch("objects", v, c.code.use_objects); }},
       {"bitcode", [](Config& c, std::string_view v) { return parse_switch("bitcode", v, c.code.use_bitcode); }},
       {"tune", [](Config& c, std::string_view v) { return parse_switch("tune", v, c.code.tune); }},

@@ -26,6 +26,7 @@ struct Config {
   Trust trust = Trust::loopback;
   std::vector<std::filesystem::path> path;
   std::vector<std::string> allowed_libraries;
+  std::vector<std::string> allowed_exports;  // rules of target::Policy::allow_export
   bool warm_up = false;
   size_t max_message = 256u * 1024 * 1024;
   uint16_t hops = 64;

@@ -182,7 +182,7 @@ void Node::run_local(LocalCall& local) {
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {
-    auto loaded = load(std::move(local.bundle));
+    auto loaded = load(std::move(local.bundle), {});
     if (!loaded) {
       answer_for(call.ticket.token, call.has_route ? &call.route : nullptr, loaded.error());
       return executor_.reset();

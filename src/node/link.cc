@@ -50,6 +50,12 @@ std::string Link::peer_label() const {
   return fmt::format("node {} ({})", peer_.node_id, peer_.name);
 }
 
+std::string Link::peer_host() const {
+  const auto address = connection_->peer_address();
+  const auto host = address.substr(0, address.rfind(':'));
+  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+}
+
 bool Link::prepare(source::Message& message) const noexcept {
   const auto number = codes_.number_of(message.index());
   if (!open_ || number == source::CodeTable::none) return false;

@@ -76,6 +76,8 @@ class Link final : public target::FrameHandler {
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
   void post_reply(const wire::Reply& reply);
+  // Code that was refused may be usable now: it is asked for when it is called again.
+  void reconsider() { unusable_.clear(); }
   // Tells the peer something about other nodes; hangs up on one that does not take it.
   void post_notice(uint32_t what, ByteView body);
 
@@ -141,6 +143,8 @@ class Link final : public target::FrameHandler {
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
   // "node 3 (name)", for messages.
   std::string peer_label() const;
+  // The peer's address without its port.
+  std::string peer_host() const;
   transport::Connection& connection() noexcept { return *connection_; }
 
   bool has_endpoint = false;  // the application holds it: stays until it is closed

@@ -177,7 +177,7 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
       return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(),
                   code.head.id.short_hex());
     TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
-    TC_ASSIGN(held, node_.load(std::move(bundle)));
+    TC_ASSIGN(held, node_.load(std::move(bundle), peer_host()));
     node_.slices().note_supplier(code.head.id, *this);
   }
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));

@@ -74,6 +74,7 @@ Status Node::start(const MakeTransport& make_transport) {
     return tc::fail(TC_ERR_INVALID, "this node has id {} when its cluster has nodes 0 to {}", config_.id,
                     config_.cluster.size() - 1);
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
+  for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   const auto forget = [this](target::Code& code) {
     for (auto& link : links_) link->forget(code);
     forget_code(code);
@@ -204,6 +205,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"quick-compiles", store.quick_compiles},
       {"tuned", store.tuned_swaps},
       {"cache-hits", store.cache_hits},
+      {"rebinds", store.rebinds},
       {"code-bytes-sent", counters_.code_bytes_sent},
       {"first-execution-ns", counters_.first_execution_ns},
       {"load-ns", counters_.load_ns},

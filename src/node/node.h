@@ -114,8 +114,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   void count_need() noexcept { ++counters_.needs; }
   void count_failure(const Error& why);
   void note_first_execution(uint64_t ns) noexcept { counters_.first_execution_ns = ns; }
-  // Takes code into the store; it is known by its name from then on.
-  Result<target::Code*> load(Bundle bundle);
+  // Takes code into the store; it is known by its name from then on. `from`: the host it came from, empty for our own.
+  Result<target::Code*> load(Bundle bundle, std::string_view from);
   bool trusts(Link& link) const;
   Error not_trusted(Link& link) const;
   void on_link_lost(Link& link);

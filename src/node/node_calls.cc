@@ -80,9 +80,14 @@ void Node::expose(std::string name, void* data, size_t size) {
     exposed_.insert_or_assign(std::move(name), Exposed{data, size});
 }
 
-Result<target::Code*> Node::load(Bundle bundle) {
+Result<target::Code*> Node::load(Bundle bundle, std::string_view from) {
   const target::Executor::Pause pause(executor_);
-  TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
+  TC_ASSIGN(auto* const code, store_->load(std::move(bundle), from));
+  if (code->bundle->manifest().has(entry_library)) {
+    log_->info("library '{}' ({}) from {} exports {}", code->name(), code->id().short_hex(),
+               from.empty() ? "here" : from, fmt::join(code->bundle->manifest().exports, ", "));
+    for (auto& link : links_) link->reconsider();
+  }
   names_of_code_.insert_or_assign(code->name(), code->id());
   counters_.load_ns = code->load_ns;
   watch(*code);

@@ -57,7 +57,10 @@ Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, 
     misses_.fetch_add(1, std::memory_order_relaxed);
   }
   TC_ASSIGN(const auto bitcode, bitcode_of(slice));
+  std::unique_lock one_at_a_time(tuned_mutex_, std::defer_lock);
+  if (effort == Effort::tuned) one_at_a_time.lock();
   TC_ASSIGN(const auto object, jit->compile(bitcode, effort, slice.name));
+  if (one_at_a_time) one_at_a_time.unlock();
   if (!key.empty())
     if (auto stored = cache_->store(key, object); !stored)
       spdlog::warn("the compiled form of ifunc '{}' is not kept on disk: {}", slice.name, stored.error().message);

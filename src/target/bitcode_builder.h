@@ -2,10 +2,11 @@
 //
 // From a bitcode slice to linked code: through the on-disk cache when there is one, else through the JIT.
 //
-// Threads: any, but one build() at a time for each Effort (the JIT's rule).
+// Threads: any for build() with Effort::tuned, the node's alone with Effort::quick.
 #pragma once
 
 #include <atomic>
+#include <mutex>
 
 #include "target/disk_cache.h"
 #include "target/jit_host.h"
@@ -44,6 +45,7 @@ class BitcodeBuilder {
   JitHost& host_;
   const std::unique_ptr<DiskCache> cache_;
   std::atomic<uint64_t> hits_{0}, misses_{0};
+  std::mutex tuned_mutex_;  // the JIT compiles one at a time of each effort
 };
 
 }  // namespace tc::target

@@ -1,80 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// CodeStore: which slice runs, what it costs, what must go. Loading objects is loader.cc, bitcode bitcode_builder.cc.
+// CodeStore: what is held, what it costs, what must go.
 #include "target/code_store.h"
 
 #include <spdlog/spdlog.h>
 #include <threechains/ifunc.h>
 
-#include <unordered_map>
-
 #include "base/clock.h"
-#include "target/eviction_queue.h"
-#include "target/object_slice.h"
-#include "target/tuner.h"
+#include "target/store.h"
 
 namespace tc::target {
-
-namespace {
-
-class Store final : public CodeStore {
- public:
-  Store(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<Arena> arena,
-        std::unique_ptr<DiskCache> cache)
-      : options_(std::move(options)),
-        policy_(policy),
-        on_evict_(std::move(on_evict)),
-        arena_(std::move(arena)),
-        jit_(options_.jit_plugin),
-        builder_(jit_, std::move(cache)),
-        tuner_(builder_, policy_, host_) {}
-
-  Code* find(const ContentId& id) noexcept override;
-  Result<Code*> load(Bundle bundle) override;
-  void evict(const ContentId& id) override;
-  void tend() noexcept override;
-  bool wait_until_tuned(uint64_t deadline_ms) override;
-  Status warm_up() override;
-  CodeStoreStats stats() const noexcept override;
-
- private:
-  Result<Code*> load_new(Bundle bundle);
-  Code* add_slices(StoredCode& code, const Bundle& bundle);
-  Status link(StoredCode& code);
-  Status link_object(StoredCode& code, size_t slice);
-  Status link_bitcode(StoredCode& code, size_t slice);
-  Status no_slice(const Bundle& bundle) const;
-  Status make_room(const StoredCode& code);
-  void tune_later(StoredCode& code);
-  void adopt();
-  void retire();
-  void count(StoredCode& code) noexcept;
-  void free(StoredCode& code);
-
-  const CodeStoreOptions options_;
-  Policy& policy_;
-  const OnEvict on_evict_;
-  const TargetTriple host_ = options_.triple;
-  const std::unique_ptr<Arena> arena_;
-  JitHost jit_;
-  BitcodeBuilder builder_;
-  std::unordered_map<ContentId, std::unique_ptr<StoredCode>> codes_;
-  EvictionQueue queue_;
-  std::vector<StoredCode*> retiring_;
-  StoredCode* last_loaded_ = nullptr;
-  CodeStoreStats stats_;
-  Tuner tuner_;  // last, so that its thread ends before what it uses does
-};
 
 Code* Store::find(const ContentId& id) noexcept {
   const auto found = codes_.find(id);
   return found != codes_.end() ? found->second.get() : nullptr;
 }
 
-Result<Code*> Store::load(Bundle bundle) {
+Result<Code*> Store::load(Bundle bundle, std::string_view from) {
   if (const auto found = codes_.find(bundle.id()); found != codes_.end()) return add_slices(*found->second, bundle);
   const std::string name = bundle.manifest().name;
-  auto loaded = load_new(std::move(bundle));
+  auto loaded = load_new(std::move(bundle), from);
   if (!loaded) return context(fmt::format("ifunc '{}'", name), std::move(loaded).error());
   return loaded;
 }
@@ -88,13 +33,14 @@ Code* Store::add_slices(StoredCode& code, const Bundle& bundle) {
   return &code;
 }
 
-Result<Code*> Store::load_new(Bundle bundle) {
+Result<Code*> Store::load_new(Bundle bundle, std::string_view from) {
   const uint64_t begin = now_ns();
   const auto& manifest = bundle.manifest();
   if (manifest.abi_version != TC_IFUNC_ABI)
     return fail(TC_ERR_VERSION,
                 "it was built for version {} of <threechains/ifunc.h> when this node has version {}: {}",
                 manifest.abi_version, TC_IFUNC_ABI, "build it again, or upgrade the node");
+  TC_CHECK(check_exports(manifest, from));
   auto code = std::make_unique<StoredCode>();
   TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));
   code->alignment_log2 = manifest.payload_alignment_log2;
@@ -102,81 +48,20 @@ Result<Code*> Store::load_new(Bundle bundle) {
   if (code->bundle_bytes() > options_.budget_bytes)
     return fail(TC_ERR_LIMIT, "its bundle takes {} bytes when this node keeps {} bytes of code in all",
                 code->bundle_bytes(), options_.budget_bytes);
-  TC_CHECK(link(*code));
+  TC_ASSIGN(auto linked, link(*code));
+  take_over(*code, std::move(linked));
   TC_CHECK(make_room(*code));
+  if (code->is_library()) TC_CHECK(bind_library(*code));
   // It will run at once, but whoever runs it cannot have said so yet: as recent as any.
   code->last_used = std::max(queue_.newest(), last_loaded_ != nullptr ? last_loaded_->last_used : 0);
   auto& kept = *codes_.emplace(code->id(), std::move(code)).first->second;
-  queue_.add(kept);
+  if (!kept.is_library()) queue_.add(kept);  // one that goes would leave its users in the air
   count(kept);
   last_loaded_ = &kept;
   if (kept.tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(kept);
   ++stats_.loads;
   kept.load_ns = now_ns() - begin;
   return &kept;
-}
-
-Status Store::link(StoredCode& code) {
-  const auto& bundle = *code.bundle;
-  if (options_.use_objects)
-    if (const auto slice = bundle.find(SliceRole::target, SliceForm::object, host_)) return link_object(code, *slice);
-  if (options_.use_bitcode)
-    if (const auto slice = bundle.find(SliceRole::target, SliceForm::bitcode, host_)) return link_bitcode(code, *slice);
-  return no_slice(bundle);
-}
-
-Status Store::link_object(StoredCode& code, size_t slice) {
-  const SymbolResolver resolve = [this, &code](const std::string& symbol) {
-    return policy_.resolve(symbol, code.libraries);
-  };
-  TC_CHECK(with_object(*code.bundle, slice, host_.arch, [&](const ElfImage& image) -> Status {
-    const auto entry = image.find_code(main_symbol);
-    if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", main_symbol);
-    TC_ASSIGN(code.memory.image, load_image(image, *arena_, resolve));
-    code.entry.store(reinterpret_cast<EntryPoint>(code.memory.image.at(*entry)), std::memory_order_release);
-    return {};
-  }));
-  code.tier.store(Tier::object, std::memory_order_release);
-  ++stats_.object_loads;
-  return {};
-}
-
-Status Store::link_bitcode(StoredCode& code, size_t which) {
-  const SymbolResolver resolve = [this, &code](const std::string& symbol) {
-    return policy_.resolve(symbol, code.libraries);
-  };
-  const BitcodeSlice slice(*code.bundle, which);
-  auto tier = Tier::quick;
-  if (options_.tune && builder_.has_cache()) {
-    if (auto cached = builder_.from_cache(slice, Effort::tuned, resolve)) {
-      code.memory.jitted = std::move(*cached);
-      tier = Tier::tuned;
-    }
-  }
-  if (!code.memory.jitted) {
-    // Where tuned code will follow, that is what deserves the disk.
-    TC_ASSIGN(code.memory.jitted, builder_.build(slice, Effort::quick, !options_.tune, resolve));
-    ++stats_.quick_compiles;
-  }
-  void* const entry = code.memory.jitted.symbol(main_symbol);
-  if (entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", main_symbol);
-  code.entry.store(reinterpret_cast<EntryPoint>(entry), std::memory_order_release);
-  code.tier.store(tier, std::memory_order_release);
-  return {};
-}
-
-Status Store::no_slice(const Bundle& bundle) const {
-  std::string there;
-  for (size_t i = 0; i < bundle.manifest().slices.size(); ++i) {
-    const auto& slice = bundle.manifest().slices[i];
-    if (slice.role != SliceRole::target) continue;
-    there += fmt::format("{}{} ({}{})", there.empty() ? "" : ", ", slice.triple.text,
-                         slice.form == SliceForm::object ? "object" : "bitcode", bundle.holds(i) ? "" : ", not sent");
-  }
-  const char* const wants = options_.use_objects ? (options_.use_bitcode ? "code" : "an object")
-                                                 : (options_.use_bitcode ? "bitcode" : "nothing: both kinds are off");
-  return fail(TC_ERR_NO_SLICE, "this node is {} and runs {}, when the bundle holds {}; build it with --target {}",
-              host_.text, wants, there.empty() ? "no target code" : there, host_.text);
 }
 
 Status Store::make_room(const StoredCode& code) {
@@ -192,7 +77,8 @@ Status Store::make_room(const StoredCode& code) {
 }
 
 void Store::tune_later(StoredCode& code) {
-  if (!options_.tune || !options_.use_bitcode) return;
+  // A library stays as it is: its users are bound to its addresses, and its data to them.
+  if (!options_.tune || !options_.use_bitcode || code.is_library()) return;
   if (code.bundle->find(SliceRole::target, SliceForm::bitcode, host_)) tuner_.add(code);
 }
 
@@ -203,6 +89,7 @@ void Store::count(StoredCode& code) noexcept {
 }
 
 void Store::free(StoredCode& code) {
+  withdraw(code);
   on_evict_(code);
   tuner_.cancel(code);
   adopt();  // its tuned code, too, if that was published just now
@@ -267,6 +154,8 @@ CodeStoreStats Store::stats() const noexcept {
   now.cache_misses = builder_.cache_misses();
   return now;
 }
+
+namespace {
 
 // A cache that cannot be had costs time, so it is worth a line in the log, but no ifunc fails for it.
 std::unique_ptr<DiskCache> open_cache(const CodeStoreOptions& options) {

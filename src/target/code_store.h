@@ -58,8 +58,9 @@ struct CodeStoreOptions {
 struct CodeStoreStats {
   uint64_t loads = 0, evictions = 0, object_loads = 0, quick_compiles = 0, tuned_swaps = 0;
   uint64_t cache_hits = 0, cache_misses = 0;
-  size_t bytes = 0;  // now
-  size_t codes = 0;  // now
+  uint64_t rebinds = 0;  // of ifuncs, to newer libraries
+  size_t bytes = 0;      // now
+  size_t codes = 0;      // now
 };
 
 class CodeStore {
@@ -75,9 +76,12 @@ class CodeStore {
 
   // Takes a checked bundle, links or compiles its slice for this node and keeps it. Object slice first, where
   // there is one. Holding it already is fine: slices that were missing are kept, the code stays as it is.
+  // A library's exports bind ifuncs that come from now on, and bind those anew that use an older version of it, which is
+  // freed; when one of them does not link to the new version, nothing changes and the library is refused (2021 paper,
+  // section 2.1). `from`: the host that sent it, for the policy's rules on exports.
   // Errors name the ifunc: TC_ERR_NO_SLICE, TC_ERR_DENIED, TC_ERR_UNRESOLVED, TC_ERR_COMPILE, TC_ERR_MALFORMED,
   // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
-  virtual Result<Code*> load(Bundle bundle) = 0;
+  virtual Result<Code*> load(Bundle bundle, std::string_view from = {}) = 0;
 
   // Frees one code now. It must not be running.
   virtual void evict(const ContentId& id) = 0;

@@ -182,12 +182,17 @@ Result<ElfImage::Symbol> ElfImage::symbol(size_t index) const {
   return symbol;
 }
 
-std::optional<uint64_t> ElfImage::find_code(std::string_view name) const noexcept {
+std::optional<uint64_t> ElfImage::find(std::string_view name) const noexcept {
   for (size_t i = 1; i < symbol_count(); ++i) {
     const auto found = symbol(i);
-    if (found && found->defined && found->name == name && found->address < text_.size) return found->address;
+    if (found && found->defined && found->name == name && contains(found->address)) return found->address;
   }
   return std::nullopt;
+}
+
+std::optional<uint64_t> ElfImage::find_code(std::string_view name) const noexcept {
+  const auto address = find(name);
+  return address && *address < text_.size ? address : std::nullopt;
 }
 
 }  // namespace tc::target

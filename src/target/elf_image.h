@@ -51,7 +51,8 @@ class ElfImage {
     bool weak = false;
   };
   Result<Symbol> symbol(size_t index) const;
-  // The address of a defined symbol that lies in the text half.
+  // The address of a defined symbol; of one that lies in the text half.
+  std::optional<uint64_t> find(std::string_view name) const noexcept;
   std::optional<uint64_t> find_code(std::string_view name) const noexcept;
 
   // Does `address` lie in the image, or just behind one of its halves?

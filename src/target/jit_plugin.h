@@ -39,7 +39,7 @@ class Jit {
   virtual ~Jit() = default;
 
   // Bitcode to a relocatable object. Any thread, but one call at a time for each Effort: quick from the node's
-  // thread, tuned from the store's. `label` names the ifunc in messages and debuggers.
+  // thread, tuned from the store's or, for libraries, the node's. `label` names the ifunc in messages and debuggers.
   // TC_ERR_COMPILE with LLVM's words, TC_ERR_UNRESOLVED never (that is link's).
   virtual Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) = 0;
 

@@ -17,7 +17,18 @@ namespace tc::target {
 // A mutex, because the JIT's thread resolves while the node's may export.
 struct Policy::State {
   mutable std::shared_mutex mutex;
-  std::map<std::string, void*, std::less<>> exports;
+  Exports exports;   // the application's
+  Exports injected;  // of libraries that were sent
+  struct ExportRule {
+    std::string symbol;  // a '*' at its end: any that begins so
+    std::string from;    // empty: from anywhere
+    bool matches(std::string_view name, std::string_view host) const {
+      if (!from.empty() && from != host) return false;
+      if (symbol.ends_with('*')) return name.starts_with(std::string_view(symbol).substr(0, symbol.size() - 1));
+      return symbol == name;
+    }
+  };
+  std::vector<ExportRule> export_rules;
   std::set<std::string, std::less<>> allowed;
   std::map<std::string, void*, std::less<>> open;  // dlopen name -> handle
 
@@ -42,6 +53,41 @@ void Policy::export_symbol(std::string symbol, void* address) {
 void Policy::allow_library(std::string name) {
   const std::unique_lock lock(state_->mutex);
   state_->allowed.insert(std::move(name));
+}
+
+Status Policy::allow_export(std::string_view rule) {
+  const auto at = rule.find('@');
+  State::ExportRule parsed{std::string(rule.substr(0, at)),
+                           std::string(at == std::string_view::npos ? "" : rule.substr(at + 1))};
+  if (parsed.symbol.empty() || parsed.symbol.find('*') < parsed.symbol.size() - 1 ||
+      (at != std::string_view::npos && parsed.from.empty()))
+    return fail(TC_ERR_INVALID, "'{}' is no rule for exports: it is SYMBOL or PREFIX*, and may end in @HOST", rule);
+  const std::unique_lock lock(state_->mutex);
+  state_->export_rules.push_back(std::move(parsed));
+  return {};
+}
+
+Status Policy::may_export(const std::string& symbol, std::string_view from) const {
+  const std::shared_lock lock(state_->mutex);
+  if (std::ranges::any_of(state_->export_rules, [&](const auto& rule) { return rule.matches(symbol, from); }))
+    return {};
+  return fail(TC_ERR_DENIED,
+              "it exports '{}', which this node does not let libraries from '{}' do: its operator can allow it with "
+              "--allow-export {}, or the application with the setting allow-export",
+              symbol, from, symbol);
+}
+
+Status Policy::replace_exports(const Exports& before, const Exports& now) {
+  const std::unique_lock lock(state_->mutex);
+  for (const auto& [symbol, address] : now) {
+    if (state_->exports.contains(symbol))
+      return fail(TC_ERR_DENIED, "it exports '{}', which the application of this node exports itself", symbol);
+    if (state_->injected.contains(symbol) && !before.contains(symbol))
+      return fail(TC_ERR_DENIED, "it exports '{}', which another library exports already", symbol);
+  }
+  for (const auto& [symbol, address] : before) state_->injected.erase(symbol);
+  for (const auto& [symbol, address] : now) state_->injected.emplace(symbol, address);
+  return {};
 }
 
 Result<void*> Policy::State::open_library(const std::string& name) {
@@ -105,18 +151,20 @@ void* find_in(const std::vector<void*>& libraries, const std::string& symbol) no
 
 }  // namespace
 
-Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries) const {
+Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries, Injected injected) const {
   if (void* const address = abi_symbol(symbol)) return address;
   {
     const std::shared_lock lock(state_->mutex);
     if (const auto found = state_->exports.find(symbol); found != state_->exports.end()) return found->second;
+    if (injected == Injected::with)
+      if (const auto found = state_->injected.find(symbol); found != state_->injected.end()) return found->second;
   }
   if (void* const address = find_in(libraries, symbol)) return address;
   if (void* const address = compiler_runtime_symbol(symbol)) return address;
   return fail(TC_ERR_UNRESOLVED,
-              "symbol '{}' is not available on this node: it is no function of <threechains/ifunc.h>, the "
-              "application does not export it, and none of the {} libraries that the ifunc declares defines it; "
-              "declare its library, or have the application export it",
+              "symbol '{}' is not available on this node: it is no function of <threechains/ifunc.h>, neither the "
+              "application nor a library that was sent here exports it, and none of the {} libraries that the ifunc "
+              "declares defines it; declare its library, send the library first, or have the application export it",
               symbol, libraries.size());
 }
 

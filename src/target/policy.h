@@ -15,6 +15,9 @@
 
 namespace tc::target {
 
+// What a library that was sent exports: symbols and where they are.
+using Exports = std::map<std::string, void*, std::less<>>;
+
 class Policy {
  public:
   Policy();
@@ -27,15 +30,27 @@ class Policy {
   // Lets ifuncs that declare it use this library: a dlopen name ("libsqlite3.so.0") or "*" for any.
   void allow_library(std::string name);
 
+  // Lets libraries that are sent here export symbols: "hash64", "hash_*", or "hash_*@HOST" for those that come from that
+  // host alone. TC_ERR_INVALID for a rule that could never match.
+  Status allow_export(std::string_view rule);
+  // May a library from `from` (a host, as peers' addresses have it) export this? TC_ERR_DENIED says by which rule it could.
+  Status may_export(const std::string& symbol, std::string_view from) const;
+  // The library `name` exports `now` in the place of `before`. All of it, or TC_ERR_DENIED and nothing: when the application
+  // or another library exports such a symbol.
+  Status replace_exports(const Exports& before, const Exports& now);
+
   // Opens what an ifunc declares. TC_ERR_DENIED names the library and how to allow it; TC_ERR_UNRESOLVED
   // carries dlopen's words. The handles stay open as long as the policy lives.
   Result<std::vector<void*>> open_libraries(const std::vector<std::string>& dependencies);
 
-  // The address an ifunc with these libraries may use for `symbol`: ABI, then exports, then the libraries. A
+  // The address an ifunc with these libraries may use for `symbol`: ABI, the application's exports, those of libraries
+  // that were sent (unless `injected` is without), then the shared libraries. A
   // symbol that a library merely inherits from one of its own dependencies counts only if that one was
   // declared as well. Also finds what compilers call without being asked (memcpy, memset, memmove, memcmp and
   // the compiler's runtime library). TC_ERR_UNRESOLVED names the symbol and the remedy.
-  Result<void*> resolve(const std::string& symbol, const std::vector<void*>& libraries) const;
+  enum class Injected : uint8_t { with, without };
+  Result<void*> resolve(const std::string& symbol, const std::vector<void*>& libraries,
+                        Injected injected = Injected::with) const;
 
  private:
   struct State;

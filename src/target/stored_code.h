@@ -24,9 +24,11 @@ class StoredCode final : public Code {
  public:
   CodeMemory memory;                // of the tier that `entry` shows; behind it for a moment while a swap is adopted
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
-  std::vector<void*> libraries;     // that it may use
+  std::vector<void*> libraries;     // shared libraries that it may use
+  Exports exports;                  // of a library, while others are bound to it
   uint64_t queue_key = 0;           // its place in the EvictionQueue
 
+  bool is_library() const noexcept { return bundle->manifest().has(entry_library); }
   // Memory of the bundle, read and as bytes.
   size_t bundle_bytes() const noexcept;
   size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + retired_bytes(); }

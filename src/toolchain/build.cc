@@ -86,7 +86,9 @@ class Builder {
     return {};
   }
 
-  ImportOptions import_options() const { return {name_, label(), request_.allow_asm, request_.allow_ctors}; }
+  ImportOptions import_options() const {
+    return {name_, label(), request_.allow_asm, request_.allow_ctors, request_.library};
+  }
 
   Status import_all() {
     if (language_ == Language::llvm) return import_bitcode();
@@ -150,6 +152,16 @@ class Builder {
     if (has_source) names.source_libraries.insert(names.source_libraries.end(), {"c", "m"});
     TC_CHECK(find_libraries(names.source_libraries, resolution_.source_libraries));
     resolution_.externs = request_.externs;
+    for (const auto& file : request_.against) {
+      TC_ASSIGN(const auto bytes, read_file(file, BundleLimits::bundle_bytes));
+      const auto library = Bundle::read(bytes);
+      if (!library) return context(file.string(), library.error());
+      const auto& exports = library->manifest().exports;
+      if (exports.empty())
+        return fail(TC_ERR_INVALID, "{}: '{}' is no library; build it with --library", file.string(),
+                    library->manifest().name);
+      resolution_.externs.insert(resolution_.externs.end(), exports.begin(), exports.end());
+    }
     return {};
   }
 
@@ -170,11 +182,14 @@ class Builder {
   Status settle_manifest() {
     const auto& first = units_.front().imported;
     for (const auto& unit : units_)
-      if (unit.imported.entries != first.entries || unit.imported.alignment_log2 != first.alignment_log2)
-        return fail(TC_ERR_INVALID, "{}: has other entry points or another TC_PAYLOAD_ALIGN for {} than for {}",
-                    label(), unit.triple, units_.front().triple);
+      if (unit.imported.entries != first.entries || unit.imported.exports != first.exports ||
+          unit.imported.alignment_log2 != first.alignment_log2)
+        return fail(TC_ERR_INVALID,
+                    "{}: has other entry points, exports or another TC_PAYLOAD_ALIGN for {} than for {}", label(),
+                    unit.triple, units_.front().triple);
     manifest_.name = name_;
     manifest_.entries = first.entries;
+    manifest_.exports = first.exports;
     manifest_.payload_alignment_log2 = first.alignment_log2;
     manifest_.tool = "ifunc " TC_TOOL_VERSION;
     for (const auto& library : resolution_.libraries) manifest_.dependencies.push_back(library.soname);

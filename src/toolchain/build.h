@@ -24,6 +24,8 @@ struct BuildRequest {
   bool bitcode = true;
   bool allow_asm = false;
   bool allow_ctors = false;
+  bool library = false;                        // --library
+  std::vector<std::filesystem::path> against;  // libraries whose exports it may use
 };
 
 struct BuildResult {

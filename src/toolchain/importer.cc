@@ -14,8 +14,11 @@ namespace tc::toolchain {
 
 namespace {
 
-std::vector<std::string> kept(uint8_t entries, SliceRole role) {
-  if (role == SliceRole::target) return {symbols::main};
+std::vector<std::string> kept(uint8_t entries, SliceRole role, std::vector<std::string> exports = {}) {
+  if (role == SliceRole::target) {
+    exports.emplace_back(symbols::main);
+    return exports;
+  }
   std::vector<std::string> names;
   if (entries & entry_payload_get_max_size) names.push_back(symbols::payload_get_max_size);
   if (entries & entry_payload_bound) names.push_back(symbols::payload_bound);
@@ -59,7 +62,10 @@ Result<std::unique_ptr<llvm::Module>> parse(ByteView bitcode, llvm::LLVMContext&
 
 Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const ImportOptions& options) {
   Imported imported;
+  ensure_main(*module, options);
   TC_ASSIGN(imported.entries, settle_entries(*module, options));
+  TC_ASSIGN(imported.exports, take_exports(*module, options));
+  if (options.library) imported.entries |= entry_library;
   TC_ASSIGN(imported.alignment_log2, take_alignment(*module, options));
   imported.libraries = take_libraries(*module);
   strip_cpu(*module);
@@ -67,7 +73,8 @@ Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const Impor
   if (!source_entries.empty()) {
     TC_ASSIGN(imported.source, make_slice(llvm::CloneModule(*module), source_entries, options));
   }
-  TC_ASSIGN(imported.target, make_slice(std::move(module), kept(imported.entries, SliceRole::target), options));
+  TC_ASSIGN(imported.target,
+            make_slice(std::move(module), kept(imported.entries, SliceRole::target, imported.exports), options));
   return imported;
 }
 

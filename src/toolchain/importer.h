@@ -27,6 +27,7 @@ struct ImportOptions {
   std::string label;  // of the file, for messages
   bool allow_asm = false;
   bool allow_ctors = false;
+  bool library = false;  // what it defines may be used by other ifuncs; it need not have a NAME_main
 };
 
 // A symbol that a slice uses and does not define, and one place that uses it.
@@ -48,6 +49,7 @@ struct Imported {
   ImportedSlice source;  // module is null when the file has no source-side functions
   uint8_t entries = 0;   // a set of Entry
   uint8_t alignment_log2 = 4;
+  std::vector<std::string> exports;    // of a library, sorted
   std::vector<std::string> libraries;  // #pragma comment(lib, ...), as written
 };
 
@@ -71,6 +73,11 @@ Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const Impor
 // importer_entries.cc: finds the entry points, gives them their fixed symbols, follows all aliases. Returns the
 // set of Entry.
 Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& options);
+// importer_library.cc: an entry that does nothing, when the library defines none.
+void ensure_main(llvm::Module& module, const ImportOptions& options);
+// importer_library.cc: what the module defines for others, sorted, once its entries are settled. TC_ERR_INVALID: nothing,
+// or a name that every ifunc knows as something else.
+Result<std::vector<std::string>> take_exports(llvm::Module& module, const ImportOptions& options);
 // importer_entries.cc: takes TC_PAYLOAD_ALIGN's value out of the module. Log2; 4 when there is none.
 Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options);
 // importer_entries.cc: takes the names of #pragma comment(lib, ...) out of the module.

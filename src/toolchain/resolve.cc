@@ -57,6 +57,8 @@ bool resolvable(const std::string& symbol, SliceRole role, const Resolution& wit
 
 }  // namespace
 
+bool is_ifunc_abi(const std::string& symbol) { return contains(abi, symbol); }
+
 bool is_compiler_runtime(const std::string& symbol) {
   return contains(runtime, symbol) || symbol.starts_with("__aarch64_");  // outlined atomics
 }

@@ -22,6 +22,8 @@ struct Resolution {
 Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role, const Resolution& with,
                         const std::string& name);
 
+// A function of <threechains/ifunc.h>.
+bool is_ifunc_abi(const std::string& symbol);
 // What compilers call without being asked.
 bool is_compiler_runtime(const std::string& symbol);
 

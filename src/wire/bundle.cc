@@ -40,12 +40,18 @@ Status check_limits(const Manifest& m, const std::vector<Bytes>& stored) {
   if (m.imports.size() > BundleLimits::imports)
     return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} symbols when at most {} are allowed", m.name, m.imports.size(),
                 BundleLimits::imports);
+  if (m.exports.size() > BundleLimits::imports || m.exports.empty() == m.has(entry_library))
+    return fail(TC_ERR_INVALID, "bundle '{}' exports {} symbols when a library exports 1 to {}, and others none",
+                m.name, m.exports.size(), BundleLimits::imports);
   if (m.dependencies.size() > BundleLimits::dependencies)
     return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} libraries when at most {} are allowed", m.name,
                 m.dependencies.size(), BundleLimits::dependencies);
   for (const auto& name : m.imports)
     if (name.empty() || name.size() > UINT16_MAX)
       return fail(TC_ERR_INVALID, "bundle '{}' imports a symbol of {} bytes", m.name, name.size());
+  for (const auto& name : m.exports)
+    if (name.empty() || name.size() > UINT16_MAX)
+      return fail(TC_ERR_INVALID, "bundle '{}' exports a symbol of {} bytes", m.name, name.size());
   for (const auto& name : m.dependencies)
     if (name.empty() || name.size() > UINT8_MAX)
       return fail(TC_ERR_INVALID, "bundle '{}' depends on a library name of {} bytes", m.name, name.size());
@@ -69,6 +75,9 @@ Bytes encode(const Manifest& m) {
     w.u8(static_cast<uint8_t>(s.role)).u8(static_cast<uint8_t>(s.form)).u8(s.compressed ? 1 : 0);
     w.str8(s.triple.text).str8(s.cpu).u32(s.stored_size).u32(s.unpacked_size).bytes(s.hash.bytes);
   }
+  if (!m.has(entry_library)) return out;
+  w.u16(static_cast<uint16_t>(m.exports.size()));
+  for (const auto& name : m.exports) w.str16(name);
   return out;
 }
 

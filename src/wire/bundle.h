@@ -33,6 +33,7 @@ enum Entry : uint8_t {
   entry_payload_init = 4,          // NAME_payload_init(payload, payload_size, source_args, size)
   entry_payload_bound = 8,         // 2022 form: NAME_payload_bound
   entry_payload_init_2022 = 16,    // 2022 form: NAME_payload_init(source_args, size, payload, size_t *payload_size)
+  entry_library = 32,              // exports functions and data to ifuncs that come later (2021 paper, section 2.1)
 };
 
 // Limits on what a manifest may claim. Each stops a small file from costing its reader much memory or time.
@@ -40,7 +41,7 @@ struct BundleLimits {
   static constexpr size_t manifest_bytes = 64 * 1024;
   static constexpr size_t slices = 64;
   static constexpr size_t dependencies = 64;
-  static constexpr size_t imports = 2048;
+  static constexpr size_t imports = 2048;                   // and exports
   static constexpr size_t slice_bytes = 64u * 1024 * 1024;  // unpacked: stops decompression bombs
   static constexpr size_t bundle_bytes = 256u * 1024 * 1024;
   static constexpr size_t name_bytes = 128;
@@ -66,6 +67,7 @@ struct Manifest {
   std::string tool;                       // what made the bundle: "ifunc 0.1.0"
   std::vector<std::string> dependencies;  // shared libraries, as dlopen names: "libsqlite3.so.0"
   std::vector<std::string> imports;       // undefined symbols of the target slices: ABI, libraries or exports
+  std::vector<std::string> exports;       // of a library: symbols of its target slices that others may use
   std::vector<Slice> slices;
 
   bool has(Entry entry) const noexcept { return (entries & entry) != 0; }

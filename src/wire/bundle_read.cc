@@ -19,6 +19,7 @@ class BundleReader {
  private:
   static Status read_names(Reader& in, Manifest& m);
   static Result<Slice> read_slice(Reader& in);
+  static Status read_exports(Reader& in, Manifest& m);
   static Status read_slices(Reader& in, Bundle& bundle);
 };
 
@@ -95,6 +96,17 @@ Result<Slice> BundleReader::read_slice(Reader& in) {
   return s;
 }
 
+Status BundleReader::read_exports(Reader& in, Manifest& m) {
+  const size_t exports = in.u16();
+  if (in.ok() && (exports == 0 || exports > BundleLimits::imports))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: {} exports when a library has 1 to {}", exports,
+                BundleLimits::imports);
+  for (size_t i = 0; i < exports && in.ok(); ++i) m.exports.emplace_back(in.str16());
+  if (in.ok() && !std::ranges::all_of(m.exports, a_word))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: an exported symbol's name is empty or not printable");
+  return {};
+}
+
 Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
   Reader in(bytes);
   Manifest m;
@@ -118,6 +130,7 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
     TC_ASSIGN(auto slice, read_slice(in));
     m.slices.push_back(std::move(slice));
   }
+  if (m.has(entry_library)) TC_CHECK(read_exports(in, m));
   TC_CHECK(in.finish_exactly("bundle manifest"));
   return m;
 }

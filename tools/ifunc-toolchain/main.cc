@@ -63,6 +63,14 @@ void declare(CLI::App& build, Arguments& arguments) {
                   "given often")
       ->type_name("SYMBOL")
       ->allow_extra_args(false);
+  build.add_flag("--library", request.library,
+                 "a library: what the source defines and does not make static may be used by ifuncs that come later; "
+                 "it need not define NAME_main");
+  build
+      .add_option("--against", request.against,
+                  "an .ifunc file of a library whose functions and data this ifunc uses; may be given often")
+      ->type_name("FILE")
+      ->allow_extra_args(false);
   build
       .add_option("--with", request.companions,
                   "an .ifunc file that travels along, so that this ifunc can tc_inject() or tc_forward_as() it by "

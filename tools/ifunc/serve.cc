@@ -40,6 +40,7 @@ Result<Node> create_node(const ServeOptions& options) {
   if (!options.cluster.empty()) config.set("cluster", options.cluster);
   if (!options.cache_dir.empty()) config.set("cache-dir", options.cache_dir);
   for (const auto& library : options.allowed_libraries) config.set("allow-lib", library);
+  for (const auto& rule : options.allowed_exports) config.set("allow-export", rule);
   return config.create();
 }
 

@@ -23,6 +23,11 @@ void ServeOptions::add_shared_to(CLI::App& app) {
                  "`libz.so.1`; \"*\" for any. None is allowed otherwise. May be repeated")
       ->type_name("LIBRARY")
       ->allow_extra_args(false);
+  app.add_option("--allow-export", allowed_exports,
+                 "A symbol that libraries sent here may export to other ifuncs, as `hash64` or `hash_*`; with `@HOST`, "
+                 "only libraries from that host. None is allowed otherwise. May be repeated")
+      ->type_name("SYMBOL[@HOST]")
+      ->allow_extra_args(false);
   app.add_option("--ifunc", ifuncs,
                  "Register this file, so that running ifuncs can tc_inject() it by name. May be "
                  "repeated")
@@ -83,6 +88,7 @@ std::vector<std::string> ServeOptions::arguments() const {
   for (const auto& one : data) add("--data", one);
   for (const auto& one : scratch) add("--scratch", one);
   for (const auto& one : allowed_libraries) add("--allow-lib", one);
+  for (const auto& one : allowed_exports) add("--allow-export", one);
   for (const auto& one : ifuncs) add("--ifunc", one);
   add("--target-args-data", target_args_data);
   add("--trust", trust);

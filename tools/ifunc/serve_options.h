@@ -16,6 +16,7 @@ struct ServeOptions {
   std::vector<std::string> data;     // NAME=FILE[:ro]
   std::vector<std::string> scratch;  // NAME=BYTES
   std::vector<std::string> allowed_libraries;
+  std::vector<std::string> allowed_exports;
   std::vector<std::string> ifuncs;  // files to register, for tc_inject()
   std::string trust = "loopback";
   std::string way = "auto";

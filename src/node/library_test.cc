@@ -1,0 +1,182 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Libraries that are sent to a node and change what other ifuncs there do (2021 paper, section 2.1).
+#include "node/node_test_kit.h"
+
+namespace tc::node {
+namespace {
+
+using test::Background;
+
+struct Answer {
+  char version[8] = {};
+  uint32_t result = 0, calls = 0;
+};
+
+class Library : public testing::Test {
+ protected:
+  void start(const test::Net::Adjust& adjust = [](Config& config) { config.allowed_exports = {"greeting_*"}; }) {
+    target = net.make(1, adjust);
+    client = net.make(2);
+    running = std::make_unique<Background>(*target);
+    link = test::connect(*client, "n1");
+  }
+  // The files of its versions have names of their own; the library has one.
+  static Bundle library(const std::string& version) {
+    return test::renamed(test::load_bundle("library_" + version), "greeting");
+  }
+  std::shared_ptr<Future> send(Node& from, Link& to, Bundle bundle, std::string_view payload = "") {
+    auto registered = from.register_bundle(std::move(bundle));
+    EXPECT_TRUE(registered) << registered.error().message;
+    std::string copy(payload);
+    const auto message = source::Message::create(*registered, copy.data(), copy.size(), 1u << 30).value();
+    return test::call(from, to, *message);
+  }
+  std::shared_ptr<Future> send(const std::string& version) { return send(*client, *link, library(version)); }
+  std::shared_ptr<Future> use(uint32_t value) {
+    return send(*client, *link, test::load_bundle("uses_library"),
+                {reinterpret_cast<const char*>(&value), sizeof value});
+  }
+  Answer used(uint32_t value) {
+    const auto future = use(value);
+    EXPECT_EQ(future->status, TC_OK) << future->message;
+    Answer answer;
+    if (future->bytes.size() == sizeof answer) std::memcpy(&answer, future->bytes.data(), sizeof answer);
+    return answer;
+  }
+  // Of a target that is not driven any more.
+  uint64_t stat(const char* name) {
+    running.reset();
+    return target->stat(name).value();
+  }
+
+  test::Net net;
+  std::unique_ptr<Node> target, client;
+  std::unique_ptr<Background> running;
+  Link* link = nullptr;
+};
+
+TEST_F(Library, ifuncs_that_come_later_link_to_its_functions_and_data) {
+  start();
+  ASSERT_EQ(send("one")->status, TC_OK);
+  const auto answer = used(21);
+  EXPECT_STREQ(answer.version, "one");
+  EXPECT_EQ(answer.result, 42u);
+  EXPECT_EQ(answer.calls, 1u);
+  EXPECT_EQ(used(4).calls, 2u) << "its data lasts from call to call";
+}
+
+TEST_F(Library, a_newer_version_rebinds_ifuncs_that_are_there_already) {
+  start();
+  ASSERT_EQ(send("one")->status, TC_OK);
+  EXPECT_EQ(used(21).result, 42u);
+  ASSERT_EQ(send("two")->status, TC_OK);
+  const auto answer = used(21);
+  EXPECT_STREQ(answer.version, "two");
+  EXPECT_EQ(answer.result, 1021u);
+  EXPECT_EQ(answer.calls, 1u) << "the data is the new version's, too";
+  EXPECT_EQ(stat("rebinds"), 1u);
+  EXPECT_EQ(stat("codes"), 2u) << "the old version is freed";
+}
+
+TEST_F(Library, the_older_version_comes_back_when_it_is_sent_again) {
+  start();
+  for (const char* version : {"one", "two", "one", "two", "one"}) {
+    ASSERT_EQ(send(version)->status, TC_OK);
+    EXPECT_STREQ(used(1).version, version);
+  }
+  EXPECT_EQ(stat("codes"), 2u);
+}
+
+TEST_F(Library, a_version_that_lacks_what_is_used_is_refused_and_changes_nothing) {
+  start();
+  ASSERT_EQ(send("one")->status, TC_OK);
+  EXPECT_EQ(used(21).result, 42u);
+  const auto refused = send("less");
+  EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(refused->message, testing::HasSubstr("ifunc 'uses_library', which uses it here, does not link to this"));
+  EXPECT_STREQ(used(21).version, "one");
+  EXPECT_EQ(used(21).calls, 3u) << "not even its data was touched";
+}
+
+TEST_F(Library, an_ifunc_that_came_too_early_works_once_the_library_is_there) {
+  start();
+  const auto early = use(21);
+  EXPECT_EQ(early->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(early->message, testing::HasSubstr("greeting_"));
+  EXPECT_THAT(early->message, testing::HasSubstr("send the library first"));
+  ASSERT_EQ(send("one")->status, TC_OK);
+  EXPECT_EQ(used(21).result, 42u);
+}
+
+TEST_F(Library, nobody_exports_what_the_operator_did_not_allow) {
+  start({});
+  const auto refused = send("one");
+  EXPECT_EQ(refused->status, TC_ERR_DENIED);
+  EXPECT_THAT(refused->message, testing::HasSubstr("--allow-export greeting_c"));
+}
+
+TEST_F(Library, a_rule_may_ask_where_the_library_comes_from) {
+  start([](Config& config) {
+    config.allowed_exports = {"greeting_calls", "greeting_version", "greeting_compute@elsewhere"};
+  });
+  const auto refused = send("one");
+  EXPECT_EQ(refused->status, TC_ERR_DENIED);
+  EXPECT_THAT(refused->message, testing::HasSubstr("greeting_compute"));
+}
+
+TEST_F(Library, the_applications_own_functions_and_other_libraries_cannot_be_replaced) {
+  start();
+  ASSERT_EQ(send("one")->status, TC_OK);
+  const auto other = send(*client, *link, test::renamed(test::load_bundle("library_two"), "impostor"));
+  EXPECT_EQ(other->status, TC_ERR_DENIED);
+  EXPECT_THAT(other->message, testing::HasSubstr("another library exports already"));
+  running.reset();
+  target->policy().export_symbol("greeting_compute", reinterpret_cast<void*>(+[](uint32_t value) { return value; }));
+  running = std::make_unique<Background>(*target);
+  const auto over = send("two");
+  EXPECT_EQ(over->status, TC_ERR_DENIED);
+  EXPECT_THAT(over->message, testing::HasSubstr("the application of this node exports itself"));
+}
+
+TEST_F(Library, under_load_every_call_is_answered_by_one_version_and_none_by_a_mixture) {
+  start();
+  ASSERT_EQ(send("one")->status, TC_OK);
+  EXPECT_EQ(used(1).result, 2u);
+  std::vector<std::shared_ptr<Future>> futures;
+  const auto uses = test::message(*client, "uses_library", std::string_view("\5\0\0\0", 4));
+  const auto register_version = [&](const char* version) {
+    return source::Message::create(*client->register_bundle(library(version)), nullptr, 0, 1u << 30).value();
+  };
+  const std::unique_ptr<source::Message> versions[] = {register_version("two"), register_version("one")};
+  for (int i = 0; i < 2000; ++i) {
+    const auto& message = i % 50 == 49 ? versions[i / 50 % 2] : uses;
+    auto future = client->call(*link, *message, 20'000, Deadline::after_ms(5000));
+    ASSERT_TRUE(future) << future.error().message;
+    if (message == uses) futures.push_back(std::move(*future));
+  }
+  for (const auto& future : futures) {
+    ASSERT_TRUE(client->poll_until(Deadline::after_ms(20'000), [&] { return future->ready.load(); }));
+    ASSERT_EQ(future->status, TC_OK) << future->message;
+    Answer answer;
+    std::memcpy(&answer, future->bytes.data(), std::min(sizeof answer, future->bytes.size()));
+    const bool is_one = std::string_view(answer.version) == "one";
+    EXPECT_EQ(answer.result, is_one ? 10u : 1005u);
+  }
+  EXPECT_EQ(stat("rebinds"), 40u);
+}
+
+TEST_F(Library, a_bundle_that_exports_what_it_does_not_define_is_refused) {
+  start();
+  auto manifest = test::load_bundle("library_one").manifest();
+  auto liar = test::load_bundle("library_one");
+  manifest.exports.push_back("greeting_nothing");
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < manifest.slices.size(); ++i) stored.emplace_back(liar.stored(i).begin(), liar.stored(i).end());
+  const auto refused = send(*client, *link, Bundle::pack(std::move(manifest), std::move(stored)).value());
+  EXPECT_EQ(refused->status, TC_ERR_MALFORMED);
+  EXPECT_THAT(refused->message, testing::HasSubstr("does not define 'greeting_nothing', which it exports"));
+}
+
+}  // namespace
+}  // namespace tc::node

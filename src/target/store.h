@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The one CodeStore. Its face is code_store.h; only its own files include this.
+//
+//   code_store.cc     what is held, what it costs, what must go
+//   store_link.cc     which slice runs, and linking it
+//   store_library.cc  libraries: exports, and binding their users anew
+#pragma once
+
+#include <unordered_map>
+
+#include "target/eviction_queue.h"
+#include "target/tuner.h"
+
+namespace tc::target {
+
+class Store final : public CodeStore {
+ public:
+  Store(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<Arena> arena,
+        std::unique_ptr<DiskCache> cache)
+      : options_(std::move(options)),
+        policy_(policy),
+        on_evict_(std::move(on_evict)),
+        arena_(std::move(arena)),
+        jit_(options_.jit_plugin),
+        builder_(jit_, std::move(cache)),
+        tuner_(builder_, policy_, host_) {}
+
+  Code* find(const ContentId& id) noexcept override;
+  Result<Code*> load(Bundle bundle, std::string_view from) override;
+  void evict(const ContentId& id) override;
+  void tend() noexcept override;
+  bool wait_until_tuned(uint64_t deadline_ms) override;
+  Status warm_up() override;
+  CodeStoreStats stats() const noexcept override;
+
+ private:
+  // Code that was linked and is not yet what runs.
+  struct Linked {
+    CodeMemory memory;
+    EntryPoint entry = nullptr;
+    Tier tier = Tier::none;
+    Exports exports;  // of a library
+  };
+
+  // code_store.cc: holding
+  Result<Code*> load_new(Bundle bundle, std::string_view from);
+  Code* add_slices(StoredCode& code, const Bundle& bundle);
+  Status make_room(const StoredCode& code);
+  void tune_later(StoredCode& code);
+  void adopt();
+  void retire();
+  void count(StoredCode& code) noexcept;
+  void free(StoredCode& code);
+
+  // store_link.cc: from slices to callable code
+  Result<Linked> link(const StoredCode& code);
+  Status no_slice(const Bundle& bundle) const;
+  Result<Linked> link_object(const StoredCode& code, size_t slice);
+  Result<Linked> link_bitcode(const StoredCode& code, size_t slice);
+  Result<Linked> link_library_bitcode(const StoredCode& code, size_t slice);
+  SymbolResolver resolver_for(const StoredCode& code) const;
+
+  // store_library.cc: libraries and who uses them
+  Status check_exports(const Manifest& manifest, std::string_view from) const;
+  Status bind_library(StoredCode& library);
+  StoredCode* exporting(const std::string& name);
+  std::vector<StoredCode*> users_of(const Exports& one, const Exports& other);
+  void take_over(StoredCode& code, Linked linked);
+  void withdraw(StoredCode& library);
+
+  const CodeStoreOptions options_;
+  Policy& policy_;
+  const OnEvict on_evict_;
+  const TargetTriple host_ = options_.triple;
+  const std::unique_ptr<Arena> arena_;
+  JitHost jit_;
+  BitcodeBuilder builder_;
+  std::unordered_map<ContentId, std::unique_ptr<StoredCode>> codes_;
+  EvictionQueue queue_;
+  std::vector<StoredCode*> retiring_;
+  StoredCode* last_loaded_ = nullptr;
+  CodeStoreStats stats_;
+  Tuner tuner_;  // last, so that its thread ends before what it uses does
+};
+
+}  // namespace tc::target

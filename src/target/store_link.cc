@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which slice runs, and linking it. Loading objects is loader.cc, bitcode bitcode_builder.cc.
+#include "target/object_slice.h"
+#include "target/store.h"
+
+namespace tc::target {
+
+// What a library calls is of the node's own: libraries do not build upon each other.
+SymbolResolver Store::resolver_for(const StoredCode& code) const {
+  const auto injected = code.is_library() ? Policy::Injected::without : Policy::Injected::with;
+  return
+      [this, &code, injected](const std::string& symbol) { return policy_.resolve(symbol, code.libraries, injected); };
+}
+
+Result<Store::Linked> Store::link(const StoredCode& code) {
+  const auto& bundle = *code.bundle;
+  if (options_.use_objects)
+    if (const auto slice = bundle.find(SliceRole::target, SliceForm::object, host_)) return link_object(code, *slice);
+  if (!options_.use_bitcode) return fail(no_slice(bundle).error());
+  const auto slice = bundle.find(SliceRole::target, SliceForm::bitcode, host_);
+  if (!slice) return fail(no_slice(bundle).error());
+  return code.is_library() ? link_library_bitcode(code, *slice) : link_bitcode(code, *slice);
+}
+
+Result<Store::Linked> Store::link_object(const StoredCode& code, size_t slice) {
+  Linked linked;
+  TC_CHECK(with_object(*code.bundle, slice, host_.arch, [&](const ElfImage& image) -> Status {
+    const auto entry = image.find_code(main_symbol);
+    if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", main_symbol);
+    TC_ASSIGN(linked.memory.image, load_image(image, *arena_, resolver_for(code)));
+    linked.entry = reinterpret_cast<EntryPoint>(linked.memory.image.at(*entry));
+    for (const auto& name : code.bundle->manifest().exports) {
+      const auto address = image.find(name);
+      if (!address) return fail(TC_ERR_MALFORMED, "its object does not define '{}', which it exports", name);
+      linked.exports.emplace(name, linked.memory.image.at(*address));
+    }
+    return {};
+  }));
+  linked.tier = Tier::object;
+  ++stats_.object_loads;
+  return linked;
+}
+
+Result<Store::Linked> Store::link_bitcode(const StoredCode& code, size_t which) {
+  const auto resolve = resolver_for(code);
+  const BitcodeSlice slice(*code.bundle, which);
+  Linked linked;
+  linked.tier = Tier::quick;
+  if (options_.tune && builder_.has_cache()) {
+    if (auto cached = builder_.from_cache(slice, Effort::tuned, resolve)) {
+      linked.memory.jitted = std::move(*cached);
+      linked.tier = Tier::tuned;
+    }
+  }
+  if (!linked.memory.jitted) {
+    // Where tuned code will follow, that is what deserves the disk.
+    TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::quick, !options_.tune, resolve));
+    ++stats_.quick_compiles;
+  }
+  void* const entry = linked.memory.jitted.symbol(main_symbol);
+  if (entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", main_symbol);
+  linked.entry = reinterpret_cast<EntryPoint>(entry);
+  return linked;
+}
+
+// Tuned at once, as it will not be exchanged later.
+Result<Store::Linked> Store::link_library_bitcode(const StoredCode& code, size_t which) {
+  const BitcodeSlice slice(*code.bundle, which);
+  Linked linked;
+  linked.tier = Tier::tuned;
+  TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::tuned, true, resolver_for(code)));
+  linked.entry = reinterpret_cast<EntryPoint>(linked.memory.jitted.symbol(main_symbol));
+  if (linked.entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", main_symbol);
+  for (const auto& name : code.bundle->manifest().exports) {
+    void* const address = linked.memory.jitted.symbol(name);
+    if (address == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode does not define '{}', which it exports", name);
+    linked.exports.emplace(name, address);
+  }
+  return linked;
+}
+
+Status Store::no_slice(const Bundle& bundle) const {
+  std::string there;
+  for (size_t i = 0; i < bundle.manifest().slices.size(); ++i) {
+    const auto& slice = bundle.manifest().slices[i];
+    if (slice.role != SliceRole::target) continue;
+    there += fmt::format("{}{} ({}{})", there.empty() ? "" : ", ", slice.triple.text,
+                         slice.form == SliceForm::object ? "object" : "bitcode", bundle.holds(i) ? "" : ", not sent");
+  }
+  const char* const wants = options_.use_objects ? (options_.use_bitcode ? "code" : "an object")
+                                                 : (options_.use_bitcode ? "bitcode" : "nothing: both kinds are off");
+  return fail(TC_ERR_NO_SLICE, "this node is {} and runs {}, when the bundle holds {}; build it with --target {}",
+              host_.text, wants, there.empty() ? "no target code" : there, host_.text);
+}
+
+}  // namespace tc::target
