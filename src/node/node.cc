@@ -108,16 +108,32 @@ size_t Node::poll() {
   size_t happened = 0;
   // Frames come after it, so that what it took in runs before we return.
   if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) happened = progress();
-  // By index: a running ifunc may add links.
-  for (size_t i = 0; i < links_.size(); ++i)
-    if (links_[i]->has_frame()) happened += receive_from(*links_[i]);
+  const auto& pulse = transport_->pulse;
+  if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || more_to_receive_) happened += receive();
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
   return happened;
 }
 
+// Links lie far apart in memory, and with more nodes than cores they are cold in every poll: they are touched only when
+// there may be something.
+size_t Node::receive() {
+  auto& pulse = transport_->pulse;
+  // A lone frame's sends are not held back: it may run for long.
+  pulse.gathering = std::exchange(arrivals_seen_, pulse.arrivals) + 1 < pulse.arrivals;
+  size_t taken = 0;
+  // By index: a running ifunc may add links.
+  for (size_t i = 0; i < links_.size(); ++i)
+    if (links_[i]->has_frame()) taken += receive_from(*links_[i]);
+  if (std::exchange(pulse.gathering, false)) transport_->flush();
+  more_to_receive_ = taken != 0;
+  unsettled_ |= taken != 0;
+  return taken;
+}
+
 size_t Node::progress() {
-  for (size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
+  if (std::exchange(unsettled_, false))
+    for (size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
   const size_t moved = transport_->progress();
   if (backlog_) [[unlikely]]
     drain_backlogs();
@@ -139,7 +155,9 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   if (const auto happened = poll(); happened != 0 || polling_) return happened;
   const auto sleepy_at = now_ns() + look_before_sleep_ns;
   while (true) {
-    for (int look = 0; look < 16; ++look)
+    // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
+    uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
+    while (looks-- > 0)
       if (const auto happened = poll(); happened != 0) return happened;
     const auto now = now_ns();
     if (now >= deadline.at_ns() || others_wait()) return 0;

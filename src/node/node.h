@@ -160,6 +160,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();
   size_t progress();
+  size_t receive();
   size_t receive_from(Link& link);
   void drain_backlogs();
   void answer_owed();
@@ -235,6 +236,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
+  bool more_to_receive_ = true;  // the last look found frames
+  bool unsettled_ = false;       // frames were taken since links were settled
+  uint64_t arrivals_seen_ = 0;
   uint64_t link_marks_ = 0;
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;

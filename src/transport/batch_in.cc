@@ -46,6 +46,10 @@ BatchIn::BatchIn(size_t batch_limit, size_t window)
 
 BatchIn::~BatchIn() = default;
 
+bool BatchIn::is_lone(ByteView batch) noexcept {
+  return batch.size() >= wire::header_bytes && batch.size() <= wire::stride(wire::decode(header_at(batch, 0)).length);
+}
+
 Result<size_t> BatchIn::measure(ByteView batch) {
   size_t offset = 0;
   while (offset < batch.size()) {

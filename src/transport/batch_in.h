@@ -25,6 +25,8 @@ class BatchIn : public InStream {
   // Copies a batch in. Its frames must fill it exactly, but for the padding of the last one, which may be
   // missing. Refused as a whole otherwise: TC_ERR_MALFORMED, TC_ERR_TOO_LARGE, TC_ERR_LIMIT.
   Status append(ByteView batch);
+  // Is there one frame in it?
+  static bool is_lone(ByteView batch) noexcept;
   uint64_t received() const noexcept { return received_; }
 
   bool refill() noexcept override;

@@ -142,7 +142,7 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
 void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_->add(*this);
-  (void)flush_unless_congested();
+  if (!list_->pulse().gathering) (void)flush_unless_congested();
 }
 
 }  // namespace tc::transport

@@ -50,6 +50,12 @@ inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexc
 struct Pulse {
   uint64_t turn = 1;   // the node counts it up with every poll: frames of one turn may leave together
   bool urgent = true;  // the transport wants progress() with the next poll; else now and then will do
+  // Peers write straight into our memory, so that frames appear there at any time. Else they come out of progress() and
+  // sleep() alone, which count them up: the node need not touch its links to find that there is nothing.
+  bool direct = true;
+  uint64_t arrivals = 0;  // by one for a message with one frame, by two for one with several
+  // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
+  bool gathering = false;
 };
 
 class OutStream {

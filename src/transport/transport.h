@@ -84,6 +84,9 @@ class Transport {
   // how much happened; 0 is "idle".
   virtual unsigned progress() noexcept = 0;
 
+  // Sends what was gathered. Else it would leave with the next progress().
+  virtual void flush() noexcept {}
+
   // Sleeps until a frame, an event, wake() or the deadline; costs no CPU. May return early. Frames that came
   // before or while falling asleep are never slept over.
   virtual void sleep(Deadline deadline) noexcept = 0;

@@ -69,6 +69,8 @@ class UcxPeer {
   bool greets() const noexcept { return stage_ == Stage::connecting || stage_ == Stage::greeting; }
   // Must UCX be progressed at every turn for this peer?
   bool busy() const noexcept;
+  // Does the peer put frames into our memory by itself?
+  bool writes_to_us() const noexcept { return in_.uses_ring(); }
   bool has_sends_on_the_way() const noexcept { return !messages_.empty() || out_.in_flight() != 0; }
   bool has_frames() noexcept;
   void fall_asleep() noexcept;  // says so to the peer, where its way in needs that

@@ -47,7 +47,8 @@ void UcxTransport::sleep(Deadline deadline) noexcept {
   if (anything_to_read()) return;
   for (const auto& peer : peers_)
     if (peer != nullptr) peer->fall_asleep();
-  if (!barrier_everywhere())
+  // Who sends us messages wakes UCX: only writers to our memory must see the flag.
+  if (pulse.direct && !barrier_everywhere())
     deadline = std::min(deadline.at_ns(), now_ns() + nap_ns) == deadline.at_ns() ? deadline
                                                                                  : Deadline::at_ns(now_ns() + nap_ns);
   if (settle_into_sleep(deadline)) wait_for_event(deadline);

@@ -266,9 +266,10 @@ unsigned UcxTransport::deliver_all() noexcept {
 }
 
 void UcxTransport::review() noexcept {
-  busy_ = greeting_ = false;
+  busy_ = greeting_ = pulse.direct = false;
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
+    pulse.direct |= peer->writes_to_us();
     busy_ |= peer->busy();
     greeting_ |= peer->greets();
   }

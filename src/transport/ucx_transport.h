@@ -26,6 +26,7 @@ class UcxTransport final : public Transport {
   Result<std::string> listen(std::string_view address) override;
   Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
   unsigned progress() noexcept override;
+  void flush() noexcept override { flush_list_.flush_all(); }
   void sleep(Deadline deadline) noexcept override;
   void wake() noexcept override;
   std::string version() const override { return UcxWorker::version(); }
