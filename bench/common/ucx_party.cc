@@ -13,9 +13,10 @@ namespace tc::bench {
 
 namespace {
 
-// As in src/node/node.cc.
+// As in Node::wait().
 constexpr uint64_t look_before_sleep_ns = 150'000;
-constexpr int looks_between_yields = 16;
+constexpr int looks_at_sockets = 1;
+constexpr int looks_at_memory = 16;
 
 }  // namespace
 
@@ -37,9 +38,10 @@ std::vector<unsigned char> from_hex(const std::string& text) {
 }
 
 Result<std::unique_ptr<UcxParty>> UcxParty::create(const std::string& tls, uint64_t features) {
-  // With error handling UCX would leave shared memory out (FINDINGS of transport.md); over TCP an endpoint without
-  // it takes the process down when its peer dies.
-  std::unique_ptr<UcxParty> party(new UcxParty(tls.starts_with("tcp")));
+  // With error handling UCX would leave shared memory out; over TCP an endpoint without it takes the process down when
+  // its peer dies.
+  const bool sockets = tls.starts_with("tcp");
+  std::unique_ptr<UcxParty> party(new UcxParty(sockets, sockets ? looks_at_sockets : looks_at_memory));
   TC_CHECK(party->start(tls, features));
   return party;
 }
@@ -113,7 +115,7 @@ void UcxParty::wait(Deadline deadline) {
   if (progress() != 0) return;
   const auto sleepy_at = now_ns() + look_before_sleep_ns;
   while (true) {
-    for (int look = 0; look < looks_between_yields; ++look)
+    for (int look = 0; look < looks_between_yields_; ++look)
       if (progress() != 0) return;
     const auto now = now_ns();
     if (now >= deadline.at_ns()) return;

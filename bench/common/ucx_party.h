@@ -39,11 +39,13 @@ class UcxParty {
   Status status() const;
 
  private:
-  explicit UcxParty(bool reports_failures) : reports_failures_(reports_failures) {}
+  UcxParty(bool reports_failures, int looks_between_yields)
+      : reports_failures_(reports_failures), looks_between_yields_(looks_between_yields) {}
   Status start(const std::string& tls, uint64_t features);
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
   const bool reports_failures_;
+  const int looks_between_yields_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;

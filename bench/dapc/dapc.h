@@ -38,9 +38,11 @@ struct DapcPoint {
   std::map<ChaseMode, Summary> ratio_to_get;
   std::map<ChaseMode, Summary> fraction_of_bound;  // ifunc modes, from two servers on
   std::map<ChaseMode, uint64_t> chases;            // in one run
-  Summary one_way_us;                              // from two servers on
-  Summary get_us;                                  // one step of `get`
-  uint64_t answers = 0;                            // compared with the expected ones
+  std::map<ChaseMode, Summary> fraction_of_pair_bound;
+  Summary one_way_us;       // of a hop round all servers; from two servers on
+  Summary pair_one_way_us;  // of a hop between two servers while the others sleep
+  Summary get_us;           // one step of `get`
+  uint64_t answers = 0;     // compared with the expected ones
 };
 
 struct DapcResult {

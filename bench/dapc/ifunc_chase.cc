@@ -9,13 +9,14 @@
 #include "common/embedded.h"
 
 TC_EMBED(chaser_ifunc, TC_CHASER_IFUNC)
-TC_EMBED(pingpong_ifunc, TC_PINGPONG_IFUNC)
+TC_EMBED(hop_ifunc, TC_HOP_IFUNC)
 
 namespace tc::bench {
 
 namespace {
 
 constexpr uint32_t chase_deadline_ms = 300'000;
+constexpr uint32_t hops = 2000;
 constexpr uint32_t look_ms = 10;  // between looks whether the servers still live
 
 Status check(tc_status_t status, const char* what) {
@@ -87,7 +88,7 @@ Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::st
     return check(tc_ifunc_register_memory(client->node_, bundle.data(), bundle.size(), ifunc), "registering code");
   };
   TC_CHECK(reg(chaser_ifunc(), &client->chaser_));
-  TC_CHECK(reg(pingpong_ifunc(), &client->pingpong_));
+  TC_CHECK(reg(hop_ifunc(), &client->hop_));
   return client;
 }
 
@@ -156,18 +157,19 @@ Status IfuncChaseClient::run(const Chases& chases, const Watch& watch) {
 Status IfuncChaseClient::wait_for(tc_future_t* future, const Watch& watch) {
   while (tc_future_ready(future) == 0) {
     const auto status = tc_future_wait(future, look_ms);
-    if (status != TC_OK && status != TC_ERR_BUSY) return check(status, "pingpong");
+    if (status != TC_OK && status != TC_ERR_BUSY) return check(status, "the hops");
     TC_CHECK(watch());
   }
-  return check(tc_future_wait(future, 0), "pingpong");
+  return check(tc_future_wait(future, 0), "the hops");
 }
 
-Result<double> IfuncChaseClient::hop_us(uint32_t hops, const Watch& watch) {
-  struct {
-    uint32_t hops_to_go, one, other, padding;
-  } ball{hops, 0, 1, 0};
+Result<double> IfuncChaseClient::hop_us(uint32_t round, const Watch& watch) {
+  const struct {
+    uint32_t to_go, servers, padding[2];
+  } hop{hops, round, {}};
   tc_message_t* raw = nullptr;
-  TC_CHECK(check(tc_message_create(pingpong_, &ball, sizeof ball, &raw), "tc_message_create"));
+  TC_CHECK(check(tc_message_create(hop_, const_cast<void*>(static_cast<const void*>(&hop)), sizeof hop, &raw),
+                 "tc_message_create"));
   const std::unique_ptr<tc_message_t, void (*)(tc_message_t*)> message(raw, &tc_message_free);
   const auto started = now_ns();
   tc_future_t* future = nullptr;

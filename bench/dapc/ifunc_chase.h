@@ -47,8 +47,8 @@ class IfuncChaseClient final : public ChaseClient {
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
   std::string way() const;
   Status run(const Chases& chases, const Watch& watch) override;
-  // Time of one hop between the first two servers, in us.
-  Result<double> hop_us(uint32_t hops, const Watch& watch);
+  // Time of one hop of an ifunc that goes round the first `round` servers, in us.
+  Result<double> hop_us(uint32_t round, const Watch& watch);
 
  private:
   struct Slot {
@@ -67,7 +67,7 @@ class IfuncChaseClient final : public ChaseClient {
   size_t started_ = 0, finished_ = 0;
   tc_node_t* node_ = nullptr;
   tc_ifunc_t* chaser_ = nullptr;
-  tc_ifunc_t* pingpong_ = nullptr;
+  tc_ifunc_t* hop_ = nullptr;
   std::vector<Slot> slots_;
   std::vector<tc_endpoint_t*> servers_;
 };

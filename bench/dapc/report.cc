@@ -35,10 +35,15 @@ ordered_json as_json(const DapcPoint& p) {
       put(one, "rate_ratio_to_get", p.ratio_to_get.at(mode));
       if (const auto found = p.fraction_of_bound.find(mode); found != p.fraction_of_bound.end())
         put(one, "fraction_of_bound_vs_get", found->second);
+      if (const auto found = p.fraction_of_pair_bound.find(mode); found != p.fraction_of_pair_bound.end())
+        put(one, "fraction_of_pair_bound_vs_get", found->second);
     }
     point[std::string(mode_name(mode))] = one;
   }
-  if (p.one_way_us.median > 0) put(point, "one_way_us", p.one_way_us);
+  if (p.one_way_us.median > 0) {
+    put(point, "one_way_us", p.one_way_us);
+    put(point, "pair_one_way_us", p.pair_one_way_us);
+  }
   put(point, "get_us", p.get_us);
   return point;
 }
@@ -70,7 +75,9 @@ std::string format_table(const DapcResult& r) {
                      bound != p.fraction_of_bound.end() ? fmt::format("{:.3f}", bound->second.median) : "-");
     }
     fmt::format_to(to, "{:>25}one GET step {:.2f} us", "", p.get_us.median);
-    if (p.one_way_us.median > 0) fmt::format_to(to, ", one hop of an ifunc {:.2f} us", p.one_way_us.median);
+    if (p.one_way_us.median > 0)
+      fmt::format_to(to, "; one hop of an ifunc round all servers {:.2f} us, between two {:.2f} us",
+                     p.one_way_us.median, p.pair_one_way_us.median);
     out += "\n";
   }
   if (!r.complete) out += "Stopped before the end.\n";

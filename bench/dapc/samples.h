@@ -11,6 +11,7 @@ namespace tc::bench {
 struct DapcRun {
   std::map<ChaseMode, double> rate;  // chases per second
   double one_way_us = 0;             // 0: not measured, there is one server
+  double pair_one_way_us = 0;
 };
 
 // The rate of ifunc chases relative to GET's that hops of `one_way_us` allow: 1 in `servers` steps stays where it is

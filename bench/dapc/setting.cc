@@ -15,7 +15,6 @@ constexpr uint64_t chases_limit_ns = 300'000'000'000;  // for the chases of one 
 constexpr uint32_t warm_up_depth = 4096;               // so that each server has met each other one
 constexpr uint64_t most_chases = 200'000;              // in one run
 constexpr uint64_t rounds_in_flight = 2;               // so that filling and draining the pipe matters little
-constexpr uint32_t hops = 2000;
 
 }  // namespace
 
@@ -80,7 +79,7 @@ Status Setting::warm_up() {
     TC_ASSIGN(const auto first, chase(mode, point, 2ull * point.inflight));
     (void)first;
     if (mode != ChaseMode::ifunc_bitcode) continue;
-    if (servers_count_ > 1) TC_CHECK(bitcode_->hop_us(16, [this] { return watch(); }));
+    if (servers_count_ > 1) TC_CHECK(bitcode_->hop_us(servers_count_, [this] { return watch(); }));
     TC_CHECK(switch_to("settle"));
   }
   return {};
@@ -161,7 +160,8 @@ Result<DapcRun> Setting::run(DapcPoint& point) {
   point.answers += answers_;
   if (servers_count_ > 1) {
     TC_CHECK(switch_to(mode_name(ChaseMode::ifunc_bitcode)));
-    TC_ASSIGN(run.one_way_us, bitcode_->hop_us(hops, [this] { return watch(); }));
+    TC_ASSIGN(run.one_way_us, bitcode_->hop_us(servers_count_, [this] { return watch(); }));
+    TC_ASSIGN(run.pair_one_way_us, bitcode_->hop_us(2, [this] { return watch(); }));
   }
   return run;
 }
