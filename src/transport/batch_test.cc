@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/batch_in.h"
+#include "transport/batch_out.h"
 #include "transport/transport_test_kit.h"
 
 namespace tc::transport {
@@ -23,6 +24,60 @@ TEST(BatchIn, a_batch_may_end_with_or_without_the_padding_of_its_last_frame) {
   EXPECT_TRUE(in.append(frames({{call(1), 1}})));
   EXPECT_TRUE(in.append(frames({{call(1), 8}})));
   EXPECT_EQ(in.received(), 32u);
+}
+
+TEST(BatchIn, knows_a_lone_frame_from_several) {
+  EXPECT_TRUE(BatchIn::is_lone(frames({{call(1), 1}})));
+  EXPECT_TRUE(BatchIn::is_lone(frames({{call(1), 8}}))) << "with its padding";
+  EXPECT_TRUE(BatchIn::is_lone(frames({{call(40), 40}})));
+  EXPECT_FALSE(BatchIn::is_lone(frames({{call(8), 8}, {call(8), 8}})));
+  EXPECT_FALSE(BatchIn::is_lone(frames({{call(1), 8}, {call(1), 1}})));
+  EXPECT_FALSE(BatchIn::is_lone(Bytes(5)));
+}
+
+// Counts the messages that it is handed.
+class CountingOut final : public BatchOut {
+ public:
+  explicit CountingOut(FlushList& list) : BatchOut(list) { open(1024, 16384); }
+  int messages = 0;
+  void send() {
+    ASSERT_NE(reserve(8), nullptr);
+    commit(call(8));
+  }
+
+ private:
+  bool transmit(OutBuffer&, size_t) noexcept override {
+    ++messages;
+    return true;
+  }
+};
+
+TEST(BatchOut, a_lone_frame_leaves_at_once_and_the_next_ones_together) {
+  Pulse pulse;
+  FlushList list{pulse};
+  CountingOut out(list);
+  out.send();
+  EXPECT_EQ(out.messages, 1);
+  out.send();
+  out.send();
+  EXPECT_EQ(out.messages, 1);
+  list.flush_all();
+  EXPECT_EQ(out.messages, 2);
+}
+
+TEST(BatchOut, what_is_sent_while_the_node_gathers_leaves_in_one_message) {
+  Pulse pulse;
+  FlushList list{pulse};
+  CountingOut out(list);
+  pulse.gathering = true;
+  for (int i = 0; i < 3; ++i) out.send();
+  EXPECT_EQ(out.messages, 0);
+  pulse.urgent = false;
+  pulse.gathering = false;
+  list.flush_all();
+  EXPECT_EQ(out.messages, 1);
+  out.send();
+  EXPECT_EQ(out.messages, 2) << "fresh again";
 }
 
 TEST(BatchIn, lengths_that_lie_are_refused_with_both_values) {
