@@ -21,8 +21,13 @@ constexpr uint32_t sleep_ms = 50;
 constexpr uint32_t keeper_sleep_ms = 1000;
 // The keeper stays away from a node that the program used so recently: between submit() and result() lies a
 // microsecond, and waking the keeper up costs fifty.
-constexpr uint64_t recent_ns = 1'000'000;
+// (On a machine with more to do than processors, threads are away for milliseconds: that is no idleness.)
+constexpr uint64_t recent_ns = 20'000'000;
 constexpr long nap_ns = 50'000;
+constexpr long long_nap_ns = 200'000;
+constexpr uint64_t short_naps_for_ns = 1'000'000;
+// So long a waiting thread polls without giving up its processor: most answers come sooner.
+constexpr uint64_t keep_processor_ns = 10'000;
 // Answers that overtook others are looked for this often.
 constexpr uint64_t full_scan_ns = 1'000'000;
 
@@ -323,7 +328,7 @@ std::vector<CallPtr> Engine::collect() {
 
 // With the lock. True when `outcome` says how it ended; false when another thread wants its turn.
 bool Engine::drive_locked(Call& call, uint64_t until_ns, Drive& outcome) {
-  const auto end_of_spin = now_ns() + spin_ns;
+  const auto start = now_ns();
   while (true) {
     for (int look = 0; look < 16; ++look) {
       if (tc_node_poll(node_, nullptr) != TC_OK) break;
@@ -333,8 +338,8 @@ bool Engine::drive_locked(Call& call, uint64_t until_ns, Drive& outcome) {
     if (any_ready()) return outcome = Drive::others, true;
     const auto now = now_ns();
     if (now >= until_ns) return outcome = Drive::timeout, true;
-    if (now < end_of_spin) {
-      sched_yield();
+    if (now - start < spin_ns) {
+      if (now - start > keep_processor_ns) sched_yield();
       continue;
     }
     tc_node_wait(node_, static_cast<uint32_t>(std::min<uint64_t>((until_ns - now) / 1'000'000 + 1, sleep_ms)), nullptr);
@@ -387,7 +392,7 @@ void Engine::stand_back() {
         if (any_ready()) return;
       }
     }
-    nap(nap_ns);
+    nap(idle < short_naps_for_ns ? nap_ns : long_nap_ns);
   }
 }
 

@@ -87,3 +87,13 @@ def test_a_library_is_declared_and_allowed(tmp_path):
 def test_only_ifuncs_can_be_submitted(cluster):
     with pytest.raises(TypeError, match="@tc.ifunc"):
         cluster.submit(len, b"x")
+
+
+def test_code_that_is_gone_is_not_mistaken_for_new_code(cluster):
+    # A new object can have the address of one that is gone.
+    for i in range(5):
+        ifunc = tc.ifunc.from_c(f"""
+            #include <threechains/ifunc.h>
+            void constant_main(void *payload, size_t size, void *target_args) {{ char c = {i}; tc_reply(&c, 1); }}""")
+        assert cluster.submit(ifunc, node=0).result() == bytes([i])
+        del ifunc

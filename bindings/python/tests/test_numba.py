@@ -43,6 +43,16 @@ def test_every_number_type_keeps_its_value(nodes, dtype):
     assert nodes.submit(tc.ifunc(same), value, 0.5).result() == value
 
 
+def test_annotations_may_be_strings_that_name_what_is_local(nodes):
+    import numpy as local
+
+    @tc.ifunc
+    def twice(x: "local.float64") -> "local.float64":
+        return x * 2
+
+    assert nodes.submit(twice, 4.0).result() == 8.0
+
+
 def test_the_targets_data_is_an_array(nodes):
     @tc.ifunc
     def above(limit: float, prices: tc.data("prices", np.float64)):

@@ -30,7 +30,6 @@ class Endpoint:
         self._node = node
         self._engine = node._engine
         self._index = index
-        self._known: dict[int, int] = {}
         self.address = address
 
     def submit(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> Future:
@@ -94,12 +93,8 @@ class Endpoint:
         return f"<threechains.Endpoint {self.address}>"
 
     def _number(self, ifunc: Ifunc) -> int:
-        number = self._known.get(id(ifunc))
-        if number is None:
-            number = self._node._register(ifunc.content_id, ifunc.bundle)
-            self._known[id(ifunc)] = number
-            ifunc.keep(self)  # its id is ours as long as it is known here
-        return number
+        number = self._node._ifuncs.get(ifunc.content_id)
+        return self._node._register(ifunc.content_id, ifunc.bundle) if number is None else number
 
 
 def _payload(ifunc: Ifunc, args: tuple) -> Any:

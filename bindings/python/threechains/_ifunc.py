@@ -6,6 +6,7 @@ from __future__ import annotations
 import os
 import pathlib
 import re
+import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -31,15 +32,10 @@ class Ifunc:
         self.encode = encode
         self.decode = decode
         self.content_id = _content_id(bundle)
-        self._users: list = []
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the .ifunc file, for `ifunc send`, programs in other languages, and `tc.ifunc.load`."""
         pathlib.Path(path).write_bytes(self.bundle)
-
-    def keep(self, user: object) -> None:
-        """Lives as long as `user` does, which knows it by its id."""
-        self._users.append(user)
 
     def __repr__(self) -> str:
         return f"<threechains.Ifunc {self.name} {self.content_id[:12]}, {len(self.bundle)} bytes>"
@@ -93,9 +89,11 @@ class IfuncMaker:
         except ImportError as error:
             raise IfuncError(f"@tc.ifunc needs Numba: {error}", "numba", "pip install 'threechains[numba]'",
                              Status.UNSUPPORTED) from None
+        # Annotations that are strings (`from __future__ import annotations`) may name what is local to the caller.
+        scope = sys._getframe(1).f_locals
         if function is None:
-            return lambda decorated: _numba.compile_ifunc(decorated, **options)
-        return _numba.compile_ifunc(function, **options)
+            return lambda decorated: _numba.compile_ifunc(decorated, scope=scope, **options)
+        return _numba.compile_ifunc(function, scope=scope, **options)
 
     def from_c(self, source: str | os.PathLike[str], *, name: str | None = None,
                targets: Sequence[str] = DEFAULT_TARGETS, extern: Sequence[str] = (), deps: Sequence[str] = (),

@@ -12,7 +12,7 @@ from __future__ import annotations
 import inspect
 import pathlib
 import tempfile
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -242,9 +242,9 @@ def _itemsize(kind: types.Type) -> int:
 
 def compile_ifunc(function: Callable, *, name: str | None = None, targets: Sequence[str] = DEFAULT_TARGETS,
                   boundscheck: bool = False, fastmath: bool = False, extern: Sequence[str] = (),
-                  deps: Sequence[str] = ()) -> Ifunc:
-    """What `@tc.ifunc` does."""
-    signature = Signature.of(function, name)
+                  deps: Sequence[str] = (), scope: Mapping[str, Any] | None = None) -> Ifunc:
+    """What `@tc.ifunc` does. `scope` are names for annotations, beside the function's globals."""
+    signature = Signature.of(function, name, scope)
     flags = Flags()
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True

@@ -11,7 +11,7 @@ from __future__ import annotations
 import inspect
 import struct
 import typing
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -43,13 +43,13 @@ class Signature:
     result: Any  # a dtype, a tuple of them, "none", or None: to be inferred
 
     @staticmethod
-    def of(function: Callable, name: str | None) -> Signature:
+    def of(function: Callable, name: str | None, scope: Mapping[str, Any] | None = None) -> Signature:
         """Reads the annotations. Raises IfuncError for those that mean nothing here."""
         label = name or function.__name__
         if not callable(function) or not hasattr(function, "__code__"):
             raise IfuncError(f"{function!r} is no Python function", "", "decorate a plain function", Status.INVALID)
         try:
-            hints = inspect.get_annotations(function, eval_str=True)
+            hints = inspect.get_annotations(function, locals=dict(scope or {}), eval_str=True)
         except Exception as error:
             raise IfuncError(f"{label}: its annotations cannot be read: {error}", "", "name types that exist where the "
                              "function is defined", Status.INVALID) from None
