@@ -171,6 +171,17 @@ def test_bounds_are_checked_when_asked_for(nodes):
         nodes.submit(pick, [5, 6], 2).result()
 
 
+def test_fast_mathematics_can_be_asked_for(nodes):
+    @tc.ifunc(fastmath=True)
+    def total(a: tc.array(np.float64)):
+        sum = 0.0
+        for x in a:
+            sum += x
+        return sum
+
+    assert nodes.submit(total, [0.5, 0.25, 0.25]).result() == 1.0
+
+
 def test_division_by_zero_and_modulo_do_not_take_the_node_down(nodes):
     @tc.ifunc
     def divide(a: int, b: int):

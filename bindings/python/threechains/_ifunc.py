@@ -32,6 +32,7 @@ class Ifunc:
         self.encode = encode
         self.decode = decode
         self.content_id = _content_id(bundle)
+        self.__wrapped__: Callable | None = None  # the Python function that it was made of
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the .ifunc file, for `ifunc send`, programs in other languages, and `tc.ifunc.load`."""

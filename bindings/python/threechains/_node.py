@@ -79,8 +79,8 @@ class Node:
     def expose(self, name: str, buffer: Any) -> None:
         """Gives ifuncs this buffer by name: tc_data(name), or an argument `tc.data(name, dtype)`.
 
-        They see the memory itself and may write to it. It is kept alive until `withdraw` or the node's end. An array
-        must be C-contiguous.
+        They see the memory itself and may write to it (an ifunc that writes to memory that is mapped read-only takes
+        this process down). It is kept alive until `withdraw` or the node's end. An array must be C-contiguous.
         """
         view = memoryview(buffer)
         if not view.c_contiguous:
