@@ -63,17 +63,23 @@ endfunction()
 
 # Everything labelled tsan, so that the thread sanitizer's build need not build the rest.
 add_custom_target(tc_tsan_tests)
+# And everything labelled cross.
+add_custom_target(tc_cross_tests)
 
 # tc_test(NAME sources... LIBS libraries... [LABELS labels...] [TIMEOUT seconds]): one GoogleTest program; each case
 # is a test of its own. Labels with a meaning for scripts/test:
 #   tsan           runs under the thread sanitizer as well
 #   release_only   says nothing under a sanitizer (timings, memory figures)
 #   serial         never beside another test (timings, pinned cores)
+#   cross          is built for other processors too and runs there under an emulator; everything else is not
 function(tc_test name)
   if(NOT TC_TESTS)
     return()
   endif()
   cmake_parse_arguments(ARG "" "TIMEOUT" "LIBS;LABELS" ${ARGN})
+  if(CMAKE_CROSSCOMPILING AND NOT "cross" IN_LIST ARG_LABELS)
+    return()
+  endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tc_options ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
   set(properties)
@@ -82,6 +88,9 @@ function(tc_test name)
   endif()
   if("serial" IN_LIST ARG_LABELS)
     list(APPEND properties RUN_SERIAL ON)
+  endif()
+  if("cross" IN_LIST ARG_LABELS)
+    add_dependencies(tc_cross_tests ${name})
   endif()
   if("tsan" IN_LIST ARG_LABELS)
     add_dependencies(tc_tsan_tests ${name})

@@ -18,6 +18,9 @@ endif()
 if(NOT EXISTS ${TC_SYSROOT}/usr/include)
   message(FATAL_ERROR "no sysroot at ${TC_SYSROOT}: run `scripts/sysroot ${TC_CROSS_ARCH}` first")
 endif()
+if(TC_GTEST_SOURCES_IN_SYSROOT)
+  set(TC_GTEST_SOURCES ${TC_SYSROOT}/${TC_GTEST_SOURCES_IN_SYSROOT})
+endif()
 # What CMake tries out while it looks at the compiler must find the sysroot too.
 list(APPEND CMAKE_TRY_COMPILE_PLATFORM_VARIABLES TC_SYSROOT)
 

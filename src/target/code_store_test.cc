@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "base/clock.h"
+#include "target/arena.h"
 #include "target/testing/object_builder.h"
 #include "target/testing/process_memory.h"
 
@@ -193,6 +194,8 @@ TEST_F(CodeStoreTest, running_code_is_not_evicted) {
 }
 
 TEST_F(CodeStoreTest, code_larger_than_the_budget_evicts_nothing) {
+  if ((*Arena::create(Arena::Kind::shared))->kind() != Arena::Kind::shared)
+    GTEST_SKIP() << "images cannot share mappings on this system, and take whole pages";
   CodeStoreOptions options;
   options.budget_bytes = 8192;
   auto& small = store(options);
@@ -216,6 +219,8 @@ TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
 }
 
 TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mappings_flat) {
+  if ((*Arena::create(Arena::Kind::shared))->kind() != Arena::Kind::shared)
+    GTEST_SKIP() << "images cannot share mappings on this system, and take whole pages";
   CodeStoreOptions options;
   options.budget_bytes = 1024 * 1024;
   auto& codes = store(options);

@@ -5,6 +5,7 @@ A test file ends with `harness.main(globals())`. Its functions `test_*` are the 
     test_foo.py            runs all cases
     test_foo.py CASE       runs one; exit code 77 and a line "SKIP: reason" when it cannot run here
     test_foo.py --list     names them, one a line, with their labels: "CASE,LABEL,LABEL"
+`LABELS` in the file is for all of its cases.
 Each case may take a parameter `t`, a Test: a directory of its own, and processes that end with it.
 """
 
@@ -27,6 +28,33 @@ CLIENT = str(BUILD / "bin/tc_test_client")
 IFUNC_SOURCES = pathlib.Path(__file__).resolve().parent / "ifuncs"
 SHM = {"UCX_TLS": "posix,self,tcp"}  # tcp carries the wire-up
 TCP = {"UCX_TLS": "tcp,self"}
+
+
+class Machine:
+    """A kind of processor that nodes and commands of a test run on: this one, or an emulated one."""
+
+    def __init__(self, name, command):
+        self.name, self.command = name, command  # the command: `ifunc` there
+
+    @staticmethod
+    def native():
+        return Machine(os.uname().machine, [IFUNC])
+
+    @staticmethod
+    def other(name):
+        """`aarch64` or `riscv64`: what the preset of that name built, under qemu. Skips when something is missing."""
+        if name == os.uname().machine:
+            return Machine.native()
+        program = BUILD.parent / name / "bin/ifunc"
+        if not program.exists():
+            raise Skip(f"there is no build for {name}; `scripts/test mixed` makes it (docs/heterogeneous.md)")
+        qemu = shutil.which(f"qemu-{name}-static")
+        if qemu is None:
+            raise Skip(f"qemu-{name}-static (qemu-user-static) is not installed")
+        found = subprocess.run([ROOT / "scripts/sysroot", name, "--cached"], capture_output=True, text=True, check=False)
+        if found.returncode != 0:
+            raise Skip(found.stderr.strip())
+        return Machine(name, [qemu, "-L", found.stdout.strip(), str(program)])
 
 
 def labels(*names):
@@ -161,8 +189,9 @@ class Test:
         self.processes.append(process)
         return process
 
-    def serve(self, *options, env={}, prefix=()):
-        node = self.start(*prefix, IFUNC, "serve", *options, env=env, kind=Node)
+    def serve(self, *options, env={}, prefix=(), machine=None):
+        command = machine.command if machine else [IFUNC]
+        node = self.start(*prefix, *command, "serve", *options, env=env, kind=Node)
         node.wait_until_ready()
         return node
 
@@ -237,7 +266,8 @@ def main(namespace):
     cases = {name: value for name, value in namespace.items() if name.startswith("test_") and callable(value)}
     sys.stdout.reconfigure(line_buffering=True)
     if sys.argv[1:] == ["--list"]:
-        print("\n".join(",".join([name, *getattr(case, "labels", ())]) for name, case in cases.items()))
+        print("\n".join(",".join([name, *namespace.get("LABELS", ()), *getattr(case, "labels", ())])
+                        for name, case in cases.items()))
         return
     unknown = [name for name in sys.argv[1:] if name not in cases]
     if unknown:

@@ -153,6 +153,11 @@ ObjectBuilder counting_object(uint64_t tail) {
 
 namespace {
 
+// The relocation that fills a slot of the GOT.
+uint32_t address_of_symbol(Arch arch) {
+  return arch == Arch::x86_64 ? R_X86_64_GLOB_DAT : arch == Arch::aarch64 ? R_AARCH64_GLOB_DAT : R_RISCV_64;
+}
+
 // A 32-bit distance from the end of an instruction at `at` of the code to `offset` of the data half.
 void put_distance(ObjectBuilder& object, size_t instruction_end, uint64_t offset) {
   const auto distance = static_cast<int32_t>(static_cast<int64_t>(image_half + offset) -
@@ -168,7 +173,7 @@ ObjectBuilder calling_object(const std::string& symbol) {
   object.data.resize(8);
   object.symbols.push_back({.name = "ifunc_main"});
   object.symbols.push_back({.name = symbol, .where = ObjectBuilder::In::nowhere});
-  object.relocations.push_back({.offset = 0, .type = R_X86_64_GLOB_DAT, .symbol = 2});
+  object.relocations.push_back({.offset = 0, .type = address_of_symbol(object.arch), .symbol = 2});
   put_distance(object, 6, 0);
   return object;
 }

@@ -1,0 +1,204 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Clusters of several kinds of processors: this one beside emulated aarch64 and riscv64 nodes (docs/heterogeneous.md).
+
+Timings under emulation mean nothing, so none is looked at.
+"""
+
+import random
+import socket
+import struct
+
+import harness
+from harness import ROOT, Machine
+
+LABELS = ["mixed"]  # not part of the step `release`: see scripts/test
+
+# The versions of UCX differ between the suites; TCP and Active Messages are what all of them share.
+TCP = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
+SHM = {"UCX_TLS": "posix,self,tcp", "UCX_NET_DEVICES": "lo", "UCX_POSIX_USE_PROC_LINK": "n"}
+TARGETS = ["--target", "x86_64-linux-gnu", "--target", "aarch64-linux-gnu", "--target", "riscv64-linux-gnu"]
+TABLE = "chase-table"
+TO_ASKER = 2**32 - 1
+SECONDS = 60  # for what takes an emulator one or two
+
+
+def free_addresses(count):
+    """Addresses that nobody listened on a moment ago: nodes of a cluster must know each other's beforehand."""
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
+    for one in sockets:
+        one.close()
+    return addresses
+
+
+def cluster(t, machines, *options, env=TCP, each=lambda i: ()):
+    addresses = free_addresses(len(machines))
+    return [t.serve("--listen", address, "--id", str(i), "--cluster", ",".join(addresses), "--stats", *options, *each(i),
+                    env=env, machine=machine) for i, (machine, address) in enumerate(zip(machines, addresses))]
+
+
+def send(t, machine, ifunc, node, *options, env=TCP):
+    return t.run(*machine.command, "send", ifunc, node.address, "--timeout", "30000", *options, env=env, seconds=SECONDS)
+
+
+def three_kinds():
+    return Machine.native(), Machine.other("aarch64"), Machine.other("riscv64")
+
+
+def answers(result):
+    assert result.code == 0, result
+    return struct.unpack(f"<{len(result.out.strip()) // 16}Q", bytes.fromhex(result.out.strip()))
+
+
+# ---- Two kinds
+
+
+def check_hello(t, client, server, env=TCP, way="auto"):
+    node = t.serve("--way", way, "--listen", "127.0.0.1:0", env=env, machine=server)
+    for _ in range(2):  # with its code, and the same from another client
+        result = send(t, client, t.build("hello.c", *TARGETS), node, "--payload", "world", "--way", way, env=env)
+        assert (result.code, result.out) == (0, "hello, world"), result
+
+
+def test_an_x86_64_client_calls_an_aarch64_server(t):
+    check_hello(t, Machine.native(), Machine.other("aarch64"))
+
+
+def test_an_aarch64_client_calls_an_x86_64_server(t):
+    check_hello(t, Machine.other("aarch64"), Machine.native())
+
+
+def test_an_x86_64_client_calls_an_aarch64_server_over_shared_memory(t):
+    check_hello(t, Machine.native(), Machine.other("aarch64"), env=SHM, way="ring")
+
+
+def test_an_x86_64_client_calls_a_riscv64_server(t):
+    check_hello(t, Machine.native(), Machine.other("riscv64"))
+
+
+def test_a_riscv64_client_calls_an_aarch64_server(t):
+    check_hello(t, Machine.other("riscv64"), Machine.other("aarch64"))
+
+
+def test_a_payload_function_runs_at_an_aarch64_source(t):
+    increment = t.build(str(ROOT / "examples/01-increment/increment.c"))  # for x86-64 and aarch64
+    counter = t.write("counter", bytes(8))
+    node = t.serve("--listen", "127.0.0.1:0", "--data", f"counter={counter}", env=TCP)
+    result = send(t, Machine.other("aarch64"), increment, node, "--hex", "05" + "00" * 7, "--hex-out")
+    assert answers(result) == (5,), result
+
+
+# ---- What broke where object code was patched: the three obstacles of the 2022 paper, section III.B
+
+
+def check_code(t, machine, form):
+    node = t.serve("--listen", "127.0.0.1:0", f"--no-{form}", "--allow-lib", "libm.so.6", "--allow-lib", "libomp.so.5",
+                   env={**TCP, "OMP_NUM_THREADS": "2"}, machine=machine)
+    native = Machine.native()
+    assert answers(send(t, native, t.build("got.c", *TARGETS), node, "--hex-out")) == (704,)
+    assert answers(send(t, native, t.build("parallel.c", *TARGETS, "--", "-fopenmp"), node, "--hex-out")) == (49995000,)
+    assert answers(send(t, native, t.build("atomics.c", *TARGETS), node, "--payload", "x", "--hex-out")) == (25, 0)
+
+
+def test_got_openmp_and_atomics_work_as_machine_code_on_x86_64(t):
+    check_code(t, Machine.native(), "bitcode")
+
+
+def test_got_openmp_and_atomics_work_as_bitcode_on_x86_64(t):
+    check_code(t, Machine.native(), "object")
+
+
+def test_got_openmp_and_atomics_work_as_machine_code_on_aarch64(t):
+    check_code(t, Machine.other("aarch64"), "bitcode")
+
+
+def test_got_openmp_and_atomics_work_as_bitcode_on_aarch64(t):
+    check_code(t, Machine.other("aarch64"), "object")
+
+
+def test_got_openmp_and_atomics_work_as_machine_code_on_riscv64(t):
+    check_code(t, Machine.other("riscv64"), "bitcode")
+
+
+def test_got_openmp_and_atomics_work_as_bitcode_on_riscv64(t):
+    check_code(t, Machine.other("riscv64"), "object")
+
+
+# ---- Code that goes on
+
+
+def check_ring(t, client, machines):
+    nodes = cluster(t, machines)
+    hop = t.build("hop.c", *TARGETS)
+    for route in ["012012", "21021"]:
+        result = send(t, client, hop, nodes[0], "--payload", route)
+        assert (result.code, result.out) == (0, route[-1]), result
+    for node in nodes:
+        assert node.stop(30) == 0
+    return nodes
+
+
+def test_code_goes_round_three_kinds_of_processors(t):
+    native, arm, riscv = three_kinds()
+    nodes = check_ring(t, native, [native, arm, riscv])
+    assert [node.stats["failures"] for node in nodes] == [0, 0, 0]
+    assert sum(node.stats["slice-requests"] for node in nodes) >= 3, [node.stats for node in nodes]
+
+
+def test_an_emulated_client_starts_the_round(t):
+    native, arm, riscv = three_kinds()
+    check_ring(t, riscv, [arm, native, riscv])
+
+
+def check_chase(t, client, machines, depths):
+    """A random cycle spread over the nodes, followed by the ifunc of example 5."""
+    entries = 256
+    order = list(range(entries * len(machines)))
+    random.Random(7).shuffle(order)
+    table = [0] * len(order)
+    for here, there in zip(order, order[1:] + order[:1]):
+        table[here] = there
+    shards = [t.write(f"shard{i}", struct.pack(f"<{entries}Q", *table[i * entries:(i + 1) * entries]))
+              for i in range(len(machines))]
+    nodes = cluster(t, machines, each=lambda i: ("--data", f"{TABLE}={shards[i]}:ro"))
+    chase = t.build(str(ROOT / "examples/05-pointer-chase/chaser.c"), *TARGETS)
+    for start, depth in [(3, depth) for depth in depths]:
+        expected = start
+        for _ in range(depth):
+            expected = table[expected]
+        payload = struct.pack("<QII", start, depth, TO_ASKER).hex()
+        result = send(t, client, chase, nodes[0], "--hex", payload, "--hops", "2000", "--hex-out")
+        assert answers(result) == (expected,), (depth, result)
+
+
+def test_a_pointer_chase_crosses_three_kinds_of_processors(t):
+    native, arm, riscv = three_kinds()
+    check_chase(t, native, [native, arm, riscv], [1, 64, 512])
+
+
+def test_an_aarch64_client_chases_through_x86_64_servers(t):
+    check_chase(t, Machine.other("aarch64"), [Machine.native(), Machine.native()], [300])
+
+
+def test_an_x86_64_client_chases_through_aarch64_servers(t):
+    arm = Machine.other("aarch64")
+    check_chase(t, Machine.native(), [arm, arm], [300])
+
+
+# ---- What cannot go on
+
+
+def test_code_that_was_not_built_for_the_next_processor_is_refused_by_name(t):
+    native, arm = Machine.native(), Machine.other("aarch64")
+    nodes = cluster(t, [native, arm])
+    hop = t.build("hop.c", "--target", "x86_64-linux-gnu")
+    result = send(t, native, hop, nodes[0], "--payload", "1")
+    assert result.code == 1 and "hop" in result.err and "aarch64" in result.err, result
+    result = send(t, native, hop, nodes[1])
+    assert result.code == 1 and "build it with --target aarch64" in result.err, result
+
+
+if __name__ == "__main__":
+    harness.main(globals())
