@@ -34,8 +34,41 @@ def test_a_file_is_compiled_by_its_suffix(cluster, tmp_path):
 def test_a_saved_ifunc_is_loaded_again(cluster, echo, tmp_path):
     echo.save(tmp_path / "echo.ifunc")
     loaded = tc.ifunc.load(tmp_path / "echo.ifunc")
-    assert loaded.content_id == echo.content_id
+    assert (loaded.content_id, loaded.name) == (echo.content_id, "echo")
+    shown = subprocess.run([tc._tool.command(), "inspect", str(tmp_path / "echo.ifunc")], capture_output=True, text=True,
+                           check=True).stdout
+    assert echo.content_id in shown
     assert cluster.submit(loaded, b"x").result() == b"x"
+
+
+def test_what_is_no_ifunc_is_refused(cluster, echo, tmp_path):
+    (tmp_path / "junk.ifunc").write_bytes(b"junk")
+    with pytest.raises(tc.Error, match="no .ifunc file"):
+        tc.ifunc.load(tmp_path / "junk.ifunc")
+    (tmp_path / "cut.ifunc").write_bytes(echo.bundle[:-7])
+    cut = tc.ifunc.load(tmp_path / "cut.ifunc")
+    with tc.Cluster(cluster.addresses) as fresh, pytest.raises(tc.Error) as caught:
+        fresh.submit(cut, b"x").result()
+    assert caught.value.status == tc.Status.MALFORMED
+
+
+def test_payload_functions_run_here_and_may_change_their_arguments(cluster):
+    text = tc.ifunc.from_c("""
+        #include <threechains/ifunc.h>
+        size_t shout_payload_get_max_size(void *args, size_t size) { return size + 1; }
+        int shout_payload_init(void *payload, size_t payload_size, void *args, size_t size) {
+          char *to = payload, *from = args;
+          for (size_t i = 0; i < size; ++i) to[i] = from[i] = (char)(from[i] - 32);
+          to[size] = '!';
+          return size > 9;
+        }
+        void shout_main(void *payload, size_t size, void *target_args) { tc_reply(payload, size); }
+    """)
+    word = b"hello"
+    assert cluster.submit(text, word).result() == b"HELLO!"
+    assert word == b"hello"
+    with pytest.raises(tc.Error, match="payload_init of 'shout' returned 1"):
+        cluster.submit(text, b"far too long a word")
 
 
 def test_bitcode_from_elsewhere_is_taken(cluster, tmp_path):

@@ -206,7 +206,7 @@ def test_a_payload_that_lies_about_its_length_fails_the_call(nodes):
     def total(a: tc.array(np.float64), k: int):
         return a.sum() * k
 
-    raw = tc.Ifunc(total.bundle, total.name)
+    raw = tc.Ifunc(total.bundle)
     for payload in (b"", b"x" * 8, struct.pack("<qq", 1 << 60, 1), struct.pack("<qq", -1, 1), struct.pack("<qq8x", 9, 1)):
         with pytest.raises(tc.RemoteError, match="payload"):
             nodes.submit(raw, payload).result()
@@ -222,6 +222,17 @@ def test_both_architectures_are_built(tmp_path):
     shown = subprocess.run([tc._tool.command(), "inspect", str(tmp_path / "plain.ifunc")], capture_output=True, text=True,
                            check=True).stdout
     assert "x86_64" in shown and "aarch64" in shown
+
+
+def test_bitcode_is_compiled_in_a_process_that_has_numba():
+    column = np.arange(10.0)
+
+    @tc.ifunc
+    def total(column: tc.data("column", np.float64)):
+        return column.sum()
+
+    with tc.Node(data={"column": column}, objects=False) as server, tc.Cluster([server.address]) as cluster:
+        assert cluster.submit(total).result() == 45.0
 
 
 def refusal(function):

@@ -104,11 +104,13 @@ def _payload(ifunc: Ifunc, args: tuple) -> Any:
         raise TypeError(f"ifunc '{ifunc.name}' takes one payload but {len(args)} arguments were given")
     payload = args[0]
     if type(payload) is str:
-        return payload.encode()
+        payload = payload.encode()
     if not isinstance(payload, (bytes, _native.Message)):
         view = memoryview(payload)  # TypeError for what has no bytes
         if not view.c_contiguous:
             raise ValueError("the payload is not C-contiguous; send numpy.ascontiguousarray(...) of it")
+    if ifunc.builds_payload and not isinstance(payload, _native.Message) and memoryview(payload).readonly:
+        return bytearray(payload)  # its payload functions may write to it
     return payload
 
 

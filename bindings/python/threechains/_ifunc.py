@@ -3,16 +3,20 @@
 
 from __future__ import annotations
 
+import hashlib
 import os
 import pathlib
 import re
+import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Sequence
 from typing import Any
 
 from threechains import _native, _tool
-from threechains._errors import IfuncError, Status
+from threechains._errors import Error, IfuncError, Status
+
+_PAYLOAD_INIT = 4 | 16  # of the manifest's entries: the 2021 and the 2022 form
 
 # Both architectures, so that an .ifunc file runs wherever it is taken.
 DEFAULT_TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
@@ -25,13 +29,16 @@ class Ifunc:
     them the argument is the payload, and the reply is the value.
     """
 
-    def __init__(self, bundle: bytes, name: str, *, encode: Callable[[tuple], list] | None = None,
+    def __init__(self, bundle: bytes, *, encode: Callable[[tuple], list] | None = None,
                  decode: Callable[[_native.Reply], Any] | None = None) -> None:
+        manifest = _manifest(bundle)
         self.bundle = bundle
-        self.name = name
         self.encode = encode
         self.decode = decode
-        self.content_id = _content_id(bundle)
+        self.name = manifest[5 : 5 + manifest[4]].decode("ascii", "replace")
+        self.content_id = hashlib.sha256(manifest).hexdigest()
+        # Does it build payloads by functions of its own? They get the source args to read and write.
+        self.builds_payload = bool(manifest[2] & _PAYLOAD_INIT)
         self.__wrapped__: Callable | None = None  # the Python function that it was made of
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -42,10 +49,12 @@ class Ifunc:
         return f"<threechains.Ifunc {self.name} {self.content_id[:12]}, {len(self.bundle)} bytes>"
 
 
-def _content_id(bundle: bytes) -> str:
-    import hashlib
-
-    return hashlib.sha256(bundle).hexdigest()
+def _manifest(bundle: bytes) -> bytes:
+    """What docs/wire-format.md says that a bundle begins with. The library checks the rest when it is registered."""
+    size = int.from_bytes(bundle[4:8], "little")
+    if bundle[:4] != b"TCB1" or size < 8 or len(bundle) < 8 + size:
+        raise Error(Status.MALFORMED, f"{len(bundle)} bytes that begin with {bundle[:8]!r} are no .ifunc file")
+    return bundle[8 : 8 + size]
 
 
 def as_ifunc(function: Any) -> Ifunc:
@@ -133,34 +142,26 @@ class IfuncMaker:
                 else:
                     paths.append(os.fspath(item))
             if deps and os.path.dirname(paths[0]) != directory:
-                paths[0] = shutil_copy(paths[0], directory)
+                paths[0] = shutil.copy(paths[0], directory)
             if deps:
                 pathlib.Path(paths[0]).with_suffix(".deps").write_text("\n".join(deps) + "\n")
-            return Ifunc(_build(paths, name, (), extern, (), ()), name)
+            return Ifunc(_build(paths, name, (), extern, (), ()))
 
     def load(self, path: str | os.PathLike[str]) -> Ifunc:
         """Reads an .ifunc file."""
-        file = pathlib.Path(path)
-        bundle = file.read_bytes()
-        return Ifunc(bundle, file.stem)
+        return Ifunc(pathlib.Path(path).read_bytes())
 
     def _from_file(self, path: pathlib.Path, name: str, targets: Sequence[str], extern: Sequence[str],
                    deps: Sequence[str], flags: Sequence[str]) -> Ifunc:
         if not deps:
-            return Ifunc(_build([str(path)], name, targets, extern, (), flags), name)
+            return Ifunc(_build([str(path)], name, targets, extern, (), flags))
         with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
             copy = pathlib.Path(directory, path.name)
             copy.write_bytes(path.read_bytes())
             declared = path.with_suffix(".deps")
             lines = [declared.read_text()] if declared.exists() else []
             copy.with_suffix(".deps").write_text("\n".join([*lines, *deps]) + "\n")
-            return Ifunc(_build([str(copy)], name, targets, extern, (), [f"-I{path.parent.resolve()}", *flags]), name)
-
-
-def shutil_copy(path: str, directory: str) -> str:
-    import shutil
-
-    return shutil.copy(path, directory)
+            return Ifunc(_build([str(copy)], name, targets, extern, (), [f"-I{path.parent.resolve()}", *flags]))
 
 
 ifunc = IfuncMaker()

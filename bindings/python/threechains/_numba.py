@@ -265,7 +265,7 @@ def compile_ifunc(function: Callable, *, name: str | None = None, targets: Seque
         bundle = _build(inputs, signature.name, (), extern, (), ())
     members = tuple(numpy_support.as_dtype(member) for member in result) if isinstance(result, types.BaseTuple) else None
     single = None if members is not None or result is types.none else numpy_support.as_dtype(result)
-    ifunc = Ifunc(bundle, signature.name, encode=signature.encoder(), decode=signature.decoder(members, single))
+    ifunc = Ifunc(bundle, encode=signature.encoder(), decode=signature.decoder(members, single))
     ifunc.__wrapped__ = function
     ifunc.__doc__ = inspect.getdoc(function)
     return ifunc
