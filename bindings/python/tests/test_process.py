@@ -14,6 +14,23 @@ def test_the_interpreter_exits_with_calls_in_flight(script):
     assert (done.returncode, done.stdout, done.stderr) == (0, "leaving\n", "")
 
 
+def test_a_cluster_that_nobody_refers_to_ends_and_its_answers_still_come(script):
+    done = script("""
+        import gc, threading
+        echo = tc.ifunc.load("echo.ifunc")
+        nodes = tc.LocalCluster(1)
+        for _ in range(3):
+            print(tc.Cluster(nodes.addresses).submit(echo, b"x").result().text())
+        gc.collect()
+        for thread in threading.enumerate():
+            if "keeper" in thread.name and thread is not nodes.node._keeper:
+                thread.join(10)
+        print(sum("keeper" in thread.name for thread in threading.enumerate()))
+        left = tc.Cluster(nodes.addresses)
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "x\nx\nx\n1\n", "")
+
+
 def test_ctrl_c_ends_a_wait(script):
     process = script("""
         import time

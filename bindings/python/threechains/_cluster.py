@@ -40,7 +40,7 @@ class Endpoint:
         """
         ifunc = as_ifunc(function)
         number = self._number(ifunc)
-        future = Future(self._engine, ifunc.name, ifunc.decode)
+        future = Future(self._node, ifunc.name, ifunc.decode)
         if ifunc.encode is not None:
             parts = ifunc.encode(args)
             future._call = self._engine.call_parts(self._index, number, parts, 16, deadline, _ROOM_SECONDS, future)

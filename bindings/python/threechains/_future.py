@@ -23,10 +23,11 @@ class Future(concurrent.futures.Future):
     these: the thread that waits in it polls the network itself. Any thread may use it.
     """
 
-    def __init__(self, engine: _native.Engine, ifunc: str, decode: Callable[[_native.Reply], Any] | None) -> None:
+    def __init__(self, node: Any, ifunc: str, decode: Callable[[_native.Reply], Any] | None) -> None:
         super().__init__()
         self._state = _RUNNING
-        self._engine = engine
+        self._node = node  # lives as long as somebody waits for an answer
+        self._engine: _native.Engine = node._engine
         self._ifunc = ifunc
         self._decode = decode
         self._call: _native.Call | None = None
@@ -68,6 +69,7 @@ class Future(concurrent.futures.Future):
 
     def _finish(self, call: _native.Call) -> None:
         """Settles the future. By whoever claimed the call."""
+        self._node = None
         if call.status != Status.OK:
             self.set_exception(remote_error(call, self._ifunc))
             return

@@ -3,7 +3,6 @@
 
 from __future__ import annotations
 
-import atexit
 import threading
 import time
 import weakref
@@ -11,7 +10,6 @@ from collections.abc import Mapping
 from typing import Any
 
 from threechains import _native
-from threechains._errors import Error, Status
 from threechains._future import finish_all
 
 
@@ -25,15 +23,14 @@ def _keep(engine: _native.Engine) -> None:
         del claimed
 
 
-_open: weakref.WeakSet[Node] = weakref.WeakSet()
-
-
-def _close_all() -> None:
-    for node in list(_open):
-        node.close()
-
-
-atexit.register(_close_all)  # while threads can still run, and before the library is unloaded
+def _end(engine: _native.Engine, keeper: threading.Thread) -> None:
+    """Ends a node. Also when nobody refers to it any more, and when the interpreter exits."""
+    if engine.inherited or engine.closed:
+        return
+    engine.stop_keeping()
+    if threading.current_thread() is not keeper:
+        keeper.join()
+    finish_all(engine.close())
 
 
 class Node:
@@ -42,7 +39,7 @@ class Node:
     `data` are arrays (or other buffers) that ifuncs find here by name; more can be exposed later. All other options
     are those of `tc_config_set` in threechains.h, with _ for -: `Node(listen="0.0.0.0:7001", trust="any")`.
 
-    It serves from the start, by a thread of its own, until it is closed. Any thread may use it. A process that is
+    It serves from the start, by a thread of its own, until it is closed, or nobody refers to it any more. Any thread may use it. A process that is
     forked from this one cannot: it makes its own.
     """
 
@@ -59,7 +56,7 @@ class Node:
         self._lock = threading.Lock()
         self._keeper = threading.Thread(target=_keep, args=(self._engine,), name="threechains keeper", daemon=True)
         self._keeper.start()
-        _open.add(self)
+        self._finalizer = weakref.finalize(self, _end, self._engine, self._keeper)
         try:
             for name, buffer in (data or {}).items():
                 self.expose(name, buffer)
@@ -108,15 +105,9 @@ class Node:
 
     def close(self) -> None:
         """Says goodbye to all peers. Calls that wait fail with Status.CLOSED."""
-        engine = self._engine
-        if engine.inherited or engine.closed:
-            return
-        engine.stop_keeping()
-        if threading.current_thread() is not self._keeper:
-            self._keeper.join()
-        finish_all(engine.close())
-        self._exposed.clear()
-        _open.discard(self)
+        self._finalizer()
+        if not self._engine.inherited:
+            self._exposed.clear()
 
     def __enter__(self) -> Node:
         return self
@@ -136,8 +127,3 @@ class Node:
                 if number is None:
                     number = self._ifuncs[content_id] = self._engine.register(bundle)
         return number
-
-
-def require_open(node: Node) -> None:
-    if node.closed:
-        raise Error(Status.CLOSED, "this node is closed")
