@@ -104,6 +104,14 @@ def test_flush_reports_what_nobody_waited_for(cluster, refuse, echo):
         cluster.flush()
 
 
+def test_a_flush_waits_for_slow_ifuncs_and_says_when_it_did_not(cluster, slow):
+    cluster.send(slow, struct.pack("Q", 300_000_000), node=0)
+    with pytest.raises(tc.Error) as caught:
+        cluster.flush(timeout=0.01)
+    assert caught.value.status == tc.Status.TIMEOUT
+    cluster.flush(timeout=30)
+
+
 def test_a_result_that_is_late_can_be_waited_for_again(cluster, slow):
     future = cluster.submit(slow, struct.pack("Q", 300_000_000), node=0)
     with pytest.raises(concurrent.futures.TimeoutError):

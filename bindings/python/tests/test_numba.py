@@ -120,6 +120,34 @@ def test_it_knows_where_it_runs(nodes):
     assert [future.result() for future in nodes.broadcast(where)] == [(0, 2), (1, 2)]
 
 
+def test_it_travels_on_with_the_duty_to_answer(nodes):
+    @tc.ifunc
+    def hop(left: int, total: np.float32):
+        if left > 0:
+            tc.forward((tc.node_id() + 1) % tc.node_count(), left - 1, total + 1)
+        return total, tc.node_id()
+
+    @tc.ifunc
+    def gather(seen: tc.array(np.int64)):
+        at = seen[0]
+        seen[at] = tc.node_id() + 100
+        seen[0] += 1
+        if at + 1 < len(seen):
+            tc.forward((tc.node_id() + 1) % tc.node_count(), seen)
+        return seen[1], seen[2], seen[3]
+
+    assert nodes.submit(hop, 5, 0.5, node=0).result() == (5.5, 1)
+    assert nodes.submit(hop, 0, 0.5, node=0).result() == (0.5, 0)
+    assert nodes.submit(gather, [1, 0, 0, 0], node=1).result() == (101, 100, 101)
+
+
+def test_forwarding_other_arguments_than_it_takes_is_refused():
+    def hop(left: int, total: float):
+        return tc.forward(1, left)
+
+    assert "takes (node, left, total)" in str(refusal(hop))
+
+
 def test_a_njit_helper_comes_along(nodes):
     @numba.njit
     def helper(x):

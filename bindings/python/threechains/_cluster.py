@@ -21,6 +21,8 @@ from threechains._node import Node
 
 # Between being full and TC_ERR_BUSY: how long submit() and send() wait for room.
 _ROOM_SECONDS = 10.0
+# So long a flush may keep Ctrl-C waiting.
+_SIGNALS_SECONDS = 0.1
 
 
 class Endpoint:
@@ -67,7 +69,14 @@ class Endpoint:
 
     def flush(self, timeout: float = 10.0) -> None:
         """Waits until the peer has run everything sent to it. Raises the first failure since the last flush."""
-        self._engine.flush(self._index, timeout)
+        end = time.monotonic() + timeout
+        while True:
+            left = end - time.monotonic()
+            try:
+                return self._engine.flush(self._index, max(0.0, min(left, _SIGNALS_SECONDS)))
+            except Error as error:
+                if error.status != Status.TIMEOUT or left <= _SIGNALS_SECONDS:
+                    raise
 
     def message(self, function: Ifunc, size: int) -> _native.Message:
         """A payload of `size` bytes to be written in place, and sent any number of times without being copied again

@@ -22,7 +22,7 @@ from numba.core import cgutils, cpu, errors, types
 from numba.core.compiler import Flags, compile_extra
 from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
-from numba.extending import overload
+from numba.extending import intrinsic, overload
 from numba.np import arrayobj, numpy_support
 
 from threechains import _target, _types
@@ -183,9 +183,49 @@ class _Entry:
 _RUNTIME = pathlib.Path(__file__).with_name("_runtime.ll").read_text()
 
 
+def _forward_for(signature: Signature) -> Any:
+    """`tc.forward` for this ifunc: packs arguments as callers do, and calls tc_forward."""
+    travelling = signature.travelling
+    kinds = [_numba_type(parameter) for parameter in travelling]
+    one_array = len(kinds) == 1 and travelling[0].kind == "array"
+
+    @intrinsic
+    def forward(typingctx, node, *arguments):
+        given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], types.BaseTuple) else arguments
+        fits = len(given) == len(kinds) and (one_array or all(isinstance(kind, types.Number | types.Boolean) for kind in given))
+        if any(isinstance(kind, types.Array) for kind in kinds) and (not one_array or given[0] != kinds[0]):
+            fits = False
+        if not fits:
+            names = ", ".join(parameter.name for parameter in travelling)
+            raise errors.TypingError(f"'tc.forward' of {signature.name} takes (node, {names}), numbers or one array")
+
+        def write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+            values = cgutils.unpack_tuple(builder, args[1], len(kinds))
+            if one_array:
+                array = arrayobj.make_array(kinds[0])(context, builder, values[0])
+                data = builder.bitcast(array.data, _POINTER)
+                size = builder.mul(array.nitems, _INT64(travelling[0].dtype.itemsize))
+            else:
+                place = cgutils.alloca_once(builder, ir.ArrayType(_INT64, max(len(kinds), 1)), zfill=True)
+                for i, (value, had, kind) in enumerate(zip(values, given, kinds)):
+                    slot = cgutils.gep_inbounds(builder, place, 0, i)
+                    target = builder.bitcast(slot, context.get_data_type(kind).as_pointer())
+                    context.pack_value(builder, kind, context.cast(builder, value, had, kind), target)
+                data, size = builder.bitcast(place, _POINTER), _INT64(8 * len(kinds))
+            fntype = ir.FunctionType(_INT32, [_INT32, _POINTER, _INT64])
+            send = cgutils.get_or_insert_function(builder.module, fntype, "tc_forward")
+            number = context.cast(builder, args[0], sig.args[0], types.uint32)
+            return builder.call(send, [number, data, size])
+
+        return types.int32(node, types.StarArgTuple(given)), write
+
+    return forward
+
+
 def _lower(function: Callable, signature: Signature, flags: Flags) -> tuple[Any, types.Type]:
     """The function's module, and its type of result."""
     typing_context, context = _target.descriptor.typing_context, _target.descriptor.target_context
+    typing_context.forward = _forward_for(signature) if "forward" in function.__code__.co_names else None
     typing_context.refresh()
     context.refresh()
     library = context.codegen().create_library(signature.name)

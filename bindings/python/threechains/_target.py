@@ -150,7 +150,12 @@ class _Typing(typing.Context):
         super().__init__()
         self._helpers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
 
+    # What tc.forward stands for in the function that is being compiled: it depends on the function's own parameters.
+    forward: Any = None
+
     def resolve_value_type(self, val: Any) -> Any:
+        if val is _types.forward and self.forward is not None:
+            val = self.forward
         if isinstance(val, CPUDispatcher):
             if val not in self._helpers:
                 self._helpers[val] = _jit(val.py_func, **val.targetoptions)

@@ -68,3 +68,12 @@ def node_id() -> int:
 def node_count() -> int:
     """In an ifunc: how many nodes its cluster has."""
     raise RuntimeError("node_count() is for ifuncs: it has a meaning at a target only")
+
+
+def forward(node: int, *arguments: Any) -> int:
+    """In an ifunc: sends the ifunc itself on to another node, with these arguments for the parameters that travel, and
+    with the duty to answer: what the function returns here is not sent. 0 when it went well, else a Status.
+
+    For ifuncs whose parameters that travel are numbers, or one array.
+    """
+    raise RuntimeError("forward() is for ifuncs: it has a meaning at a target only")
