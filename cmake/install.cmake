@@ -1,6 +1,7 @@
 # What an installed copy consists of:
 #   bin/ifunc                           the command
-#   lib/libthreechains.so               the library; libthreechains_jit.so beside it, loaded on demand
+#   lib/libthreechains.so               the library; libthreechains_jit.so and libthreechains_pmix.so beside
+#                                       it, loaded on demand
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
 #   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h
 #   lib/pkgconfig/threechains.pc, lib/cmake/ThreeChains/      how others find it
@@ -21,6 +22,9 @@ if(TARGET threechains_jit)
   add_dependencies(product threechains_jit)
   install(TARGETS threechains_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                   RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(TARGET threechains_pmix)  # installed where it is built
+  add_dependencies(product threechains_pmix)
 endif()
 foreach(program IN ITEMS ifunc ifunc-toolchain)  # installed where they are built, in tools/
   if(TARGET ${program})

@@ -61,8 +61,17 @@ TC_API void tc_config_free(tc_config_t *config);
  *
  *   name              label of this node in messages and logs          (host name and process number)
  *   listen            "ADDRESS:PORT" to accept peers on; port 0 picks one; "none" accepts nobody  (127.0.0.1:0)
- *   id                number of this node in its cluster               (0)
+ *   advertise         "ADDRESS" or "ADDRESS:PORT" that peers are told to connect to (what follows from listen: with
+ *                     0.0.0.0 or [::] the address of the first network interface that is up and no loopback)
+ *   id                number of this node in its cluster               (0, or what the bootstrap gives it)
  *   cluster           addresses of all nodes of the cluster, by number, comma-separated: lets ifuncs forward
+ *   bootstrap         how id and cluster are learnt instead, while the node starts (docs/bootstrap.md)      (none)
+ *                       none       not at all
+ *                       pmix       from the launcher that started this process: mpirun, srun --mpi=pmix
+ *                       dir:PATH   by files in a directory that all nodes see; needs `nodes`
+ *                       auto       pmix if a PMIx launcher started this process, else none
+ *   nodes             how many nodes meet there
+ *   bootstrap-timeout milliseconds in which all nodes must have come   (30000)
  *   way               auto, ring, am or put: how frames reach peers    (auto)
  *   trust             loopback: run code only from peers on this host; any: from everywhere        (loopback)
  *   path              directories with .ifunc files, colon-separated   (".", then $TC_IFUNC_PATH)
@@ -79,14 +88,16 @@ TC_API void tc_config_free(tc_config_t *config);
  *   execution-limit   milliseconds after which a running ifunc is reported as stuck; 0: never      (10000)
  *   ring-bytes, batch-bytes, window-bytes    memory per peer           (262144, 16384, 1048576)
  *   log               off, error, warn, info or debug                  (warn)
- *   jit-plugin        path of libthreechains_jit.so                    (beside this library)
+ *   jit-plugin, pmix-plugin    paths of libthreechains_jit.so and libthreechains_pmix.so   (beside this library)
  */
 TC_API tc_status_t tc_config_set(tc_config_t *config, const char *key, const char *value);
 
 /* ---- Node -------------------------------------------------------------------------------------------------- */
 
 /* Starts a node. `config` may be NULL for all defaults; it is copied. TC_ERR_IO or TC_ERR_UNSUPPORTED when the
- * network cannot be had, with UCX's words. */
+ * network cannot be had, with UCX's words. With a bootstrap it returns when all nodes know each other's addresses:
+ * TC_ERR_TIMEOUT names who did not come; TC_ERR_INVALID, when options contradict what the launcher or others say;
+ * TC_ERR_BUSY, a living node has our number. */
 TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
 
 /* Says goodbye to all peers, fails all futures that still wait (TC_ERR_CLOSED) and frees the node and all its
@@ -95,6 +106,14 @@ TC_API void tc_node_destroy(tc_node_t *node);
 
 /* Where peers can connect to: "127.0.0.1:41234"; empty when the node does not listen. Valid while the node is. */
 TC_API const char *tc_node_address(const tc_node_t *node);
+
+/* The number of this node in its cluster, as tc_id() tells ifuncs, and how many there are. Outside a cluster: its
+ * configured id (or 0), and 1. */
+TC_API uint32_t tc_node_id(const tc_node_t *node);
+TC_API uint32_t tc_node_count(const tc_node_t *node);
+/* Where node `number` of the cluster can be connected to, for tc_connect(); our own address for our own number. Empty
+ * when there is no such node. Never NULL; valid while the node is. */
+TC_API const char *tc_node_peer_address(const tc_node_t *node, uint32_t number);
 
 /* Lets injected code call `function` by `symbol`, or use data at that address. The application keeps it alive as
  * long as the node is. For ifuncs that arrive from now on. */

@@ -262,6 +262,11 @@ class Node {
 
   // Where peers can connect to; empty when the node does not listen.
   std::string address() const { return tc_node_address(handle()); }
+  // Our number in the cluster, how many nodes there are, and where one of them can be connected to: empty when there is
+  // no such node.
+  uint32_t id() const noexcept { return tc_node_id(handle()); }
+  uint32_t count() const noexcept { return tc_node_count(handle()); }
+  std::string peer_address(uint32_t number) const { return tc_node_peer_address(handle(), number); }
 
   // Lets injected code call or use what lies at `address`, which must live as long as the node.
   template <class T>

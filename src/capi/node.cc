@@ -51,6 +51,15 @@ void tc_node_destroy(tc_node_t* node) {
 
 const char* tc_node_address(const tc_node_t* node) { return node != nullptr ? node->node->address().c_str() : ""; }
 
+uint32_t tc_node_id(const tc_node_t* node) { return node != nullptr ? node->node->node_id() : 0; }
+uint32_t tc_node_count(const tc_node_t* node) { return node != nullptr ? node->node->node_count() : 0; }
+
+const char* tc_node_peer_address(const tc_node_t* node, uint32_t number) {
+  if (node == nullptr) return "";
+  const auto& known = node->node->address_of(number);
+  return known.empty() && number == node->node->node_id() ? node->node->address().c_str() : known.c_str();
+}
+
 tc_status_t tc_node_export(tc_node_t* node, const char* symbol, void* address) {
   TC_NOT_NULL(node);
   TC_NOT_NULL(symbol);

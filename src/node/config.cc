@@ -74,8 +74,24 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
   static const std::map<std::string_view, Setter, std::less<>> table{
       {"name", [](Config& c, std::string_view v) { return c.name = v.substr(0, 100), Status{}; }},
       {"listen", [](Config& c, std::string_view v) { return c.listen = v == "none" ? "" : v, Status{}; }},
-      {"id", [](Config& c, std::string_view v) { return parse_number<uint32_t>("id", v, c.id, 0, 1u << 24); }},
+      {"advertise", [](Config& c, std::string_view v) { return c.advertise = v, Status{}; }},
+      {"id",
+       [](Config& c, std::string_view v) -> Status {
+         TC_CHECK(parse_number<uint32_t>("id", v, c.id, 0, 1u << 24));
+         c.id_is_set = true;
+         return {};
+       }},
       {"cluster", [](Config& c, std::string_view v) { return c.cluster = split(v, ','), Status{}; }},
+      {"bootstrap", [](Config& c, std::string_view v) { return bootstrap::parse(v, c.bootstrap); }},
+      {"nodes",
+       [](Config& c, std::string_view v) {
+         return parse_number<uint32_t>("nodes", v, c.bootstrap.nodes, 1, bootstrap::max_nodes);
+       }},
+      {"bootstrap-timeout",
+       [](Config& c, std::string_view v) {
+         return parse_number<uint32_t>("bootstrap-timeout", v, c.bootstrap.timeout_ms, 1, 1u << 31);
+       }},
+      {"pmix-plugin", [](Config& c, std::string_view v) { return c.bootstrap.pmix_plugin = v, Status{}; }},
       {"way", [](Config& c, std::string_view v) { return set_way(c, v); }},
       {"trust", [](Config& c, std::string_view v) { return parse_trust(v, c.trust); }},
       {"path",

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "node/bootstrap/bootstrap.h"
 #include "target/code_store.h"
 #include "transport/transport.h"
 
@@ -20,8 +21,11 @@ enum class Trust : uint8_t { loopback, any };
 struct Config {
   std::string name;
   std::string listen = "127.0.0.1:0";  // empty: accept nobody
+  std::string advertise;               // what peers are told to connect to; empty: what follows from `listen`
   uint32_t id = 0;
+  bool id_is_set = false;            // else a bootstrap gives a number
   std::vector<std::string> cluster;  // addresses by node number
+  bootstrap::Options bootstrap;      // how `id` and `cluster` are learnt
   transport::Way way = transport::Way::automatic;
   Trust trust = Trust::loopback;
   std::vector<std::filesystem::path> path;

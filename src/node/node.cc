@@ -8,6 +8,8 @@
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
 
+#include "node/bootstrap/advertise.h"
+
 namespace tc::node {
 
 namespace {
@@ -59,8 +61,12 @@ Node::Node(Config config)
       instance_(random_instance()),
       registry_(config_.path),
       executor_(*this) {
-  label_ =
-      wire_id() == no_id ? fmt::format("node {}", config_.name) : fmt::format("node {} ({})", config_.id, config_.name);
+  label_ = make_label();
+}
+
+std::string Node::make_label() const {
+  if (wire_id() == no_id) return fmt::format("node {}", config_.name);
+  return fmt::format("node {} ({})", config_.id, config_.name);
 }
 
 Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& make_transport) {
@@ -70,9 +76,10 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 }
 
 Status Node::start(const MakeTransport& make_transport) {
-  if (!config_.cluster.empty() && config_.id >= config_.cluster.size())
-    return tc::fail(TC_ERR_INVALID, "this node has id {} when its cluster has nodes 0 to {}", config_.id,
-                    config_.cluster.size() - 1);
+  TC_CHECK(check_cluster());
+  TC_ASSIGN(bootstrap_, bootstrap::make(config_.bootstrap));
+  if (bootstrap_ != nullptr && config_.listen.empty())
+    return tc::fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
   for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   const auto forget = [this](target::Code& code) {
@@ -83,9 +90,39 @@ Status Node::start(const MakeTransport& make_transport) {
   if (config_.warm_up) TC_CHECK(store_->warm_up());
   TC_ASSIGN(transport_, make_transport(config_, *this));
   if (!config_.listen.empty()) {
-    TC_ASSIGN(address_, transport_->listen(config_.listen));
+    TC_ASSIGN(const auto bound, transport_->listen(config_.listen));
+    TC_ASSIGN(address_, bootstrap::advertised_address(bound, config_.advertise));
   }
+  return join_cluster();
+}
+
+Status Node::check_cluster() const {
+  if (config_.cluster.empty()) return {};
+  if (config_.bootstrap.kind != bootstrap::Kind::none)
+    return tc::fail(TC_ERR_INVALID,
+                    "both cluster and bootstrap are set: each says who the nodes are, so leave one out");
+  if (config_.id >= config_.cluster.size())
+    return tc::fail(TC_ERR_INVALID, "this node has id {} when its cluster has nodes 0 to {}", config_.id,
+                    config_.cluster.size() - 1);
   return {};
+}
+
+// Addresses only. Peers that are quicker and connect already wait in the listener's queue.
+Status Node::join_cluster() {
+  if (bootstrap_ == nullptr) return {};
+  const auto id = config_.id_is_set ? std::optional(config_.id) : std::nullopt;
+  const auto deadline = Deadline::after_ms(config_.bootstrap.timeout_ms);
+  TC_ASSIGN(auto cluster, bootstrap_->meet(address_, id, deadline));
+  config_.id = cluster.id;
+  config_.cluster = std::move(cluster.addresses);
+  label_ = make_label();
+  log_->info("{} of {} at {}", label_, config_.cluster.size(), address_);
+  return {};
+}
+
+const std::string& Node::address_of(uint32_t number) const noexcept {
+  static const std::string none;
+  return number < config_.cluster.size() ? config_.cluster[number] : none;
 }
 
 Node::~Node() {

@@ -75,6 +75,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   }
   void wake() noexcept { transport_->wake(); }  // any thread
   const std::string& address() const noexcept { return address_; }
+  // Where node `number` of the cluster listens; empty when there is no such node.
+  const std::string& address_of(uint32_t number) const noexcept;
   const std::string& label() const noexcept { return label_; }  // "node 3 (name)", for messages
   Result<uint64_t> stat(std::string_view name) const;
   // Any thread.
@@ -155,6 +157,9 @@ class Node final : public transport::Events, public target::IfuncHost {
  private:
   explicit Node(Config config);
   Status start(const MakeTransport& make_transport);
+  Status check_cluster() const;
+  Status join_cluster();
+  std::string make_label() const;
   static Deadline slice_of(Deadline deadline) noexcept;
   static constexpr uint32_t looks_between_yields = 16;
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
@@ -211,6 +216,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   uint64_t instance_;
   std::string label_;
   std::string address_;
+  std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
   source::Registry registry_;
   target::Policy policy_;
   target::Executor executor_;

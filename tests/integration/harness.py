@@ -25,6 +25,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 BUILD = pathlib.Path(os.environ.get("TC_BUILD_DIR", ROOT / "build/release")).resolve()
 IFUNC = str(BUILD / "bin/ifunc")
 CLIENT = str(BUILD / "bin/tc_test_client")
+MEMBER = str(BUILD / "bin/tc_test_member")
 IFUNC_SOURCES = pathlib.Path(__file__).resolve().parent / "ifuncs"
 SHM = {"UCX_TLS": "posix,self,tcp"}  # tcp carries the wire-up
 TCP = {"UCX_TLS": "tcp,self"}

@@ -28,14 +28,18 @@ Result<Node> create_node(const ServeOptions& options) {
   const auto on_or_off = [](bool on) { return std::string(on ? "on" : "off"); };
   ConfigBuilder config;
   config.set("listen", options.listen)
-      .set("id", std::to_string(options.id))
       .set("way", options.way)
       .set("trust", options.trust)
       .set("objects", on_or_off(!options.no_object))
       .set("bitcode", on_or_off(!options.no_bitcode))
       .set("warm-up", on_or_off(options.warm_up))
       .set("code-budget", std::to_string(budget))
-      .set("log", options.log);
+      .set("log", options.log)
+      .set("bootstrap", options.bootstrap)
+      .set("bootstrap-timeout", std::to_string(options.bootstrap_timeout_ms));
+  if (options.id) config.set("id", std::to_string(*options.id));
+  if (options.nodes != 0) config.set("nodes", std::to_string(options.nodes));
+  if (!options.advertise.empty()) config.set("advertise", options.advertise);
   if (!options.name.empty()) config.set("name", options.name);
   if (!options.cluster.empty()) config.set("cluster", options.cluster);
   if (!options.cache_dir.empty()) config.set("cache-dir", options.cache_dir);

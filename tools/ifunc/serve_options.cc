@@ -60,9 +60,23 @@ void ServeOptions::add_own_to(CLI::App& app) {
       ->type_name("ADDRESS:PORT")
       ->capture_default_str();
   app.add_option("--name", name, "Label of this node in messages");
-  app.add_option("--id", id, "Number of this node in its cluster")->capture_default_str();
+  app.add_option("--advertise", advertise,
+                 "What peers are told to connect to, when that is not where this node listens. With --listen 0.0.0.0:0 "
+                 "it is the address of the first network interface otherwise")
+      ->type_name("ADDRESS[:PORT]");
+  app.add_option("--id", id, "Number of this node in its cluster; 0, or what the bootstrap gives it, otherwise");
   app.add_option("--cluster", cluster, "Addresses of all nodes, by number, for tc_forward() and tc_inject()")
       ->type_name("ADDRESS:PORT,...");
+  app.add_option("--bootstrap", bootstrap,
+                 "How nodes learn their numbers and addresses instead of --id and --cluster: `pmix`, from the launcher "
+                 "(mpirun, srun --mpi=pmix); `dir:PATH`, by files in a directory that all nodes see; `auto`, pmix if "
+                 "such a launcher started this process")
+      ->type_name("none|auto|pmix|dir:PATH")
+      ->capture_default_str();
+  app.add_option("--nodes", nodes, "How many nodes meet in the directory of --bootstrap")->check(CLI::PositiveNumber);
+  app.add_option("--bootstrap-timeout", bootstrap_timeout_ms, "Milliseconds in which all nodes must have come")
+      ->check(CLI::PositiveNumber)
+      ->capture_default_str();
   app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
       ->type_name("FILE");
 }
@@ -102,8 +116,12 @@ std::vector<std::string> ServeOptions::arguments() const {
   if (stats) list.push_back("--stats");
   add("--listen", listen);
   add("--name", name);
-  add("--id", std::to_string(id));
+  add("--advertise", advertise);
+  if (id) add("--id", std::to_string(*id));
   add("--cluster", cluster);
+  add("--bootstrap", bootstrap);
+  if (nodes != 0) add("--nodes", std::to_string(nodes));
+  add("--bootstrap-timeout", std::to_string(bootstrap_timeout_ms));
   add("--ready-file", ready_file);
   return list;
 }

@@ -5,6 +5,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -32,8 +33,12 @@ struct ServeOptions {
   // Where this node stands; a cluster sets these itself.
   std::string listen = "127.0.0.1:0";
   std::string name;
-  unsigned id = 0;
+  std::string advertise;
+  std::optional<unsigned> id;
   std::string cluster;
+  std::string bootstrap = "none";
+  unsigned nodes = 0;  // 0: not said
+  unsigned bootstrap_timeout_ms = 30'000;
   std::string ready_file;
 
   // Describes the options to the parser: those that nodes of a cluster share, and a single node's own.

@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Nodes of this process that meet in a directory: their locks exclude each other as those of processes do.
+#include "node/bootstrap/directory.h"
+
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <sys/stat.h>
+
+#include <fstream>
+#include <future>
+#include <set>
+
+namespace tc::node::bootstrap {
+namespace {
+
+using testing::HasSubstr;
+namespace fs = std::filesystem;
+
+struct Met {
+  std::unique_ptr<Directory> directory;
+  Result<Cluster> cluster;
+};
+
+class DirectoryTest : public testing::Test {
+ protected:
+  DirectoryTest() {
+    std::string name = testing::TempDir() + "/tc-directory-XXXXXX";
+    EXPECT_NE(::mkdtemp(name.data()), nullptr);
+    path_ = name;
+  }
+  ~DirectoryTest() override { fs::remove_all(path_); }
+
+  Met meet(const std::string& address, uint32_t nodes, std::optional<uint32_t> id = {}, uint32_t timeout_ms = 5000) {
+    auto directory = std::make_unique<Directory>(Options{.directory = path_, .nodes = nodes, .timeout_ms = timeout_ms});
+    auto cluster = directory->meet(address, id, Deadline::after_ms(timeout_ms));
+    return {std::move(directory), std::move(cluster)};
+  }
+  std::future<Met> later(const std::string& address, uint32_t nodes, std::optional<uint32_t> id = {},
+                         uint32_t timeout_ms = 5000) {
+    return std::async(std::launch::async, [=, this] { return meet(address, nodes, id, timeout_ms); });
+  }
+  fs::path file(uint32_t id) const { return claim_path(path_, id); }
+  void write(uint32_t id, const std::string& text) const { std::ofstream(file(id)) << text; }
+  Record record(uint32_t id, uint32_t count) const {
+    return {.id = id, .count = count, .host = host_name(), .address = fmt::format("old:{}", id)};
+  }
+
+  std::string path_;
+};
+
+TEST_F(DirectoryTest, nodes_without_numbers_get_different_ones_and_the_same_list) {
+  constexpr uint32_t count = 16;
+  std::vector<std::future<Met>> nodes;
+  for (uint32_t i = 0; i < count; ++i) nodes.push_back(later(fmt::format("n:{}", i), count));
+  std::set<uint32_t> ids;
+  std::vector<Met> met;
+  for (auto& node : nodes) met.push_back(node.get());
+  for (uint32_t i = 0; i < count; ++i) {
+    const auto& cluster = met[i].cluster;
+    ASSERT_TRUE(cluster) << cluster.error().message;
+    ids.insert(cluster->id);
+    EXPECT_EQ(cluster->addresses[cluster->id], fmt::format("n:{}", i));
+    EXPECT_EQ(cluster->addresses, met[0].cluster->addresses);
+  }
+  EXPECT_EQ(ids.size(), count);
+}
+
+TEST_F(DirectoryTest, a_node_keeps_the_number_that_it_was_given) {
+  auto other = later("b:1", 2, 0);
+  const auto node = meet("a:1", 2, 1);
+  ASSERT_TRUE(node.cluster) << node.cluster.error().message;
+  EXPECT_EQ(node.cluster->id, 1u);
+  EXPECT_EQ(node.cluster->addresses, (std::vector<std::string>{"b:1", "a:1"}));
+  EXPECT_TRUE(other.get().cluster);
+}
+
+TEST_F(DirectoryTest, who_does_not_come_is_named_with_the_deadline) {
+  auto other = later("b:1", 4, 0, 300);
+  const auto node = meet("a:1", 4, 2, 300);
+  ASSERT_FALSE(node.cluster);
+  EXPECT_EQ(node.cluster.error().code, TC_ERR_TIMEOUT);
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("nodes 1 and 3 of 4 did not appear in " + path_));
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("within 300 ms"));
+}
+
+TEST_F(DirectoryTest, a_number_that_a_living_node_has_is_not_given_again) {
+  const auto first = meet("a:1", 1, 0);
+  ASSERT_TRUE(first.cluster);
+  const auto second = meet("b:1", 1, 0);
+  ASSERT_FALSE(second.cluster);
+  EXPECT_EQ(second.cluster.error().code, TC_ERR_BUSY);
+  EXPECT_THAT(second.cluster.error().message, HasSubstr("a living node has " + file(0).string()));
+  const auto third = meet("b:1", 1);
+  ASSERT_FALSE(third.cluster);
+  EXPECT_THAT(third.cluster.error().message, HasSubstr("living nodes have all 1 numbers"));
+}
+
+TEST_F(DirectoryTest, files_left_over_by_an_earlier_run_are_neither_believed_nor_in_the_way) {
+  for (uint32_t id = 0; id < 3; ++id) write(id, encode(record(id, 3)));
+  auto other = later("b:1", 3, 0, 300);
+  const auto node = meet("a:1", 3, 1, 300);
+  ASSERT_FALSE(node.cluster) << "node 2's address is old";
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("node 2 of 3 did not appear"));
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("left over from a process that has ended"));
+}
+
+TEST_F(DirectoryTest, many_that_want_the_same_left_over_files_share_them_out) {
+  constexpr uint32_t count = 8;
+  for (uint32_t id = 0; id < count; ++id) write(id, encode(record(id, count)));
+  std::vector<std::future<Met>> nodes;
+  for (uint32_t i = 0; i < count; ++i) nodes.push_back(later(fmt::format("n:{}", i), count));
+  std::vector<Met> met;
+  for (auto& node : nodes) met.push_back(node.get());
+  std::set<std::string> addresses;
+  for (const auto& node : met) {
+    ASSERT_TRUE(node.cluster) << node.cluster.error().message;
+    addresses.insert(node.cluster->addresses.begin(), node.cluster->addresses.end());
+  }
+  EXPECT_EQ(addresses.size(), count);
+}
+
+TEST_F(DirectoryTest, junk_is_not_believed_even_when_somebody_holds_it) {
+  const std::vector<std::string> junk{"",
+                                      "\n",
+                                      "threechains-node",
+                                      std::string(100'000, 'x'),
+                                      encode(record(0, 2)),
+                                      std::string("threechains-node 1 w 1 of 2 on h at \0\n", 39)};
+  for (const auto& text : junk) {
+    write(1, text);
+    const transport::Fd held(::open(file(1).c_str(), O_RDWR | O_CLOEXEC));
+    struct flock lock{};
+    lock.l_type = F_WRLCK;
+    ASSERT_EQ(::fcntl(held.get(), F_OFD_SETLK, &lock), 0);
+    const auto node = meet("a:1", 2, 0, 50);
+    ASSERT_FALSE(node.cluster);
+    EXPECT_THAT(node.cluster.error().message, HasSubstr("node 1 of 2 did not appear"));
+    EXPECT_THAT(node.cluster.error().message, HasSubstr("(node 1: its file ")) << text.substr(0, 40);
+  }
+}
+
+TEST_F(DirectoryTest, what_is_no_file_is_neither_read_nor_replaced) {
+  ASSERT_EQ(::mkfifo(file(1).c_str(), 0600), 0);
+  const auto reader = meet("a:1", 2, 0, 50);
+  ASSERT_FALSE(reader.cluster);
+  EXPECT_THAT(reader.cluster.error().message, HasSubstr("no regular file"));
+  const auto taker = meet("a:1", 2, 1, 50);
+  ASSERT_FALSE(taker.cluster);
+  EXPECT_EQ(taker.cluster.error().code, TC_ERR_DENIED);
+  fs::remove(file(1));
+  fs::create_symlink("/etc/hostname", file(1));
+  EXPECT_FALSE(meet("a:1", 2, 1, 50).cluster);
+  EXPECT_TRUE(fs::is_symlink(file(1)));
+}
+
+TEST_F(DirectoryTest, nodes_that_expect_different_numbers_of_nodes_say_so_at_once) {
+  auto other = later("b:1", 3, 0, 1000);
+  const auto node = meet("a:1", 2, 1, 5000);
+  ASSERT_FALSE(node.cluster);
+  EXPECT_EQ(node.cluster.error().code, TC_ERR_INVALID);
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("expects 3 nodes when this one expects 2"));
+}
+
+TEST_F(DirectoryTest, a_loopback_address_of_another_host_is_refused) {
+  auto elsewhere = record(0, 2);
+  elsewhere.host = "some-other-host";
+  elsewhere.address = "127.0.0.1:7000";
+  const auto claim = Claim::take(path_, elsewhere);
+  ASSERT_TRUE(claim);
+  const auto node = meet("10.0.0.1:1", 2, 1);
+  ASSERT_FALSE(node.cluster);
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("0.0.0.0:0"));
+}
+
+TEST_F(DirectoryTest, a_node_that_leaves_at_once_was_seen_by_all) {
+  constexpr uint32_t count = 8;
+  for (int round = 0; round < 10; ++round) {
+    std::vector<std::future<bool>> nodes;
+    for (uint32_t i = 0; i < count; ++i)
+      nodes.push_back(std::async(std::launch::async, [&, i] {
+        return meet(fmt::format("n:{}", i), count, i).cluster.has_value();  // gone when this returns
+      }));
+    for (auto& node : nodes) EXPECT_TRUE(node.get());
+    EXPECT_TRUE(fs::is_empty(path_));
+  }
+}
+
+TEST_F(DirectoryTest, a_node_that_lost_its_file_says_so) {
+  auto waiting = later("a:1", 2, 0, 5000);
+  const auto end = Deadline::after_ms(5000);
+  while (!fs::exists(file(0)) && !end.passed()) std::this_thread::yield();
+  fs::remove(file(0));
+  const auto node = waiting.get();
+  ASSERT_FALSE(node.cluster);
+  EXPECT_EQ(node.cluster.error().code, TC_ERR_UNSUPPORTED);
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("was replaced"));
+}
+
+TEST_F(DirectoryTest, is_made_when_its_parent_exists) {
+  path_ += "/new";
+  EXPECT_TRUE(meet("a:1", 1).cluster);
+  path_ += "/no/parent";
+  const auto node = meet("a:1", 1);
+  ASSERT_FALSE(node.cluster);
+  EXPECT_THAT(node.cluster.error().message, HasSubstr(path_));
+  path_ = path_.substr(0, path_.size() - std::string_view("/new/no/parent").size());
+}
+
+}  // namespace
+}  // namespace tc::node::bootstrap
