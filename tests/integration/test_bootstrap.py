@@ -176,6 +176,14 @@ def test_who_does_not_come_to_the_directory_is_named(t):
         assert f"node 1 of 3 did not appear in {directory} within 1500 ms" in node.err, node.err
 
 
+def test_a_node_that_waits_for_others_ends_when_asked_to(t):
+    directory = t.path("meet")
+    node = t.start(harness.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "2")
+    harness.wait_for(lambda: os.path.exists(f"{directory}/node-0"), "the node waits", 20)
+    node.signal(signal.SIGTERM)
+    assert node.wait(5) == 128 + signal.SIGTERM
+
+
 def test_a_directory_with_files_of_a_killed_run_serves_the_next_one(t):
     need_member()
     directory = t.path("meet")

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc serve`: a node that runs what it is sent.
+#include <unistd.h>
+
+#include <atomic>
 #include <cstdio>
 #include <vector>
 
@@ -107,13 +110,19 @@ void print_counters(tc_node_t* node) {
 
 Status serve(const ServeOptions& options) {
   TC_CHECK(options.check());
-  StopSignals stop;                                 // before the node starts threads
+  std::atomic<tc_node_t*> serving{nullptr};
+  StopSignals stop;  // before the node starts threads
+  stop.start([&serving, &stop] {
+    tc_node_t* const node = serving.load();
+    if (node == nullptr) ::_exit(128 + stop.signal());  // a bootstrap that waits for others has nothing to tidy up
+    tc_node_wake(node);
+  });
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(const Node node, create_node(options));
   TC_CHECK(expose(node.get(), files, options));
   TC_CHECK(register_ifuncs(node.get(), options));
 
-  stop.start([node = node.get()] { tc_node_wake(node); });
+  serving = node.get();
   Status status = announce(node.get(), options);
   while (status && !stop.requested()) status = checked(tc_node_wait(node.get(), longest_wait_ms, nullptr));
   stop.finish();  // before the node that it wakes is gone

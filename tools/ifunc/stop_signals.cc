@@ -35,6 +35,7 @@ void StopSignals::take_signals() {
     if (sigwait(&set, &signal) != 0) continue;
     if (closing_.load()) return;
     if (requested_.exchange(true)) _exit(128 + signal);
+    signal_.store(signal, std::memory_order_release);
     on_stop_();
   }
 }

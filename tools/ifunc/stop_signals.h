@@ -22,12 +22,15 @@ class StopSignals {
   void start(std::function<void()> on_stop);
   // Afterwards `on_stop` is not called any more and signals have their usual effect on this thread.
   void finish();
+  // The one that was taken first; 0 before. For `on_stop` too.
+  int signal() const noexcept { return signal_.load(std::memory_order_acquire); }
   bool requested() const noexcept { return requested_.load(std::memory_order_acquire); }
 
  private:
   void take_signals();
 
   std::function<void()> on_stop_;
+  std::atomic<int> signal_{0};
   std::atomic<bool> requested_{false};
   std::atomic<bool> closing_{false};
   std::thread thread_;
