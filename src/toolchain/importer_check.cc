@@ -50,7 +50,41 @@ std::unexpected<Error> refuse_address(const std::string& where, const llvm::Cons
               where, number.getZExtValue());
 }
 
+// Code that was lowered for one CPU and then named another's (retargeted): LLVM would stop at what that one lacks.
+struct OwnIntrinsics {
+  const char* prefix;
+  llvm::Triple::ArchType arch;
+};
+constexpr OwnIntrinsics own_intrinsics[] = {{"llvm.x86.", llvm::Triple::x86_64},
+                                            {"llvm.aarch64.", llvm::Triple::aarch64},
+                                            {"llvm.riscv.", llvm::Triple::riscv64},
+                                            {"llvm.nvvm.", llvm::Triple::nvptx64}};
+
+std::unexpected<Error> refuse_other_cpu(const std::string& where, const std::string& what, const llvm::Module& module) {
+  return fail(
+      TC_ERR_INVALID,
+      "{}: '{}' is another CPU's, and {} does not have it; use plain operations and 64-bit floats, or build for "
+      "the CPU that has it alone",
+      where, what, module.getTargetTriple().str());
+}
+
+Status check_cpu(const llvm::Instruction& instruction, const ImportOptions& options) {
+  const auto& module = *instruction.getModule();
+  const auto arch = module.getTargetTriple().getArch();
+  if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && call->getCalledFunction())
+    for (const auto& own : own_intrinsics)
+      if (const auto name = call->getCalledFunction()->getName(); name.starts_with(own.prefix) && arch != own.arch)
+        return refuse_other_cpu(position(instruction, options.label), name.str(), module);
+  const auto is_x86 = [](const llvm::Type* type) { return type->isX86_FP80Ty() || type->isX86_AMXTy(); };
+  bool found = is_x86(instruction.getType()->getScalarType());
+  for (const auto& operand : instruction.operands()) found = found || is_x86(operand->getType()->getScalarType());
+  if (found && arch != llvm::Triple::x86_64)
+    return refuse_other_cpu(position(instruction, options.label), "x86_fp80", module);
+  return {};
+}
+
 Status check_instruction(const llvm::Instruction& instruction, const ImportOptions& options) {
+  TC_CHECK(check_cpu(instruction, options));
   std::set<const llvm::Value*> seen;
   for (const auto& operand : instruction.operands())
     if (const auto* const number = literal_address(operand.get(), seen))

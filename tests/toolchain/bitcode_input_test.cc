@@ -90,6 +90,28 @@ TEST(ToolchainBitcodeInput, a_call_to_the_julia_runtime_is_refused_with_what_to_
   EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'jl_throw' is called"), HasSubstr("Julia runtime")));
 }
 
+TEST(ToolchainBitcodeInput, an_instruction_of_another_cpu_is_refused_when_code_was_retargeted) {
+  Workshop shop;
+  shop.request.targets = {};
+  auto text = calling("declare void @llvm.x86.sse2.pause()", "call void @llvm.x86.sse2.pause()");
+  shop.file("foo.ll", text);
+  EXPECT_EQ(shop.bundle().manifest().slices.size(), 2u) << "on its own CPU it is fine";
+  text.replace(text.find("x86_64"), 6, "aarch64");
+  shop.file("foo.ll", text);
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'llvm.x86.sse2.pause' is another CPU's"), HasSubstr("aarch64")));
+}
+
+TEST(ToolchainBitcodeInput, an_80_bit_float_is_refused_where_there_is_none) {
+  Workshop shop;
+  shop.request.targets = {};
+  auto text = calling("",
+                      "%v = load double, ptr %p\n  %x = fpext double %v to x86_fp80\n"
+                      "  store volatile x86_fp80 %x, ptr %t");
+  text.replace(text.find("x86_64"), 6, "aarch64");
+  shop.file("foo.ll", text);
+  EXPECT_THAT(shop.refusal(), HasSubstr("'x86_fp80' is another CPU's"));
+}
+
 TEST(ToolchainBitcodeInput, an_address_in_a_jit_languages_global_is_refused) {
   Workshop shop;
   shop.request.targets = {};

@@ -243,19 +243,12 @@ def _lower(function: Callable, signature: Signature, flags: Flags) -> tuple[Any,
 
 
 def _bitcode_for(module: Any, triple: str, name: str) -> bytes:
-    """The module as if it had been lowered for this triple."""
+    """The module as if it had been lowered for this triple. The importer refuses what another CPU does not have."""
     machine = ll.Target.from_triple(triple).create_target_machine(reloc="pic", codemodel="default")
     layout = str(machine.target_data)
-    if triple.split("-")[0] != "x86_64":
-        if not layout.startswith("e-") or "-p:32:32" in layout:
-            raise IfuncError(f"{name}: {triple} is not 64-bit little-endian", triple,
-                             "leave it out of targets", Status.UNSUPPORTED)
-        text = str(module)
-        for sign in ("@llvm.x86.", "x86_fp80", "x86_amx"):
-            if sign in text:
-                raise IfuncError(f"{name}: its code uses {sign}, which {triple} does not have", sign,
-                                 "use 64-bit floats and plain operations, or targets=('x86_64-linux-gnu',)",
-                                 Status.UNSUPPORTED)
+    if not layout.startswith("e-") or "-p:32:32" in layout:
+        raise IfuncError(f"{name}: {triple} is not 64-bit little-endian", triple, "leave it out of targets",
+                         Status.UNSUPPORTED)
     module.triple = triple
     module.data_layout = layout
     return module.as_bitcode()
