@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/alias_probe.h"
 
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <cstring>
 
 namespace tc::target {
@@ -32,6 +36,15 @@ int run(std::byte* code, std::byte* writable, const unsigned char* bytes, size_t
 void sync_instructions(std::byte* begin, size_t bytes) noexcept {
   auto* const first = reinterpret_cast<char*>(begin);
   __builtin___clear_cache(first, first + bytes);
+}
+
+void sync_other_threads() noexcept {
+#if !defined(__x86_64__)
+  // Registering again is cheap and does nothing. Where the kernel has neither, the other thread's next system call or
+  // interrupt has the same effect.
+  (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+  (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+#endif
 }
 
 bool new_code_runs(std::byte* code, std::byte* writable) noexcept {
