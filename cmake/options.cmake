@@ -51,6 +51,11 @@ if(TC_FUZZ)
   target_compile_options(tc_options INTERFACE -fsanitize=fuzzer-no-link)
 endif()
 
+if(TC_SMALL)
+  target_compile_options(tc_options INTERFACE -ffunction-sections -fdata-sections)
+  target_link_options(tc_options INTERFACE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--icf=all -s)
+endif()
+
 # Parts that read foreign bytes also refuse silent narrowing.
 add_library(tc_foreign_bytes INTERFACE)
 target_compile_options(tc_foreign_bytes INTERFACE -Wconversion -Wsign-conversion)

@@ -179,6 +179,10 @@ size_t StoredCode::bundle_bytes() const noexcept {
 
 Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, Policy& policy, OnEvict on_evict) {
   if (!on_evict) on_evict = [](Code&) {};
+#ifdef TC_NO_JIT
+  // Built without the plug-in, so there is none to look for; somebody else's may still be named.
+  if (options.jit_plugin.empty()) options.use_bitcode = false;
+#endif
   TC_ASSIGN(auto arena, Arena::create(Arena::Kind::shared));
   auto cache = open_cache(options);
   return std::make_unique<Store>(std::move(options), policy, std::move(on_evict), std::move(arena), std::move(cache));

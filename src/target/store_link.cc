@@ -90,8 +90,11 @@ Status Store::no_slice(const Bundle& bundle) const {
   }
   const char* const wants = options_.use_objects ? (options_.use_bitcode ? "code" : "an object")
                                                  : (options_.use_bitcode ? "bitcode" : "nothing: both kinds are off");
-  return fail(TC_ERR_NO_SLICE, "this node is {} and runs {}, when the bundle holds {}; build it with --target {}",
-              host_.text, wants, there.empty() ? "no target code" : there, host_.text);
+  const auto* const remedy =
+      bundle.find(SliceRole::target, SliceForm::bitcode, host_) ? "without --no-object, with" : "with";
+  return fail(TC_ERR_NO_SLICE, "this node is {} and runs {}{}, when the bundle holds {}; build it {} --target {}",
+              host_.text, wants, options_.use_bitcode ? "" : " (no LLVM to compile bitcode)",
+              there.empty() ? "no target code" : there, remedy, host_.text);
 }
 
 }  // namespace tc::target

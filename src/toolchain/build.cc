@@ -229,10 +229,10 @@ class Builder {
 
   Status add_object(const TargetTriple& triple, const ImportedSlice& code, SliceRole role,
                     const std::optional<Baseline>& baseline, const Bytes& object) {
-    const auto* const why = !baseline ? "no baseline CPU is named for it"
-                            : code.has_exceptions
-                                ? "C++ exceptions need unwind tables, which the object loader does not register"
-                                : nullptr;
+    const auto* const why =
+        !baseline             ? "the object loader knows x86_64, aarch64 and riscv64 only, so it is bitcode alone"
+        : code.has_exceptions ? "C++ exceptions need unwind tables, which the object loader does not register"
+                              : nullptr;
     if (why) {
       if (!request_.bitcode)
         return fail(TC_ERR_UNSUPPORTED, "{}: no object slice for {}: {}", label(), triple.text, why);

@@ -106,8 +106,12 @@ Status check_triple(const std::string& triple) {
                 "aarch64-linux-gnu",
                 triple, triple.substr(0, triple.find('-')));
   if (!find_target(triple, words)) return fail(TC_ERR_INVALID, "unknown target triple '{}': {}", triple, words);
-  if (!parsed.isArch64Bit() || !parsed.isLittleEndian())
-    return fail(TC_ERR_INVALID, "target triple '{}' is no 64-bit little-endian machine, which ifuncs need", triple);
+  if (!parsed.isArch64Bit())
+    return fail(TC_ERR_INVALID, "target triple '{}' is no 64-bit machine, which ifuncs need: its pointers are shorter",
+                triple);
+  if (!parsed.isLittleEndian())
+    return fail(TC_ERR_INVALID, "target triple '{}' is big-endian: payloads and ifuncs are 64-bit little-endian",
+                triple);
   return {};
 }
 

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/frontend.h"
 
+#include <algorithm>
+
 #include "base/file.h"
+#include "toolchain/cross_targets.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"
 #include "wire/target_triple.h"
@@ -12,46 +15,58 @@ namespace fs = std::filesystem;
 
 namespace {
 
-// Debian's name of an architecture, for package names in remedies.
-std::string_view package_arch(Arch arch) {
-  switch (arch) {
-    case Arch::x86_64: return "amd64";
-    case Arch::aarch64: return "arm64";
-    case Arch::riscv64: return "riscv64";
-    default: return "ARCH";
-  }
+bool brings_its_own_headers(const FrontEnd& front_end) {
+  return std::ranges::any_of(front_end.flags, [](const std::string& flag) {
+    return flag.starts_with("--sysroot") || flag.starts_with("-isysroot");
+  });
 }
 
-// What it takes to find the C library's headers of a target that is not this machine.
-struct CrossHeaders {
-  std::vector<std::string> flags;
-  std::string remedy;  // empty when nothing is missing
+// Who compiles, with which headers, and what to say when it fails.
+struct Compiler {
+  std::vector<std::string> command;  // up to our flags
+  std::string remedy;                // empty when nothing is missing
 };
 
-CrossHeaders cross_headers(const TargetTriple& target, Language language, const FrontEnd& front_end) {
-  if (target.runs_on(TargetTriple::host())) return {};
-  for (const auto& flag : front_end.flags)
-    if (flag.starts_with("--sysroot") || flag.starts_with("-isysroot")) return {};
-  const fs::path root = fmt::format("/usr/{}-linux-gnu/include", arch_name(target.arch));
-  const auto arch = package_arch(target.arch);
-  // Without them the host's own headers must not leak in: they are another architecture's. <stddef.h>,
-  // <stdint.h> and <threechains/ifunc.h> still work, from clang's own headers.
-  if (!fs::exists(root / "stdio.h"))
-    return {{"-nostdlibinc"},
-            fmt::format("the C library's headers for {} are not on this machine; if that is what is missing, install "
-                        "libc6-dev-{}-cross, or give -- --sysroot=DIRECTORY",
-                        target.text, arch)};
-  CrossHeaders found{{"-isystem", root.string()}, {}};
-  if (language == Language::cxx && !fs::exists(root / "c++"))
-    found.remedy = fmt::format(
-        "the C++ library's headers for {} are not on this machine; if that is what is missing, "
-        "install libstdc++-12-dev-{}-cross",
-        target.text, arch);
-  return found;
+Result<std::string> find_clang(Language language) {
+  return language == Language::cxx ? find_tool("TC_CLANGXX", {"clang++-22", "clang++"}, "install clang-22")
+                                   : find_tool("TC_CLANG", {"clang-22", "clang"}, "install clang-22");
 }
 
-std::vector<std::string> our_flags(const std::string& triple, Language language, const FrontEnd& front_end) {
-  std::vector<std::string> flags = {"--target=" + triple, "-O3", "-flto=thin", "-fPIC", "-c",
+Result<Compiler> compiler_for(const TargetTriple& target, Language language, const FrontEnd& front_end) {
+  TC_ASSIGN(const auto clang, find_clang(language));
+  Compiler compiler{{clang, "--target=" + target.text}, {}};
+  if (language == Language::llvm || brings_its_own_headers(front_end)) return compiler;
+  const auto headers = find_cross_headers(target);
+  if (headers.host) return compiler;
+  const bool is_cxx = language == Language::cxx;
+  if (headers.c.empty() || (is_cxx && !headers.cxx)) {
+    if (auto zig = find_zig(); !zig.empty()) {
+      zig.insert(zig.end(), {is_cxx ? "c++" : "cc", "-target", zig_triple(target), "-emit-llvm",
+                             "-fno-sanitize=undefined"});  // which is its default
+      return Compiler{std::move(zig), {}};
+    }
+  }
+  // Without them the host's own headers must not leak in: they are another architecture's. <stddef.h>,
+  // <stdint.h> and <threechains/ifunc.h> still work, from clang's own headers.
+  if (headers.c.empty()) {
+    compiler.command.push_back("-nostdlibinc");
+    compiler.remedy = fmt::format(
+        "the C library's headers for {} are not on this machine; if that is what is missing, "
+        "install {}",
+        target.text, headers.c_remedy);
+    return compiler;
+  }
+  compiler.command.insert(compiler.command.end(), {"-isystem", headers.c.string()});
+  if (is_cxx && !headers.cxx)
+    compiler.remedy = fmt::format(
+        "the C++ library's headers for {} are not on this machine; if that is what is "
+        "missing, install {}",
+        target.text, headers.cxx_remedy);
+  return compiler;
+}
+
+std::vector<std::string> our_flags(Language language, const FrontEnd& front_end) {
+  std::vector<std::string> flags = {"-O3", "-flto=thin", "-fPIC", "-c",
                                     // Positions are for the importer's messages; it drops them before it writes.
                                     "-gline-tables-only", "-fno-stack-protector", "-fno-asynchronous-unwind-tables",
                                     "-fno-ident", "-I", front_end.include_directory.string()};
@@ -74,23 +89,19 @@ Result<Language> language_of(const fs::path& file) {
 
 Result<Bytes> compile(const fs::path& source, Language language, const std::string& triple, const FrontEnd& front_end) {
   TC_ASSIGN(const auto target, TargetTriple::parse(triple));
-  TC_ASSIGN(const auto clang, language == Language::cxx
-                                  ? find_tool("TC_CLANGXX", {"clang++-22", "clang++"}, "install clang-22")
-                                  : find_tool("TC_CLANG", {"clang-22", "clang"}, "install clang-22"));
+  TC_ASSIGN(auto compiler, compiler_for(target, language, front_end));
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
   const auto output = scratch.path() / "front.bc";
-  const auto headers = cross_headers(target, language, front_end);
 
-  std::vector<std::string> command{clang};
-  for (const auto& flag : our_flags(triple, language, front_end)) command.push_back(flag);
-  for (const auto& flag : headers.flags) command.push_back(flag);
+  auto& command = compiler.command;
+  for (const auto& flag : our_flags(language, front_end)) command.push_back(flag);
   for (const auto& flag : front_end.flags) command.push_back(flag);
   command.insert(command.end(), {"-o", output.string(), source.string()});
 
   TC_ASSIGN(const int status, run(command));
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not compile for {} (the compiler's words are above){}{}", source.string(),
-                triple, headers.remedy.empty() ? "" : "; ", headers.remedy);
+                triple, compiler.remedy.empty() ? "" : "; ", compiler.remedy);
   return read_file(output, BundleLimits::slice_bytes);
 }
 

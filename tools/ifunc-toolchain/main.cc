@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "ifunc-toolchain/show_assembly.h"
 #include "toolchain/build.h"
+#include "toolchain/cross_targets.h"
 
 namespace {
 
@@ -44,16 +45,14 @@ std::vector<std::string> split_off_clang_flags(int& argc, char** argv) {
 
 void declare(CLI::App& build, Arguments& arguments) {
   auto& request = arguments.request;
-  build
-      .add_option("source", request.inputs,
-                  "the ifunc's source (.c .cc .cpp .cxx), or its bitcode (.bc .ll), one file "
-                  "for each target")
-      ->required();
+  build.add_option("source", request.inputs,
+                   "the ifunc's source (.c .cc .cpp .cxx), or its bitcode (.bc .ll), one file "
+                   "for each target");
   build.add_option("-o,--output", arguments.output, "the file to write (NAME.ifunc)")->type_name("FILE");
   build
       .add_option("-t,--target", request.targets,
                   "build for this triple; may be given often (x86_64-linux-gnu and "
-                  "aarch64-linux-gnu)")
+                  "aarch64-linux-gnu); 'list' prints what there is")
       ->type_name("TRIPLE")
       ->allow_extra_args(false);
   build.add_option("--name", request.name, "the ifunc's name (the source's, without its suffix)");
@@ -110,6 +109,10 @@ int complain(const std::string& message) {
 
 int run(Arguments& arguments) {
   auto& request = arguments.request;
+  if (request.targets == std::vector<std::string>{"list"}) {
+    fmt::print("{}", tc::toolchain::list_targets());
+    return 0;
+  }
   request.include_directory = include_directory();
   request.objects = !arguments.no_object;
   request.bitcode = !arguments.no_bitcode;
