@@ -202,7 +202,8 @@ def main():
     if options.json:
         print(json.dumps(result, indent=2))
         return
-    print(f"{result['rows']} rows, {result['bytes'] / 1e6:.0f} MB in {result['file']}; milliseconds, median (quartiles)")
+    size = f"{result['bytes'] / 1e6:.0f} MB"
+    print(f"{result['rows']} rows, {size} in {result['file']}; milliseconds, median (quartiles)")
     for question, by_way in result["questions"].items():
         print(f"  {question}")
         for way, times in by_way.items():

@@ -12,8 +12,8 @@ from conftest import ECHO
 
 def test_c_is_compiled_for_both_architectures(echo, tmp_path):
     echo.save(tmp_path / "echo.ifunc")
-    shown = subprocess.run([tc._tool.command(), "inspect", str(tmp_path / "echo.ifunc")], capture_output=True, text=True,
-                           check=True).stdout
+    line = [tc._tool.command(), "inspect", str(tmp_path / "echo.ifunc")]
+    shown = subprocess.run(line, capture_output=True, text=True, check=True).stdout
     assert "x86_64" in shown and "aarch64" in shown
 
 
@@ -35,8 +35,8 @@ def test_a_saved_ifunc_is_loaded_again(cluster, echo, tmp_path):
     echo.save(tmp_path / "echo.ifunc")
     loaded = tc.ifunc.load(tmp_path / "echo.ifunc")
     assert (loaded.content_id, loaded.name) == (echo.content_id, "echo")
-    shown = subprocess.run([tc._tool.command(), "inspect", str(tmp_path / "echo.ifunc")], capture_output=True, text=True,
-                           check=True).stdout
+    line = [tc._tool.command(), "inspect", str(tmp_path / "echo.ifunc")]
+    shown = subprocess.run(line, capture_output=True, text=True, check=True).stdout
     assert echo.content_id in shown
     assert cluster.submit(loaded, b"x").result() == b"x"
 
@@ -78,7 +78,8 @@ def test_bitcode_from_elsewhere_is_taken(cluster, tmp_path):
     source = tmp_path / "echo.c"
     source.write_text(ECHO)
     include = tc._tool.ROOT / "include"
-    subprocess.run([clang, "-O1", "-emit-llvm", "-c", f"-I{include}", str(source), "-o", str(tmp_path / "e.bc")], check=True)
+    line = [clang, "-O1", "-emit-llvm", "-c", f"-I{include}", str(source), "-o", str(tmp_path / "e.bc")]
+    subprocess.run(line, check=True)
     echo = tc.ifunc.from_bitcode((tmp_path / "e.bc").read_bytes(), name="echo")
     assert cluster.submit(echo, b"bitcode").result() == b"bitcode"
 

@@ -235,7 +235,8 @@ def test_a_payload_that_lies_about_its_length_fails_the_call(nodes):
         return a.sum() * k
 
     raw = tc.Ifunc(total.bundle)
-    for payload in (b"", b"x" * 8, struct.pack("<qq", 1 << 60, 1), struct.pack("<qq", -1, 1), struct.pack("<qq8x", 9, 1)):
+    lies = [struct.pack("<qq", 1 << 60, 1), struct.pack("<qq", -1, 1), struct.pack("<qq8x", 9, 1)]
+    for payload in [b"", b"x" * 8, *lies]:
         with pytest.raises(tc.RemoteError, match="payload"):
             nodes.submit(raw, payload).result()
     assert nodes.submit(total, [1.0, 2.0], 2).result() == 6.0
@@ -247,8 +248,8 @@ def test_both_architectures_are_built(tmp_path):
         return x + 1
 
     plain.save(tmp_path / "plain.ifunc")
-    shown = subprocess.run([tc._tool.command(), "inspect", str(tmp_path / "plain.ifunc")], capture_output=True, text=True,
-                           check=True).stdout
+    line = [tc._tool.command(), "inspect", str(tmp_path / "plain.ifunc")]
+    shown = subprocess.run(line, capture_output=True, text=True, check=True).stdout
     assert "x86_64" in shown and "aarch64" in shown
 
 

@@ -38,6 +38,7 @@ __version__: str = _native.version()
 
 __all__ = [
     "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster",
-    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "forward", "ifunc", "node_count", "node_id", "out",
+    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "forward", "ifunc", "node_count",
+    "node_id", "out",
     "__version__",
 ]

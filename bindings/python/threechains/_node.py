@@ -39,8 +39,8 @@ class Node:
     `data` are arrays (or other buffers) that ifuncs find here by name; more can be exposed later. All other options
     are those of `tc_config_set` in threechains.h, with _ for -: `Node(listen="0.0.0.0:7001", trust="any")`.
 
-    It serves from the start, by a thread of its own, until it is closed, or nobody refers to it any more. Any thread may use it. A process that is
-    forked from this one cannot: it makes its own.
+    It serves from the start, by a thread of its own, until it is closed, or nobody refers to it any more. Any thread
+    may use it. A process that is forked from this one cannot.
     """
 
     def __init__(self, data: Mapping[str, Any] | None = None, **options: Any) -> None:

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Python functions as ifuncs: Numba's code generator, with another end.
 
-Numba types and lowers the function once, as plain 64-bit code (_target.py), and a `NAME_main` is put around it that takes the payload
-apart, calls it, and replies. The bitcode goes to `ifunc build` like any other front end's: it optimises and checks it.
+Numba types and lowers the function once, as plain 64-bit code (_target.py), and a `NAME_main` is put around it that
+takes the payload apart, calls it, and replies. The bitcode goes to `ifunc build` like any other front end's: it
+optimises and checks it.
 
 These are Numba's internals: pyproject.toml pins the version that this was tested with.
 """
@@ -65,7 +66,8 @@ class _Entry:
         fndesc = self.compiled.fndesc
         callee = ir.Function(self.module, self.context.call_conv.get_function_type(fndesc.restype, fndesc.argtypes),
                              fndesc.llvm_func_name)
-        status, value = self.context.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes, arguments)
+        status, value = self.context.call_conv.call_function(builder, callee, fndesc.restype, fndesc.argtypes,
+                                                             arguments)
         with builder.if_then(status.is_error, likely=False):
             record = builder.load(status.excinfoptr)
             self._fail(builder.extract_value(record, 1), builder.extract_value(record, 0))
@@ -119,7 +121,8 @@ class _Entry:
                 count = builder.load(builder.bitcast(builder.gep(self.payload, [_INT64(slot)]), _INT64.as_pointer()))
                 slot += 8
                 room = builder.udiv(builder.sub(self.size, offset), _INT64(parameter.dtype.itemsize))
-                beyond = builder.or_(builder.icmp_unsigned(">", offset, self.size), builder.icmp_unsigned(">", count, room))
+                beyond = builder.or_(builder.icmp_unsigned(">", offset, self.size),
+                                     builder.icmp_unsigned(">", count, room))
                 empty = builder.icmp_unsigned("==", count, _INT64(0))
                 self._fail_if(builder.and_(beyond, builder.not_(empty)), _PAYLOAD_CODE, wrong)
                 values.append(self._array(parameter, builder.gep(self.payload, [offset]), count))
@@ -192,7 +195,8 @@ def _forward_for(signature: Signature) -> Any:
     @intrinsic
     def forward(typingctx, node, *arguments):
         given = arguments[0] if len(arguments) == 1 and isinstance(arguments[0], types.BaseTuple) else arguments
-        fits = len(given) == len(kinds) and (one_array or all(isinstance(kind, types.Number | types.Boolean) for kind in given))
+        numbers = all(isinstance(kind, (types.Number, types.Boolean)) for kind in given)
+        fits = len(given) == len(kinds) and (one_array or numbers)
         if any(isinstance(kind, types.Array) for kind in kinds) and (not one_array or given[0] != kinds[0]):
             fits = False
         if not fits:
@@ -235,7 +239,8 @@ def _lower(function: Callable, signature: Signature, flags: Flags) -> tuple[Any,
     arguments = tuple(_numba_type(parameter) for parameter in signature.parameters)
     result = None if signature.result is None else signature.result_type(numpy_support.from_dtype, types)
     with target_override(_target.NAME):
-        compiled = compile_extra(typing_context, context, function, arguments, result, flags, locals={}, library=library)
+        compiled = compile_extra(typing_context, context, function, arguments, result, flags, locals={},
+                                 library=library)
     _check_result(compiled.fndesc.restype, signature)
     library.add_ir_module(_Entry(context, signature, compiled, signature.name).write())
     library.finalize()
@@ -296,7 +301,8 @@ def compile_ifunc(function: Callable, *, name: str | None = None, targets: Seque
         if deps:
             pathlib.Path(inputs[0]).with_suffix(".deps").write_text("\n".join(deps) + "\n")
         bundle = _build(inputs, signature.name, (), extern, (), ())
-    members = tuple(numpy_support.as_dtype(member) for member in result) if isinstance(result, types.BaseTuple) else None
+    is_tuple = isinstance(result, types.BaseTuple)
+    members = tuple(numpy_support.as_dtype(member) for member in result) if is_tuple else None
     single = None if members is not None or result is types.none else numpy_support.as_dtype(result)
     ifunc = Ifunc(bundle, encode=signature.encoder(), decode=signature.decoder(members, single))
     ifunc.__wrapped__ = function

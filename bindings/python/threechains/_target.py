@@ -200,8 +200,8 @@ dispatcher_registry[_Target] = _Dispatcher
 
 def _jit(*args: Any, **options: Any) -> Any:
     options.pop("target", None)
-    options = {key: value for key, value in options.items() if key in ("nopython", "boundscheck", "fastmath", "inline",
-                                                                      "no_cpython_wrapper", "error_model", "forceinline")}
+    known = ("nopython", "boundscheck", "fastmath", "inline", "no_cpython_wrapper", "error_model", "forceinline")
+    options = {key: value for key, value in options.items() if key in known}
     if args:
         return _Dispatcher(args[0], targetoptions=options)
     return lambda function: _Dispatcher(function, targetoptions=options)

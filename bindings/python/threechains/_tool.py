@@ -28,7 +28,8 @@ def build(inputs: list[str], output: str, name: str, options: list[str] = [], cl
     try:
         done = subprocess.run(line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     except OSError as error:
-        raise IfuncError(f"cannot run {line[0]}: {error}; $TC_IFUNC names the ifunc command", status=Status.IO) from None
+        words = f"cannot run {line[0]}: {error}; $TC_IFUNC names the ifunc command"
+        raise IfuncError(words, status=Status.IO) from None
     if done.returncode != 0:
         raise refused(done.stderr.strip() or f"ifunc build ended with exit code {done.returncode}")
 
