@@ -1,0 +1,105 @@
+# SPDX-License-Identifier: Apache-2.0
+
+"""
+    Ifunc(name; main, payload_size = nothing, payload_init = nothing, companions = [])
+
+Functions that travel under one name. `main(payload, size, target_args)` runs at the target: it takes the first of these
+arguments, with the pointer types that it declares (`Ptr{Float64}`), and what it returns is the answer, if anything.
+`payload_size` and `payload_init` run at the source and build the payload, in the forms of docs/ifunc-abi.md. `companions`
+are `.ifunc` files that travel along.
+"""
+struct Ifunc
+    name::String
+    main::Function
+    payload_size::Union{Function,Nothing}
+    payload_init::Union{Function,Nothing}
+    companions::Vector{String}
+end
+Ifunc(name; main, payload_size = nothing, payload_init = nothing, companions = String[]) =
+    Ifunc(String(name), main, payload_size, payload_init, companions)
+Base.show(io::IO, ifunc::Ifunc) = print(io, "Ifunc(", ifunc.name, ")")
+
+"The ifuncs that `@ifunc` declared, by name, for `ifunc build FILE.jl`."
+const declared = Dict{String,Ifunc}()
+declare(ifunc) = declared[ifunc.name] = ifunc
+
+"""
+    @ifunc function name(payload::Ptr{T}, size::Csize_t, target_args::Ptr{U}) ... end
+    @ifunc name main = f payload_size = g payload_init = h
+
+Declares an ifunc and makes `name` an [`Ifunc`](@ref): of one function, or of three (as in the 2022 talk).
+"""
+macro ifunc(definition)
+    Meta.isexpr(definition, (:function, :(=))) || error("@ifunc takes a function, or a name and main = f ...")
+    head = definition.args[1]
+    typed = Meta.isexpr(head, :(::))
+    signature = typed ? head.args[1] : head
+    Meta.isexpr(signature, :call) || error("@ifunc: where-clauses have no concrete types; write them out")
+    name = signature.args[1]
+    hidden = gensym(name)
+    renamed = Expr(:call, hidden, signature.args[2:end]...)
+    definition = Expr(definition.head, typed ? Expr(:(::), renamed, head.args[2]) : renamed, definition.args[2:end]...)
+    return esc(quote
+        $definition
+        const $name = $declare($Ifunc($(String(name)); main = $hidden))
+    end)
+end
+macro ifunc(name::Symbol, parts...)
+    keywords = [Expr(:kw, part.args...) for part in parts]
+    return esc(:(const $name = $declare($Ifunc($(String(name)); $(keywords...)))))
+end
+
+emit_bitcode(ifunc::Ifunc, path, triple...) =
+    emit_bitcode(entries_of(ifunc.name, ifunc.main, ifunc.payload_size, ifunc.payload_init), path, triple...)
+
+"Where the `ifunc` command is: `\$TC_IFUNC`, beside the library in use, or on the path."
+function tool()
+    haskey(ENV, "TC_IFUNC") && return ENV["TC_IFUNC"]
+    beside = joinpath(dirname(dirname(get(ENV, "TC_LIBRARY", ""))), "bin", "ifunc")
+    isfile(beside) && return beside
+    found = Sys.which("ifunc")
+    found === nothing && throw(IfuncError("the command 'ifunc' is not on the path; install Three-Chains, or set TC_IFUNC"))
+    return found
+end
+
+"""
+    build(ifunc, file = "NAME.ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"], options = ``) -> file
+
+Makes the bundle. What cannot travel is an [`IfuncError`](@ref) with the place and what to do instead.
+"""
+function build(ifunc::Ifunc, file = ifunc.name * ".ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"], options = ``)
+    mktempdir() do directory
+        bitcode = [emit_bitcode(ifunc, joinpath(directory, processor(target) * ".bc"), target) for target in targets]
+        along = collect(Iterators.flatten(("--with", companion) for companion in ifunc.companions))
+        words = IOBuffer()
+        command = `$(tool()) build $bitcode --name $(ifunc.name) $along $options -o $file`
+        success(pipeline(command; stderr = words)) || throw(IfuncError(rstrip(String(take!(words)))))
+    end
+    return file
+end
+
+"""
+    build_main(arguments)
+
+What `ifunc build FILE.jl` runs: `FILE --name NAME --target TRIPLE -o OUT.bc`. The file is run, and of the ifuncs that it
+declares the one called NAME is written as bitcode.
+"""
+function build_main(arguments)
+    options, files = Dict{String,String}(), String[]
+    rest = copy(arguments)
+    while !isempty(rest)
+        word = popfirst!(rest)
+        startswith(word, "-") ? (options[word] = popfirst!(rest)) : push!(files, word)
+    end
+    try
+        Base.include(Module(:IfuncSource), abspath(only(files)))
+        name = options["--name"]
+        haskey(declared, name) || throw(IfuncError("$(files[1]): declares no ifunc '$name'; there is " *
+                                                   "$(isempty(declared) ? "none" : join(sort!(collect(keys(declared))), ", "))"))
+        Base.invokelatest(emit_bitcode, declared[name], options["-o"], options["--target"])
+    catch error
+        println(stderr, "julia: ", sprint(showerror, error isa LoadError ? error.error : error))
+        exit(1)
+    end
+    return nothing
+end
