@@ -7,12 +7,13 @@ using ThreeChains
 using ThreeChains.Target
 include("functions.jl")
 
-const ECHO = ENV["TC_ECHO_IFUNC"]  # of C
+const IFUNCS = get(ENV, "TC_IFUNCS", joinpath(@__DIR__, "../../../build/release/ifuncs"))
+const ECHO = joinpath(IFUNCS, "echo.ifunc")  # of C
 
 # A node without Julia, which ends with this process.
-function with_server(use, arguments...)
+function with_server(use, arguments...; tool = [ThreeChains.tool()])
     out = Pipe()
-    server = run(pipeline(`$(ThreeChains.tool()) serve --listen 127.0.0.1:0 $arguments`; stdout = out, stderr = stderr);
+    server = run(pipeline(`$tool serve --listen 127.0.0.1:0 $arguments`; stdout = out, stderr = stderr);
                  wait = false)
     try
         address = nothing
@@ -71,6 +72,47 @@ node = Node()
         send(endpoint, register(node, pick), [7, 1])
         @test_throws RemoteError flush(endpoint)
     end
+end
+
+@testset "an emulated aarch64 node runs Julia functions" begin
+    if haskey(ENV, "TC_AARCH64_IFUNC")
+        tcp = Node(way = "am")
+        with_server("--way", "am"; tool = split(ENV["TC_AARCH64_IFUNC"])) do address
+            endpoint = connect(tcp, address; timeout = 60)
+            ask(ifunc, arguments, T) = fetch(call(endpoint, register(tcp, ifunc), arguments), T; timeout = 60)
+            @test ask(dot, [1.0, 2.0, 3.0, 4.0], Float64) == 11.0
+            @test ask(pick, [3, 20, 30], Int64) == 30
+            @test_throws RemoteError ask(pick, [9, 20, 30], Int64)
+        end
+        close(tcp)
+    else
+        println("SKIP: an aarch64 node: there is no build/aarch64/bin/ifunc, or no qemu-aarch64-static")
+    end
+end
+
+# The chase of examples/05-pointer-chase: one cycle through all addresses, in equal shards.
+function chase_by(file, table, shards, chases)
+    directory = mktempdir()
+    for k in 0:(shards - 1)
+        write(joinpath(directory, "shard$k.bin"), table[(k * length(table) ÷ shards + 1):((k + 1) * length(table) ÷ shards)])
+    end
+    hex(number) = bytes2hex(reinterpret(UInt8, [number]))
+    sends = ["$(ThreeChains.tool()) send $file 0 --hex-out --hex $(hex(UInt64(a)))$(hex(UInt32(d)))ffffffff" for (a, d) in chases]
+    return read(`$(ThreeChains.tool()) cluster $shards --data $("chase-table=$directory/shard{id}.bin:ro") --
+                 sh -c $(join(sends, " && "))`, String)
+end
+
+@testset "the chaser in Julia finds what the chaser in C finds" begin
+    chaser_file = joinpath(@__DIR__, "../../../examples/05-pointer-chase/chaser.jl")
+    chaser = Base.include(Module(:Example), chaser_file)
+    table = UInt64[(a * 7 + 3) % 30 for a in 0:29]
+    chases = [(0, 1), (5, 40), (29, 7), (12, 0)]
+    file = build(chaser, joinpath(mktempdir(), "chaser.ifunc"); options = `--with $IFUNCS/return_result.ifunc`)
+    by_c = chase_by(joinpath(IFUNCS, "chaser.ifunc"), table, 3, chases)
+    @test chase_by(file, table, 3, chases) == by_c
+    walk(address, depth) = foldl((a, _) -> table[a + 1], 1:depth; init = UInt64(address))
+    ends = [first(reinterpret(UInt64, hex2bytes(filter(isxdigit, line)))) for line in split(strip(by_c), '\n')]
+    @test ends == [walk(a, d) for (a, d) in chases]
 end
 
 @testset "a node in Julia runs ifuncs on its arrays" begin
