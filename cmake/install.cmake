@@ -2,9 +2,10 @@
 #   bin/ifunc                           the command
 #   lib/libthreechains.so               the library; libthreechains_jit.so and libthreechains_pmix.so beside
 #                                       it, loaded on demand
+#   lib/libucp_ifunc.so                 the papers' API, for programs that own their UCX context
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
-#   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h
-#   lib/pkgconfig/threechains.pc, lib/cmake/ThreeChains/      how others find it
+#   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h, ucp_ifunc.h
+#   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 include(CMakePackageConfigHelpers)
 
 # The things people run, without the tests: `cmake --build --preset release --target product`.
@@ -17,6 +18,14 @@ if(TARGET threechains)
   target_link_options(threechains PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/threechains.map)
   set_property(TARGET threechains APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/threechains.map)
   install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+endif()
+if(TARGET ucp_ifunc)
+  add_dependencies(product ucp_ifunc)
+  target_link_options(ucp_ifunc PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/ucp_ifunc.map)
+  set_property(TARGET ucp_ifunc APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/ucp_ifunc.map)
+  install(TARGETS ucp_ifunc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  configure_file(cmake/ucp_ifunc.pc.in ucp_ifunc.pc @ONLY)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ucp_ifunc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
 endif()
 if(TARGET threechains_jit)
   add_dependencies(product threechains_jit)

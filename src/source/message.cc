@@ -37,25 +37,25 @@ Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, v
                 capacity, limit);
   std::unique_ptr<Message> message(new Message(std::move(ifunc), capacity));
   if (message->payload_ == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
-  TC_CHECK(message->fill(source_args, size, capacity));
+  TC_ASSIGN(message->size_, fill_payload(message->ifunc_->functions, message->ifunc_->name(), source_args, size,
+                                         message->payload(), capacity));
   return message;
 }
 
-Status Message::fill(void* source_args, size_t args_size, size_t capacity) {
-  const auto& functions = ifunc_->functions;
-  size_ = capacity;
+Result<size_t> fill_payload(const PayloadFunctions& functions, const std::string& name, void* source_args,
+                            size_t args_size, std::byte* payload, size_t capacity) {
+  size_t size = capacity;
   int code = 0;
   if (functions.init_2022 != nullptr)
-    code = functions.init_2022(source_args, args_size, payload_.get(), &size_);
+    code = functions.init_2022(source_args, args_size, payload, &size);
   else if (functions.init_2021 != nullptr)
-    code = functions.init_2021(payload_.get(), size_, source_args, args_size);
-  else if (size_ != 0 && source_args != nullptr)
-    std::memcpy(payload_.get(), source_args, std::min(args_size, size_));
-  if (code != 0) return fail(TC_ERR_IFUNC, "payload_init of '{}' returned {}", ifunc_->name(), code);
-  if (size_ > capacity)
-    return fail(TC_ERR_MALFORMED, "payload_init of '{}' made {} bytes when its bound was {}", ifunc_->name(), size_,
-                capacity);
-  return {};
+    code = functions.init_2021(payload, size, source_args, args_size);
+  else if (size != 0 && source_args != nullptr)
+    std::memcpy(payload, source_args, std::min(args_size, size));
+  if (code != 0) return fail(TC_ERR_IFUNC, "payload_init of '{}' returned {}", name, code);
+  if (size > capacity)
+    return fail(TC_ERR_MALFORMED, "payload_init of '{}' made {} bytes when its bound was {}", name, size, capacity);
+  return size;
 }
 
 }  // namespace tc::source

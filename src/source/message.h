@@ -9,6 +9,11 @@
 
 namespace tc::source {
 
+// Runs the payload functions of the ifunc `name` on `source_args`, into `capacity` bytes at `payload` (what max_size
+// said), or copies them when it has none. The payload's size. TC_ERR_IFUNC and TC_ERR_MALFORMED as below.
+Result<size_t> fill_payload(const PayloadFunctions& functions, const std::string& name, void* source_args, size_t size,
+                            std::byte* payload, size_t capacity);
+
 class Message {
  public:
   // Runs the ifunc's payload functions on `source_args`, or copies them when it has none. `limit`: the largest
@@ -35,7 +40,6 @@ class Message {
     void operator()(std::byte* memory) const noexcept;
   };
   Message(std::shared_ptr<Ifunc> ifunc, size_t capacity);
-  Status fill(void* source_args, size_t args_size, size_t capacity);
 
   std::unique_ptr<std::byte, Free> payload_;
   size_t size_ = 0;

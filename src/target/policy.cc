@@ -31,10 +31,16 @@ struct Policy::State {
   std::vector<ExportRule> export_rules;
   std::set<std::string, std::less<>> allowed;
   std::map<std::string, void*, std::less<>> open;  // dlopen name -> handle
+  std::set<std::string, std::less<>> of_process;
 
   bool allows(const std::string& name) const {
     // A name with a slash is a file anywhere on the disk: "*" means "any installed library", not that.
     return allowed.contains(name) || (allowed.contains("*") && name.find('/') == std::string::npos);
+  }
+  void* find_in_process(const std::string& symbol) const {
+    const std::shared_lock lock(mutex);
+    if (!of_process.contains(symbol) && !of_process.contains("*")) return nullptr;
+    return dlsym(RTLD_DEFAULT, symbol.c_str());
   }
   Result<void*> open_library(const std::string& name);
 };
@@ -88,6 +94,11 @@ Status Policy::replace_exports(const Exports& before, const Exports& now) {
   for (const auto& [symbol, address] : before) state_->injected.erase(symbol);
   for (const auto& [symbol, address] : now) state_->injected.emplace(symbol, address);
   return {};
+}
+
+void Policy::allow_process_symbol(std::string symbol) {
+  const std::unique_lock lock(state_->mutex);
+  state_->of_process.insert(std::move(symbol));
 }
 
 Result<void*> Policy::State::open_library(const std::string& name) {
@@ -161,6 +172,7 @@ Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*
   }
   if (void* const address = find_in(libraries, symbol)) return address;
   if (void* const address = compiler_runtime_symbol(symbol)) return address;
+  if (void* const address = state_->find_in_process(symbol)) return address;
   return fail(TC_ERR_UNRESOLVED,
               "symbol '{}' is not available on this node: it is no function of <threechains/ifunc.h>, neither the "
               "application nor a library that was sent here exports it, and none of the {} libraries that the ifunc "

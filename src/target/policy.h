@@ -38,6 +38,9 @@ class Policy {
   // The library `name` exports `now` in the place of `before`. All of it, or TC_ERR_DENIED and nothing: when the application
   // or another library exports such a symbol.
   Status replace_exports(const Exports& before, const Exports& now);
+  // Lets ifuncs use this symbol of the process, as dlsym finds it; "*" for any. For the papers' API, whose targets do
+  // so; a node never does.
+  void allow_process_symbol(std::string symbol);
 
   // Opens what an ifunc declares. TC_ERR_DENIED names the library and how to allow it; TC_ERR_UNRESOLVED
   // carries dlopen's words. The handles stay open as long as the policy lives.

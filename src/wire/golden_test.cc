@@ -12,6 +12,7 @@
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
+#include "wire/slot_frame.h"
 #include "wire/testing.h"
 
 namespace tc {
@@ -151,6 +152,26 @@ TEST(Golden, notices) {
 TEST(Golden, pad_and_wake) {
   expect_golden("frame/pad.bin", make_frame(Kind::pad, 0, 0, Bytes(24)));
   expect_golden("frame/wake.bin", make_frame(Kind::wake, 0, 0, {}));
+}
+
+// The three shapes of a frame of the papers' API: stored in order, put, and put with its code.
+TEST(Golden, slot_frames) {
+  const auto frame = [](slot::Header header, ByteView body) {
+    header.length = static_cast<uint32_t>(slot::header_bytes + body.size());
+    header.id = slot::short_id(ContentId::of(as_bytes("a manifest")));
+    if ((header.flags & slot::flag_ordered) == 0) header.body_check = slot::check_of(body);
+    const auto head = slot::encode(header);
+    Bytes bytes(head.begin(), head.end());
+    bytes.insert(bytes.end(), body.begin(), body.end());
+    return bytes;
+  };
+  const auto payload = as_bytes("payload");
+  expect_golden("slot/ordered.bin", frame({.payload_size = 7, .flags = slot::flag_ordered}, payload));
+  expect_golden("slot/checked.bin", frame({.payload_size = 7, .nonce = 42}, payload));
+  Bytes body(payload.begin(), payload.end());
+  Writer(body).align(slot::alignment);
+  append_code(body, {ContentId::of(as_bytes("a manifest")), 3, 8}, as_bytes("a bundle"));
+  expect_golden("slot/with_code.bin", frame({.payload_size = 7, .nonce = 43, .flags = slot::flag_code}, body));
 }
 
 }  // namespace

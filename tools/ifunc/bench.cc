@@ -197,6 +197,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_token(*command, exit_code);
   add_dapc(*command, exit_code);
   add_bench_tune(*command, exit_code);
+  add_bench_ucp_ifunc(*command, exit_code);
   add_bench_report(*command, exit_code);
   add_graph(*command, exit_code);
   add_graph_server(*command, exit_code);

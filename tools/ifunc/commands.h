@@ -19,6 +19,7 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
 void add_bench(CLI::App& app, int& exit_code);  // bench.cc; compiled in when that file is there
 void add_bench_report(CLI::App& bench_command, int& exit_code);
 void add_bench_tune(CLI::App& bench_command, int& exit_code);
+void add_bench_ucp_ifunc(CLI::App& bench_command, int& exit_code);
 
 // `ifunc build` and `ifunc inspect --asm` are a program of their own, because it links LLVM and this one must not:
 // replaces the process by it, with the same arguments ("build" and what follows). Returns only when that failed.

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ucp_ifunc/receiver.h"
+
+#include <cstring>
+#include <new>
+#include <sstream>
+#include <utility>
+
+#include "target/ifunc_host.h"
+#include "wire/frame.h"
+
+namespace tc::ucp {
+
+namespace slot = wire::slot;
+
+namespace {
+
+// What <threechains/ifunc.h> can mean where there are no nodes: one call, on the stack of who runs it.
+class CallHost final : public target::IfuncHost {
+ public:
+  explicit CallHost(spdlog::logger& log) noexcept : log_(log), before_(std::exchange(target::current_host, this)) {}
+  ~CallHost() { target::current_host = before_; }
+  CallHost(const CallHost&) = delete;
+  CallHost& operator=(const CallHost&) = delete;
+
+  uint32_t node_id() const noexcept override { return 0; }
+  uint32_t node_count() const noexcept override { return 1; }
+  void* data(std::string_view, size_t*) noexcept override { return nullptr; }
+  tc_status_t reply(ByteView) noexcept override { return TC_ERR_UNSUPPORTED; }
+  tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_ERR_UNSUPPORTED; }
+  tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_ERR_UNSUPPORTED; }
+  tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_ERR_UNSUPPORTED; }
+  void fail(int32_t code, std::string_view message) noexcept override {
+    if (failed) return;
+    failed = true;
+    fail_code = code;
+    fail_message = message;
+  }
+  void log(int level, std::string_view message) noexcept override {
+    constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                    spdlog::level::err};
+    log_.log(levels[level >= 0 && level < 4 ? level : 3], "an ifunc says: {}", message);
+  }
+
+  bool failed = false;
+  int32_t fail_code = 0;
+  std::string fail_message;
+
+ private:
+  spdlog::logger& log_;
+  target::IfuncHost* const before_;
+};
+
+struct AlignedFree {
+  std::align_val_t alignment;
+  void operator()(std::byte* memory) const noexcept { ::operator delete(memory, alignment); }
+};
+
+}  // namespace
+
+void set_up_policy(target::Policy& policy, const char* allowed) {
+  if (allowed == nullptr) {
+    policy.allow_library("*");
+    policy.allow_process_symbol("*");
+    return;
+  }
+  std::istringstream entries(allowed);
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    if (entry.empty()) continue;
+    if (entry == "*" || entry.find(".so") != std::string::npos) policy.allow_library(entry);
+    if (entry.find(".so") == std::string::npos) policy.allow_process_symbol(entry);
+  }
+}
+
+Receiver::Receiver(const char* allowed, std::shared_ptr<spdlog::logger> log) : log_(std::move(log)) {
+  set_up_policy(policy_, allowed);
+}
+
+Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byte* payload) {
+  if ((header.flags & slot::flag_code) == 0)
+    return fail(TC_ERR_NOT_FOUND,
+                "a frame names code {:016x} that is not held here and did not come along: this process restarted, or "
+                "refused the code, after its sender was done with sending it; the sender calls ucp_ifunc_forget(ep)",
+                __builtin_bswap64(header.id[0]));
+  const auto there = slot::code_of(header, payload);
+  const Bytes copy(there.begin(), there.end());
+  TC_ASSIGN(const auto code, wire::decode_code(copy));
+  if (slot::short_id(code.head.id) != header.id)
+    return fail(TC_ERR_MALFORMED, "a frame names code {:016x} when the code that comes along is {}",
+                __builtin_bswap64(header.id[0]), code.head.id.short_hex());
+  TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
+  const std::lock_guard lock(mutex_);
+  if (auto* const held = held_.find(header.id)) return held;  // another thread was quicker
+  return load(std::move(bundle));
+}
+
+Result<target::Code*> Receiver::load(Bundle bundle) {
+  if (store_ == nullptr) {
+    target::CodeStoreOptions options;
+    options.budget_bytes = code_budget;
+    TC_ASSIGN(store_, target::CodeStore::create(std::move(options), policy_, nullptr));
+  }
+  TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
+  code->running = 1;  // for good: who runs it is not counted, so it is never evicted
+  held_.add(*code);
+  by_name_.insert_or_assign(code->name(), code);
+  store_->tend();  // starts compiling for this CPU
+  log_->info("ifunc '{}' ({}) came, {} bytes", code->name(), code->id().short_hex(), code->bytes);
+  return code;
+}
+
+const Bundle* Receiver::bundle_named(const std::string& name) {
+  const std::lock_guard lock(mutex_);
+  const auto found = by_name_.find(name);
+  return found != by_name_.end() ? found->second->bundle.get() : nullptr;
+}
+
+Status Receiver::run(target::Code& code, std::byte* payload, size_t size, void* target_args) {
+  const size_t alignment = size_t{1} << code.alignment_log2;
+  alignas(64) std::byte small[copied_payload];
+  std::unique_ptr<std::byte, AlignedFree> copy(nullptr, AlignedFree{std::align_val_t{alignment}});
+  if (size <= sizeof small && alignment <= 64) {
+    std::memcpy(small, payload, size);
+    payload = small;
+  } else if (reinterpret_cast<uintptr_t>(payload) % alignment != 0) {
+    copy.reset(static_cast<std::byte*>(::operator new(size, std::align_val_t{alignment}, std::nothrow)));
+    if (copy == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", size);
+    std::memcpy(copy.get(), payload, size);
+    payload = copy.get();
+  }
+  CallHost host(*log_);
+  code.entry.load(std::memory_order_acquire)(payload, size, target_args);
+  if (host.failed) [[unlikely]]
+    return fail(TC_ERR_IFUNC, "ifunc '{}' failed with code {}: {}", code.name(), host.fail_code, host.fail_message);
+  return {};
+}
+
+}  // namespace tc::ucp
