@@ -89,6 +89,11 @@ Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byt
     return fail(TC_ERR_MALFORMED, "a frame names code {:016x} when the code that comes along is {}",
                 __builtin_bswap64(header.id[0]), code.head.id.short_hex());
   TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
+  // A newer version of a library would free the older one, to which any thread may just have found its way.
+  if (bundle.manifest().has(entry_library))
+    return fail(TC_ERR_UNSUPPORTED,
+                "'{}' is a library, which contexts of the papers' API do not take: send it to a node",
+                bundle.manifest().name);
   const std::lock_guard lock(mutex_);
   if (auto* const held = held_.find(header.id)) return held;  // another thread was quicker
   return load(std::move(bundle));
