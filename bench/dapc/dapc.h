@@ -22,6 +22,7 @@ struct DapcOptions {
   std::vector<uint32_t> depths{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
   std::vector<uint32_t> inflight{1};
   int runs = 5;
+  std::string chaser;  // an .ifunc file that chases instead of chaser.c; empty: chaser.c
   uint64_t shard_entries = 65'536;
   uint64_t seed = 42;
   uint32_t run_ms = 100;  // about so long does one mode chase in one run

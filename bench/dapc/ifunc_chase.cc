@@ -77,7 +77,7 @@ Status IfuncChaseServer::settle() {
 }
 
 Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::string& host, const std::string& trust,
-                                                                   uint64_t shard_entries) {
+                                                                   uint64_t shard_entries, const std::string& chaser) {
   std::unique_ptr<IfuncChaseClient> client(new IfuncChaseClient);
   client->shard_entries_ = shard_entries;
   TC_ASSIGN(
@@ -87,7 +87,12 @@ Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::st
   const auto reg = [&](ByteView bundle, tc_ifunc_t** ifunc) {
     return check(tc_ifunc_register_memory(client->node_, bundle.data(), bundle.size(), ifunc), "registering code");
   };
-  TC_CHECK(reg(chaser_ifunc(), &client->chaser_));
+  if (chaser.empty()) {
+    TC_CHECK(reg(chaser_ifunc(), &client->chaser_));
+  } else {
+    const auto file = chaser.find('/') == std::string::npos ? "./" + chaser : chaser;
+    TC_CHECK(check(tc_ifunc_register(client->node_, file.c_str(), &client->chaser_), "registering the chaser"));
+  }
   TC_CHECK(reg(hop_ifunc(), &client->hop_));
   return client;
 }

@@ -40,9 +40,9 @@ class IfuncChaseServer {
 
 class IfuncChaseClient final : public ChaseClient {
  public:
-  // `host`: the address to listen on, so that answers find us.
+  // `host`: the address to listen on, so that answers find us. `chaser`: an .ifunc file; empty: chaser.c.
   static Result<std::unique_ptr<IfuncChaseClient>> create(const std::string& host, const std::string& trust,
-                                                          uint64_t shard_entries);
+                                                          uint64_t shard_entries, const std::string& chaser);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
   std::string way() const;

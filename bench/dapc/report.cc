@@ -94,6 +94,7 @@ std::string format_json(const DapcResult& r) {
   root["run_ms"] = r.options.run_ms;
   root["seed"] = r.options.seed;
   root["shard_entries"] = r.options.shard_entries;
+  if (!r.options.chaser.empty()) root["ifunc"] = r.options.chaser;
   root["namespaces"] = r.namespaces;
   root["complete"] = r.complete;
   root["points"] = ordered_json::array();

@@ -28,8 +28,8 @@ Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uin
   TC_ASSIGN(made->servers_, Servers::start(options, servers, network));
   TC_ASSIGN(made->am_, AmChaseClient::create(tls, options.shard_entries));
   TC_ASSIGN(made->get_, GetChaseClient::create(tls, options.shard_entries));
-  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(host, trust, options.shard_entries));
-  TC_ASSIGN(made->object_, IfuncChaseClient::create(host, trust, options.shard_entries));
+  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(host, trust, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->object_, IfuncChaseClient::create(host, trust, options.shard_entries, options.chaser));
   made->give_up_ns_ = now_ns() + chases_limit_ns;
   auto ready = made->connect();
   if (ready) ready = made->warm_up();

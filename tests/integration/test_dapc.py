@@ -142,5 +142,15 @@ def test_a_server_killed_in_mid_chase_is_named(t):
             harness.wait_for(lambda pid=pid: gone(pid), f"server process {pid} gone")
 
 
+def test_a_chaser_of_ones_own_is_chased_with_and_named(t):
+    chaser = str(harness.BUILD / "ifuncs/chaser.ifunc")
+    result = dapc(t, "--transport", "shm", "--servers", "2", "--depth", "40", "--ifunc", chaser)
+    assert result["ifunc"] == chaser, result
+    check_point(result["points"][0], 2, 40, 1)
+    echo = str(harness.BUILD / "ifuncs/echo.ifunc")
+    result = t.ifunc("bench", "dapc", *SMALL, "--transport", "shm", "--servers", "1", "--depth", "4", "--ifunc", echo)
+    assert result.code != 0 and "bytes when 8 were due" in result.err, result
+
+
 if __name__ == "__main__":
     harness.main(globals())

@@ -106,6 +106,9 @@ void add_dapc(CLI::App& bench_command, int& exit_code) {
   command->add_option("--shard", options->shard_entries, "Entries of a server's part of the table")
       ->check(CLI::Range(2u, 1u << 26))
       ->capture_default_str();
+  command->add_option("--ifunc", options->chaser, "Chase by this .ifunc file (chaser.jl) instead of by chaser.c")
+      ->type_name("FILE")
+      ->check(CLI::ExistingFile);
   command->add_option("--seed", options->seed, "Of the table and of where chases start")->capture_default_str();
   command->add_flag("--loopback", options->loopback, "tcp: no network namespaces, even as root");
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
