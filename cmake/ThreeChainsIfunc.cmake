@@ -1,6 +1,6 @@
 # tc_add_ifunc(NAME SOURCE [WITH NAME ...] [AGAINST NAME ...] [OPTIONS ...] [CLANG_FLAGS ...])
 #
-# Builds SOURCE (C, C++ or bitcode) to the ifunc NAME, as ${CMAKE_BINARY_DIR}/ifuncs/NAME.ifunc, whenever it, its .deps
+# Builds SOURCE (whatever `ifunc build` takes) to the ifunc NAME, as ${CMAKE_BINARY_DIR}/ifuncs/NAME.ifunc, whenever it, its .deps
 # file or a header that it includes changes. The target is called ifunc-NAME and is part of `all`; its property
 # IFUNC_FILE is the file's path. WITH names other ifuncs, added before, that travel along, AGAINST
 # libraries, added before, that it uses. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
@@ -38,12 +38,17 @@ function(tc_add_ifunc name source)
     list(APPEND ARG_OPTIONS --against ${file})
     list(APPEND dependencies ${file})
   endforeach()
+  set(depfile)
+  if(source MATCHES "\\.(c|cc|cpp|cxx|C)$")  # clang says which headers it read
+    list(PREPEND ARG_CLANG_FLAGS -MD -MF ${headers} -MT ${output})
+    set(depfile DEPFILE ${headers})
+  endif()
   add_custom_command(
     OUTPUT ${output}
     COMMAND ${tool} build ${source} --quiet -o ${output} --name ${name} ${ARG_OPTIONS}
-            -- -MD -MF ${headers} -MT ${output} ${ARG_CLANG_FLAGS}
+            -- ${ARG_CLANG_FLAGS}
     DEPENDS ${dependencies}
-    DEPFILE ${headers}
+    ${depfile}
     COMMENT "Building ifunc ${name}"
     VERBATIM)
   add_custom_target(ifunc-${name} ALL DEPENDS ${output})

@@ -69,6 +69,15 @@ tc_status_t tc_inject(uint32_t node, const char *name, const void *payload, size
  * foo_main after it. */
 void tc_fail(int32_t code, const char *message);
 
+/* Codes with which `ifunc build` makes a language's own way of giving up into tc_fail(): the call fails, foo_main is
+ * left at once, and nothing else happens to the node. All are negative; codes of yours should not be. */
+#define TC_FAIL_TRAP (-1)       /* __builtin_trap(), or a check that the compiler put in */
+#define TC_FAIL_ABORT (-2)      /* abort(), a failed assert(), std::terminate() */
+#define TC_FAIL_BOUNDS (-3)     /* an index outside of its array, slice or vector */
+#define TC_FAIL_ARITHMETIC (-4) /* overflow or division by zero, where the language checks */
+#define TC_FAIL_PANIC (-5)      /* a Rust panic that is none of the above */
+#define TC_FAIL_EXCEPTION (-6)  /* an exception that nobody caught */
+
 /* Writes a line to the node's log. Levels: 0 debug, 1 info, 2 warning, 3 error. */
 void tc_log(int level, const char *message);
 

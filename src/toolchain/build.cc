@@ -87,7 +87,7 @@ class Builder {
   }
 
   ImportOptions import_options() const {
-    return {name_, label(), request_.allow_asm, request_.allow_ctors, request_.library};
+    return {name_, label(), request_.allow_asm, request_.allow_ctors, request_.library, {}};
   }
 
   Status import_all() {
@@ -97,7 +97,7 @@ class Builder {
       Unit unit;
       unit.triple = triple;
       TC_ASSIGN(const auto bitcode,
-                compile(input(), language_, triple, {request_.clang_flags, request_.include_directory}));
+                compile(input(), language_, triple, {request_.clang_flags, request_.include_directory, name_}));
       TC_ASSIGN(auto module, parse(bitcode, *unit.context, label()));
       TC_ASSIGN(unit.imported, import_module(std::move(module), import_options()));
       TC_CHECK(add_unit(std::move(unit)));
@@ -105,30 +105,56 @@ class Builder {
     return {};
   }
 
-  // Bitcode is for the triple that it says. --target chooses among the files, and never makes one into another.
+  // Bitcode is for the triple that it says. Where --target asks for another one, the first file is made into it.
   Status import_bitcode() {
     for (const auto& file : request_.inputs) {
-      Unit unit;
-      TC_ASSIGN(const auto bitcode, read_file(file, BundleLimits::slice_bytes));
-      TC_ASSIGN(auto module, parse(bitcode, *unit.context, file.string()));
-      unit.triple = module->getTargetTriple().str();
-      if (auto known = check_triple(unit.triple); !known) return context(file.string(), known.error());
-      auto options = import_options();
-      options.label = file.string();
-      TC_ASSIGN(unit.imported, import_module(std::move(module), options));
+      TC_ASSIGN(auto unit, import_file(file, {}));
       TC_CHECK(add_unit(std::move(unit)));
     }
+    if (request_.targets.empty()) return {};
+    std::vector<Unit> made;
     for (const auto& triple : request_.targets) {
       TC_ASSIGN(const auto wanted, TargetTriple::parse(triple));
-      if (std::none_of(units_.begin(), units_.end(), [&](const auto& unit) {
-            const auto has = TargetTriple::parse(unit.triple);
-            return has && has->runs_on(wanted);
-          }))
-        return fail(TC_ERR_INVALID,
-                    "{}: is bitcode for {}, and cannot be made into {}; have its front end emit it for {}", label(),
-                    units_.front().triple, triple, triple);
+      const auto fits = [&](const auto& unit) {
+        const auto has = TargetTriple::parse(unit.triple);
+        return has && has->runs_on(wanted);
+      };
+      const auto found = std::find_if(units_.begin(), units_.end(), fits);
+      if (found != units_.end()) continue;
+      TC_ASSIGN(auto unit, import_file(input(), triple));
+      made.push_back(std::move(unit));
     }
+    for (auto& unit : made) TC_CHECK(add_unit(std::move(unit)));
+    std::vector<Unit> asked_for;  // erasing would assign, and a context assigned to dies before its modules
+    for (auto& unit : units_)
+      if (is_asked_for(unit)) asked_for.push_back(std::move(unit));
+    units_ = std::move(asked_for);
     return {};
+  }
+
+  bool is_asked_for(const Unit& unit) const {
+    const auto has = TargetTriple::parse(unit.triple);
+    return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const auto& triple) {
+      const auto wanted = TargetTriple::parse(triple);
+      return has && wanted && has->runs_on(*wanted);
+    });
+  }
+
+  // `triple`: what the bitcode is to be made into; empty: as it is.
+  Result<Unit> import_file(const fs::path& file, const std::string& triple) {
+    Unit unit;
+    TC_ASSIGN(const auto bitcode, read_file(file, BundleLimits::slice_bytes));
+    TC_ASSIGN(auto module, parse(bitcode, *unit.context, file.string()));
+    unit.triple = module->getTargetTriple().str();
+    if (auto known = check_triple(unit.triple); !known) return context(file.string(), known.error());
+    auto options = import_options();
+    options.label = file.string();
+    if (!triple.empty()) {
+      options.retarget = triple;
+      unit.triple = triple;
+    }
+    TC_ASSIGN(unit.imported, import_module(std::move(module), options));
+    return unit;
   }
 
   Status add_unit(Unit unit) {

@@ -82,12 +82,19 @@ Result<Language> language_of(const fs::path& file) {
   const auto suffix = file.extension().string();
   if (suffix == ".c") return Language::c;
   if (suffix == ".cc" || suffix == ".cpp" || suffix == ".cxx" || suffix == ".C") return Language::cxx;
+  if (suffix == ".rs") return Language::rust;
+  if (suffix == ".py") return Language::python;
+  if (suffix == ".jl") return Language::julia;
   if (suffix == ".bc" || suffix == ".ll") return Language::llvm;
-  return fail(TC_ERR_INVALID, "{}: no front end takes '{}' files; there are .c, .cc, .cpp, .cxx, .bc and .ll",
+  return fail(TC_ERR_INVALID,
+              "{}: no front end takes '{}' files; there are .c, .cc, .cpp, .cxx, .rs, .py, .jl, .bc and .ll",
               file.string(), suffix);
 }
 
 Result<Bytes> compile(const fs::path& source, Language language, const std::string& triple, const FrontEnd& front_end) {
+  if (language == Language::rust) return compile_rust(source, triple, front_end);
+  if (language == Language::python) return compile_python(source, triple, front_end);
+  if (language == Language::julia) return compile_julia(source, triple, front_end);
   TC_ASSIGN(const auto target, TargetTriple::parse(triple));
   TC_ASSIGN(auto compiler, compiler_for(target, language, front_end));
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());

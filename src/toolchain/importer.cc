@@ -33,10 +33,18 @@ bool uses_exceptions(const llvm::Module& module) {
 }
 
 Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std::vector<std::string>& entries,
-                                 const ImportOptions& options) {
+                                 const ImportOptions& options, SliceRole role) {
   if (options.allow_ctors) construct_on_first_call(*module, entries);
+  // At the source there is nobody to tell: what ends a program there is refused as undefined, or ends it.
+  if (role == SliceRole::target) forget_failure_bodies(*module);
   reduce_to(*module, entries);
+  if (role == SliceRole::target) {
+    if (lower_failures(*module, entries)) reduce_to(*module, entries);
+    catch_all_in(*module, symbols::main);
+  }
   TC_CHECK(check_can_travel(*module, options));
+  // Only now: what the entries do not reach may be tied to a CPU, and much that is goes away in optimising.
+  if (!options.retarget.empty()) TC_CHECK(retarget(*module, options.retarget, options.label));
   ImportedSlice slice;
   slice.undefined = undefined_symbols(*module, options.label);
   slice.has_exceptions = uses_exceptions(*module);
@@ -71,10 +79,10 @@ Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const Impor
   strip_cpu(*module);
   const auto source_entries = kept(imported.entries, SliceRole::source);
   if (!source_entries.empty()) {
-    TC_ASSIGN(imported.source, make_slice(llvm::CloneModule(*module), source_entries, options));
+    TC_ASSIGN(imported.source, make_slice(llvm::CloneModule(*module), source_entries, options, SliceRole::source));
   }
-  TC_ASSIGN(imported.target,
-            make_slice(std::move(module), kept(imported.entries, SliceRole::target, imported.exports), options));
+  TC_ASSIGN(imported.target, make_slice(std::move(module), kept(imported.entries, SliceRole::target, imported.exports),
+                                        options, SliceRole::target));
   return imported;
 }
 

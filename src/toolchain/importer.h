@@ -16,6 +16,8 @@
 #include "wire/bundle.h"
 
 namespace llvm {
+class CallBase;
+class Instruction;
 class LLVMContext;
 class Module;
 }  // namespace llvm
@@ -28,6 +30,7 @@ struct ImportOptions {
   bool allow_asm = false;
   bool allow_ctors = false;
   bool library = false;  // what it defines may be used by other ifuncs; it need not have a NAME_main
+  std::string retarget;  // the triple that the bitcode is to be made into; empty: its own
 };
 
 // A symbol that a slice uses and does not define, and one place that uses it.
@@ -88,6 +91,27 @@ void construct_on_first_call(llvm::Module& module, const std::vector<std::string
 
 // importer_reduce.cc: keeps `entries` and what they need, hides and optimises it.
 void reduce_to(llvm::Module& module, const std::vector<std::string>& entries);
+// importer_failures.cc: of the functions that only end a program, no bodies: lower_failures() replaces the calls.
+void forget_failure_bodies(llvm::Module& module);
+// importer_failures.cc, after optimising: whatever would end the process (a panic, a failed assertion, a trap, an
+// exception that nobody can catch) becomes tc_fail() and a return from the entry. True when something changed.
+bool lower_failures(llvm::Module& module, const std::vector<std::string>& entries);
+// importer_return.cc: makes each of `calls`, which never return, say tc_fail(code, message) instead, and leave the
+// entry that was called, through all functions in between.
+struct Failure {
+  llvm::CallBase* call;
+  int32_t code;
+  std::string message;
+};
+void leave_entries_at(llvm::Module& module, const std::vector<Failure>& failures,
+                      const std::vector<std::string>& entries);
+// importer_exceptions.cc: an exception that leaves `entry` becomes tc_fail() as well. Nothing changes where none can.
+void catch_all_in(llvm::Module& module, const std::string& entry);
+
+// importer_retarget.cc: the module for another triple. TC_ERR_INVALID: it says things that only its own CPU, or its
+// own calling convention, can do; the message names them and where they stand.
+Status retarget(llvm::Module& module, const std::string& triple, const std::string& label);
+
 // importer_strip.cc: before optimising: what ties the code to one CPU, or keeps functions from being inlined.
 void strip_cpu(llvm::Module& module);
 // importer_strip.cc: after checking: everything that neither meaning nor speed at the target needs.
@@ -95,6 +119,8 @@ void strip_for_travel(llvm::Module& module);
 
 // importer_check.cc: refuses what cannot travel.
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options);
+// importer_check.cc: "foo.c:12": the author's line that this comes from, or `label` when the bitcode has no positions.
+std::string position(const llvm::Instruction& at, const std::string& label);
 // importer_check.cc: what the linker at the target will be asked for.
 std::vector<Undefined> undefined_symbols(const llvm::Module& module, const std::string& label);
 

@@ -17,12 +17,6 @@ namespace tc::toolchain {
 
 namespace {
 
-std::string position(const llvm::Instruction& at, const std::string& label) {
-  const auto& location = at.getDebugLoc();
-  if (!location || location.getLine() == 0) return label;
-  return fmt::format("{}:{}", location->getFilename().str(), location.getLine());
-}
-
 // Numbers that libraries use as marks, never as addresses: (void*)-1 and its like. The first page is never mapped,
 // the last one neither.
 bool is_mark(const llvm::ConstantInt& value) {
@@ -38,6 +32,12 @@ const llvm::ConstantInt* literal_address(const llvm::Value* value, std::set<cons
         number && !is_mark(*number))
       return number;
   if (llvm::isa<llvm::GlobalValue>(value)) return nullptr;
+  // The same in disguise: a constant distance from the null pointer.
+  if (const auto* const element = llvm::dyn_cast<llvm::GEPOperator>(value);
+      element && llvm::isa<llvm::ConstantPointerNull>(element->getPointerOperand()))
+    for (const auto& index : element->indices())
+      if (const auto* const number = llvm::dyn_cast<llvm::ConstantInt>(index.get()); number && !is_mark(*number))
+        return number;
   for (const auto& operand : llvm::cast<llvm::Constant>(value)->operands())
     if (const auto* const found = literal_address(operand.get(), seen)) return found;
   return nullptr;
@@ -146,7 +146,20 @@ const llvm::Instruction* first_use(const llvm::Value& value, unsigned depth = 0)
   return nullptr;
 }
 
+// In a file of the language's own library, which its compiler has put in line here.
+bool is_library_code(const llvm::DILocation& location) {
+  return location.getDirectory().starts_with("/rustc/") || location.getFilename().starts_with("/rustc/") ||
+         location.getFilename().contains("/lib/rustlib/") || location.getFilename().starts_with("/usr/");
+}
+
 }  // namespace
+
+std::string position(const llvm::Instruction& at, const std::string& label) {
+  const llvm::DILocation* location = at.getDebugLoc().get();
+  while (location && location->getInlinedAt() && is_library_code(*location)) location = location->getInlinedAt();
+  if (!location || location->getLine() == 0) return label;
+  return fmt::format("{}:{}", location->getFilename().str(), location->getLine());
+}
 
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options) {
   if (!module.getModuleInlineAsm().empty() && !options.allow_asm)

@@ -166,8 +166,8 @@ TEST(ToolchainRefusals, files_that_are_no_source_are_refused) {
   Workshop shop;
   shop.request.inputs = {shop.path() / "foo.c"};
   EXPECT_THAT(shop.refusal(), HasSubstr("there is no such file"));
-  shop.request.inputs = {shop.path() / "foo.rs"};
-  EXPECT_THAT(shop.refusal(), HasSubstr("no front end takes '.rs' files"));
+  shop.request.inputs = {shop.path() / "foo.go"};
+  EXPECT_THAT(shop.refusal(), HasSubstr("no front end takes '.go' files"));
   shop.request.inputs = {};
   EXPECT_THAT(shop.refusal(), HasSubstr("no source file"));
 }

@@ -7,67 +7,14 @@
 #include <algorithm>
 #include <cstring>
 
-#include "build_test_support.h"
-#include "target/code_store.h"
-#include "target/ifunc_host.h"
+#include "running_support.h"
 
 namespace tc::toolchain {
 namespace {
 
-class Host final : public target::IfuncHost {
- public:
-  uint32_t node_id() const noexcept override { return 7; }
-  uint32_t node_count() const noexcept override { return 9; }
-  void* data(std::string_view, size_t*) noexcept override { return nullptr; }
-  tc_status_t reply(ByteView bytes) noexcept override {
-    replied.assign(as_text(bytes));
-    return TC_OK;
-  }
-  tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
-  tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
-  tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
-  void fail(int32_t code, std::string_view message) noexcept override { failed = fmt::format("{} {}", code, message); }
-  void log(int, std::string_view message) noexcept override { logged = message; }
+class ToolchainRunning : public RunningTest {};
 
-  std::string replied, failed, logged;
-};
-
-class ToolchainRunning : public testing::TestWithParam<SliceForm> {
- protected:
-  void SetUp() override {
-#ifndef TC_JIT_PLUGIN
-    if (GetParam() == SliceForm::bitcode) GTEST_SKIP() << "built without the JIT";
-#endif
-    target::CodeStoreOptions options;
-    options.use_objects = GetParam() == SliceForm::object;
-    options.use_bitcode = !options.use_objects;
-#ifdef TC_JIT_PLUGIN
-    options.jit_plugin = TC_JIT_PLUGIN;
-#endif
-    store_ = std::move(*target::CodeStore::create(options, policy_, [](target::Code&) {}));
-  }
-
-  // Loads the code; each run() then calls it once with the host of this test.
-  void load(const Workshop& shop) {
-    auto loaded = store_->load(shop.bundle());
-    ASSERT_TRUE(loaded) << loaded.error().message;
-    code_ = *loaded;
-  }
-  void run(std::string payload, void* args) {
-    ASSERT_NE(code_, nullptr);
-    target::current_host = &host_;
-    code_->entry.load()(payload.data(), payload.size(), args);
-    target::current_host = nullptr;
-  }
-
-  Host host_;
-  target::Policy policy_;
-  std::unique_ptr<target::CodeStore> store_;
-  target::Code* code_ = nullptr;
-};
-
-INSTANTIATE_TEST_SUITE_P(Forms, ToolchainRunning, testing::Values(SliceForm::object, SliceForm::bitcode),
-                         [](const auto& info) { return info.param == SliceForm::object ? "object" : "bitcode"; });
+INSTANTIATE_TEST_SUITE_P(Forms, ToolchainRunning, testing::Values(SliceForm::object, SliceForm::bitcode), form_name);
 
 TEST_P(ToolchainRunning, tsi_increments) {
   Workshop shop;

@@ -46,7 +46,7 @@ std::vector<std::string> split_off_clang_flags(int& argc, char** argv) {
 void declare(CLI::App& build, Arguments& arguments) {
   auto& request = arguments.request;
   build.add_option("source", request.inputs,
-                   "the ifunc's source (.c .cc .cpp .cxx), or its bitcode (.bc .ll), one file "
+                   "the ifunc's source (.c .cc .cpp .cxx .rs .py .jl), or its bitcode (.bc .ll), one file "
                    "for each target");
   build.add_option("-o,--output", arguments.output, "the file to write (NAME.ifunc)")->type_name("FILE");
   build

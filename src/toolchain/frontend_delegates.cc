@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Languages whose compilers live in their own processes: Python (Numba) and Julia. Each has a package of ours that
+// writes bitcode for one triple when asked:
+//
+//     python3 -m threechains.build SOURCE --name NAME --target TRIPLE -o OUT.bc
+//     julia -e 'using ThreeChains; ThreeChains.build_main(ARGS)' SOURCE --name NAME --target TRIPLE -o OUT.bc
+#include "base/file.h"
+#include "toolchain/frontend.h"
+#include "toolchain/process.h"
+#include "wire/bundle.h"
+
+namespace tc::toolchain {
+
+namespace {
+
+Result<Bytes> ask(std::vector<std::string> command, const std::filesystem::path& source, const std::string& triple,
+                  const FrontEnd& front_end, std::string_view remedy) {
+  TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
+  const auto output = scratch.path() / "front.bc";
+  command.insert(command.end(), {source.string(), "--name", front_end.name, "--target", triple, "-o", output.string()});
+  command.insert(command.end(), front_end.flags.begin(), front_end.flags.end());
+  TC_ASSIGN(const int status, run(command));
+  if (status != 0)
+    return fail(TC_ERR_COMPILE, "{}: does not compile for {} (the compiler's words are above); {}", source.string(),
+                triple, remedy);
+  return read_file(output, BundleLimits::slice_bytes);
+}
+
+}  // namespace
+
+Result<Bytes> compile_python(const std::filesystem::path& source, const std::string& triple,
+                             const FrontEnd& front_end) {
+  TC_ASSIGN(const auto python, find_tool("TC_PYTHON", {"python3"}, "install python3"));
+  return ask({python, "-m", "threechains.build"}, source, triple, front_end,
+             "it takes the package threechains with Numba: pip install 'threechains[numba]', or set TC_PYTHON to a "
+             "Python that has them");
+}
+
+Result<Bytes> compile_julia(const std::filesystem::path& source, const std::string& triple, const FrontEnd& front_end) {
+  TC_ASSIGN(const auto julia,
+            find_tool("TC_JULIA", {"julia"}, "install Julia, or build Julia ifuncs from a Julia session"));
+  return ask({julia, "-e", "using ThreeChains; ThreeChains.build_main(ARGS)"}, source, triple, front_end,
+             "it takes the package ThreeChains.jl (bindings/julia); put it on JULIA_LOAD_PATH");
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A C++ exception that leaves the entry has nobody above it: the node, and with it all it serves, would end in
+// std::terminate(). So the entry that travels is a shell which catches everything and calls tc_fail().
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+
+#include "threechains/ifunc.h"
+#include "toolchain/importer.h"
+
+namespace tc::toolchain {
+
+namespace {
+
+bool throws(const llvm::Module& module) {
+  for (const char* name : {"__cxa_throw", "__cxa_rethrow", "_Unwind_Resume"})
+    if (const auto* const function = module.getFunction(name); function && !function->use_empty()) return true;
+  return std::any_of(module.begin(), module.end(), [](const auto& f) { return f.hasPersonalityFn(); });
+}
+
+}  // namespace
+
+void catch_all_in(llvm::Module& module, const std::string& name) {
+  auto* const inner = module.getFunction(name);
+  if (!inner || inner->isDeclaration() || inner->doesNotThrow() || !throws(module)) return;
+  auto& context = module.getContext();
+  inner->setName(name + ".inner");
+  auto* const outer =
+      llvm::Function::Create(inner->getFunctionType(), llvm::GlobalValue::ExternalLinkage, name, module);
+  inner->replaceUsesWithIf(outer, [](auto&) { return true; });
+  inner->setLinkage(llvm::GlobalValue::InternalLinkage);
+  inner->setDSOLocal(true);
+
+  llvm::IRBuilder<> builder(context);
+  auto* const pointer = builder.getPtrTy();
+  auto personality =
+      module.getOrInsertFunction("__gxx_personality_v0", llvm::FunctionType::get(builder.getInt32Ty(), true));
+  outer->setPersonalityFn(llvm::cast<llvm::Constant>(personality.getCallee()));
+  auto* const start = llvm::BasicBlock::Create(context, "", outer);
+  auto* const done = llvm::BasicBlock::Create(context, "", outer);
+  auto* const caught = llvm::BasicBlock::Create(context, "", outer);
+
+  builder.SetInsertPoint(start);
+  std::vector<llvm::Value*> arguments;
+  for (auto& argument : outer->args()) arguments.push_back(&argument);
+  builder.CreateInvoke(inner, done, caught, arguments);
+  builder.SetInsertPoint(done);
+  builder.CreateRetVoid();
+
+  builder.SetInsertPoint(caught);
+  auto* const pad = builder.CreateLandingPad(llvm::StructType::get(pointer, builder.getInt32Ty()), 1);
+  pad->addClause(llvm::ConstantPointerNull::get(pointer));
+  builder.CreateCall(module.getOrInsertFunction("__cxa_begin_catch", pointer, pointer),
+                     {builder.CreateExtractValue(pad, 0)});
+  builder.CreateCall(module.getOrInsertFunction("tc_fail", builder.getVoidTy(), builder.getInt32Ty(), pointer),
+                     {builder.getInt32(static_cast<uint32_t>(TC_FAIL_EXCEPTION)),
+                      builder.CreateGlobalString("an exception was thrown and not caught", "tc.failure")});
+  builder.CreateCall(module.getOrInsertFunction("__cxa_end_catch", builder.getVoidTy()));
+  builder.CreateRetVoid();
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a language does when it cannot go on: Rust panics, C asserts and aborts, C++ throws with no handler compiled
+// in, Julia throws, everybody traps. At a target each of them would end the node, or be an undefined symbol. They are
+// found by name, once everything that can be in line is, and become tc_fail() with a code of <threechains/ifunc.h>, a
+// sentence, and the author's line.
+#include <llvm/Demangle/Demangle.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/InstrTypes.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/Module.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <optional>
+
+#include "threechains/ifunc.h"
+#include "toolchain/importer.h"
+
+namespace tc::toolchain {
+
+namespace {
+
+struct Reason {
+  int32_t code;
+  std::string text;
+};
+
+struct Known {
+  std::string_view part;  // of the readable name
+  int32_t code;
+  std::string_view text;
+};
+
+constexpr Known of_rust[] = {
+    {"panicking::panic_bounds_check", TC_FAIL_BOUNDS, "index out of bounds"},
+    {"slice::index::slice_", TC_FAIL_BOUNDS, "slice index out of range"},
+    {"str::slice_error_fail", TC_FAIL_BOUNDS, "string index out of range"},
+    {"len_mismatch_fail", TC_FAIL_BOUNDS, "slices of different lengths"},
+    {"by_zero", TC_FAIL_ARITHMETIC, "division by zero"},
+    {"_overflow", TC_FAIL_ARITHMETIC, "arithmetic overflow"},
+    {"option::unwrap_failed", TC_FAIL_PANIC, "unwrap() of None"},
+    {"result::unwrap_failed", TC_FAIL_PANIC, "unwrap() of an Err"},
+    {"option::expect_failed", TC_FAIL_PANIC, "expect() of None"},
+    {"cell::panic_already", TC_FAIL_PANIC, "RefCell already borrowed"},
+    {"alloc", TC_FAIL_PANIC, "out of memory"},
+};
+
+constexpr Known of_julia[] = {
+    {"bounds_error", TC_FAIL_BOUNDS, "index out of bounds"},
+    {"undefined_var_error", TC_FAIL_EXCEPTION, "undefined variable"},
+    {"type_error", TC_FAIL_EXCEPTION, "TypeError"},
+    {"throw", TC_FAIL_EXCEPTION, "exception thrown"},
+    {"error", TC_FAIL_EXCEPTION, "error() called"},
+};
+
+// The text at `pointer`, up to `size` bytes or its NUL; nothing when it is no constant.
+std::optional<std::string> text_at(const llvm::Value* pointer, std::optional<uint64_t> size = {}) {
+  const auto* const global = llvm::dyn_cast<llvm::GlobalVariable>(pointer->stripPointerCasts());
+  if (!global || !global->hasDefinitiveInitializer()) return {};
+  const auto* constant = global->getInitializer();
+  // Rust before 1.80 wraps texts: <{ [N x i8] }>.
+  if (llvm::isa<llvm::ConstantStruct>(constant) && constant->getNumOperands() == 1)
+    constant = llvm::cast<llvm::Constant>(constant->getOperand(0));
+  const auto* const data = llvm::dyn_cast<llvm::ConstantDataArray>(constant);
+  if (!data || !data->isString()) return {};
+  const auto text = size ? data->getAsString().take_front(*size) : data->getAsString();
+  return text.take_until([](char c) { return c == 0; }).take_front(120).str();
+}
+
+std::optional<uint64_t> number(const llvm::Value* value) {
+  if (const auto* const constant = llvm::dyn_cast<llvm::ConstantInt>(value)) return constant->getZExtValue();
+  // Rust's fmt::Arguments that are only a text hold its length as a pointer: twice, plus one.
+  if (const auto* const expression = llvm::dyn_cast<llvm::ConstantExpr>(value);
+      expression && expression->getOpcode() == llvm::Instruction::IntToPtr)
+    if (const auto inner = number(expression->getOperand(0)); inner && *inner % 2 == 1) return *inner / 2;
+  return {};
+}
+
+// What panic!("...") and its like were given, when it needed no formatting.
+std::optional<std::string> words_of_panic(const llvm::CallBase& call) {
+  if (call.arg_size() < 3) return {};
+  const auto size = number(call.getArgOperand(1));
+  return size ? text_at(call.getArgOperand(0), size) : std::nullopt;
+}
+
+bool is_of_rust(std::string_view readable) {
+  if (readable.starts_with("<")) return false;
+  for (const std::string_view root : {"core::", "std::", "alloc::", "__rustc::rust_begin_unwind", "rust_begin_unwind"})
+    if (readable.starts_with(root)) return true;
+  return false;
+}
+
+// Rust's old mangling looks like C++'s, with a hash behind it: _ZN4core9panicking5panic17h0123456789abcdefE.
+bool is_mangled_by_rust(llvm::StringRef name) {
+  return name.starts_with("_R") || (name.starts_with("_ZN") && name.ends_with("E") && name.contains("17h")) ||
+         name == "rust_begin_unwind";
+}
+
+std::optional<Reason> rust_reason(const llvm::CallBase& call, llvm::StringRef name) {
+  if (!is_mangled_by_rust(name)) return {};
+  const auto readable = llvm::demangle(name.str());
+  if (!is_of_rust(readable)) return {};
+  for (const auto& known : of_rust) {
+    if (readable.find(known.part) == std::string::npos) continue;
+    const auto words = known.code == TC_FAIL_PANIC ? words_of_panic(call) : std::nullopt;
+    return Reason{known.code, words.value_or(std::string(known.text))};
+  }
+  const auto words = words_of_panic(call).value_or("panic");
+  const bool arithmetic = words.starts_with("attempt to ");  // as Rust before 1.80 says overflow
+  return Reason{arithmetic ? TC_FAIL_ARITHMETIC : TC_FAIL_PANIC, words};
+}
+
+// std::__throw_out_of_range_fmt(char const*, ...): what the library calls where it would throw.
+std::optional<Reason> cxx_reason(llvm::StringRef name, bool catches) {
+  if (name == "_ZSt9terminatev" || name == "__cxa_pure_virtual") return Reason{TC_FAIL_ABORT, "std::terminate()"};
+  if (name.starts_with("_ZSt") && name.contains("__glibcxx_assert_fail"))
+    return Reason{TC_FAIL_ABORT, "assertion of the C++ library failed"};
+  if (catches || !name.starts_with("_ZSt")) return {};
+  constexpr llvm::StringRef mark = "__throw_";
+  const auto at = name.find(mark);
+  if (at == llvm::StringRef::npos) return {};
+  auto what = name.substr(at + mark.size());
+  what = what.take_while([](char c) { return c == '_' || (c >= 'a' && c <= 'z'); }).rtrim("_");
+  what.consume_back("v");
+  what.consume_back("_fmt");
+  return Reason{what == "out_of_range" ? TC_FAIL_BOUNDS : TC_FAIL_EXCEPTION, "std::" + what.str()};
+}
+
+std::optional<Reason> c_reason(const llvm::CallBase& call, llvm::StringRef name) {
+  if (name == "abort") return Reason{TC_FAIL_ABORT, "abort()"};
+  if (name == "__stack_chk_fail") return Reason{TC_FAIL_BOUNDS, "stack overrun"};
+  if (name != "__assert_fail" && name != "__assert") return {};
+  const auto words = call.arg_size() > 0 ? text_at(call.getArgOperand(0)) : std::nullopt;
+  return Reason{TC_FAIL_ABORT, words ? fmt::format("assertion '{}' failed", *words) : "assertion failed"};
+}
+
+std::optional<Reason> julia_reason(llvm::StringRef name) {
+  name.consume_front("i");
+  if (!name.consume_front("jl_")) return {};
+  for (const auto& known : of_julia)
+    if (name.contains(known.part)) return Reason{known.code, std::string(known.text)};
+  return {};
+}
+
+bool never_returns(const llvm::CallBase& call) {
+  return call.doesNotReturn() || llvm::isa_and_nonnull<llvm::UnreachableInst>(call.getNextNode()) ||
+         (llvm::isa<llvm::InvokeInst>(call) &&
+          llvm::isa<llvm::UnreachableInst>(llvm::cast<llvm::InvokeInst>(call).getNormalDest()->front()));
+}
+
+std::optional<Reason> reason(const llvm::CallBase& call, bool catches) {
+  const auto* const callee = call.getCalledFunction();
+  if (!callee) return {};
+  if (callee->getIntrinsicID() == llvm::Intrinsic::trap || callee->getIntrinsicID() == llvm::Intrinsic::ubsantrap)
+    return Reason{TC_FAIL_TRAP, "trap (a compiler's check failed, or __builtin_trap())"};
+  if (!callee->isDeclaration() || callee->isIntrinsic() || !never_returns(call)) return {};
+  const auto name = callee->getName();
+  if (auto found = rust_reason(call, name)) return found;
+  if (auto found = cxx_reason(name, catches)) return found;
+  if (auto found = julia_reason(name)) return found;
+  return c_reason(call, name);
+}
+
+// What a trap is for is said by the check in front of it; others say it themselves. The line is the author's.
+std::string sentence(const Reason& reason, const llvm::CallBase& call) {
+  const auto where = position(call, "");
+  if (where.empty()) return reason.text;
+  return fmt::format("{} at {}", reason.text, std::filesystem::path(where).filename().string());
+}
+
+// Compiled for unwinding, but with nothing to do when it happens: as good as none.
+void forget_idle_personalities(llvm::Module& module) {
+  for (auto& function : module) {
+    if (!function.hasPersonalityFn()) continue;
+    const bool idle = std::none_of(function.begin(), function.end(), [](auto& block) { return block.isEHPad(); });
+    if (idle) function.setPersonalityFn(nullptr);
+  }
+}
+
+}  // namespace
+
+void forget_failure_bodies(llvm::Module& module) {
+  for (auto& function : module) {
+    if (function.isDeclaration() || !function.doesNotReturn() || !is_mangled_by_rust(function.getName())) continue;
+    if (is_of_rust(llvm::demangle(function.getName().str()))) {
+      function.deleteBody();
+      function.setComdat(nullptr);
+    }
+  }
+}
+
+bool lower_failures(llvm::Module& module, const std::vector<std::string>& entries) {
+  forget_idle_personalities(module);
+  const bool catches = std::any_of(module.begin(), module.end(), [](auto& f) { return f.hasPersonalityFn(); });
+  std::vector<Failure> failures;
+  for (auto& function : module)
+    for (auto& block : function)
+      for (auto& instruction : block)
+        if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction))
+          if (const auto found = reason(*call, catches)) {
+            failures.push_back({call, found->code, sentence(*found, *call)});
+            break;  // whatever follows is never reached
+          }
+  if (failures.empty()) return false;
+  leave_entries_at(module, failures, entries);
+  return true;
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,195 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Leaving an ifunc from anywhere inside it, without a runtime: no setjmp in the executor, which every call would pay
+// for, and no unwinder at the target. A function that fails returns, and so does everybody who called it. After
+// inlining, which comes first, most failures stand in the entry itself and there a return is all. For the others a
+// byte of the module says that the ifunc is on its way out; callers look at it after each call that can fail.
+// The byte is the copy's own: one node runs one copy of the code, on one thread.
+#include <llvm/IR/AttributeMask.h>
+#include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
+#include <llvm/IR/MDBuilder.h>
+#include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
+
+#include <algorithm>
+#include <set>
+
+#include "toolchain/importer.h"
+#include "toolchain/resolve.h"
+
+namespace tc::toolchain {
+
+namespace {
+
+using Functions = std::set<llvm::Function*>;
+
+template <class Visit>
+void for_each_call(llvm::Function& function, Visit visit) {
+  std::vector<llvm::CallBase*> calls;  // first, as visitors split blocks
+  for (auto& block : function)
+    for (auto& instruction : block)
+      if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction)) calls.push_back(call);
+  for (auto* const call : calls) visit(*call);
+}
+
+class Leaver {
+ public:
+  Leaver(llvm::Module& module, const std::vector<std::string>& entries) : module_(module), entries_(entries) {}
+
+  void run(const std::vector<Failure>& failures) {
+    for (const auto& failure : failures) failing_.insert(failure.call->getFunction());
+    find_callers();
+    for (auto* const function : failing_) check_calls(*function);
+    for (const auto& failure : failures) fail_at(failure);
+    for (auto* const function : failing_) forget_promises(*function);
+    start_without_failure();
+  }
+
+ private:
+  bool is_entry(const llvm::Function& function) const {
+    return std::find(entries_.begin(), entries_.end(), function.getName()) != entries_.end();
+  }
+  static bool called(const llvm::Function& function) { return !function.use_empty(); }
+
+  // May this call come back with the ifunc on its way out?
+  bool can_fail(const llvm::CallBase& call) const {
+    auto* const callee = call.getCalledFunction();
+    if (callee && failing_.contains(callee)) return true;
+    if (!escaped_ || call.isInlineAsm()) return false;
+    return !callee || (callee->isDeclaration() && !callee->isIntrinsic() && !is_ifunc_abi(callee->getName().str()));
+  }
+
+  void find_callers() {
+    for (bool more = true; more;) {
+      more = false;
+      escaped_ = std::any_of(failing_.begin(), failing_.end(), [](auto* f) { return f->hasAddressTaken(); });
+      for (auto& function : module_) {
+        if (function.isDeclaration() || failing_.contains(&function)) continue;
+        for_each_call(function, [&](const llvm::CallBase& call) {
+          if (can_fail(call)) more = failing_.insert(&function).second || more;
+        });
+      }
+    }
+  }
+
+  llvm::GlobalVariable* flag() {
+    auto* const byte = llvm::Type::getInt8Ty(module_.getContext());
+    if (!flag_)
+      flag_ = new llvm::GlobalVariable(module_, byte, false, llvm::GlobalValue::InternalLinkage,
+                                       llvm::ConstantInt::get(byte, 0), "tc.leaving");
+    return flag_;
+  }
+
+  static void return_nothing(llvm::IRBuilder<>& builder, const llvm::Function& function) {
+    auto* const type = function.getReturnType();
+    if (type->isVoidTy())
+      builder.CreateRetVoid();
+    else
+      builder.CreateRet(llvm::Constant::getNullValue(type));
+  }
+
+  void check_calls(llvm::Function& function) {
+    for_each_call(function, [&](llvm::CallBase& call) {
+      if (!can_fail(call)) return;
+      call.removeFnAttr(llvm::Attribute::NoReturn);
+      if (auto* const invoke = llvm::dyn_cast<llvm::InvokeInst>(&call))
+        return check_before(*llvm::SplitEdge(invoke->getParent(), invoke->getNormalDest())->getTerminator());
+      auto* const next = call.getNextNode();
+      if (call.isMustTailCall() || llvm::isa<llvm::ReturnInst>(next)) return;
+      if (llvm::isa<llvm::UnreachableInst>(next)) {  // it always fails
+        llvm::IRBuilder<> builder(next);
+        return_nothing(builder, function);
+        next->eraseFromParent();
+        return;
+      }
+      check_before(*next);
+    });
+  }
+
+  void check_before(llvm::Instruction& at) {
+    llvm::IRBuilder<> builder(&at);
+    auto* const leaving = builder.CreateIsNotNull(builder.CreateLoad(builder.getInt8Ty(), flag()));
+    auto* const unlikely = llvm::MDBuilder(module_.getContext()).createUnlikelyBranchWeights();
+    auto* const gone = llvm::SplitBlockAndInsertIfThen(leaving, &at, true, unlikely);
+    builder.SetInsertPoint(gone);
+    return_nothing(builder, *at.getFunction());
+    gone->eraseFromParent();
+  }
+
+  void fail_at(const Failure& failure) {
+    auto& function = *failure.call->getFunction();
+    auto* const block = failure.call->getParent();
+    llvm::changeToUnreachable(failure.call);
+    auto* const end = block->getTerminator();
+    llvm::IRBuilder<> builder(end);
+    const auto tc_fail =
+        module_.getOrInsertFunction("tc_fail", builder.getVoidTy(), builder.getInt32Ty(), builder.getPtrTy());
+    auto* const message = builder.CreateGlobalString(failure.message, "tc.failure");
+    builder.CreateCall(tc_fail, {builder.getInt32(static_cast<uint32_t>(failure.code)), message});
+    if (!is_entry(function) || called(function)) builder.CreateStore(builder.getInt8(1), flag());
+    return_nothing(builder, function);
+    end->eraseFromParent();
+  }
+
+  // What was true of a function, and of the calls to it, while its failures did not return.
+  void forget_promises(llvm::Function& function) {
+    static constexpr llvm::Attribute::AttrKind of_functions[] = {
+        llvm::Attribute::NoReturn,   llvm::Attribute::Memory,      llvm::Attribute::NoFree,
+        llvm::Attribute::NoSync,     llvm::Attribute::NoRecurse,   llvm::Attribute::WillReturn,
+        llvm::Attribute::NoCallback, llvm::Attribute::Speculatable};
+    const auto forget = [&](auto& owner) {
+      auto list = owner.getAttributes();
+      auto& context = module_.getContext();
+      for (const auto kind : of_functions) list = list.removeFnAttribute(context, kind);
+      list = list.removeRetAttributes(context, llvm::AttributeMask(list.getRetAttrs()));
+      for (unsigned i = 0; i < function.arg_size(); ++i)
+        for (const auto kind : {llvm::Attribute::Returned, llvm::Attribute::Initializes})
+          list = list.removeParamAttribute(context, i, kind);
+      owner.setAttributes(list);
+    };
+    // zeroext and signext are the calling convention, and no promise.
+    const bool zero = function.hasRetAttribute(llvm::Attribute::ZExt);
+    const bool sign = function.hasRetAttribute(llvm::Attribute::SExt);
+    const auto forget_and_keep_convention = [&](auto& owner) {
+      forget(owner);
+      if (zero) owner.addRetAttr(llvm::Attribute::ZExt);
+      if (sign) owner.addRetAttr(llvm::Attribute::SExt);
+    };
+    forget_and_keep_convention(function);
+    for (auto* const user : function.users())
+      if (auto* const call = llvm::dyn_cast<llvm::CallBase>(user); call && call->getCalledFunction() == &function) {
+        forget_and_keep_convention(*call);
+        for (const auto kind : {llvm::LLVMContext::MD_range, llvm::LLVMContext::MD_nonnull,
+                                llvm::LLVMContext::MD_noundef, llvm::LLVMContext::MD_align})
+          call->setMetadata(kind, nullptr);
+      }
+  }
+
+  void start_without_failure() {
+    if (!flag_) return;
+    for (const auto& name : entries_) {
+      auto* const entry = module_.getFunction(name);
+      if (!entry || entry->isDeclaration() || !failing_.contains(entry)) continue;
+      llvm::IRBuilder<> builder(&*entry->getEntryBlock().getFirstInsertionPt());
+      builder.CreateStore(builder.getInt8(0), flag_);
+    }
+  }
+
+  llvm::Module& module_;
+  const std::vector<std::string>& entries_;
+  Functions failing_;
+  bool escaped_ = false;  // a function that can fail may be called by anybody who has its address
+  llvm::GlobalVariable* flag_ = nullptr;
+};
+
+}  // namespace
+
+void leave_entries_at(llvm::Module& module, const std::vector<Failure>& failures,
+                      const std::vector<std::string>& entries) {
+  Leaver(module, entries).run(failures);
+}
+
+}  // namespace tc::toolchain

@@ -1,0 +1,7 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <threechains/ifunc.h>
+
+void fail_main(void *payload, size_t payload_size, void *target_args) {
+  (void)payload, (void)payload_size, (void)target_args;
+  tc_fail(42, "no such luck");
+}

@@ -1,0 +1,173 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The same ten ifuncs in every language, built for both architectures, run at nodes that have no language installed.
+
+    run.py                 builds and runs all languages; prints a table
+    run.py rust            one of them (77, and why, when its compiler is missing)
+
+A language is a folder here, with one file for each ifunc: `dot.c`, `dot.rs`, ... Any suffix that `ifunc build` knows
+will do; another language is another folder. Nodes run in two ways: the ready machine code, and the bitcode compiled
+there. TC_NODE_COMMAND names another `ifunc` to serve with as well, for a node of another architecture:
+
+    TC_NODE_COMMAND="qemu-aarch64-static -L SYSROOT build/aarch64/bin/ifunc" run.py
+"""
+
+import os
+import pathlib
+import shlex
+import shutil
+import socket
+import struct
+import sys
+
+HERE = pathlib.Path(__file__).resolve().parent
+sys.path.insert(0, str(HERE.parent / "integration"))
+import harness  # noqa: E402
+
+COMPILERS = {"rust": ("TC_RUSTC", "rustc"), "julia": ("TC_JULIA", "julia"), "python": ("TC_PYTHON", "python3")}
+TEXT = b"she sells sea shells by the sea shore"
+TABLE = [(7 * i + 3) % 64 for i in range(64)]  # one cycle through all
+VECTORS = [0.5 * i for i in range(100)] + [float(i % 7) for i in range(100)]
+
+
+def chased(at, steps):
+    for _ in range(steps):
+        at = TABLE[at]
+    return at
+
+
+def dot(values):
+    half = len(values) // 2
+    return sum(a * b for a, b in zip(values[:half], values[half:]))
+
+
+# ifunc: [(payload, the reply, or the words of its failure)], in this order at each node.
+CASES = {
+    "increment": [(struct.pack("<Q", 5), struct.pack("<Q", 5)), (struct.pack("<Q", 2**40), struct.pack("<Q", 5 + 2**40)),
+                  (b"xy", "failed with code 1: no counter, or no number")],
+    "chase": [(struct.pack("<QQ", 5, 40), struct.pack("<Q", chased(5, 40))), (struct.pack("<QQ", 9, 0), struct.pack("<Q", 9))],
+    "dot": [(struct.pack("<200d", *VECTORS), struct.pack("<d", dot(VECTORS))), (b"", struct.pack("<d", 0))],
+    "search": [(b"sea", struct.pack("<Q", 10)), (b"shore", struct.pack("<Q", 32)), (b"moon", struct.pack("<Q", 2**64 - 1))],
+    "structure": [(struct.pack("<IhBxd", 40, -3, 7, 2.5), struct.pack("<dq", 100.0, 30))],
+    "reply": [(b"abc", b"cba"), (b"", b""), (bytes(range(200)), bytes(reversed(range(200))))],
+    "forward": [(b"?ab", b"1ab")],
+    "fail": [(b"", "failed with code 42: no such luck")],
+    "named_data": [(b"", struct.pack("<QQ", len(TEXT), 0))],
+    "library": [(struct.pack("<dd", 3, 4), struct.pack("<d", 5))],
+}
+
+
+def free_ports(count):
+    sockets = [socket.socket() for _ in range(count)]
+    for one in sockets:
+        one.bind(("127.0.0.1", 0))
+    ports = [one.getsockname()[1] for one in sockets]
+    for one in sockets:
+        one.close()
+    return ports
+
+
+class Missing(Exception):
+    pass
+
+
+def languages():
+    return sorted(path.name for path in HERE.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
+
+
+def source_of(language, name):
+    found = [path for path in (HERE / language).glob(name + ".*") if path.suffix != ".deps"]
+    assert len(found) == 1, f"{language} has no {name}, or several: {found}"
+    return found[0]
+
+
+def build(t, language, name):
+    variable, program = COMPILERS.get(language, ("TC_CLANG", None))
+    if program and variable not in os.environ and shutil.which(program) is None:
+        raise Missing(f"there is no {program}")
+    out = t.path(f"{language}-{name}.ifunc")
+    result = t.ifunc("build", str(source_of(language, name)), "-o", out, seconds=120)
+    if result.code != 0 and "(the compiler's words are above)" in result.err and language in COMPILERS:
+        lines = result.err.strip().splitlines()
+        if any("E0463" in line or "No module named" in line or "not found in current path" in line for line in lines):
+            raise Missing(lines[-1])
+    assert result.code == 0, f"building {name} in {language}: {result}"
+    for triple in ("x86_64-linux-gnu", "aarch64-linux-gnu"):
+        assert triple in result.out, f"{name} in {language} is not for {triple}: {result.out}"
+    return out
+
+
+class Nodes:
+    """Two nodes that know each other; the first one is called."""
+
+    def __init__(self, t, label, command, options):
+        self.label = label
+        self.addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        for number, address in enumerate(self.addresses):
+            node = t.start(*command, "serve", *options, "--id", str(number), "--cluster", ",".join(self.addresses),
+                           "--listen", address, "--data", f"table={t.path('table')}", "--data",
+                           f"text={t.path('text')}", "--scratch", "counter=8", "--allow-lib", "libm.so.6",
+                           env={"UCX_TLS": "tcp,self"}, kind=harness.Node)
+            node.wait_until_ready(60)
+
+    def check(self, t, file, payload, expected):
+        """None, or what was wrong."""
+        payload_file = t.write("payload", payload)
+        result = t.ifunc("send", file, self.addresses[0], "--payload-file", payload_file, "--hex-out",
+                         "--timeout", "30000", env={"UCX_TLS": "tcp,self"}, seconds=60)
+        if isinstance(expected, str):
+            return None if result.code != 0 and expected in result.err else f"expected to be told {expected!r}: {result}"
+        if result.code != 0:
+            return repr(result)
+        return None if result.out.strip() == expected.hex() else f"expected {expected!r}: {result}"
+
+
+def start_nodes(t):
+    t.write("text", TEXT)
+    t.write("table", struct.pack("<64Q", *TABLE))
+    kinds = [("object", [harness.IFUNC], ["--no-bitcode"])]
+    if any((harness.BUILD / "lib").glob("libthreechains_jit.so*")):
+        kinds.append(("bitcode", [harness.IFUNC], ["--no-object"]))
+    if os.environ.get("TC_NODE_COMMAND"):
+        kinds.append(("TC_NODE_COMMAND", shlex.split(os.environ["TC_NODE_COMMAND"]), ["--no-bitcode"]))
+    return kinds
+
+
+def run_language(t, language, kinds):
+    """{ifunc: {kind: None or what was wrong}}; the nodes are fresh for each language, and so is their counter."""
+    nodes = [Nodes(t, *kind) for kind in kinds]
+    results = {}
+    for name, cases in CASES.items():
+        file = build(t, language, name)
+        results[name] = {one.label: next(filter(None, (one.check(t, file, *case) for case in cases)), None)
+                         for one in nodes}
+    return results
+
+
+def main(wanted):
+    t = harness.Test()
+    code, columns, missing, wrong = 0, {}, {}, []
+    try:
+        kinds = start_nodes(t)
+        for language in wanted or languages():
+            try:
+                columns[language] = run_language(t, language, kinds)
+            except Missing as reason:
+                missing[language] = str(reason)
+    finally:
+        t.close()
+    labels = [kind[0] for kind in kinds]
+    print("ifunc        " + "".join(f"{f'{language} {label}':>18}" for language in columns for label in labels))
+    for name in CASES:
+        row = [(language, label, columns[language][name][label]) for language in columns for label in labels]
+        print(f"{name:13}" + "".join(f"{'ok' if found is None else 'WRONG':>18}" for _, _, found in row))
+        wrong += [f"{name} in {language}, {label}: {found}" for language, label, found in row if found]
+    for line in wrong:
+        print(line, file=sys.stderr)
+        code = 1
+    for language, reason in missing.items():
+        print(f"SKIP: {language}: {reason}")
+    return code or (77 if not columns else 0)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

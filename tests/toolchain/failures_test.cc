@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What would end a process ends the call alone, wherever in the code it stands: the entry is left, nothing after it
+// runs, and the next call is as good as new.
+#include "running_support.h"
+
+namespace tc::toolchain {
+namespace {
+
+using testing::HasSubstr;
+
+class ToolchainFailures : public RunningTest {};
+INSTANTIATE_TEST_SUITE_P(Forms, ToolchainFailures, testing::Values(SliceForm::object, SliceForm::bitcode), form_name);
+
+TEST_P(ToolchainFailures, an_abort_in_the_entry_leaves_it_with_a_code_and_the_line) {
+  load(c_file("foo",
+              "void abort(void) __attribute__((noreturn));\n"
+              "void foo_main(void *p, size_t n, void *t) { (void)p; if (n > 3)\n abort();\n *(int *)t = 1; }\n"));
+  int value = 0;
+  run("long", &value);
+  EXPECT_EQ(host_.failed, "-2 abort() at foo.c:4");
+  EXPECT_EQ(value, 0);
+  host_.failed.clear();
+  run("ok", &value);
+  EXPECT_EQ(host_.failed, "");
+  EXPECT_EQ(value, 1);
+}
+
+TEST_P(ToolchainFailures, a_trap_and_a_failed_assertion_are_told_with_their_words) {
+  load(c_file("foo",
+              "#include <assert.h>\n"
+              "void foo_main(void *p, size_t n, void *t) { (void)p, (void)t; assert(n < 3); __builtin_trap(); }\n"));
+  run("long", nullptr);
+  EXPECT_THAT(host_.failed, HasSubstr("-2 assertion 'n < 3' failed at foo.c:3"));
+  run("", nullptr);
+  EXPECT_THAT(host_.failed, HasSubstr("-1 trap"));
+}
+
+TEST_P(ToolchainFailures, all_functions_on_the_way_out_return_at_once) {
+  load(c_file(
+      "foo",
+      "void abort(void) __attribute__((noreturn));\n"
+      "__attribute__((noinline)) static int deep(size_t n, int *trace) {\n"
+      "  if (n == 0) abort();\n  int below = deep(n - 1, trace); ++*trace; return below + 1; }\n"
+      "__attribute__((noinline)) static int check(size_t n, int *trace) {\n"
+      "  int found = n > 2 ? deep(n, trace) : 7; *trace += 100; return found; }\n"
+      "void foo_main(void *p, size_t n, void *t) { int v = check(n, t); tc_reply(p, n); ((int *)t)[1] = v; }\n"));
+  int values[2] = {0, 0};
+  run("four", values);
+  EXPECT_THAT(host_.failed, HasSubstr("-2 abort()"));
+  EXPECT_EQ(values[0], 0);
+  EXPECT_EQ(values[1], 0);
+  EXPECT_EQ(host_.replied, "");
+  run("ab", values);
+  EXPECT_EQ(values[0], 100);
+  EXPECT_EQ(values[1], 7);
+  EXPECT_EQ(host_.replied, "ab");
+}
+
+TEST_P(ToolchainFailures, a_failure_behind_a_function_pointer_leaves_the_entry_too) {
+  load(c_file("foo",
+              "void abort(void) __attribute__((noreturn));\n"
+              "static int bad(int x) { if (x > 3) abort(); return x; }\nstatic int good(int x) { return 2 * x; }\n"
+              "static int (*volatile choice[2])(int) = {good, bad};\n"
+              "void foo_main(void *p, size_t n, void *t) { (void)p; *(int *)t = choice[n & 1]((int)n) + 1; }\n"));
+  int value = 0;
+  run("12345", &value);
+  EXPECT_THAT(host_.failed, HasSubstr("-2 abort()"));
+  EXPECT_EQ(value, 0);
+  run("1234", &value);
+  EXPECT_EQ(value, 9);
+}
+
+TEST_P(ToolchainFailures, a_function_that_always_fails_ends_its_callers) {
+  load(c_file(
+      "foo",
+      "void abort(void) __attribute__((noreturn));\n"
+      "__attribute__((noinline, noreturn)) static void give_up(int why) { tc_log(why, \"giving up\"); abort(); }\n"
+      "void foo_main(void *p, size_t n, void *t) { (void)p; if (n) give_up((int)n); *(int *)t = 1; }\n"));
+  int value = 0;
+  run("x", &value);
+  EXPECT_THAT(host_.failed, HasSubstr("-2 abort()"));
+  EXPECT_EQ(host_.logged, "giving up");
+  EXPECT_EQ(value, 0);
+}
+
+TEST_P(ToolchainFailures, a_bounds_check_of_the_cxx_library_fails_the_call) {
+  Workshop shop;
+  shop.file("foo.cc",
+            "#include <array>\n#include <string_view>\n"
+            "extern \"C\" void foo_main(void* p, unsigned long n, void* t) {\n"
+            "  std::string_view text(static_cast<char*>(p), n);\n  *static_cast<char*>(t) = text.at(3); }\n");
+  load(shop);
+  char letter = 0;
+  run("abcd", &letter);
+  EXPECT_EQ(letter, 'd');
+  run("abc", &letter);
+  EXPECT_THAT(host_.failed, HasSubstr("-3 std::out_of_range at foo.cc:5"));
+}
+
+TEST_P(ToolchainFailures, an_exception_that_nobody_catches_fails_the_call) {
+  if (GetParam() == SliceForm::object) GTEST_SKIP() << "code with exceptions travels as bitcode alone";
+  policy_.allow_library("*");
+  Workshop shop;
+  shop.file("foo.cc",
+            "__attribute__((noinline)) static int check(unsigned long n) { if (n > 3) throw 41; return 0; }\n"
+            "extern \"C\" void foo_main(void*, unsigned long n, void* t) { check(n); *static_cast<int*>(t) = 1; }\n");
+  shop.file("foo.deps", "stdc++\ngcc_s\n");
+  shop.request.clang_flags = {"-fexceptions"};
+  load(shop);
+  int value = 0;
+  run("abcdef", &value);
+  EXPECT_EQ(host_.failed, "-6 an exception was thrown and not caught");
+  EXPECT_EQ(value, 0);
+  run("", &value);
+  EXPECT_EQ(value, 1);
+}
+
+TEST_P(ToolchainFailures, a_throw_of_julia_needs_no_runtime_and_no_address) {
+  Workshop shop;
+  shop.request.targets = {};
+  shop.file("foo.ll",
+            "target triple = \"x86_64-unknown-linux-gnu\"\ndeclare void @jl_throw(ptr) noreturn\n"
+            "declare void @ijl_bounds_error_int(ptr, i64) noreturn\n"
+            "define void @foo_main(ptr %p, i64 %n, ptr %t) {\n  %c = icmp ugt i64 %n, 3\n"
+            "  br i1 %c, label %bad, label %good\ngood:\n  store i32 1, ptr %t\n"
+            "  %d = icmp eq i64 %n, 2\n  br i1 %d, label %bounds, label %done\n"
+            "bad:\n  call void @jl_throw(ptr inttoptr (i64 140737000000000 to ptr))\n  unreachable\n"
+            "bounds:\n  call void @ijl_bounds_error_int(ptr %p, i64 2)\n  unreachable\ndone:\n  ret void\n}\n");
+  load(shop);
+  int value = 0;
+  run("four", &value);
+  EXPECT_EQ(host_.failed, "-6 exception thrown");
+  EXPECT_EQ(value, 0);
+  run("ab", &value);
+  EXPECT_EQ(host_.failed, "-3 index out of bounds");
+}
+
+TEST(ToolchainFailuresAtTheSource, what_ends_a_program_there_is_left_as_it_is) {
+  auto shop =
+      c_file("foo",
+             "void abort(void) __attribute__((noreturn));\n"
+             "size_t foo_payload_bound(void *a, size_t n) { if (!a) abort(); return n; }\n"
+             "int foo_payload_init(void *a, size_t n, void *p, size_t *m) { (void)a, (void)n, (void)p, (void)m; "
+             "return 0; }\nvoid foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n");
+  EXPECT_THAT(read_module(shop.bundle(), SliceRole::source).text(),
+              testing::AllOf(HasSubstr("@abort"), testing::Not(HasSubstr("@tc_fail"))));
+}
+
+}  // namespace
+}  // namespace tc::toolchain
