@@ -48,6 +48,8 @@ if(TC_TOOLCHAIN)
   endif()
 endif()
 
+# What `ifunc build foo.rs` compiles along.
+install(DIRECTORY bindings/rust/threechains-ifunc DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/rust)
 install(DIRECTORY include/threechains DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
 configure_file(cmake/threechains.pc.in threechains.pc @ONLY)

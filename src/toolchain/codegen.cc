@@ -6,6 +6,7 @@
 #include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/Intrinsics.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -49,6 +50,13 @@ void call_through_got(llvm::Module& module) {
   for (auto& function : module)
     if (function.isDeclaration() && !function.isIntrinsic()) function.addFnAttr(llvm::Attribute::NonLazyBind);
   if (!module.getModuleFlag("RtLibUseGOT")) module.setRtLibUseGOT();
+}
+
+// What travels says nothing about LLVM's own functions, as its reader knows them; nobody has read this module.
+void describe_intrinsics(llvm::Module& module) {
+  for (auto& function : module)
+    if (const auto id = function.getIntrinsicID(); id != llvm::Intrinsic::not_intrinsic)
+      function.setAttributes(llvm::Intrinsic::getAttributes(module.getContext(), id, function.getFunctionType()));
 }
 
 void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
@@ -133,6 +141,7 @@ Result<Bytes> generate_object(const llvm::Module& original, const Baseline& base
   auto previous = context.getDiagnosticHandler();
   context.setDiagnosticHandler(std::make_unique<Complaints>(complaint));
   call_through_got(*module);
+  describe_intrinsics(*module);
   optimise(*module, *machine);
   llvm::SmallVector<char, 0> object;
   llvm::raw_svector_ostream stream(object);

@@ -1,9 +1,15 @@
 # SPDX-License-Identifier: Apache-2.0
+import os
+import shutil
+
 import lit.formats
 
 config.name = "three-chains"
 config.test_format = lit.formats.ShTest(True)
-config.suffixes = [".c", ".cc"]
+config.suffixes = [".c", ".cc", ".rs"]
+rustc = os.environ.get("TC_RUSTC") or shutil.which("rustc")
+if rustc:
+    config.available_features.add("rustc")
 config.test_exec_root = lit_config.params["scratch"]
 # `%asm-x86 --cpu CPU` and `%asm-arm --cpu CPU`: what a node with that CPU runs.
 config.substitutions += [

@@ -116,6 +116,22 @@ TEST_P(ToolchainFailures, an_exception_that_nobody_catches_fails_the_call) {
   EXPECT_EQ(value, 1);
 }
 
+// LLVM's own functions (umin, memcpy) stay plain calls when they come into the reach of a handler.
+TEST_P(ToolchainFailures, some_exceptions_are_caught_and_others_are_not) {
+  if (GetParam() == SliceForm::object) GTEST_SKIP() << "code with exceptions travels as bitcode alone";
+  policy_.allow_library("*");
+  Workshop shop;
+  shop.request.inputs = {TC_EXAMPLES_DIR "/09-cplusplus/parse.cc"};
+  shop.request.clang_flags = {"-fexceptions"};
+  load(shop);
+  run("12+30", nullptr);
+  EXPECT_EQ(host_.replied, "42");
+  run("12+x", nullptr);
+  EXPECT_EQ(host_.failed, "1 'x' is no digit");
+  run("12+", nullptr);
+  EXPECT_EQ(host_.failed, "-6 an exception was thrown and not caught");
+}
+
 TEST_P(ToolchainFailures, a_throw_of_julia_needs_no_runtime_and_no_address) {
   Workshop shop;
   shop.request.targets = {};

@@ -98,7 +98,10 @@ TEST(ToolchainRustBuild, a_missing_compiler_or_target_is_named_with_the_remedy) 
   EXPECT_THAT(shop.refusal(), HasSubstr("TC_RUSTC is set to '/nonexistent/rustc'"));
   setenv("TC_RUSTC", "/bin/false", 1);
   EXPECT_THAT(shop.refusal(), HasSubstr("rustup target add x86_64-unknown-linux-gnu"));
-  before ? setenv("TC_RUSTC", kept.c_str(), 1) : unsetenv("TC_RUSTC");
+  if (before)
+    setenv("TC_RUSTC", kept.c_str(), 1);
+  else
+    unsetenv("TC_RUSTC");
 }
 
 TEST(ToolchainDelegates, a_missing_package_of_python_or_julia_is_named_with_the_remedy) {
