@@ -118,9 +118,11 @@ bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length
     skip = wire::ticket_bytes;
   }
   if ((flags & wire::flag_route) != 0) {
-    const auto copy = private_copy({body + skip, std::min<size_t>(length - skip, 512)});
+    std::byte copy[wire::max_route_bytes];
+    const auto copied = std::min(length - skip, sizeof copy);
+    std::memcpy(copy, body + skip, copied);
     size_t route_size = 0;
-    auto route = wire::decode_route(copy, route_size);
+    auto route = wire::decode_route({copy, copied}, route_size);
     if (!route) return executor.reset(), on_broken(route.error().message), false;
     call.route = std::move(*route);
     call.has_route = true;

@@ -14,9 +14,12 @@ namespace tc::node {
 
 namespace {
 
-// How long wait() looks before it sleeps: shorter, and nodes that share a core with others fall asleep between
-// two messages; longer, and an idle node costs CPU (docs/measuring.md, "more processes than cores").
-constexpr uint64_t look_before_sleep_ns = 150'000;
+// How long wait() looks before it sleeps, at most: shorter, and nodes that share a core with others fall asleep between
+// two messages; longer, and an idle node costs CPU (docs/measuring.md, "more processes than cores"). It looks for half
+// the time after each wait that was longer than this, as looking was in vain, and twice the time after a shorter one:
+// where nodes are many and messages to each are rare, those that look only keep others from the CPU.
+constexpr uint64_t longest_look_ns = 150'000;
+constexpr uint64_t shortest_look_ns = 8'000;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
@@ -190,7 +193,7 @@ size_t Node::receive_from(Link& link) {
 size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
   if (const auto happened = poll(); happened != 0 || polling_) return happened;
-  const auto sleepy_at = now_ns() + look_before_sleep_ns;
+  const auto began = now_ns();
   while (true) {
     // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
     uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
@@ -198,12 +201,14 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
       if (const auto happened = poll(); happened != 0) return happened;
     const auto now = now_ns();
     if (now >= deadline.at_ns() || others_wait()) return 0;
-    if (now >= sleepy_at) break;
+    if (now - began >= look_ns_) break;
     ::sched_yield();
   }
   tend();
   if (const auto happened = poll(); happened != 0) return happened;
   transport_->sleep(backlog_ ? Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + expiry_step_ns)) : deadline);
+  const bool worth_looking = now_ns() - began < longest_look_ns;
+  look_ns_ = worth_looking ? std::min(longest_look_ns, look_ns_ * 2) : std::max(shortest_look_ns, look_ns_ / 2);
   return poll();
 }
 

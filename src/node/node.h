@@ -223,6 +223,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::unique_ptr<target::CodeStore> store_;
   std::unique_ptr<transport::Transport> transport_;
   std::vector<std::unique_ptr<Link>> links_;
+  std::vector<Link*> links_by_number_;  // of nodes of the cluster; null: not looked for yet, or lost
   FutureTable futures_;
   Deaths deaths_{*this};
   SliceRequests slices_{*this};
@@ -249,6 +250,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
   uint64_t next_expiry_ns_ = 0;
+  uint64_t look_ns_ = 64'000;           // before wait() sleeps; adapts
   std::unique_ptr<Watchdog> watchdog_;  // from the first code on; last, so that it ends before what it looks at
 };
 

@@ -50,6 +50,7 @@ Status Node::close(Link& link, Deadline deadline) {
 }
 
 void Node::on_link_lost(Link& link) {
+  std::ranges::replace(links_by_number_, &link, nullptr);
   links_lost_ = true;
   slices_.on_link_lost(link);
   futures_.fail_link(link, link.reason());
@@ -115,9 +116,14 @@ Link* Node::link_to_address(std::string_view address) {
 // Nodes connect when they first have something to say to each other.
 Result<Link*> Node::link_to(uint32_t node) {
   if (node < config_.cluster.size()) {
+    links_by_number_.resize(config_.cluster.size());
+    if (Link* const known = links_by_number_[node]) return known;
     const auto& address = config_.cluster[node];
-    if (Link* link = link_to_address(address)) return link;
-    return reach(address);
+    Link* link = link_to_address(address);
+    if (link == nullptr) {
+      TC_ASSIGN(link, reach(address));
+    }
+    return links_by_number_[node] = link;
   }
   const auto found = std::ranges::find_if(links_, [&](const auto& link) {
     return config_.cluster.empty() && link->state() == Link::State::ready && link->peer().node_id == node;

@@ -31,8 +31,9 @@ bool UcxOut::transmit(OutBuffer& buffer, size_t size) noexcept {
 bool UcxOut::send_message(OutBuffer& buffer, size_t size) noexcept {
   const uint64_t header = peer_.next_header();
   std::memcpy(buffer.memory, &header, sizeof header);
+  // Header and frames are one piece of memory, and no header to UCX: it then sends a small message by its shortest way.
   const auto request =
-      peer_.endpoint()->send(am_batch, buffer.memory, sizeof header, buffer.base(), size, &UcxOut::on_sent, &buffer);
+      peer_.endpoint()->send(am_batch, nullptr, 0, buffer.memory, sizeof header + size, &UcxOut::on_sent, &buffer);
   if (UCS_PTR_IS_PTR(request)) {
     ++buffer.operations;
     return false;

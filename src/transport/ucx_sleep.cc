@@ -51,16 +51,19 @@ void UcxTransport::sleep(Deadline deadline) noexcept {
   if (pulse.direct && !barrier_everywhere())
     deadline = std::min(deadline.at_ns(), now_ns() + nap_ns) == deadline.at_ns() ? deadline
                                                                                  : Deadline::at_ns(now_ns() + nap_ns);
-  if (settle_into_sleep(deadline)) wait_for_event(deadline);
+  const bool only_worker = settle_into_sleep(deadline) && wait_for_event(deadline);
   for (const auto& peer : peers_)
     if (peer != nullptr) peer->wake_up();
+  turn_worker();
+  // With more nodes than cores a node is woken for nearly every message: then there is nothing else to see to.
+  if (only_worker) return;
   uint64_t count = 0;
   (void)!read(wake_fd_.get(), &count, sizeof count);
-  turn_worker();
   look_around(0);
 }
 
-void UcxTransport::wait_for_event(Deadline deadline) noexcept {
+// True when it was a message that ended the wait, and nothing else has happened.
+bool UcxTransport::wait_for_event(Deadline deadline) noexcept {
   uint64_t until = deadline.at_ns();
   const uint64_t now = now_ns();
   for (const auto& peer : peers_) {
@@ -68,11 +71,12 @@ void UcxTransport::wait_for_event(Deadline deadline) noexcept {
     if (peer->next_time() != 0) until = std::min(until, peer->next_time());
     if (peer->has_sends_on_the_way()) until = std::min(until, now + sending_nap_ns);
   }
-  if (until <= now) return;
+  if (until <= now) return false;
   const uint64_t left = until - now;
   const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
-  pollfd events{epoll_.get(), POLLIN, 0};
-  (void)ppoll(&events, 1, &timeout, nullptr);
+  // UCX's descriptor is a tree of its own already: one level more would be paid for with each message.
+  pollfd events[2] = {{worker_->event_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}};
+  return ppoll(events, 2, &timeout, nullptr) > 0 && events[1].revents == 0;
 }
 
 void UcxTransport::wake() noexcept {

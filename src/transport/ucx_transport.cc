@@ -25,7 +25,7 @@ constexpr uint64_t greeting_gap_ns = 20'000;  // the same while peers greet
 constexpr uint64_t farewell_ms = 1000;        // how long the end waits for goodbyes to arrive
 
 // What epoll hands back: a peer's token never has its upper 16 bits set, so these cannot be one.
-constexpr uint64_t tag_wake = uint64_t{1} << 48, tag_worker = uint64_t{2} << 48, tag_listener = uint64_t{3} << 48;
+constexpr uint64_t tag_wake = uint64_t{1} << 48, tag_listener = uint64_t{2} << 48;
 
 }  // namespace
 
@@ -55,9 +55,8 @@ Status UcxTransport::start() {
   can_use_rings_ = syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
   epoll_ = Fd(epoll_create1(EPOLL_CLOEXEC));
   wake_fd_ = Fd(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  epoll_event wake{EPOLLIN, {.u64 = tag_wake}}, worker{EPOLLIN, {.u64 = tag_worker}};
-  if (!epoll_ || !wake_fd_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_fd_.get(), &wake) != 0 ||
-      epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, worker_->event_fd(), &worker) != 0)
+  epoll_event wake{EPOLLIN, {.u64 = tag_wake}};
+  if (!epoll_ || !wake_fd_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_fd_.get(), &wake) != 0)
     return fail(TC_ERR_IO, "preparing to wait for events: {}", system_words(errno));
   for (unsigned id = am_batch; id <= am_signal; ++id) {
     handlers_[id - am_batch] = {this, id};
@@ -182,11 +181,18 @@ ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t head
                                       const ucp_am_recv_param_t* param) noexcept {
   const Handler& handler = *static_cast<Handler*>(arg);
   uint64_t word = 0;
-  if (header_size != sizeof word) return UCS_OK;
-  std::memcpy(&word, header, sizeof word);
+  const bool in_front = header_size == 0;  // of the data, and no header to UCX
+  if (in_front ? size < sizeof word : header_size != sizeof word) return UCS_OK;
+  const bool is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  if (in_front && is_rendezvous) return UCS_OK;  // nothing of ours: its data is not here
+  std::memcpy(&word, in_front ? data : header, sizeof word);
+  if (in_front) {
+    data = static_cast<std::byte*>(data) + sizeof word;
+    size -= sizeof word;
+  }
   UcxPeer* const peer = handler.transport->find(word & 0xffff'ffff'ffff);
   if (peer == nullptr) return UCS_OK;  // for a connection that ended, or for nobody
-  if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) {
+  if (is_rendezvous) {
     peer->lose(Error{TC_ERR_TOO_LARGE, fmt::format("{} announced a message of {} bytes when it may only send eagerly",
                                                    peer->address(), size)});
     return UCS_OK;
@@ -233,7 +239,7 @@ void UcxTransport::look_around(uint64_t min_gap_ns) noexcept {
   const int count = epoll_wait(epoll_.get(), events, 32, 0);
   for (int i = 0; i < count; ++i) {
     const uint64_t tag = events[i].data.u64;
-    if (tag == tag_wake || tag == tag_worker) continue;
+    if (tag == tag_wake) continue;  // it is sleep()'s to take back
     if ((tag & tag_listener) == tag_listener)
       accept_peers(listeners_[tag & ~tag_listener]);
     else if (UcxPeer* const peer = find(tag))

@@ -58,7 +58,7 @@ class UcxTransport final : public Transport {
   void review() noexcept;
   bool settle_into_sleep(Deadline deadline) noexcept;
   bool anything_to_read() noexcept;
-  void wait_for_event(Deadline deadline) noexcept;
+  bool wait_for_event(Deadline deadline) noexcept;
   void drain(uint64_t ms) noexcept;
   static ucs_status_t on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;

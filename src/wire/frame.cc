@@ -20,6 +20,7 @@ CallTicket read_ticket(const std::byte* at) noexcept {
 
 Bytes encode_route(const Route& route) {
   Bytes out;
+  out.reserve(sizeof route.instance + sizeof route.node_id + 1 + route.address.size() + alignment);
   Writer(out).u64(route.instance).u32(route.node_id).str8(route.address).align(alignment);
   return out;
 }

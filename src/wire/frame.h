@@ -86,6 +86,7 @@ struct Route {
   uint32_t node_id = 0;
   std::string address;  // where it listens, "host:port"
 };
+inline constexpr size_t max_route_bytes = 272;  // 8 + 4 + 1 + 255, padded
 Bytes encode_route(const Route& route);
 // `size` receives the bytes taken, padding included.
 Result<Route> decode_route(ByteView body, size_t& size);
