@@ -6,14 +6,11 @@
 
 A language is a folder here, with one file for each ifunc: `dot.c`, `dot.rs`, ... Any suffix that `ifunc build` knows
 will do; another language is another folder. Nodes run in two ways: the ready machine code, and the bitcode compiled
-there. TC_NODE_COMMAND names another `ifunc` to serve with as well, for a node of another architecture:
-
-    TC_NODE_COMMAND="qemu-aarch64-static -L SYSROOT build/aarch64/bin/ifunc" run.py
+there. Where build/aarch64 holds an aarch64 `ifunc` and qemu can run it (docs/heterogeneous.md), it serves as well.
 """
 
 import os
 import pathlib
-import shlex
 import shutil
 import socket
 import struct
@@ -127,17 +124,21 @@ def start_nodes(t):
     kinds = [("object", [harness.IFUNC], ["--no-bitcode"])]
     if any((harness.BUILD / "lib").glob("libthreechains_jit.so*")):
         kinds.append(("bitcode", [harness.IFUNC], ["--no-object"]))
-    if os.environ.get("TC_NODE_COMMAND"):
-        kinds.append(("TC_NODE_COMMAND", shlex.split(os.environ["TC_NODE_COMMAND"]), ["--no-bitcode"]))
+    program, qemu = harness.BUILD.parent / "aarch64/bin/ifunc", shutil.which("qemu-aarch64-static")
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    sysroot = cache / "threechains/sysroot-aarch64"
+    if program.exists() and qemu and sysroot.exists():
+        kinds.append(("aarch64", [qemu, "-L", str(sysroot), str(program)], ["--no-bitcode"]))
     return kinds
 
 
 def run_language(t, language, kinds):
     """{ifunc: {kind: None or what was wrong}}; the nodes are fresh for each language, and so is their counter."""
+    files = {name: build(t, language, name) for name in CASES}
     nodes = [Nodes(t, *kind) for kind in kinds]
     results = {}
     for name, cases in CASES.items():
-        file = build(t, language, name)
+        file = files[name]
         results[name] = {one.label: next(filter(None, (one.check(t, file, *case) for case in cases)), None)
                          for one in nodes}
     return results
@@ -156,10 +157,10 @@ def main(wanted):
     finally:
         t.close()
     labels = [kind[0] for kind in kinds]
-    print("ifunc        " + "".join(f"{f'{language} {label}':>18}" for language in columns for label in labels))
-    for name in CASES:
+    print("ifunc        " + "".join(f"{f'{language} {label}':>15}" for language in columns for label in labels))
+    for name in CASES if columns else ():
         row = [(language, label, columns[language][name][label]) for language in columns for label in labels]
-        print(f"{name:13}" + "".join(f"{'ok' if found is None else 'WRONG':>18}" for _, _, found in row))
+        print(f"{name:13}" + "".join(f"{'ok' if found is None else 'WRONG':>15}" for _, _, found in row))
         wrong += [f"{name} in {language}, {label}: {found}" for language, label, found in row if found]
     for line in wrong:
         print(line, file=sys.stderr)
