@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The same ifunc in Julia and in C at one node, called in turns: scripts/julia bindings/julia/bench/beside_c.jl
-# Prints the median time of a call in us, with quartiles, and the median of Julia's time over C's within a pair of calls.
+# Prints the median time of a call in us, with quartiles, and the median of Julia's time over C's within a pair of
+# calls.
 
 using ThreeChains
 using ThreeChains.Target

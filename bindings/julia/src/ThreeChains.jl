@@ -2,7 +2,8 @@
 """
 Julia functions as ifuncs, and nodes driven from Julia. docs/julia.md explains both.
 
-Writing ifuncs: [`@ifunc`](@ref), [`Ifunc`](@ref), [`build`](@ref), and what injected code may call in `ThreeChains.Target`.
+Writing ifuncs: [`@ifunc`](@ref), [`Ifunc`](@ref), [`build`](@ref), and what injected code may call in
+`ThreeChains.Target`.
 Driving nodes: [`Node`](@ref), [`connect`](@ref), [`register`](@ref), [`call`](@ref), [`send`](@ref).
 """
 module ThreeChains

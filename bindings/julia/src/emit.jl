@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# From Julia functions to LLVM bitcode for this machine's kind of processor, without vectors: the target vectorises for the
+# From Julia functions to LLVM bitcode for this machine's kind of processor, without vectors: the target vectorises
+# for the
 # CPU that it has. `ifunc build` makes the bitcode fit to travel, for this processor and for others.
 
 """
     emit_bitcode(entries, path, triple)
 
-Compiles the entry points and all that they call, and writes bitcode for `triple` to `path`. On Julia 1.5 by Julia's own code generator;
+Compiles the entry points and all that they call, and writes bitcode for `triple` to `path`. On Julia 1.5 by Julia's
+own code generator;
 on 1.10 and newer load GPUCompiler and LLVM first, whose extension takes over.
 """
 function emit_bitcode(entries::Vector{Entry}, path::AbstractString, triple = "$HOST-linux-gnu")
@@ -67,7 +69,8 @@ function add_entry(mod, context, entry, compiled)
     bits(n) = LLVMC.@llvm(LLVMIntTypeInContext, H, (H, Cuint), context, n)
     pointer = LLVMC.@llvm(LLVMPointerType, H, (H, Cuint), bits(8), 0)
     kinds = H[type <: Ptr ? pointer : bits(8 * sizeof(type)) for type in entry.arguments]
-    result = entry.result === Nothing ? LLVMC.@llvm(LLVMVoidTypeInContext, H, (H,), context) : bits(8 * sizeof(entry.result))
+    result = entry.result === Nothing ? LLVMC.@llvm(LLVMVoidTypeInContext, H, (H,), context) : bits(8 *
+        sizeof(entry.result))
     type = LLVMC.@llvm(LLVMFunctionType, H, (H, Ptr{H}, Cuint, Cint), result, kinds, length(kinds), 0)
     f = LLVMC.@llvm(LLVMAddFunction, H, (H, Cstring, H), mod, entry.symbol, type)
     block = LLVMC.@llvm(LLVMAppendBasicBlockInContext, H, (H, H, Cstring), context, f, "entry")
@@ -79,7 +82,8 @@ function add_entry(mod, context, entry, compiled)
         argument <: Ptr && (given = LLVMC.@llvm(LLVMBuildPtrToInt, H, (H, H, H, Cstring), builder, given, bits(64), ""))
         push!(arguments, given)
     end
-    call = LLVMC.@llvm(LLVMBuildCall, H, (H, H, Ptr{H}, Cuint, Cstring), builder, compiled, arguments, length(arguments), "")
+    call = LLVMC.@llvm(LLVMBuildCall, H, (H, H, Ptr{H}, Cuint, Cstring), builder, compiled, arguments,
+        length(arguments), "")
     if entry.result === Nothing
         LLVMC.@llvm(LLVMBuildRetVoid, H, (H,), builder)
     else

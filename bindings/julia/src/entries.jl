@@ -58,12 +58,13 @@ function main_entry(name, f)
     types = argument_types(f)
     forms = (Ptr, Integer, Ptr)
     fits = length(types) <= 3 && all(types[i] <: forms[i] for i in 1:length(types))
-    fits || throw(IfuncError("$f takes ($(join(types, ", "))); an ifunc takes the first of a pointer to the payload, its " *
+    fits || throw(IfuncError("$name takes ($(join(types, ",
+        "))); an ifunc takes the first of a pointer to the payload, its " *
                              "size, and a pointer to the target args"))
     results = Base.return_types(f, Tuple{types...})
     result = length(results) == 1 ? results[1] : Any
     result === Union{} || isbitstype(result) ||
-        throw(IfuncError("$f returns $result, which is not a plain value: its types are not stable, or it makes an " *
+        throw(IfuncError("$name returns $result, which is not a plain value: its types are not stable, or it makes an " *
                          "object; see @code_warntype, and return a number, a tuple of numbers, or nothing"))
     return Entry(name * "_main", Main{typeof(f),Tuple{types...}}(), Any[Ptr{Cvoid}, Csize_t, Ptr{Cvoid}], Nothing)
 end
@@ -85,7 +86,8 @@ function entries_of(name, main, payload_size, payload_init)
     (payload_size === nothing) != (payload_init === nothing) &&
         throw(IfuncError("$name: both payload_size and payload_init are needed to build a payload, or neither"))
     shrinks = argument_types(payload_init) == PAYLOAD_INIT_2022
-    push!(entries, source_entry(name * (shrinks ? "_payload_bound" : "_payload_get_max_size"), payload_size, PAYLOAD_SIZE,
+    push!(entries, source_entry(name * (shrinks ? "_payload_bound" : "_payload_get_max_size"), payload_size,
+        PAYLOAD_SIZE,
                                 Csize_t))
     push!(entries, source_entry(name * "_payload_init", payload_init, shrinks ? PAYLOAD_INIT_2022 : PAYLOAD_INIT, Cint))
     return entries

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """
-An answer that will come. `fetch(future)` gives its bytes, `fetch(future, Float64)` one value, `fetch(future, Vector{Float64})`
+An answer that will come. `fetch(future)` gives its bytes, `fetch(future, Float64)` one value, `fetch(future,
+Vector{Float64})`
 an array; `wait` only waits, `isready` looks. `timeout` is in seconds.
 """
 mutable struct Future
@@ -40,7 +41,8 @@ end
 function failure(future, status)
     code = @tc(tc_future_code, Int32, (Ptr{Cvoid},), future.pointer)
     node = @tc(tc_future_node, UInt32, (Ptr{Cvoid},), future.pointer)
-    return RemoteError(status_name(status), unsafe_string(@tc(tc_future_error, Cstring, (Ptr{Cvoid},), future.pointer)), code,
+    return RemoteError(status_name(status), unsafe_string(@tc(tc_future_error, Cstring, (Ptr{Cvoid},),
+        future.pointer)), code,
                        node)
 end
 

@@ -5,7 +5,8 @@
 
 Functions that travel under one name. `main(payload, size, target_args)` runs at the target: it takes the first of these
 arguments, with the pointer types that it declares (`Ptr{Float64}`), and what it returns is the answer, if anything.
-`payload_size` and `payload_init` run at the source and build the payload, in the forms of docs/ifunc-abi.md. `companions`
+`payload_size` and `payload_init` run at the source and build the payload, in the forms of docs/ifunc-abi.md.
+`companions`
 are `.ifunc` files that travel along.
 """
 struct Ifunc
@@ -63,13 +64,17 @@ function tool()
 end
 
 """
-    build(ifunc, file = "NAME.ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"], options = ``) -> file
+    build(ifunc, file = "NAME.ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"], libraries = [], options =
+``) -> file
 
-Makes the bundle. What cannot travel is an [`IfuncError`](@ref) with the place and what to do instead.
+Makes the bundle. `libraries` are those that it calls (`"m"`), `options` more of `ifunc build`'s. What cannot travel
+is an [`IfuncError`](@ref) with the place and what to do instead.
 """
-function build(ifunc::Ifunc, file = ifunc.name * ".ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"], options = ``)
+function build(ifunc::Ifunc, file = ifunc.name * ".ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"],
+               libraries = String[], options = ``)
     mktempdir() do directory
         bitcode = [emit_bitcode(ifunc, joinpath(directory, processor(target) * ".bc"), target) for target in targets]
+        write(joinpath(directory, processor(first(targets)) * ".deps"), join(libraries, "\n"))
         along = collect(Iterators.flatten(("--with", companion) for companion in ifunc.companions))
         words = IOBuffer()
         command = `$(tool()) build $bitcode --name $(ifunc.name) $along $options -o $file`
@@ -81,7 +86,8 @@ end
 """
     build_main(arguments)
 
-What `ifunc build FILE.jl` runs: `FILE --name NAME --target TRIPLE -o OUT.bc`. The file is run, and of the ifuncs that it
+What `ifunc build FILE.jl` runs: `FILE --name NAME --target TRIPLE -o OUT.bc`. The file is run, and of the ifuncs that
+it
 declares the one called NAME is written as bitcode.
 """
 function build_main(arguments)

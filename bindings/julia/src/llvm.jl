@@ -21,8 +21,10 @@ Base.iterate(list::List, at = list.first) = at == C_NULL ? nothing : (at, list.n
 Base.IteratorSize(::Type{List}) = Base.SizeUnknown()
 Base.eltype(::Type{List}) = Handle
 
-functions(mod) = List(@llvm(LLVMGetFirstFunction, Handle, (Handle,), mod), f -> @llvm(LLVMGetNextFunction, Handle, (Handle,), f))
-blocks(f) = List(@llvm(LLVMGetFirstBasicBlock, Handle, (Handle,), f), b -> @llvm(LLVMGetNextBasicBlock, Handle, (Handle,), b))
+functions(mod) = List(@llvm(LLVMGetFirstFunction, Handle, (Handle,), mod), f -> @llvm(LLVMGetNextFunction, Handle,
+    (Handle,), f))
+blocks(f) = List(@llvm(LLVMGetFirstBasicBlock, Handle, (Handle,), f), b -> @llvm(LLVMGetNextBasicBlock, Handle,
+    (Handle,), b))
 instructions(b) =
     List(@llvm(LLVMGetFirstInstruction, Handle, (Handle,), b), i -> @llvm(LLVMGetNextInstruction, Handle, (Handle,), i))
 
@@ -55,7 +57,8 @@ function literal_address(value)
 end
 
 """
-"file.jl:12", where the code has positions: the author's line, not that of what Base and this package have in line there.
+"file.jl:12", where the code has positions: the author's line, not that of what Base and this package have in line
+there.
 """
 function position(instruction)
     place = @llvm(LLVMInstructionGetDebugLoc, Handle, (Handle,), instruction)
@@ -86,7 +89,8 @@ remove_attribute(f, name) =
     @llvm(LLVMRemoveEnumAttributeAtIndex, Cvoid, (Handle, Cuint, Cuint), f, typemax(Cuint), attribute_kind(name))
 
 has_attribute(f, name) =
-    @llvm(LLVMGetEnumAttributeAtIndex, Handle, (Handle, Cuint, Cuint), f, typemax(Cuint), attribute_kind(name)) != C_NULL
+    @llvm(LLVMGetEnumAttributeAtIndex, Handle, (Handle, Cuint, Cuint), f, typemax(Cuint),
+        attribute_kind(name)) != C_NULL
 
 "The function called `name` without a result, declared when it is not there."
 function declare(mod, context, name, arguments)
@@ -96,7 +100,8 @@ function declare(mod, context, name, arguments)
     type = @llvm(LLVMFunctionType, Handle, (Handle, Ptr{Handle}, Cuint, Cint), void, arguments, length(arguments), 0)
     return @llvm(LLVMAddFunction, Handle, (Handle, Cstring, Handle), mod, name, type)
 end
-call(builder, f, arguments) = @llvm(LLVMBuildCall, Handle, (Handle, Handle, Ptr{Handle}, Cuint, Cstring), builder, f, arguments,
+call(builder, f, arguments) = @llvm(LLVMBuildCall, Handle, (Handle, Handle, Ptr{Handle}, Cuint, Cstring), builder, f,
+    arguments,
                                     length(arguments), "")
 
 function run_passes(fill, mod)

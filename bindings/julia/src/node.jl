@@ -3,10 +3,12 @@
 """
     Node(; options...)
 
-This process's place in the system, source and target in one. Options are those of `tc_config_set` in `<threechains/threechains.h>`,
+This process's place in the system, source and target in one. Options are those of `tc_config_set` in
+`<threechains/threechains.h>`,
 with `_` for `-`: `Node(name = "reader", listen = "127.0.0.1:0", allow_lib = "m")`. `close` ends it.
 
-A node belongs to one task at a time. It moves while its functions run, in [`poll`](@ref), and in the task of [`serve`](@ref).
+A node belongs to one task at a time. It moves while its functions run, in [`poll`](@ref), and in the task of
+[`serve`](@ref).
 """
 mutable struct Node
     handle::Ptr{Cvoid}
@@ -19,7 +21,8 @@ function Node(; options...)
     try
         for (key, value) in options
             words = value isa Bool ? (value ? "on" : "off") : string(value)
-            check(@tc(tc_config_set, Cint, (Ptr{Cvoid}, Cstring, Cstring), config[], replace(String(key), "_" => "-"), words))
+            check(@tc(tc_config_set, Cint, (Ptr{Cvoid}, Cstring, Cstring), config[], replace(String(key), "_" => "-"),
+                words))
         end
         check(@tc(tc_node_create, Cint, (Ptr{Cvoid}, Ptr{Ptr{Cvoid}}), config[], node))
     finally
@@ -70,7 +73,8 @@ end
 "Runs what comes within `timeout` seconds, asleep meanwhile, and returns after the first. Other tasks stand still."
 function Base.wait(node::Node; timeout = 1.0)
     executed = Ref{Csize_t}(0)
-    check(@tc(tc_node_wait, Cint, (Ptr{Cvoid}, UInt32, Ptr{Csize_t}), handle(node), round(UInt32, 1000timeout), executed))
+    check(@tc(tc_node_wait, Cint, (Ptr{Cvoid}, UInt32, Ptr{Csize_t}), handle(node), round(UInt32, 1000timeout),
+        executed))
     return Int(executed[])
 end
 
@@ -123,7 +127,8 @@ end
 """
     register(node, ifunc)
 
-`ifunc` is an [`Ifunc`](@ref), which is built for this; or the file of a bundle in any language; or a name on the node's path.
+`ifunc` is an [`Ifunc`](@ref), which is built for this; or the file of a bundle in any language; or a name on the
+node's path.
 """
 function register(node::Node, name::AbstractString)
     registered = Ref{Ptr{Cvoid}}(C_NULL)
@@ -145,7 +150,8 @@ bytes_of(value::T) where {T} = isbitstype(T) ? [value] : throw(ArgumentError("a 
 function with_message(use, ifunc::Registered, arguments)
     bytes, message = bytes_of(arguments), Ref{Ptr{Cvoid}}(C_NULL)
     handle(ifunc.node)
-    GC.@preserve bytes check(@tc(tc_message_create, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}), ifunc.pointer,
+    GC.@preserve bytes check(@tc(tc_message_create, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, Csize_t, Ptr{Ptr{Cvoid}}),
+        ifunc.pointer,
                                  pointer(bytes), sizeof(bytes), message))
     try
         return use(message[])
@@ -168,7 +174,8 @@ end
 
 Sends the ifunc and asks for its answer, to come within `deadline` seconds (0: whenever).
 """
-call(endpoint::Endpoint, ifunc::Registered, arguments = nothing; deadline = 0.0) = with_message(ifunc, arguments) do message
+call(endpoint::Endpoint, ifunc::Registered, arguments = nothing; deadline = 0.0) = with_message(ifunc,
+    arguments) do message
     future = Ref{Ptr{Cvoid}}(C_NULL)
     check(@tc(tc_call, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}), handle(endpoint), message,
               round(UInt32, 1000deadline), future))

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# Code that Julia made for this machine's processor, for another one. Both are 64-bit, little-endian, and lay out plain data
+# Code that Julia made for this machine's processor, for another one. Both are 64-bit, little-endian, and lay out
+# plain data
 # alike, so code that only computes and follows pointers means the same; what does not is refused.
 
 "How LLVM names and lays out what Julia code can be made for."
@@ -37,7 +38,8 @@ function check_plain(f, instruction, wanted)
     name = LLVMC.name(callee)
     startswith(name, "llvm.x86.") && refuse("'$name' is an instruction of x86-64")
     startswith(name, "llvm.") && return nothing
-    by_value = any(value -> kind_of(value) in (STRUCT, ARRAY, VECTOR), [instruction; LLVMC.operands(instruction)[1:(end - 1)]])
+    by_value = any(value -> kind_of(value) in (STRUCT, ARRAY, VECTOR),
+        [instruction; LLVMC.operands(instruction)[1:(end - 1)]])
     by_value && refuse("'$name' takes or gives a structure by value, which each processor does in its own way")
     return nothing
 end

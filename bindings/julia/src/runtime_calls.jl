@@ -1,11 +1,13 @@
 # SPDX-License-Identifier: Apache-2.0
 #
-# What of Julia's runtime the code would need. Throwing becomes one symbol, which `ifunc build` makes into a failed call;
+# What of Julia's runtime the code would need. Throwing becomes one symbol, which `ifunc build` makes into a failed
+# call;
 # everything else is refused, by the author's line and with what to do instead.
 
 const Handle = Ptr{Cvoid}  # of LLVM
 
-is_runtime(name) = startswith(name, "jl_") || startswith(name, "julia.") || startswith(name, "jfptr_") || startswith(name, "jlsys_")
+is_runtime(name) = startswith(name, "jl_") || startswith(name, "julia.") || startswith(name,
+    "jfptr_") || startswith(name, "jlsys_")
 
 "How a function is called that a target does not have, and what to do instead."
 function remedy(name)
@@ -22,8 +24,10 @@ end
 at(instruction, function_) = something(LLVMC.position(instruction), "in $(LLVMC.name(function_))")
 
 """
-Makes what only leads to an exception into a failed call: in a block that ends the program nothing can be seen of what Julia
-does to make the exception. In an entry that is tc_fail() and a return; in a function that is not in line there, one symbol
+Makes what only leads to an exception into a failed call: in a block that ends the program nothing can be seen of what
+Julia
+does to make the exception. In an entry that is tc_fail() and a return; in a function that is not in line there, one
+symbol
 that says what was thrown.
 """
 function lower_throws(mod, context, entries)

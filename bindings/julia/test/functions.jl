@@ -35,6 +35,11 @@ end
     return nothing
 end
 
+@ifunc function longest(payload::Ptr{Float64})
+    return ccall("extern hypot", llvmcall, Float64, (Float64, Float64), unsafe_load(payload, 1), unsafe_load(payload,
+        2))
+end
+
 # The three functions of the 2022 talk: source args become the payload, which is stored at the target.
 talk_size(source_args::Ptr{Cvoid}, size::Csize_t)::Csize_t = Csize_t(8)
 function talk_init(payload::Ptr{Cvoid}, payload_size::Csize_t, source_args::Ptr{Cvoid}, size::Csize_t)::Cint

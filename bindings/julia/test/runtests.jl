@@ -43,7 +43,7 @@ node = Node()
 @testset "Julia functions run at a node that has no Julia" begin
     table = tempname()
     write(table, [1.5, 2.5, 3.5])
-    with_server("--data", "table=$table") do address
+    with_server("--data", "table=$table", "--allow-lib", "libm.so.6") do address
         endpoint = connect(node, address)
         ask(ifunc, arguments, T) = fetch(call(endpoint, register(node, ifunc), arguments), T)
         @test ask(dot, [1.0, 2.0, 3.0, 4.0], Float64) == 11.0
@@ -51,6 +51,10 @@ node = Node()
         @test ask(divide, [17, 5], Int64) == 3
         @test ask(named, 2, Float64) == 2.5
         @test fetch(call(endpoint, register(node, ECHO), "from C"), String) == "from C"
+
+        longest_code = register(node, longest; libraries = ["m"])
+        @test fetch(call(endpoint, longest_code, [3.0, 4.0]), Float64) == 5.0
+        @test occursin("hypot", refused(() -> build(longest, tempname())))
 
         failed(ifunc, arguments) = try
             ask(ifunc, arguments, Int64)
@@ -94,10 +98,12 @@ end
 function chase_by(file, table, shards, chases)
     directory = mktempdir()
     for k in 0:(shards - 1)
-        write(joinpath(directory, "shard$k.bin"), table[(k * length(table) ÷ shards + 1):((k + 1) * length(table) ÷ shards)])
+        write(joinpath(directory, "shard$k.bin"), table[(k * length(table) ÷ shards + 1):((k + 1) *
+            length(table) ÷ shards)])
     end
     hex(number) = bytes2hex(reinterpret(UInt8, [number]))
-    sends = ["$(ThreeChains.tool()) send $file 0 --hex-out --hex $(hex(UInt64(a)))$(hex(UInt32(d)))ffffffff" for (a, d) in chases]
+    sends = ["$(ThreeChains.tool()) send $file 0 --hex-out --hex $(hex(UInt64(a)))$(hex(UInt32(d)))ffffffff" for (a,
+        d) in chases]
     return read(`$(ThreeChains.tool()) cluster $shards --data $("chase-table=$directory/shard{id}.bin:ro") --
                  sh -c $(join(sends, " && "))`, String)
 end
