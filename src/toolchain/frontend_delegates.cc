@@ -39,7 +39,7 @@ Result<Bytes> compile_python(const std::filesystem::path& source, const std::str
 
 Result<Bytes> compile_julia(const std::filesystem::path& source, const std::string& triple, const FrontEnd& front_end) {
   TC_ASSIGN(const auto julia,
-            find_tool("TC_JULIA", {"julia"}, "install Julia, or build Julia ifuncs from a Julia session"));
+            find_tool("TC_JULIA", {"julia"}, "install Julia (scripts/julia fetches one, and is one for TC_JULIA)"));
   return ask({julia, "-e", "using ThreeChains; ThreeChains.build_main(ARGS)"}, source, triple, front_end,
              "it takes the package ThreeChains.jl (bindings/julia); put it on JULIA_LOAD_PATH");
 }
