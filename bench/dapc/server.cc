@@ -120,8 +120,7 @@ void serve_mode(Parts& parts, std::string_view mode, const Orders& orders) {
   if (mode == mode_name(ChaseMode::ifunc_object)) serve([&] { parts.object->wait(wait_ms); });
 }
 
-Status serve(const DapcServerOptions& options) {
-  Talk talk(talk_fd);
+Status serve(const DapcServerOptions& options, Talk& talk) {
   TC_ASSIGN(const auto tls, dapc_tls(options.transport));
   TC_ASSIGN(auto parts, make_parts(options, tls));
   TC_ASSIGN(const auto am, parts.am->address());
@@ -147,9 +146,10 @@ Result<std::string> dapc_tls(const std::string& transport) {
 }
 
 int run_dapc_server(const DapcServerOptions& options) {
-  const auto served = serve(options);
+  Talk talk(talk_fd);
+  const auto served = serve(options, talk);
   if (served) return 0;
-  (void)Talk(talk_fd).say("error " + served.error().message);
+  (void)talk.say("error " + served.error().message);
   return 1;
 }
 

@@ -6,8 +6,6 @@
 #include <algorithm>
 #include <sstream>
 
-#include "common/free_ports.h"
-
 namespace tc::bench {
 
 namespace {

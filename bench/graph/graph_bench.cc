@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "common/free_ports.h"
+#include "base/free_ports.h"
 #include "common/network.h"
 #include "common/talk.h"
 #include "graph/get_search.h"

@@ -44,8 +44,7 @@ Result<std::string> obey(Peers& peers, Talk& talk, const Command& command) {
   return "done";
 }
 
-Status serve(const std::string& transport, const std::string& way) {
-  Talk talk(talk_fd);
+Status serve(const std::string& transport, const std::string& way, Talk& talk) {
   pin_to(1);
   TC_ASSIGN(const auto tls, tls_for(transport));
   Peers peers;
@@ -70,9 +69,10 @@ Status serve(const std::string& transport, const std::string& way) {
 }  // namespace
 
 int run_tsi_target(const std::string& transport, const std::string& way) {
-  const auto served = serve(transport, way);
+  Talk talk(talk_fd);
+  const auto served = serve(transport, way, talk);
   if (served) return 0;
-  (void)Talk(talk_fd).say("error " + served.error().message);
+  (void)talk.say("error " + served.error().message);
   return 1;
 }
 

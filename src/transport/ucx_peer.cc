@@ -225,7 +225,7 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
     return lose(
         Error{TC_ERR_MALFORMED, fmt::format("{} sent a batch of {} bytes beside its ring", address_, data.size())});
   way_in_ = Way::am;
-  transport_.pulse.arrivals += BatchIn::is_lone(data) ? 1 : 2;
+  transport_.pulse.arrivals += BatchIn::is_lone(data) ? uint64_t{1} : uint64_t{2};
   if (auto taken = in_.append(data); !taken) lose(std::move(taken).error());
 }
 

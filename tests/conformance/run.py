@@ -12,7 +12,6 @@ there. Where build/aarch64 holds an aarch64 `ifunc` and qemu can run it (docs/he
 import os
 import pathlib
 import shutil
-import socket
 import struct
 import sys
 
@@ -53,16 +52,6 @@ CASES = {
 }
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 class Missing(Exception):
     pass
 
@@ -98,7 +87,7 @@ class Nodes:
 
     def __init__(self, t, label, command, options):
         self.label = label
-        self.addresses = [f"127.0.0.1:{port}" for port in free_ports(2)]
+        self.addresses = harness.free_addresses(2)
         for number, address in enumerate(self.addresses):
             node = t.start(*command, "serve", *options, "--id", str(number), "--cluster", ",".join(self.addresses),
                            "--listen", address, "--data", f"table={t.path('table')}", "--data",

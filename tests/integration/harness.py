@@ -13,8 +13,10 @@ import contextlib
 import inspect
 import os
 import pathlib
+import random
 import shutil
 import signal
+import socket
 import subprocess
 import sys
 import tempfile
@@ -68,6 +70,23 @@ def labels(*names):
 
 class Skip(Exception):
     pass
+
+
+def free_addresses(count):
+    """Addresses that nobody listened on a moment ago, for nodes that must know each other's beforehand; none that the
+    system gives to whoever asks for any port."""
+    held = []
+    while len(held) < count:
+        one = socket.socket()
+        try:
+            one.bind(("127.0.0.1", random.randrange(10_000, 32_000)))
+            held.append(one)
+        except OSError:
+            one.close()
+    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
+    for one in held:
+        one.close()
+    return addresses
 
 
 def wait_for(condition, what, seconds=10.0):

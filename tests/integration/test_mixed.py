@@ -5,7 +5,6 @@ Timings under emulation mean nothing, so none is looked at.
 """
 
 import random
-import socket
 import struct
 
 import harness
@@ -22,19 +21,8 @@ TO_ASKER = 2**32 - 1
 SECONDS = 60  # for what takes an emulator one or two
 
 
-def free_addresses(count):
-    """Addresses that nobody listened on a moment ago: nodes of a cluster must know each other's beforehand."""
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in sockets]
-    for one in sockets:
-        one.close()
-    return addresses
-
-
 def cluster(t, machines, *options, env=TCP, each=lambda i: ()):
-    addresses = free_addresses(len(machines))
+    addresses = harness.free_addresses(len(machines))
     return [t.serve("--listen", address, "--id", str(i), "--cluster", ",".join(addresses), "--stats", *options, *each(i),
                     env=env, machine=machine) for i, (machine, address) in enumerate(zip(machines, addresses))]
 

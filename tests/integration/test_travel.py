@@ -2,7 +2,6 @@
 """Ifuncs that travel, between processes that die, hang and come back."""
 
 import signal
-import socket
 import time
 
 import harness
@@ -10,22 +9,12 @@ import harness
 WAYS = {"shm": harness.SHM, "tcp": harness.TCP}
 
 
-def free_ports(count):
-    sockets = [socket.socket() for _ in range(count)]
-    for one in sockets:
-        one.bind(("127.0.0.1", 0))
-    ports = [one.getsockname()[1] for one in sockets]
-    for one in sockets:
-        one.close()
-    return ports
-
-
 class Ring:
     """Nodes that know each other, and clients of them."""
 
     def __init__(self, t, count, env):
         self.t, self.env = t, env
-        self.addresses = [f"127.0.0.1:{port}" for port in free_ports(count)]
+        self.addresses = harness.free_addresses(count)
         self.nodes = [self.serve(id) for id in range(count)]
         self.wander = t.build("wander.c")
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc cluster`: nodes on this machine, for as long as a command runs.
-#include <arpa/inet.h>
 #include <poll.h>
 #include <signal.h>
 #include <sys/signalfd.h>
-#include <sys/socket.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -13,6 +11,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/free_ports.h"
 #include "ifunc/arguments.h"
 #include "ifunc/child_process.h"
 #include "ifunc/commands.h"
@@ -23,31 +22,7 @@ namespace {
 
 constexpr unsigned most_nodes = 256;         // a typing mistake should not start a million processes
 constexpr size_t last_words_bytes = 4096;    // of a node's output, kept for when it dies
-constexpr uint64_t stop_deadline_ms = 2000;  // between SIGTERM and SIGKILL
-
-// Ports that are free now. All are held at once so that they differ; a node that finds its port taken a moment
-// later fails to start, and says so.
-Result<std::vector<std::string>> free_addresses(unsigned count) {
-  std::vector<int> sockets;
-  std::vector<std::string> addresses;
-  for (unsigned i = 0; i < count; ++i) {
-    const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    sockaddr_in address{};
-    address.sin_family = AF_INET;
-    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    socklen_t length = sizeof address;
-    auto* generic = reinterpret_cast<sockaddr*>(&address);
-    if (socket >= 0) sockets.push_back(socket);
-    if (socket < 0 || bind(socket, generic, length) != 0 || getsockname(socket, generic, &length) != 0) break;
-    addresses.push_back(fmt::format("127.0.0.1:{}", ntohs(address.sin_port)));
-  }
-  const int error = errno;
-  for (const int socket : sockets) close(socket);
-  if (addresses.size() < count)
-    return fail(TC_ERR_IO, "found {} free ports when {} nodes need one each: {}", addresses.size(), count,
-                std::strerror(error));
-  return addresses;
-}
+constexpr uint64_t stop_deadline_ms = 5000;  // between SIGTERM and SIGKILL: a compilation may have to end first
 
 std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "common/free_ports.h"
+#include "base/free_ports.h"
 
 #include <arpa/inet.h>
 #include <sys/socket.h>
@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace tc::bench {
+namespace tc {
 
 namespace {
 
@@ -47,4 +47,4 @@ Result<std::vector<std::string>> free_addresses(uint32_t count) {
               count);
 }
 
-}  // namespace tc::bench
+}  // namespace tc
