@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <sstream>
 
+#include "base/free_ports.h"
+
 namespace tc::bench {
 
 namespace {
