@@ -14,7 +14,7 @@ namespace tc::bench {
 namespace {
 
 // As in Node::wait().
-constexpr uint64_t look_before_sleep_ns = 150'000;
+constexpr uint64_t look_before_sleep_ns = 200'000;
 constexpr int looks_at_sockets = 1;
 constexpr int looks_at_memory = 16;
 

@@ -162,6 +162,7 @@ class Link final : public target::FrameHandler {
   bool send_fragments(const Bytes& frame);
   Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
   ByteView code_section(uint32_t number);
+  bool try_pass_on(const Outgoing& call) noexcept;
   Status send_now(const Outgoing& call, Deadline deadline);
   void update_open() noexcept {
     open_ = state_ == State::ready && backlog_.empty() && held_.empty();
@@ -230,6 +231,8 @@ class Link final : public target::FrameHandler {
 
   // Sending.
   source::CodeTable codes_;
+  ContentId passed_on_;  // of the code that was last sent by its number alone, which is passed_number_
+  uint32_t passed_number_ = source::CodeTable::none;
   struct Held {
     Bundle bundle;
     uint32_t index;

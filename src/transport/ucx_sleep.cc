@@ -25,41 +25,54 @@ bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_C
 
 }  // namespace
 
-bool UcxTransport::anything_to_read() noexcept {
-  if (!noted_.empty()) return true;
+// Messages are counted as they come; only what is written into our memory has to be looked for, peer by peer, each of
+// them cold by now.
+bool UcxTransport::anything_to_read(uint64_t arrivals_before) noexcept {
+  if (!noted_.empty() || pulse.arrivals != arrivals_before) return true;
+  if (!pulse.direct) return false;
   return std::ranges::any_of(peers_, [](const auto& peer) { return peer != nullptr && peer->has_frames(); });
 }
 
 // True when it is safe to wait now.
 bool UcxTransport::settle_into_sleep(Deadline deadline) noexcept {
-  if (anything_to_read()) return false;
+  const auto before = pulse.arrivals;
+  if (anything_to_read(before)) return false;
   for (;;) {
     const auto armed = ucp_worker_arm(worker_->get());
-    if (armed == UCS_OK) return !anything_to_read();
+    if (armed == UCS_OK) return !anything_to_read(before);
     if (armed != UCS_ERR_BUSY || deadline.passed()) return false;
     turn_worker();
-    if (anything_to_read()) return false;
+    if (anything_to_read(before)) return false;
   }
 }
 
 void UcxTransport::sleep(Deadline deadline) noexcept {
   if (!flush_list_.empty()) flush_list_.flush_all();
-  if (anything_to_read()) return;
-  for (const auto& peer : peers_)
-    if (peer != nullptr) peer->fall_asleep();
+  if (anything_to_read(pulse.arrivals)) return;
   // Who sends us messages wakes UCX: only writers to our memory must see the flag.
-  if (pulse.direct && !barrier_everywhere())
+  const bool direct = pulse.direct;
+  if (direct) tell_writers(true);
+  if (direct && !barrier_everywhere())
     deadline = std::min(deadline.at_ns(), now_ns() + nap_ns) == deadline.at_ns() ? deadline
                                                                                  : Deadline::at_ns(now_ns() + nap_ns);
   const bool only_worker = settle_into_sleep(deadline) && wait_for_event(deadline);
-  for (const auto& peer : peers_)
-    if (peer != nullptr) peer->wake_up();
+  if (direct) tell_writers(false);
   turn_worker();
   // With more nodes than cores a node is woken for nearly every message: then there is nothing else to see to.
   if (only_worker) return;
   uint64_t count = 0;
   (void)!read(wake_fd_.get(), &count, sizeof count);
   look_around(0);
+}
+
+void UcxTransport::tell_writers(bool asleep) noexcept {
+  for (const auto& peer : peers_) {
+    if (peer == nullptr) continue;
+    if (asleep)
+      peer->fall_asleep();
+    else
+      peer->wake_up();
+  }
 }
 
 // True when it was a message that ended the wait, and nothing else has happened.

@@ -57,7 +57,8 @@ class UcxTransport final : public Transport {
   unsigned deliver_all() noexcept;
   void review() noexcept;
   bool settle_into_sleep(Deadline deadline) noexcept;
-  bool anything_to_read() noexcept;
+  bool anything_to_read(uint64_t arrivals_before) noexcept;
+  void tell_writers(bool asleep) noexcept;
   bool wait_for_event(Deadline deadline) noexcept;
   void drain(uint64_t ms) noexcept;
   static ucs_status_t on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,

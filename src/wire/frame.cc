@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/frame.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "wire/text.h"
@@ -18,10 +19,27 @@ CallTicket read_ticket(const std::byte* at) noexcept {
   return ticket;
 }
 
+namespace {
+constexpr size_t route_head_bytes = sizeof(uint64_t) + sizeof(uint32_t) + 1;
+}
+
+size_t route_bytes(const Route& route) noexcept {
+  const auto address = std::min<size_t>(route.address.size(), UINT8_MAX);
+  return (route_head_bytes + address + alignment - 1) & ~(alignment - 1);
+}
+
+void write_route(std::byte* at, const Route& route) noexcept {
+  const auto address = static_cast<uint8_t>(std::min<size_t>(route.address.size(), UINT8_MAX));
+  std::memset(at, 0, route_bytes(route));
+  std::memcpy(at, &route.instance, sizeof route.instance);
+  std::memcpy(at + sizeof route.instance, &route.node_id, sizeof route.node_id);
+  std::memcpy(at + route_head_bytes - 1, &address, sizeof address);
+  std::memcpy(at + route_head_bytes, route.address.data(), address);
+}
+
 Bytes encode_route(const Route& route) {
-  Bytes out;
-  out.reserve(sizeof route.instance + sizeof route.node_id + 1 + route.address.size() + alignment);
-  Writer(out).u64(route.instance).u32(route.node_id).str8(route.address).align(alignment);
+  Bytes out(route_bytes(route));
+  write_route(out.data(), route);
   return out;
 }
 

@@ -88,6 +88,9 @@ struct Route {
 };
 inline constexpr size_t max_route_bytes = 272;  // 8 + 4 + 1 + 255, padded
 Bytes encode_route(const Route& route);
+// The same into memory of route_bytes() bytes, for the hot path.
+size_t route_bytes(const Route& route) noexcept;
+void write_route(std::byte* at, const Route& route) noexcept;
 // `size` receives the bytes taken, padding included.
 Result<Route> decode_route(ByteView body, size_t& size);
 
