@@ -29,7 +29,7 @@ tc_status_t tc_future_wait(tc_future_t* future, uint32_t timeout_ms) {
   TC_NOT_NULL(future);
   return guarded([&]() -> tc::Status {
     if (!is_ready(*future)) TC_CHECK(progress_until_ready(*future, timeout_ms));
-    if (!is_ready(*future)) return tc::fail(TC_ERR_BUSY, "{}: no answer yet", future->future->what);
+    if (!is_ready(*future)) return tc::fail(TC_ERR_BUSY, "{}: no answer yet", future->future->what());
     if (future->future->status != TC_OK) return tc::fail(tc::Error{future->future->status, future->future->message});
     return {};
   });

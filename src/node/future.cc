@@ -14,6 +14,10 @@ namespace {
 constexpr size_t deaths_remembered = 64;
 }
 
+std::string Future::what() const {
+  return fmt::format("ifunc '{}' on {}", ifunc != nullptr ? ifunc->name() : "?", peer != nullptr ? *peer : "this node");
+}
+
 uint64_t FutureTable::next_token() {
   while (true) {
     if (drawn_ == random_.size()) {
@@ -41,7 +45,7 @@ bool FutureTable::complete(const wire::Reply& reply) {
   future.node_id = reply.node_id;
   future.message = reply.message;
   if (reply.status != TC_OK && reply.message.empty())
-    future.message = fmt::format("{}: {}, and no more was said", future.what, status_name(reply.status));
+    future.message = fmt::format("{}: {}, and no more was said", future.what(), status_name(reply.status));
   future.bytes.assign(reply.bytes.begin(), reply.bytes.end());
   future.ready.store(true, std::memory_order_release);
   waiting_.erase(found);
@@ -50,7 +54,7 @@ bool FutureTable::complete(const wire::Reply& reply) {
 
 void FutureTable::settle(Future& future, const Error& error) {
   future.status = error.code;
-  future.message = future.what.empty() ? error.message : fmt::format("{}: {}", future.what, error.message);
+  future.message = fmt::format("{}: {}", future.what(), error.message);
   future.ready.store(true, std::memory_order_release);
 }
 

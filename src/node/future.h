@@ -14,6 +14,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "source/registry.h"
 #include "wire/frame.h"
 
 namespace tc::node {
@@ -31,7 +32,10 @@ struct Future {
   // Waiting, while not ready:
   const Link* link = nullptr;  // by whom the answer will most likely come; its loss ends the wait
   uint64_t deadline_ns = 0;    // 0: none
-  std::string what;            // for messages: "ifunc 'tsi' on node 1 (name)"
+  // For messages: "ifunc 'tsi' on node 1 (name)". Put together when there is something to say.
+  std::shared_ptr<const source::Ifunc> ifunc;
+  std::shared_ptr<const std::string> peer;
+  std::string what() const;
   uint64_t deaths_before = 0;  // how many the table knew of when the call was made
 };
 

@@ -50,6 +50,11 @@ std::string Link::peer_label() const {
   return fmt::format("node {} ({})", peer_.node_id, peer_.name);
 }
 
+const std::shared_ptr<const std::string>& Link::shared_label() {
+  if (label_ == nullptr || state_ == State::greeting) label_ = std::make_shared<const std::string>(peer_label());
+  return label_;
+}
+
 std::string Link::peer_host() const {
   const auto address = connection_->peer_address();
   const auto host = address.substr(0, address.rfind(':'));

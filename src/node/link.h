@@ -143,6 +143,8 @@ class Link final : public target::FrameHandler {
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
   // "node 3 (name)", for messages.
   std::string peer_label() const;
+  // The same, made once; stays when the link goes.
+  const std::shared_ptr<const std::string>& shared_label();
   // The peer's address without its port.
   std::string peer_host() const;
   transport::Connection& connection() noexcept { return *connection_; }
@@ -227,6 +229,7 @@ class Link final : public target::FrameHandler {
   std::optional<Error> ending_;  // why, while what came before is still to be run
   wire::Hello peer_;
   TargetTriple peer_triple_;
+  std::shared_ptr<const std::string> label_;
   transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
 
   // Sending.

@@ -43,6 +43,7 @@ Status Link::accept_hello(ByteView body) {
   if (!greeted_) TC_CHECK(greet());
   announce_way();
   state_ = State::ready;
+  label_.reset();
   update_open();
   node_.log().debug("{}: link is ready, frames go by {}", peer_label(), transport::way_name(connection_->way()));
   send_held();

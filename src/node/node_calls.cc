@@ -55,7 +55,8 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   auto future = std::make_shared<Future>();
   future->link = &link;
   future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
-  future->what = fmt::format("ifunc '{}' on {}", message.ifunc()->name(), link.peer_label());
+  future->ifunc = message.ifunc();
+  future->peer = link.shared_label();
   wire::CallTicket ticket;
   ticket.token = futures_.add(future);
   ticket.deadline_ms = deadline_ms;

@@ -98,6 +98,7 @@ Result<Need> decode_need(ByteView body) {
 
 Bytes encode_reply(const Reply& reply) {
   Bytes out;
+  out.reserve(22 + reply.message.size() + reply.bytes.size());
   Writer(out)
       .u64(reply.token)
       .u32(static_cast<uint32_t>(reply.status))

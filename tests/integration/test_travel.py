@@ -2,6 +2,7 @@
 """Ifuncs that travel, between processes that die, hang and come back."""
 
 import signal
+import struct
 import time
 
 import harness
@@ -12,15 +13,15 @@ WAYS = {"shm": harness.SHM, "tcp": harness.TCP}
 class Ring:
     """Nodes that know each other, and clients of them."""
 
-    def __init__(self, t, count, env):
-        self.t, self.env = t, env
+    def __init__(self, t, count, env, options=lambda id: ()):
+        self.t, self.env, self.options = t, env, options
         self.addresses = harness.free_addresses(count)
         self.nodes = [self.serve(id) for id in range(count)]
         self.wander = t.build("wander.c")
 
     def serve(self, id):
         return self.t.serve("--id", str(id), "--cluster", ",".join(self.addresses), "--listen", self.addresses[id],
-                            "--stats", "--log", "info", env=self.env)
+                            "--stats", "--log", "info", *self.options(id), env=self.env)
 
     def send(self, hops, *options, seconds=60):
         """A call that ends when it has."""
@@ -109,6 +110,31 @@ def test_a_node_that_was_killed_and_started_again_gets_the_code_again():
         result = ring.send(6)
         assert result.code == 0 and result.out == "0", result
         assert ring.executed(1) == 2
+    both_ways(check)
+
+
+def test_a_chase_leaves_its_result_at_the_node_that_it_names_by_an_ifunc_that_no_node_has_seen():
+    def check(t, env):
+        servers, entries = 3, 4
+        table = [(i + 5) % (servers * entries) for i in range(servers * entries)]  # one cycle through all of it
+        shards = [t.write(f"shard{i}", struct.pack(f"<{entries}Q", *table[i * entries:(i + 1) * entries]))
+                  for i in range(servers)]
+        ring = Ring(t, servers + 1, env, lambda id: ("--data", f"chase-table={shards[id]}:ro") if id < servers
+                    else ("--scratch", "chase-result=16"))
+        end = 7
+        for _ in range(100):
+            end = table[end]
+        chase = struct.pack("<QII", 7, 100, servers)
+        peek = t.build("peek.c")
+        for count in range(1, 4):
+            result = t.ifunc("send", str(harness.BUILD / "ifuncs/chaser.ifunc"), ring.addresses[1], "--hex", chase.hex(),
+                             "--hops", "200", env=env)
+            assert result.code == 0 and result.out == "", result
+
+            def left():
+                shown = t.ifunc("send", peek, ring.addresses[servers], "--payload", "chase-result", "--hex-out", env=env)
+                return struct.unpack("<QQ", bytes.fromhex(shown.out.strip()))
+            harness.wait_for(lambda: left() == (end, count), f"result {count}")
     both_ways(check)
 
 
