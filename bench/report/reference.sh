@@ -30,6 +30,6 @@ measure tsi-shm.json tsi --transport shm                                        
 measure tsi-tcp.json tsi --transport tcp                                                                   # 20 s
 measure dapc-tcp.json dapc --transport tcp --servers 1,2,4,8,16                                            # 4 min
 measure dapc-shm.json dapc --transport shm --servers 1,2,4,8,16 --depth 1,8,64,512,4096                    # 2 min
-measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 4096 --inflight 4,16,64 --runs 3  # 5 min
+measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 1024 --inflight 16,64,256 --runs 3  # 3 min
 "$ifunc" bench report "$output/data" -o "$output" --data data/
 printf 'altogether %d s\n' $((SECONDS - begun))

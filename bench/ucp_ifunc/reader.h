@@ -12,7 +12,8 @@ static inline void read_and_count(const void* payload, size_t size, void* count)
   uint64_t sum = 0;
   for (size_t i = 0; i < size / 8; ++i) sum += words[i];
   /* The bytes are ones: the sum is never that. */
-  *(volatile uint64_t*)count += sum == 42 ? 2 : 1;
+  volatile uint64_t* const counted = (volatile uint64_t*)count;
+  *counted = *counted + (sum == 42 ? 2 : 1);
 }
 
 #endif

@@ -5,10 +5,12 @@
 #define PEER_H
 
 #include <sched.h>
+#include <signal.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/types.h>
 #include <sys/wait.h>
@@ -165,11 +167,26 @@ static inline void poll_until(struct local* me, void* slot, size_t size, void* t
 
 #endif
 
+static inline void follow_child(int signal_number) {
+  int status = 0;
+  (void)signal_number;
+  /* One that ended well is left for join(). */
+  siginfo_t info = {0};
+  if (waitid(P_ALL, 0, &info, WEXITED | WNOHANG | WNOWAIT) != 0 || info.si_pid == 0) return;
+  if (info.si_code == CLD_EXITED && info.si_status == 0) return;
+  (void)wait(&status);
+  _exit(1);
+}
+
 /* Starts the other process; which of the two we are. `fd` leads to the other. Before any call to UCX. */
 static inline int split(int* fd) {
   int both[2];
   if (socketpair(AF_UNIX, SOCK_STREAM, 0, both) != 0) exit(1);
+  const pid_t parent = getpid();
   const int child = fork() == 0;
+  /* One that polls would wait for ever for another that has given up. */
+  if (child && (prctl(PR_SET_PDEATHSIG, SIGKILL) != 0 || getppid() != parent)) exit(1);
+  if (!child) signal(SIGCHLD, follow_child);
   *fd = both[child];
   close(both[!child]);
   return child;
