@@ -283,7 +283,7 @@ class LocalCluster(Cluster):
             return  # a forked child leaves its parent's nodes alone
         process.stdin.close()
         try:
-            process.wait(5)
+            process.wait(15)  # it gives its nodes 5 s
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
