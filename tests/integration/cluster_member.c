@@ -44,7 +44,7 @@ static int expect(tc_node_t *node, tc_endpoint_t *endpoint, const char *name, ch
 static int lead(tc_node_t *node) {
   const uint32_t count = tc_node_count(node);
   tc_endpoint_t *endpoints[10] = {0};
-  char nothing[] = "", answer[16], route[16] = "";
+  char nothing[] = "", answer[32], route[16] = "";
   for (uint32_t n = 1; n < count; ++n) {
     if (tc_connect(node, tc_node_peer_address(node, n), patience_ms, &endpoints[n]) != TC_OK)
       return complain(tc_node_peer_address(node, n));
