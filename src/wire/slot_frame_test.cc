@@ -31,7 +31,7 @@ Bytes frame_of(size_t payload, size_t code, uint16_t flags) {
   Bytes frame(header.length);
   const auto head = encode(header);
   std::memcpy(frame.data(), head.data(), head.size());
-  std::memcpy(frame.data() + header_bytes, body.data(), body.size());
+  if (!body.empty()) std::memcpy(frame.data() + header_bytes, body.data(), body.size());
   return frame;
 }
 
