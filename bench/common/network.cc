@@ -96,4 +96,10 @@ bool Network::enter(uint32_t index) const noexcept {
   return ::setns(held_[index + 2], CLONE_NEWNET) == 0 && see_own_devices();
 }
 
+std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {
+  if (transport == "shm") return "shared memory";
+  if (namespaces) return "TCP between network namespaces";
+  return fmt::format("TCP on loopback (no namespaces: {})", why_no_namespaces);
+}
+
 }  // namespace tc::bench

@@ -35,4 +35,7 @@ class Network {
   std::vector<int> held_;  // the bridge's, the client's, the servers'
 };
 
+// Where something was measured, in words.
+std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces);
+
 }  // namespace tc::bench

@@ -30,7 +30,7 @@ class UcxParty {
   Result<ucp_ep_h> connect(const std::string& address);
   unsigned progress() noexcept { return ucp_worker_progress(worker_); }
 
-  // Progresses until something happened, wake() was called, or the deadline passed; looks for 150 us, yielding
+  // Progresses until something happened, wake() was called, or the deadline passed; looks for 200 us, yielding
   // between looks, then sleeps.
   void wait(Deadline deadline);
   void wake() noexcept;  // any thread

@@ -7,35 +7,6 @@ namespace {
 constexpr size_t steps_between_looks = 4096;  // of walks that never wait
 }
 
-Result<std::unique_ptr<GetChaseServer>> GetChaseServer::create(const std::string& tls, uint64_t shard_entries) {
-  std::unique_ptr<GetChaseServer> server(new GetChaseServer);
-  TC_ASSIGN(server->party_, UcxParty::create(tls, UCP_FEATURE_RMA));
-  ucp_mem_map_params_t params{};
-  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-  params.length = shard_entries * sizeof(uint64_t);
-  params.flags = UCP_MEM_MAP_ALLOCATE;
-  TC_CHECK(check_ucx(ucp_mem_map(server->party_->context(), &params, &server->memory_), "ucp_mem_map"));
-  ucp_mem_attr_t attributes{};
-  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-  TC_CHECK(check_ucx(ucp_mem_query(server->memory_, &attributes), "ucp_mem_query"));
-  server->shard_ = {static_cast<uint64_t*>(attributes.address), shard_entries};
-  return server;
-}
-
-GetChaseServer::~GetChaseServer() {
-  if (memory_ != nullptr) ucp_mem_unmap(party_->context(), memory_);
-}
-
-Result<std::string> GetChaseServer::contact() const {
-  void* key = nullptr;
-  size_t size = 0;
-  TC_CHECK(check_ucx(ucp_rkey_pack(party_->context(), memory_, &key, &size), "ucp_rkey_pack"));
-  const auto text = to_hex(key, size);
-  ucp_rkey_buffer_release(key);
-  TC_ASSIGN(const auto address, party_->address());
-  return fmt::format("{} {} {}", address, text, reinterpret_cast<uintptr_t>(shard_.data()));
-}
-
 Result<std::unique_ptr<GetChaseClient>> GetChaseClient::create(const std::string& tls, uint64_t shard_entries) {
   std::unique_ptr<GetChaseClient> client(new GetChaseClient);
   client->shard_entries_ = shard_entries;
@@ -43,17 +14,10 @@ Result<std::unique_ptr<GetChaseClient>> GetChaseClient::create(const std::string
   return client;
 }
 
-GetChaseClient::~GetChaseClient() {
-  for (const auto& server : servers_) ucp_rkey_destroy(server.key);
-}
-
 Status GetChaseClient::connect(std::span<const GetContact> servers) {
   for (const auto& contact : servers) {
-    TC_ASSIGN(auto* const endpoint, party_->connect(contact.worker));
-    const auto key_bytes = from_hex(contact.key);
-    ucp_rkey_h key = nullptr;
-    TC_CHECK(check_ucx(ucp_ep_rkey_unpack(endpoint, key_bytes.data(), &key), "ucp_ep_rkey_unpack"));
-    servers_.push_back({endpoint, key, contact.shard});
+    TC_ASSIGN(auto shard, RemoteMemory::reach(*party_, contact));
+    shards_.push_back(std::move(shard));
   }
   return {};
 }
@@ -79,10 +43,11 @@ void GetChaseClient::step(Walk& walk) {
       ++finished_;
       if (!start_next(walk)) return;
     }
-    const auto& server = servers_[walk.address / shard_entries_];
-    const auto remote = server.shard + walk.address % shard_entries_ * sizeof(uint64_t);
+    const auto& shard = shards_[walk.address / shard_entries_];
+    const auto remote = shard.address() + walk.address % shard_entries_ * sizeof(uint64_t);
     --walk.left;
-    auto* const request = ucp_get_nbx(server.endpoint, &walk.address, sizeof walk.address, remote, server.key, &param);
+    auto* const request =
+        ucp_get_nbx(shard.endpoint(), &walk.address, sizeof walk.address, remote, shard.key(), &param);
     if (request == nullptr) continue;
     if (UCS_PTR_IS_ERR(request)) failure_ = UCS_PTR_STATUS(request);
     return;

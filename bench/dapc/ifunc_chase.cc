@@ -7,6 +7,7 @@
 #include "05-pointer-chase/chase.h"
 #include "base/clock.h"
 #include "common/embedded.h"
+#include "common/node.h"
 
 TC_EMBED(chaser_ifunc, TC_CHASER_IFUNC)
 TC_EMBED(hop_ifunc, TC_HOP_IFUNC)
@@ -18,31 +19,6 @@ namespace {
 constexpr uint32_t chase_deadline_ms = 300'000;
 constexpr uint32_t hops = 2000;
 constexpr uint32_t look_ms = 10;  // between looks whether the servers still live
-
-Status check(tc_status_t status, const char* what) {
-  if (status == TC_OK) return {};
-  return fail(status, "{}: {}", what, tc_error_message());
-}
-
-struct FreeConfig {
-  void operator()(tc_config_t* config) const { tc_config_free(config); }
-};
-
-Result<tc_node_t*> make_node(const std::vector<std::pair<const char*, std::string>>& settings) {
-  tc_config_t* raw = nullptr;
-  TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
-  const std::unique_ptr<tc_config_t, FreeConfig> config(raw);
-  for (const auto& [key, value] : settings) TC_CHECK(check(tc_config_set(raw, key, value.c_str()), key));
-  tc_node_t* node = nullptr;
-  TC_CHECK(check(tc_node_create(raw, &node), "tc_node_create"));
-  return node;
-}
-
-std::string element(const std::string& list, uint32_t index) {
-  size_t begin = 0;
-  while (index-- > 0) begin = list.find(',', begin) + 1;
-  return list.substr(begin, list.find(',', begin) - begin);
-}
 
 }  // namespace
 
@@ -65,15 +41,8 @@ Result<std::unique_ptr<IfuncChaseServer>> IfuncChaseServer::create(CodeForm form
 IfuncChaseServer::~IfuncChaseServer() { tc_node_destroy(node_); }
 
 Status IfuncChaseServer::settle() {
-  const auto deadline = Deadline::after_ms(30'000);
-  uint64_t codes = 0, tuned = 0;
-  do {
-    TC_CHECK(check(tc_node_wait(node_, 1, nullptr), "tc_node_wait"));
-    TC_CHECK(check(tc_node_stat(node_, "codes", &codes), "tc_node_stat"));
-    TC_CHECK(check(tc_node_stat(node_, "tuned", &tuned), "tc_node_stat"));
-    if (form_ == CodeForm::object || tuned >= codes) return {};
-  } while (!deadline.passed());
-  return fail(TC_ERR_TIMEOUT, "{} of {} ifuncs are compiled for this CPU after 30 s", tuned, codes);
+  if (form_ == CodeForm::object) return check(tc_node_wait(node_, 1, nullptr), "tc_node_wait");
+  return wait_until_tuned(node_);
 }
 
 Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::string& host, const std::string& trust,

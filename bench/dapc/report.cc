@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <iterator>
 
+#include "common/json.h"
+#include "common/network.h"
 #include "dapc/dapc.h"
 
 namespace tc::bench {
@@ -11,12 +12,6 @@ namespace tc::bench {
 namespace {
 
 using nlohmann::ordered_json;
-
-// A median stands beside its spread: the quartiles.
-void put(ordered_json& object, const std::string& key, const Summary& s) {
-  object[key] = s.median;
-  object[key + "_spread"] = {s.low, s.high};
-}
 
 ordered_json as_json(const DapcPoint& p) {
   ordered_json point;
@@ -48,12 +43,6 @@ ordered_json as_json(const DapcPoint& p) {
   return point;
 }
 
-std::string where(const DapcResult& r) {
-  if (r.options.transport == "shm") return "shared memory";
-  if (r.namespaces) return "TCP between network namespaces";
-  return fmt::format("TCP on loopback (no namespaces: {})", r.why_no_namespaces);
-}
-
 }  // namespace
 
 std::string format_table(const DapcResult& r) {
@@ -62,8 +51,9 @@ std::string format_table(const DapcResult& r) {
       "{} interleaved runs of about {} ms for each mode, {} entries a server, seed {}; all answers are right.\n"
       "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n"
       "{:>7}{:>7}{:>9}  {:<14}{:>11}{:>24}{:>8}{:>8}{:>10}\n",
-      where(r), r.way, r.ucx_version, r.machine.cpu, r.options.runs, r.options.run_ms, r.options.shard_entries,
-      r.options.seed, "servers", "depth", "inflight", "mode", "chases/s", "", "x AM", "x GET", "of bound");
+      describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.way, r.ucx_version, r.machine.cpu,
+      r.options.runs, r.options.run_ms, r.options.shard_entries, r.options.seed, "servers", "depth", "inflight", "mode",
+      "chases/s", "", "x AM", "x GET", "of bound");
   auto to = std::back_inserter(out);
   for (const auto& p : r.points) {
     for (const auto mode : chase_modes) {

@@ -24,7 +24,7 @@ constexpr uint64_t order_ms = 24ull * 3600 * 1000;
 constexpr uint32_t wait_ms = 1000;
 
 struct Parts {
-  std::unique_ptr<GetChaseServer> get;
+  std::unique_ptr<GetServer> get;
   std::unique_ptr<AmChaseServer> am;
   std::unique_ptr<IfuncChaseServer> bitcode, object;
 
@@ -85,15 +85,14 @@ void fill_shard(std::span<uint64_t> shard, const DapcServerOptions& options) {
 
 Result<Parts> make_parts(const DapcServerOptions& options, const std::string& tls) {
   Parts parts;
-  TC_ASSIGN(parts.get, GetChaseServer::create(tls, options.shard_entries));
-  fill_shard(parts.get->shard(), options);
-  TC_ASSIGN(parts.am, AmChaseServer::create(tls, options.index, parts.get->shard()));
-  TC_ASSIGN(parts.bitcode,
-            IfuncChaseServer::create(CodeForm::bitcode, {options.bitcode_cluster, options.trust, options.index},
-                                     parts.get->shard()));
+  TC_ASSIGN(parts.get, GetServer::create(tls, options.shard_entries * sizeof(uint64_t)));
+  const std::span shard(reinterpret_cast<uint64_t*>(parts.get->memory().data()), options.shard_entries);
+  fill_shard(shard, options);
+  TC_ASSIGN(parts.am, AmChaseServer::create(tls, options.index, shard));
+  TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode,
+                                                    {options.bitcode_cluster, options.trust, options.index}, shard));
   TC_ASSIGN(parts.object,
-            IfuncChaseServer::create(CodeForm::object, {options.object_cluster, options.trust, options.index},
-                                     parts.get->shard()));
+            IfuncChaseServer::create(CodeForm::object, {options.object_cluster, options.trust, options.index}, shard));
   return parts;
 }
 

@@ -68,7 +68,7 @@ Status Servers::hear_contacts(const Watch& watch) {
     std::string verb, am;
     GetContact get;
     std::istringstream words(line);
-    if (!(words >> verb >> am >> get.worker >> get.key >> get.shard) || verb != "ready")
+    if (!(words >> verb >> am >> get.worker >> get.key >> get.address) || verb != "ready")
       return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
     am_.push_back(am);
     get_.push_back(get);

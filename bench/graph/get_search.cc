@@ -13,36 +13,6 @@ constexpr uint64_t search_ms = 60'000;
 constexpr size_t look_at_once = 64;  // rows that came without a wait: while they are in the cache
 }  // namespace
 
-Result<std::unique_ptr<RowServer>> RowServer::create(const std::string& tls, std::span<const uint64_t> shard) {
-  std::unique_ptr<RowServer> server(new RowServer);
-  TC_ASSIGN(server->party_, UcxParty::create(tls, UCP_FEATURE_RMA));
-  ucp_mem_map_params_t params{};
-  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_ADDRESS | UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
-  params.length = shard.size_bytes();
-  params.flags = UCP_MEM_MAP_ALLOCATE;
-  TC_CHECK(check_ucx(ucp_mem_map(server->party_->context(), &params, &server->memory_), "ucp_mem_map"));
-  ucp_mem_attr_t attributes{};
-  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS;
-  TC_CHECK(check_ucx(ucp_mem_query(server->memory_, &attributes), "ucp_mem_query"));
-  server->shard_ = {static_cast<std::byte*>(attributes.address), shard.size_bytes()};
-  std::memcpy(server->shard_.data(), shard.data(), shard.size_bytes());
-  return server;
-}
-
-RowServer::~RowServer() {
-  if (memory_ != nullptr) ucp_mem_unmap(party_->context(), memory_);
-}
-
-Result<std::string> RowServer::contact() const {
-  void* key = nullptr;
-  size_t size = 0;
-  TC_CHECK(check_ucx(ucp_rkey_pack(party_->context(), memory_, &key, &size), "ucp_rkey_pack"));
-  const auto text = to_hex(key, size);
-  ucp_rkey_buffer_release(key);
-  TC_ASSIGN(const auto address, party_->address());
-  return fmt::format("{} {} {}", address, text, reinterpret_cast<uintptr_t>(shard_.data()));
-}
-
 Result<std::unique_ptr<GetSearch>> GetSearch::create(const std::string& tls, uint32_t vertices, size_t most_in_flight) {
   std::unique_ptr<GetSearch> client(new GetSearch);
   client->vertices_ = vertices;
@@ -51,16 +21,9 @@ Result<std::unique_ptr<GetSearch>> GetSearch::create(const std::string& tls, uin
   return client;
 }
 
-GetSearch::~GetSearch() {
-  for (const auto& server : servers_) ucp_rkey_destroy(server.key);
-}
-
-Status GetSearch::connect(const std::string& worker, const std::string& key, uint64_t shard) {
-  TC_ASSIGN(auto* const endpoint, party_->connect(worker));
-  const auto key_bytes = from_hex(key);
-  ucp_rkey_h unpacked = nullptr;
-  TC_CHECK(check_ucx(ucp_ep_rkey_unpack(endpoint, key_bytes.data(), &unpacked), "ucp_ep_rkey_unpack"));
-  servers_.push_back({endpoint, unpacked, shard + sizeof(graph_shard), 0});
+Status GetSearch::connect(const GetContact& contact) {
+  TC_ASSIGN(auto shard, RemoteMemory::reach(*party_, contact));
+  servers_.push_back({std::move(shard), contact.address + sizeof(graph_shard), 0});
   return {};
 }
 
@@ -80,7 +43,7 @@ Status GetSearch::get(const Server& server, uint64_t address, void* to, size_t s
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   param.cb.send = &GetSearch::on_data;
   param.user_data = row;
-  auto* const request = ucp_get_nbx(server.endpoint, to, size, address, server.key, &param);
+  auto* const request = ucp_get_nbx(server.shard.endpoint(), to, size, address, server.shard.key(), &param);
   if (UCS_PTR_IS_ERR(request)) return check_ucx(UCS_PTR_STATUS(request), "ucp_get_nbx");
   if (request != nullptr)
     ++in_flight_;

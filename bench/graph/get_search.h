@@ -7,34 +7,16 @@
 
 #include <span>
 
-#include "common/ucx_party.h"
+#include "common/get_memory.h"
 #include "graph/search_run.h"
 
 namespace tc::bench {
 
-// A server's shard, allocated by UCX so that peers reach it as directly as the transport can.
-class RowServer {
- public:
-  static Result<std::unique_ptr<RowServer>> create(const std::string& tls, std::span<const uint64_t> shard);
-  ~RowServer();
-  std::span<std::byte> shard() noexcept { return shard_; }
-  // Three words: the worker's address, the shard's key, the shard's address.
-  Result<std::string> contact() const;
-  UcxParty& party() noexcept { return *party_; }
-
- private:
-  RowServer() = default;
-  std::unique_ptr<UcxParty> party_;
-  ucp_mem_h memory_ = nullptr;
-  std::span<std::byte> shard_;
-};
-
 class GetSearch {
  public:
   static Result<std::unique_ptr<GetSearch>> create(const std::string& tls, uint32_t vertices, size_t most_in_flight);
-  ~GetSearch();
   // Server after server, from 0 on, by what its contact() said.
-  Status connect(const std::string& worker, const std::string& key, uint64_t shard);
+  Status connect(const GetContact& contact);
   // Fetches all offsets, for searches that are `indexed`.
   Status fetch_index();
   // Levels of all vertices; valid until the next search.
@@ -42,8 +24,7 @@ class GetSearch {
 
  private:
   struct Server {
-    ucp_ep_h endpoint;
-    ucp_rkey_h key;
+    RemoteMemory shard;
     uint64_t offsets, neighbours;  // where they lie there
   };
   struct Row {

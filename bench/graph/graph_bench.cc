@@ -126,11 +126,11 @@ Status GraphBench::connect() {
   TC_ASSIGN(ifunc_, IfuncSearch::create(host_, trust_, result_.vertices));
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     TC_ASSIGN(const auto line, hear(i));
-    std::string verb, worker, key;
-    uint64_t shard = 0;
-    if (!(std::istringstream(line) >> verb >> worker >> key >> shard) || verb != "ready")
+    std::string verb;
+    GetContact shard;
+    if (!(std::istringstream(line) >> verb >> shard.worker >> shard.key >> shard.address) || verb != "ready")
       return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
-    TC_CHECK(get_->connect(worker, key, shard));
+    TC_CHECK(get_->connect(shard));
   }
   TC_CHECK(tell("get"));
   TC_CHECK(get_->fetch_index());

@@ -7,6 +7,7 @@
 #include "06-graph/search.h"
 #include "base/clock.h"
 #include "common/embedded.h"
+#include "common/node.h"
 
 TC_EMBED(bfs_step_ifunc, TC_BFS_STEP_IFUNC)
 TC_EMBED(bfs_read_ifunc, TC_BFS_READ_IFUNC)
@@ -18,29 +19,10 @@ namespace {
 constexpr uint32_t search_ms = 60'000;
 constexpr uint32_t rows_at_once = 1 << 18;
 
-Status check(tc_status_t status, const char* what) {
-  if (status == TC_OK) return {};
-  return fail(status, "{}: {}", what, tc_error_message());
-}
-
-struct FreeConfig {
-  void operator()(tc_config_t* config) const { tc_config_free(config); }
-};
-
 struct FreeFuture {
   void operator()(tc_future_t* future) const { tc_future_free(future); }
 };
 using Future = std::unique_ptr<tc_future_t, FreeFuture>;
-
-Result<tc_node_t*> make_node(const std::vector<std::pair<const char*, std::string>>& settings) {
-  tc_config_t* raw = nullptr;
-  TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
-  const std::unique_ptr<tc_config_t, FreeConfig> config(raw);
-  for (const auto& [key, value] : settings) TC_CHECK(check(tc_config_set(raw, key, value.c_str()), key));
-  tc_node_t* node = nullptr;
-  TC_CHECK(check(tc_node_create(raw, &node), "tc_node_create"));
-  return node;
-}
 
 void add_level(void* arg, const bfs_level* level) {
   auto& cost = *static_cast<SearchCost*>(arg);
@@ -74,17 +56,7 @@ IfuncSearchServer::~IfuncSearchServer() { tc_node_destroy(node_); }
 
 void IfuncSearchServer::wait(uint32_t timeout_ms) { (void)tc_node_wait(node_, timeout_ms, nullptr); }
 
-Status IfuncSearchServer::settle() {
-  const auto deadline = Deadline::after_ms(30'000);
-  uint64_t codes = 0, tuned = 0;
-  do {
-    wait(1);
-    TC_CHECK(check(tc_node_stat(node_, "codes", &codes), "tc_node_stat"));
-    TC_CHECK(check(tc_node_stat(node_, "tuned", &tuned), "tc_node_stat"));
-    if (tuned >= codes) return {};
-  } while (!deadline.passed());
-  return fail(TC_ERR_TIMEOUT, "{} of {} ifuncs are compiled for this CPU after 30 s", tuned, codes);
-}
+Status IfuncSearchServer::settle() { return wait_until_tuned(node_); }
 
 IfuncSearch::IfuncSearch() : client_(std::make_unique<bfs_client>()) {}
 

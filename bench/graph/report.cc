@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <iterator>
 
+#include "common/json.h"
+#include "common/network.h"
 #include "graph/graph_bench.h"
 
 namespace tc::bench {
@@ -11,17 +12,6 @@ namespace tc::bench {
 namespace {
 
 using nlohmann::ordered_json;
-
-void put(ordered_json& object, const std::string& key, const Summary& s) {
-  object[key] = s.median;
-  object[key + "_spread"] = {s.low, s.high};
-}
-
-std::string where(const GraphResult& r) {
-  if (r.options.transport == "shm") return "shared memory";
-  if (r.namespaces) return "TCP between network namespaces";
-  return fmt::format("TCP on loopback (no namespaces: {})", r.why_no_namespaces);
-}
 
 std::string graph_name(const GraphResult& r) {
   if (!r.options.shards.empty()) return r.options.shards;
@@ -40,9 +30,10 @@ std::string format_table(const GraphResult& r) {
       "{} interleaved runs of {} searches for each way; the levels of all {} searches are right.\n"
       "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n"
       "{:<17}{:>10}{:>22}{:>13}{:>8}{:>12}{:>11}{:>13}{:>16}\n",
-      where(r), r.way, r.options.servers, r.machine.ucx, r.machine.cores, r.machine.cpu, graph_name(r), r.vertices,
-      r.edges, r.reached, r.edges_searched, r.levels, r.options.runs, r.options.searches, r.verified, "", "searches/s",
-      "", "M edges/s", "x GET", "x indexed", "requests", "client bytes", "between servers");
+      describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.way, r.options.servers, r.machine.ucx,
+      r.machine.cores, r.machine.cpu, graph_name(r), r.vertices, r.edges, r.reached, r.edges_searched, r.levels,
+      r.options.runs, r.options.searches, r.verified, "", "searches/s", "", "M edges/s", "x GET", "x indexed",
+      "requests", "client bytes", "between servers");
   for (const auto mode : search_modes) {
     const auto& m = r.modes.at(mode);
     fmt::format_to(std::back_inserter(out),

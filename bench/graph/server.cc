@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A server's process: it holds a shard, and serves whichever of the two ways is being measured.
+#include <cstring>
+
+#include "common/node.h"
 #include "common/talk.h"
 #include "graph/get_search.h"
 #include "graph/graph_bench.h"
@@ -16,19 +19,14 @@ constexpr uint64_t order_ms = 600'000;
 constexpr uint32_t wait_ms = 2;
 constexpr int waits_between_looks = 8;  // whether there is an order
 
-std::string element(const std::string& list, uint32_t index) {
-  size_t begin = 0;
-  while (index-- > 0) begin = list.find(',', begin) + 1;
-  return list.substr(begin, list.find(',', begin) - begin);
-}
-
 Status serve(const GraphServerOptions& options, Talk& talk) {
   const std::string tls = options.transport == "shm" ? "posix,self,tcp" : "tcp,self";
   TC_ASSIGN(const auto words, read_shard(options.shard));
-  TC_ASSIGN(const auto rows, RowServer::create(tls, words));
+  TC_ASSIGN(const auto rows, GetServer::create(tls, std::span(words).size_bytes()));
+  std::memcpy(rows->memory().data(), words.data(), rows->memory().size());
   TC_ASSIGN(const auto node, IfuncSearchServer::create({options.cluster, element(options.cluster, options.index),
                                                         options.trust, options.index},
-                                                       rows->shard()));
+                                                       rows->memory()));
   TC_ASSIGN(const auto contact, rows->contact());
   TC_CHECK(talk.say("ready " + contact));
   std::string mode = "ifunc";

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "token/token.h"
 
-#include <nlohmann/json.hpp>
 #include <threechains/threechains.h>
 
 #include <algorithm>
@@ -9,6 +8,8 @@
 
 #include "base/clock.h"
 #include "common/embedded.h"
+#include "common/json.h"
+#include "common/node.h"
 
 TC_EMBED(token_ifunc, TC_TOKEN_IFUNC)
 
@@ -17,11 +18,6 @@ namespace tc::bench {
 namespace {
 
 constexpr uint32_t deadline_ms = 60'000;
-
-Status check(tc_status_t status, const char* what) {
-  if (status == TC_OK) return {};
-  return fail(status, "{}: {}", what, tc_error_message());
-}
 
 template <auto destroy>
 struct With {
@@ -48,12 +44,7 @@ Result<double> hop_us(tc_endpoint_t* endpoint, tc_ifunc_t* token, uint32_t hops)
 Result<TokenResult> run_token(const TokenOptions& options) {
   if (options.addresses.empty())
     return fail(TC_ERR_INVALID, "there is no cluster: run `ifunc cluster 4 -- ifunc bench token`");
-  tc_config_t* raw = nullptr;
-  TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
-  const std::unique_ptr<tc_config_t, With<tc_config_free>> config(raw);
-  TC_CHECK(check(tc_config_set(raw, "hops", "65535"), "tc_config_set"));
-  tc_node_t* node = nullptr;
-  TC_CHECK(check(tc_node_create(raw, &node), "tc_node_create"));
+  TC_ASSIGN(auto* const node, make_node({{"hops", "65535"}}));
   const std::unique_ptr<tc_node_t, With<tc_node_destroy>> owned(node);
   tc_endpoint_t* endpoint = nullptr;
   const auto first = options.addresses.substr(0, options.addresses.find(','));
@@ -84,8 +75,7 @@ std::string format_token(const TokenOptions& options, const TokenResult& result)
   root["nodes"] = result.nodes;
   root["hops"] = options.hops;
   root["runs"] = options.runs;
-  root["hop_us"] = result.hop_us.median;
-  root["hop_us_spread"] = {result.hop_us.low, result.hop_us.high};
+  put(root, "hop_us", result.hop_us);
   return root.dump(2) + "\n";
 }
 

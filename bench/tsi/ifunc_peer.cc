@@ -1,30 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tsi/ifunc_peer.h"
 
+#include "common/node.h"
+
 namespace tc::bench {
 
-namespace {
-
-Status check(tc_status_t status, const char* what) {
-  if (status == TC_OK) return {};
-  return fail(status, "{}: {}", what, tc_error_message());
-}
-
-struct FreeConfig {
-  void operator()(tc_config_t* config) const { tc_config_free(config); }
-};
-
-}  // namespace
-
 Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const std::string& way) {
-  tc_config_t* raw = nullptr;
-  TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
-  const std::unique_ptr<tc_config_t, FreeConfig> config(raw);
-  for (const auto& [key, value] :
-       {std::pair<const char*, std::string>{"way", way}, {"warm-up", "on"}, {"log", "error"}})
-    TC_CHECK(check(tc_config_set(config.get(), key, value.c_str()), key));
   std::unique_ptr<IfuncPeer> peer(new IfuncPeer);
-  TC_CHECK(check(tc_node_create(config.get(), &peer->node_), "tc_node_create"));
+  TC_ASSIGN(peer->node_, make_node({{"way", way}, {"warm-up", "on"}, {"log", "error"}}));
   tc_node_set_target_args(peer->node_, &peer->counter_);
   return peer;
 }

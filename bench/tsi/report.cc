@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <iterator>
 
+#include "common/json.h"
 #include "tsi/tsi.h"
 
 namespace tc::bench {
@@ -11,12 +11,6 @@ namespace tc::bench {
 namespace {
 
 using nlohmann::ordered_json;
-
-// A median stands beside its spread: the quartiles.
-void put(ordered_json& object, const std::string& key, const Summary& s) {
-  object[key] = s.median;
-  object[key + "_spread"] = {s.low, s.high};
-}
 
 const Summary& at(const std::map<Mode, Summary>& values, Mode mode) {
   static const Summary nothing;

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "tune/tune.h"
 
-#include <nlohmann/json.hpp>
-
 #include <cmath>
 #include <numeric>
 
 #include "base/clock.h"
 #include "common/embedded.h"
+#include "common/json.h"
 #include "common/pinning.h"
 #include "tune/native.h"
 #include "tune/work.h"
@@ -136,11 +135,6 @@ Result<TuneKernel> measure(const Kernel& kernel, const std::array<EntryPoint, 3>
   result.tuned_to_native = summarize(std::move(to_native));
   result.tuned_to_generic = summarize(std::move(to_generic));
   return result;
-}
-
-void put(nlohmann::ordered_json& object, const std::string& key, const Summary& value) {
-  object[key] = value.median;
-  object[key + "_spread"] = {value.low, value.high};
 }
 
 std::string format_json(const TuneResult& result) {

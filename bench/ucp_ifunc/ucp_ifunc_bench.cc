@@ -2,7 +2,6 @@
 #include "ucp_ifunc/ucp_ifunc_bench.h"
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 #include <stdlib.h>
 #include <ucp/api/ucp.h>
 
@@ -10,6 +9,7 @@
 #include <iterator>
 #include <sstream>
 
+#include "common/json.h"
 #include "common/pinning.h"
 #include "common/talk.h"
 #include "ucp_ifunc/side.h"
@@ -150,12 +150,6 @@ Status serve(const UcpIfuncOptions& options) {
     const auto done = verb == "latency" ? side->pong(way, number) : side->take_stream(way, number);
     TC_CHECK(talk.say(done ? "done" : "error " + done.error().message));
   }
-}
-
-// A median stands beside its spread: the quartiles.
-void put(ordered_json& object, const std::string& key, const Summary& s) {
-  object[key] = s.median;
-  object[key + "_spread"] = {s.low, s.high};
 }
 
 std::string json(const UcpIfuncResult& r) {

@@ -16,14 +16,16 @@ namespace tc::command {
 
 namespace {
 
-int bench_tsi(const bench::TsiOptions& options) {
-  const auto result = bench::run_tsi(options);
-  if (!result) {
-    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
-    return 1;
-  }
-  const auto text = options.json ? bench::format_json(*result) : bench::format_table(*result);
-  std::fputs(text.c_str(), stdout);
+int complain(const Error& error) {
+  std::fprintf(stderr, "ifunc bench: %s\n", error.message.c_str());
+  return 1;
+}
+
+// What was measured, as JSON or as a table.
+template <class R>
+int print(const Result<R>& result, bool json) {
+  if (!result) return complain(result.error());
+  std::fputs((json ? bench::format_json(*result) : bench::format_table(*result)).c_str(), stdout);
   return 0;
 }
 
@@ -39,15 +41,12 @@ void add_tsi(CLI::App& bench_command, int& exit_code) {
   command->add_option("--first-samples", options->first_samples, "Never-seen ifuncs sent")
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
-  command->callback([options, &exit_code] { exit_code = bench_tsi(*options); });
+  command->callback([options, &exit_code] { exit_code = print(bench::run_tsi(*options), options->json); });
 }
 
 int bench_token(const bench::TokenOptions& options) {
   const auto result = bench::run_token(options);
-  if (!result) {
-    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
-    return 1;
-  }
+  if (!result) return complain(result.error());
   std::fputs(bench::format_token(options, *result).c_str(), stdout);
   return 0;
 }
@@ -71,13 +70,8 @@ int bench_dapc(bench::DapcOptions options) {
   signals.start([&] { stop = true; });
   const auto result = bench::run_dapc(options);
   signals.finish();
-  if (!result) {
-    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
-    return 1;
-  }
-  const auto text = options.json ? bench::format_json(*result) : bench::format_table(*result);
-  std::fputs(text.c_str(), stdout);
-  return result->complete ? 0 : 130;
+  const int printed = print(result, options.json);
+  return !result || result->complete ? printed : 130;
 }
 
 void add_dapc(CLI::App& bench_command, int& exit_code) {
@@ -130,17 +124,6 @@ void add_dapc_server(CLI::App& bench_command, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = bench::run_dapc_server(*options); });
 }
 
-int bench_graph(const bench::GraphOptions& options) {
-  const auto result = bench::run_graph(options);
-  if (!result) {
-    std::fprintf(stderr, "ifunc bench: %s\n", result.error().message.c_str());
-    return 1;
-  }
-  const auto text = options.json ? bench::format_json(*result) : bench::format_table(*result);
-  std::fputs(text.c_str(), stdout);
-  return 0;
-}
-
 void add_graph(CLI::App& bench_command, int& exit_code) {
   auto* const command = bench_command.add_subcommand(
       "graph", "Breadth-first search over a sharded graph: ifuncs at the servers beside a client that GETs rows");
@@ -167,7 +150,7 @@ void add_graph(CLI::App& bench_command, int& exit_code) {
   command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000))->capture_default_str();
   command->add_flag("--loopback", options->loopback, "tcp: no network namespaces, even as root");
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
-  command->callback([options, &exit_code] { exit_code = bench_graph(*options); });
+  command->callback([options, &exit_code] { exit_code = print(bench::run_graph(*options), options->json); });
 }
 
 // A server's process of `ifunc bench graph`; for itself only.
