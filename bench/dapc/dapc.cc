@@ -9,6 +9,7 @@
 
 #include "dapc/progress.h"
 #include "dapc/setting.h"
+#include "dapc/translations.h"
 
 namespace tc::bench {
 
@@ -29,6 +30,7 @@ class Sweep {
 
   DapcResult result_;
   std::unique_ptr<Network> network_;
+  Setting::Translations translations_;
   Progress progress_;
   double done_ = 0, total_ = 0;  // runs
 };
@@ -36,6 +38,9 @@ class Sweep {
 uint32_t most_servers(const DapcOptions& options) { return *std::ranges::max_element(options.servers); }
 
 Status Sweep::prepare() {
+  for (const auto& language : options().languages) {
+    TC_ASSIGN(translations_[mode_in(language)], build_chaser(language));
+  }
   TC_ASSIGN(const auto tls, dapc_tls(options().transport));
   ::setenv("UCX_TLS", tls.c_str(), 1);
   if (options().transport == "tcp") {
@@ -86,7 +91,7 @@ Status Sweep::measure(Setting& setting, DapcPoint point) {
 }
 
 Status Sweep::sweep_servers(uint32_t servers) {
-  TC_ASSIGN(const auto setting, Setting::create(options(), servers, network_.get()));
+  TC_ASSIGN(const auto setting, Setting::create(options(), servers, network_.get(), translations_));
   result_.way = setting->way();
   for (const auto depth : options().depths)
     for (const auto inflight : options().inflight) {

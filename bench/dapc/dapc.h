@@ -22,7 +22,8 @@ struct DapcOptions {
   std::vector<uint32_t> depths{1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096};
   std::vector<uint32_t> inflight{1};
   int runs = 5;
-  std::string chaser;  // an .ifunc file that chases instead of chaser.c; empty: chaser.c
+  std::string chaser;                  // an .ifunc file that chases instead of chaser.c; empty: chaser.c
+  std::vector<std::string> languages;  // whose chasers run beside C's: "julia", "rust"
   uint64_t shard_entries = 65'536;
   uint64_t seed = 42;
   uint32_t run_ms = 100;  // about so long does one mode chase in one run
@@ -37,8 +38,11 @@ struct DapcPoint {
   std::map<ChaseMode, Summary> rate;  // chases per second
   std::map<ChaseMode, Summary> ratio_to_am;
   std::map<ChaseMode, Summary> ratio_to_get;
+  std::map<ChaseMode, Summary> ratio_to_c;         // of translations, to ifunc_bitcode
   std::map<ChaseMode, Summary> fraction_of_bound;  // ifunc modes, from two servers on
   std::map<ChaseMode, uint64_t> chases;            // in one run
+  // What the servers ran for them in one run. Translations must run as often as C's; empty when there are none.
+  std::map<ChaseMode, uint64_t> executed;
   std::map<ChaseMode, Summary> fraction_of_pair_bound;
   Summary one_way_us;       // of a hop round all servers; from two servers on
   Summary pair_one_way_us;  // of a hop between two servers while the others sleep

@@ -45,6 +45,12 @@ Status IfuncChaseServer::settle() {
   return wait_until_tuned(node_);
 }
 
+uint64_t IfuncChaseServer::executed() const {
+  uint64_t value = 0;
+  (void)tc_node_stat(node_, "executed", &value);
+  return value;
+}
+
 Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::string& host, const std::string& trust,
                                                                    uint64_t shard_entries, const std::string& chaser) {
   std::unique_ptr<IfuncChaseClient> client(new IfuncChaseClient);
@@ -57,10 +63,10 @@ Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::st
     return check(tc_ifunc_register_memory(client->node_, bundle.data(), bundle.size(), ifunc), "registering code");
   };
   if (chaser.empty()) {
-    TC_CHECK(reg(chaser_ifunc(), &client->chaser_));
+    TC_CHECK(reg(chaser_ifunc(), &client->chaser_.ifunc));
   } else {
     const auto file = chaser.find('/') == std::string::npos ? "./" + chaser : chaser;
-    TC_CHECK(check(tc_ifunc_register(client->node_, file.c_str(), &client->chaser_), "registering the chaser"));
+    TC_CHECK(check(tc_ifunc_register(client->node_, file.c_str(), &client->chaser_.ifunc), "registering the chaser"));
   }
   TC_CHECK(reg(hop_ifunc(), &client->hop_));
   return client;
@@ -68,8 +74,20 @@ Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::st
 
 IfuncChaseClient::~IfuncChaseClient() {
   abandon();
-  for (auto& slot : slots_) tc_message_free(slot.message);
+  for (auto& slot : chaser_.slots) tc_message_free(slot.message);
+  for (auto& [mode, chaser] : added_)
+    for (auto& slot : chaser.slots) tc_message_free(slot.message);
   tc_node_destroy(node_);
+}
+
+Status IfuncChaseClient::add(ChaseMode mode, ByteView bundle) {
+  return check(tc_ifunc_register_memory(node_, bundle.data(), bundle.size(), &added_[mode].ifunc), "registering code");
+}
+
+void IfuncChaseClient::chase_by(ChaseMode mode) {
+  abandon();
+  const auto found = added_.find(mode);
+  chosen_ = found != added_.end() ? &found->second : &chaser_;
 }
 
 Status IfuncChaseClient::connect(const std::vector<std::string>& servers, const Watch& watch) {
@@ -106,23 +124,25 @@ Status IfuncChaseClient::take_answer(Slot& slot) {
 }
 
 void IfuncChaseClient::abandon() {
-  for (auto& slot : slots_) tc_future_free(std::exchange(slot.future, nullptr));
+  for (auto& slot : chosen_->slots) tc_future_free(std::exchange(slot.future, nullptr));
 }
 
 Status IfuncChaseClient::run(const Chases& chases, const Watch& watch) {
   abandon();
   chases_ = chases;
   started_ = finished_ = 0;
-  while (slots_.size() < chases.inflight) {
+  auto& slots = chosen_->slots;
+  while (slots.size() < chases.inflight) {
     struct chase chase = {0, 0, 0};
-    slots_.emplace_back();
-    TC_CHECK(check(tc_message_create(chaser_, &chase, sizeof chase, &slots_.back().message), "tc_message_create"));
+    slots.emplace_back();
+    TC_CHECK(
+        check(tc_message_create(chosen_->ifunc, &chase, sizeof chase, &slots.back().message), "tc_message_create"));
   }
-  for (uint32_t i = 0; i < chases.inflight; ++i) TC_CHECK(start_next(slots_[i]));
+  for (uint32_t i = 0; i < chases.inflight; ++i) TC_CHECK(start_next(slots[i]));
   while (finished_ < chases.starts.size()) {
     TC_CHECK(check(tc_node_wait(node_, look_ms, nullptr), "tc_node_wait"));
     for (uint32_t i = 0; i < chases.inflight; ++i)
-      if (slots_[i].future != nullptr && tc_future_ready(slots_[i].future) != 0) TC_CHECK(take_answer(slots_[i]));
+      if (slots[i].future != nullptr && tc_future_ready(slots[i].future) != 0) TC_CHECK(take_answer(slots[i]));
     TC_CHECK(watch());
   }
   return {};

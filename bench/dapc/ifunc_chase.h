@@ -6,10 +6,12 @@
 
 #include <threechains/threechains.h>
 
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/bytes.h"
 #include "dapc/mode.h"
 #include "wire/target_triple.h"
 
@@ -31,6 +33,7 @@ class IfuncChaseServer {
   void wake() noexcept { tc_node_wake(node_); }  // any thread
   // Waits until all bitcode that came is compiled for this CPU.
   Status settle();
+  uint64_t executed() const;  // ifuncs, so far
 
  private:
   IfuncChaseServer() = default;
@@ -43,6 +46,10 @@ class IfuncChaseClient final : public ChaseClient {
   // `host`: the address to listen on, so that answers find us. `chaser`: an .ifunc file; empty: chaser.c.
   static Result<std::unique_ptr<IfuncChaseClient>> create(const std::string& host, const std::string& trust,
                                                           uint64_t shard_entries, const std::string& chaser);
+  // A further chaser, over the same connections.
+  Status add(ChaseMode mode, ByteView bundle);
+  // Whose chaser run() sends from now on: an added one, or any other mode for the first.
+  void chase_by(ChaseMode mode);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
   std::string way() const;
@@ -56,6 +63,10 @@ class IfuncChaseClient final : public ChaseClient {
     tc_future_t* future = nullptr;
     size_t chase = 0;
   };
+  struct Chaser {
+    tc_ifunc_t* ifunc = nullptr;
+    std::vector<Slot> slots;
+  };
   IfuncChaseClient() = default;
   Status start_next(Slot& slot);
   Status take_answer(Slot& slot);
@@ -66,9 +77,10 @@ class IfuncChaseClient final : public ChaseClient {
   Chases chases_;
   size_t started_ = 0, finished_ = 0;
   tc_node_t* node_ = nullptr;
-  tc_ifunc_t* chaser_ = nullptr;
+  Chaser chaser_;
+  std::map<ChaseMode, Chaser> added_;
+  Chaser* chosen_ = &chaser_;
   tc_ifunc_t* hop_ = nullptr;
-  std::vector<Slot> slots_;
   std::vector<tc_endpoint_t*> servers_;
 };
 

@@ -7,20 +7,26 @@
 #include <functional>
 #include <span>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 
 namespace tc::bench {
 
-enum class ChaseMode : uint8_t { am, get, ifunc_bitcode, ifunc_object };
+// The chaser is C's; the last ones are its translations, and travel as bitcode.
+enum class ChaseMode : uint8_t { am, get, ifunc_bitcode, ifunc_object, ifunc_bitcode_julia, ifunc_bitcode_rust };
 inline constexpr std::array chase_modes{ChaseMode::am, ChaseMode::get, ChaseMode::ifunc_bitcode,
                                         ChaseMode::ifunc_object};
 constexpr std::string_view mode_name(ChaseMode mode) noexcept {
-  constexpr std::array<std::string_view, 4> names{"am", "get", "ifunc_bitcode", "ifunc_object"};
+  constexpr std::array<std::string_view, 6> names{
+      "am", "get", "ifunc_bitcode", "ifunc_object", "ifunc_bitcode_julia", "ifunc_bitcode_rust"};
   return names[static_cast<size_t>(mode)];
 }
-constexpr bool is_ifunc(ChaseMode mode) noexcept {
-  return mode == ChaseMode::ifunc_bitcode || mode == ChaseMode::ifunc_object;
+constexpr bool is_ifunc(ChaseMode mode) noexcept { return mode >= ChaseMode::ifunc_bitcode; }
+constexpr bool is_translation(ChaseMode mode) noexcept { return mode > ChaseMode::ifunc_object; }
+// What the servers are told to serve: bitcode is bitcode to them, whatever it was written in.
+constexpr ChaseMode served_mode(ChaseMode mode) noexcept {
+  return is_translation(mode) ? ChaseMode::ifunc_bitcode : mode;
 }
 
 // Several chases of one depth.

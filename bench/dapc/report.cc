@@ -20,9 +20,9 @@ ordered_json as_json(const DapcPoint& p) {
   point["inflight"] = p.inflight;
   point["verified"] = true;  // a wrong answer ends the benchmark
   point["answers"] = p.answers;
-  for (const auto mode : chase_modes) {
+  for (const auto& [mode, rate] : p.rate) {
     ordered_json one;
-    put(one, "chases_per_s", p.rate.at(mode));
+    put(one, "chases_per_s", rate);
     one["chases_per_run"] = p.chases.at(mode);
     if (mode == ChaseMode::get) put(one, "rate_ratio_to_am", p.ratio_to_am.at(mode));
     if (is_ifunc(mode)) {
@@ -32,6 +32,9 @@ ordered_json as_json(const DapcPoint& p) {
         put(one, "fraction_of_bound_vs_get", found->second);
       if (const auto found = p.fraction_of_pair_bound.find(mode); found != p.fraction_of_pair_bound.end())
         put(one, "fraction_of_pair_bound_vs_get", found->second);
+      if (const auto found = p.ratio_to_c.find(mode); found != p.ratio_to_c.end())
+        put(one, "rate_ratio_to_c", found->second);
+      if (const auto found = p.executed.find(mode); found != p.executed.end()) one["executed_per_run"] = found->second;
     }
     point[std::string(mode_name(mode))] = one;
   }
@@ -43,6 +46,8 @@ ordered_json as_json(const DapcPoint& p) {
   return point;
 }
 
+std::string with_spread(const Summary& s) { return fmt::format("{:.3f} [{:.3f}, {:.3f}]", s.median, s.low, s.high); }
+
 }  // namespace
 
 std::string format_table(const DapcResult& r) {
@@ -50,19 +55,20 @@ std::string format_table(const DapcResult& r) {
       "Distributed pointer chase over {} (way {}), UCX {}, {}.\n"
       "{} interleaved runs of about {} ms for each mode, {} entries a server, seed {}; all answers are right.\n"
       "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n"
-      "{:>7}{:>7}{:>9}  {:<14}{:>11}{:>24}{:>8}{:>8}{:>10}\n",
+      "{:>7}{:>7}{:>9}  {:<20}{:>11}{:>24}{:>8}{:>8}{:>10}{}\n",
       describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.way, r.ucx_version, r.machine.cpu,
       r.options.runs, r.options.run_ms, r.options.shard_entries, r.options.seed, "servers", "depth", "inflight", "mode",
-      "chases/s", "", "x AM", "x GET", "of bound");
+      "chases/s", "", "x AM", "x GET", "of bound", r.options.languages.empty() ? "" : fmt::format("{:>22}", "x C"));
   auto to = std::back_inserter(out);
   for (const auto& p : r.points) {
-    for (const auto mode : chase_modes) {
-      const auto& rate = p.rate.at(mode);
+    for (const auto& [mode, rate] : p.rate) {
       const auto bound = p.fraction_of_bound.find(mode);
-      fmt::format_to(to, "{:>7}{:>7}{:>9}  {:<14}{:>11.4g}{:>24}{:>8.3f}{:>8.3f}{:>10}\n", p.servers, p.depth,
+      const auto to_c = p.ratio_to_c.find(mode);
+      fmt::format_to(to, "{:>7}{:>7}{:>9}  {:<20}{:>11.4g}{:>24}{:>8.3f}{:>8.3f}{:>10}{}\n", p.servers, p.depth,
                      p.inflight, mode_name(mode), rate.median, fmt::format("[{:.4g}, {:.4g}]", rate.low, rate.high),
                      p.ratio_to_am.at(mode).median, p.ratio_to_get.at(mode).median,
-                     bound != p.fraction_of_bound.end() ? fmt::format("{:.3f}", bound->second.median) : "-");
+                     bound != p.fraction_of_bound.end() ? fmt::format("{:.3f}", bound->second.median) : "-",
+                     to_c != p.ratio_to_c.end() ? fmt::format("{:>22}", with_spread(to_c->second)) : "");
     }
     fmt::format_to(to, "{:>25}one GET step {:.2f} us", "", p.get_us.median);
     if (p.one_way_us.median > 0)
@@ -85,6 +91,7 @@ std::string format_json(const DapcResult& r) {
   root["seed"] = r.options.seed;
   root["shard_entries"] = r.options.shard_entries;
   if (!r.options.chaser.empty()) root["ifunc"] = r.options.chaser;
+  if (!r.options.languages.empty()) root["languages"] = r.options.languages;
   root["namespaces"] = r.namespaces;
   root["complete"] = r.complete;
   root["points"] = ordered_json::array();

@@ -8,7 +8,7 @@ double bound_vs_get(uint32_t servers, double get_us, double one_way_us) {
 }
 
 void summarize_runs(const std::vector<DapcRun>& runs, DapcPoint& point) {
-  std::map<ChaseMode, std::vector<double>> rates, to_am, to_get, of_bound, of_pair_bound;
+  std::map<ChaseMode, std::vector<double>> rates, to_am, to_get, to_c, of_bound, of_pair_bound;
   std::vector<double> one_way, pair_one_way, get;
   for (const auto& run : runs) {
     const double am = run.rate.at(ChaseMode::am), by_get = run.rate.at(ChaseMode::get);
@@ -20,6 +20,7 @@ void summarize_runs(const std::vector<DapcRun>& runs, DapcPoint& point) {
       rates[mode].push_back(rate);
       to_am[mode].push_back(rate / am);
       to_get[mode].push_back(rate / by_get);
+      if (is_translation(mode)) to_c[mode].push_back(rate / run.rate.at(ChaseMode::ifunc_bitcode));
       // One chase at a time is what the bound is about.
       if (!is_ifunc(mode) || run.one_way_us <= 0 || point.inflight != 1) continue;
       of_bound[mode].push_back(rate / by_get / bound_vs_get(point.servers, get_us, run.one_way_us));
@@ -29,6 +30,7 @@ void summarize_runs(const std::vector<DapcRun>& runs, DapcPoint& point) {
   for (auto& [mode, values] : rates) point.rate[mode] = summarize(values);
   for (auto& [mode, values] : to_am) point.ratio_to_am[mode] = summarize(values);
   for (auto& [mode, values] : to_get) point.ratio_to_get[mode] = summarize(values);
+  for (auto& [mode, values] : to_c) point.ratio_to_c[mode] = summarize(values);
   for (auto& [mode, values] : of_bound) point.fraction_of_bound[mode] = summarize(values);
   for (auto& [mode, values] : of_pair_bound) point.fraction_of_pair_bound[mode] = summarize(values);
   point.one_way_us = summarize(one_way);

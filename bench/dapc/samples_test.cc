@@ -34,6 +34,17 @@ TEST(DapcSamples, RatiosAreThoseOfOneRunAndThenTheirMedian) {
   EXPECT_DOUBLE_EQ(point.get_us.median, 1e6 / (20 * 10));
 }
 
+TEST(DapcSamples, ATranslationIsComparedWithCInTheSameRun) {
+  auto point = point_of(1, 10, 1);
+  std::vector<DapcRun> runs = {run_of(1, 1, 100, 7), run_of(1, 1, 50, 7), run_of(1, 1, 10, 7)};
+  for (auto& run : runs) run.rate[ChaseMode::ifunc_bitcode_rust] = run.rate[ChaseMode::ifunc_bitcode] * 0.5;
+  runs[0].rate[ChaseMode::ifunc_bitcode_rust] = 200;
+  runs[1].rate[ChaseMode::ifunc_bitcode_rust] = 40;
+  summarize_runs(runs, point);
+  EXPECT_DOUBLE_EQ(point.ratio_to_c.at(ChaseMode::ifunc_bitcode_rust).median, 0.8);
+  EXPECT_FALSE(point.ratio_to_c.contains(ChaseMode::ifunc_object));
+}
+
 TEST(DapcSamples, TheBoundCountsOneWayForEachStepThatLeavesItsServer) {
   EXPECT_DOUBLE_EQ(bound_vs_get(2, 20, 10), 4.0);  // half of the steps stay, and a GET takes two ways
   EXPECT_DOUBLE_EQ(bound_vs_get(4, 20, 10), 20.0 * 4 / 30);

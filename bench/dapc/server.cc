@@ -131,7 +131,7 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
     const auto order = orders.next();
     if (order == "end") return {};
     if (order == "settle") TC_CHECK(parts.bitcode->settle());
-    TC_CHECK(talk.say(order));
+    TC_CHECK(talk.say(order == "executed" ? std::to_string(parts.bitcode->executed()) : order));
     serve_mode(parts, order, orders);
   }
 }

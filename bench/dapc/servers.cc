@@ -86,6 +86,20 @@ Status Servers::tell(const std::string& line, const std::string& expected, const
   return {};
 }
 
+Result<uint64_t> Servers::ask_sum(const std::string& line, const Watch& watch) {
+  for (const auto& partner : partners_)
+    if (const auto said = partner->talk().say(line); !said) return fail(explain(said.error()));
+  uint64_t sum = 0;
+  for (uint32_t i = 0; i < partners_.size(); ++i) {
+    TC_ASSIGN(const auto answer, hear(i, watch));
+    uint64_t number = 0;
+    if (!(std::istringstream(answer) >> number))
+      return fail(TC_ERR_INTERNAL, "server {} said '{}' when a number was due", i, answer);
+    sum += number;
+  }
+  return sum;
+}
+
 Status Servers::alive() {
   for (uint32_t i = 0; i < partners_.size(); ++i)
     if (const auto end = partners_[i]->end(); !end.empty()) return fail(TC_ERR_DISCONNECTED, "server {} {}", i, end);

@@ -26,6 +26,8 @@ class Servers {
 
   // Says a line to all of them and hears `expected` from each.
   Status tell(const std::string& line, const std::string& expected, const Watch& watch);
+  // The sum of the numbers that they answer to a line.
+  Result<uint64_t> ask_sum(const std::string& line, const Watch& watch);
   // What happened to the first one that does not live any more.
   Status alive();
   // The error with the news of a dead server in front, when there is one: it is the cause.

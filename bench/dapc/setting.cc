@@ -18,7 +18,8 @@ constexpr uint64_t rounds_in_flight = 2;               // so that filling and dr
 
 }  // namespace
 
-Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uint32_t servers, const Network* network) {
+Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uint32_t servers, const Network* network,
+                                                 const Translations& translations) {
   std::unique_ptr<Setting> made(new Setting(options, servers));
   made->table_.resize(made->entries());
   chase_fill(made->table_.data(), made->entries(), options.seed);
@@ -30,6 +31,11 @@ Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uin
   TC_ASSIGN(made->get_, GetChaseClient::create(tls, options.shard_entries));
   TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(host, trust, options.shard_entries, options.chaser));
   TC_ASSIGN(made->object_, IfuncChaseClient::create(host, trust, options.shard_entries, options.chaser));
+  made->modes_.assign(chase_modes.begin(), chase_modes.end());
+  for (const auto& [mode, bundle] : translations) {
+    TC_CHECK(made->bitcode_->add(mode, bundle));
+    made->modes_.push_back(mode);
+  }
   made->give_up_ns_ = now_ns() + chases_limit_ns;
   auto ready = made->connect();
   if (ready) ready = made->warm_up();
@@ -48,10 +54,14 @@ Status Setting::watch() {
   return fail(TC_ERR_TIMEOUT, "mode {} did not end within {} s", mode_, chases_limit_ns / 1'000'000'000);
 }
 
-Status Setting::switch_to(std::string_view mode) {
-  mode_ = mode;
+Status Setting::tell(std::string_view order) {
   give_up_ns_ = now_ns() + chases_limit_ns;
-  return servers_->tell(mode_, mode_, [this] { return watch(); });
+  return servers_->tell(std::string(order), std::string(order), [this] { return watch(); });
+}
+
+Status Setting::switch_to(ChaseMode mode) {
+  mode_ = mode_name(mode);
+  return tell(mode_name(served_mode(mode)));
 }
 
 Status Setting::connect() {
@@ -61,7 +71,7 @@ Status Setting::connect() {
   TC_CHECK(am_->connect(servers_->am()));
   TC_CHECK(get_->connect(servers_->get()));
   for (const auto mode : {ChaseMode::ifunc_bitcode, ChaseMode::ifunc_object}) {
-    TC_CHECK(switch_to(mode_name(mode)));
+    TC_CHECK(switch_to(mode));
     auto& client = mode == ChaseMode::ifunc_bitcode ? *bitcode_ : *object_;
     TC_CHECK(client.connect(servers_->nodes(mode), [this] { return watch(); }));
   }
@@ -75,12 +85,13 @@ Status Setting::warm_up() {
   point.servers = servers_count_;
   point.depth = warm_up_depth;
   point.inflight = std::max<uint32_t>(2, servers_count_ / 2);
-  for (const auto mode : chase_modes) {
+  for (const auto mode : modes_) {
     TC_ASSIGN(const auto first, chase(mode, point, 2ull * point.inflight));
     (void)first;
-    if (mode != ChaseMode::ifunc_bitcode) continue;
-    if (servers_count_ > 1) TC_CHECK(bitcode_->hop_us(servers_count_, [this] { return watch(); }));
-    TC_CHECK(switch_to("settle"));
+    if (served_mode(mode) != ChaseMode::ifunc_bitcode) continue;
+    if (servers_count_ > 1 && !is_translation(mode))
+      TC_CHECK(bitcode_->hop_us(servers_count_, [this] { return watch(); }));
+    TC_CHECK(tell("settle"));
   }
   return {};
 }
@@ -89,10 +100,11 @@ ChaseClient& Setting::client(ChaseMode mode) {
   switch (mode) {
     case ChaseMode::am: return *am_;
     case ChaseMode::get: return *get_;
-    case ChaseMode::ifunc_bitcode: return *bitcode_;
-    case ChaseMode::ifunc_object: break;
+    case ChaseMode::ifunc_object: return *object_;
+    default: break;
   }
-  return *object_;
+  bitcode_->chase_by(mode);
+  return *bitcode_;
 }
 
 // The same starts for all modes and runs, and where each must lead.
@@ -112,7 +124,7 @@ Status Setting::prepare_chases(uint32_t depth, uint64_t count) {
 }
 
 Result<double> Setting::chase(ChaseMode mode, const DapcPoint& point, uint64_t count) {
-  TC_CHECK(switch_to(mode_name(mode)));
+  TC_CHECK(switch_to(mode));
   TC_CHECK(prepare_chases(point.depth, count));
   Chases chases;
   chases.starts = std::span(starts_).first(count);
@@ -134,7 +146,11 @@ Result<double> Setting::chase(ChaseMode mode, const DapcPoint& point, uint64_t c
 
 Status Setting::calibrate(DapcPoint& point) {
   const double wanted = static_cast<double>(options_.run_ms) / 1000;
-  for (const auto mode : chase_modes) {
+  for (const auto mode : modes_) {
+    if (is_translation(mode)) {  // the same chases as C, so that their ways can be compared as well
+      point.chases[mode] = point.chases.at(ChaseMode::ifunc_bitcode);
+      continue;
+    }
     uint64_t count = point.inflight;
     while (true) {
       TC_ASSIGN(const double seconds, chase(mode, point, count));
@@ -149,17 +165,33 @@ Status Setting::calibrate(DapcPoint& point) {
   return {};
 }
 
+Result<uint64_t> Setting::executed(ChaseMode mode) {
+  const bool asked = modes_.size() > chase_modes.size() && served_mode(mode) == ChaseMode::ifunc_bitcode;
+  return asked ? servers_->ask_sum("executed", [this] { return watch(); }) : uint64_t{0};
+}
+
+Status Setting::compare_executed(ChaseMode mode, DapcPoint& point, uint64_t count) {
+  const auto expected = point.executed.try_emplace(ChaseMode::ifunc_bitcode, count).first->second;
+  point.executed[mode] = count;
+  if (count == expected) return {};
+  return fail(TC_ERR_INTERNAL, "mode {}: the servers ran {} ifuncs for chases that take {} in C", mode_, count,
+              expected);
+}
+
 Result<DapcRun> Setting::run(DapcPoint& point) {
   DapcRun run;
   answers_ = 0;
-  for (const auto mode : chase_modes) {
+  for (const auto mode : modes_) {
     const auto count = point.chases.at(mode);
+    TC_ASSIGN(const auto before, executed(mode));
     TC_ASSIGN(const double seconds, chase(mode, point, count));
+    TC_ASSIGN(const auto after, executed(mode));
     run.rate[mode] = static_cast<double>(count) / seconds;
+    if (after > before) TC_CHECK(compare_executed(mode, point, after - before));
   }
   point.answers += answers_;
   if (servers_count_ > 1) {
-    TC_CHECK(switch_to(mode_name(ChaseMode::ifunc_bitcode)));
+    TC_CHECK(switch_to(ChaseMode::ifunc_bitcode));
     TC_ASSIGN(run.one_way_us, bitcode_->hop_us(servers_count_, [this] { return watch(); }));
     TC_ASSIGN(run.pair_one_way_us, bitcode_->hop_us(2, [this] { return watch(); }));
   }

@@ -13,8 +13,10 @@ namespace tc::bench {
 
 class Setting {
  public:
-  // `network` outlives it; null: loopback.
-  static Result<std::unique_ptr<Setting>> create(const DapcOptions& options, uint32_t servers, const Network* network);
+  using Translations = std::map<ChaseMode, Bytes>;
+  // `network` outlives it; null: loopback. `translations`: bundles that chase beside C's.
+  static Result<std::unique_ptr<Setting>> create(const DapcOptions& options, uint32_t servers, const Network* network,
+                                                 const Translations& translations);
 
   // Finds out how many chases take about options.run_ms, for each mode. Unmeasured.
   Status calibrate(DapcPoint& point);
@@ -26,7 +28,12 @@ class Setting {
   Setting(const DapcOptions& options, uint32_t servers) : options_(options), servers_count_(servers) {}
   Status connect();
   Status warm_up();
-  Status switch_to(std::string_view mode);
+  Status switch_to(ChaseMode mode);
+  Status tell(std::string_view order);
+  // How many ifuncs the servers have run for bitcode; 0 when nobody compares.
+  Result<uint64_t> executed(ChaseMode mode);
+  // The same chases must take the same ifuncs in every language, and in every run.
+  Status compare_executed(ChaseMode mode, DapcPoint& point, uint64_t count);
   // Seconds for `count` chases, all answers compared.
   Result<double> chase(ChaseMode mode, const DapcPoint& point, uint64_t count);
   Status prepare_chases(uint32_t depth, uint64_t count);
@@ -36,6 +43,7 @@ class Setting {
 
   const DapcOptions& options_;
   const uint32_t servers_count_;
+  std::vector<ChaseMode> modes_;  // in the order in which they run
   std::vector<uint64_t> table_;
   uint32_t expected_depth_ = 0;  // of expected_
   std::vector<uint64_t> starts_, expected_, ends_;

@@ -3,16 +3,15 @@
 
 #include <dlfcn.h>
 #include <sys/wait.h>
-#include <unistd.h>
 
 #include <array>
 #include <cstdio>
 #include <cstdlib>
-#include <filesystem>
 
 #include "base/file.h"
 #include "common/embedded.h"
 #include "common/machine.h"
+#include "common/scratch.h"
 
 TC_EMBED(tune_kernels_source, TC_TUNE_SOURCE)
 TC_EMBED(tune_work_header, TC_TUNE_HEADER)
@@ -20,16 +19,6 @@ TC_EMBED(tune_work_header, TC_TUNE_HEADER)
 namespace tc::bench {
 
 namespace {
-
-namespace fs = std::filesystem;
-
-struct Scratch {
-  fs::path path;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path.empty()) fs::remove_all(path, ignored);
-  }
-};
 
 // The command's first line; nothing when it failed.
 std::string first_line_of(const std::string& command) {
@@ -57,12 +46,10 @@ Result<std::string> find_clang(std::string& version) {
 Result<NativeKernels> compile_native_kernels() {
   NativeKernels kernels;
   TC_ASSIGN(const auto clang, find_clang(kernels.compiler));
-  std::string name = (fs::temp_directory_path() / "ifunc-bench-XXXXXX").string();
-  if (mkdtemp(name.data()) == nullptr) return fail(TC_ERR_IO, "{} cannot be created", name);
-  const Scratch scratch{name};
-  const auto source = scratch.path / "tune_kernels.c", output = scratch.path / "native.so";
+  TC_ASSIGN(const auto scratch, Scratch::create());
+  const auto source = scratch.path() / "tune_kernels.c", output = scratch.path() / "native.so";
   TC_CHECK(write_file_atomically(source.string(), tune_kernels_source()));
-  TC_CHECK(write_file_atomically((scratch.path / "work.h").string(), tune_work_header()));
+  TC_CHECK(write_file_atomically((scratch.path() / "work.h").string(), tune_work_header()));
   const auto command = fmt::format("{} -O3 -march=native -std=gnu17 -fPIC -shared -nostdlib -o {} {}",
                                    shell_quoted(clang), shell_quoted(output.string()), shell_quoted(source.string()));
   if (const int status = std::system(command.c_str()); status != 0)

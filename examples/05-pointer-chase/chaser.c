@@ -8,12 +8,12 @@
 
 enum { bad_payload = 1, no_table, no_such_address, cannot_travel, cannot_answer };
 
-static void finish(const struct chase *chase) {
-  if (chase->destination == CHASE_TO_ASKER) {
-    if (tc_reply(&chase->address, sizeof chase->address) != TC_OK) tc_fail(cannot_answer, "whoever asked is gone");
+static void finish(uint64_t address, uint32_t destination) {
+  if (destination == CHASE_TO_ASKER) {
+    if (tc_reply(&address, sizeof address) != TC_OK) tc_fail(cannot_answer, "whoever asked is gone");
     return;
   }
-  if (tc_inject(chase->destination, "return_result", &chase->address, sizeof chase->address) != TC_OK)
+  if (tc_inject(destination, "return_result", &address, sizeof address) != TC_OK)
     tc_fail(cannot_answer, "return_result cannot be sent to the destination");
 }
 
@@ -32,20 +32,24 @@ void chaser_main(void *payload, size_t payload_size, void *target_args) {
     return;
   }
   const uint64_t first = tc_id() * entries;
-  for (; chase->depth > 0; --chase->depth) {
-    const uint64_t offset = chase->address - first;  // huge for addresses below ours
+  uint64_t address = chase->address;  // in registers: the payload could be what `shard` points to
+  uint32_t depth = chase->depth;
+  for (; depth > 0; --depth) {
+    const uint64_t offset = address - first;  // huge for addresses below ours
     if (offset >= entries) break;
-    chase->address = shard[offset];
+    address = shard[offset];
   }
-  if (chase->depth == 0) {
-    finish(chase);
+  if (depth == 0) {
+    finish(address, chase->destination);
     return;
   }
-  const uint64_t owner = chase->address / entries;
+  const uint64_t owner = address / entries;
   if (owner >= tc_count()) {
     tc_fail(no_such_address, "the address lies behind the table's end");
     return;
   }
+  chase->address = address;
+  chase->depth = depth;
   if (tc_forward((uint32_t)owner, chase, sizeof *chase) != TC_OK)
     tc_fail(cannot_travel, "the server of the next entry cannot be reached");
 }

@@ -4,6 +4,7 @@
 import json
 import os
 import pathlib
+import shutil
 import signal
 import time
 
@@ -150,6 +151,29 @@ def test_a_chaser_of_ones_own_is_chased_with_and_named(t):
     echo = str(harness.BUILD / "ifuncs/echo.ifunc")
     result = t.ifunc("bench", "dapc", *SMALL, "--transport", "shm", "--servers", "1", "--depth", "4", "--ifunc", echo)
     assert result.code != 0 and "bytes when 8 were due" in result.err, result
+
+
+def test_another_language_chases_the_same_ways_beside_c(t):
+    if not shutil.which(os.environ.get("TC_RUSTC") or "rustc"):
+        raise harness.Skip("there is no rustc")
+    result = dapc(t, "--transport", "shm", "--servers", "2", "--depth", "40", "--lang", "c,rust")
+    point = result["points"][0]
+    assert result["languages"] == ["rust"], result
+    check_point(point, 2, 40, 1)
+    c, rust = point["ifunc_bitcode"], point["ifunc_bitcode_rust"]
+    assert rust["chases_per_run"] == c["chases_per_run"] and rust["executed_per_run"] == c["executed_per_run"], point
+    # The request, and a hop to the other server now and then.
+    assert c["chases_per_run"] <= c["executed_per_run"] <= c["chases_per_run"] * 41, point
+    assert rust["rate_ratio_to_c"] > 0 and "rate_ratio_to_c" not in c, point
+
+
+def test_a_language_without_its_compiler_is_refused_with_the_remedy(t):
+    small = [*SMALL, "--transport", "shm", "--servers", "1", "--depth", "4"]
+    result = t.ifunc("bench", "dapc", *small, "--lang", "julia", env={"TC_JULIA": "", "PATH": "/nowhere"})
+    assert result.code == 1 and "there is no julia on the PATH; install Julia" in result.err, result
+    assert "chaser.jl cannot be built on this machine" in result.err, result
+    result = t.ifunc("bench", "dapc", *small, "--lang", "cobol")
+    assert result.code == 2 and "cobol" in result.err, result
 
 
 if __name__ == "__main__":

@@ -103,10 +103,17 @@ void add_dapc(CLI::App& bench_command, int& exit_code) {
   command->add_option("--ifunc", options->chaser, "Chase by this .ifunc file (chaser.jl) instead of by chaser.c")
       ->type_name("FILE")
       ->check(CLI::ExistingFile);
+  command
+      ->add_option("--lang", options->languages, "Chase in these languages as well, beside C; each needs its compiler")
+      ->delimiter(',')
+      ->check(CLI::IsMember({"c", "julia", "rust"}));
   command->add_option("--seed", options->seed, "Of the table and of where chases start")->capture_default_str();
   command->add_flag("--loopback", options->loopback, "tcp: no network namespaces, even as root");
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
-  command->callback([options, &exit_code] { exit_code = bench_dapc(*options); });
+  command->callback([options, &exit_code] {
+    std::erase(options->languages, "c");  // it is always there
+    exit_code = bench_dapc(*options);
+  });
 }
 
 // A server's process of `ifunc bench dapc`; for itself only.
