@@ -44,6 +44,11 @@ c++ -std=c++20 -Wall -Wextra -Werror "$work/project/greet_cpp.cc" -o "$work/by_p
 LD_LIBRARY_PATH=$library_dir "$work/by_pkgconfig_c" "$ifuncs"
 LD_LIBRARY_PATH=$library_dir "$work/by_pkgconfig_cpp" "$ifuncs"
 
+if pkg-config --exists ucp_ifunc; then
+  step "programs for the papers' API"
+  "$here/ucp/run.sh" "$prefix" "$work"
+fi
+
 step "the installed command"
 "$prefix/bin/ifunc" inspect "$ifuncs/greet.ifunc" >/dev/null
 echo "ok"
