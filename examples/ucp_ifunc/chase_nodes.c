@@ -49,9 +49,10 @@ static void run_chase(struct local *me, struct chase_node *node, uint64_t depth,
   CHECK(ucp_ifunc_msg_create(ifunc, &chase, sizeof chase, &msg));
   const ucs_status_t status = ucp_ifunc_send_nbix(node->ep[first], msg, node->slot[first], node->rkey[first]);
   if (status != UCS_INPROGRESS) CHECK(status);
+  const double begin = seconds();
   for (unsigned polls = 1; node->finished <= number; ++polls) {
     poll_all(me, node);
-    if (polls % 100 == 0) sched_yield();
+    if (polls % 100 == 0) wait_a_little(begin, "a chase to come home");
   }
   ucp_ifunc_msg_free(msg); /* it came home: it was sent */
   ucp_deregister_ifunc(me->context, ifunc);
@@ -91,10 +92,14 @@ int main(int argc, char **argv) {
     printf("%lu chases of %lu steps, %lu of them at node 0\n", (unsigned long)chases, (unsigned long)depth,
            (unsigned long)node.hops);
   } else {
-    for (unsigned polls = 1; recv(fd[0], &done, 1, MSG_DONTWAIT) != 1; ++polls) {
+    ssize_t heard = -1;
+    for (unsigned polls = 1; heard < 0; ++polls) {
       poll_all(&me, &node);
-      if (polls % 100 == 0) sched_yield();
+      if (polls % 100 != 0) continue;
+      sched_yield();
+      heard = recv(fd[0], &done, 1, MSG_DONTWAIT);
     }
+    if (heard == 0) exit(1); /* node 0 ended */
   }
   for (int peer = 0; peer < chase_nodes; ++peer)
     if (peer != id) remote_close(&other[peer], &me, fd[peer]);

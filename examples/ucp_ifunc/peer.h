@@ -71,6 +71,21 @@ static inline void local_close(struct local* me) {
   ucp_cleanup(me->context);
 }
 
+static inline double seconds(void) {
+  struct timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
+}
+
+/* Of a wait: lets others run, and ends the program rather than wait for ever. `begin`: when it began to wait. */
+static inline void wait_a_little(double begin, const char* what) {
+  enum { limit = 60 };
+  sched_yield();
+  if (seconds() - begin < limit) return;
+  fprintf(stderr, "process %d has waited for %s for %d s\n", (int)getpid(), what, limit);
+  exit(1);
+}
+
 static inline void tell(int fd, const void* bytes, size_t size) {
   for (size_t done = 0; done < size;) {
     const ssize_t now = write(fd, (const char*)bytes + done, size - done);
@@ -81,11 +96,12 @@ static inline void tell(int fd, const void* bytes, size_t size) {
 
 /* Progresses meanwhile: UCX may need us for its own messages. */
 static inline void hear(struct local* me, int fd, void* bytes, size_t size) {
+  const double begin = seconds();
   for (size_t done = 0; done < size;) {
     const ssize_t now = recv(fd, (char*)bytes + done, size - done, MSG_DONTWAIT);
     if (now == 0) exit(1);
     if (now > 0) done += (size_t)now;
-    if (now < 0 && ucp_worker_progress(me->worker) == 0) sched_yield();
+    if (now < 0 && ucp_worker_progress(me->worker) == 0) wait_a_little(begin, "word from the other process");
   }
 }
 
@@ -131,7 +147,9 @@ static inline void finish(struct local* me, ucs_status_ptr_t request) {
   if (request == NULL) return;
   if (UCS_PTR_IS_ERR(request)) CHECK(UCS_PTR_STATUS(request));
   ucs_status_t status;
-  while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS) ucp_worker_progress(me->worker);
+  const double begin = seconds();
+  while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS)
+    if (ucp_worker_progress(me->worker) == 0) wait_a_little(begin, "UCX to finish a request");
   ucp_request_free(request);
   CHECK(status);
 }
@@ -158,10 +176,13 @@ static inline void remote_close(struct remote* other, struct local* me, int fd) 
  * processes, the other one needs ours now and then. */
 static inline void poll_until(struct local* me, void* slot, size_t size, void* target_args, volatile uint64_t* count,
                               uint64_t wanted) {
+  double begin = 0;
   for (unsigned polls = 1; *count < wanted; ++polls) {
     const ucs_status_t status = ucp_poll_ifunc(me->context, slot, size, target_args, me->worker);
     if (status != UCS_ERR_NO_MESSAGE) CHECK(status);
-    if (polls % 1000 == 0) sched_yield();
+    if (polls % 1000 != 0) continue;
+    if (begin == 0) begin = seconds();
+    wait_a_little(begin, "a message");
   }
 }
 
@@ -197,12 +218,6 @@ static inline int join(int child) {
   int status = 0;
   if (child) return 0;
   return wait(&status) > 0 && WIFEXITED(status) ? WEXITSTATUS(status) : 1;
-}
-
-static inline double seconds(void) {
-  struct timespec now;
-  clock_gettime(CLOCK_MONOTONIC, &now);
-  return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
 }
 
 #endif

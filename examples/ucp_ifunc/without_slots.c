@@ -20,8 +20,9 @@ int main(int argc, char **argv) {
   remote_open(&other, &me, fd);
 
   if (child) {
+    const double begin = seconds();
     while (*(volatile uint64_t *)&count < messages)
-      if (ucp_worker_progress(me.worker) == 0) sched_yield();
+      if (ucp_worker_progress(me.worker) == 0) wait_a_little(begin, "messages");
     tell(fd, &count, sizeof count);
   } else {
     ucp_ifunc_reg_param_t param = {.name = "count", .pure = 0, .llvm_bc = 1};

@@ -113,6 +113,8 @@ ucs_status_t ucp_ifunc_am_register(ucp_worker_h worker, ucp_context_h context, u
 
 ucs_status_ptr_t ucp_ifunc_am_send_nbx(ucp_ep_h ep, unsigned am_id, ucp_ifunc_msg_t msg,
                                        const ucp_request_param_t* param) {
+  if (msg.frame == nullptr) [[unlikely]]
+    return UCS_STATUS_PTR(tc::ucp::report_no_message());
   auto& message = tc::ucp::Message::of(msg);
   auto& given = message.ifunc().given;
   const bool with_code = !given.has(ep);

@@ -76,12 +76,17 @@ Result<Ifunc*> ContextState::add(const std::string& name, bool bitcode, const So
 void ContextState::remove(Ifunc& ifunc) {
   const std::lock_guard lock(mutex_);
   const auto found = ifuncs_.find(ifunc.name);
-  if (found != ifuncs_.end() && found->second.get() == &ifunc && --ifunc.registrations == 0) ifuncs_.erase(found);
+  if (found == ifuncs_.end() || found->second.get() != &ifunc || --ifunc.registrations != 0) return;
+  std::erase_if(deregistered_, [](const auto& gone) { return gone.expired(); });
+  deregistered_.push_back(found->second);
+  ifuncs_.erase(found);
 }
 
 void ContextState::forget(ucp_ep_h ep) {
   const std::lock_guard lock(mutex_);
   for (const auto& [name, ifunc] : ifuncs_) ifunc->given.remove(ep);
+  for (const auto& gone : deregistered_)
+    if (const auto ifunc = gone.lock()) ifunc->given.remove(ep);
 }
 
 void ContextState::note_worker(ucp_worker_h worker) {

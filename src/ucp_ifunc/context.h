@@ -57,6 +57,7 @@ class ContextState {
   std::atomic<uint64_t> failures_{0};
   std::mutex mutex_;  // guards what follows
   std::map<std::string, std::shared_ptr<Ifunc>> ifuncs_;
+  std::vector<std::weak_ptr<Ifunc>> deregistered_;  // messages may still hold them
   std::vector<std::pair<ucp_worker_h, std::thread::id>> workers_;
   std::vector<std::unique_ptr<AmReceiver>> am_receivers_;
 };

@@ -59,6 +59,10 @@ ucs_status_t report_exception() noexcept {
   }
 }
 
+ucs_status_t report_no_message() noexcept {
+  return report({TC_ERR_INVALID, "a message without a frame: it comes from ucp_ifunc_msg_create()"});
+}
+
 }  // namespace tc::ucp
 
 extern "C" const char* ucp_ifunc_error(void) { return tc::ucp::last_error.c_str(); }

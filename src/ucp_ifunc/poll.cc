@@ -66,6 +66,8 @@ bool begins_frame(const void* buffer, size_t size) noexcept {
 // `progress` moves the network on, and says whether that may have brought something.
 template <class Progress>
 ucs_status_t poll(ucp_context_h context, void* buffer, size_t size, void* target_args, Progress progress) noexcept {
+  if (context == nullptr || buffer == nullptr) [[unlikely]]
+    return report({TC_ERR_INVALID, "a poll wants a context and a buffer"});
   return guarded([&]() -> ucs_status_t {
     auto status = UCS_ERR_NO_MESSAGE;
     if (begins_frame(buffer, size)) status = receive(context, static_cast<std::byte*>(buffer), size, target_args);

@@ -40,11 +40,14 @@ Result<Bundle> pack_memory(const std::string& name, const ucp_llvm_bc_t* bcs, in
     return fail(TC_ERR_INVALID, "{} modules and {} libraries were given: there must be one module at least", n, n_deps);
   LooseBitcode loose;
   for (int i = 0; i < n; ++i) {
-    if (bcs[i].bc == nullptr) return fail(TC_ERR_INVALID, "module {} has no bitcode", i);
+    if (bcs[i].bc == nullptr || bcs[i].size == 0) return fail(TC_ERR_INVALID, "module {} has no bitcode", i);
     const auto* const bytes = static_cast<const std::byte*>(bcs[i].bc);
     loose.modules.emplace_back(bytes, bytes + bcs[i].size);
   }
-  for (int i = 0; i < n_deps; ++i) loose.dependencies += std::string(deps[i]) + "\n";
+  for (int i = 0; i < n_deps; ++i) {
+    if (deps[i] == nullptr) return fail(TC_ERR_INVALID, "library {} has no name", i);
+    loose.dependencies += std::string(deps[i]) + "\n";
+  }
   return pack(name, loose);
 }
 
@@ -77,6 +80,8 @@ void ucp_deregister_ifunc(ucp_context_h context, ucp_ifunc_h ifunc_h) {
 ucs_status_t ucp_ifunc_msg_create(ucp_ifunc_h ifunc_h, void* source_args, size_t source_args_size,
                                   ucp_ifunc_msg_t* msg_p) {
   return tc::ucp::guarded([&]() -> ucs_status_t {
+    if (ifunc_h == nullptr || msg_p == nullptr)
+      return tc::ucp::report({TC_ERR_INVALID, "a message wants a registered ifunc and where to put its handle"});
     auto message = tc::ucp::Message::create(ifunc_h->shared_from_this(), source_args, source_args_size);
     if (!message) return tc::ucp::report(message.error());
     *msg_p = {ifunc_h, (*message)->frame(), (*message)->size(true)};
@@ -85,6 +90,7 @@ ucs_status_t ucp_ifunc_msg_create(ucp_ifunc_h ifunc_h, void* source_args, size_t
 }
 
 ucs_status_t ucp_ifunc_msg_get_payload_ptr(ucp_ifunc_msg_t* msg_p, void** payload, size_t* payload_size) {
+  if (msg_p == nullptr || msg_p->frame == nullptr || payload == nullptr) return tc::ucp::report_no_message();
   auto& message = tc::ucp::Message::of(*msg_p);
   *payload = message.payload();
   if (payload_size != nullptr) *payload_size = message.payload_size();

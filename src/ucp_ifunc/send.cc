@@ -89,5 +89,7 @@ static ucs_status_t send(ucp_ep_h ep, Message& message, uint64_t to, ucp_rkey_h 
 }  // namespace tc::ucp
 
 extern "C" ucs_status_t ucp_ifunc_send_nbix(ucp_ep_h ep, ucp_ifunc_msg_t msg, uint64_t remote_addr, ucp_rkey_h rkey) {
+  if (msg.frame == nullptr) [[unlikely]]
+    return tc::ucp::report_no_message();
   return tc::ucp::guarded([&] { return tc::ucp::send(ep, tc::ucp::Message::of(msg), remote_addr, rkey); });
 }

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* An ifunc in the 2022 form: the payload's bytes are summed up by a helper that travels along, as do its tables. */
 #include <stddef.h>
 #include <stdint.h>

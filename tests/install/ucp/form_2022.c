@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* The 2022 form, each call of it, as a program of then has them. It includes UCX's header alone. */
 #include "peer.h"
 
@@ -10,7 +11,8 @@ static void source(struct local *me, struct remote *other, char *name) {
   CHECK(ucp_register_ifunc(me->context, param, &ifunc));
   CHECK(ucp_ifunc_msg_create(ifunc, text, sizeof text, &msg));
   CHECK(ucp_ifunc_msg_get_payload_ptr(&msg, &payload, NULL));
-  if (msg.ifunc_h != ifunc || msg.frame == NULL || msg.frame_size <= sizeof text || memcmp(payload, text, 4) != 0) exit(1);
+  if (msg.ifunc_h != ifunc || msg.frame == NULL || msg.frame_size <= sizeof text || memcmp(payload, text, 4) != 0)
+    exit(1);
   const ucs_status_t status = ucp_ifunc_send_nbix(other->ep, msg, other->memory, other->rkey);
   if (status != UCS_INPROGRESS) CHECK(status);
   flush(me, other);
@@ -44,7 +46,8 @@ int main(int argc, char **argv) {
   if (child) {
     uint64_t sum = 0;
     ucs_status_t status;
-    do status = ucp_poll_ifunc(me.context, me.memory, me.size, &sum, me.worker); while (status == UCS_ERR_NO_MESSAGE);
+    do status = ucp_poll_ifunc(me.context, me.memory, me.size, &sum, me.worker);
+    while (status == UCS_ERR_NO_MESSAGE);
     CHECK(status);
     wrong = sum != 1738;
     printf("the bytes' sum is %lu\n", (unsigned long)sum);

@@ -1,3 +1,4 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listing 1.4 of the 2021 paper, as it is printed, within what it leaves out: two connected processes (peer.h of the
  * examples). Two slips of the print are mended: the name has to be the library's, and the flush is not UCX's call. */
 #include "paq8px.h"
@@ -12,6 +13,7 @@ static void source(struct local *me, struct remote *other, const char *text) {
   size_t record_size = strlen(text);
 #define ucp_ep_flush_nb(ep) flush(me, other)
 
+  /* clang-format off */
 /* On the source process */
 ucp_ifunc_h ih;
 ucp_ifunc_msg_t msg;
@@ -24,6 +26,7 @@ ucp_ep_flush_nb(ep); // And wait on completion
 
 ucp_ifunc_msg_free(msg);
 ucp_deregister_ifunc(ucp_ctx, ih);
+  /* clang-format on */
 }
 
 static void target(struct local *me, struct database *db_handle) {
@@ -31,12 +34,14 @@ static void target(struct local *me, struct database *db_handle) {
   void *recv_buffer = me->memory;
   size_t recv_buffer_size = me->size;
 
+  /* clang-format off */
 /* On the target process */
 ucs_status_t s;
 do {
     s = ucp_poll_ifunc(ucp_ctx, recv_buffer,
                       recv_buffer_size, db_handle);
 } while (s != UCS_OK);
+  /* clang-format on */
 }
 
 int main(void) {

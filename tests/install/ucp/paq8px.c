@@ -1,4 +1,6 @@
+/* SPDX-License-Identifier: Apache-2.0 */
 /* Listing 1.3 of the 2021 paper, as it is printed. */
+/* clang-format off */
 #include <paq8px.h>
 
 size_t paq8px_payload_get_max_size(void *source_args,
