@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Programs written from the papers' listings (examples/ucp_ifunc), over posix shared memory and over TCP."""
 
+import contextlib
 import hashlib
 import os
 import shutil
@@ -56,6 +57,27 @@ def test_a_chase_finds_its_own_way_over_three_nodes_with_shared_memory(t):
 
 def test_a_chase_finds_its_own_way_over_three_nodes_with_tcp(t):
     assert "10 chases of 60 steps" in run(t, TCP, "chase_nodes", 10, 60).out
+
+
+def test_a_chase_whose_first_node_is_killed_leaves_no_process(t):
+    path = harness.BUILD / "bin/ucp_chase_nodes"
+    if not path.exists():
+        raise harness.Skip("ucp_chase_nodes is not built")
+    first = t.start(str(path), "1000000000", "60",
+                    env={**harness.SHM, "UCX_IFUNC_LIB_DIR": IFUNCS, "UCX_WARN_UNUSED_ENV_VARS": "n"})
+
+    def others():
+        return [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != first.pid and of_group(pid)]
+
+    def of_group(pid):
+        with contextlib.suppress(OSError):
+            fields = open(f"/proc/{pid}/stat", encoding="utf-8").read().rpartition(")")[2].split()
+            return fields[0] != "Z" and fields[2] == str(first.pid)
+        return False
+
+    harness.wait_for(lambda: len(others()) == 2, "three processes")
+    first.kill()
+    harness.wait_for(lambda: not others(), "the end of the two others")
 
 
 def record_digest():
