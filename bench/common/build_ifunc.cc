@@ -11,18 +11,18 @@
 
 namespace tc::bench {
 
-Result<Bytes> build_ifunc(const std::string& name, const std::string& file, ByteView source) {
+Result<Bytes> build_ifunc(const std::string& name, const std::vector<SourceFile>& files) {
   TC_ASSIGN(const auto scratch, Scratch::create());
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
   if (failed) return fail(TC_ERR_IO, "/proc/self/exe cannot be read: {}", failed.message());
-  const auto input = scratch.path() / file, output = scratch.path() / "out.ifunc";
-  TC_CHECK(write_file_atomically(input, source));
+  const auto input = scratch.path() / files.at(0).name, output = scratch.path() / "out.ifunc";
+  for (const auto& file : files) TC_CHECK(write_file_atomically(scratch.path() / file.name, file.text));
   const auto command =
       fmt::format("{} build --quiet --name {} --target {} -o {} {}", shell_quoted(self), name,
                   TargetTriple::host().text, shell_quoted(output.string()), shell_quoted(input.string()));
   if (std::system(command.c_str()) != 0)
-    return fail(TC_ERR_COMPILE, "{} cannot be built on this machine (the reason is above)", file);
+    return fail(TC_ERR_COMPILE, "{} cannot be built on this machine (the reason is above)", files.at(0).name);
   return read_file(output, BundleLimits::bundle_bytes);
 }
 

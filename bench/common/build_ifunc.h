@@ -5,14 +5,20 @@
 #pragma once
 
 #include <string>
+#include <vector>
 
 #include "base/bytes.h"
 #include "base/result.h"
 
 namespace tc::bench {
 
-// The bundle of ifunc `name` for this machine's kind of processor, out of `source`, whose language is that of a file
-// called `file`. TC_ERR_COMPILE: the compiler is missing or refused; it said why on standard error.
-Result<Bytes> build_ifunc(const std::string& name, const std::string& file, ByteView source);
+struct SourceFile {
+  std::string name;
+  ByteView text;
+};
+
+// The bundle of ifunc `name` for this machine's kind of processor, out of the first file; the others are headers.
+// TC_ERR_COMPILE: the compiler is missing or refused; it said why on standard error.
+Result<Bytes> build_ifunc(const std::string& name, const std::vector<SourceFile>& files);
 
 }  // namespace tc::bench

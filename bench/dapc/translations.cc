@@ -14,8 +14,8 @@ ChaseMode mode_in(const std::string& language) {
 }
 
 Result<Bytes> build_chaser(const std::string& language) {
-  return language == "rust" ? build_ifunc("chaser", "chaser.rs", chaser_rust())
-                            : build_ifunc("chaser", "chaser.jl", chaser_julia());
+  return language == "rust" ? build_ifunc("chaser", {{"chaser.rs", chaser_rust()}})
+                            : build_ifunc("chaser", {{"chaser.jl", chaser_julia()}});
 }
 
 }  // namespace tc::bench

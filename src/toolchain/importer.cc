@@ -77,6 +77,7 @@ Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const Impor
   TC_ASSIGN(imported.alignment_log2, take_alignment(*module, options));
   imported.libraries = take_libraries(*module);
   strip_cpu(*module);
+  describe_abi(*module);
   const auto source_entries = kept(imported.entries, SliceRole::source);
   if (!source_entries.empty()) {
     TC_ASSIGN(imported.source, make_slice(llvm::CloneModule(*module), source_entries, options, SliceRole::source));

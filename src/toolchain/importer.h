@@ -89,6 +89,9 @@ std::vector<std::string> take_libraries(llvm::Module& module);
 // importer_ctors.cc: makes the entries run the static constructors, once, before anything else.
 void construct_on_first_call(llvm::Module& module, const std::vector<std::string>& entries);
 
+// importer_abi.cc: tells the optimiser that the ifunc ABI copies what it is given, and makes the crate's
+// tc_algebraic_*() operations.
+void describe_abi(llvm::Module& module);
 // importer_reduce.cc: keeps `entries` and what they need, hides and optimises it.
 void reduce_to(llvm::Module& module, const std::vector<std::string>& entries);
 // importer_failures.cc: of the functions that only end a program, no bodies: lower_failures() replaces the calls.

@@ -10,6 +10,7 @@
 #include <llvm/IR/TypeFinder.h>
 
 #include "toolchain/importer.h"
+#include "toolchain/resolve.h"
 
 namespace tc::toolchain {
 
@@ -69,7 +70,9 @@ void strip_attributes(llvm::Module& module) {
       continue;
     }
     auto list = without_strings(context, function.getAttributes());
-    if (!function.isDeclaration()) list = without_inferred(context, list, function.arg_size());
+    // What describe_abi() said has done its work.
+    if (!function.isDeclaration() || is_ifunc_abi(function.getName().str()))
+      list = without_inferred(context, list, function.arg_size());
     if (!unwind) list = list.removeFnAttribute(context, llvm::Attribute::UWTable);
     function.setAttributes(list);
     // Without a handler anywhere there is nothing to unwind to: no tables for it.

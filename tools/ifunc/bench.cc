@@ -189,6 +189,7 @@ void add_bench(CLI::App& app, int& exit_code) {
   add_tsi(*command, exit_code);
   add_token(*command, exit_code);
   add_dapc(*command, exit_code);
+  add_bench_languages(*command, exit_code);
   add_bench_tune(*command, exit_code);
   add_bench_ucp_ifunc(*command, exit_code);
   add_bench_report(*command, exit_code);

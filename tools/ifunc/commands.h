@@ -17,6 +17,7 @@ void add_send(CLI::App& app, int& exit_code);
 // `command` is what stood behind `--`; it must outlive the parse.
 void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_code);
 void add_bench(CLI::App& app, int& exit_code);  // bench.cc; compiled in when that file is there
+void add_bench_languages(CLI::App& bench_command, int& exit_code);
 void add_bench_report(CLI::App& bench_command, int& exit_code);
 void add_bench_tune(CLI::App& bench_command, int& exit_code);
 void add_bench_ucp_ifunc(CLI::App& bench_command, int& exit_code);

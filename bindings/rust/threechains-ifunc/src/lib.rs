@@ -38,6 +38,80 @@ pub mod abi {
     }
 }
 
+/// Arithmetic of floating-point numbers that may be done in any order and fused, so that sums become vectors and
+/// multiply-adds at the target: what Rust's own operators may not become, nor C's without
+/// `#pragma clang fp reassociate(on)`. Results differ in their last digits from CPU to CPU.
+pub mod algebraic {
+    // `ifunc build` makes instructions of these.
+    extern "C" {
+        fn tc_algebraic_add_f32(a: f32, b: f32) -> f32;
+        fn tc_algebraic_sub_f32(a: f32, b: f32) -> f32;
+        fn tc_algebraic_mul_f32(a: f32, b: f32) -> f32;
+        fn tc_algebraic_div_f32(a: f32, b: f32) -> f32;
+        fn tc_algebraic_add_f64(a: f64, b: f64) -> f64;
+        fn tc_algebraic_sub_f64(a: f64, b: f64) -> f64;
+        fn tc_algebraic_mul_f64(a: f64, b: f64) -> f64;
+        fn tc_algebraic_div_f64(a: f64, b: f64) -> f64;
+    }
+
+    /// `f32` and `f64`.
+    pub trait Float: Copy {
+        #[doc(hidden)]
+        fn __add(self, other: Self) -> Self;
+        #[doc(hidden)]
+        fn __sub(self, other: Self) -> Self;
+        #[doc(hidden)]
+        fn __mul(self, other: Self) -> Self;
+        #[doc(hidden)]
+        fn __div(self, other: Self) -> Self;
+    }
+    macro_rules! float {
+        ($t:ty, $add:ident, $sub:ident, $mul:ident, $div:ident) => {
+            impl Float for $t {
+                #[inline(always)]
+                fn __add(self, other: $t) -> $t {
+                    unsafe { $add(self, other) }
+                }
+                #[inline(always)]
+                fn __sub(self, other: $t) -> $t {
+                    unsafe { $sub(self, other) }
+                }
+                #[inline(always)]
+                fn __mul(self, other: $t) -> $t {
+                    unsafe { $mul(self, other) }
+                }
+                #[inline(always)]
+                fn __div(self, other: $t) -> $t {
+                    unsafe { $div(self, other) }
+                }
+            }
+        };
+    }
+    float!(f32, tc_algebraic_add_f32, tc_algebraic_sub_f32, tc_algebraic_mul_f32, tc_algebraic_div_f32);
+    float!(f64, tc_algebraic_add_f64, tc_algebraic_sub_f64, tc_algebraic_mul_f64, tc_algebraic_div_f64);
+
+    /// `a + b`
+    #[inline(always)]
+    pub fn add<T: Float>(a: T, b: T) -> T {
+        a.__add(b)
+    }
+    /// `a - b`
+    #[inline(always)]
+    pub fn sub<T: Float>(a: T, b: T) -> T {
+        a.__sub(b)
+    }
+    /// `a * b`
+    #[inline(always)]
+    pub fn mul<T: Float>(a: T, b: T) -> T {
+        a.__mul(b)
+    }
+    /// `a / b`
+    #[inline(always)]
+    pub fn div<T: Float>(a: T, b: T) -> T {
+        a.__div(b)
+    }
+}
+
 /// What went wrong: a value of `<threechains/status.h>`, never 0.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub struct Status(pub i32);

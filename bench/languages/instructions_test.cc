@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "languages/instructions.h"
+
+#include <gtest/gtest.h>
+
+namespace tc::bench {
+namespace {
+
+// A loop of `rounds` that no compiler shortens, three instructions a round on x86-64 at least.
+[[gnu::noinline]] void spin(uint64_t rounds) {
+  for (volatile uint64_t i = 0; i < rounds; i = i + 1) {
+  }
+}
+
+TEST(Instructions, AreCountedExactlyAndTheSameEveryTime) {
+  const auto ten = count_instructions([] { spin(10); });
+  if (!ten) GTEST_SKIP() << "instructions are counted on x86-64 only";
+  const auto twenty = count_instructions([] { spin(20); });
+  EXPECT_GE(*twenty, *ten + 30);
+  EXPECT_LE(*twenty, *ten + 100);
+  EXPECT_EQ(*count_instructions([] { spin(30); }) - *twenty, *twenty - *ten);
+  EXPECT_EQ(count_instructions([] { spin(10); }), ten);
+}
+
+}  // namespace
+}  // namespace tc::bench

@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "languages/languages.h"
+
+#include <bit>
+#include <cmath>
+
+#include "05-pointer-chase/chase.h"
+#include "base/clock.h"
+#include "common/build_ifunc.h"
+#include "common/embedded.h"
+#include "common/pinning.h"
+#include "languages/instructions.h"
+#include "languages/kernel_host.h"
+#include "target/code_store.h"
+
+TC_EMBED(languages_dot_c, TC_DOT_C)
+TC_EMBED(languages_dot_julia, TC_DOT_JULIA)
+TC_EMBED(languages_dot_rust, TC_DOT_RUST)
+TC_EMBED(languages_chaser_c, TC_CHASER_C)
+TC_EMBED(languages_chase_h, TC_CHASE_H)
+TC_EMBED(languages_chaser_julia, TC_CHASER_JULIA)
+TC_EMBED(languages_chaser_rust, TC_CHASER_RUST)
+
+namespace tc::bench {
+
+namespace {
+
+using target::CodeStore;
+using target::CodeStoreOptions;
+using target::EntryPoint;
+
+constexpr size_t pairs = 1024;            // two arrays of 8 KiB: in the first-level cache
+constexpr uint64_t chase_entries = 2048;  // the same
+constexpr uint32_t chase_depth = 2000;
+constexpr double window_ns = 2e5;  // a measurement takes about that long: seldom interrupted
+constexpr uint64_t tuning_deadline_ms = 60'000;
+
+struct Kernel {
+  const char* name;  // of the ifunc too
+  bool is_number;    // the answer is a double, summed in any order
+  Result<Bytes> (*build)(const std::string& language);
+};
+
+Result<Bytes> build_dot(const std::string& language) {
+  if (language == "c") return build_ifunc("dot", {{"dot.c", languages_dot_c()}});
+  if (language == "rust") return build_ifunc("dot", {{"dot.rs", languages_dot_rust()}});
+  return build_ifunc("dot", {{"dot.jl", languages_dot_julia()}});
+}
+
+Result<Bytes> build_chaser(const std::string& language) {
+  if (language == "c")
+    return build_ifunc("chaser", {{"chaser.c", languages_chaser_c()}, {"chase.h", languages_chase_h()}});
+  if (language == "rust") return build_ifunc("chaser", {{"chaser.rs", languages_chaser_rust()}});
+  return build_ifunc("chaser", {{"chaser.jl", languages_chaser_julia()}});
+}
+
+constexpr Kernel kernels[] = {{"dot", true, build_dot}, {"chaser", false, build_chaser}};
+
+// What the kernels work on.
+struct Data {
+  Data() : numbers(2 * pairs), table(chase_entries) {
+    for (size_t i = 0; i < numbers.size(); ++i) numbers[i] = static_cast<double>(i % 17) / 16;
+    chase_fill(table.data(), table.size(), 42);
+  }
+  std::vector<double> numbers;
+  std::vector<uint64_t> table;
+};
+
+// Code in a store, as a node holds it, and its calls.
+class Loaded {
+ public:
+  static Result<Loaded> load(const Bytes& bytes, SliceForm form) {
+    Loaded loaded;
+    CodeStoreOptions options;
+    options.use_objects = form == SliceForm::object;
+    options.use_bitcode = form == SliceForm::bitcode;
+    TC_ASSIGN(loaded.store_, CodeStore::create(options, *loaded.policy_, nullptr));
+    TC_ASSIGN(auto bundle, Bundle::read(bytes));
+    TC_ASSIGN(auto* const code, loaded.store_->load(std::move(bundle)));
+    loaded.store_->tend();  // starts the background's work
+    if (!loaded.store_->wait_until_tuned(tuning_deadline_ms))
+      return fail(TC_ERR_TIMEOUT, "the code was not tuned within {} ms", tuning_deadline_ms);
+    if (form == SliceForm::bitcode && code->tier.load() != target::Tier::tuned)
+      return fail(TC_ERR_INTERNAL, "the bitcode was not tuned; the node's log says why");
+    loaded.entry_ = code->entry.load();
+    return loaded;
+  }
+
+  void call() const {
+    struct chase chase = {5, chase_depth, CHASE_TO_ASKER};
+    entry_(&chase, sizeof chase, nullptr);
+  }
+  double calls_ns(long times) const {
+    const auto started = now_ns();
+    for (long i = 0; i < times; ++i) call();
+    return static_cast<double>(now_ns() - started);
+  }
+  // So many calls fill the window.
+  long times() const {
+    double best = calls_ns(16);
+    for (int i = 0; i < 20; ++i) best = std::min(best, calls_ns(16));
+    return std::max(1L, std::lround(window_ns * 16 / best));
+  }
+
+ private:
+  std::unique_ptr<target::Policy> policy_ = std::make_unique<target::Policy>();
+  std::unique_ptr<CodeStore> store_;
+  EntryPoint entry_ = nullptr;
+};
+
+bool is_same(const Kernel& kernel, uint64_t one, uint64_t other) {
+  if (!kernel.is_number) return one == other;
+  const auto a = std::bit_cast<double>(one), b = std::bit_cast<double>(other);
+  return std::abs(a - b) <= std::abs(a) * 1e-12;
+}
+
+Status check_answers(const Kernel& kernel, const std::vector<Loaded>& loaded, const LanguagesKernel& result,
+                     KernelHost& host) {
+  uint64_t expected = 0;
+  for (size_t i = 0; i < loaded.size(); ++i) {
+    host.answer = 0;
+    loaded[i].call();
+    if (!host.failed.empty())
+      return fail(TC_ERR_INTERNAL, "{} in {} failed: {}", kernel.name, result.codes[i].language, host.failed);
+    if (i == 0) expected = host.answer;
+    if (host.answer == 0 || !is_same(kernel, expected, host.answer))
+      return fail(TC_ERR_INTERNAL, "{} in {} answers {:#x} when it is {:#x} in C", kernel.name,
+                  result.codes[i].language, host.answer, expected);
+  }
+  return {};
+}
+
+void measure(const std::vector<Loaded>& loaded, int runs, LanguagesKernel& result) {
+  const auto count = loaded.size();
+  std::vector<std::vector<double>> ns(count), to_c(count);
+  const long times = loaded[0].times();
+  for (int run = 0; run < runs; ++run) {
+    for (size_t k = 0; k < count; ++k) {
+      const size_t i = (k + static_cast<size_t>(run)) % count;  // nobody is always first
+      ns[i].push_back(loaded[i].calls_ns(times) / static_cast<double>(times));
+    }
+    for (size_t i = 0; i < count; ++i) to_c[i].push_back(ns[i].back() / ns[0].back());
+  }
+  for (size_t i = 0; i < count; ++i) {
+    auto& code = result.codes[i];
+    code.ns = summarize(std::move(ns[i]));
+    code.to_c = summarize(std::move(to_c[i]));
+    code.instructions = count_instructions([&] { loaded[i].call(); });
+  }
+}
+
+Result<LanguagesKernel> compare(const Kernel& kernel, SliceForm form, const std::vector<Bytes>& bundles,
+                                const std::vector<std::string>& languages, int runs) {
+  LanguagesKernel result{kernel.name, form == SliceForm::bitcode ? "tuned" : "generic", {}};
+  std::vector<Loaded> loaded;
+  for (size_t i = 0; i < bundles.size(); ++i) {
+    TC_ASSIGN(auto code, Loaded::load(bundles[i], form));
+    loaded.push_back(std::move(code));
+    result.codes.push_back({languages[i], {}, {}, {}});
+  }
+  Data data;
+  KernelHost host;
+  host.expose(kernel.is_number ? std::as_writable_bytes(std::span(data.numbers))
+                               : std::as_writable_bytes(std::span(data.table)));
+  target::current_host = &host;
+  auto checked = check_answers(kernel, loaded, result, host);
+  if (checked) measure(loaded, runs, result);
+  target::current_host = nullptr;
+  if (!checked) return fail(std::move(checked).error());
+  return result;
+}
+
+}  // namespace
+
+Result<LanguagesResult> run_languages(const LanguagesOptions& options) {
+  LanguagesResult result{options, describe_machine(""), {}};
+  std::vector<std::string> languages{"c"};
+  for (const auto& language : options.languages)
+    if (language != "c") languages.push_back(language);
+  std::vector<std::vector<Bytes>> bundles;
+  for (const auto& kernel : kernels) {
+    auto& made = bundles.emplace_back();
+    for (const auto& language : languages) {
+      TC_ASSIGN(auto bundle, kernel.build(language));
+      made.push_back(std::move(bundle));
+    }
+  }
+  pin_to(0);
+  for (size_t k = 0; k < std::size(kernels); ++k)
+    for (const auto form : {SliceForm::bitcode, SliceForm::object}) {
+      TC_ASSIGN(auto compared, compare(kernels[k], form, bundles[k], languages, options.runs));
+      result.kernels.push_back(std::move(compared));
+    }
+  return result;
+}
+
+}  // namespace tc::bench
