@@ -3,7 +3,7 @@
 // Languages whose compilers live in their own processes: Python (Numba) and Julia. Each has a package of ours that
 // writes bitcode for one triple when asked:
 //
-//     python3 -m threechains.build SOURCE --name NAME --target TRIPLE -o OUT.bc
+//     python3 -m threechains.build SOURCE --name NAME --target TRIPLE -o OUT.bc      (or what has the same effect)
 //     julia -e 'using ThreeChains; ThreeChains.build_main(ARGS)' SOURCE --name NAME --target TRIPLE -o OUT.bc
 #include "base/file.h"
 #include "toolchain/frontend.h"
@@ -14,6 +14,21 @@ namespace tc::toolchain {
 
 namespace {
 
+// EX_DATAERR of sysexits.h: the source is at fault, and what was said of it is all that there is to say.
+constexpr int source_is_at_fault = 65;
+
+// `-m threechains.build`, but the directory that we are in is no place for Python's modules: ifuncs have names like
+// token.py and copy.py.
+constexpr const char* run_python_package = R"(
+import sys
+sys.path[:] = filter(None, sys.path)
+try:
+    from threechains.build import main
+except ModuleNotFoundError as error:
+    sys.exit(f"{sys.executable}: {error}")
+sys.exit(main())
+)";
+
 Result<Bytes> ask(std::vector<std::string> command, const std::filesystem::path& source, const std::string& triple,
                   const FrontEnd& front_end, std::string_view remedy) {
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
@@ -21,6 +36,8 @@ Result<Bytes> ask(std::vector<std::string> command, const std::filesystem::path&
   command.insert(command.end(), {source.string(), "--name", front_end.name, "--target", triple, "-o", output.string()});
   command.insert(command.end(), front_end.flags.begin(), front_end.flags.end());
   TC_ASSIGN(const int status, run(command));
+  if (status == source_is_at_fault)
+    return fail(TC_ERR_COMPILE, "{}: does not compile for {} (what is wrong stands above)", source.string(), triple);
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not compile for {} (the compiler's words are above); {}", source.string(),
                 triple, remedy);
@@ -31,10 +48,12 @@ Result<Bytes> ask(std::vector<std::string> command, const std::filesystem::path&
 
 Result<Bytes> compile_python(const std::filesystem::path& source, const std::string& triple,
                              const FrontEnd& front_end) {
-  TC_ASSIGN(const auto python, find_tool("TC_PYTHON", {"python3"}, "install python3"));
-  return ask({python, "-m", "threechains.build"}, source, triple, front_end,
-             "it takes the package threechains with Numba: pip install 'threechains[numba]', or set TC_PYTHON to a "
-             "Python that has them");
+  TC_ASSIGN(const auto python,
+            find_tool("TC_PYTHON", {"python3"}, "install python3, and our package in it (pip install '.[numba]')"));
+  return ask({python, "-c", run_python_package}, source, triple, front_end,
+             fmt::format("{} must have our package with Numba: run \"{} -m pip install '.[numba]'\" at the root of "
+                         "Three-Chains' sources, or set TC_PYTHON to a Python that has them",
+                         python, python));
 }
 
 Result<Bytes> compile_julia(const std::filesystem::path& source, const std::string& triple, const FrontEnd& front_end) {

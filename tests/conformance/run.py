@@ -72,9 +72,10 @@ def build(t, language, name):
         raise Missing(f"there is no {program}")
     out = t.path(f"{language}-{name}.ifunc")
     result = t.ifunc("build", str(source_of(language, name)), "-o", out, seconds=120)
-    if result.code != 0 and "(the compiler's words are above)" in result.err and language in COMPILERS:
+    if result.code != 0 and " above)" in result.err and language in COMPILERS:
         lines = result.err.strip().splitlines()
-        if any("E0463" in line or "No module named" in line or "not found in current path" in line for line in lines):
+        if any("E0463" in line or "No module named" in line or "not found in current path" in line or
+               "needs Numba" in line for line in lines):
             raise Missing(lines[-1])
     assert result.code == 0, f"building {name} in {language}: {result}"
     for triple in ("x86_64-linux-gnu", "aarch64-linux-gnu"):

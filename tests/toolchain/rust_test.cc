@@ -110,7 +110,7 @@ TEST(ToolchainDelegates, a_missing_package_of_python_or_julia_is_named_with_the_
   julia.file("foo.jl", "");
   setenv("TC_PYTHON", "/bin/false", 1);
   setenv("TC_JULIA", "/bin/false", 1);
-  EXPECT_THAT(python.refusal(), AllOf(HasSubstr("foo.py"), HasSubstr("pip install 'threechains[numba]'")));
+  EXPECT_THAT(python.refusal(), AllOf(HasSubstr("foo.py"), HasSubstr("/bin/false -m pip install '.[numba]'")));
   EXPECT_THAT(julia.refusal(), AllOf(HasSubstr("foo.jl"), HasSubstr("ThreeChains.jl")));
   setenv("TC_JULIA", "/nonexistent/julia", 1);
   EXPECT_THAT(julia.refusal(), HasSubstr("TC_JULIA is set to '/nonexistent/julia'"));

@@ -304,7 +304,9 @@ void bind_engine(nb::module_& module) {
             return call(self, endpoint, *message, deadline, room, owner);
           },
           nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("deadline").none(),
-          nb::arg("room"), nb::arg("owner"))
+          nb::arg("room"), nb::arg("owner"),
+          nb::sig("def call_parts(self, endpoint: int, ifunc: int, parts: collections.abc.Sequence[typing.Any], "
+                  "alignment: int, deadline: float | None, room: float, owner: typing.Any) -> Call"))
       .def(
           "call_message",
           [](Engine& self, size_t endpoint, Message& message, std::optional<double> deadline, double room,
@@ -323,7 +325,9 @@ void bind_engine(nb::module_& module) {
             const auto message = message_of_parts(self, ifunc, parts, alignment);
             send(self, endpoint, *message, room);
           },
-          nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("room"))
+          nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("room"),
+          nb::sig("def send_parts(self, endpoint: int, ifunc: int, parts: collections.abc.Sequence[typing.Any], "
+                  "alignment: int, room: float) -> None"))
       .def(
           "send_message",
           [](Engine& self, size_t endpoint, Message& message, double room) {
@@ -344,7 +348,7 @@ void bind_engine(nb::module_& module) {
             }
             return owners_of(calls);
           },
-          "The owners of calls that are ready.")
+          nb::sig("def collect(self) -> list[tuple[Call, typing.Any]]"), "The owners of calls that are ready.")
       .def(
           "keep",
           [](Engine& self) -> nb::object {
@@ -356,7 +360,7 @@ void bind_engine(nb::module_& module) {
             if (!calls) return nb::none();
             return owners_of(*calls);
           },
-          nb::sig("def keep(self) -> list | None"),
+          nb::sig("def keep(self) -> list[tuple[Call, typing.Any]] | None"),
           "For the keeper thread: the owners of calls that became ready; None at the end.")
       .def("stop_keeping", &Engine::stop_keeping, Release())
       .def(
@@ -369,6 +373,7 @@ void bind_engine(nb::module_& module) {
             }
             return owners_of(calls);
           },
+          nb::sig("def close(self) -> list[tuple[Call, typing.Any]]"),
           "Fails what waits, says goodbye and ends the node. The owners of the calls that failed.");
 }
 

@@ -186,7 +186,7 @@ def test_raise_becomes_a_remote_error(nodes):
     assert (caught.value.code, caught.value.node, caught.value.ifunc) == (7, 1, "picky")
     with pytest.raises(tc.RemoteError, match="ValueError: two neither") as caught:
         nodes.submit(picky, 2).result()
-    assert caught.value.code == -1
+    assert caught.value.code == -6
 
 
 def test_bounds_are_checked_when_asked_for(nodes):
@@ -195,8 +195,9 @@ def test_bounds_are_checked_when_asked_for(nodes):
         return a[i]
 
     assert nodes.submit(pick, [5, 6], 1).result() == 6
-    with pytest.raises(tc.RemoteError, match="IndexError"):
+    with pytest.raises(tc.RemoteError, match="IndexError") as caught:
         nodes.submit(pick, [5, 6], 2).result()
+    assert caught.value.code == -3
 
 
 def test_fast_mathematics_can_be_asked_for(nodes):

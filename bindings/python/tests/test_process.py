@@ -36,8 +36,8 @@ def test_ctrl_c_ends_a_wait(script):
         import time
         with tc.LocalCluster(1) as nodes:
             future = nodes.submit(tc.ifunc.load("slow.ifunc"), b"\\xff" * 8)
-            print("waiting", flush=True)
             try:
+                print("waiting", flush=True)
                 future.result()
             except KeyboardInterrupt:
                 print("interrupted", flush=True)

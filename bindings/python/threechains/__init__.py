@@ -32,13 +32,15 @@ from threechains._future import Future
 from threechains._ifunc import Ifunc, ifunc
 from threechains._native import Message, Reply
 from threechains._node import Node
-from threechains._types import Failure, array, data, forward, node_count, node_id, out
+from threechains._types import (
+    Failure, array, data, external, forward, forward_as, has_data, inject, log, node_count, node_id, out,
+)
 
 __version__: str = _native.version()
 
 __all__ = [
     "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster",
-    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "forward", "ifunc", "node_count",
-    "node_id", "out",
+    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as",
+    "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
     "__version__",
 ]

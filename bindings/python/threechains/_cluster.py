@@ -106,7 +106,7 @@ class Endpoint:
         return self._node._register(ifunc.content_id, ifunc.bundle) if number is None else number
 
 
-def _payload(ifunc: Ifunc, args: tuple) -> Any:
+def _payload(ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
     if not args:
         return None
     if len(args) > 1:
@@ -149,7 +149,7 @@ class Cluster:
         """The same to all nodes: their futures, by number."""
         return [endpoint.submit(function, *args, deadline=deadline) for endpoint in self._endpoints]
 
-    def map(self, function: Ifunc, /, *iterables: Iterable, deadline: float | None = 60.0) -> Iterator[Any]:
+    def map(self, function: Ifunc, /, *iterables: Iterable[Any], deadline: float | None = 60.0) -> Iterator[Any]:
         """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order."""
         futures = [self.submit(function, *args, deadline=deadline) for args in zip(*iterables)]
         return (future.result() for future in futures)
@@ -222,7 +222,8 @@ class LocalCluster(Cluster):
 
     def __init__(self, count: int, *, data: Mapping[str, Any] | None = None, allow_libs: Sequence[str] = (),
                  options: Sequence[str] = (), timeout: float = 30.0) -> None:
-        self._process: subprocess.Popen | None = None
+        self._endpoints = []  # until it is made
+        self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         self._directory = tempfile.TemporaryDirectory(prefix="threechains-", dir=_memory_directory())
         try:
@@ -236,7 +237,7 @@ class LocalCluster(Cluster):
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
             self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
                                              start_new_session=True)
-            super().__init__(self._wait_until_ready(timeout), timeout=timeout)
+            super().__init__(self._wait_until_ready(self._process, timeout), timeout=timeout)
         except BaseException:
             self._end()
             raise
@@ -262,17 +263,18 @@ class LocalCluster(Cluster):
         path.write_bytes(view.cast("B") if view.nbytes else b"")
         return str(path)
 
-    def _wait_until_ready(self, timeout: float) -> list[str]:
+    def _wait_until_ready(self, process: subprocess.Popen[bytes], timeout: float) -> list[str]:
         end = time.monotonic() + timeout
         text = b""
         with selectors.DefaultSelector() as selector:
-            selector.register(self._process.stdout, selectors.EVENT_READ)
+            assert process.stdout is not None  # it is a pipe
+            selector.register(process.stdout, selectors.EVENT_READ)
             while not text.endswith(b"\n"):
                 if not selector.select(max(0.0, end - time.monotonic())):
                     raise Error(Status.TIMEOUT, f"the nodes were not ready within {timeout} s: {self.log.strip()}")
-                piece = os.read(self._process.stdout.fileno(), 65536)
+                piece = os.read(process.stdout.fileno(), 65536)
                 if not piece:
-                    self._process.wait()
+                    process.wait()
                     raise Error(Status.IO, f"the nodes could not be started: {self.log.strip()}")
                 text += piece
         return text.decode().strip().split(",")
@@ -281,6 +283,7 @@ class LocalCluster(Cluster):
         process, self._process = self._process, None
         if process is None or self._owner != os.getpid():
             return  # a forked child leaves its parent's nodes alone
+        assert process.stdin is not None and process.stdout is not None  # they are pipes
         process.stdin.close()
         try:
             process.wait(15)  # it gives its nodes 5 s

@@ -4,6 +4,7 @@
 from __future__ import annotations
 
 import enum
+from typing import Any
 
 from threechains import _native
 
@@ -41,7 +42,7 @@ class Error(Exception):
         self.status = Status(status)
         self.message = message
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (int(self.status), self.message)
 
 
@@ -58,7 +59,7 @@ class RemoteError(Error):
         self.ifunc = ifunc
         self.code = code
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return _rebuild, (type(self), int(self.status), self.message, self.node, self.ifunc, self.code)
 
 
@@ -78,7 +79,7 @@ class IfuncError(Error):
         self.symbol = symbol
         self.hint = hint
 
-    def __reduce__(self) -> tuple:
+    def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.message, self.symbol, self.hint, int(self.status))
 
 

@@ -16,7 +16,7 @@ from threechains._errors import Status, remote_error
 _RUNNING = "RUNNING"
 
 
-class Future(concurrent.futures.Future):
+class Future(concurrent.futures.Future[Any]):
     """The answer to a call: a `concurrent.futures.Future` that can also be awaited.
 
     `concurrent.futures.wait`, `as_completed`, `add_done_callback` and `await` work on it. `result()` is quicker than
@@ -30,7 +30,7 @@ class Future(concurrent.futures.Future):
         self._engine: _native.Engine = node._engine
         self._ifunc = ifunc
         self._decode = decode
-        self._call: _native.Call | None = None
+        self._call: _native.Call  # from when it is sent, before anybody else sees the future
 
     def result(self, timeout: float | None = None) -> Any:
         """The answer, waiting for it at most `timeout` seconds (None: until the call's own deadline).
@@ -82,7 +82,7 @@ class Future(concurrent.futures.Future):
             self.set_result(value)
 
 
-def finish_all(claimed: list) -> None:
+def finish_all(claimed: list[tuple[_native.Call, Any]]) -> None:
     """Settles futures whose calls were claimed together."""
     for call, future in claimed:
         future._finish(call)

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import os
 import pathlib
@@ -10,14 +11,15 @@ import re
 import shutil
 import sys
 import tempfile
-from collections.abc import Callable, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, overload
 
 from threechains import _native, _tool
 from threechains._errors import Error, IfuncError, Status
 
 _PAYLOAD_INIT = 4 | 16  # of the manifest's entries: the 2021 and the 2022 form
 
+NUMBA = "numba==0.68.*"  # as in pyproject.toml
 # Both architectures, so that an .ifunc file runs wherever it is taken.
 DEFAULT_TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 
@@ -29,7 +31,7 @@ class Ifunc:
     them the argument is the payload, and the reply is the value.
     """
 
-    def __init__(self, bundle: bytes, *, encode: Callable[[tuple], list] | None = None,
+    def __init__(self, bundle: bytes, *, encode: Callable[[tuple[Any, ...]], list[Any]] | None = None,
                  decode: Callable[[_native.Reply], Any] | None = None) -> None:
         manifest = _manifest(bundle)
         self.bundle = bundle
@@ -39,7 +41,7 @@ class Ifunc:
         self.content_id = hashlib.sha256(manifest).hexdigest()
         # Does it build payloads by functions of its own? They get the source args to read and write.
         self.builds_payload = bool(manifest[2] & _PAYLOAD_INIT)
-        self.__wrapped__: Callable | None = None  # the Python function that it was made of
+        self.__wrapped__: Callable[..., Any] | None = None  # the Python function that it was made of
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the .ifunc file, for `ifunc send`, programs in other languages, and `tc.ifunc.load`."""
@@ -80,10 +82,32 @@ def _is_path(text: str) -> bool:
     return "\n" not in text and "{" not in text
 
 
+def _compile(function: Callable[..., Any], *, scope: Mapping[str, Any], **options: Any) -> Ifunc:
+    try:
+        from threechains import _numba
+    except ImportError as error:
+        raise IfuncError(f"@tc.ifunc needs Numba: {error}", "numba", f"pip install '{NUMBA}' numpy",
+                         Status.UNSUPPORTED) from None
+    return _numba.compile_ifunc(function, _numba.Options(**options), scope)
+
+
 class IfuncMaker:
     """`tc.ifunc`: a decorator, and the other ways to get an ifunc."""
 
-    def __call__(self, function: Callable | None = None, /, **options: Any) -> Any:
+    def __init__(self) -> None:
+        # What happens to a decorated function in place of being compiled: build.py collects them.
+        self._collect: Callable[..., Any] | None = None
+
+    @overload
+    def __call__(self, function: Callable[..., Any], /) -> Ifunc: ...
+
+    @overload
+    def __call__(self, /, *, name: str | None = None, targets: Sequence[str] = DEFAULT_TARGETS,
+                 boundscheck: bool = False, fastmath: bool = False, extern: Sequence[str] = (),
+                 deps: Sequence[str] = (),
+                 companions: Sequence[Ifunc] = ()) -> Callable[[Callable[..., Any]], Ifunc]: ...
+
+    def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Makes an ifunc of a Python function, compiled by Numba for all `targets`.
 
             @tc.ifunc
@@ -92,18 +116,14 @@ class IfuncMaker:
         Annotations say what travels: NumPy's scalar types, `tc.array`, `tc.data`, `tc.out`. Raises `IfuncError` with
         the symbol and a hint when it cannot run elsewhere. Options: `name`; `targets` (triples); `boundscheck` (an
         index that is out of bounds fails the call; off); `fastmath` (off); `extern` (functions that the target's
-        application exports). Needs `pip install threechains[numba]`.
+        application exports); `deps` (shared libraries that it uses, as "m"); `companions` (ifuncs that travel along,
+        for `tc.inject` and `tc.forward_as`). Needs Numba.
         """
-        try:
-            from threechains import _numba
-        except ImportError as error:
-            raise IfuncError(f"@tc.ifunc needs Numba: {error}", "numba", "pip install 'threechains[numba]'",
-                             Status.UNSUPPORTED) from None
         # Annotations that are strings (`from __future__ import annotations`) may name what is local to the caller.
         scope = sys._getframe(1).f_locals
-        if function is None:
-            return lambda decorated: _numba.compile_ifunc(decorated, scope=scope, **options)
-        return _numba.compile_ifunc(function, scope=scope, **options)
+        finish: Callable[..., Any] = self._collect or _compile
+        make = functools.partial(finish, scope=scope, **options)
+        return make if function is None else make(function)
 
     def from_c(self, source: str | os.PathLike[str], *, name: str | None = None,
                targets: Sequence[str] = DEFAULT_TARGETS, extern: Sequence[str] = (), deps: Sequence[str] = (),
@@ -127,7 +147,7 @@ class IfuncMaker:
             path.write_text(source)
             return self._from_file(path, name, targets, extern, deps, flags)
 
-    def from_bitcode(self, bitcode: bytes | str | os.PathLike[str] | Sequence, *, name: str,
+    def from_bitcode(self, bitcode: bytes | str | os.PathLike[str] | Sequence[bytes | str | os.PathLike[str]], *, name: str,
                      extern: Sequence[str] = (), deps: Sequence[str] = ()) -> Ifunc:
         """Makes an ifunc of LLVM bitcode (or assembly, .ll) that defines NAME_main: bytes or a path, or a list of them
         with one for each target triple."""

@@ -3,7 +3,7 @@
 
 The payload: one slot of 8 bytes for each parameter that travels, holding a number, or an array's number of elements;
 then the arrays, each at a multiple of 16. A function with one array and nothing else gets the array's bytes alone.
-The answer: a number as it lies in memory; a tuple's numbers in slots of 8 bytes; or the bytes of `tc.out`.
+The answer: a number as it lies in memory; a tuple's numbers in slots of 8 bytes; or the bytes of an array.
 """
 
 from __future__ import annotations
@@ -13,13 +13,16 @@ import struct
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
 from threechains import _native, _types
 from threechains._errors import Error, IfuncError, Status
 
+Encode = Callable[[tuple[Any, ...]], list[Any]]
+Decode = Callable[[_native.Reply], Any]
+_OURS = (_types.Data, _types.Array, _types.Out)
 _PYTHON_TYPES = {int: np.int64, float: np.float64, bool: np.bool_}
 
 
@@ -30,6 +33,7 @@ class Parameter:
     dtype: Any
     data_name: str = ""
     count: int = 0
+    optional: bool = False
 
     @property
     def travels(self) -> bool:
@@ -40,10 +44,10 @@ class Parameter:
 class Signature:
     name: str
     parameters: tuple[Parameter, ...]
-    result: Any  # a dtype, a tuple of them, "none", or None: to be inferred
+    result: Any  # a dtype, a tuple of them, tc.array, "none", or None: to be inferred
 
     @staticmethod
-    def of(function: Callable, name: str | None, scope: Mapping[str, Any] | None = None) -> Signature:
+    def of(function: Callable[..., Any], name: str | None, scope: Mapping[str, Any] | None = None) -> Signature:
         """Reads the annotations. Raises IfuncError for those that mean nothing here."""
         label = name or function.__name__
         if not callable(function) or not hasattr(function, "__code__"):
@@ -77,33 +81,35 @@ class Signature:
         travelling = self.travelling
         return 0 if len(travelling) == 1 and travelling[0].kind == "array" else 8 * len(travelling)
 
-    def result_type(self, from_dtype: Callable, types: Any) -> Any:
+    def result_type(self, from_dtype: Callable[[Any], Any], types: Any) -> Any:
         """The annotated type of result, as Numba knows it."""
         if self.result == "none":
             return types.none
+        if isinstance(self.result, _types.Array):
+            return types.Array(from_dtype(self.result.dtype), 1, "C")
         if isinstance(self.result, tuple):
             return types.Tuple([from_dtype(dtype) for dtype in self.result])
         return from_dtype(self.result)
 
-    def encoder(self) -> Callable[[tuple], list]:
+    def encoder(self) -> Encode:
         """From arguments to pieces of the payload, without copying arrays."""
         travelling, name = self.travelling, self.name
         scalars_only = all(parameter.kind == "scalar" for parameter in travelling)
         pack = struct.Struct("<" + "".join(_slot(parameter) for parameter in travelling)).pack
 
-        def check(args: tuple) -> None:
+        def check(args: tuple[Any, ...]) -> None:
             if len(args) != len(travelling):
                 names = ", ".join(parameter.name for parameter in travelling)
                 raise TypeError(f"{name}({names}) takes {len(travelling)} arguments but {len(args)} were given")
 
-        def encode_scalars(args: tuple) -> list:
+        def encode_scalars(args: tuple[Any, ...]) -> list[Any]:
             try:
                 return [pack(*args)]
             except struct.error as error:
                 check(args)
                 raise TypeError(f"{name}: {error}") from None
 
-        def encode(args: tuple) -> list:
+        def encode(args: tuple[Any, ...]) -> list[Any]:
             check(args)
             slots, arrays = [], []
             for parameter, value in zip(travelling, args):
@@ -124,23 +130,26 @@ class Signature:
 
         return encode_scalars if scalars_only else encode
 
-    def decoder(self, members: tuple | None, single: Any) -> Callable[[_native.Reply], Any]:
-        """From the reply to the value: of a tuple's `members`, of one number `single`, of tc.out, or None."""
+    def decoder(self, members: tuple[Any, ...] | None, single: Any, array: Any) -> Decode:
+        """From the reply to the value: of a tuple's `members`, of one number `single`, of an `array`'s elements, of
+        tc.out, or None."""
         out = next((parameter for parameter in self.parameters if parameter.kind == "out"), None)
         if out is not None:
-            return _checked(self.name, out.dtype.itemsize * out.count, lambda reply: np.frombuffer(reply, out.dtype))
+            return _checked(self.name, out.dtype.itemsize * out.count, lambda reply: reply.array(out.dtype))
         if members is not None:
             unpack = struct.Struct("<" + "".join(_code(dtype) for dtype in members)).unpack
             return _checked(self.name, 8 * len(members), unpack)
+        if array is not None:
+            return _array_decoder(self.name, array)
         if single is None:
             return lambda reply: None
         if single.kind in "iufb" and single.itemsize <= 8:
             unpack_one = struct.Struct("<" + single.char.replace("l", "q").replace("L", "Q")).unpack
             return _checked(self.name, single.itemsize, lambda reply: unpack_one(reply)[0])
-        return _checked(self.name, single.itemsize, lambda reply: np.frombuffer(reply, single)[0])
+        return _checked(self.name, single.itemsize, lambda reply: reply.array(single)[0])
 
 
-def _checked(name: str, size: int, decode: Callable[[_native.Reply], Any]) -> Callable[[_native.Reply], Any]:
+def _checked(name: str, size: int, decode: Decode) -> Decode:
     def checked(reply: _native.Reply) -> Any:
         if len(reply) != size:
             raise Error(Status.MALFORMED, f"the answer of '{name}' is {len(reply)} bytes when {size} were expected")
@@ -149,7 +158,18 @@ def _checked(name: str, size: int, decode: Callable[[_native.Reply], Any]) -> Ca
     return checked
 
 
-def _dtype(label: str, name: str, given: Any) -> Any:
+def _array_decoder(name: str, dtype: Any) -> Decode:
+    def decode(reply: _native.Reply) -> Any:
+        if len(reply) % dtype.itemsize:
+            raise Error(Status.MALFORMED, f"the answer of '{name}' is {len(reply)} bytes, which are no array of {dtype} "
+                        f"({dtype.itemsize} bytes each)")
+        return reply.array(dtype)
+
+    return decode
+
+
+def dtype_of(label: str, name: str, given: Any) -> Any:
+    """The NumPy type that is meant. Raises IfuncError for what has no fixed bytes."""
     try:
         dtype = np.dtype(_PYTHON_TYPES.get(given, given))
     except TypeError:
@@ -160,31 +180,41 @@ def _dtype(label: str, name: str, given: Any) -> Any:
     return dtype
 
 
-def _parameter(label: str, name: str, given: Any) -> Parameter:
+def _plain(given: Any) -> Any:
+    """Without `Annotated`, with which type checkers are told another type than we."""
+    if typing.get_origin(given) is Annotated:
+        return next((item for item in given.__metadata__ if isinstance(item, _OURS)), given.__origin__)
+    return given
+
+
+def _parameter(label: str, name: str, hint: Any) -> Parameter:
+    given = _plain(hint)
     if isinstance(given, _types.Data):
-        return Parameter(name, "data", _dtype(label, name, given.dtype), given.name)
+        return Parameter(name, "data", dtype_of(label, name, given.dtype), given.name, optional=given.optional)
     if isinstance(given, _types.Array):
-        return Parameter(name, "array", _dtype(label, name, given.dtype))
+        return Parameter(name, "array", dtype_of(label, name, given.dtype))
     if isinstance(given, _types.Out):
-        return Parameter(name, "out", _dtype(label, name, given.dtype), count=int(given.count))
-    dtype = _dtype(label, name, given)
+        return Parameter(name, "out", dtype_of(label, name, given.dtype), count=int(given.count))
+    dtype = dtype_of(label, name, given)
     if dtype.kind not in "iufb" or dtype.itemsize > 8:
         raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which is no number of up to 8 bytes", name,
                          "pass it in an array: tc.array(dtype)", Status.INVALID)
     return Parameter(name, "scalar", dtype)
 
 
-def _result(label: str, hints: dict) -> Any:
+def _result(label: str, hints: dict[str, Any]) -> Any:
     if "return" not in hints:
         return None
-    given = hints["return"]
+    given = _plain(hints["return"])
+    if isinstance(given, _types.Array):
+        return _types.Array(dtype_of(label, "return", given.dtype))
     if given is None or given is type(None):
         return "none"
     if typing.get_origin(given) is tuple:
         given = typing.get_args(given)
     if isinstance(given, tuple):
-        return tuple(_dtype(label, "return", member) for member in given)
-    return _dtype(label, "return", given)
+        return tuple(dtype_of(label, "return", member) for member in given)
+    return dtype_of(label, "return", given)
 
 
 def _slot(parameter: Parameter) -> str:

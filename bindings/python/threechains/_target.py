@@ -10,7 +10,9 @@ from __future__ import annotations
 
 import functools
 import os
+import types
 import weakref
+from collections.abc import Callable
 from typing import Any
 
 from llvmlite import binding as ll
@@ -26,7 +28,9 @@ from threechains import _types
 NAME = "threechains"
 # Lowered for this one. Plain code differs from other 64-bit little-endian targets' in the two lines that name it.
 TRIPLE = "x86_64-unknown-linux-gnu"
-EXCEPTION_CODE = -1
+# TC_FAIL_EXCEPTION, and the codes of exceptions that the other languages know as well (ifunc.h).
+EXCEPTION_CODE = -6
+_CODES: dict[type, int] = {IndexError: -3, ArithmeticError: -4}
 _INT32, _BYTE = ir.IntType(32), ir.IntType(8)
 _POINTER = _BYTE.as_pointer()
 
@@ -65,7 +69,7 @@ class _Codegen(codegen.AOTCPUCodegen):
     def _check_llvm_bugs(self) -> None:
         pass
 
-    def magic_tuple(self) -> tuple:
+    def magic_tuple(self) -> tuple[str, str, str]:
         return (TRIPLE, "", "")
 
 
@@ -86,20 +90,23 @@ class _Failures(callconv.CPUCallConv):
             record.global_constant = True
         builder.store(record, self._get_excinfo_argument(builder.function))
 
-    def set_static_user_exc(self, builder, exc, exc_args=None, loc=None, func_name=None):
+    def set_static_user_exc(self, builder: ir.IRBuilder, exc: Any, exc_args: Any = None, loc: Any = None,
+                            func_name: Any = None) -> None:
         self._store(builder, exc, exc_args, loc)
 
-    def set_dynamic_user_exc(self, builder, exc, exc_args, nb_types, loc=None, func_name=None):
+    def set_dynamic_user_exc(self, builder: ir.IRBuilder, exc: Any, exc_args: Any, nb_types: Any, loc: Any = None,
+                             func_name: Any = None) -> None:
         self._store(builder, exc, tuple("…" if isinstance(arg, ir.Value) else arg for arg in exc_args), loc)
 
 
-def _describe(exc: Any, exc_args: tuple, loc: Any) -> tuple[int, str]:
+def _describe(exc: Any, exc_args: tuple[Any, ...], loc: Any) -> tuple[int, str]:
     place = f" ({os.path.basename(loc.filename)}:{loc.line})" if loc is not None and loc.filename else ""
     if exc is _types.Failure and len(exc_args) == 2 and isinstance(exc_args[0], int):
         return exc_args[0], str(exc_args[1])
     name = exc.__name__ if exc is not None else "an exception"
     words = ", ".join(str(arg) for arg in exc_args)
-    return EXCEPTION_CODE, f"{name}: {words}{place}" if words else f"{name}{place}"
+    code = next((code for kind, code in _CODES.items() if isinstance(exc, type) and issubclass(exc, kind)), EXCEPTION_CODE)
+    return code, f"{name}: {words}{place}" if words else f"{name}{place}"
 
 
 def c_string(text: str) -> ir.Constant:
@@ -134,7 +141,7 @@ def _not_here(name: str) -> None:
 
 
 class _Options(cpu.CPUTargetOptions):
-    def finalize(self, flags: Any, options: dict) -> None:
+    def finalize(self, flags: Any, options: dict[str, Any]) -> None:
         super().finalize(flags, options)
         flags.enable_pyobject = False
         flags.enable_looplift = False
@@ -144,19 +151,25 @@ class _Options(cpu.CPUTargetOptions):
 
 
 class _Typing(typing.Context):
-    """Takes functions decorated with @numba.njit as they are written, not as they are compiled for this process."""
+    """Knows what `tc.forward` and the like mean, and takes functions decorated with @numba.njit as they are written,
+    not as they are compiled for this process."""
 
     def __init__(self) -> None:
         super().__init__()
-        self._helpers: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
-
-    # What tc.forward stands for in the function that is being compiled: it depends on the function's own parameters.
-    forward: Any = None
+        # What calls of C stand for, by the function or `tc.external` that the author wrote: _calls.py.
+        self.meanings: dict[Any, Any] = {}
+        self.meaning_of_external: Callable[[_types.External], Any] | None = None
+        self._helpers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def resolve_value_type(self, val: Any) -> Any:
-        if val is _types.forward and self.forward is not None:
-            val = self.forward
-        if isinstance(val, CPUDispatcher):
+        if isinstance(val, _types.External):
+            if val not in self.meanings and self.meaning_of_external is not None:
+                self.meanings[val] = self.meaning_of_external(val)
+                self.refresh()  # Numba registers what is new only then
+            val = self.meanings[val]
+        elif isinstance(val, types.FunctionType):
+            val = self.meanings.get(val, val)
+        elif isinstance(val, CPUDispatcher):
             if val not in self._helpers:
                 self._helpers[val] = _jit(val.py_func, **val.targetoptions)
             val = self._helpers[val]

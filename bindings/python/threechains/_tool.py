@@ -45,5 +45,6 @@ def refused(words: str) -> IfuncError:
 
 
 def main() -> None:
-    """The `ifunc` command of this package."""
+    """The `ifunc` command of this package. `ifunc build foo.py` asks the Python that the package is in."""
+    os.environ.setdefault("TC_PYTHON", sys.executable)
     os.execv(command(), ["ifunc", *sys.argv[1:]])

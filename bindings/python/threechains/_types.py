@@ -13,6 +13,7 @@ class Data:
 
     name: str
     dtype: Any
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -30,18 +31,31 @@ class Out:
     count: int
 
 
-def data(name: str, dtype: Any) -> Any:
+@dataclass(frozen=True)
+class External:
+    """See `external`."""
+
+    symbol: str
+    result: Any
+    arguments: tuple[Any, ...]
+
+    def __call__(self, *arguments: Any) -> Any:
+        raise RuntimeError(f"{self.symbol}() is for ifuncs: it is the target's, and not in this process")
+
+
+def data(name: str, dtype: Any, *, optional: bool = False) -> Any:
     """A parameter that is not sent: an array at the target, which exposes it under this name.
 
         def total(prices: tc.data("prices", np.float64)) -> np.float64: ...
 
-    The call fails when the target exposes no such data.
+    The call fails when the target exposes no such data; with `optional`, the array is empty then.
     """
-    return Data(name, dtype)
+    return Data(name, dtype, optional)
 
 
 def array(dtype: Any) -> Any:
-    """A parameter that is a one-dimensional array and travels in the payload."""
+    """A parameter that is a one-dimensional array and travels in the payload. As the annotation of the result: an
+    array goes back, which is a parameter or a slice of one."""
     return Array(dtype)
 
 
@@ -50,10 +64,27 @@ def out(dtype: Any, count: int) -> Any:
     return Out(dtype, count)
 
 
+def external(symbol: str, result: Any, *arguments: Any) -> External:
+    """A C function at the target, to be called in ifuncs: of a library that the ifunc declares (`deps=`) or of the
+    target's application (`extern=`).
+
+        hypot = tc.external("hypot", np.float64, np.float64, np.float64)
+
+        @tc.ifunc(deps=["m"])
+        def longest(a: float, b: float):
+            return hypot(a, b)
+
+    `result` is a number's type or None; arguments are types of numbers, or `tc.array(dtype)`, which passes an array's
+    address. Nothing checks that this is how the function is declared in C.
+    """
+    return External(symbol, result, arguments)
+
+
 class Failure(Exception):
     """`raise tc.Failure(7, "no such row")` in an ifunc: the caller gets a `RemoteError` with this code and message.
 
-    Both must be constants. Any other exception travels as code -1.
+    Both must be constants. Any other exception travels as code -6 (TC_FAIL_EXCEPTION in ifunc.h), IndexError as -3 and
+    arithmetic errors as -4.
     """
 
     def __init__(self, code: int, message: str) -> None:
@@ -77,3 +108,28 @@ def forward(node: int, *arguments: Any) -> int:
     For ifuncs whose parameters that travel are numbers, or one array.
     """
     raise RuntimeError("forward() is for ifuncs: it has a meaning at a target only")
+
+
+def forward_as(node: int, name: str, *payload: Any) -> int:
+    """In an ifunc: sends another ifunc to a node, where it answers in the place of this one. `name` (a constant) is a
+    companion (`@tc.ifunc(companions=[...])`), or an ifunc that this node knows. 0 when it went well, else a Status.
+
+    The payload is one array; or numbers, in slots of 8 bytes: bool and whole numbers as 64-bit integers, others as
+    float64, which is what an ifunc in Python with parameters `int` and `float` takes.
+    """
+    raise RuntimeError("forward_as() is for ifuncs: it has a meaning at a target only")
+
+
+def inject(node: int, name: str, *payload: Any) -> int:
+    """In an ifunc: sends another ifunc to a node, and nobody waits for it. Otherwise like `forward_as`."""
+    raise RuntimeError("inject() is for ifuncs: it has a meaning at a target only")
+
+
+def has_data(name: str) -> bool:
+    """In an ifunc: does this node expose data under this name (a constant)?"""
+    raise RuntimeError("has_data() is for ifuncs: it has a meaning at a target only")
+
+
+def log(level: int, message: str) -> None:
+    """In an ifunc: writes a line (a constant) to the node's log. Levels: 0 debug, 1 info, 2 warning, 3 error."""
+    raise RuntimeError("log() is for ifuncs: it has a meaning at a target only")

@@ -1,0 +1,56 @@
+# SPDX-License-Identifier: Apache-2.0
+"""The package's types are complete and consistent, and tell a program that uses it what it gets."""
+
+import subprocess
+import sys
+
+import pytest
+from conftest import ROOT
+
+pytest.importorskip("mypy", reason="mypy is not installed")
+PROGRAM = """
+from typing import Annotated
+import numpy as np
+import numpy.typing as npt
+import threechains as tc
+
+Column = Annotated[npt.NDArray[np.float64], tc.data("prices", np.float64)]
+
+@tc.ifunc
+def above(limit: float, prices: Column) -> int:
+    return int((prices > limit).sum())
+
+@tc.ifunc(boundscheck=True, deps=["m"])
+def twice(x: float) -> float:
+    return x * 2
+
+def ask(cluster: tc.Cluster) -> tc.Future:
+    view = memoryview(cluster[0].message(above, 8))
+    reveal_type(view.nbytes)
+    reveal_type(above)
+    reveal_type(twice)
+    return cluster.submit(above, 1.0)
+
+async def wait(cluster: tc.LocalCluster) -> None:
+    await ask(cluster)
+    cluster.submit(len, 1)
+"""
+
+
+def mypy(*arguments, cwd=ROOT):
+    return subprocess.run([sys.executable, "-m", "mypy", "--cache-dir=/dev/null", *arguments], cwd=cwd,
+                          capture_output=True, text=True, timeout=300, check=False)
+
+
+def test_mypy_finds_nothing_in_the_package_and_its_stubs():
+    done = mypy("--config-file", "pyproject.toml")
+    assert done.returncode == 0, done.stdout
+
+
+def test_a_program_is_told_what_it_gets_and_what_it_does_wrong(tmp_path):
+    (tmp_path / "program.py").write_text(PROGRAM)
+    done = mypy("--strict", "program.py", cwd=tmp_path)
+    notes = [line.split(": ", 1)[1] for line in done.stdout.splitlines() if "note: Revealed" in line]
+    assert [note.split('"')[1].split(".")[-1] for note in notes] == ["int", "Ifunc", "Ifunc"], done.stdout
+    errors = [line for line in done.stdout.splitlines() if ": error: " in line]
+    assert len(errors) == 1 and 'incompatible type "Callable' in errors[0], done.stdout
