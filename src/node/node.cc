@@ -204,16 +204,23 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
     if (now >= sleepy_at) break;
     ::sched_yield();
   }
-  auto until = deadline.at_ns();
-  if (now_ns() - tended_ns_ >= tending_gap_ns) {
-    tend();
-    if (const auto happened = poll(); happened != 0) return happened;
-  } else {
-    until = std::min(until, tended_ns_ + tending_gap_ns);
+  // Who was woken for housekeeping alone goes on sleeping: to look first would cost an idle node a sixth of its core.
+  if (const auto due = tended_ns_ + tending_gap_ns; now_ns() < due && due < deadline.at_ns()) {
+    const bool undisturbed = sleep(Deadline::at_ns(due));
+    const auto happened = poll();
+    if (!undisturbed || happened != 0 || now_ns() < due) return happened;
   }
-  if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
-  transport_->sleep(Deadline::at_ns(until));
+  tend();
+  if (const auto happened = poll(); happened != 0) return happened;
+  sleep(deadline);
   return poll();
+}
+
+// True when time alone ended it.
+bool Node::sleep(Deadline deadline) {
+  auto until = deadline.at_ns();
+  if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
+  return transport_->sleep(Deadline::at_ns(until));
 }
 
 // False when the deadline has passed.

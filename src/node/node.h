@@ -162,6 +162,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::string make_label() const;
   static Deadline slice_of(Deadline deadline) noexcept;
   static constexpr uint32_t looks_between_yields = 16;
+  bool sleep(Deadline deadline);
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();
   size_t progress();

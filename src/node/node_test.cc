@@ -50,6 +50,18 @@ TEST(Node, code_travels_once_and_later_calls_go_by_number) {
   EXPECT_EQ(target->stat("executed"), 1001u);
 }
 
+// It ended with each housekeeping, a millisecond later, and its caller looked for a while before sleeping again.
+TEST(Node, an_idle_wait_sleeps_until_its_deadline) {
+  test::Net net;
+  auto node = net.make(1);
+  for (int i = 0; i < 3; ++i) {
+    for (int polls = 0; polls < 2000; ++polls) node->poll();  // enough for housekeeping
+    const auto deadline = Deadline::after_ms(20);
+    EXPECT_EQ(node->wait(deadline), 0u);
+    EXPECT_TRUE(deadline.passed());
+  }
+}
+
 TEST(Node, messages_handed_over_together_run_in_order_and_what_has_no_room_is_not_taken) {
   test::Net net;
   auto target = net.make(1);

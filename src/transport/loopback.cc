@@ -81,7 +81,7 @@ class LoopbackTransport final : public Transport {
   Result<std::string> listen(std::string_view address) override;
   Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
   unsigned progress() noexcept override;
-  void sleep(Deadline deadline) noexcept override;
+  bool sleep(Deadline deadline) noexcept override;
   void wake() noexcept override;
   std::string version() const override { return "1"; }
   std::string name() const override { return "loopback"; }
@@ -287,12 +287,14 @@ bool LoopbackTransport::something_waits() {
   });
 }
 
-void LoopbackTransport::sleep(Deadline deadline) noexcept {
+bool LoopbackTransport::sleep(Deadline deadline) noexcept {
   flush_list_.flush_all();
   std::unique_lock lock(state_.mutex);
   const auto left = std::chrono::nanoseconds(deadline.remaining_ns());
-  if (!something_waits()) sleeper_->condition.wait_for(lock, left, [this] { return sleeper_->awake; });
+  const bool disturbed =
+      something_waits() || sleeper_->condition.wait_for(lock, left, [this] { return sleeper_->awake; });
   sleeper_->awake = false;
+  return !disturbed;
 }
 
 void LoopbackTransport::wake() noexcept {

@@ -88,8 +88,8 @@ class Transport {
   virtual void flush() noexcept {}
 
   // Sleeps until a frame, an event, wake() or the deadline; costs no CPU. May return early. Frames that came
-  // before or while falling asleep are never slept over.
-  virtual void sleep(Deadline deadline) noexcept = 0;
+  // before or while falling asleep are never slept over. True when time alone ended it.
+  virtual bool sleep(Deadline deadline) noexcept = 0;
   // Ends a sleep() of the node's thread, now or the next one. From any thread.
   virtual void wake() noexcept = 0;
 

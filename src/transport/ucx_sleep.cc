@@ -46,23 +46,24 @@ bool UcxTransport::settle_into_sleep(Deadline deadline) noexcept {
   }
 }
 
-void UcxTransport::sleep(Deadline deadline) noexcept {
+bool UcxTransport::sleep(Deadline deadline) noexcept {
   if (!flush_list_.empty()) flush_list_.flush_all();
-  if (anything_to_read(pulse.arrivals)) return;
+  if (anything_to_read(pulse.arrivals)) return false;
   // Who sends us messages wakes UCX: only writers to our memory must see the flag.
   const bool direct = pulse.direct;
   if (direct) tell_writers(true);
   if (direct && !barrier_everywhere())
     deadline = std::min(deadline.at_ns(), now_ns() + nap_ns) == deadline.at_ns() ? deadline
                                                                                  : Deadline::at_ns(now_ns() + nap_ns);
-  const bool only_worker = settle_into_sleep(deadline) && wait_for_event(deadline);
+  const auto end = settle_into_sleep(deadline) ? wait_for_event(deadline) : SleepEnd::other;
   if (direct) tell_writers(false);
   turn_worker();
   // With more nodes than cores a node is woken for nearly every message: then there is nothing else to see to.
-  if (only_worker) return;
+  if (end == SleepEnd::message) return false;
   uint64_t count = 0;
   (void)!read(wake_fd_.get(), &count, sizeof count);
   look_around(0);
+  return end == SleepEnd::time;
 }
 
 void UcxTransport::tell_writers(bool asleep) noexcept {
@@ -75,8 +76,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
   }
 }
 
-// True when it was a message that ended the wait, and nothing else has happened.
-bool UcxTransport::wait_for_event(Deadline deadline) noexcept {
+UcxTransport::SleepEnd UcxTransport::wait_for_event(Deadline deadline) noexcept {
   uint64_t until = deadline.at_ns();
   const uint64_t now = now_ns();
   for (const auto& peer : peers_) {
@@ -84,12 +84,14 @@ bool UcxTransport::wait_for_event(Deadline deadline) noexcept {
     if (peer->next_time() != 0) until = std::min(until, peer->next_time());
     if (peer->has_sends_on_the_way()) until = std::min(until, now + sending_nap_ns);
   }
-  if (until <= now) return false;
+  if (until <= now) return SleepEnd::time;
   const uint64_t left = until - now;
   const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
   // UCX's descriptor is a tree of its own already: one level more would be paid for with each message.
   pollfd events[2] = {{worker_->event_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}};
-  return ppoll(events, 2, &timeout, nullptr) > 0 && events[1].revents == 0;
+  const int happened = ppoll(events, 2, &timeout, nullptr);
+  if (happened == 0) return SleepEnd::time;
+  return happened > 0 && events[1].revents == 0 ? SleepEnd::message : SleepEnd::other;
 }
 
 void UcxTransport::wake() noexcept {

@@ -27,7 +27,7 @@ class UcxTransport final : public Transport {
   Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
   unsigned progress() noexcept override;
   void flush() noexcept override { flush_list_.flush_all(); }
-  void sleep(Deadline deadline) noexcept override;
+  bool sleep(Deadline deadline) noexcept override;
   void wake() noexcept override;
   std::string version() const override { return UcxWorker::version(); }
   std::string name() const override { return "ucx"; }
@@ -59,7 +59,8 @@ class UcxTransport final : public Transport {
   bool settle_into_sleep(Deadline deadline) noexcept;
   bool anything_to_read(uint64_t arrivals_before) noexcept;
   void tell_writers(bool asleep) noexcept;
-  bool wait_for_event(Deadline deadline) noexcept;
+  enum class SleepEnd : uint8_t { time, message, other };  // message: and nothing else has happened
+  SleepEnd wait_for_event(Deadline deadline) noexcept;
   void drain(uint64_t ms) noexcept;
   static ucs_status_t on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;
