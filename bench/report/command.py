@@ -7,7 +7,7 @@ import sys
 
 from model.predict import predict
 
-from . import figures, load, page
+from . import figures, load, page, ucp_section
 
 
 def main(arguments):
@@ -22,11 +22,13 @@ def main(arguments):
         os.makedirs(options.output, exist_ok=True)
         prediction = predict(results)
         drawn = figures.draw_all(results, prediction, options.output)
+        drawn |= {d.key: d for d in ucp_section.draw(results, options.output)}
         path = os.path.join(options.output, "index.html")
         with open(path, "w", encoding="utf-8") as file:
             file.write(page.render(results, drawn, prediction, options.data))
     except (load.BadResult, OSError) as error:
         print(f"ifunc bench report: {error}", file=sys.stderr)
         return 1
-    print(f"{path}: {len(results.tsi)} tsi and {len(results.dapc)} dapc files, {len(drawn)} figures")
+    print(f"{path}: {len(results.tsi)} tsi, {len(results.dapc)} dapc and {len(results.ucp)} ucp-ifunc files, "
+          f"{len(drawn)} figures")
     return 0

@@ -6,6 +6,7 @@ import os
 from dataclasses import dataclass, field
 
 TRANSPORTS = ("shm", "tcp")
+BENCHES = ("tsi", "dapc", "ucp-ifunc")
 TSI_KEYS = {  # of each object: the figures that the tables need
     "am": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "batched64_rate_msgs_per_s", "lookup_execution_ns"),
     "cached": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "single_rate_msgs_per_s", "latency_ratio_to_am",
@@ -13,6 +14,9 @@ TSI_KEYS = {  # of each object: the figures that the tables need
     "uncached_object": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us"),
     "uncached_bitcode": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us"),
 }
+UCP_KEYS = ("payload_bytes", "am_latency_ns", "ifunc_latency_ns", "send_receive_latency_ns", "latency_ratio_to_am",
+            "send_receive_latency_ratio_to_am", "am_rate_msgs_per_s", "ifunc_rate_msgs_per_s",
+            "send_receive_rate_msgs_per_s", "rate_ratio_to_am", "send_receive_rate_ratio_to_am")
 MODES = ("ifunc_bitcode", "ifunc_object", "am", "get")  # of dapc; a point need not have all
 
 
@@ -63,10 +67,11 @@ class Point:
 class Results:
     tsi: list = field(default_factory=list)
     dapc: list = field(default_factory=list)
+    ucp: list = field(default_factory=list)
     points: list = field(default_factory=list)  # of all dapc files; where two have a setting, of the longer sweep
 
     def all(self):
-        return self.tsi + self.dapc
+        return self.tsi + self.dapc + self.ucp
 
     def tsi_on(self, transport):
         return next((r for r in self.tsi if r.transport == transport), None)
@@ -111,6 +116,19 @@ def _check_tsi(result):
             _number(result.path, holder, key, name + ".")
 
 
+def _check_ucp(result):
+    sizes = result.json.get("sizes")
+    if not isinstance(sizes, list) or not sizes or not all(isinstance(s, dict) for s in sizes):
+        raise BadResult(f"{result.path}: the key sizes is missing or not a list with objects in it")
+    for index, size in enumerate(sizes):
+        for key in UCP_KEYS:
+            if not _number(result.path, size, key, f"sizes[{index}].") > 0:
+                raise BadResult(f"{result.path}: sizes[{index}].{key} is 0")
+    for key in ("memory", "payload_read"):
+        if key not in result.json:
+            raise BadResult(f"{result.path}: the key {key} is missing")
+
+
 def _check_dapc(result):
     points = result.json.get("points")
     if not isinstance(points, list) or not points:
@@ -143,8 +161,8 @@ def _read(path):
         raise BadResult(f"{path}: not JSON: {error}") from None
     if not isinstance(value, dict):
         raise BadResult(f"{path}: not a JSON object")
-    if value.get("bench") not in ("tsi", "dapc"):
-        raise BadResult(f"{path}: bench is {json.dumps(value.get('bench'))} when the report knows \"tsi\" and \"dapc\"")
+    if value.get("bench") not in BENCHES:
+        raise BadResult(f"{path}: bench is {json.dumps(value.get('bench'))} when the report knows {', '.join(BENCHES)}")
     if value.get("transport") not in TRANSPORTS:
         raise BadResult(f"{path}: transport is {json.dumps(value.get('transport'))} when it should be one of "
                         f"{', '.join(TRANSPORTS)}")
@@ -173,6 +191,10 @@ def load(paths):
         if result.json["bench"] == "tsi":
             _check_tsi(result)
             results.tsi.append(result)
+            continue
+        if result.json["bench"] == "ucp-ifunc":
+            _check_ucp(result)
+            results.ucp.append(result)
             continue
         results.dapc.append(result)
         sweeps.append(list(_check_dapc(result)))

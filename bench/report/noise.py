@@ -25,6 +25,8 @@ def _all_widths(json):
     for key, value in json.items():
         if isinstance(value, dict) and key != "machine":
             yield from _widths(value, f"{key}.")
+    for s in json.get("sizes", []):
+        yield from _widths(s, f"{s['payload_bytes']} bytes: ")
     for p in json.get("points", []):
         yield from _widths(p, f"{p['servers']} servers, depth {p['depth']}, {p['inflight']} in flight: ")
 

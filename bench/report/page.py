@@ -3,11 +3,12 @@
 
 import os
 
-from . import conditions, markup, paper, ratios, scale_section, tables
+from . import conditions, markup, paper, ratios, scale_section, tables, ucp_section
 from .markup import absent, code, paragraph
 
 SECTIONS = (("conditions", "Conditions"), ("breakdown", "Tables I–III"), ("rates", "Tables IV–VI"),
-            ("depth", "Figures 5–8"), ("servers", "Figures 9–12"), ("ratios", "Ratios"), ("scale", "Scale on paper"))
+            ("depth", "Figures 5–8"), ("servers", "Figures 9–12"), ("ratios", "Ratios"),
+            ("ucp", "2021 paper"), ("scale", "Scale on paper"))
 
 
 def _table(table, width):
@@ -136,7 +137,7 @@ def render(results, drawn, prediction, data=None):
         paragraph("The tables and figures of the main paper (“Three-Chains”, 2022), ours beside its published "
                   f"values.{date} Made by {code('ifunc bench report')} from the files listed below.", "lead"),
         _in_brief(results), f"<nav>{links}</nav>", conditions.render(results, drawn, data), _breakdown(results),
-        _rates(results), _depth(drawn), _servers(drawn), _ratios(results, drawn),
+        _rates(results), _depth(drawn), _servers(drawn), _ratios(results, drawn), ucp_section.render(results, drawn),
         scale_section.render(results, prediction, drawn)]
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

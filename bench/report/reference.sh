@@ -31,5 +31,10 @@ measure tsi-tcp.json tsi --transport tcp                                        
 measure dapc-tcp.json dapc --transport tcp --servers 1,2,4,8,16                                            # 4 min
 measure dapc-shm.json dapc --transport shm --servers 1,2,4,8,16 --depth 1,8,64,512,4096                    # 2 min
 measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 1024 --inflight 16,64,256 --runs 3  # 3 min
+for transport in shm tcp; do
+  measure "ucp-$transport.json" ucp-ifunc --transport "$transport"                                          # 10 s each
+done
+measure ucp-shm-own.json ucp-ifunc --memory own
+measure ucp-shm-read.json ucp-ifunc --read
 "$ifunc" bench report "$output/data" -o "$output" --data data/
 printf 'altogether %d s\n' $((SECONDS - begun))

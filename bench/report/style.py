@@ -12,10 +12,14 @@ MODES = {  # name in the JSON -> label, colour, marker
     "am": ("Active Message", "#000000", "D"),
     "ifunc_bitcode": ("ifunc, bitcode", "#56B4E9", "o"),
     "ifunc_object": ("ifunc, binary", "#007A59", "^"),
+    "ifunc": ("ifunc, slots", "#007A59", "o"),
+    "send_receive": ("ifunc, send-receive", "#56B4E9", "^"),
 }
 # Lines that lie on each other must all be seen: the wide ones below, the narrow ones inside them.
-STROKES = {"ifunc_bitcode": (5, 12, 2.0), "ifunc_object": (2.6, 7.5, 2.1), "get": (1.6, 6, 2.2), "am": (1.1, 4, 2.3)}
+STROKES = {"ifunc_bitcode": (5, 12, 2.0), "ifunc_object": (2.6, 7.5, 2.1), "get": (1.6, 6, 2.2), "am": (1.1, 4, 2.3),
+           "ifunc": (2.6, 7.5, 2.1), "send_receive": (1.6, 6, 2.2)}
 BOUND = "#777777"
+PAPER = "#CC79A7"  # what a paper says of its own
 
 plt.rcParams.update({
     "font.family": "sans-serif", "font.size": 11, "axes.titlesize": 12, "axes.titleweight": "bold",
@@ -29,6 +33,14 @@ plt.rcParams.update({
 def canvas(title, width=8.6, height=4.3):
     figure, axes = plt.subplots(figsize=(width, height))
     axes.set_title(title)
+    return figure, axes
+
+
+def two_canvases(title):
+    """Values on the left, what is derived from them on the right."""
+    figure, axes = plt.subplots(1, 2, figsize=(13.2, 4.3))
+    figure.subplots_adjust(wspace=0.28)
+    axes[0].set_title(title)
     return figure, axes
 
 
@@ -48,6 +60,16 @@ def power_of_two_axis(axis, values):
     axis.set_major_locator(FixedLocator(ticks))
     axis.set_minor_locator(NullLocator())
     axis.set_major_formatter(FuncFormatter(lambda v, _: f"{v:g}"))
+
+
+def size_axis(axis):
+    """Bytes, as people write powers of two: 256, 16K, 1M. After power_of_two_axis()."""
+    def label(value, _position=None):
+        for limit, suffix in ((1 << 20, "M"), (1 << 10, "K")):
+            if value >= limit:
+                return f"{value / limit:g}{suffix}"
+        return f"{value:g}"
+    axis.set_major_formatter(FuncFormatter(label))
 
 
 def rate_axis(axes, label):

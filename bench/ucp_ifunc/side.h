@@ -11,7 +11,11 @@
 
 namespace tc::bench {
 
-enum class Way : uint8_t { am, ifunc };
+enum class Way : uint8_t {
+  am,            // an Active Message and its predeployed handler
+  ifunc,         // an ifunc into a slot that is polled
+  send_receive,  // an ifunc that worker progress alone runs
+};
 
 class Side {
  public:

@@ -6,6 +6,7 @@
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
+#include <array>
 #include <iterator>
 #include <sstream>
 
@@ -23,15 +24,26 @@ using nlohmann::ordered_json;
 constexpr int talk_fd = 3;
 constexpr uint64_t talk_ms = 120'000;
 
-const char* name_of(Way way) noexcept { return way == Way::am ? "am" : "ifunc"; }
+constexpr std::array<const char*, 3> way_names{"am", "ifunc", "send_receive"};
+const char* name_of(Way way) noexcept { return way_names[static_cast<size_t>(way)]; }
+Result<Way> way_of(const std::string& name) {
+  for (const auto way : {Way::am, Way::ifunc, Way::send_receive})
+    if (name == name_of(way)) return way;
+  return fail(TC_ERR_INVALID, "'{}' is no way to send", name);
+}
 
 // The values of one payload size over the runs.
 struct Samples {
-  std::vector<double> am_latency, latency, latency_ratio, am_rate, rate, rate_ratio;
+  std::vector<double> am_latency, am_rate;
+  struct OfWay {
+    std::vector<double> latency, latency_ratio, rate, rate_ratio;
+    UcpIfuncWay summary() const {
+      return {summarize(latency), summarize(latency_ratio), summarize(rate), summarize(rate_ratio)};
+    }
+  } slots, send_receive;
 
   UcpIfuncRow row(size_t payload) const {
-    return {payload,         summarize(am_latency), summarize(latency), summarize(latency_ratio), summarize(am_rate),
-            summarize(rate), summarize(rate_ratio)};
+    return {payload, summarize(am_latency), summarize(am_rate), slots.summary(), send_receive.summary()};
   }
 };
 
@@ -93,17 +105,17 @@ class Bench {
     const auto rounds = std::clamp<uint64_t>(bytes_wanted / (payload + 1000), 20, tcp() ? 1000 : 20'000);
     const auto slots = side_->ring_slots();
     const auto messages = std::max<uint64_t>(2, rounds * (tcp() ? 1 : 8) / slots) * slots;
-    double am = 0, ifunc = 0;
+    double am = 0;
     TC_CHECK(latency(Way::am, payload, rounds, am));
-    TC_CHECK(latency(Way::ifunc, payload, rounds, ifunc));
     into.am_latency.push_back(am);
-    into.latency.push_back(ifunc);
-    into.latency_ratio.push_back(ifunc / am);
-    TC_CHECK(rate(Way::am, payload, messages, am));
-    TC_CHECK(rate(Way::ifunc, payload, messages, ifunc));
-    into.am_rate.push_back(am);
-    into.rate.push_back(ifunc);
-    into.rate_ratio.push_back(ifunc / am);
+    TC_CHECK(rate(Way::am, payload, messages, into.am_rate.emplace_back()));
+    for (const auto way : {Way::ifunc, Way::send_receive}) {
+      auto& of_way = way == Way::ifunc ? into.slots : into.send_receive;
+      TC_CHECK(latency(way, payload, rounds, of_way.latency.emplace_back()));
+      TC_CHECK(rate(way, payload, messages, of_way.rate.emplace_back()));
+      of_way.latency_ratio.push_back(of_way.latency.back() / am);
+      of_way.rate_ratio.push_back(of_way.rate.back() / into.am_rate.back());
+    }
     return {};
   }
   Status order(const char* verb, Way way, size_t payload, uint64_t number) {
@@ -144,7 +156,7 @@ Status serve(const UcpIfuncOptions& options) {
     size_t payload = 0;
     uint64_t number = 0;
     std::istringstream(line) >> verb >> way_name >> payload >> number;
-    const auto way = way_name == "am" ? Way::am : Way::ifunc;
+    TC_ASSIGN(const auto way, way_of(way_name));
     TC_CHECK(side->use(payload));
     TC_CHECK(talk.say("go"));
     const auto done = verb == "latency" ? side->pong(way, number) : side->take_stream(way, number);
@@ -166,29 +178,39 @@ std::string json(const UcpIfuncResult& r) {
     ordered_json size;
     size["payload_bytes"] = row.payload;
     put(size, "am_latency_ns", row.am_latency_ns);
-    put(size, "ifunc_latency_ns", row.latency_ns);
-    put(size, "latency_ratio_to_am", row.latency_ratio);
     put(size, "am_rate_msgs_per_s", row.am_rate);
-    put(size, "ifunc_rate_msgs_per_s", row.rate);
-    put(size, "rate_ratio_to_am", row.rate_ratio);
+    put(size, "ifunc_latency_ns", row.slots.latency_ns);
+    put(size, "latency_ratio_to_am", row.slots.latency_ratio);
+    put(size, "ifunc_rate_msgs_per_s", row.slots.rate);
+    put(size, "rate_ratio_to_am", row.slots.rate_ratio);
+    put(size, "send_receive_latency_ns", row.send_receive.latency_ns);
+    put(size, "send_receive_latency_ratio_to_am", row.send_receive.latency_ratio);
+    put(size, "send_receive_rate_msgs_per_s", row.send_receive.rate);
+    put(size, "send_receive_rate_ratio_to_am", row.send_receive.rate_ratio);
     root["sizes"].push_back(std::move(size));
   }
   return root.dump(2) + "\n";
 }
 
+std::string with_quartiles(const Summary& ratio) {
+  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.median, ratio.low, ratio.high);
+}
+
 std::string table(const UcpIfuncResult& r) {
   auto out = fmt::format(
       "The papers' API beside UCX Active Messages, {}, slots in {} memory, payload {}, UCX {}, {} runs, two pinned "
-      "processes.\nMedians; x AM is the median of the runs' own ratios, with quartiles.\n\n"
-      "{:>9}{:>12}{:>12}{:>8}{:>16}{:>14}{:>14}{:>8}{:>16}\n",
+      "processes.\nMedians; x AM is the median of the runs' own ratios, with quartiles. Send-receive: "
+      "ucp_ifunc_am_send_nbx().\n\n"
+      "{:>9}{:>11}{:>11}{:>22}{:>22}{:>11}{:>11}{:>22}{:>22}\n{:>9}{:>11}{:>11}{:>22}{:>22}{:>11}{:>11}{:>22}{:>22}\n",
       r.options.transport, r.options.memory, r.options.read ? "read" : "not read", r.ucx_version, r.options.runs,
-      "bytes", "AM us", "ifunc us", "x AM", "", "AM k/s", "ifunc k/s", "x AM", "");
+      "payload", "AM", "slots", "slots", "send-receive", "AM", "slots", "slots", "send-receive",  //
+      "bytes", "us", "us", "x AM", "x AM", "k/s", "k/s", "x AM", "x AM");
   for (const auto& row : r.rows)
-    fmt::format_to(std::back_inserter(out), "{:>9}{:>12.3f}{:>12.3f}{:>8.2f}{:>16}{:>14.1f}{:>14.1f}{:>8.2f}{:>16}\n",
-                   row.payload, row.am_latency_ns.median / 1000, row.latency_ns.median / 1000, row.latency_ratio.median,
-                   fmt::format("[{:.2f}, {:.2f}]", row.latency_ratio.low, row.latency_ratio.high),
-                   row.am_rate.median / 1000, row.rate.median / 1000, row.rate_ratio.median,
-                   fmt::format("[{:.2f}, {:.2f}]", row.rate_ratio.low, row.rate_ratio.high));
+    fmt::format_to(std::back_inserter(out), "{:>9}{:>11.3f}{:>11.3f}{:>20}{:>20}{:>11.1f}{:>11.1f}{:>20}{:>20}\n",
+                   row.payload, row.am_latency_ns.median / 1000, row.slots.latency_ns.median / 1000,
+                   with_quartiles(row.slots.latency_ratio), with_quartiles(row.send_receive.latency_ratio),
+                   row.am_rate.median / 1000, row.slots.rate.median / 1000, with_quartiles(row.slots.rate_ratio),
+                   with_quartiles(row.send_receive.rate_ratio));
   return out;
 }
 

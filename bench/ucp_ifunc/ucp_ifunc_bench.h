@@ -23,11 +23,16 @@ struct UcpIfuncOptions {
   bool json = false;
 };
 
-// One payload size. `ratio` is the ifunc's figure over the Active Message's, of the same run.
+// One way to send ifuncs. `ratio` is its figure over the Active Message's, of the same run.
+struct UcpIfuncWay {
+  Summary latency_ns, latency_ratio, rate, rate_ratio;
+};
+
+// One payload size.
 struct UcpIfuncRow {
   size_t payload = 0;
-  Summary am_latency_ns, latency_ns, latency_ratio;
-  Summary am_rate, rate, rate_ratio;
+  Summary am_latency_ns, am_rate;
+  UcpIfuncWay slots, send_receive;
 };
 
 struct UcpIfuncResult {

@@ -142,7 +142,14 @@ ucs_status_t ucp_ifunc_2021_poll(ucp_context_h context, void *buffer, size_t buf
 #ifndef THREECHAINS_UCP_IFUNC_NO_WRAP
 static inline ucs_status_t ucp_ifunc_wrap_worker_create(ucp_context_h context, const ucp_worker_params_t *params,
                                                         ucp_worker_h *worker_p) {
-  const ucs_status_t status = ucp_worker_create(context, params, worker_p);
+  ucp_worker_params_t asked = *params;
+  ucs_status_t status;
+  /* Payloads of Active Messages at a multiple of 16, as ifuncs want them: else they are copied. */
+  if ((asked.field_mask & UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT) == 0) {
+    asked.field_mask |= UCP_WORKER_PARAM_FIELD_AM_ALIGNMENT;
+    asked.am_alignment = 16;
+  }
+  status = ucp_worker_create(context, &asked, worker_p);
   if (status == UCS_OK) ucp_ifunc_note_worker(context, *worker_p);
   return status;
 }

@@ -3,7 +3,6 @@
 // Ifuncs as UCX Active Messages: the frame's header is the message's, payload and code are its data. UCX keeps the
 // bytes together, so the header says "ordered" and nothing is checked over the body.
 #include <cstring>
-#include <new>
 
 #include "ucp_ifunc/context.h"
 #include "ucp_ifunc/errors.h"
@@ -14,16 +13,11 @@ namespace slot = wire::slot;
 
 namespace {
 
-constexpr std::align_val_t buffer_alignment{64};
-struct Free {
-  void operator()(std::byte* memory) const noexcept { ::operator delete(memory, buffer_alignment); }
-};
-
 // A message whose data is still to be fetched (rendezvous).
 struct Arriving {
   AmReceiver& to;
   slot::Header header;
-  std::unique_ptr<std::byte, Free> data;
+  AmBuffers::Buffer data;
 };
 
 void run(AmReceiver& to, const slot::Header& header, std::byte* payload) {
@@ -37,22 +31,24 @@ void has_arrived(void* request, ucs_status_t status, size_t, void* user_data) {
   const std::unique_ptr<Arriving> arriving(static_cast<Arriving*>(user_data));
   (void)guarded([&] {
     if (status == UCS_OK)
-      run(arriving->to, arriving->header, arriving->data.get());
+      run(arriving->to, arriving->header, arriving->data.memory.get());
     else
       arriving->to.state->report({TC_ERR_IO, fmt::format("an Active Message of {} bytes did not arrive: {}",
                                                          arriving->header.length, ucs_status_string(status))});
+    arriving->to.buffers.give_back(std::move(arriving->data));
     return UCS_OK;
   });
   ucp_request_free(request);
 }
 
 ucs_status_t fetch(AmReceiver& to, const slot::Header& header, void* descriptor, size_t size) {
-  auto* const memory = static_cast<std::byte*>(::operator new(size, buffer_alignment, std::nothrow));
+  auto buffer = to.buffers.take(size);
+  auto* const memory = buffer.memory.get();
   if (memory == nullptr) {
     to.state->report({TC_ERR_NO_MEMORY, fmt::format("no memory for an Active Message of {} bytes", size)});
     return UCS_OK;
   }
-  auto arriving = std::make_unique<Arriving>(Arriving{to, header, std::unique_ptr<std::byte, Free>(memory)});
+  auto arriving = std::make_unique<Arriving>(Arriving{to, header, std::move(buffer)});
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA | UCP_OP_ATTR_FLAG_NO_IMM_CMPL;
   param.cb.recv_am = has_arrived;

@@ -111,7 +111,7 @@ void ContextState::progress_own_workers() {
 
 AmReceiver* ContextState::add_am_receiver(ucp_worker_h worker, void* target_args) {
   const std::lock_guard lock(mutex_);
-  am_receivers_.push_back(std::make_unique<AmReceiver>(AmReceiver{this, worker, target_args}));
+  am_receivers_.emplace_back(new AmReceiver{this, worker, target_args});
   return am_receivers_.back().get();
 }
 

@@ -12,6 +12,7 @@
 #include <map>
 #include <thread>
 
+#include "ucp_ifunc/am_buffers.h"
 #include "ucp_ifunc/ifunc.h"
 #include "ucp_ifunc/receiver.h"
 #include "ucp_ifunc/slot_memory.h"
@@ -25,6 +26,7 @@ struct AmReceiver {
   ContextState* state;
   ucp_worker_h worker;
   void* target_args;
+  AmBuffers buffers{};
 };
 
 class ContextState {

@@ -51,7 +51,8 @@ class Page(unittest.TestCase):
         self.assertNotIn("Figure 9: not measured yet.", self.html)
 
     def test_each_file_says_by_which_command_it_was_made(self):
-        for name in ("tsi-shm.json", "tsi-tcp.json", "dapc-tcp.json", "dapc-shm.json", "dapc-tcp-inflight.json"):
+        for name in ("tsi-shm.json", "tsi-tcp.json", "dapc-tcp.json", "dapc-shm.json", "dapc-tcp-inflight.json",
+                     "ucp-shm.json"):
             self.assertIn(f"<code>{samples.sample(name)['command']}</code>", self.html)
 
     def test_the_page_says_where_it_was_measured(self):
@@ -61,6 +62,22 @@ class Page(unittest.TestCase):
         self.assertIn("Paper, Table VI: Thor Xeon", self.html)
         self.assertIn("7,302,000", self.html)
         self.assertIn("Ours, shared memory", self.html)
+
+    def test_figures_3_and_4_of_the_2021_paper_stand_with_what_it_says_of_its_own(self):
+        for kind in ("latency", "rate"):
+            self.assertIn(f'<img src="ucp-{kind}-ucp-shm.png"', self.html)
+        self.assertIn("crossing between 8 and 16 KB", self.html)
+        self.assertIn("81 % lower at 1 B", self.html)
+        size = samples.sample("ucp-shm.json")["sizes"][0]
+        self.assertIn(f"{size['latency_ratio_to_am']:.2f}", self.html)
+
+    def test_a_benchmark_without_a_way_fails_with_the_keys_path(self):
+        changed = samples.sample("ucp-shm.json")
+        del changed["sizes"][1]["send_receive_rate_ratio_to_am"]
+        with tempfile.TemporaryDirectory() as directory:
+            result = report(samples.write(directory, changed), "-o", os.path.join(directory, "page"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("sizes[1].send_receive_rate_ratio_to_am is missing", result.stderr)
 
     def test_the_page_loads_nothing_from_elsewhere(self):
         self.assertIsNone(re.search(r'(?:src|href)="(?:https?:|//|/)', self.html))
