@@ -77,7 +77,8 @@ def script(tmp_path, echo, slow):
         path.write_text("import threechains as tc\n" + textwrap.dedent(source))
         line = [sys.executable, str(path)]
         if start:
-            return subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+            return subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+                                    start_new_session=True)
+        return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
 
     return run

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What happens at a process's edges: Ctrl-C, exit, fork. Each in a process of its own."""
 
+import os
 import signal
 import time
 
@@ -45,8 +46,25 @@ def test_ctrl_c_ends_a_wait(script):
     assert process.stdout.readline() == "waiting\n"
     time.sleep(0.3)
     process.send_signal(signal.SIGINT)
-    output, errors = process.communicate(timeout=30)
+    output, errors = process.communicate(timeout=120)
     assert (process.returncode, output, errors) == (0, "interrupted\n", "")
+
+
+def test_ctrl_c_at_a_terminal_leaves_the_nodes_alone(script):
+    process = script("""
+        with tc.LocalCluster(2) as nodes:
+            future = nodes.submit(tc.ifunc.load("slow.ifunc"), b"\\xff" * 8, node=0)
+            try:
+                print("waiting", flush=True)
+                future.result()
+            except KeyboardInterrupt:
+                print(nodes.submit(tc.ifunc.load("echo.ifunc"), b"still here", node=1).result().text(), flush=True)
+    """, start=True)
+    assert process.stdout.readline() == "waiting\n"
+    time.sleep(0.3)
+    os.killpg(process.pid, signal.SIGINT)  # as a terminal does, to the whole group
+    output, errors = process.communicate(timeout=120)
+    assert (process.returncode, output, errors) == (0, "still here\n", "")
 
 
 def test_a_forked_child_is_told_so_and_does_not_disturb_its_parent(script):

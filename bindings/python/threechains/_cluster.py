@@ -8,6 +8,7 @@ import os
 import pathlib
 import selectors
 import subprocess
+import sys
 import tempfile
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -21,6 +22,9 @@ from threechains._node import Node
 
 # Between being full and TC_ERR_BUSY: how long submit() and send() wait for room.
 _ROOM_SECONDS = 10.0
+# A terminal's Ctrl-C is for this program and not for its nodes. A session of their own would do as well, but Linux
+# schedules each session as a whole (sched_autogroup): who waits and yields would then not yield to them.
+_OUT_OF_CTRL_C: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
 # So long a flush may keep Ctrl-C waiting.
 _SIGNALS_SECONDS = 0.1
 
@@ -236,7 +240,7 @@ class LocalCluster(Cluster):
             line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; exec cat >/dev/null']
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
             self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-                                             start_new_session=True)
+                                             **_OUT_OF_CTRL_C)
             super().__init__(self._wait_until_ready(self._process, timeout), timeout=timeout)
         except BaseException:
             self._end()

@@ -3,7 +3,7 @@
 
 Round trips of the same work (one number plus one, in another process on this machine), in one run, interleaved: an
 ifunc over shared memory, a task of concurrent.futures.ProcessPoolExecutor, and a task of Dask's local cluster (when
-`distributed` is installed). Then the first use of a new Python function, from its decorator to its first answer, in a
+`distributed` is installed). This program has one CPU and whoever answers another one, as in all our benchmarks. Then the first use of a new Python function, from its decorator to its first answer, in a
 fresh process (cold) and in this one (warm).
 """
 
@@ -65,7 +65,37 @@ def _time(call: Callable[[], Any], count: int) -> list[float]:
     return seconds
 
 
-def round_trips(with_dask: bool) -> dict[str, Any]:
+class _Apart:
+    """While this lasts, processes that are started run on one CPU, and this program on another one once it says so.
+
+    Where the scheduler puts the two ends of a call decides more than what is measured: --unpinned leaves it to it.
+    """
+
+    def __init__(self, wanted: bool) -> None:
+        self.all = os.sched_getaffinity(0)
+        self.pinned = wanted and len(self.all) > 1
+
+    def __enter__(self) -> _Apart:
+        if self.pinned:
+            os.sched_setaffinity(0, {sorted(self.all)[1]})
+        return self
+
+    def move_away(self) -> None:
+        if self.pinned:
+            self._move({min(self.all)})
+
+    def __exit__(self, *_: object) -> None:
+        self._move(self.all)
+
+    def _move(self, cpus: set[int]) -> None:
+        for thread in os.listdir("/proc/self/task"):
+            try:
+                os.sched_setaffinity(int(thread), cpus)
+            except ProcessLookupError:
+                pass  # it has ended
+
+
+def round_trips(with_dask: bool, pin: bool) -> dict[str, Any]:
     """Microseconds from submit to result."""
     import struct
 
@@ -75,7 +105,7 @@ def round_trips(with_dask: bool) -> dict[str, Any]:
     dask = None
     # Workers that are not forked: a fork would inherit UCX.
     pool = concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-    with tc.LocalCluster(1) as cluster, pool:
+    with _Apart(pin) as apart, tc.LocalCluster(1) as cluster, pool:
         ways["ifunc"] = (lambda: cluster.submit(ifunc, one).result(), 2000)
         ways["process_pool"] = (lambda: pool.submit(increment, 1.0).result(), 200)
         if with_dask:
@@ -90,6 +120,7 @@ def round_trips(with_dask: bool) -> dict[str, Any]:
             samples: dict[str, list[float]] = {name: [] for name in ways}
             for call, _ in ways.values():
                 _time(call, 10)
+            apart.move_away()
             for _ in range(_ROUNDS):
                 for name, (call, count) in ways.items():
                     samples[name] += _time(call, count)
@@ -98,6 +129,7 @@ def round_trips(with_dask: bool) -> dict[str, Any]:
                 dask.close()
     measured: dict[str, Any] = {name: _spread(seconds, 1e-6) for name, seconds in samples.items()}
     base = measured["ifunc"]["median"]
+    measured["pinned"] = apart.pinned
     measured["times_faster"] = {name: round(measured[name]["median"] / base, 1) for name in ways if name != "ifunc"}
     return measured
 
@@ -129,13 +161,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m threechains.bench", description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--without-dask", action="store_true")
+    parser.add_argument("--unpinned", action="store_true", help="leave it to the scheduler which CPU who runs on")
     parser.add_argument("--without-numba", action="store_true", help="no first uses of Python functions")
     options = parser.parse_args()
     result: dict[str, Any] = {
         "command": "python -m threechains.bench " + " ".join(sys.argv[1:]),
         "machine": {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "python": platform.python_version(),
                     "threechains": tc.__version__},
-        "round_trip_us": round_trips(not options.without_dask),
+        "round_trip_us": round_trips(not options.without_dask, not options.unpinned),
     }
     if not options.without_numba:
         result["first_use"] = first_use()
