@@ -67,6 +67,34 @@ def test_ctrl_c_at_a_terminal_leaves_the_nodes_alone(script):
     assert (process.returncode, output, errors) == (0, "still here\n", "")
 
 
+def test_nothing_is_left_of_a_cluster_that_was_left(script):
+    done = script("""
+        import os, subprocess, threading
+        def running(pid):
+            try:
+                return open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()[0] != "Z"
+            except FileNotFoundError:
+                return False
+        def use():
+            try:
+                with tc.LocalCluster(2, data={"x": b"data"}) as nodes:
+                    pid, directory = nodes._process.pid, nodes._directory.name
+                    children = open(f"/proc/{pid}/task/{pid}/children").read().split()
+                    assert len(children) == 3 and all(map(running, children)), children
+                    future = nodes.submit(tc.ifunc.load("echo.ifunc"), b"x")
+                    raise ValueError("in the middle")
+            except ValueError:
+                assert future.done()
+            return [child for child in [pid, *children] if running(child)], os.path.exists(directory)
+        def held():
+            return threading.active_count(), len(os.listdir("/proc/self/fd"))
+        print(*use())
+        before = held()  # UCX keeps a few files for the next one
+        print(*use(), held() == before or (before, held()))
+    """)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "[] False\n[] False True\n", "")
+
+
 def test_a_forked_child_is_told_so_and_does_not_disturb_its_parent(script):
     done = script("""
         import os, warnings

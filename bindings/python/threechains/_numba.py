@@ -218,7 +218,11 @@ def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, dep
 
 def _bitcode_for(module: Any, triple: str, name: str) -> bytes:
     """The module as if it had been lowered for this triple. The importer refuses what another CPU does not have."""
-    machine = ll.Target.from_triple(triple).create_target_machine(reloc="pic", codemodel="default")
+    try:
+        machine = ll.Target.from_triple(triple).create_target_machine(reloc="pic", codemodel="default")
+    except RuntimeError as error:
+        raise IfuncError(f"{name}: {error}", triple, "`ifunc build --target list` shows the triples that there are",
+                         Status.INVALID) from None
     layout = str(machine.target_data)
     if not layout.startswith("e-") or "-p:32:32" in layout:
         raise IfuncError(f"{name}: {triple} is not 64-bit little-endian", triple, "leave it out of targets",
@@ -278,6 +282,9 @@ def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Op
 
 def compile_ifunc(function: Callable[..., Any], options: Options, scope: Mapping[str, Any] | None = None) -> Ifunc:
     """What `@tc.ifunc` does. `scope` are names for annotations, beside the function's globals."""
+    if isinstance(options.targets, str) or not options.targets:
+        raise IfuncError(f"targets={options.targets!r} is no list of triples", "targets",
+                         f"targets={list(DEFAULT_TARGETS)}", Status.INVALID)
     signature = Signature.of(function, options.name, scope)
     bitcode, result = emit_bitcode(signature, function, options, options.targets)
     with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
@@ -288,11 +295,32 @@ def compile_ifunc(function: Callable[..., Any], options: Options, scope: Mapping
         for i, companion in enumerate(options.companions):
             along += ["--with", os.path.join(directory, f"{i}.ifunc")]
             as_ifunc(companion).save(along[-1])
-        bundle = _build(inputs, signature.name, (), options.extern, along, ())
+        try:
+            bundle = _build(inputs, signature.name, (), options.extern, along, ())
+        except IfuncError as error:
+            raise _in_python(error, function, inputs) from None
     ifunc = Ifunc(bundle, encode=signature.encoder(), decode=_decoder(signature, result))
     ifunc.__wrapped__ = function
     ifunc.__doc__ = inspect.getdoc(function)
     return ifunc
+
+
+# The importer's advice is for files of C.
+_ADVICE = {
+    "declare its library": 'a function of a library of C: @tc.ifunc(deps=["m"]); one that the target\'s application '
+                           'exports: @tc.ifunc(extern=["NAME"])',
+    "get the data by name": "an array that is too large to travel inside the code: expose it at the target and take it as "
+                            "a parameter tc.data(name, dtype), or pass it as tc.array(dtype)",
+}
+
+
+def _in_python(error: IfuncError, function: Callable[..., Any], inputs: Sequence[str]) -> IfuncError:
+    """The importer's words about bitcode, said of the function that it was made of."""
+    words = error.message
+    for path in inputs:
+        words = words.replace(path, f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}")
+    hint = next((text for begin, text in _ADVICE.items() if error.hint.startswith(begin)), error.hint)
+    return IfuncError(words.replace(error.hint, hint) if error.hint else words, error.symbol, hint, error.status)
 
 
 def _decoder(signature: Signature, result: types.Type) -> Decode:
@@ -308,11 +336,11 @@ def _lower_or_refuse(function: Callable[..., Any], signature: Signature, flags: 
     with global_compiler_lock:
         try:
             return _lower(function, signature, flags, deps)
-        except errors.NumbaError as error:
+        except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
             raise _refusal(signature.name, error) from None
 
 
-def _refusal(name: str, error: errors.NumbaError) -> IfuncError:
+def _refusal(name: str, error: Exception) -> IfuncError:
     words = str(error).strip()
     symbol = words.split("'")[1] if words.count("'") >= 2 else ""
     return IfuncError(f"{name}: Numba cannot compile it: {words}", symbol,

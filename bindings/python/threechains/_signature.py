@@ -22,6 +22,8 @@ from threechains._errors import Error, IfuncError, Status
 
 Encode = Callable[[tuple[Any, ...]], list[Any]]
 Decode = Callable[[_native.Reply], Any]
+# The ifunc's own memory at every target holds it for as long as the code is kept.
+_OUT_BYTES = 64 << 20
 _OURS = (_types.Data, _types.Array, _types.Out)
 _PYTHON_TYPES = {int: np.int64, float: np.float64, bool: np.bool_}
 
@@ -49,9 +51,11 @@ class Signature:
     @staticmethod
     def of(function: Callable[..., Any], name: str | None, scope: Mapping[str, Any] | None = None) -> Signature:
         """Reads the annotations. Raises IfuncError for those that mean nothing here."""
+        if not inspect.isfunction(function) or inspect.iscoroutinefunction(function) \
+                or inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise IfuncError(f"{function!r} is no plain Python function", "", "decorate one that is made with def, "
+                             "without async and yield", Status.INVALID)
         label = name or function.__name__
-        if not callable(function) or not hasattr(function, "__code__"):
-            raise IfuncError(f"{function!r} is no Python function", "", "decorate a plain function", Status.INVALID)
         try:
             hints = inspect.get_annotations(function, locals=dict(scope or {}), eval_str=True)
         except Exception as error:
@@ -66,6 +70,9 @@ class Signature:
                 raise IfuncError(f"{label}: parameter '{parameter.name}' has no annotation", parameter.name,
                                  "annotate it: np.float64, tc.array(np.float64), tc.data('name', np.float64)",
                                  Status.INVALID)
+            if parameter.default is not parameter.empty:
+                raise IfuncError(f"{label}: parameter '{parameter.name}' has a default value, which does not travel",
+                                 parameter.name, "give the value to submit()", Status.INVALID)
             parameters.append(_parameter(label, parameter.name, hints[parameter.name]))
         if sum(parameter.kind == "out" for parameter in parameters) > 1:
             raise IfuncError(f"{label}: has two tc.out parameters when an ifunc has one answer", "tc.out",
@@ -190,10 +197,17 @@ def _plain(given: Any) -> Any:
 def _parameter(label: str, name: str, hint: Any) -> Parameter:
     given = _plain(hint)
     if isinstance(given, _types.Data):
+        if not given.name or "\0" in given.name:
+            raise IfuncError(f"{label}: '{name}' asks for data named {given.name!r}, which no target can have", name,
+                             "name what the target exposes", Status.INVALID)
         return Parameter(name, "data", dtype_of(label, name, given.dtype), given.name, optional=given.optional)
     if isinstance(given, _types.Array):
         return Parameter(name, "array", dtype_of(label, name, given.dtype))
     if isinstance(given, _types.Out):
+        size = int(given.count) * dtype_of(label, name, given.dtype).itemsize
+        if not 0 < size <= _OUT_BYTES:
+            raise IfuncError(f"{label}: '{name}' is an answer of {size} bytes when it may have 1 to {_OUT_BYTES}", name,
+                             "give tc.out another count", Status.INVALID)
         return Parameter(name, "out", dtype_of(label, name, given.dtype), count=int(given.count))
     dtype = dtype_of(label, name, given)
     if dtype.kind not in "iufb" or dtype.itemsize > 8:

@@ -9,6 +9,7 @@ nothing is ever allocated.
 from __future__ import annotations
 
 import functools
+import hashlib
 import os
 import types
 import weakref
@@ -18,7 +19,7 @@ from typing import Any
 from llvmlite import binding as ll
 from llvmlite import ir
 from numba.core import (
-    callconv, cgutils, codegen, cpu, descriptors, dispatcher, fastmathpass, sigutils, typing, utils,
+    callconv, cgutils, codegen, cpu, descriptors, dispatcher, errors, fastmathpass, sigutils, typing, utils,
 )
 from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
@@ -78,7 +79,7 @@ class _Failures(callconv.CPUCallConv):
 
     def _store(self, builder: ir.IRBuilder, exc: Any, exc_args: Any, loc: Any) -> None:
         code, text = _describe(exc, exc_args or (), loc)
-        name = f".failure.{code}.{text}"
+        name = f".failure.{code}.{hashlib.sha256(text.encode()).hexdigest()[:16]}"
         module = builder.module
         record = module.globals.get(name)
         if record is None:
@@ -103,6 +104,8 @@ def _describe(exc: Any, exc_args: tuple[Any, ...], loc: Any) -> tuple[int, str]:
     place = f" ({os.path.basename(loc.filename)}:{loc.line})" if loc is not None and loc.filename else ""
     if exc is _types.Failure and len(exc_args) == 2 and isinstance(exc_args[0], int):
         return exc_args[0], str(exc_args[1])
+    if exc is _types.Failure:
+        raise errors.NumbaError("'tc.Failure' takes a number and a text that are written there", loc=loc)
     name = exc.__name__ if exc is not None else "an exception"
     words = ", ".join(str(arg) for arg in exc_args)
     code = next((code for kind, code in _CODES.items() if isinstance(exc, type) and issubclass(exc, kind)), EXCEPTION_CODE)
