@@ -2,20 +2,21 @@
 // The throughput benchmark of the 2021 paper (section 4.1): the source fills a ring of slots with messages, flushes,
 // and waits until the target says that it has consumed them all, before it begins the next round.
 //
-//     UCX_IFUNC_LIB_DIR=build/release/ifuncs ring [PAYLOAD [ROUNDS [SLOTS]]]
+//     UCX_IFUNC_LIB_DIR=build/release/ifuncs ring [PAYLOAD [ROUNDS [SLOTS [own]]]]     own: the ring in memory of our own
 #include "peer.h"
 
 int main(int argc, char **argv) {
   size_t payload = argc > 1 ? strtoul(argv[1], NULL, 10) : 1;
   const uint64_t rounds = argc > 2 ? strtoul(argv[2], NULL, 10) : 100;
   const uint64_t slots = argc > 3 ? strtoul(argv[3], NULL, 10) : 64;
+  const int own = argc > 4 && strcmp(argv[4], "own") == 0;
   int fd;
   const int child = split(&fd);
 
   const size_t slot = (payload + 8192) / 64 * 64; /* the first frame holds the code */
   struct local me;
   struct remote other;
-  local_open(&me, slots * slot, 1);
+  local_open(&me, slots * slot, !own);
   remote_open(&other, &me, fd);
 
   if (child) { /* the target */

@@ -3,6 +3,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstring>
@@ -128,7 +129,10 @@ void clear(std::byte* slot) noexcept {
 
 void store_ordered(std::byte* to, const HeaderBytes& header, ByteView body) noexcept {
   std::memcpy(to + 8, header.data() + 8, header_bytes - 8);
-  if (!body.empty()) std::memcpy(to + header_bytes, body.data(), body.size());
+  // In pieces: of a copy of a megabyte memcpy thinks that nobody will read it soon, and stores past the caches.
+  constexpr size_t piece = 64 * 1024;
+  for (size_t done = 0; done < body.size(); done += piece)
+    std::memcpy(to + header_bytes + done, body.data() + done, std::min(piece, body.size() - done));
   __atomic_store_n(reinterpret_cast<uint64_t*>(to), word(header.data()), __ATOMIC_RELEASE);
 }
 

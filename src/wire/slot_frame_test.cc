@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstring>
 #include <random>
 
@@ -55,6 +56,18 @@ TEST(SlotFrame, a_whole_frame_is_found_as_it_was_written) {
           EXPECT_EQ(code_of(header, frame.data() + header_bytes).size(), code);
         }
       }
+}
+
+TEST(SlotFrame, a_frame_that_is_stored_lies_there_to_the_last_byte_and_not_beyond) {
+  for (const size_t payload : {0, 1, 4096, 65535, 65536, 65537, 200'001}) {
+    const auto frame = frame_of(payload, 0, flag_ordered);
+    HeaderBytes header;
+    std::memcpy(header.data(), frame.data(), header.size());
+    Bytes slot(frame.size() + 64, std::byte{17});
+    store_ordered(slot.data(), header, ByteView(frame).subspan(header_bytes));
+    EXPECT_TRUE(std::equal(frame.begin(), frame.end(), slot.begin())) << payload;
+    EXPECT_TRUE(std::all_of(slot.end() - 64, slot.end(), [](std::byte b) { return b == std::byte{17}; })) << payload;
+  }
 }
 
 TEST(SlotFrame, memory_with_any_fill_holds_no_frame) {

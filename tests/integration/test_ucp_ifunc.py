@@ -38,8 +38,8 @@ def test_ping_pong_over_tcp_in_one_slot_each(t):
 
 
 def ring(t, transport):
-    for payload, rounds, slots in ((1, 20, 64), (5000, 10, 16)):
-        result = run(t, transport, "ring", payload, rounds, slots)
+    for payload, rounds, slots, memory in ((1, 20, 64, "allocated"), (5000, 10, 16, "allocated"), (300, 20, 16, "own")):
+        result = run(t, transport, "ring", payload, rounds, slots, memory)
         assert f"{rounds * slots} messages of {payload} bytes ran" in result.out, result
 
 
