@@ -94,6 +94,29 @@ TEST_F(UcpIfunc, a_packed_file_comes_before_loose_bitcode_of_that_name) {
   ASSERT_EQ(ucp_register_ifunc(other.context, named("step"), &ifunc), UCS_OK) << "then the loose one is taken";
 }
 
+TEST_F(UcpIfunc, injected_code_may_call_every_function_of_the_api) {
+  struct {  // as in testdata/calls.c
+    ucp_context_h context;
+    ucp_worker_h worker;
+    ucp_ep_h ep;
+    uint64_t slot;
+    ucp_rkey_h rkey;
+    int failed_in = 0, done = 0;
+  } calls{};
+  Road back(target, source);
+  calls.context = target.context;
+  calls.worker = target.worker;
+  calls.ep = back.ep;
+  calls.slot = static_cast<uint64_t>(reinterpret_cast<uintptr_t>(source.memory));
+  calls.rkey = back.rkey;
+  auto msg = message(registered(source, "calls"));
+  ASSERT_EQ(road.send(msg), UCS_OK);
+  ASSERT_EQ(target.poll_until(&calls), UCS_OK) << ucp_ifunc_error();
+  EXPECT_EQ(calls.failed_in, 0) << ucp_ifunc_error();
+  EXPECT_EQ(calls.done, 1);
+  ucp_ifunc_msg_free(msg);
+}
+
 TEST_F(UcpIfunc, what_a_poll_refuses_is_logged_with_the_reason) {
   setenv("UCP_IFUNC_LOG", "warn", 1);
   ::testing::internal::CaptureStderr();
