@@ -99,7 +99,11 @@ class Builder {
       TC_ASSIGN(const auto bitcode,
                 compile(input(), language_, triple, {request_.clang_flags, request_.include_directory, name_}));
       TC_ASSIGN(auto module, parse(bitcode, *unit.context, label()));
-      TC_ASSIGN(unit.imported, import_module(std::move(module), import_options()));
+      auto options = import_options();
+      TC_ASSIGN(const auto wanted, TargetTriple::parse(triple));
+      const auto made = TargetTriple::parse(module->getTargetTriple().str());
+      if (made && !made->runs_on(wanted)) options.retarget = triple;  // its compiler knows its own machine only
+      TC_ASSIGN(unit.imported, import_module(std::move(module), options));
       TC_CHECK(add_unit(std::move(unit)));
     }
     return {};

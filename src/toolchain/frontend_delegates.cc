@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Languages whose compilers live in their own processes: Python (Numba) and Julia. Each has a package of ours that
-// writes bitcode for one triple when asked:
+// writes bitcode when asked, for the triple or, where it cannot, for its own machine:
 //
 //     python3 -m threechains.build SOURCE --name NAME --target TRIPLE -o OUT.bc      (or what has the same effect)
 //     julia -e 'using ThreeChains; ThreeChains.build_main(ARGS)' SOURCE --name NAME --target TRIPLE -o OUT.bc

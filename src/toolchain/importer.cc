@@ -76,6 +76,7 @@ Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const Impor
   if (options.library) imported.entries |= entry_library;
   TC_ASSIGN(imported.alignment_log2, take_alignment(*module, options));
   imported.libraries = take_libraries(*module);
+  TC_CHECK(check_sections(*module, options));
   strip_cpu(*module);
   describe_abi(*module);
   const auto source_entries = kept(imported.entries, SliceRole::source);

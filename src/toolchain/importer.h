@@ -120,10 +120,16 @@ void strip_cpu(llvm::Module& module);
 // importer_strip.cc: after checking: everything that neither meaning nor speed at the target needs.
 void strip_for_travel(llvm::Module& module);
 
+// importer_check.cc, before reducing, which forgets sections: refuses static constructors that an author put into a
+// loader's list by hand.
+Status check_sections(const llvm::Module& module, const ImportOptions& options);
 // importer_check.cc: refuses what cannot travel.
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options);
 // importer_check.cc: "foo.c:12": the author's line that this comes from, or `label` when the bitcode has no positions.
 std::string position(const llvm::Instruction& at, const std::string& label);
+// importer_check.cc: the same, but for code in a function of the language's library that is not in line, the only place
+// where the author calls that function.
+std::string position_of_author(const llvm::Instruction& at, const std::string& label);
 // importer_check.cc: what the linker at the target will be asked for.
 std::vector<Undefined> undefined_symbols(const llvm::Module& module, const std::string& label);
 

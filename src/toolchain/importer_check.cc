@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/DebugLoc.h>
@@ -108,13 +109,65 @@ Status check_function(const llvm::Function& function, const ImportOptions& optio
   return {};
 }
 
+// The instructions that use `value`, through constants too. None when only data refers to it.
+void collect_uses(const llvm::Value& value, std::vector<const llvm::Instruction*>& uses, unsigned depth = 0) {
+  for (const auto* const user : value.users()) {
+    if (const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user)) uses.push_back(instruction);
+    if (depth < 8 && llvm::isa<llvm::Constant>(user)) collect_uses(*user, uses, depth + 1);
+  }
+}
+
+// In a file of the language's own library, which its compiler has put in line here.
+bool is_library_code(const llvm::DILocation& location) {
+  return location.getDirectory().starts_with("/rustc/") || location.getFilename().starts_with("/rustc/") ||
+         location.getFilename().contains("/lib/rustlib/") || location.getFilename().starts_with("library/") ||
+         location.getFilename().starts_with("/usr/");
+}
+
+// The author's line: not that in a library's function which its compiler has put in line. Null without positions.
+const llvm::DILocation* location_of(const llvm::Instruction& at) {
+  const llvm::DILocation* location = at.getDebugLoc().get();
+  // Line 0 is what a compiler itself put there, as the checks of sanitizers.
+  while (location && location->getInlinedAt() && (is_library_code(*location) || location->getLine() == 0))
+    location = location->getInlinedAt();
+  return location && location->getLine() != 0 ? location : nullptr;
+}
+
+// Where the author uses `value`; the file alone when that is not known. For what a library's function uses that is not
+// in line, where the author calls that function.
+std::string position_of_use(const llvm::Value& value, const std::string& label, unsigned depth = 0) {
+  std::vector<const llvm::Instruction*> uses;
+  collect_uses(value, uses);
+  if (uses.empty()) return label;
+  for (const auto* const use : uses)
+    if (const auto* const location = location_of(*use); location && !is_library_code(*location))
+      return position(*use, label);
+  if (depth < 4)
+    for (const auto* const use : uses)
+      if (const auto caller = position_of_use(*use->getFunction(), label, depth + 1); caller != label) return caller;
+  return position(*uses.front(), label);
+}
+
+// The author's first line in what a list of constructors calls.
+std::string position_of_list(const llvm::GlobalVariable& list, const std::string& label) {
+  for (const auto& entry : list.getInitializer()->operands()) {
+    const auto* const function = llvm::dyn_cast<llvm::Function>(
+        llvm::cast<llvm::Constant>(entry.get())->getAggregateElement(1u)->stripPointerCasts());
+    if (!function) continue;
+    for (const auto& block : *function)
+      for (const auto& instruction : block)
+        if (const auto where = position(instruction, label); where != label) return where;
+  }
+  return label;
+}
+
 Status check_global(const llvm::GlobalVariable& global, const ImportOptions& options) {
   const auto name = global.getName().str();
   if (global.isThreadLocal())
     return fail(TC_ERR_INVALID,
                 "{}: '{}' is thread-local, which injected code cannot have (it has no say in when threads "
                 "start); keep it in the payload or in the target's data",
-                options.label, name);
+                position_of_use(global, options.label), llvm::demangle(name));
   if (!global.hasInitializer()) return {};
   if ((name == "llvm.global_ctors" || name == "llvm.global_dtors") && !options.allow_ctors) {
     if (global.getInitializer()->isNullValue()) return {};
@@ -122,12 +175,14 @@ Status check_global(const llvm::GlobalVariable& global, const ImportOptions& opt
                 "{}: {} would have to run before or after the ifunc (a global object, or "
                 "__attribute__(({})): nothing runs it at the target; initialise in {}_main, make it constexpr, or give "
                 "--allow-ctors, and the first call runs the constructors",
-                options.label, name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
+                position_of_list(global, options.label),
+                name == "llvm.global_ctors" ? "a static constructor" : "a static destructor",
                 name == "llvm.global_ctors" ? "constructor)" : "destructor)", options.name);
   }
   std::set<const llvm::Value*> seen;
   if (const auto* const number = literal_address(global.getInitializer(), seen))
-    return refuse_address(fmt::format("{}: in '{}'", options.label, name), *number);
+    return refuse_address(fmt::format("{}: in '{}'", position_of_use(global, options.label), llvm::demangle(name)),
+                          *number);
   return {};
 }
 
@@ -136,29 +191,32 @@ bool resolved_by_the_backend(const llvm::GlobalValue& value) {
   return (function && function->isIntrinsic()) || value.getName().starts_with("llvm.");
 }
 
-// The first instruction that uses `value`, through constants too. Null when only data refers to it.
-const llvm::Instruction* first_use(const llvm::Value& value, unsigned depth = 0) {
-  for (const auto* const user : value.users()) {
-    if (const auto* const instruction = llvm::dyn_cast<llvm::Instruction>(user)) return instruction;
-    if (depth < 8 && llvm::isa<llvm::Constant>(user))
-      if (const auto* const found = first_use(*user, depth + 1)) return found;
-  }
-  return nullptr;
-}
-
-// In a file of the language's own library, which its compiler has put in line here.
-bool is_library_code(const llvm::DILocation& location) {
-  return location.getDirectory().starts_with("/rustc/") || location.getFilename().starts_with("/rustc/") ||
-         location.getFilename().contains("/lib/rustlib/") || location.getFilename().starts_with("/usr/");
-}
-
 }  // namespace
 
 std::string position(const llvm::Instruction& at, const std::string& label) {
-  const llvm::DILocation* location = at.getDebugLoc().get();
-  while (location && location->getInlinedAt() && is_library_code(*location)) location = location->getInlinedAt();
-  if (!location || location->getLine() == 0) return label;
+  const auto* const location = location_of(at);
+  if (!location) return label;
   return fmt::format("{}:{}", location->getFilename().str(), location->getLine());
+}
+
+std::string position_of_author(const llvm::Instruction& at, const std::string& label) {
+  const auto* const location = location_of(at);
+  const auto& function = *at.getFunction();
+  if (!location || !is_library_code(*location) || !function.hasOneUse()) return position(at, label);
+  const auto* const call = llvm::dyn_cast<llvm::Instruction>(*function.user_begin());
+  return call && call->getFunction() != &function ? position(*call, label) : position(at, label);
+}
+
+Status check_sections(const llvm::Module& module, const ImportOptions& options) {
+  for (const auto& global : module.globals())
+    for (const llvm::StringRef list : {".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors"})
+      if (!global.isDeclaration() && global.getSection().starts_with(list))
+        return fail(
+            TC_ERR_INVALID,
+            "{}: '{}' stands in the section {}, whose functions a loader runs before or after a program: nothing "
+            "runs them at the target; initialise in {}_main",
+            options.label, llvm::demangle(global.getName().str()), list.str(), options.name);
+  return {};
 }
 
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options) {
@@ -181,8 +239,7 @@ std::vector<Undefined> undefined_symbols(const llvm::Module& module, const std::
   std::vector<Undefined> undefined;
   for (const auto& value : module.global_values()) {
     if (!value.isDeclaration() || resolved_by_the_backend(value) || value.use_empty()) continue;
-    const auto* const use = first_use(value);
-    undefined.push_back({value.getName().str(), use ? position(*use, label) : label, llvm::isa<llvm::Function>(value)});
+    undefined.push_back({value.getName().str(), position_of_use(value, label), llvm::isa<llvm::Function>(value)});
   }
   std::sort(undefined.begin(), undefined.end(), [](const auto& a, const auto& b) { return a.symbol < b.symbol; });
   return undefined;

@@ -165,7 +165,7 @@ std::optional<Reason> reason(const llvm::CallBase& call, bool catches) {
 
 // What a trap is for is said by the check in front of it; others say it themselves. The line is the author's.
 std::string sentence(const Reason& reason, const llvm::CallBase& call) {
-  const auto where = position(call, "");
+  const auto where = position_of_author(call, "");
   if (where.empty()) return reason.text;
   return fmt::format("{} at {}", reason.text, std::filesystem::path(where).filename().string());
 }

@@ -47,11 +47,12 @@ class Retargeter {
   }
 
  private:
-  // "foo.ll: is bitcode for x86_64-..., and cannot be made into aarch64-...: WHY; REMEDY"
+  // "foo.ll: is bitcode for x86_64-..., and cannot be made into aarch64-...: WHY; what to do"
   std::unexpected<Error> refuse(const std::string& where, const std::string& why) const {
     return fail(TC_ERR_INVALID,
-                "{}: is bitcode for {}, and cannot be made into {}: {}; have its front end emit it for {}", where,
-                from_, to_, why, to_);
+                "{}: is bitcode for {}, and cannot be made into {}: {}; leave that out, have its front end emit "
+                "bitcode for {}, or build for {} alone",
+                where, from_, to_, why, to_, from_);
   }
 
   Status find_layout() {
@@ -71,7 +72,8 @@ class Retargeter {
     const auto& own = module_.getDataLayout();
     if (!own.isLittleEndian() || own.getPointerSizeInBits() != 64)
       return refuse(label_, "it is no 64-bit little-endian code");
-    if (llvm::Triple(from_).getOS() != triple_.getOS()) return refuse(label_, "that is another operating system");
+    if (llvm::Triple(normalised_triple(from_)).getOS() != triple_.getOS())
+      return refuse(label_, "that is another operating system");
     if (!module_.getModuleInlineAsm().empty()) return refuse(label_, "it holds assembly");
     return {};
   }

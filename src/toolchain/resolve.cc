@@ -81,14 +81,15 @@ std::string_view remedy_for_runtime_of_a_language(std::string_view symbol) {
   if (symbol.starts_with("jl_") || symbol.starts_with("ijl_") || symbol.starts_with("julia."))
     return "the code needs the Julia runtime (allocation, a type-unstable call, print), which a target does not have; "
            "work on pointers and concrete types";
+  if (symbol.starts_with("__rust_"))  // __rust_alloc and its like, before Rust 1.87
+    return "Rust's allocator does not travel; work on slices of the payload, of the target's data, and of the stack";
   const auto readable = llvm::demangle(symbol);
-  for (const std::string_view root : {"core::", "alloc::", "std::", "<core::", "<alloc::", "<std::"})
+  for (const std::string_view root : {"core::", "alloc::", "std::", "__rustc::", "<core::", "<alloc::", "<std::"})
     if ((symbol.starts_with("_R") ||
          (symbol.starts_with("_ZN") && symbol.ends_with("E") && symbol.find("17h") != symbol.npos)) &&
         readable.starts_with(root))
       return "Rust's own libraries do not travel: only what is generic or inline there does; write the loop yourself, "
-             "and "
-             "do without formatting and allocation";
+             "and do without formatting and allocation";
   return {};
 }
 

@@ -18,8 +18,9 @@ tool() {
 lit=$(tool lit) || { echo "$lit"; exit 77; }
 filecheck=$(tool FileCheck) || { echo "$filecheck"; exit 77; }
 invert=$(tool not) || { echo "$invert"; exit 77; }
+split=$(tool split-file) || { echo "$split"; exit 77; }
 
 scratch=$build/lit
 mkdir -p "$scratch"
 exec "$lit" -v -j 2 --param "ifunc=$build/bin/ifunc" --param "filecheck=$filecheck" --param "not=$invert" \
-  --param "scratch=$scratch" "$@" "$here"
+  --param "split=$split" --param "scratch=$scratch" "$@" "$here"

@@ -53,7 +53,7 @@ TEST(ToolchainRetarget, long_double_is_refused) {
   EXPECT_THAT(
       code("", "  %v = load x86_fp80, ptr %t\n  %w = fadd x86_fp80 %v, %v\n  store x86_fp80 %w, ptr %t").refusal(),
       AllOf(HasSubstr("foo.ll: is bitcode for x86_64-unknown-linux-gnu, and cannot be made into aarch64-linux-gnu"),
-            HasSubstr("x86_fp80 (long double)"), HasSubstr("have its front end emit it")));
+            HasSubstr("x86_fp80 (long double)"), HasSubstr("have its front end emit bitcode for aarch64")));
 }
 
 TEST(ToolchainRetarget, an_instruction_of_one_cpu_is_refused_by_name) {

@@ -7,7 +7,7 @@ module GPUCompilerExt
 
 using GPUCompiler
 using LLVM
-using ThreeChains: ThreeChains, Entry, IfuncError, LAYOUTS, HOST, processor
+using ThreeChains: ThreeChains, Entry
 
 struct Params <: AbstractCompilerParams end
 const Job = CompilerJob{<:Any,Params}
@@ -51,17 +51,10 @@ function add_entry(mod, entry, compiled)
     return nothing
 end
 
-function emit(entries, path, triple)
+function emit(entries, path)
     JuliaContext() do context
         mod = compile(first(entries))
         foreach(entry -> LLVM.link!(mod, compile(entry)), entries[2:end])
-        wanted = processor(triple)
-        if wanted != HOST
-            layout = get(LAYOUTS, wanted, nothing)
-            layout === nothing && throw(IfuncError("Julia code for $HOST cannot be made into $triple; only into aarch64"))
-            LLVM.triple!(mod, triple)
-            LLVM.datalayout!(mod, layout)
-        end
         open(io -> write(io, mod), path, "w")
     end
     return path

@@ -1,22 +1,20 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # From Julia functions to LLVM bitcode for this machine's kind of processor, without vectors: the target vectorises
-# for the
-# CPU that it has. `ifunc build` makes the bitcode fit to travel, for this processor and for others.
+# for the CPU that it has. `ifunc build` makes the bitcode fit to travel, for this processor and for others.
 
 """
-    emit_bitcode(entries, path, triple)
+    emit_bitcode(entries, path)
 
-Compiles the entry points and all that they call, and writes bitcode for `triple` to `path`. On Julia 1.5 by Julia's
-own code generator;
-on 1.10 and newer load GPUCompiler and LLVM first, whose extension takes over.
+Compiles the entry points and all that they call, and writes bitcode for this machine's processor to `path`. On Julia
+1.5 by Julia's own code generator; on 1.10 and newer load GPUCompiler and LLVM first, whose extension takes over.
 """
-function emit_bitcode(entries::Vector{Entry}, path::AbstractString, triple = "$HOST-linux-gnu")
-    VERSION < v"1.6-" && return emit_native(entries, path, triple)
+function emit_bitcode(entries::Vector{Entry}, path::AbstractString)
+    VERSION < v"1.6-" && return emit_native(entries, path)
     hook = emitter[]
     hook === nothing && throw(IfuncError("Julia $VERSION emits code through GPUCompiler: `using GPUCompiler, LLVM` before " *
                                          "ThreeChains.build (Julia 1.10 or newer)"))
-    return hook(entries, path, triple)
+    return hook(entries, path)
 end
 
 "What the GPUCompiler extension puts in."
@@ -30,7 +28,7 @@ function method_instance(f, types)
     return ccall(:jl_specializations_get_linfo, Ref{Core.MethodInstance}, (Any, Any, Any), method, matched, sparams)
 end
 
-function emit_native(entries, path, triple)
+function emit_native(entries, path)
     instances = [method_instance(entry) for entry in entries]
     params = Base.CodegenParams(; track_allocations = false, code_coverage = false, static_alloc = false,
                                 prefer_specsig = true)
@@ -40,6 +38,9 @@ function emit_native(entries, path, triple)
     for (entry, instance) in zip(entries, instances)
         add_entry(mod, context, entry, compiled_function(native, instance))
     end
+    # Before, for an exception that holds something is an object, and Julia would keep a frame for its collector in
+    # every call; after, for the calls that have come into the entries.
+    lower_throws(mod, context, Entry[])
     optimise(mod, context, Set(entry.symbol for entry in entries))
     lower_throws(mod, context, entries)
     LLVMC.run_passes(mod) do passes
@@ -47,7 +48,6 @@ function emit_native(entries, path, triple)
         LLVMC.@llvm(LLVMAddStripDeadPrototypesPass, Cvoid, (Ptr{Cvoid},), passes)
     end
     check_travels(mod)
-    retarget(mod, triple)
     LLVMC.@llvm(LLVMWriteBitcodeToFile, Cint, (Ptr{Cvoid}, Cstring), mod, path) == 0 ||
         throw(IfuncError("$path cannot be written"))
     return path

@@ -50,8 +50,8 @@ macro ifunc(name::Symbol, parts...)
     return esc(:(const $name = $declare($Ifunc($(String(name)); $(keywords...)))))
 end
 
-emit_bitcode(ifunc::Ifunc, path, triple...) =
-    emit_bitcode(entries_of(ifunc.name, ifunc.main, ifunc.payload_size, ifunc.payload_init), path, triple...)
+emit_bitcode(ifunc::Ifunc, path) =
+    emit_bitcode(entries_of(ifunc.name, ifunc.main, ifunc.payload_size, ifunc.payload_init), path)
 
 "Where the `ifunc` command is: `\$TC_IFUNC`, beside the library in use, or on the path."
 function tool()
@@ -73,11 +73,12 @@ is an [`IfuncError`](@ref) with the place and what to do instead.
 function build(ifunc::Ifunc, file = ifunc.name * ".ifunc"; targets = ["x86_64-linux-gnu", "aarch64-linux-gnu"],
                libraries = String[], options = ``)
     mktempdir() do directory
-        bitcode = [emit_bitcode(ifunc, joinpath(directory, processor(target) * ".bc"), target) for target in targets]
-        write(joinpath(directory, processor(first(targets)) * ".deps"), join(libraries, "\n"))
+        bitcode = emit_bitcode(ifunc, joinpath(directory, "julia.bc"))
+        write(joinpath(directory, "julia.deps"), join(libraries, "\n"))
+        triples = collect(Iterators.flatten(("--target", target) for target in targets))
         along = collect(Iterators.flatten(("--with", companion) for companion in ifunc.companions))
         words = IOBuffer()
-        command = `$(tool()) build $bitcode --name $(ifunc.name) $along $options -o $file`
+        command = `$(tool()) build $bitcode --name $(ifunc.name) $triples $along $options -o $file`
         success(pipeline(command; stderr = words)) || throw(IfuncError(rstrip(String(take!(words)))))
     end
     return file
@@ -87,8 +88,8 @@ end
     build_main(arguments)
 
 What `ifunc build FILE.jl` runs: `FILE --name NAME --target TRIPLE -o OUT.bc`. The file is run, and of the ifuncs that
-it
-declares the one called NAME is written as bitcode.
+it declares the one called NAME is written as bitcode for this machine's processor, whatever TRIPLE is: `ifunc build`
+makes other processors' of it.
 """
 function build_main(arguments)
     options, files = Dict{String,String}(), String[]
@@ -102,10 +103,10 @@ function build_main(arguments)
         name = options["--name"]
         haskey(declared, name) || throw(IfuncError("$(files[1]): declares no ifunc '$name'; there is " *
                                                    "$(isempty(declared) ? "none" : join(sort!(collect(keys(declared))), ", "))"))
-        Base.invokelatest(emit_bitcode, declared[name], options["-o"], options["--target"])
+        Base.invokelatest(emit_bitcode, declared[name], options["-o"])
     catch error
         println(stderr, "julia: ", sprint(showerror, error isa LoadError ? error.error : error))
-        exit(1)
+        exit(65)  # EX_DATAERR: the source is at fault, not this package
     end
     return nothing
 end
