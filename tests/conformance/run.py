@@ -3,6 +3,7 @@
 
     run.py                 builds and runs all languages; prints a table
     run.py rust            one of them (77, and why, when its compiler is missing)
+    run.py --riscv64 python c      for riscv64 as well, and at an emulated node of that kind (build/riscv64)
 
 A language is a folder here, with one file for each ifunc: `dot.c`, `dot.rs`, ... Any suffix that `ifunc build` knows
 will do; another language is another folder. Nodes run in two ways: the ready machine code, and the bitcode compiled
@@ -66,19 +67,20 @@ def source_of(language, name):
     return found[0]
 
 
-def build(t, language, name):
+def build(t, language, name, triples):
     variable, program = COMPILERS.get(language, ("TC_CLANG", None))
     if program and variable not in os.environ and shutil.which(program) is None:
         raise Missing(f"there is no {program}")
     out = t.path(f"{language}-{name}.ifunc")
-    result = t.ifunc("build", str(source_of(language, name)), "-o", out, seconds=120)
+    targets = [word for triple in triples for word in ("--target", triple)]
+    result = t.ifunc("build", str(source_of(language, name)), "-o", out, *targets, seconds=120)
     if result.code != 0 and " above)" in result.err and language in COMPILERS:
         lines = result.err.strip().splitlines()
         if any("E0463" in line or "No module named" in line or "not found in current path" in line or
                "needs Numba" in line for line in lines):
             raise Missing(lines[-1])
     assert result.code == 0, f"building {name} in {language}: {result}"
-    for triple in ("x86_64-linux-gnu", "aarch64-linux-gnu"):
+    for triple in triples:
         assert triple in result.out, f"{name} in {language} is not for {triple}: {result.out}"
     return out
 
@@ -108,23 +110,29 @@ class Nodes:
         return None if result.out.strip() == expected.hex() else f"expected {expected!r}: {result}"
 
 
-def start_nodes(t):
+def emulated(processor):
+    """How an `ifunc` of another processor's build is run here, or None."""
+    program, qemu = harness.BUILD.parent / processor / "bin/ifunc", shutil.which(f"qemu-{processor}-static")
+    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
+    sysroot = cache / f"threechains/sysroot-{processor}"
+    return [qemu, "-L", str(sysroot), str(program)] if program.exists() and qemu and sysroot.exists() else None
+
+
+def start_nodes(t, processors):
     t.write("text", TEXT)
     t.write("table", struct.pack("<64Q", *TABLE))
     kinds = [("object", [harness.IFUNC], ["--no-bitcode"])]
     if any((harness.BUILD / "lib").glob("libthreechains_jit.so*")):
         kinds.append(("bitcode", [harness.IFUNC], ["--no-object"]))
-    program, qemu = harness.BUILD.parent / "aarch64/bin/ifunc", shutil.which("qemu-aarch64-static")
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    sysroot = cache / "threechains/sysroot-aarch64"
-    if program.exists() and qemu and sysroot.exists():
-        kinds.append(("aarch64", [qemu, "-L", str(sysroot), str(program)], ["--no-bitcode"]))
+    for processor in processors:
+        if command := emulated(processor):
+            kinds.append((processor, command, ["--no-bitcode"]))
     return kinds
 
 
-def run_language(t, language, kinds):
+def run_language(t, language, kinds, triples):
     """{ifunc: {kind: None or what was wrong}}; the nodes are fresh for each language, and so is their counter."""
-    files = {name: build(t, language, name) for name in CASES}
+    files = {name: build(t, language, name, triples) for name in CASES}
     nodes = [Nodes(t, *kind) for kind in kinds]
     results = {}
     for name, cases in CASES.items():
@@ -134,14 +142,17 @@ def run_language(t, language, kinds):
     return results
 
 
-def main(wanted):
+def main(arguments):
+    wanted = [word for word in arguments if word != "--riscv64"]
+    processors = ["aarch64", "riscv64"] if "--riscv64" in arguments else ["aarch64"]
+    triples = [f"{processor}-linux-gnu" for processor in ("x86_64", *processors)]
     t = harness.Test()
     code, columns, missing, wrong = 0, {}, {}, []
     try:
-        kinds = start_nodes(t)
+        kinds = start_nodes(t, processors)
         for language in wanted or languages():
             try:
-                columns[language] = run_language(t, language, kinds)
+                columns[language] = run_language(t, language, kinds, triples)
             except Missing as reason:
                 missing[language] = str(reason)
     finally:
