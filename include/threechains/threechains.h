@@ -137,7 +137,8 @@ TC_API tc_status_t tc_node_start_progress(tc_node_t *node);
 TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
 
 /* One number about the node: "executed" (ifuncs run), "code-bytes", "codes", "code-loads", "code-evictions",
- * "tuned" (codes swapped for host-tuned ones), "rebinds" (of ifuncs to newer libraries), "cache-hits" (on-disk),
+ * "tuned" (codes swapped for host-tuned ones), "rebinds" (of ifuncs to newer libraries), "retired" (pieces of code that
+ * were replaced and are not freed yet), "cache-hits" (on-disk),
  * "first-execution-ns" (last never-seen
  * ifunc: last byte received to end of its first execution), "load-ns" (its check and load or compile), "links",
  * "dropped-links", "needs" (times code was asked for), "slice-requests" (times code for another processor

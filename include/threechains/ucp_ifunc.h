@@ -115,6 +115,19 @@ ucs_status_t ucp_ifunc_am_register(ucp_worker_h worker, ucp_context_h context, u
 ucs_status_ptr_t ucp_ifunc_am_send_nbx(ucp_ep_h ep, unsigned am_id, ucp_ifunc_msg_t msg,
                                        const ucp_request_param_t *param);
 
+/* ---- Libraries: ifuncs that define functions and data for other ifuncs (docs/libraries.md) ------------------ */
+
+/* Lets libraries that arrive in this context export symbols to ifuncs there: "hash", or "hash_*"; several with commas. None
+ * may until this is called, or UCP_IFUNC_ALLOW_EXPORT says so in the same form. Frames do not say who sent them: the rule
+ * holds for everybody who can write to a slot that is polled for this context.
+ * UCS_ERR_INVALID_PARAM: it is no such rule; those before it hold. */
+ucs_status_t ucp_ifunc_allow_export(ucp_context_h context, const char *rule);
+
+/* A number about the code that this context received: "codes" and "code-bytes" that are held now, "code-loads", "rebinds"
+ * (of ifuncs to newer libraries), "retired" (pieces of old code that calls in progress may still be in), "tuned".
+ * UCS_ERR_NO_ELEM: there is no such number. */
+ucs_status_t ucp_ifunc_stat(ucp_context_h context, const char *name, uint64_t *value);
+
 /* ---- Housekeeping ------------------------------------------------------------------------------------------ */
 
 /* What went wrong in this thread's last call that failed: a sentence, valid until its next one. */

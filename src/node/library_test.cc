@@ -178,5 +178,87 @@ TEST_F(Library, a_bundle_that_exports_what_it_does_not_define_is_refused) {
   EXPECT_THAT(refused->message, testing::HasSubstr("does not define 'greeting_nothing', which it exports"));
 }
 
+// The bundle with another manifest around the same slices.
+template <class Change>
+Bundle changed(const Bundle& bundle, Change change) {
+  auto manifest = bundle.manifest();
+  change(manifest);
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < manifest.slices.size(); ++i)
+    stored.emplace_back(bundle.stored(i).begin(), bundle.stored(i).end());
+  return Bundle::pack(std::move(manifest), std::move(stored)).value();
+}
+
+TEST_F(Library, who_may_not_export_what_the_old_version_does_may_not_replace_it) {
+  start([](Config& config) { config.allowed_exports = {"greeting_version", "greeting_c*@n2"}; });
+  ASSERT_EQ(send("one")->status, TC_OK) << "it comes from n2";
+  auto other = net.make(3);
+  auto* const its_link = test::connect(*other, "n1");
+  const auto refused = send(*other, *its_link, library("less"));
+  EXPECT_EQ(refused->status, TC_ERR_DENIED) << "though it exports nothing but greeting_version";
+  EXPECT_THAT(refused->message, testing::HasSubstr("take the place of the version that is here"));
+  EXPECT_THAT(refused->message, testing::HasSubstr("greeting_calls"));
+  EXPECT_EQ(used(21).result, 42u);
+}
+
+TEST_F(Library, an_ifunc_that_is_refused_names_the_symbol_and_the_library_that_it_was_built_against) {
+  start();
+  const auto refused = use(21);
+  EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(refused->message, testing::ContainsRegex("symbol 'greeting_(version|calls|compute)' is not available"));
+  EXPECT_THAT(refused->message, testing::HasSubstr("built against library 'library_one', which is not on this node"));
+}
+
+TEST_F(Library, an_ifunc_whose_manifest_hides_what_it_uses_is_not_bound_to_a_library) {
+  start();
+  ASSERT_EQ(send("one")->status, TC_OK);
+  auto hiding = changed(test::load_bundle("uses_library"), [](Manifest& manifest) {
+    std::erase_if(manifest.imports, [](const auto& name) { return name.starts_with("greeting_"); });
+  });
+  const auto refused = send(*client, *link, std::move(hiding), std::string_view("\1\0\0\0", 4));
+  EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED) << "when the library is replaced, nobody would know that it is a user";
+}
+
+TEST_F(Library, libraries_do_not_link_to_each_other_and_not_in_circles) {
+  start([](Config& config) { config.allowed_exports = {"*"}; });
+  ASSERT_EQ(send("one")->status, TC_OK);
+  // The user of a library, made to look like a library itself.
+  auto chained = changed(test::load_bundle("uses_library"), [](Manifest& manifest) {
+    manifest.entries |= entry_library;
+    manifest.exports = {"ifunc_main"};
+  });
+  const auto refused = send(*client, *link, std::move(chained));
+  EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(refused->message, testing::HasSubstr("libraries that are sent do not link to each other"));
+  EXPECT_EQ(used(2).result, 4u);
+}
+
+TEST_F(Library, the_budget_evicts_its_users_and_never_the_library) {
+  start([](Config& config) {
+    config.allowed_exports = {"greeting_*"};
+    config.code.budget_bytes = 64 * 1024;
+  });
+  ASSERT_EQ(send("one")->status, TC_OK);
+  EXPECT_EQ(used(1).calls, 1u);
+  for (int i = 0; i < 200; ++i)
+    ASSERT_EQ(send(*client, *link, test::renamed(test::load_bundle("echo"), "echo" + std::to_string(i)))->status,
+              TC_OK);
+  EXPECT_EQ(used(1).calls, 2u) << "the library's data is still there";
+  ASSERT_EQ(send("two")->status, TC_OK);
+  EXPECT_EQ(used(1).result, 1001u);
+  running.reset();
+  EXPECT_GT(target->stat("code-evictions").value(), 100u);
+  EXPECT_LE(target->stat("code-bytes").value(), 64u * 1024);
+}
+
+TEST_F(Library, a_sender_that_leaves_takes_nothing_with_it) {
+  start();
+  auto other = net.make(3);
+  auto* const its_link = test::connect(*other, "n1");
+  ASSERT_EQ(send(*other, *its_link, library("one"))->status, TC_OK);
+  other.reset();
+  EXPECT_EQ(used(21).result, 42u);
+}
+
 }  // namespace
 }  // namespace tc::node

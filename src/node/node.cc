@@ -278,6 +278,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"tuned", store.tuned_swaps},
       {"cache-hits", store.cache_hits},
       {"rebinds", store.rebinds},
+      {"retired", store.retired},
       {"code-bytes-sent", counters_.code_bytes_sent},
       {"first-execution-ns", counters_.first_execution_ns},
       {"load-ns", counters_.load_ns},

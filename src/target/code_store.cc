@@ -40,7 +40,7 @@ Result<Code*> Store::load_new(Bundle bundle, std::string_view from) {
     return fail(TC_ERR_VERSION,
                 "it was built for version {} of <threechains/ifunc.h> when this node has version {}: {}",
                 manifest.abi_version, TC_IFUNC_ABI, "build it again, or upgrade the node");
-  TC_CHECK(check_exports(manifest, from));
+  TC_CHECK(check_exports(manifest.exports, from));
   auto code = std::make_unique<StoredCode>();
   TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));
   code->alignment_log2 = manifest.payload_alignment_log2;
@@ -51,7 +51,7 @@ Result<Code*> Store::load_new(Bundle bundle, std::string_view from) {
   TC_ASSIGN(auto linked, link(*code));
   take_over(*code, std::move(linked));
   TC_CHECK(make_room(*code));
-  if (code->is_library()) TC_CHECK(bind_library(*code));
+  if (code->is_library()) TC_CHECK(bind_library(*code, from));
   // It will run at once, but whoever runs it cannot have said so yet: as recent as any.
   code->last_used = std::max(queue_.newest(), last_loaded_ != nullptr ? last_loaded_->last_used : 0);
   auto& kept = *codes_.emplace(code->id(), std::move(code)).first->second;
@@ -96,6 +96,7 @@ void Store::free(StoredCode& code) {
   queue_.remove(code);
   std::erase(retiring_, &code);
   if (last_loaded_ == &code) last_loaded_ = nullptr;
+  put_aside_all(code);
   stats_.bytes -= code.bytes;
   ++stats_.evictions;
   codes_.erase(codes_.find(code.id()));
@@ -105,32 +106,10 @@ void Store::evict(const ContentId& id) {
   if (const auto found = codes_.find(id); found != codes_.end()) free(*found->second);
 }
 
-void Store::adopt() {
-  for (auto& [code, memory] : tuner_.finished()) {
-    code->retired.push_back(std::exchange(code->memory, CodeMemory{.image = {}, .jitted = std::move(memory)}));
-    retiring_.push_back(code);
-    count(*code);
-    ++stats_.tuned_swaps;
-  }
-}
-
-void Store::retire() {
-  std::erase_if(retiring_, [this](StoredCode* code) {
-    if (code->running != 0) return false;
-    code->retired.clear();
-    count(*code);
-    return true;
-  });
-  while (stats_.bytes > options_.budget_bytes) {
-    StoredCode* const victim = queue_.least_recent(nullptr);
-    if (victim == nullptr) return;  // all of them run: next time
-    free(*victim);
-  }
-}
-
 void Store::tend() noexcept {
   adopt();
   if (!retiring_.empty() || stats_.bytes > options_.budget_bytes) retire();
+  if (options_.executions != nullptr) free_left();
   tuner_.start();
   arena_->prepare();
 }
@@ -150,6 +129,9 @@ Status Store::warm_up() {
 CodeStoreStats Store::stats() const noexcept {
   auto now = stats_;
   now.codes = codes_.size();
+  now.retired = outdated_.size() + leaving_.size();
+  if (options_.executions == nullptr)
+    for (const auto* code : retiring_) now.retired += code->retired.size();
   now.cache_hits = builder_.cache_hits();
   now.cache_misses = builder_.cache_misses();
   return now;

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/content_id.h"
+#include "target/executions.h"
 #include "target/policy.h"
 #include "wire/bundle.h"
 
@@ -36,6 +37,9 @@ class Code {
   const std::string& name() const noexcept { return bundle->manifest().name; }
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
   std::atomic<Tier> tier{Tier::none};
+  // It may be linked anew, or go, while it runs: whoever runs it is inside CodeStoreOptions::executions, and reads `entry`
+  // there. Set for good before the entry point that asks for it is stored. Never, without `executions`.
+  std::atomic<bool> counted{false};
   uint64_t load_ns = 0;  // what loading took
   size_t bytes = 0;      // what it costs against the budget
 
@@ -53,12 +57,16 @@ struct CodeStoreOptions {
   TargetTriple triple = TargetTriple::host();  // whose slices run here; tests pretend to be another processor
   std::string cache_dir;                       // compiled objects persist here; empty: nowhere
   std::string jit_plugin;  // path of libthreechains_jit.so; empty: beside this library, then the loader's path
+  // Where any thread may run code at any time: what tells when replaced code is left. It must outlive the store. Null: all
+  // is one thread's, and Code::running tells.
+  Executions* executions = nullptr;
 };
 
 struct CodeStoreStats {
   uint64_t loads = 0, evictions = 0, object_loads = 0, quick_compiles = 0, tuned_swaps = 0;
   uint64_t cache_hits = 0, cache_misses = 0;
   uint64_t rebinds = 0;  // of ifuncs, to newer libraries
+  uint64_t retired = 0;  // pieces of code that were replaced and wait for their last call to end: now
   size_t bytes = 0;      // now
   size_t codes = 0;      // now
 };
@@ -78,7 +86,8 @@ class CodeStore {
   // there is one. Holding it already is fine: slices that were missing are kept, the code stays as it is.
   // A library's exports bind ifuncs that come from now on, and bind those anew that use an older version of it, which is
   // freed; when one of them does not link to the new version, nothing changes and the library is refused (2021 paper,
-  // section 2.1). `from`: the host that sent it, for the policy's rules on exports.
+  // section 2.1). `from`: the host that sent it, for the policy's rules on exports: they hold for what it exports and for
+  // what the version that it replaces does.
   // Errors name the ifunc: TC_ERR_NO_SLICE, TC_ERR_DENIED, TC_ERR_UNRESOLVED, TC_ERR_COMPILE, TC_ERR_MALFORMED,
   // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
   virtual Result<Code*> load(Bundle bundle, std::string_view from = {}) = 0;

@@ -77,6 +77,11 @@ Status Policy::may_export(const std::string& symbol, std::string_view from) cons
   const std::shared_lock lock(state_->mutex);
   if (std::ranges::any_of(state_->export_rules, [&](const auto& rule) { return rule.matches(symbol, from); }))
     return {};
+  if (from.empty())  // from this node itself, or by the papers' API, which knows no hosts
+    return fail(TC_ERR_DENIED,
+                "it exports '{}', which libraries may not do here: the operator can allow it with --allow-export {}, "
+                "or for a program of the papers' API with UCP_IFUNC_ALLOW_EXPORT={}",
+                symbol, symbol, symbol);
   return fail(TC_ERR_DENIED,
               "it exports '{}', which this node does not let libraries from '{}' do: its operator can allow it with "
               "--allow-export {}, or the application with the setting allow-export",
@@ -86,6 +91,8 @@ Status Policy::may_export(const std::string& symbol, std::string_view from) cons
 Status Policy::replace_exports(const Exports& before, const Exports& now) {
   const std::unique_lock lock(state_->mutex);
   for (const auto& [symbol, address] : now) {
+    if (abi_symbol(symbol) != nullptr || compiler_runtime_symbol(symbol) != nullptr)
+      return fail(TC_ERR_DENIED, "it exports '{}', which every ifunc has already", symbol);
     if (state_->exports.contains(symbol))
       return fail(TC_ERR_DENIED, "it exports '{}', which the application of this node exports itself", symbol);
     if (state_->injected.contains(symbol) && !before.contains(symbol))
@@ -94,6 +101,11 @@ Status Policy::replace_exports(const Exports& before, const Exports& now) {
   for (const auto& [symbol, address] : before) state_->injected.erase(symbol);
   for (const auto& [symbol, address] : now) state_->injected.emplace(symbol, address);
   return {};
+}
+
+bool Policy::is_injected(const std::string& symbol) const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->injected.contains(symbol);
 }
 
 void Policy::allow_process_symbol(std::string symbol) {

@@ -36,8 +36,10 @@ class Policy {
   // May a library from `from` (a host, as peers' addresses have it) export this? TC_ERR_DENIED says by which rule it could.
   Status may_export(const std::string& symbol, std::string_view from) const;
   // The library `name` exports `now` in the place of `before`. All of it, or TC_ERR_DENIED and nothing: when the application
-  // or another library exports such a symbol.
+  // or another library exports such a symbol, or every ifunc has it already.
   Status replace_exports(const Exports& before, const Exports& now);
+  // Does a library that was sent here export it?
+  bool is_injected(const std::string& symbol) const;
   // Lets ifuncs use this symbol of the process, as dlsym finds it; "*" for any. For the papers' API, whose targets do
   // so; a node never does.
   void allow_process_symbol(std::string symbol);

@@ -99,6 +99,45 @@ TEST(Policy, a_path_must_be_allowed_by_itself) {
   EXPECT_EQ(policy.open_libraries({"/tmp/evil.so"}).error().code, TC_ERR_UNRESOLVED);
 }
 
+TEST(Policy, a_symbol_of_the_process_counts_when_it_was_allowed_by_name) {
+  Policy policy;
+  policy.allow_process_symbol("getpid");
+  const auto found = policy.resolve("getpid", {});
+  ASSERT_TRUE(found) << found.error().message;
+  EXPECT_EQ(*found, dlsym(RTLD_DEFAULT, "getpid"));
+  EXPECT_EQ(policy.resolve("getppid", {}).error().code, TC_ERR_UNRESOLVED) << "that one was not";
+  policy.allow_process_symbol("no_such_symbol_anywhere");
+  EXPECT_EQ(policy.resolve("no_such_symbol_anywhere", {}).error().code, TC_ERR_UNRESOLVED);
+}
+
+TEST(Policy, any_symbol_of_the_process_counts_when_all_were_allowed) {
+  Policy policy;
+  policy.allow_process_symbol("*");
+  EXPECT_TRUE(policy.resolve("getpid", {}));
+  EXPECT_TRUE(policy.resolve("system", {}));
+}
+
+TEST(Policy, everything_else_comes_before_the_process) {
+  Policy policy;
+  policy.allow_process_symbol("*");
+  policy.export_symbol("getpid", reinterpret_cast<void*>(&some_function));
+  EXPECT_EQ(*policy.resolve("getpid", {}), reinterpret_cast<void*>(&some_function));
+  ASSERT_TRUE(policy.replace_exports({}, {{"getppid", reinterpret_cast<void*>(&other_function)}}));
+  EXPECT_EQ(*policy.resolve("getppid", {}), reinterpret_cast<void*>(&other_function));
+  EXPECT_EQ(*policy.resolve("getppid", {}, Policy::Injected::without), dlsym(RTLD_DEFAULT, "getppid"));
+}
+
+TEST(Policy, a_library_that_was_sent_cannot_take_what_every_ifunc_has) {
+  Policy policy;
+  ASSERT_TRUE(policy.allow_export("*"));
+  for (const char* symbol : {"tc_reply", "memcpy"}) {
+    const auto taken = policy.replace_exports({}, {{symbol, reinterpret_cast<void*>(&some_function)}});
+    ASSERT_FALSE(taken) << symbol;
+    EXPECT_EQ(taken.error().code, TC_ERR_DENIED);
+    EXPECT_THAT(taken.error().message, HasSubstr(symbol));
+  }
+}
+
 TEST(Policy, what_compilers_call_unasked_is_there) {
   Policy policy;
   for (const char* symbol : {"memcpy", "memmove", "memset", "memcmp", "bcmp", "strlen", "__udivti3", "__divti3"})

@@ -5,6 +5,7 @@
 //   code_store.cc     what is held, what it costs, what must go
 //   store_link.cc     which slice runs, and linking it
 //   store_library.cc  libraries: exports, and binding their users anew
+//   store_retire.cc   code that was replaced, until its last call has ended
 #pragma once
 
 #include <unordered_map>
@@ -40,7 +41,8 @@ class Store final : public CodeStore {
     CodeMemory memory;
     EntryPoint entry = nullptr;
     Tier tier = Tier::none;
-    Exports exports;  // of a library
+    Exports exports;       // of a library
+    bool counted = false;  // as Code::counted
   };
 
   // code_store.cc: holding
@@ -48,22 +50,31 @@ class Store final : public CodeStore {
   Code* add_slices(StoredCode& code, const Bundle& bundle);
   Status make_room(const StoredCode& code);
   void tune_later(StoredCode& code);
-  void adopt();
-  void retire();
   void count(StoredCode& code) noexcept;
   void free(StoredCode& code);
 
   // store_link.cc: from slices to callable code
   Result<Linked> link(const StoredCode& code);
+  Result<Linked> link_slice(const StoredCode& code);
+  std::string about_libraries(const StoredCode& code);
   Status no_slice(const Bundle& bundle) const;
   Result<Linked> link_object(const StoredCode& code, size_t slice);
   Result<Linked> link_bitcode(const StoredCode& code, size_t slice);
   Result<Linked> link_library_bitcode(const StoredCode& code, size_t slice);
   SymbolResolver resolver_for(const StoredCode& code) const;
 
+  // store_retire.cc: what was replaced
+  void adopt();
+  void put_aside(StoredCode& code, CodeMemory memory);
+  void put_aside_all(StoredCode& code);
+  void wait_for_leaving(CodeMemory memory);
+  void retire();
+  void free_left();
+
   // store_library.cc: libraries and who uses them
-  Status check_exports(const Manifest& manifest, std::string_view from) const;
-  Status bind_library(StoredCode& library);
+  Status check_exports(const std::vector<std::string>& symbols, std::string_view from) const;
+  Status bind_library(StoredCode& library, std::string_view from);
+  Status link_users(const std::vector<StoredCode*>& users, std::vector<Linked>& linked);
   StoredCode* exporting(const std::string& name);
   std::vector<StoredCode*> users_of(const Exports& one, const Exports& other);
   void take_over(StoredCode& code, Linked linked);
@@ -79,6 +90,7 @@ class Store final : public CodeStore {
   std::unordered_map<ContentId, std::unique_ptr<StoredCode>> codes_;
   EvictionQueue queue_;
   std::vector<StoredCode*> retiring_;
+  std::vector<CodeMemory> outdated_, leaving_;  // with options_.executions: not waited for yet, and waited for
   StoredCode* last_loaded_ = nullptr;
   CodeStoreStats stats_;
   Tuner tuner_;  // last, so that its thread ends before what it uses does

@@ -8,8 +8,8 @@
 
 namespace tc::target {
 
-Status Store::check_exports(const Manifest& manifest, std::string_view from) const {
-  for (const auto& symbol : manifest.exports) TC_CHECK(policy_.may_export(symbol, from));
+Status Store::check_exports(const std::vector<std::string>& symbols, std::string_view from) const {
+  for (const auto& symbol : symbols) TC_CHECK(policy_.may_export(symbol, from));
   return {};
 }
 
@@ -30,44 +30,56 @@ std::vector<StoredCode*> Store::users_of(const Exports& one, const Exports& othe
 }
 
 void Store::take_over(StoredCode& code, Linked linked) {
-  if (code.memory.bytes() != 0) {
-    code.retired.push_back(std::exchange(code.memory, CodeMemory{}));
-    retiring_.push_back(&code);
-  }
-  code.memory = std::move(linked.memory);
+  put_aside(code, std::exchange(code.memory, std::move(linked.memory)));
   code.exports = std::move(linked.exports);
+  // Before the entry point: who sees that one, sees that its executions count.
+  if (linked.counted) code.counted.store(true, std::memory_order_release);
   code.entry.store(linked.entry, std::memory_order_release);
   code.tier.store(linked.tier, std::memory_order_release);
 }
 
 // All or nothing: every user is linked to the new version before any is switched over.
-Status Store::bind_library(StoredCode& library) {
+Status Store::bind_library(StoredCode& library, std::string_view from) {
   auto* const before = exporting(library.name());
   const Exports old = before != nullptr ? before->exports : Exports{};
-  TC_CHECK(policy_.replace_exports(old, library.exports));
+  if (before != nullptr)
+    if (auto allowed = check_exports(before->bundle->manifest().exports, from); !allowed)
+      return context("it would take the place of the version that is here, for which its sender needs the same rights",
+                     std::move(allowed).error());
   const auto users = users_of(old, library.exports);
+  // Before any name means something else: what is being compiled is bound to the old version, or would be to a new one
+  // that is refused after all.
+  for (auto* user : users) tuner_.cancel(*user);
+  adopt();
+  auto changed = policy_.replace_exports(old, library.exports);
   std::vector<Linked> linked;
+  if (changed) {
+    changed = link_users(users, linked);
+    if (!changed) (void)policy_.replace_exports(library.exports, old);
+  }
+  if (changed) {
+    for (size_t i = 0; i < users.size(); ++i) take_over(*users[i], std::move(linked[i]));
+    stats_.rebinds += users.size();
+  }
   for (auto* user : users) {
-    tuner_.cancel(*user);  // what it is compiling is bound to the old version
-    adopt();
-    auto bound = link(*user);
-    if (!bound) {
-      for (auto* again : users) tune_later(*again);
-      (void)policy_.replace_exports(library.exports, old);
-      return context(fmt::format("ifunc '{}', which uses it here, does not link to this version", user->name()),
-                     std::move(bound).error());
-    }
-    linked.push_back(std::move(*bound));
+    count(*user);
+    if (user->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*user);
   }
-  for (size_t i = 0; i < users.size(); ++i) {
-    take_over(*users[i], std::move(linked[i]));
-    count(*users[i]);
-    if (users[i]->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*users[i]);
-    ++stats_.rebinds;
-  }
+  if (!changed) return changed;
   if (before != nullptr) {
     before->exports.clear();  // others stand under those names now
     free(*before);
+  }
+  return {};
+}
+
+Status Store::link_users(const std::vector<StoredCode*>& users, std::vector<Linked>& linked) {
+  for (const auto* user : users) {
+    auto bound = link(*user);
+    if (!bound)
+      return context(fmt::format("ifunc '{}', which uses it here, does not link to this version", user->name()),
+                     std::move(bound).error());
+    linked.push_back(std::move(*bound));
   }
   return {};
 }

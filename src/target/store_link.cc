@@ -6,14 +6,40 @@
 
 namespace tc::target {
 
-// What a library calls is of the node's own: libraries do not build upon each other.
+// What a library calls is of the node's own: libraries do not build upon each other. And an ifunc is bound to libraries
+// by what its manifest lists alone, for that is how it is found when one of them is replaced.
 SymbolResolver Store::resolver_for(const StoredCode& code) const {
-  const auto injected = code.is_library() ? Policy::Injected::without : Policy::Injected::with;
-  return
-      [this, &code, injected](const std::string& symbol) { return policy_.resolve(symbol, code.libraries, injected); };
+  return [this, &code](const std::string& symbol) {
+    const bool injected = !code.is_library() && code.imports(symbol);
+    return policy_.resolve(symbol, code.libraries, injected ? Policy::Injected::with : Policy::Injected::without);
+  };
 }
 
 Result<Store::Linked> Store::link(const StoredCode& code) {
+  auto linked = link_slice(code);
+  if (!linked && linked.error().code == TC_ERR_UNRESOLVED) linked.error().message += about_libraries(code);
+  if (!linked) return linked;
+  const auto is_injected = [this](const auto& symbol) { return policy_.is_injected(symbol); };
+  linked->counted = options_.executions != nullptr &&
+                    (code.is_library() || std::ranges::any_of(code.bundle->manifest().imports, is_injected));
+  return linked;
+}
+
+// What an unresolved symbol may come from.
+std::string Store::about_libraries(const StoredCode& code) {
+  if (code.is_library()) return "; libraries that are sent do not link to each other";
+  std::string text;
+  for (const auto& name : code.bundle->manifest().against) {
+    const auto* const held = exporting(name);
+    text += held == nullptr
+                ? fmt::format("; it was built against library '{}', which is not on this node", name)
+                : fmt::format("; it was built against library '{}', of which this node holds version {}, exporting {}",
+                              name, held->id().short_hex(), fmt::join(held->bundle->manifest().exports, ", "));
+  }
+  return text;
+}
+
+Result<Store::Linked> Store::link_slice(const StoredCode& code) {
   const auto& bundle = *code.bundle;
   if (options_.use_objects)
     if (const auto slice = bundle.find(SliceRole::target, SliceForm::object, host_)) return link_object(code, *slice);

@@ -3,6 +3,8 @@
 // What CodeStore keeps of one ifunc besides its public face, Code. Only the store and its helpers include this.
 #pragma once
 
+#include <algorithm>
+#include <string_view>
 #include <vector>
 
 #include "target/code_store.h"
@@ -29,6 +31,10 @@ class StoredCode final : public Code {
   uint64_t queue_key = 0;           // its place in the EvictionQueue
 
   bool is_library() const noexcept { return bundle->manifest().has(entry_library); }
+  bool imports(std::string_view symbol) const noexcept {
+    const auto& names = bundle->manifest().imports;
+    return std::ranges::find(names, symbol) != names.end();
+  }
   // Memory of the bundle, read and as bytes.
   size_t bundle_bytes() const noexcept;
   size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + retired_bytes(); }

@@ -87,8 +87,12 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
   if (!which) return;
   const BitcodeSlice slice(*code.bundle, *which);
   const auto libraries = code.libraries;
+  const auto imports = code.bundle->manifest().imports;
   lock.unlock();
-  const SymbolResolver resolve = [&](const std::string& symbol) { return policy_.resolve(symbol, libraries); };
+  const SymbolResolver resolve = [&](const std::string& symbol) {
+    const bool listed = std::ranges::find(imports, symbol) != imports.end();
+    return policy_.resolve(symbol, libraries, listed ? Policy::Injected::with : Policy::Injected::without);
+  };
   auto built = builder_.build(slice, Effort::tuned, true, resolve);
   void* const entry = built ? built->symbol(main_symbol) : nullptr;
   if (entry == nullptr) {

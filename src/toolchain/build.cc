@@ -58,6 +58,7 @@ class Builder {
     }
     TC_CHECK(add_companions());
     manifest_.imports.assign(imports_.begin(), imports_.end());
+    name_used_libraries();
     TC_ASSIGN(auto bundle, Bundle::pack(std::move(manifest_), std::move(stored_)));
     return BuildResult{std::move(bundle), std::move(warnings_)};
   }
@@ -191,8 +192,19 @@ class Builder {
         return fail(TC_ERR_INVALID, "{}: '{}' is no library; build it with --library", file.string(),
                     library->manifest().name);
       resolution_.externs.insert(resolution_.externs.end(), exports.begin(), exports.end());
+      against_.emplace_back(library->manifest().name, exports);
     }
     return {};
+  }
+
+  // Targets look for symbols; the names are for who reads that one is missing.
+  void name_used_libraries() {
+    std::set<std::string> names;
+    for (const auto& [name, exports] : against_)
+      if (std::ranges::any_of(exports, [this](const auto& symbol) { return imports_.contains(symbol); }))
+        names.insert(name);
+    manifest_.against.assign(names.begin(), names.end());
+    if (!names.empty()) manifest_.entries |= entry_against;
   }
 
   Status find_libraries(const std::vector<std::string>& names, std::vector<Library>& libraries) {
@@ -308,6 +320,7 @@ class Builder {
   Manifest manifest_;
   std::vector<Bytes> stored_;
   std::set<std::string> imports_;
+  std::vector<std::pair<std::string, std::vector<std::string>>> against_;  // libraries and what they export
   std::vector<std::string> warnings_;
 };
 

@@ -67,6 +67,7 @@ std::string describe(const Bundle& bundle) {
   line("libraries", list(manifest.dependencies));
   line("undefined", list(manifest.imports));
   if (manifest.has(entry_library)) line("exports", list(manifest.exports));
+  if (manifest.has(entry_against)) line("uses", list(manifest.against));
   fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<9} {:<8} {:<14} {:>16}  {}\n", "#", "triple", "role",
                  "form", "cpu or name", "bytes", "sha-256");
   for (size_t i = 0; i < manifest.slices.size(); ++i) describe_slice(out, i, bundle);
@@ -104,6 +105,7 @@ std::string describe_json(const Bundle& bundle) {
                                          {"dependencies", manifest.dependencies},
                                          {"undefined", manifest.imports},
                                          {"exports", manifest.exports},
+                                         {"uses", manifest.against},
                                          {"slices", slices}};
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }

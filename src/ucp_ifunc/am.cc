@@ -21,7 +21,8 @@ struct Arriving {
 };
 
 void run(AmReceiver& to, const slot::Header& header, std::byte* payload) {
-  auto code = to.state->receiver.code_for(header, payload);
+  Receiver::Use use;
+  auto code = to.state->receiver.code_for(header, payload, use);
   if (!code) return to.state->report(code.error());
   auto ran = to.state->receiver.run(**code, payload, header.payload_size, to.target_args);
   if (!ran) to.state->report(ran.error());
@@ -113,7 +114,7 @@ ucs_status_ptr_t ucp_ifunc_am_send_nbx(ucp_ep_h ep, unsigned am_id, ucp_ifunc_ms
     return UCS_STATUS_PTR(tc::ucp::report_no_message());
   auto& message = tc::ucp::Message::of(msg);
   auto& given = message.ifunc().given;
-  const bool with_code = !given.has(ep);
+  const bool with_code = message.ifunc().needs_code(ep);
   const auto& header = message.ordered_header(with_code);
   const auto body = message.body(with_code);
   auto bytes = param != nullptr ? *param : ucp_request_param_t{};

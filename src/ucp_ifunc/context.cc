@@ -49,6 +49,8 @@ ContextState::ContextState() : ContextState(make_logger()) {}
 ContextState::ContextState(std::shared_ptr<spdlog::logger> log)
     : receiver(std::getenv("UCP_IFUNC_ALLOW"), log), log_(std::move(log)) {
   export_api(receiver.policy());
+  if (auto set = set_up_exports(receiver.policy(), std::getenv("UCP_IFUNC_ALLOW_EXPORT")); !set)
+    log_->warn("UCP_IFUNC_ALLOW_EXPORT: {}", set.error().message);
 }
 
 Result<Ifunc*> ContextState::add(const std::string& name, bool bitcode, const Source& make) {

@@ -20,6 +20,7 @@ void export_api(target::Policy& policy) {
   TC_EXPORT(ucp_ifunc_am_register);
   TC_EXPORT(ucp_ifunc_am_send_nbx);
   TC_EXPORT(ucp_ifunc_error);
+  TC_EXPORT(ucp_ifunc_stat);
   TC_EXPORT(ucp_ifunc_release);
   TC_EXPORT(ucp_ifunc_note_worker);
   TC_EXPORT(ucp_ifunc_forget_worker);

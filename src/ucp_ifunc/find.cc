@@ -109,6 +109,7 @@ Result<std::shared_ptr<Ifunc>> make_ifunc(const std::string& name, const Bundle&
   auto ifunc = std::make_shared<Ifunc>();
   ifunc->name = name;
   ifunc->id = bundle.id();
+  ifunc->library = bundle.manifest().has(entry_library);
   TC_CHECK(load_payload_functions(*ifunc, bundle));
   const auto carried = slices_for_frames(bundle, bitcode);
   const auto bytes = bundle.bytes_for(carried);

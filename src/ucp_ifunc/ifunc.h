@@ -58,8 +58,12 @@ struct ucp_ifunc : std::enable_shared_from_this<ucp_ifunc> {
   tc::ContentId id;
   tc::Bytes code;  // as it stands in a frame: CodeHead, bundle, padding
   tc::source::PayloadFunctions functions;
+  bool library = false;
   uint32_t registrations = 0;  // guarded by the context's mutex
   tc::ucp::Given given;
+
+  // Of a library always: its target may have taken another version since.
+  bool needs_code(ucp_ep_h ep) noexcept { return library || !given.has(ep); }
 };
 
 namespace tc::ucp {

@@ -30,7 +30,8 @@ ucs_status_t wait_or_give_up(ContextState& state, std::byte* buffer, size_t size
 
 ucs_status_t run(ContextState& state, std::byte* buffer, const slot::Header& header, void* target_args) {
   auto* const payload = buffer + slot::header_bytes;
-  auto code = state.receiver.code_for(header, payload);
+  Receiver::Use use;
+  auto code = state.receiver.code_for(header, payload, use);
   if (!code) [[unlikely]]
     return refuse(state, buffer, std::move(code).error());
   // Before it runs: what it sends may lead its peer to write the next frame here.

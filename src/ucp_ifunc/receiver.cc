@@ -72,11 +72,25 @@ void set_up_policy(target::Policy& policy, const char* allowed) {
   }
 }
 
+Status set_up_exports(target::Policy& policy, const char* rules) {
+  std::istringstream entries(rules != nullptr ? rules : "");
+  for (std::string entry; std::getline(entries, entry, ',');) {
+    if (entry.empty()) continue;
+    if (entry.find('@') != std::string::npos)
+      return fail(TC_ERR_INVALID,
+                  "'{}' asks for a host, and frames in slots do not say where they come from: it is "
+                  "SYMBOL or PREFIX*",
+                  entry);
+    TC_CHECK(policy.allow_export(entry));
+  }
+  return {};
+}
+
 Receiver::Receiver(const char* allowed, std::shared_ptr<spdlog::logger> log) : log_(std::move(log)) {
   set_up_policy(policy_, allowed);
 }
 
-Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byte* payload) {
+Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byte* payload, Use& use) {
   if ((header.flags & slot::flag_code) == 0)
     return fail(TC_ERR_NOT_FOUND,
                 "a frame names code {:016x} that is not held here and did not come along: this process restarted, or "
@@ -89,11 +103,8 @@ Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byt
     return fail(TC_ERR_MALFORMED, "a frame names code {:016x} when the code that comes along is {}",
                 __builtin_bswap64(header.id[0]), code.head.id.short_hex());
   TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
-  // A newer version of a library would free the older one, to which any thread may just have found its way.
-  if (bundle.manifest().has(entry_library))
-    return fail(TC_ERR_UNSUPPORTED,
-                "'{}' is a library, which contexts of the papers' API do not take: send it to a node",
-                bundle.manifest().name);
+  // A newer version of a library frees the older one, to which another thread may just have found its way.
+  if (bundle.manifest().has(entry_library)) use.begin(*this);
   const std::lock_guard lock(mutex_);
   if (auto* const held = held_.find(header.id)) return held;  // another thread was quicker
   return load(std::move(bundle));
@@ -103,21 +114,54 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
   if (store_ == nullptr) {
     target::CodeStoreOptions options;
     options.budget_bytes = code_budget;
-    TC_ASSIGN(store_, target::CodeStore::create(std::move(options), policy_, nullptr));
+    options.executions = &executions_;
+    TC_ASSIGN(store_,
+              target::CodeStore::create(std::move(options), policy_, [this](target::Code& code) { forget(code); }));
   }
+  const bool is_library = bundle.manifest().has(entry_library);
+  const bool is_new = store_->find(bundle.id()) == nullptr;
   TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
-  code->running = 1;  // for good: who runs it is not counted, so it is never evicted
-  held_.add(*code);
+  if (!is_library) {
+    code->running = 1;  // for good: who runs it is not counted, so it is never evicted
+    held_.add(*code);
+  }
   by_name_.insert_or_assign(code->name(), code);
   store_->tend();  // starts compiling for this CPU
-  log_->info("ifunc '{}' ({}) came, {} bytes", code->name(), code->id().short_hex(), code->bytes);
+  if (is_new)
+    log_->info("{} '{}' ({}) came, {} bytes{}", is_library ? "library" : "ifunc", code->name(), code->id().short_hex(),
+               code->bytes,
+               is_library ? fmt::format(", exports {}", fmt::join(code->bundle->manifest().exports, ", ")) : "");
   return code;
 }
 
-const Bundle* Receiver::bundle_named(const std::string& name) {
+// A library whose newer version is here. Called by the store, inside load().
+void Receiver::forget(const target::Code& code) {
+  const auto found = by_name_.find(code.name());
+  if (found != by_name_.end() && found->second == &code) by_name_.erase(found);
+  log_->info("library '{}' ({}) was replaced", code.name(), code.id().short_hex());
+}
+
+void Receiver::free_left_now() noexcept {
+  // Again when somebody ended a call while we had the lock, and so could not take it.
+  while (executions_.is_over()) {
+    const std::unique_lock lock(mutex_, std::try_to_lock);
+    if (!lock) return;
+    store_->tend();
+  }
+}
+
+std::optional<Bundle> Receiver::bundle_named(const std::string& name) {
   const std::lock_guard lock(mutex_);
   const auto found = by_name_.find(name);
-  return found != by_name_.end() ? found->second->bundle.get() : nullptr;
+  if (found == by_name_.end()) return std::nullopt;
+  return *found->second->bundle;
+}
+
+target::CodeStoreStats Receiver::stats() {
+  const std::lock_guard lock(mutex_);
+  if (store_ == nullptr) return {};
+  store_->tend();
+  return store_->stats();
 }
 
 Status Receiver::run(target::Code& code, std::byte* payload, size_t size, void* target_args) {
@@ -134,7 +178,13 @@ Status Receiver::run(target::Code& code, std::byte* payload, size_t size, void* 
     payload = copy.get();
   }
   CallHost host(*log_);
-  code.entry.load(std::memory_order_acquire)(payload, size, target_args);
+  Use use;
+  auto entry = code.entry.load(std::memory_order_acquire);
+  if (code.counted.load(std::memory_order_acquire)) {
+    use.begin(*this);
+    entry = code.entry.load(std::memory_order_acquire);  // the one before may be gone
+  }
+  entry(payload, size, target_args);
   if (host.failed) [[unlikely]]
     return fail(TC_ERR_IFUNC, "ifunc '{}' failed with code {}: {}", code.name(), host.fail_code, host.fail_message);
   return {};

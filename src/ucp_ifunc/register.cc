@@ -23,9 +23,9 @@ ucs_status_t register_with(ucp_context_h context, const char* name, bool bitcode
 Result<Bundle> find_or_received(ContextState& state, const std::string& name) {
   auto found = find_bundle(name);
   if (found || found.error().code != TC_ERR_NOT_FOUND) return found;
-  const auto* const received = state.receiver.bundle_named(name);
-  if (received == nullptr) return found;
-  return *received;
+  auto received = state.receiver.bundle_named(name);
+  if (!received) return found;
+  return std::move(*received);
 }
 
 ucs_status_t register_by_name(ucp_context_h context, const char* name, bool bitcode, ucp_ifunc_h* out) noexcept {
@@ -103,6 +103,32 @@ void ucp_ifunc_msg_free(ucp_ifunc_msg_t msg) {
 
 void ucp_ifunc_forget(ucp_ep_h ep) {
   tc::ucp::for_each_state([ep](tc::ucp::ContextState& state) { state.forget(ep); });
+}
+
+ucs_status_t ucp_ifunc_allow_export(ucp_context_h context, const char* rule) {
+  return tc::ucp::guarded([&]() -> ucs_status_t {
+    if (context == nullptr || rule == nullptr)
+      return tc::ucp::report({TC_ERR_INVALID, "what may be exported wants a context and a rule"});
+    auto set = tc::ucp::set_up_exports(tc::ucp::state_of(context).receiver.policy(), rule);
+    return set ? UCS_OK : tc::ucp::report(set.error());
+  });
+}
+
+ucs_status_t ucp_ifunc_stat(ucp_context_h context, const char* name, uint64_t* value) {
+  return tc::ucp::guarded([&]() -> ucs_status_t {
+    const auto stats = tc::ucp::state_of(context).receiver.stats();
+    const std::pair<std::string_view, uint64_t> numbers[] = {{"codes", stats.codes},      {"code-bytes", stats.bytes},
+                                                             {"code-loads", stats.loads}, {"rebinds", stats.rebinds},
+                                                             {"retired", stats.retired},  {"tuned", stats.tuned_swaps}};
+    for (const auto& [known, number] : numbers)
+      if (known == name) {
+        *value = number;
+        return UCS_OK;
+      }
+    return tc::ucp::report({TC_ERR_NOT_FOUND, fmt::format("there is no number '{}'; there are: codes, code-bytes, "
+                                                          "code-loads, rebinds, retired, tuned",
+                                                          name)});
+  });
 }
 
 void ucp_ifunc_release(ucp_context_h context) { tc::ucp::release_state(context); }

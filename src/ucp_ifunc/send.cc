@@ -70,7 +70,7 @@ ucs_status_t put_frame(ucp_ep_h ep, Message& message, bool with_code, uint64_t t
 
 static ucs_status_t send(ucp_ep_h ep, Message& message, uint64_t to, ucp_rkey_h rkey) {
   auto& given = message.ifunc().given;
-  const bool with_code = !given.has(ep);
+  const bool with_code = message.ifunc().needs_code(ep);
   void* local = nullptr;
   auto status = UCS_OK;
   if (to % 8 == 0 && ucp_rkey_ptr(rkey, to, &local) == UCS_OK) [[likely]]

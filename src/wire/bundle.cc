@@ -43,6 +43,9 @@ Status check_limits(const Manifest& m, const std::vector<Bytes>& stored) {
   if (m.exports.size() > BundleLimits::imports || m.exports.empty() == m.has(entry_library))
     return fail(TC_ERR_INVALID, "bundle '{}' exports {} symbols when a library exports 1 to {}, and others none",
                 m.name, m.exports.size(), BundleLimits::imports);
+  if (m.against.size() > BundleLimits::dependencies || m.against.empty() == m.has(entry_against))
+    return fail(TC_ERR_INVALID, "bundle '{}' uses {} libraries that were sent when 1 to {} are allowed, or none",
+                m.name, m.against.size(), BundleLimits::dependencies);
   if (m.dependencies.size() > BundleLimits::dependencies)
     return fail(TC_ERR_TOO_LARGE, "bundle '{}' needs {} libraries when at most {} are allowed", m.name,
                 m.dependencies.size(), BundleLimits::dependencies);
@@ -55,6 +58,9 @@ Status check_limits(const Manifest& m, const std::vector<Bytes>& stored) {
   for (const auto& name : m.dependencies)
     if (name.empty() || name.size() > UINT8_MAX)
       return fail(TC_ERR_INVALID, "bundle '{}' depends on a library name of {} bytes", m.name, name.size());
+  for (const auto& name : m.against)
+    if (name.empty() || name.size() > BundleLimits::name_bytes)
+      return fail(TC_ERR_INVALID, "bundle '{}' uses a library with a name of {} bytes", m.name, name.size());
   for (const auto& slice : m.slices)
     if (slice.cpu.size() > UINT8_MAX)
       return fail(TC_ERR_INVALID, "a slice of '{}' names a CPU of {} bytes", m.name, slice.cpu.size());
@@ -75,9 +81,14 @@ Bytes encode(const Manifest& m) {
     w.u8(static_cast<uint8_t>(s.role)).u8(static_cast<uint8_t>(s.form)).u8(s.compressed ? 1 : 0);
     w.str8(s.triple.text).str8(s.cpu).u32(s.stored_size).u32(s.unpacked_size).bytes(s.hash.bytes);
   }
-  if (!m.has(entry_library)) return out;
-  w.u16(static_cast<uint16_t>(m.exports.size()));
-  for (const auto& name : m.exports) w.str16(name);
+  if (m.has(entry_library)) {
+    w.u16(static_cast<uint16_t>(m.exports.size()));
+    for (const auto& name : m.exports) w.str16(name);
+  }
+  if (m.has(entry_against)) {
+    w.u8(static_cast<uint8_t>(m.against.size()));
+    for (const auto& name : m.against) w.str8(name);
+  }
   return out;
 }
 

@@ -34,6 +34,7 @@ enum Entry : uint8_t {
   entry_payload_bound = 8,         // 2022 form: NAME_payload_bound
   entry_payload_init_2022 = 16,    // 2022 form: NAME_payload_init(source_args, size, payload, size_t *payload_size)
   entry_library = 32,              // exports functions and data to ifuncs that come later (2021 paper, section 2.1)
+  entry_against = 64,              // uses what such libraries export
 };
 
 // Limits on what a manifest may claim. Each stops a small file from costing its reader much memory or time.
@@ -68,6 +69,7 @@ struct Manifest {
   std::vector<std::string> dependencies;  // shared libraries, as dlopen names: "libsqlite3.so.0"
   std::vector<std::string> imports;       // undefined symbols of the target slices: ABI, libraries or exports
   std::vector<std::string> exports;       // of a library: symbols of its target slices that others may use
+  std::vector<std::string> against;       // names of libraries that export some of `imports`, for who reads an error
   std::vector<Slice> slices;
 
   bool has(Entry entry) const noexcept { return (entries & entry) != 0; }

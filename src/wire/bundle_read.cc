@@ -20,6 +20,7 @@ class BundleReader {
   static Status read_names(Reader& in, Manifest& m);
   static Result<Slice> read_slice(Reader& in);
   static Status read_exports(Reader& in, Manifest& m);
+  static Status read_against(Reader& in, Manifest& m);
   static Status read_slices(Reader& in, Bundle& bundle);
 };
 
@@ -107,6 +108,18 @@ Status BundleReader::read_exports(Reader& in, Manifest& m) {
   return {};
 }
 
+Status BundleReader::read_against(Reader& in, Manifest& m) {
+  const size_t against = in.u8();
+  if (in.ok() && (against == 0 || against > BundleLimits::dependencies))
+    return fail(TC_ERR_MALFORMED, "bundle manifest: {} libraries that were sent when 1 to {} are allowed", against,
+                BundleLimits::dependencies);
+  for (size_t i = 0; i < against && in.ok(); ++i) m.against.emplace_back(in.str8());
+  if (in.ok() && !std::ranges::all_of(m.against, an_ifunc_name))
+    return fail(TC_ERR_MALFORMED,
+                "bundle manifest: the name of a library that was sent is none that an ifunc can have");
+  return {};
+}
+
 Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
   Reader in(bytes);
   Manifest m;
@@ -131,6 +144,7 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
     m.slices.push_back(std::move(slice));
   }
   if (m.has(entry_library)) TC_CHECK(read_exports(in, m));
+  if (m.has(entry_against)) TC_CHECK(read_against(in, m));
   TC_CHECK(in.finish_exactly("bundle manifest"));
   return m;
 }

@@ -22,7 +22,8 @@ void poll(ucp::Receiver& receiver, const Bytes& slot) {
     return;
   }
   if (header.length > slot.size() || wire::slot::header_bytes + header.payload_size > slot.size()) std::abort();
-  const auto code = receiver.code_for(header, slot.data() + wire::slot::header_bytes);
+  tc::ucp::Receiver::Use use;
+  const auto code = receiver.code_for(header, slot.data() + wire::slot::header_bytes, use);
   if (!code && code.error().message.empty()) std::abort();
 }
 
