@@ -12,7 +12,6 @@ namespace tc::ucp_testing {
 
 namespace {
 
-
 // As testdata/asks.c has it.
 struct Answer {
   int first = 0, second = 0;
