@@ -117,7 +117,7 @@ TEST_P(UcpLibrary, a_call_in_progress_finishes_in_the_old_version_which_is_freed
   std::thread caller([&] { EXPECT_EQ(Slot(target.context).run(asks, &answer), UCS_OK) << ucp_ifunc_error(); });
   while (step != 1) std::this_thread::yield();
   ASSERT_EQ(sent(two), UCS_OK) << ucp_ifunc_error();
-  EXPECT_EQ(stat("retired"), 2u) << "the library, and what was linked to it";
+  EXPECT_GE(stat("retired"), 2u) << "the library, and what was linked to it: one piece, or a second one that is tuned";
   EXPECT_EQ(asked(asks), 2) << "calls that begin now are in the new version";
   step = 2;
   caller.join();

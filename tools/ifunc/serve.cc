@@ -21,10 +21,10 @@ namespace {
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr uint32_t longest_wait_ms = 30'000;
 
-constexpr const char* counters[] = {
-    "executed",           "failures",     "codes",         "code-bytes",    "code-loads", "tuned",
-    "code-evictions",     "cache-hits",   "links",         "dropped-links", "needs",      "load-ns",
-    "first-execution-ns", "late-answers", "slice-requests"};
+constexpr const char* counters[] = {"executed",     "failures",       "codes",   "code-bytes", "code-loads",
+                                    "tuned",        "code-evictions", "rebinds", "retired",    "cache-hits",
+                                    "links",        "dropped-links",  "needs",   "load-ns",    "first-execution-ns",
+                                    "late-answers", "slice-requests"};
 
 Result<Node> create_node(const ServeOptions& options) {
   TC_ASSIGN(const auto budget, parse_size(options.code_budget));
