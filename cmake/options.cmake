@@ -52,8 +52,10 @@ if(TC_FUZZ)
 endif()
 
 if(TC_SMALL)
-  target_compile_options(tc_options INTERFACE -ffunction-sections -fdata-sections)
-  target_link_options(tc_options INTERFACE -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--icf=all -s)
+  target_compile_options(tc_options INTERFACE -Oz -ffunction-sections -fdata-sections -flto)
+  # relr: the table of pointers to be moved with the program, an eighth of its usual size (glibc 2.36 and newer).
+  target_link_options(tc_options INTERFACE -flto -static-libstdc++ -static-libgcc -Wl,--gc-sections -Wl,--icf=all
+    -Wl,-z,pack-relative-relocs -Wl,--build-id=none -s)
 endif()
 
 # Parts that read foreign bytes also refuse silent narrowing.

@@ -82,12 +82,18 @@ TC_API void tc_config_free(tc_config_t *config);
  *   tune              on or off: compile for this CPU in the background                            (on)
  *   warm-up           on or off: load the JIT when the node starts     (off)
  *   cache-dir         where compiled code persists; empty: nowhere     (empty)
+ *   compile-at        "ADDRESS:PORT" of a node that compiles for this one what came as bitcode alone, when this one has no
+ *                     LLVM (or bitcode is off); what it gives back runs here. docs/small-nodes.md           (nobody)
+ *   compile-for       whom this node compiles for: none, loopback (peers on this host) or any (that trust lets in);
+ *                     needs the program ifunc-toolchain                (none)
+ *   compile-limit     milliseconds that compiling one ifunc for another node, or at one, may take  (10000)
  *   code-budget       bytes of code that are kept                      (67108864)
  *   max-message       largest payload or bundle accepted, in bytes     (268435456)
  *   hops, fan-out     limits given to calls that start here            (64, 1024)
  *   execution-limit   milliseconds after which a running ifunc is reported as stuck; 0: never      (10000)
  *   ring-bytes, batch-bytes, window-bytes    memory per peer           (262144, 16384, 1048576)
  *   log               off, error, warn, info or debug                  (warn)
+ *   compiler          path of ifunc-toolchain, for compile-for         (in ../libexec/threechains of this library)
  *   jit-plugin, pmix-plugin    paths of libthreechains_jit.so and libthreechains_pmix.so   (beside this library)
  */
 TC_API tc_status_t tc_config_set(tc_config_t *config, const char *key, const char *value);
@@ -142,7 +148,7 @@ TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
  * "first-execution-ns" (last never-seen
  * ifunc: last byte received to end of its first execution), "load-ns" (its check and load or compile), "links",
  * "dropped-links", "needs" (times code was asked for), "slice-requests" (times code for another processor
- * was asked for, to pass it on), "code-bytes-sent" (code given to peers), "failures" (calls that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer
+ * was asked for, to pass it on), "compile-requests" (ifuncs that compile-at was asked for), "compiled-for-others", "code-bytes-sent" (code given to peers), "failures" (calls that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer
  * than execution-limit). TC_ERR_NOT_FOUND for other names. */
 TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *value);
 

@@ -8,9 +8,6 @@
 
 namespace tc {
 
-namespace {
-
-// The folder of the file that this very function was loaded from: libthreechains.so, or a program that contains it.
 std::filesystem::path own_folder() {
   Dl_info info;
   if (dladdr(reinterpret_cast<void*>(&own_folder), &info) == 0 || info.dli_fname == nullptr) return {};
@@ -18,6 +15,8 @@ std::filesystem::path own_folder() {
   const auto path = std::filesystem::canonical(info.dli_fname, ignored);
   return path.parent_path();
 }
+
+namespace {
 
 std::vector<std::string> places(const std::string& file, const std::string& wish) {
   if (!wish.empty()) return {wish};

@@ -6,11 +6,16 @@
 // Threads: any.
 #pragma once
 
+#include <filesystem>
 #include <string>
 
 #include "base/result.h"
 
 namespace tc {
+
+// The folder of the file that this very code was loaded from: libthreechains.so, or a program that contains it. Empty when
+// it cannot be told.
+std::filesystem::path own_folder();
 
 // Opens the library `file`. `wish`, when not empty, is the only path that is tried; else it is looked for beside the
 // library or program that this is part of, in the `lib` beside that folder, and along the loader's search path.

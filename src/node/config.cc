@@ -60,6 +60,15 @@ Status parse_trust(std::string_view value, Trust& out) {
   return {};
 }
 
+Status parse_compile_for(std::string_view value, CompileFor& out) {
+  if (value != "none" && value != "loopback" && value != "any")
+    return fail(TC_ERR_INVALID,
+                "compile-for is '{}' when it is none, loopback (peers on this host) or any (peers that are trusted)",
+                value);
+  out = value == "any" ? CompileFor::any : value == "loopback" ? CompileFor::loopback : CompileFor::none;
+  return {};
+}
+
 // A node lets others put into its memory only when its operator wants that way (transport.h, allow_put).
 Status set_way(Config& config, std::string_view value) {
   TC_ASSIGN(config.way, transport::parse_way(value));
@@ -123,6 +132,13 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
        [](Config& c, std::string_view v) {
          return parse_number<uint32_t>("execution-limit", v, c.execution_limit_ms, 0, 1u << 31);
        }},
+      {"compile-at", [](Config& c, std::string_view v) { return c.compile_at = v, Status{}; }},
+      {"compile-for", [](Config& c, std::string_view v) { return parse_compile_for(v, c.compile_for); }},
+      {"compile-limit",
+       [](Config& c, std::string_view v) {
+         return parse_number<uint32_t>("compile-limit", v, c.compile_limit_ms, 1, 3'600'000);
+       }},
+      {"compiler", [](Config& c, std::string_view v) { return c.compiler = v, Status{}; }},
       {"ring-bytes",
        [](Config& c, std::string_view v) {
          return parse_power_of_two("ring-bytes", v, c.ucx.ring_bytes, 4096, size_t{1} << 30);

@@ -17,6 +17,7 @@
 namespace tc::node {
 
 enum class Trust : uint8_t { loopback, any };
+enum class CompileFor : uint8_t { none, loopback, any };
 
 struct Config {
   std::string name;
@@ -36,6 +37,10 @@ struct Config {
   uint16_t hops = 64;
   uint16_t fanout = 1024;
   uint32_t execution_limit_ms = 10'000;
+  std::string compile_at;  // who compiles for us what only LLVM could run; empty: nobody
+  CompileFor compile_for = CompileFor::none;
+  uint32_t compile_limit_ms = 10'000;
+  std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
   target::CodeStoreOptions code;
   transport::UcxOptions ucx;

@@ -182,7 +182,11 @@ void Node::run_local(LocalCall& local) {
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {
-    auto loaded = load(std::move(local.bundle), {});
+    auto loaded = compile_requests_.load(local.bundle, {}, CompileRequests::ourselves);
+    if (loaded && *loaded == nullptr) {
+      uncompiled_calls_.push_back(std::move(local));
+      return executor_.reset();
+    }
     if (!loaded) {
       answer_for(call.ticket.token, call.has_route ? &call.route : nullptr, loaded.error());
       return executor_.reset();

@@ -56,7 +56,7 @@ const std::shared_ptr<const std::string>& Link::shared_label() {
 }
 
 std::string Link::peer_host() const {
-  const auto address = connection_->peer_address();
+  const auto address = connection_->origin();
   const auto host = address.substr(0, address.rfind(':'));
   return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
 }

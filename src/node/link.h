@@ -5,6 +5,7 @@
 //
 //   link.cc           sending: frames, fragments, the backlog, barriers
 //   link_slices.cc    calls that wait for the greeting or for code; code for other processors
+//   link_compile.cc   code that one node compiles for another
 //   link_receive.cc   what frames from the peer mean; calls that wait for code
 //   link_greeting.cc  HELLO, CREDIT and BYE
 //
@@ -23,6 +24,7 @@
 #include "source/message.h"
 #include "target/receiver.h"
 #include "transport/transport.h"
+#include "wire/compile.h"
 #include "wire/hello.h"
 
 namespace tc::node {
@@ -99,6 +101,14 @@ class Link final : public target::FrameHandler {
   // Answers such a question of the peer's; null: there are none to be had.
   void send_slices(uint32_t number, const ContentId& id, const Bundle* bundle, const TargetTriple& triple);
 
+  // ---- link_compile.cc
+
+  // A question to the peer, or the answer to one of its own; hangs up on one that does not take it.
+  void post_compile(uint32_t what, ByteView body);
+  void answer_compile(uint64_t token, const Result<Bytes>& object);
+  // What calls of this link wait for was compiled, or will never be: they are taken up with the next receive().
+  void on_compiled();
+
   // ---- link_receive.cc
 
   // Takes frames off the stream and runs them. How many.
@@ -132,6 +142,7 @@ class Link final : public target::FrameHandler {
 
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
+  bool trusted() const noexcept { return trusted_; }  // may the peer run code here?
   // Is there anything for receive() to do?
   // Calls with a token that came by this link and wait for code: shown with the instance of who asked.
   void each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
@@ -145,9 +156,9 @@ class Link final : public target::FrameHandler {
   std::string peer_label() const;
   // The same, made once; stays when the link goes.
   const std::shared_ptr<const std::string>& shared_label();
-  // The peer's address without its port.
+  // Where the peer's connection comes from, without its port.
   std::string peer_host() const;
-  transport::Connection& connection() noexcept { return *connection_; }
+  transport::Connection& connection() const noexcept { return *connection_; }
 
   bool has_endpoint = false;  // the application holds it: stays until it is closed
 
@@ -182,6 +193,10 @@ class Link final : public target::FrameHandler {
   bool on_slices_needed(uint32_t number, const wire::Need& need);
   bool on_slices_sent(uint32_t number, const wire::CodeBody& code);
 
+  // link_compile.cc
+  bool on_compile(uint32_t what, ByteView body);
+  Status take_compile_job(const wire::CompileQuestion& question);
+
   // link_receive.cc
   bool on_call(const wire::Header& header, std::byte* body);
   bool on_call_code(const wire::Header& header, ByteView body);
@@ -195,6 +210,7 @@ class Link final : public target::FrameHandler {
   void show_call(const wire::Header& header, ByteView body,
                  const std::function<void(uint64_t asker, uint64_t token)>& show) const;
   Result<target::Code*> learn(uint32_t number, const wire::CodeBody& code);
+  bool park_for_compiler(const wire::Header& header, ByteView body);
   bool means(uint32_t number, const ContentId& id);
   void note_unusable(uint32_t number, const Error& why);
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
@@ -278,10 +294,12 @@ class Link final : public target::FrameHandler {
   };
   std::deque<Parked> parked_;  // calls that wait for code, and all frames that must stay behind them
   size_t parked_bytes_ = 0;
-  Bytes assembly_;           // of fragments; begins with 8 bytes of nothing, to align the payload
-  Bytes scratch_;            // payloads that need more alignment than a frame has
-  bool look_again_ = false;  // receive() has something to do though no frame is in sight
-  bool unreleased_ = false;  // frames were taken whose memory the sender does not have back
+  bool waits_for_compiler_ = false;  // what is parked first is the frame with code that is compiled elsewhere
+  bool compiled_ = false;            // that has ended
+  Bytes assembly_;                   // of fragments; begins with 8 bytes of nothing, to align the payload
+  Bytes scratch_;                    // payloads that need more alignment than a frame has
+  bool look_again_ = false;          // receive() has something to do though no frame is in sight
+  bool unreleased_ = false;          // frames were taken whose memory the sender does not have back
   uint64_t credited_ = 0;
   uint64_t credited_ns_ = 0;
   uint64_t untold_failures_ = 0;

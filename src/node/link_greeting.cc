@@ -48,6 +48,7 @@ Status Link::accept_hello(ByteView body) {
   node_.log().debug("{}: link is ready, frames go by {}", peer_label(), transport::way_name(connection_->way()));
   send_held();
   drain_backlog();
+  node_.compile_requests().on_link_ready(*this);
   return {};
 }
 

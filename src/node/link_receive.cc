@@ -35,6 +35,10 @@ const target::NumberTable& no_numbers() {
 size_t Link::receive() {
   auto& executor = node_.executor();
   executor.running().link = this;
+  if (std::exchange(compiled_, false)) {
+    waits_for_compiler_ = false;
+    if (!resume_parked()) return 1;
+  }
   // While calls wait for code, no later call may overtake them: with an empty table all come to on_frame().
   const auto& numbers = parked_.empty() && trusted_ ? numbers_ : no_numbers();
   const auto taken = target::receive(*in_, numbers, executor, *this, frames_a_turn);
@@ -69,6 +73,7 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
       if (codes_.acknowledge(header.number)) return true;
       return on_broken(fmt::format("it claims to know code number {}, which was never sent", header.number)), false;
     case wire::Kind::notice: return on_notice(header.number, view);
+    case wire::Kind::compile: return on_compile(header.number, view);
     case wire::Kind::wake: return true;
     case wire::Kind::none:
     case wire::Kind::hello:
@@ -171,6 +176,7 @@ void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
 
 // ---- Code
 
+// Null: it is being compiled elsewhere.
 Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
   auto& store = node_.store();
   auto* held = store.find(code.head.id);
@@ -179,7 +185,8 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
       return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(),
                   code.head.id.short_hex());
     TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
-    TC_ASSIGN(held, node_.load(std::move(bundle), peer_host()));
+    TC_ASSIGN(held, node_.compile_requests().load(std::move(bundle), peer_host(), mark_));
+    if (held == nullptr) return nullptr;
     node_.slices().note_supplier(code.head.id, *this);
   }
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
@@ -213,9 +220,10 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   const bool never_seen = node_.store().find(code->head.id) == nullptr;
   auto learned = learn(header.number, *code);
   if (!learned) {
-    note_unusable(header.number, learned.error());
+    if (!node_.compile_requests().failed_lately(code->head.id)) note_unusable(header.number, learned.error());
     return refuse(header, body, learned.error()), true;
   }
+  if (*learned == nullptr) return park_for_compiler(header, body);
   // The payload moves up to the ticket, over the code: a call like any other from here.
   const auto payload = code->payload;
   std::byte* const to = copy.data() + skip;
@@ -246,8 +254,20 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
     return on_broken(fmt::format("it sends code number {} that nobody asked for", header.number)), false;
   if (!means(header.number, code->head.id)) return false;
   awaited_.reset();
-  if (auto learned = learn(header.number, *code); !learned) note_unusable(header.number, learned.error());
-  return resume_parked();
+  const auto learned = learn(header.number, *code);
+  if (learned && *learned == nullptr) return park_for_compiler(header, copy);
+  if (!learned) note_unusable(header.number, learned.error());
+  const bool fine = resume_parked();
+  if (!learned && node_.compile_requests().failed_lately(code->head.id)) unusable_.erase(header.number);
+  return fine;
+}
+
+// In front of everything that is parked: a call with its code, or the code that parked calls had asked for.
+bool Link::park_for_compiler(const wire::Header& header, ByteView body) {
+  waits_for_compiler_ = true;
+  parked_bytes_ += body.size() + sizeof(Parked);
+  parked_.push_front({header, private_copy(body), now_ns()});
+  return true;
 }
 
 bool Link::on_need(const wire::Header& header, ByteView body) {
@@ -300,6 +320,12 @@ bool Link::resume_parked() {
   while (!waiting.empty()) {
     auto [header, body, since_ns] = std::move(waiting.front());
     waiting.pop_front();
+    if (header.kind == wire::Kind::code) {  // it was compiled
+      awaited_ = header.number;
+      for (const auto& frame : waiting) parked_bytes_ += frame.body.size() + sizeof(Parked);
+      parked_ = std::move(waiting);
+      return on_code(header, body);
+    }
     if (is_late(header, body, since_ns)) {
       refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited for its code past its deadline and was not run"});
       continue;  // code that it brought along will be asked for when a later call needs it

@@ -91,12 +91,24 @@ Status Node::start(const MakeTransport& make_transport) {
   };
   TC_ASSIGN(store_, target::CodeStore::create(config_.code, policy_, forget));
   if (config_.warm_up) TC_CHECK(store_->warm_up());
+  TC_CHECK(start_compile_service());
   TC_ASSIGN(transport_, make_transport(config_, *this));
   if (!config_.listen.empty()) {
     TC_ASSIGN(const auto bound, transport_->listen(config_.listen));
     TC_ASSIGN(address_, bootstrap::advertised_address(bound, config_.advertise));
   }
   return join_cluster();
+}
+
+Status Node::start_compile_service() {
+  if (config_.compile_for == CompileFor::none) return {};
+  TC_ASSIGN(auto compiler, CompileService::find_compiler(config_.compiler));
+  try {
+    compile_service_ = std::make_unique<CompileService>(std::move(compiler), [this] { transport_->wake(); });
+  } catch (const std::system_error& error) {
+    return tc::fail(TC_ERR_IO, "compile-for: no thread can be had: {}", error.what());
+  }
+  return {};
 }
 
 Status Node::check_cluster() const {
@@ -177,6 +189,7 @@ size_t Node::progress() {
   const size_t moved = transport_->progress();
   if (backlog_) [[unlikely]]
     drain_backlogs();
+  if (compile_service_ && compile_service_->has_done()) answer_compiled();
   if (++progresses_ % progresses_between_tending == 0 || links_lost_) [[unlikely]]
     tend();
   return moved;
@@ -245,6 +258,7 @@ void Node::expire() {
 void Node::drain_backlogs() {
   backlog_ = false;
   slices_.deliver();
+  compile_requests_.deliver();
   if (!owed_.empty()) answer_owed();
   for (size_t i = 0; i < links_.size(); ++i) {
     links_[i]->drain_backlog();
@@ -258,6 +272,7 @@ void Node::tend() {
   store_->tend();
   expire();
   slices_.tick();
+  compile_requests_.tick();
   for (auto& link : links_) {
     link->give_credit(true);
     link->check_greeting();
@@ -287,6 +302,8 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"late-answers", counters_.late_answers},
       {"needs", counters_.needs},
       {"slice-requests", counters_.slice_requests},
+      {"compile-requests", counters_.compile_requests},
+      {"compiled-for-others", counters_.compiled_for_others},
       {"failures", counters_.failures},
       {"stuck", reports_of_stuck_calls()},
   };

@@ -18,6 +18,8 @@
 #include <string>
 #include <vector>
 
+#include "node/compile_requests.h"
+#include "node/compile_service.h"
 #include "node/config.h"
 #include "node/deaths.h"
 #include "node/future.h"
@@ -117,15 +119,30 @@ class Node final : public transport::Events, public target::IfuncHost {
   void count_failure(const Error& why);
   void note_first_execution(uint64_t ns) noexcept { counters_.first_execution_ns = ns; }
   // Takes code into the store; it is known by its name from then on. `from`: the host it came from, empty for our own.
-  Result<target::Code*> load(Bundle bundle, std::string_view from);
+  // `object`: what somebody compiled of it for us, if that was needed.
+  Result<target::Code*> load(Bundle bundle, std::string_view from, Bytes object = {});
   bool trusts(Link& link) const;
   Error not_trusted(Link& link) const;
   void on_link_lost(Link& link);
   FutureTable& futures() noexcept { return futures_; }
   Deaths& deaths() noexcept { return deaths_; }
   SliceRequests& slices() noexcept { return slices_; }
+  CompileRequests& compile_requests() noexcept { return compile_requests_; }
+  void count_compile_request() noexcept { ++counters_.compile_requests; }
+  // A call of ours to ourselves waits for it no more.
+  void on_compiled();
+  // Does our operator let us compile for that peer? TC_ERR_DENIED.
+  Status may_compile_for(const Link& link) const;
+  // Only when we may compile for others.
+  CompileService& compile_service() noexcept { return *compile_service_; }
   void count_slice_request() noexcept { ++counters_.slice_requests; }
   void each_link(const std::function<void(Link&)>& show);
+  // Null when it is not ready, or gone.
+  Link* link_marked(uint64_t mark);
+  // The link to who listens there; it may have to greet first.
+  Result<Link*> link_at(std::string_view address);
+  // The next poll looks at every link.
+  void look_again() noexcept { more_to_receive_ = true; }
   // Calls with a token that are here, neither running nor passed on, with the instance of the node that asked.
   void each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
@@ -158,6 +175,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   explicit Node(Config config);
   Status start(const MakeTransport& make_transport);
   Status check_cluster() const;
+  Status start_compile_service();
   Status join_cluster();
   std::string make_label() const;
   static Deadline slice_of(Deadline deadline) noexcept;
@@ -171,6 +189,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   void drain_backlogs();
   void answer_owed();
   void run_local_calls();
+  bool is_here(const Link& link) const;
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
   void remove_lost_links();
   Result<Link*> link_to(uint32_t node);
@@ -194,6 +213,7 @@ class Node final : public transport::Events, public target::IfuncHost {
     wire::Route route;
   };
   void run_local(LocalCall& call);
+  void answer_compiled();
   void forget_code(const target::Code& code);
   void watch(const target::Code& code);
 
@@ -201,6 +221,8 @@ class Node final : public transport::Events, public target::IfuncHost {
     uint64_t code_bytes_sent = 0;
     uint64_t needs = 0;
     uint64_t slice_requests = 0;
+    uint64_t compile_requests = 0;
+    uint64_t compiled_for_others = 0;
     uint64_t failures = 0;
     uint64_t dropped_links = 0;
     uint64_t late_answers = 0;
@@ -228,11 +250,13 @@ class Node final : public transport::Events, public target::IfuncHost {
   FutureTable futures_;
   Deaths deaths_{*this};
   SliceRequests slices_{*this};
+  CompileRequests compile_requests_{*this};
   std::map<std::string, Exposed, std::less<>> exposed_;
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   // Companions that running code asked for, by the code they came with; gone with it.
   std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> companions_;
   std::vector<LocalCall> local_calls_;
+  std::vector<LocalCall> uncompiled_calls_;  // to ourselves, whose code is being compiled elsewhere
   struct Owed {
     std::optional<wire::Route> route;
     uint64_t token;
@@ -252,6 +276,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   uint32_t progresses_ = 0;
   uint64_t next_expiry_ns_ = 0;
   uint64_t tended_ns_ = 0;
+  std::unique_ptr<CompileService> compile_service_;  // null: we compile for nobody
   std::unique_ptr<Watchdog> watchdog_;  // from the first code on; last, so that it ends before what it looks at
 };
 

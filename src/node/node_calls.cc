@@ -81,9 +81,9 @@ void Node::expose(std::string name, void* data, size_t size) {
     exposed_.insert_or_assign(std::move(name), Exposed{data, size});
 }
 
-Result<target::Code*> Node::load(Bundle bundle, std::string_view from) {
+Result<target::Code*> Node::load(Bundle bundle, std::string_view from, Bytes object) {
   const target::Executor::Pause pause(executor_);
-  TC_ASSIGN(auto* const code, store_->load(std::move(bundle), from));
+  TC_ASSIGN(auto* const code, store_->load(std::move(bundle), from, std::move(object)));
   if (code->bundle->manifest().has(entry_library)) {
     log_->info("library '{}' ({}) from {} exports {}", code->name(), code->id().short_hex(),
                from.empty() ? "here" : from, fmt::join(code->bundle->manifest().exports, ", "));
@@ -196,9 +196,21 @@ void Node::answer_owed() {
 
 void Node::each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const {
   for (const auto& link : links_) link->each_call_parked(show);
-  for (const auto& local : local_calls_)
-    if (local.ticket.token != 0) show(local.has_route ? local.route.instance : instance_, local.ticket.token);
+  for (const auto* const calls : {&local_calls_, &uncompiled_calls_})
+    for (const auto& local : *calls)
+      if (local.ticket.token != 0) show(local.has_route ? local.route.instance : instance_, local.ticket.token);
   for (const auto& owed : owed_) show(owed.route ? owed.route->instance : instance_, owed.token);
+}
+
+void Node::on_compiled() {
+  for (auto& local : std::exchange(uncompiled_calls_, {})) local_calls_.push_back(std::move(local));
+}
+
+void Node::answer_compiled() {
+  for (const auto& done : compile_service_->take()) {
+    if (done.object) ++counters_.compiled_for_others;
+    if (auto* const link = link_marked(done.link)) link->answer_compile(done.token, done.object);
+  }
 }
 
 void Node::complete(const wire::Reply& reply) {

@@ -53,6 +53,8 @@ void Node::on_link_lost(Link& link) {
   std::ranges::replace(links_by_number_, &link, nullptr);
   links_lost_ = true;
   slices_.on_link_lost(link);
+  compile_requests_.on_link_lost(link);
+  if (compile_service_) compile_service_->forget(link.mark());
   futures_.fail_link(link, link.reason());
   deaths_.on_link_lost(link);
   if (link.reason().code == TC_ERR_CLOSED) return;
@@ -61,6 +63,16 @@ void Node::on_link_lost(Link& link) {
     log_->info("link to {} ended: {}", link.peer_label(), link.reason().message);
   else
     log_->warn("link to {} dropped: {}", link.peer_label(), link.reason().message);
+}
+
+Link* Node::link_marked(uint64_t mark) {
+  const auto found = std::ranges::find_if(links_, [&](const auto& link) { return link->mark() == mark; });
+  return found != links_.end() && (*found)->state() == Link::State::ready ? found->get() : nullptr;
+}
+
+Result<Link*> Node::link_at(std::string_view address) {
+  if (Link* const known = link_to_address(address)) return known;
+  return reach(address);
 }
 
 void Node::each_link(const std::function<void(Link&)>& show) {
@@ -85,16 +97,28 @@ void Node::on_lost(transport::Connection& connection, const Error& reason) {
   link.end(Error{reason.code, fmt::format("{} is gone: {}", link.peer_label(), reason.message)});
 }
 
-bool Node::trusts(Link& link) const {
-  if (config_.trust == Trust::any || transport_->name() == "loopback") return true;
-  const auto address = link.connection().peer_address();
+bool Node::trusts(Link& link) const { return config_.trust == Trust::any || is_here(link); }
+
+// Is the peer a process of this host?
+bool Node::is_here(const Link& link) const {
+  if (transport_->name() == "loopback") return true;
+  const auto address = link.connection().origin();
   return address.starts_with("127.") || address.starts_with("[::1]") || address.starts_with("::1");
+}
+
+Status Node::may_compile_for(const Link& link) const {
+  if (config_.compile_for == CompileFor::none)
+    return tc::fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for loopback or any", label());
+  if (link.trusted() && (config_.compile_for == CompileFor::any || is_here(link))) return {};
+  return tc::fail(TC_ERR_DENIED,
+                  "{} compiles for nodes of its own host only, and {} is none; start it with --compile-for any",
+                  label(), link.peer_label());
 }
 
 Error Node::not_trusted(Link& link) const {
   return Error{TC_ERR_DENIED, fmt::format("code from {} is not trusted: without keys only peers on this host are; "
                                           "start the node with trust 'any' to run code from everywhere",
-                                          link.connection().peer_address())};
+                                          link.connection().origin())};
 }
 
 Link* Node::link_to_instance(uint64_t instance) {

@@ -15,14 +15,6 @@ namespace {
 constexpr uint64_t patience_ns = 10'000'000'000;
 }  // namespace
 
-Link* SliceRequests::link_marked(uint64_t mark) const {
-  Link* found = nullptr;
-  node_.each_link([&](Link& link) {
-    if (link.mark() == mark && link.state() == Link::State::ready) found = &link;
-  });
-  return found;
-}
-
 void SliceRequests::note_supplier(const ContentId& id, const Link& link) { suppliers_.try_emplace(id, link.mark()); }
 
 Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const {
@@ -94,7 +86,7 @@ void SliceRequests::on_answer(const Link& from, Result<Bundle> answer) {
   }
   end(*found, error);
   open_.erase(found);
-  if (auto* link = link_marked(from.mark())) send_next(*link);
+  if (auto* link = node_.link_marked(from.mark())) send_next(*link);
 }
 
 void SliceRequests::end(Request& request, const std::optional<Error>& error) {
@@ -128,7 +120,7 @@ void SliceRequests::tick() {
   const auto now = now_ns();
   for (auto& request : open_) {
     if (request.waiters.empty() || now - request.since_ns < patience_ns) continue;
-    const auto* const supplier = link_marked(request.supplier);
+    const auto* const supplier = node_.link_marked(request.supplier);
     end(request,
         Error{TC_ERR_TIMEOUT, fmt::format("{} has not sent the code of ifunc '{}' for {} within {} s",
                                           supplier != nullptr ? supplier->peer_label() : "the node it came from",
@@ -139,7 +131,7 @@ void SliceRequests::tick() {
 bool SliceRequests::deliver() {
   const auto ended = std::exchange(ended_, {});
   for (const auto& one : ended) {
-    auto* const link = link_marked(one.waiter.link_mark);
+    auto* const link = node_.link_marked(one.waiter.link_mark);
     if (link == nullptr) continue;
     if (!one.waiter.number) {
       link->on_slices(one.id, one.error);

@@ -71,7 +71,6 @@ class SliceRequests {
     std::optional<Error> error;  // none: the slices are at hand
   };
 
-  Link* link_marked(uint64_t mark) const;
   // Who may have the slices; null when there is nobody. None of those who wait for our answer themselves.
   Link* supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const;
   void send_next(Link& link);

@@ -16,10 +16,10 @@ Code* Store::find(const ContentId& id) noexcept {
   return found != codes_.end() ? found->second.get() : nullptr;
 }
 
-Result<Code*> Store::load(Bundle bundle, std::string_view from) {
+Result<Code*> Store::load(Bundle bundle, std::string_view from, Bytes object) {
   if (const auto found = codes_.find(bundle.id()); found != codes_.end()) return add_slices(*found->second, bundle);
   const std::string name = bundle.manifest().name;
-  auto loaded = load_new(std::move(bundle), from);
+  auto loaded = load_new(std::move(bundle), from, std::move(object));
   if (!loaded) return context(fmt::format("ifunc '{}'", name), std::move(loaded).error());
   return loaded;
 }
@@ -33,7 +33,7 @@ Code* Store::add_slices(StoredCode& code, const Bundle& bundle) {
   return &code;
 }
 
-Result<Code*> Store::load_new(Bundle bundle, std::string_view from) {
+Result<Code*> Store::load_new(Bundle bundle, std::string_view from, Bytes object) {
   const uint64_t begin = now_ns();
   const auto& manifest = bundle.manifest();
   if (manifest.abi_version != TC_IFUNC_ABI)
@@ -45,6 +45,7 @@ Result<Code*> Store::load_new(Bundle bundle, std::string_view from) {
   TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));
   code->alignment_log2 = manifest.payload_alignment_log2;
   code->bundle = std::make_unique<Bundle>(std::move(bundle));
+  code->compiled = std::move(object);
   if (code->bundle_bytes() > options_.budget_bytes)
     return fail(TC_ERR_LIMIT, "its bundle takes {} bytes when this node keeps {} bytes of code in all",
                 code->bundle_bytes(), options_.budget_bytes);
@@ -152,7 +153,7 @@ std::unique_ptr<DiskCache> open_cache(const CodeStoreOptions& options) {
 
 size_t StoredCode::bundle_bytes() const noexcept {
   const auto& m = bundle->manifest();
-  size_t bytes = sizeof(StoredCode) + sizeof(Bundle) + bundle->size_for(bundle->carried());
+  size_t bytes = sizeof(StoredCode) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
   bytes += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
   for (const auto& name : m.imports) bytes += sizeof(std::string) + name.size();
   for (const auto& name : m.dependencies) bytes += sizeof(std::string) + name.size() + sizeof(void*);

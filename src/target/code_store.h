@@ -90,7 +90,12 @@ class CodeStore {
   // what the version that it replaces does.
   // Errors name the ifunc: TC_ERR_NO_SLICE, TC_ERR_DENIED, TC_ERR_UNRESOLVED, TC_ERR_COMPILE, TC_ERR_MALFORMED,
   // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
-  virtual Result<Code*> load(Bundle bundle, std::string_view from = {}) = 0;
+  // `object`, when not empty: what somebody else compiled of its bitcode for this node, used as if it were the bundle's
+  // object slice, and kept with the code.
+  virtual Result<Code*> load(Bundle bundle, std::string_view from = {}, Bytes object = {}) = 0;
+
+  // It could run here but for an object slice: there is bitcode for this node, and nothing here to compile it.
+  virtual bool lacks_object(const Bundle& bundle) const noexcept = 0;
 
   // Frees one code now. It must not be running.
   virtual void evict(const ContentId& id) = 0;

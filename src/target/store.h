@@ -28,7 +28,8 @@ class Store final : public CodeStore {
         tuner_(builder_, policy_, host_) {}
 
   Code* find(const ContentId& id) noexcept override;
-  Result<Code*> load(Bundle bundle, std::string_view from) override;
+  Result<Code*> load(Bundle bundle, std::string_view from, Bytes object) override;
+  bool lacks_object(const Bundle& bundle) const noexcept override;
   void evict(const ContentId& id) override;
   void tend() noexcept override;
   bool wait_until_tuned(uint64_t deadline_ms) override;
@@ -46,7 +47,7 @@ class Store final : public CodeStore {
   };
 
   // code_store.cc: holding
-  Result<Code*> load_new(Bundle bundle, std::string_view from);
+  Result<Code*> load_new(Bundle bundle, std::string_view from, Bytes object);
   Code* add_slices(StoredCode& code, const Bundle& bundle);
   Status make_room(const StoredCode& code);
   void tune_later(StoredCode& code);
@@ -59,6 +60,8 @@ class Store final : public CodeStore {
   std::string about_libraries(const StoredCode& code);
   Status no_slice(const Bundle& bundle) const;
   Result<Linked> link_object(const StoredCode& code, size_t slice);
+  Result<Linked> link_compiled(const StoredCode& code);
+  Status link_image(const StoredCode& code, const ElfImage& image, Linked& linked);
   Result<Linked> link_bitcode(const StoredCode& code, size_t slice);
   Result<Linked> link_library_bitcode(const StoredCode& code, size_t slice);
   SymbolResolver resolver_for(const StoredCode& code) const;

@@ -43,6 +43,7 @@ Result<Store::Linked> Store::link_slice(const StoredCode& code) {
   const auto& bundle = *code.bundle;
   if (options_.use_objects)
     if (const auto slice = bundle.find(SliceRole::target, SliceForm::object, host_)) return link_object(code, *slice);
+  if (!code.compiled.empty()) return link_compiled(code);
   if (!options_.use_bitcode) return fail(no_slice(bundle).error());
   const auto slice = bundle.find(SliceRole::target, SliceForm::bitcode, host_);
   if (!slice) return fail(no_slice(bundle).error());
@@ -51,21 +52,31 @@ Result<Store::Linked> Store::link_slice(const StoredCode& code) {
 
 Result<Store::Linked> Store::link_object(const StoredCode& code, size_t slice) {
   Linked linked;
-  TC_CHECK(with_object(*code.bundle, slice, host_.arch, [&](const ElfImage& image) -> Status {
-    const auto entry = image.find_code(main_symbol);
-    if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", main_symbol);
-    TC_ASSIGN(linked.memory.image, load_image(image, *arena_, resolver_for(code)));
-    linked.entry = reinterpret_cast<EntryPoint>(linked.memory.image.at(*entry));
-    for (const auto& name : code.bundle->manifest().exports) {
-      const auto address = image.find(name);
-      if (!address) return fail(TC_ERR_MALFORMED, "its object does not define '{}', which it exports", name);
-      linked.exports.emplace(name, linked.memory.image.at(*address));
-    }
-    return {};
-  }));
+  TC_CHECK(with_object(*code.bundle, slice, host_.arch,
+                       [&](const ElfImage& image) { return link_image(code, image, linked); }));
+  return linked;
+}
+
+Result<Store::Linked> Store::link_compiled(const StoredCode& code) {
+  Linked linked;
+  TC_ASSIGN(const auto image, ElfImage::read(code.compiled, host_.arch));
+  TC_CHECK(link_image(code, image, linked));
+  return linked;
+}
+
+Status Store::link_image(const StoredCode& code, const ElfImage& image, Linked& linked) {
+  const auto entry = image.find_code(main_symbol);
+  if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", main_symbol);
+  TC_ASSIGN(linked.memory.image, load_image(image, *arena_, resolver_for(code)));
+  linked.entry = reinterpret_cast<EntryPoint>(linked.memory.image.at(*entry));
+  for (const auto& name : code.bundle->manifest().exports) {
+    const auto address = image.find(name);
+    if (!address) return fail(TC_ERR_MALFORMED, "its object does not define '{}', which it exports", name);
+    linked.exports.emplace(name, linked.memory.image.at(*address));
+  }
   linked.tier = Tier::object;
   ++stats_.object_loads;
-  return linked;
+  return {};
 }
 
 Result<Store::Linked> Store::link_bitcode(const StoredCode& code, size_t which) {
@@ -116,11 +127,19 @@ Status Store::no_slice(const Bundle& bundle) const {
   }
   const char* const wants = options_.use_objects ? (options_.use_bitcode ? "code" : "an object")
                                                  : (options_.use_bitcode ? "bitcode" : "nothing: both kinds are off");
-  const auto* const remedy =
-      bundle.find(SliceRole::target, SliceForm::bitcode, host_) ? "without --no-object, with" : "with";
-  return fail(TC_ERR_NO_SLICE, "this node is {} and runs {}{}, when the bundle holds {}; build it {} --target {}",
+  const bool has_bitcode = bundle.find(SliceRole::target, SliceForm::bitcode, host_).has_value();
+  const auto* const or_else =
+      lacks_object(bundle) ? ", or start this node with --compile-at and the address of one that compiles for it" : "";
+  return fail(TC_ERR_NO_SLICE, "this node is {} and runs {}{}, when the bundle holds {}; build it {} --target {}{}",
               host_.text, wants, options_.use_bitcode ? "" : " (no LLVM to compile bitcode)",
-              there.empty() ? "no target code" : there, remedy, host_.text);
+              there.empty() ? "no target code" : there, has_bitcode ? "without --no-object, with" : "with", host_.text,
+              or_else);
+}
+
+bool Store::lacks_object(const Bundle& bundle) const noexcept {
+  if (options_.use_bitcode || !options_.use_objects) return false;
+  if (bundle.find(SliceRole::target, SliceForm::object, host_)) return false;
+  return bundle.find(SliceRole::target, SliceForm::bitcode, host_).has_value();
 }
 
 }  // namespace tc::target

@@ -28,6 +28,7 @@ class StoredCode final : public Code {
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
   std::vector<void*> libraries;     // shared libraries that it may use
   Exports exports;                  // of a library, while others are bound to it
+  Bytes compiled;                   // the object that somebody else made of the bitcode; empty: none
   uint64_t queue_key = 0;           // its place in the EvictionQueue
 
   bool is_library() const noexcept { return bundle->manifest().has(entry_library); }

@@ -53,6 +53,7 @@ class LoopbackConnection final : public Connection {
   Status open_way(Way wish, ByteView peer_offer) override;
   Way way() const noexcept override { return out_.is_open() ? Way::loopback : Way::automatic; }
   std::string peer_address() const override { return peer_; }
+  std::string origin() const override { return peer_; }
   void close() noexcept override { say_goodbye("the peer closed the connection"); }
 
  private:

@@ -44,8 +44,10 @@ class Connection {
   virtual Status open_way(Way wish, ByteView peer_offer) = 0;
   virtual Way way() const noexcept = 0;
 
-  // "127.0.0.1:7001", for messages. May be a guess for a peer that connected to us.
+  // "127.0.0.1:7001", for messages and for finding the peer again: of a peer that connected to us, what it says of itself.
   virtual std::string peer_address() const = 0;
+  // Where the connection of a peer that connected to us comes from, as the system says: what trust may rest on.
+  virtual std::string origin() const = 0;
 
   // Hands queued frames and control messages to the wire and starts to close; progress() finishes it. Nothing
   // more is delivered.

@@ -48,6 +48,7 @@ class UcxPeer {
   RingIn& in() noexcept { return in_; }
   Way way() const noexcept { return way_; }
   const std::string& address() const noexcept { return address_; }
+  const std::string& origin() const noexcept { return origin_; }
 
   // For the transport.
   uint64_t token() const noexcept { return token_; }
@@ -104,6 +105,7 @@ class UcxPeer {
   UcxTransport& transport_;
   const uint64_t token_;
   Fd socket_;
+  const std::string origin_;  // never what the peer says
   std::string address_;
   const bool accepted_;
   Stage stage_;
@@ -159,6 +161,7 @@ class UcxConnection final : public Connection {
   Status open_way(Way wish, ByteView peer_offer) override { return peer_.open_way(wish, peer_offer); }
   Way way() const noexcept override { return peer_.way(); }
   std::string peer_address() const override { return peer_.address(); }
+  std::string origin() const override { return peer_.origin(); }
   void close() noexcept override { peer_.close(); }
   void keep(std::unique_ptr<UcxPeer> orphan) noexcept { orphan_ = std::move(orphan); }
 

@@ -35,8 +35,9 @@ enum class Kind : uint8_t {
   pad = 11,       // nothing: skip `length` bytes (a ring's end)
   wake = 12,      // nothing: somebody slept
   notice = 13,    // what nodes tell each other about calls whose sender may wait in vain (wire/notice.h)
+  compile = 14,   // bitcode that one node compiles for another (wire/compile.h)
 };
-inline constexpr uint8_t last_kind = 13;
+inline constexpr uint8_t last_kind = 14;
 
 // Flags of call and call_code.
 inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload

@@ -4,6 +4,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "wire/compile.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
 #include "wire/testing.h"
@@ -205,6 +206,49 @@ TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
   EXPECT_EQ(decode_hello(encode_hello(hello)).error().code, TC_ERR_MALFORMED);
 }
 
+Bytes sample_question() {
+  CompileQuestion question;
+  question.token = 0x1122334455667788;
+  question.limit_ms = 10'000;
+  question.triple = "aarch64-unknown-linux-gnu";
+  question.cpu = "generic";
+  question.features = "+lse,+sve";
+  question.head = {ContentId::of(as_bytes("a manifest")), 5, 0};
+  question.bundle = as_bytes("the bundle");
+  return encode_compile_question(question);
+}
+
+TEST(CompileFrames, come_back_as_they_went) {
+  const auto bytes = sample_question();
+  const auto question = decode_compile_question(bytes);
+  ASSERT_TRUE(question) << question.error().message;
+  EXPECT_EQ(question->token, 0x1122334455667788u);
+  EXPECT_EQ(question->limit_ms, 10'000u);
+  EXPECT_EQ(question->triple, "aarch64-unknown-linux-gnu");
+  EXPECT_EQ(question->cpu, "generic");
+  EXPECT_EQ(question->features, "+lse,+sve");
+  EXPECT_EQ(question->head.carried, 5u);
+  EXPECT_EQ(as_text(question->bundle), "the bundle");
+  const auto body = encode_compile_answer({9, TC_OK, "", as_bytes("object")});
+  const auto answer = decode_compile_answer(body);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->token, 9u);
+  EXPECT_EQ(as_text(answer->object), "object");
+}
+
+TEST(CompileFrames, labels_that_could_act_as_arguments_are_refused) {
+  for (const char* const label : {"two words", "line\n", "\x1b[2J"}) {
+    auto question = CompileQuestion{};
+    question.features = label;
+    EXPECT_EQ(decode_compile_question(encode_compile_question(question)).error().code, TC_ERR_MALFORMED) << label;
+  }
+}
+
+TEST(CompileFrames, an_answer_holds_an_object_or_a_reason) {
+  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_OK, "", {}})));
+  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_ERR_COMPILE, "no", as_bytes("object")})));
+}
+
 // Every decoder, on bytes that end at the edge of their allocation, so that the address sanitizer sees a step over it.
 bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
   const Bytes body(view.begin(), view.end());
@@ -220,6 +264,9 @@ bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
     case Kind::notice:
       if (number == notice_gone) return decode_gone(body).has_value();
       return number == notice_marker ? decode_marker(body).has_value() : decode_report(body).has_value();
+    case Kind::compile:
+      if (number == compile_question) return decode_compile_question(body).has_value();
+      return decode_compile_answer(body).has_value();
     default: return false;
   }
 }
@@ -242,7 +289,13 @@ std::vector<Sample> samples() {
   const auto gone = encode_gone({1, 2, 3, "name", "reason"});
   const auto marker = encode_marker({1, 2, marker_unrecorded});
   const auto report = encode_report({1, 2, true, {3}});
-  return {{Kind::notice, gone, gone.size(), notice_gone},
+  const auto question = sample_question();
+  const auto object = encode_compile_answer({1, TC_OK, "", as_bytes("x")});
+  const auto refused = encode_compile_answer({1, TC_ERR_DENIED, "words", {}});
+  return {{Kind::compile, question, question.size(), compile_question},
+          {Kind::compile, object, object.size(), compile_answer},
+          {Kind::compile, refused, refused.size(), compile_answer},
+          {Kind::notice, gone, gone.size(), notice_gone},
           {Kind::notice, marker, marker.size(), notice_marker},
           {Kind::notice, report, report.size() - sizeof(uint64_t), notice_report},
           {Kind::call, route, route.size()},

@@ -9,6 +9,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "wire/compile.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
@@ -147,6 +148,26 @@ TEST(Golden, notices) {
                 notice(notice_marker, encode_marker({0x1122334455667788, 7, marker_from_child})));
   expect_golden("frame/notice_report.bin",
                 notice(notice_report, encode_report({0x1122334455667788, 7, true, {1, 0x0102030405060708}})));
+}
+
+TEST(Golden, compiling_for_others) {
+  const auto bundle = testing::four_slices();
+  const auto bytes = bundle.bytes_for(4);
+  CompileQuestion question;
+  question.token = 0x0102030405060708;
+  question.limit_ms = 10'000;
+  question.triple = testing::arm;
+  question.cpu = "generic";
+  question.features = "+lse,+sve";
+  question.head = {bundle.id(), 4, 0};
+  question.bundle = bytes;
+  const auto frame = [](uint32_t what, const Bytes& body) { return make_frame(Kind::compile, 0, what, body); };
+  expect_golden("frame/compile_question.bin", frame(compile_question, encode_compile_question(question)));
+  expect_golden("frame/compile_answer.bin",
+                frame(compile_answer, encode_compile_answer({question.token, TC_OK, "", as_bytes("an object")})));
+  expect_golden(
+      "frame/compile_refused.bin",
+      frame(compile_answer, encode_compile_answer({question.token, TC_ERR_DENIED, "node 2 compiles for nobody", {}})));
 }
 
 TEST(Golden, pad_and_wake) {

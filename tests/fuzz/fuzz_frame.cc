@@ -6,6 +6,7 @@
 #include <cstring>
 
 #include "wire/bundle.h"
+#include "wire/compile.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
@@ -67,6 +68,23 @@ void check_notice(uint32_t what, tc::ByteView body) {
     if (const auto report = decode_report(body)) expect(std::ranges::equal(encode_report(*report), body));
 }
 
+void check_compile(uint32_t what, tc::ByteView body) {
+  if (what == compile_question) {
+    const auto question = decode_compile_question(body);
+    if (!question) return;
+    const auto bytes = encode_compile_question(*question);
+    const auto same = decode_compile_question(bytes);
+    expect(same && same->token == question->token && same->triple == question->triple && same->cpu == question->cpu);
+    expect(same->features == question->features && std::ranges::equal(same->bundle, question->bundle));
+    (void)tc::Bundle::read_carried(question->bundle, question->head.carried, question->head.id);
+  } else if (const auto answer = decode_compile_answer(body)) {
+    const auto bytes = encode_compile_answer(*answer);
+    const auto same = decode_compile_answer(bytes);
+    expect(same && same->token == answer->token && same->status == answer->status);
+    expect(same->message == answer->message && std::ranges::equal(same->object, answer->object));
+  }
+}
+
 void check_control(Kind kind, tc::ByteView body) {
   if (kind == Kind::need)
     if (const auto need = decode_need(body)) expect(std::ranges::equal(encode_need(*need), body));
@@ -94,6 +112,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case Kind::code: check_code(body); break;
     case Kind::reply: check_reply(body); break;
     case Kind::notice: check_notice(header.number, body); break;
+    case Kind::compile: check_compile(header.number, body); break;
     default: check_control(header.kind, body); break;
   }
   return 0;

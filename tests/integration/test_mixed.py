@@ -114,6 +114,32 @@ def test_got_openmp_and_atomics_work_as_bitcode_on_riscv64(t):
     check_code(t, Machine.other("riscv64"), "object")
 
 
+# ---- Code that an x86-64 helper compiles for nodes without LLVM
+
+
+def check_compiled_elsewhere(t, name):
+    """Bitcode alone, for a node that runs objects only; its helper has LLVM, and is an x86-64 machine."""
+    aide = t.serve("--listen", "127.0.0.1:0", "--compile-for", "loopback", "--name", "aide", "--stats", env=TCP)
+    node = t.serve("--listen", "127.0.0.1:0", "--no-bitcode", "--compile-at", aide.address, "--allow-lib", "libm.so.6",
+                   env=TCP, machine=Machine.other(name))
+    bitcode = [*TARGETS, "--no-object"]
+    result = send(t, Machine.native(), t.build("hello.c", *bitcode), node, "--payload", "world")
+    assert (result.code, result.out) == (0, "hello, world"), result
+    assert answers(send(t, Machine.native(), t.build("got.c", *bitcode), node, "--hex-out")) == (704,)
+    atomics = t.build("atomics.c", *bitcode)
+    assert answers(send(t, Machine.native(), atomics, node, "--payload", "x", "--hex-out")) == (25, 0)
+    assert aide.stop() == 0
+    assert aide.stats["compiled-for-others"] == 3, aide.stats
+
+
+def test_an_x86_64_helper_compiles_for_an_aarch64_node_without_llvm(t):
+    check_compiled_elsewhere(t, "aarch64")
+
+
+def test_an_x86_64_helper_compiles_for_a_riscv64_node_without_llvm(t):
+    check_compiled_elsewhere(t, "riscv64")
+
+
 # ---- Code that goes on
 
 

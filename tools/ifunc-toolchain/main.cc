@@ -7,6 +7,7 @@
 #include <cstdio>
 
 #include "base/file.h"
+#include "ifunc-toolchain/compile.h"
 #include "ifunc-toolchain/show_assembly.h"
 #include "toolchain/build.h"
 #include "toolchain/cross_targets.h"
@@ -137,6 +138,7 @@ int main(int argc, char** argv) {
   declare(build, arguments);
   int exit_code = 0;
   tc::command::add_show_assembly(app, exit_code);
+  tc::command::add_compile(app, exit_code);
   arguments.request.clang_flags = split_off_clang_flags(argc, argv);
   CLI11_PARSE(app, argc, argv);
   return build.parsed() ? run(arguments) : exit_code;

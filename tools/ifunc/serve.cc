@@ -21,10 +21,25 @@ namespace {
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr uint32_t longest_wait_ms = 30'000;
 
-constexpr const char* counters[] = {"executed",     "failures",       "codes",   "code-bytes", "code-loads",
-                                    "tuned",        "code-evictions", "rebinds", "retired",    "cache-hits",
-                                    "links",        "dropped-links",  "needs",   "load-ns",    "first-execution-ns",
-                                    "late-answers", "slice-requests"};
+constexpr const char* counters[] = {"executed",
+                                    "failures",
+                                    "codes",
+                                    "code-bytes",
+                                    "code-loads",
+                                    "tuned",
+                                    "code-evictions",
+                                    "rebinds",
+                                    "retired",
+                                    "cache-hits",
+                                    "links",
+                                    "dropped-links",
+                                    "needs",
+                                    "load-ns",
+                                    "first-execution-ns",
+                                    "late-answers",
+                                    "slice-requests",
+                                    "compile-requests",
+                                    "compiled-for-others"};
 
 Result<Node> create_node(const ServeOptions& options) {
   TC_ASSIGN(const auto budget, parse_size(options.code_budget));
@@ -37,6 +52,9 @@ Result<Node> create_node(const ServeOptions& options) {
       .set("bitcode", on_or_off(!options.no_bitcode))
       .set("warm-up", on_or_off(options.warm_up))
       .set("code-budget", std::to_string(budget))
+      .set("compile-at", options.compile_at)
+      .set("compile-for", options.compile_for)
+      .set("compile-limit", std::to_string(options.compile_limit_ms))
       .set("log", options.log)
       .set("bootstrap", options.bootstrap)
       .set("bootstrap-timeout", std::to_string(options.bootstrap_timeout_ms));

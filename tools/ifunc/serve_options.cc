@@ -47,6 +47,18 @@ void ServeOptions::add_shared_to(CLI::App& app) {
   app.add_flag("--no-object", no_object, "Run only bitcode, compiled here");
   app.add_flag("--warm-up", warm_up, "Load the compiler now, not with the first ifunc that needs it");
   app.add_option("--cache-dir", cache_dir, "Keep compiled code in this directory for the next run")->type_name("DIR");
+  app.add_option("--compile-at", compile_at,
+                 "With --no-bitcode, or built without LLVM: a node that compiles what is sent here as bitcode alone, "
+                 "for this node's processor; what it gives back runs here")
+      ->type_name("ADDRESS:PORT");
+  app.add_option("--compile-for", compile_for,
+                 "Whom this node compiles for: nobody, nodes on this machine, or `any` that --trust lets in")
+      ->check(CLI::IsMember({"none", "loopback", "any"}))
+      ->capture_default_str();
+  app.add_option("--compile-limit", compile_limit_ms,
+                 "Milliseconds that compiling one ifunc for another node, or at one, may take")
+      ->check(CLI::Range(1u, 3'600'000u))
+      ->capture_default_str();
   app.add_option("--code-budget", code_budget, "Bytes of code to keep; the least recently used is dropped. K, M, G")
       ->capture_default_str();
   app.add_option("--log", log, "Level of messages on stderr")
@@ -108,6 +120,9 @@ std::vector<std::string> ServeOptions::arguments() const {
   add("--trust", trust);
   add("--way", way);
   add("--cache-dir", cache_dir);
+  add("--compile-at", compile_at);
+  add("--compile-for", compile_for);
+  add("--compile-limit", std::to_string(compile_limit_ms));
   add("--code-budget", code_budget);
   add("--log", log);
   if (no_bitcode) list.push_back("--no-bitcode");
@@ -136,6 +151,7 @@ Status ServeOptions::check() const {
                 address.host);
   if (no_bitcode && no_object)
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-object together leave no code that could run");
+  if (!compile_at.empty()) TC_CHECK(parse_address(compile_at));
   TC_CHECK(parse_size(code_budget));
   bool found = target_args_data.empty();
   for (const auto& text : data) {

@@ -22,6 +22,9 @@ struct ServeOptions {
   std::string trust = "loopback";
   std::string way = "auto";
   std::string cache_dir;
+  std::string compile_at;
+  std::string compile_for = "none";
+  unsigned compile_limit_ms = 10'000;
   std::string code_budget = "64M";
   std::string log = "warn";
   std::string target_args_data;

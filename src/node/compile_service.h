@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A helper's side: compiles for nodes without LLVM (compile_requests.h). Each job runs in a process of its own,
+// `ifunc-toolchain compile`: bitcode that makes LLVM crash, loop or eat memory costs that process, and it can write for
+// every processor that LLVM knows, not only for ours. One job at a time, in the order in which they came, so that
+// compiling for others leaves the other cores to this node's own work.
+//
+// Threads: the node's, and one of the service's own, which only compiles.
+#pragma once
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <mutex>
+#include <thread>
+#include <vector>
+
+#include "target/bitcode_builder.h"
+
+namespace tc::node {
+
+class CompileService {
+ public:
+  struct Job {
+    uint64_t link = 0;  // mark of the link whose peer asks
+    uint64_t token = 0;
+    std::string triple, cpu, features;
+    target::BitcodeSlice slice;
+    uint64_t until_ns = 0;
+    uint32_t limit_ms = 0;  // for the message
+  };
+  struct Done {
+    uint64_t link;
+    uint64_t token;
+    Result<Bytes> object;
+  };
+
+  // `compiler` is the program, ifunc-toolchain; `wake` is called from the service's thread when something is done.
+  // Throws what std::thread throws.
+  CompileService(std::filesystem::path compiler, std::function<void()> wake);
+  // Ends what runs.
+  ~CompileService();
+  CompileService(const CompileService&) = delete;
+  CompileService& operator=(const CompileService&) = delete;
+
+  // TC_ERR_BUSY when too many wait.
+  Status add(Job job);
+  // Nobody waits for that link's jobs any more.
+  void forget(uint64_t link);
+  // Is there anything to take? Costs one load.
+  bool has_done() const noexcept { return has_done_.load(std::memory_order_acquire); }
+  std::vector<Done> take();
+
+  // The program where it lies beside this library. TC_ERR_NOT_FOUND says where it was looked for.
+  static Result<std::filesystem::path> find_compiler(const std::string& wish);
+
+ private:
+  void work();
+
+  const std::filesystem::path compiler_;
+  const std::function<void()> wake_;
+  std::mutex mutex_;
+  std::condition_variable changed_;
+  std::deque<Job> waiting_;
+  std::vector<Done> done_;
+  uint64_t running_link_ = 0;
+  std::atomic<bool> has_done_{false};
+  std::atomic<bool> cancelled_{false};  // what runs now
+  bool stopping_ = false;
+  std::thread thread_;  // last: it uses the rest
+};
+
+}  // namespace tc::node

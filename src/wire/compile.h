@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Compiling for others: a node without LLVM asks a helper to make an object of a bundle's bitcode for its CPU, and
+// gets the object (src/node/compile_requests.h). Frames of the stream; which one it is stands in the number.
+#pragma once
+
+#include "wire/frame.h"
+
+namespace tc::wire {
+
+inline constexpr uint32_t compile_question = 0;
+inline constexpr uint32_t compile_answer = 1;
+
+struct CompileQuestion {
+  uint64_t token = 0;     // the asker's name for the answer
+  uint32_t limit_ms = 0;  // how long the asker will wait
+  std::string triple;     // for which machine; printable, as are the next two
+  std::string cpu;        // LLVM's name of its CPU; empty: any of that triple
+  std::string features;   // what it has beyond that name, as LLVM writes it: "+lse,+sve"
+  CodeHead head;
+  ByteView bundle;  // with its bitcode for the triple; in a decoded question it points into the frame
+};
+Bytes encode_compile_question(const CompileQuestion& question);
+Result<CompileQuestion> decode_compile_question(ByteView body);
+
+struct CompileAnswer {
+  uint64_t token = 0;
+  tc_status_t status = TC_OK;
+  std::string message;  // readable, empty when status is TC_OK
+  ByteView object;      // empty unless status is TC_OK; in a decoded answer it points into the frame
+};
+Bytes encode_compile_answer(const CompileAnswer& answer);
+Result<CompileAnswer> decode_compile_answer(ByteView body);
+
+}  // namespace tc::wire

@@ -1,0 +1,168 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Nodes without LLVM that have bitcode compiled by another node: `ifunc serve --compile-at` (docs/small-nodes.md).
+
+Who waits for whom, and helpers that lie, are in src/node/compile_test.cc; other processors in test_mixed.py."""
+
+import hashlib
+import os
+import pathlib
+import signal
+import socket
+import struct
+import time
+
+import harness
+
+SMALL = ["--no-bitcode"]
+
+
+def bitcode(t, name="hello.c", *options):
+    return t.build(name, "--no-object", *options)
+
+
+def small(t, *options):
+    return t.serve("--listen", "127.0.0.1:0", "--stats", "--name", "drive", *SMALL, *options)
+
+
+def helper(t, *options):
+    return t.serve("--listen", "127.0.0.1:0", "--stats", "--name", "aide", "--compile-for", "loopback", *options)
+
+
+def test_bitcode_is_compiled_by_a_helper_for_this_cpu(t):
+    aide = helper(t)
+    node = small(t, "--compile-at", aide.address)
+    for _ in range(2):
+        result = t.ifunc("send", bitcode(t), node.address, "--payload", "world")
+        assert (result.code, result.out) == (0, "hello, world"), result
+    assert "libLLVM" not in node.maps() and "libLLVM" not in aide.maps()
+    assert node.stop() == 0 and aide.stop() == 0
+    assert node.stats["compile-requests"] == 1, node.stats
+    assert aide.stats["compiled-for-others"] == 1, aide.stats
+
+
+def test_what_is_got_lasts_in_the_cache_directory(t):
+    aide = helper(t)
+    for asks in [1, 0]:
+        node = small(t, "--compile-at", aide.address, "--cache-dir", t.path("cache"))
+        result = t.ifunc("send", bitcode(t), node.address, "--payload", "world")
+        assert (result.code, result.out) == (0, "hello, world"), result
+        assert node.stop() == 0
+        assert node.stats["compile-requests"] == asks, node.stats
+
+
+def test_an_ifunc_that_is_sent_on_to_the_same_node_is_compiled_too(t):
+    aide = helper(t)
+    node = small(t, "--compile-at", aide.address)
+    hello = bitcode(t)
+    sender = t.write("to_self.c", """
+        #include <threechains/ifunc.h>
+        void to_self_main(void *payload, size_t size, void *args) {
+          (void)args;
+          if (tc_forward_as(tc_id(), "hello", payload, size) != TC_OK) tc_fail(1, "cannot forward");
+        }""")
+    whole = t.path("to_self.ifunc")
+    assert t.ifunc("build", sender, "--no-object", "--with", hello, "-o", whole).code == 0
+    result = t.ifunc("send", whole, node.address, "--payload", "world")
+    assert (result.code, result.out) == (0, "hello, world"), result
+    assert node.stop() == 0
+    assert node.stats["compile-requests"] == 2, node.stats
+
+
+def test_the_sender_reads_who_refused_and_what_to_do(t):
+    unwilling = t.serve("--listen", "127.0.0.1:0", "--name", "aide")
+    nobody, = harness.free_addresses(1)
+    for helper_address, words in [
+            (None, ["build it without --no-object", "--target", "--compile-at"]),
+            (unwilling.address, ["aide compiles for nobody", "--compile-for", "build it without --no-object"]),
+            (nobody, [nobody, "Connection refused", "--compile-for"])]:
+        node = small(t, *(["--compile-at", helper_address] if helper_address else []))
+        result = t.ifunc("send", bitcode(t), node.address)
+        assert result.code == 1, result
+        for word in ["node drive", "ifunc 'hello'", *words]:
+            assert word in result.err, (word, result)
+
+
+def test_the_small_nodes_policy_holds_for_what_was_compiled_elsewhere(t):
+    aide = helper(t, "--allow-lib", "libm.so.6")
+    source = t.write("sine.c", """
+        #include <threechains/ifunc.h>
+        #pragma comment(lib, "m")
+        double sin(double);
+        void sine_main(void *payload, size_t size, void *args) {
+          (void)args, (void)size;
+          double x = sin(*(double *)payload);
+          tc_reply(&x, sizeof x);
+        }""")
+    sine = t.path("sine.ifunc")
+    assert t.ifunc("build", source, "--no-object", "-o", sine).code == 0
+    strict = small(t, "--compile-at", aide.address)
+    result = t.ifunc("send", sine, strict.address, "--hex", "00" * 8)
+    assert result.code == 1 and "libm.so.6" in result.err, result
+    open_ = small(t, "--compile-at", aide.address, "--allow-lib", "libm.so.6")
+    result = t.ifunc("send", sine, open_.address, "--hex", "00" * 8, "--hex-out")
+    assert (result.code, result.out.strip()) == (0, "00" * 8), result
+
+
+def test_a_helper_that_is_killed_fails_what_waits_and_its_successor_is_asked(t):
+    address, = harness.free_addresses(1)
+    aide = t.serve("--listen", address, "--name", "aide", "--compile-for", "loopback")
+    node = small(t, "--compile-at", address, "--allow-lib", "libm.so.6")
+    assert t.ifunc("send", bitcode(t), node.address, "--payload", "x").code == 0
+    aide.signal(signal.SIGKILL)
+    aide.wait()
+    got = t.build("got.c", "--no-object")
+    result = t.ifunc("send", got, node.address, "--hex-out")
+    assert result.code == 1 and address in result.err, result
+    t.serve("--listen", address, "--name", "aide", "--compile-for", "loopback")
+    time.sleep(1.1)  # so long a failure is the answer to the same question
+    result = t.ifunc("send", got, node.address, "--hex-out")
+    assert result.code == 0, result
+
+
+def test_bitcode_that_breaks_the_compiler_costs_neither_node(t):
+    aide = helper(t)
+    node = small(t, "--compile-at", aide.address)
+    good = pathlib.Path(bitcode(t, "hello.c", "--target", f"{os.uname().machine}-linux-gnu")).read_bytes()
+    broken = with_last_slice(good, b"BC\xc0\xde" + bytes(range(256)) * 4)
+    result = t.ifunc("send", t.write("broken.ifunc", broken), node.address)
+    assert result.code == 1 and "ifunc 'hello'" in result.err, result
+    result = t.ifunc("send", bitcode(t), node.address, "--payload", "world")
+    assert (result.code, result.out) == (0, "hello, world"), result
+
+
+def with_last_slice(bundle, code):
+    """The bundle of one slice with other bytes in it, uncompressed; all sizes and hashes hold."""
+    size, = struct.unpack_from("<I", bundle, 4)
+    manifest = bytearray(bundle[8:8 + size])
+    triple = f"{os.uname().machine}-linux-gnu"
+    packing = len(manifest) - 40 - 1 - len(triple) - 1 - 1  # in front of triple, CPU (none), two sizes and the hash
+    assert manifest[packing + 2:packing + 2 + len(triple)] == triple.encode(), manifest
+    manifest[packing] = 0
+    manifest[-40:] = struct.pack("<II", len(code), len(code)) + hashlib.sha256(code).digest()
+    return bundle[:8] + bytes(manifest) + code
+
+
+def own_address():
+    """An address of this host that is not its loopback's, or none."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        try:
+            probe.connect(("192.0.2.1", 9))  # nothing is sent
+            return probe.getsockname()[0]
+        except OSError:
+            raise harness.Skip("this host has no address but its loopback's") from None
+
+
+def test_whom_a_helper_compiles_for_is_its_operators_to_say(t):
+    outside = own_address()
+    env = {"UCX_TLS": "tcp,self"}
+    for whom, code in [("loopback", 1), ("any", 0)]:
+        aide = t.serve("--listen", f"{outside}:0", "--trust", "any", "--compile-for", whom, "--name", "aide", env=env)
+        node = t.serve("--listen", "127.0.0.1:0", *SMALL, "--compile-at", aide.address, env=env)
+        result = t.run(harness.IFUNC, "send", bitcode(t), node.address, "--payload", "world", env=env)
+        assert result.code == code, result
+        if code != 0:
+            assert "aide compiles for nodes of its own host only" in result.err, result
+
+
+if __name__ == "__main__":
+    harness.main(globals())
