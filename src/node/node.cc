@@ -161,31 +161,57 @@ size_t Node::poll() {
   // Frames come after it, so that what it took in runs before we return.
   if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) happened = progress();
   const auto& pulse = transport_->pulse;
-  if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || more_to_receive_) happened += receive();
+  if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || look_at_all_) happened += receive();
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
   return happened;
 }
 
-// Links lie far apart in memory, and with more nodes than cores they are cold in every poll: they are touched only when
-// there may be something.
+// Links lie far apart in memory, and with more nodes than cores they are cold in every poll: only those are touched
+// that may have something.
 size_t Node::receive() {
   auto& pulse = transport_->pulse;
   // A lone frame's sends are not held back: it may run for long.
   pulse.gathering = std::exchange(arrivals_seen_, pulse.arrivals) + 1 < pulse.arrivals;
-  size_t taken = 0;
-  // By index: a running ifunc may add links.
-  for (size_t i = 0; i < links_.size(); ++i)
-    if (links_[i]->has_frame()) taken += receive_from(*links_[i]);
+  const size_t taken = pulse.direct || look_at_all_ ? receive_from_all() : receive_from_few();
   if (std::exchange(pulse.gathering, false)) transport_->flush();
-  more_to_receive_ = taken != 0;
-  unsettled_ |= taken != 0;
   return taken;
 }
 
+size_t Node::receive_from_all() {
+  size_t taken = 0;
+  transport_->pulse.came.clear();
+  // By index: a running ifunc may add links.
+  for (size_t i = 0; i < links_.size(); ++i)
+    if (links_[i]->has_frame()) taken += receive_from(*links_[i]);
+  look_at_all_ = taken != 0;
+  return taken;
+}
+
+size_t Node::receive_from_few() {
+  auto& came = transport_->pulse.came;
+  size_t taken = 0;
+  for (size_t i = 0; i < came.size() && !came.from_anybody(); ++i) {
+    auto* const link = static_cast<Link*>(came[i]->owner);
+    if (link == nullptr) continue;
+    const auto frames = receive_from(*link);
+    if (frames != 0 && link->has_frame()) look_at_all_ = true;  // its turn was over before its frames
+    taken += frames;
+  }
+  if (came.from_anybody()) look_at_all_ = true;
+  came.clear();
+  return taken;
+}
+
+// Gives the memory of frames that were run back to their senders.
+void Node::settle_links() {
+  if (auto* const link = std::exchange(unsettled_link_, nullptr)) link->settle();
+  if (!std::exchange(unsettled_links_, false)) return;
+  for (const auto& link : links_) link->settle();
+}
+
 size_t Node::progress() {
-  if (std::exchange(unsettled_, false))
-    for (size_t i = 0; i < links_.size(); ++i) links_[i]->settle();
+  settle_links();
   const size_t moved = transport_->progress();
   if (backlog_) [[unlikely]]
     drain_backlogs();
@@ -200,7 +226,12 @@ size_t Node::receive_from(Link& link) {
   executor_.next_tick();
   if (watchdog_) watchdog_->rouse();
   const target::Executor::Scope scope(executor_);
-  return link.receive();
+  const auto taken = link.receive();
+  if (taken != 0) {
+    const auto* const before = std::exchange(unsettled_link_, &link);
+    unsettled_links_ |= before != nullptr && before != &link;
+  }
+  return taken;
 }
 
 size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {

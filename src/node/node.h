@@ -185,7 +185,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   void tend();
   size_t progress();
   size_t receive();
+  size_t receive_from_all();
+  size_t receive_from_few();
   size_t receive_from(Link& link);
+  void settle_links();
   void drain_backlogs();
   void answer_owed();
   void run_local_calls();
@@ -268,8 +271,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
-  bool more_to_receive_ = true;  // the last look found frames
-  bool unsettled_ = false;       // frames were taken since links were settled
+  bool look_at_all_ = true;  // any link may have frames
+  // Of which frames were taken since links were settled: this one, or several.
+  Link* unsettled_link_ = nullptr;
+  bool unsettled_links_ = false;
   uint64_t arrivals_seen_ = 0;
   uint64_t link_marks_ = 0;
   uint32_t polls_ = 0;

@@ -82,16 +82,19 @@ void Node::each_link(const std::function<void(Link&)>& show) {
 void Node::remove_lost_links() {
   if (!links_lost_ || inside_ifunc()) return;
   links_lost_ = false;
+  if (std::exchange(unsettled_link_, nullptr) != nullptr) unsettled_links_ = true;
   std::erase_if(links_, [](const auto& link) { return link->state() == Link::State::lost && !link->has_endpoint; });
 }
 
 void Node::on_accept(std::unique_ptr<transport::Connection> connection) { adopt(std::move(connection), false); }
 
 void Node::on_control(transport::Connection& connection, ByteView frame) {
+  look_at_all_ = true;  // a link that becomes ready, or ends, may hold frames already
   if (connection.owner != nullptr) static_cast<Link*>(connection.owner)->on_control(frame);
 }
 
 void Node::on_lost(transport::Connection& connection, const Error& reason) {
+  look_at_all_ = true;
   if (connection.owner == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner);
   link.end(Error{reason.code, fmt::format("{} is gone: {}", link.peer_label(), reason.message)});

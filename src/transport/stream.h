@@ -46,6 +46,33 @@ inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexc
     std::memcpy(to, from, length <= 24 ? 24 : length);
 }
 
+class Connection;
+
+// Whose frames came since the node last looked, while they are few: else anybody may have sent some.
+class Arrivals {
+ public:
+  void note(Connection* from) noexcept {
+    if (from == nullptr || count_ >= most) return note_anybody();
+    if (count_ == 0 || from_[count_ - 1] != from) from_[count_++] = from;
+  }
+  void note_anybody() noexcept { count_ = anybody; }
+  // A connection is about to go.
+  // A connection is about to go, and may be among them.
+  void forget() noexcept {
+    if (count_ != 0) note_anybody();
+  }
+  void clear() noexcept { count_ = 0; }
+
+  bool from_anybody() const noexcept { return count_ == anybody; }
+  size_t size() const noexcept { return count_; }
+  Connection* operator[](size_t i) const noexcept { return from_[i]; }
+
+ private:
+  static constexpr uint32_t most = 8, anybody = most + 1;
+  Connection* from_[most];
+  uint32_t count_ = 0;
+};
+
 // What a node and the streams of its transport tell each other without a call.
 struct Pulse {
   uint64_t turn = 1;   // the node counts it up with every poll: frames of one turn may leave together
@@ -54,6 +81,9 @@ struct Pulse {
   // sleep() alone, which count them up: the node need not touch its links to find that there is nothing.
   bool direct = true;
   uint64_t arrivals = 0;  // by one for a message with one frame, by two for one with several
+  // Who sent them. The node clears it, and touches these links alone: all of them, with more nodes than cores, would be
+  // cold and cost more than the frame.
+  Arrivals came;
   // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
   bool gathering = false;
 };

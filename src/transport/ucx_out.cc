@@ -36,6 +36,7 @@ bool UcxOut::send_message(OutBuffer& buffer, size_t size) noexcept {
       peer_.endpoint()->send(am_batch, nullptr, 0, buffer.memory, sizeof header + size, &UcxOut::on_sent, &buffer);
   if (UCS_PTR_IS_PTR(request)) {
     ++buffer.operations;
+    peer_.transport().watch_peers();
     return false;
   }
   if (UCS_PTR_IS_ERR(request))
@@ -69,7 +70,10 @@ void UcxOut::put(OutBuffer& buffer, const std::byte* from, size_t size, uint64_t
   params.user_data = &buffer;
   const uint64_t address = put_address_ + (ring_position & (put_bytes_ - 1));
   const auto request = ucp_put_nbx(peer_.endpoint()->get(), from, size, address, put_key_, &params);
-  if (UCS_PTR_IS_PTR(request)) ++buffer.operations;
+  if (UCS_PTR_IS_PTR(request)) {
+    ++buffer.operations;
+    peer_.transport().watch_peers();
+  }
   if (UCS_PTR_IS_ERR(request))
     peer_.lose(Error{TC_ERR_DISCONNECTED, "putting frames: " + ucx_words(UCS_PTR_STATUS(request))});
 }

@@ -42,9 +42,15 @@ UcxPeer::UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string
       accepted_(accepted),
       stage_(accepted ? Stage::greeting : Stage::connecting),
       wants_write_(!accepted),
-      timer_(now_ns() + greeting_ns),
       in_(transport.options().batch_bytes, transport.options().window_bytes),
-      out_(transport.flush_list(), *this) {}
+      out_(transport.flush_list(), *this) {
+  set_timer(greeting_ns);
+}
+
+void UcxPeer::set_timer(uint64_t from_now_ns) noexcept {
+  timer_ = now_ns() + from_now_ns;
+  transport_.watch_peers();
+}
 
 UcxPeer::~UcxPeer() {
   out_.shut_ring();
@@ -101,7 +107,7 @@ void UcxPeer::read_socket() {
     if (got <= 0) {
       transport_.forget_socket(*this);
       if (stage_ == Stage::up) {
-        timer_ = now_ns() + last_words_ns;
+        set_timer(last_words_ns);
         peer_died_ = true;
       } else if (stage_ == Stage::closing) {
         stage_ = Stage::over;
@@ -183,6 +189,7 @@ Status UcxPeer::send_message(unsigned id, ByteView data) {
     return fail(TC_ERR_DISCONNECTED, "sending to {}: {}", address_, ucx_words(UCS_PTR_STATUS(request)));
   if (UCS_PTR_IS_PTR(request)) {
     messages_.push_back(message.release());
+    transport_.watch_peers();
     message_bytes_out_ += data.size();
   }
   return {};
@@ -226,6 +233,7 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
     return lose(
         Error{TC_ERR_MALFORMED, fmt::format("{} sent a batch of {} bytes beside its ring", address_, data.size())});
   way_in_ = Way::am;
+  transport_.pulse.came.note(handle_);
   transport_.pulse.arrivals += BatchIn::is_lone(data) ? uint64_t{1} : uint64_t{2};
   if (auto taken = in_.append(data); !taken) lose(std::move(taken).error());
 }
@@ -278,7 +286,7 @@ void UcxPeer::close() noexcept {
     out_.flush();
     send_signal(Signal::goodbye);
     stage_ = lost_ ? Stage::over : Stage::closing;
-    timer_ = now_ns() + closing_ns;
+    set_timer(closing_ns);
   } else {
     stage_ = Stage::over;
   }
@@ -300,6 +308,7 @@ void UcxPeer::orphan() noexcept {
 
 void UcxPeer::abandon() noexcept {
   if (orphaned_) return;
+  transport_.pulse.came.forget();
   abandoned_ = true;
   if (stage_ != Stage::closing) stage_ = Stage::over;
   out_.shut_ring();

@@ -88,6 +88,7 @@ class UcxPeer {
   friend class UcxConnection;
   struct Message;
 
+  void set_timer(uint64_t from_now_ns) noexcept;
   void finish_connecting();
   void send_greeting();
   void read_socket();

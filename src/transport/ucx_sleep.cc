@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "transport/ucx_transport.h"
 
@@ -79,10 +80,13 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
 UcxTransport::SleepEnd UcxTransport::wait_for_event(Deadline deadline) noexcept {
   uint64_t until = deadline.at_ns();
   const uint64_t now = now_ns();
-  for (const auto& peer : peers_) {
-    if (peer == nullptr) continue;
-    if (peer->next_time() != 0) until = std::min(until, peer->next_time());
-    if (peer->has_sends_on_the_way()) until = std::min(until, now + sending_nap_ns);
+  if (std::exchange(peers_need_watching_, false)) {
+    for (const auto& peer : peers_) {
+      if (peer == nullptr) continue;
+      if (peer->next_time() != 0) until = std::min(until, peer->next_time());
+      if (peer->has_sends_on_the_way()) until = std::min(until, now + sending_nap_ns);
+      peers_need_watching_ |= peer->next_time() != 0 || peer->has_sends_on_the_way();
+    }
   }
   if (until <= now) return SleepEnd::time;
   const uint64_t left = until - now;

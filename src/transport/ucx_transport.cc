@@ -272,6 +272,7 @@ unsigned UcxTransport::deliver_all() noexcept {
 }
 
 void UcxTransport::review() noexcept {
+  const bool direct = pulse.direct;
   busy_ = greeting_ = pulse.direct = false;
   for (const auto& peer : peers_) {
     if (peer == nullptr) continue;
@@ -279,6 +280,7 @@ void UcxTransport::review() noexcept {
     busy_ |= peer->busy();
     greeting_ |= peer->greets();
   }
+  if (pulse.direct != direct) pulse.came.note_anybody();  // what lies in the memory that was written to
 }
 
 }  // namespace tc::transport

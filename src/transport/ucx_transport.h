@@ -35,6 +35,7 @@ class UcxTransport final : public Transport {
   // For peers.
   const UcxOptions& options() const noexcept { return options_; }
   UcxWorker& worker() const noexcept { return *worker_; }
+  void watch_peers() noexcept { peers_need_watching_ = true; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
   bool can_use_rings() const noexcept { return can_use_rings_; }
@@ -87,6 +88,9 @@ class UcxTransport final : public Transport {
   unsigned calls_ = 0, looks_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
+  // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
+  // message when there are more of them than cores, need not touch the peers.
+  bool peers_need_watching_ = true;
   uint64_t last_look_ = 0;
 };
 
