@@ -29,6 +29,9 @@ constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_tending = 64;
 // Where nearly every message ends a sleep, not before each of them.
 constexpr uint64_t tending_gap_ns = 1'000'000;
+// The same for what is to be done for each link where peers send messages: their room suffices without small news, and
+// greetings have seconds.
+constexpr uint64_t link_tending_gap_ns = 10'000'000;
 
 // Also when memory runs out in between.
 class Polling {
@@ -159,8 +162,10 @@ size_t Node::poll() {
   ++transport_->pulse.turn;
   size_t happened = 0;
   // Frames come after it, so that what it took in runs before we return.
-  if (transport_->pulse.urgent || ++polls_ % polls_between_progress == 0) happened = progress();
   const auto& pulse = transport_->pulse;
+  // What came while falling asleep, or waking, need not wait for another round through UCX.
+  if (pulse.arrivals == arrivals_seen_ && (pulse.urgent || ++polls_ % polls_between_progress == 0))
+    happened = progress();
   if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || look_at_all_) happened += receive();
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
@@ -304,9 +309,12 @@ void Node::tend() {
   expire();
   slices_.tick();
   compile_requests_.tick();
-  for (auto& link : links_) {
-    link->give_credit(true);
-    link->check_greeting();
+  if (transport_->pulse.direct || tended_ns_ - links_tended_ns_ >= link_tending_gap_ns) {
+    links_tended_ns_ = tended_ns_;
+    for (auto& link : links_) {
+      link->give_credit(true);
+      link->check_greeting();
+    }
   }
   remove_lost_links();
 }

@@ -280,7 +280,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
   uint64_t next_expiry_ns_ = 0;
-  uint64_t tended_ns_ = 0;
+  uint64_t tended_ns_ = 0, links_tended_ns_ = 0;
   std::unique_ptr<CompileService> compile_service_;  // null: we compile for nobody
   std::unique_ptr<Watchdog> watchdog_;  // from the first code on; last, so that it ends before what it looks at
 };
