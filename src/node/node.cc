@@ -186,10 +186,11 @@ size_t Node::receive() {
 size_t Node::receive_from_all() {
   size_t taken = 0;
   transport_->pulse.came.clear();
+  look_at_all_ = false;
   // By index: a running ifunc may add links.
   for (size_t i = 0; i < links_.size(); ++i)
     if (links_[i]->has_frame()) taken += receive_from(*links_[i]);
-  look_at_all_ = taken != 0;
+  look_at_all_ |= taken != 0;
   return taken;
 }
 

@@ -142,7 +142,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   // The link to who listens there; it may have to greet first.
   Result<Link*> link_at(std::string_view address);
   // The next poll looks at every link.
-  void look_again() noexcept { more_to_receive_ = true; }
+  void look_again() noexcept { look_at_all_ = true; }
   // Calls with a token that are here, neither running nor passed on, with the instance of the node that asked.
   void each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
