@@ -3,7 +3,8 @@
 # Builds SOURCE (whatever `ifunc build` takes) to the ifunc NAME, as ${CMAKE_BINARY_DIR}/ifuncs/NAME.ifunc, whenever it, its .deps
 # file or a header that it includes changes. The target is called ifunc-NAME and is part of `all`; its property
 # IFUNC_FILE is the file's path. WITH names other ifuncs, added before, that travel along, AGAINST
-# libraries, added before, that it uses. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...
+# libraries, added before, that it uses. OPTIONS are those of `ifunc build`: --target TRIPLE, --no-object, --extern SYMBOL, ...;
+# with --name among them the ifunc is called so, and only the file and the target NAME.
 #
 # Inside Three-Chains' own build the toolchain is a target; in a project that uses an installed copy, set
 # ThreeChains_IFUNC_TOOLCHAIN to the program (the CMake package does).
@@ -43,9 +44,12 @@ function(tc_add_ifunc name source)
     list(PREPEND ARG_CLANG_FLAGS -MD -MF ${headers} -MT ${output})
     set(depfile DEPFILE ${headers})
   endif()
+  if(NOT "--name" IN_LIST ARG_OPTIONS)
+    list(PREPEND ARG_OPTIONS --name ${name})
+  endif()
   add_custom_command(
     OUTPUT ${output}
-    COMMAND ${tool} build ${source} --quiet -o ${output} --name ${name} ${ARG_OPTIONS}
+    COMMAND ${tool} build ${source} --quiet -o ${output} ${ARG_OPTIONS}
             -- ${ARG_CLANG_FLAGS}
     DEPENDS ${dependencies}
     ${depfile}
