@@ -99,22 +99,35 @@ def test_a_library_that_uses_another_is_refused(t):
     assert "libraries that are sent do not link to each other" in refused.err, refused
 
 
+class TwoHosts:
+    """A node on one, who sends it libraries on the other."""
+
+    def __init__(self, t):
+        (self.one, self.address), (self.two, self.sender) = t.namespaces(2)
+        self.t, self.env = t, {**harness.TCP, "UCX_NET_DEVICES": "eth0"}
+
+    def serve(self, *options):
+        return self.t.serve("--listen", f"{self.address}:0", "--trust", "any", *options, env=self.env,
+                            prefix=("ip", "netns", "exec", self.one))
+
+    def send(self, bundle, node, *options):
+        return self.t.run("ip", "netns", "exec", self.two, harness.IFUNC, "send", bundle, node.address, *options,
+                          env=self.env)
+
+
 def test_where_everybody_is_trusted_a_library_still_needs_permission_for_its_host(t):
-    (one, address), (two, sender) = t.namespaces(2)
-    env = {**harness.TCP, "UCX_NET_DEVICES": "eth0"}
-
-    def serve(*options):
-        node = t.serve("--listen", f"{address}:0", *options, env=env, prefix=("ip", "netns", "exec", one))
-        return node.address
-
-    def send_from_two(bundle, target):
-        return t.run("ip", "netns", "exec", two, harness.IFUNC, "send", bundle, target, env=env)
-
-    old = library(t, "fnv1a")
-    refused = send_from_two(old, serve("--trust", "any", "--allow-export", "hash*@10.99.0.77"))
-    assert refused.code != 0 and f"libraries from '{sender}'" in refused.err, refused
-    taken = send_from_two(old, serve("--trust", "any", "--allow-export", f"hash*@{sender}"))
+    hosts, old = TwoHosts(t), library(t, "fnv1a")
+    refused = hosts.send(old, hosts.serve("--allow-export", "hash*@10.99.0.77"))
+    assert refused.code != 0 and f"libraries from '{hosts.sender}'" in refused.err, refused
+    taken = hosts.send(old, hosts.serve("--allow-export", f"hash*@{hosts.sender}"))
     assert taken.code == 0, taken
+
+
+# What a peer says of itself was believed.
+def test_a_peer_that_claims_another_address_has_the_permissions_of_its_own(t):
+    hosts, old = TwoHosts(t), library(t, "fnv1a")
+    refused = hosts.send(old, hosts.serve("--allow-export", "hash*@127.0.0.1"), "--listen", "127.0.0.1:0")
+    assert refused.code != 0 and f"libraries from '{hosts.sender}'" in refused.err, refused
 
 
 if __name__ == "__main__":
