@@ -74,7 +74,9 @@ def script(tmp_path, echo, slow):
 
     def run(source, *, start=False):
         path = tmp_path / "program.py"
-        path.write_text("import threechains as tc\n" + textwrap.dedent(source))
+        # Where the tests are a shell's job in the background, SIGINT is ignored, and Python leaves it so.
+        heed = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
+        path.write_text(heed + "import threechains as tc\n" + textwrap.dedent(source))
         line = [sys.executable, str(path)]
         if start:
             return subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
