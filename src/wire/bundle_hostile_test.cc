@@ -30,12 +30,14 @@ struct RawManifest {
   uint8_t slices_claimed = 1;
   std::vector<std::string> dependencies, imports;
   std::vector<RawSlice> slices = {RawSlice{}};
+  uint8_t entries = entry_main;
+  Bytes behind;  // what the entries say is there: exports, libraries
 };
 
 Bytes file_of(const RawManifest& m, std::string_view slices = "code") {
   Bytes manifest;
   Writer w(manifest);
-  w.u8(m.version).u8(1).u8(entry_main).u8(m.alignment).str8(m.name).str8(m.tool).u8(m.dependencies_claimed);
+  w.u8(m.version).u8(1).u8(m.entries).u8(m.alignment).str8(m.name).str8(m.tool).u8(m.dependencies_claimed);
   for (const auto& name : m.dependencies) w.str8(name);
   w.u16(m.imports_claimed);
   for (const auto& name : m.imports) w.str16(name);
@@ -49,6 +51,7 @@ Bytes file_of(const RawManifest& m, std::string_view slices = "code") {
         .u32(s.stored_size)
         .u32(s.unpacked_size)
         .bytes(s.hash.bytes);
+  w.bytes(m.behind);
   Bytes file;
   Writer(file)
       .u32(bundle_format::magic)
@@ -71,12 +74,18 @@ TEST(HostileBundle, the_manifest_written_by_hand_is_good_before_it_is_spoilt) {
   EXPECT_EQ(read->unpack(0), bytes_of("code"));
 }
 
+std::vector<Bundle> each_kind() {
+  return {four_slices(), testing::with_companion(), testing::a_library(), testing::a_librarys_user()};
+}
+
 TEST(HostileBundle, truncated_at_any_byte_it_is_refused) {
-  const auto whole = four_slices().bytes();
-  for (size_t size = 0; size < whole.size(); ++size) {
-    // A copy of exactly that size, so that the address sanitizer sees any read behind it.
-    const Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
-    EXPECT_FALSE(Bundle::read(cut)) << "cut to " << size << " of " << whole.size();
+  for (const auto& bundle : each_kind()) {
+    const auto whole = bundle.bytes();
+    for (size_t size = 0; size < whole.size(); ++size) {
+      // A copy of exactly that size, so that the address sanitizer sees any read behind it.
+      const Bytes cut(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size));
+      EXPECT_FALSE(Bundle::read(cut)) << bundle.manifest().name << " cut to " << size << " of " << whole.size();
+    }
   }
 }
 
@@ -88,8 +97,7 @@ TEST(HostileBundle, with_a_byte_too_many_it_is_refused) {
   EXPECT_THAT(read.error().message, HasSubstr("bytes long when its content ends at byte"));
 }
 
-TEST(HostileBundle, any_flipped_bit_is_refused_or_makes_it_another_bundle) {
-  const auto whole = four_slices();
+void expect_no_flipped_bit_to_go_unnoticed(const Bundle& whole) {
   const auto good = whole.bytes();
   for (size_t bit = 0; bit < good.size() * 8; ++bit) {
     auto bytes = good;
@@ -99,8 +107,38 @@ TEST(HostileBundle, any_flipped_bit_is_refused_or_makes_it_another_bundle) {
       EXPECT_NE(read->id(), whole.id()) << "bit " << bit << " changed nothing";
       for (size_t i = 0; i < read->manifest().slices.size(); ++i) (void)read->unpack(i);
     }
-    EXPECT_FALSE(Bundle::read_carried(bytes, 0b1111, whole.id())) << "bit " << bit << " under the expected id";
+    EXPECT_FALSE(Bundle::read_carried(bytes, whole.carried(), whole.id())) << "bit " << bit << " under the expected id";
   }
+}
+
+TEST(HostileBundle, any_flipped_bit_is_refused_or_makes_it_another_bundle) {
+  for (const auto& bundle : each_kind()) expect_no_flipped_bit_to_go_unnoticed(bundle);
+}
+
+TEST(HostileBundle, a_library_must_export_something_with_a_name) {
+  const auto exports = [](uint16_t claimed, std::string_view name) {
+    Bytes bytes;
+    Writer(bytes).u16(claimed).str16(name);
+    return RawManifest{.entries = entry_main | entry_library, .behind = bytes};
+  };
+  EXPECT_TRUE(Bundle::read(file_of(exports(1, "hash"))));
+  expect_refused(exports(0, "hash"), TC_ERR_MALFORMED, "0 exports when a library has 1 to");
+  expect_refused(exports(0xffff, "hash"), TC_ERR_MALFORMED, "65535 exports when a library has 1 to");
+  expect_refused(exports(1, ""), TC_ERR_MALFORMED, "an exported symbol's name is empty or not printable");
+  expect_refused(exports(1, "a\033[2J"), TC_ERR_MALFORMED, "an exported symbol's name is empty or not printable");
+}
+
+TEST(HostileBundle, the_libraries_that_it_uses_must_have_names_of_ifuncs) {
+  const auto against = [](uint8_t claimed, std::string_view name) {
+    Bytes bytes;
+    Writer(bytes).u8(claimed).str8(name);
+    return RawManifest{.entries = entry_main | entry_against, .behind = bytes};
+  };
+  EXPECT_TRUE(Bundle::read(file_of(against(1, "hash"))));
+  expect_refused(against(0, "hash"), TC_ERR_MALFORMED, "0 libraries that were sent when 1 to");
+  expect_refused(against(255, "hash"), TC_ERR_MALFORMED, "255 libraries that were sent when 1 to");
+  expect_refused(against(1, "../hash"), TC_ERR_MALFORMED, "is none that an ifunc can have");
+  expect_refused(against(1, ""), TC_ERR_MALFORMED, "is none that an ifunc can have");
 }
 
 TEST(HostileBundle, a_slice_that_does_not_match_its_hash_is_refused) {

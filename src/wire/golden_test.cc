@@ -50,6 +50,12 @@ TEST(Golden, bundle_with_four_slices) { expect_golden("bundle/four_slices.ifunc"
 
 TEST(Golden, bundle_with_companion) { expect_golden("bundle/with_companion.ifunc", testing::with_companion().bytes()); }
 
+TEST(Golden, bundle_of_a_library) { expect_golden("bundle/library.ifunc", testing::a_library().bytes()); }
+
+TEST(Golden, bundle_of_a_librarys_user) {
+  expect_golden("bundle/librarys_user.ifunc", testing::a_librarys_user().bytes());
+}
+
 TEST(Golden, the_bundle_file_reads_as_what_it_was_made_of) {
   const auto file = read_file(std::filesystem::path(TC_GOLDEN_DIR) / "bundle/four_slices.ifunc", 1 << 20);
   ASSERT_TRUE(file) << file.error().message;

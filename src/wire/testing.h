@@ -75,4 +75,26 @@ inline Bundle with_companion() {
   return Bundle::pack(m, {bytes_of("code"), four_slices().bytes()}).value();
 }
 
+// A library that is sent, and an ifunc that uses it.
+inline Bundle a_library() {
+  Manifest m;
+  m.name = "hash";
+  m.entries = entry_main | entry_library;
+  m.tool = "by hand";
+  m.exports = {"hash", "hash_name"};
+  m.slices = {slice_for(x86, SliceRole::target, SliceForm::object, "x86-64-v2")};
+  return Bundle::pack(m, {bytes_of("library")}).value();
+}
+
+inline Bundle a_librarys_user() {
+  Manifest m;
+  m.name = "digest";
+  m.entries = entry_main | entry_against;
+  m.tool = "by hand";
+  m.imports = {"hash"};
+  m.against = {"hash"};
+  m.slices = {slice_for(x86, SliceRole::target, SliceForm::object, "x86-64-v2")};
+  return Bundle::pack(m, {bytes_of("user")}).value();
+}
+
 }  // namespace tc::testing
