@@ -18,7 +18,7 @@ namespace tc::command {
 namespace {
 
 // What one job may take: bitcode from elsewhere can make LLVM want any amount.
-constexpr rlim_t memory_limit = rlim_t{4} << 30;
+[[maybe_unused]] constexpr rlim_t memory_limit = rlim_t{4} << 30;  // not under the address sanitizer, which maps more
 constexpr rlim_t file_limit = 256u << 20;
 
 struct Options {
