@@ -88,6 +88,31 @@ TEST_P(UcpLibrary, ifuncs_that_come_later_link_to_it_and_a_newer_version_rebinds
   EXPECT_EQ(stat("rebinds"), 2u);
 }
 
+TEST_P(UcpLibrary, the_2021_form_takes_libraries_too) {
+  allow();
+  const auto send = [&](const char* folder, const char* name, void* args) {
+    use(folder);
+    ucp_ifunc_h ifunc = nullptr;
+    EXPECT_EQ(ucp_ifunc_2021_register(source.context, name, &ifunc), UCS_OK) << ucp_ifunc_error();
+    const auto msg = message(ifunc, "");
+    EXPECT_EQ(road.send(msg), UCS_OK) << ucp_ifunc_error();
+    auto status = UCS_ERR_NO_MESSAGE;
+    const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(20);
+    while (status == UCS_ERR_NO_MESSAGE && std::chrono::steady_clock::now() < deadline)
+      status = ucp_ifunc_2021_poll(target.context, target.memory, 1 << 14, args);
+    ucp_ifunc_msg_free(msg);
+    ucp_deregister_ifunc(source.context, ifunc);
+    return status;
+  };
+  for (const auto& [library, version] : {std::pair("version1", 1), std::pair("version2", 2)}) {
+    ASSERT_EQ(send(GetParam().first, library, nullptr), UCS_OK) << ucp_ifunc_error();
+    Answer answer;
+    ASSERT_EQ(send(GetParam().second, "asks", &answer), UCS_OK) << ucp_ifunc_error();
+    EXPECT_EQ(answer.first, version);
+    EXPECT_EQ(answer.second, version);
+  }
+}
+
 TEST_P(UcpLibrary, the_version_that_is_here_can_be_sent_again_and_keeps_its_data) {
   allow();
   const auto one = library("version1"), asks = user();
