@@ -143,10 +143,10 @@ class Link final : public target::FrameHandler {
   State state() const noexcept { return state_; }
   bool readable() const noexcept { return state_ == State::ready; }
   bool trusted() const noexcept { return trusted_; }  // may the peer run code here?
-  // Is there anything for receive() to do?
   // Calls with a token that came by this link and wait for code: shown with the instance of who asked.
   void each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
+  // Is there anything for receive() to do?
   bool has_frame() const noexcept { return in_->peek() != 0 || look_again_ || (!in_->dry_at_zero() && in_->refill()); }
   uint64_t mark() const noexcept { return mark_; }
   const Error& reason() const noexcept { return reason_; }  // why it was lost

@@ -161,9 +161,9 @@ size_t Node::poll() {
   const Polling polling(polling_);
   ++transport_->pulse.turn;
   size_t happened = 0;
-  // Frames come after it, so that what it took in runs before we return.
   const auto& pulse = transport_->pulse;
-  // What came while falling asleep, or waking, need not wait for another round through UCX.
+  // What came while falling asleep, or waking, need not wait for another round through UCX. Else frames come after it,
+  // so that what it took in runs before we return.
   if (pulse.arrivals == arrivals_seen_ && (pulse.urgent || ++polls_ % polls_between_progress == 0))
     happened = progress();
   if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || look_at_all_) happened += receive();

@@ -62,9 +62,9 @@ bool UcxTransport::sleep(Deadline deadline) noexcept {
   // With more nodes than cores a node is woken for nearly every message: then there is nothing else to see to.
   if (end == SleepEnd::message) return false;
   uint64_t count = 0;
-  (void)!read(wake_fd_.get(), &count, sizeof count);
+  const bool woken = read(wake_fd_.get(), &count, sizeof count) > 0;  // maybe after its time had ended the wait
   look_around(0);
-  return end == SleepEnd::time;
+  return end == SleepEnd::time && !woken;
 }
 
 void UcxTransport::tell_writers(bool asleep) noexcept {
