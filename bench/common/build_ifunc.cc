@@ -4,15 +4,15 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "common/machine.h"
-#include "common/scratch.h"
 #include "wire/bundle.h"
 #include "wire/target_triple.h"
 
 namespace tc::bench {
 
 Result<Bytes> build_ifunc(const std::string& name, const std::vector<SourceFile>& files) {
-  TC_ASSIGN(const auto scratch, Scratch::create());
+  TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
   std::error_code failed;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
   if (failed) return fail(TC_ERR_IO, "/proc/self/exe cannot be read: {}", failed.message());

@@ -9,9 +9,9 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "common/embedded.h"
 #include "common/machine.h"
-#include "common/scratch.h"
 
 TC_EMBED(tune_kernels_source, TC_TUNE_SOURCE)
 TC_EMBED(tune_work_header, TC_TUNE_HEADER)
@@ -46,7 +46,7 @@ Result<std::string> find_clang(std::string& version) {
 Result<NativeKernels> compile_native_kernels() {
   NativeKernels kernels;
   TC_ASSIGN(const auto clang, find_clang(kernels.compiler));
-  TC_ASSIGN(const auto scratch, Scratch::create());
+  TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
   const auto source = scratch.path() / "tune_kernels.c", output = scratch.path() / "native.so";
   TC_CHECK(write_file_atomically(source.string(), tune_kernels_source()));
   TC_CHECK(write_file_atomically((scratch.path() / "work.h").string(), tune_work_header()));

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/temporary_directory.h"
 
 extern char** environ;
 
@@ -28,34 +29,8 @@ constexpr useconds_t look_us = 2000;
 constexpr size_t words_limit = 64 * 1024;
 constexpr size_t words_told = 1000;
 
-// Removed with what a compiler that was killed left in it.
-class Scratch {
- public:
-  static Result<Scratch> create() {
-    std::error_code error;
-    auto base = fs::temp_directory_path(error);
-    if (error) base = "/tmp";
-    auto pattern = (base / "ifunc-compile-XXXXXX").string();
-    if (::mkdtemp(pattern.data()) == nullptr)
-      return fail(TC_ERR_IO, "cannot create {}: {}", pattern, std::strerror(errno));
-    return Scratch(pattern);
-  }
-  Scratch(Scratch&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  Scratch& operator=(Scratch&&) = delete;
-  ~Scratch() {
-    std::error_code ignored;
-    if (!path_.empty()) fs::remove_all(path_, ignored);
-  }
-  std::string file(const char* name) const { return (path_ / name).string(); }
-  const fs::path& path() const noexcept { return path_; }
-
- private:
-  explicit Scratch(fs::path path) : path_(std::move(path)) {}
-  fs::path path_;
-};
-
 // Our environment, but for where temporary files go.
-std::vector<std::string> environment(const Scratch& scratch) {
+std::vector<std::string> environment(const TemporaryDirectory& scratch) {
   std::vector<std::string> all{"TMPDIR=" + scratch.path().string()};
   for (char** one = environ; *one != nullptr; ++one)
     if (std::strncmp(*one, "TMPDIR=", 7) != 0) all.emplace_back(*one);
@@ -70,7 +45,7 @@ std::vector<char*> pointers(std::vector<std::string>& strings) {
 }
 
 // A group of its own, so that the linker that it starts ends with it, and none of our blocked signals.
-Result<pid_t> spawn(std::vector<std::string> arguments, const Scratch& scratch) {
+Result<pid_t> spawn(std::vector<std::string> arguments, const TemporaryDirectory& scratch) {
   auto variables = environment(scratch);
   posix_spawn_file_actions_t actions;
   posix_spawnattr_t attributes;
@@ -114,7 +89,7 @@ std::optional<int> wait_for(pid_t child, uint64_t until_ns, const std::atomic<bo
 }
 
 // What it printed, the scratch directory's name left out.
-std::string words_of(const Scratch& scratch) {
+std::string words_of(const TemporaryDirectory& scratch) {
   const auto bytes = read_file(scratch.file("words"), words_limit);
   if (!bytes) return "no words";
   std::string text(as_text(*bytes).substr(0, words_told));
@@ -127,7 +102,7 @@ std::string words_of(const Scratch& scratch) {
 Result<Bytes> compile(const fs::path& compiler, const CompileService::Job& job, const std::atomic<bool>& cancelled) {
   if (now_ns() >= job.until_ns)
     return fail(TC_ERR_TIMEOUT, "its turn to be compiled did not come within {} ms", job.limit_ms);
-  TC_ASSIGN(const auto scratch, Scratch::create());
+  TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
   const auto& slice = job.slice;
   Bytes bitcode;
   if (slice.about.compressed) {

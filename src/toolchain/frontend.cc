@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "toolchain/cross_targets.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"
 

@@ -19,21 +19,4 @@ Result<std::string> find_tool(const char* variable, const std::vector<std::strin
 // that ended it, or a program that cannot be started, is TC_ERR_IO.
 Result<int> run(const std::vector<std::string>& arguments);
 
-// A directory of our own, removed with all that is in it.
-class TemporaryDirectory {
- public:
-  static Result<TemporaryDirectory> create();
-  ~TemporaryDirectory();
-  TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}
-  TemporaryDirectory& operator=(TemporaryDirectory&& other) noexcept {
-    std::swap(path_, other.path_);
-    return *this;
-  }
-  const std::filesystem::path& path() const noexcept { return path_; }
-
- private:
-  explicit TemporaryDirectory(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
-
 }  // namespace tc::toolchain

@@ -7,6 +7,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "toolchain/process.h"
 
 namespace tc::ucp {
@@ -42,7 +43,7 @@ Result<std::string> toolchain_program() {
 
 Result<Bundle> pack(const std::string& name, const LooseBitcode& loose) {
   TC_ASSIGN(const auto program, toolchain_program());
-  TC_ASSIGN(const auto directory, toolchain::TemporaryDirectory::create());
+  TC_ASSIGN(const auto directory, TemporaryDirectory::create());
   const auto output = directory.path() / "packed.ifunc";
   std::vector<std::string> arguments{program,  "build", "--quiet",  "-o", output.string(),
                                      "--name", name,    "--extern", "*"};

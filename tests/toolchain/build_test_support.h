@@ -9,6 +9,7 @@
 #include <memory>
 #include <string>
 
+#include "base/temporary_directory.h"
 #include "toolchain/build.h"
 #include "toolchain/process.h"
 
