@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What loading an object slice costs, step by step, in a warm process: medians over many different ifuncs, without
-// external symbols, with ten of the node's own, and with ten of a library.
+// external symbols, with ten of the node's own, and with ten of a library; or of the bundle in FILE, whose ifunc must
+// count as bench/tsi's do: `ifunc build --no-bitcode bench/tsi/ten_symbols.c`.
 //
-//     load_floor [COUNT]        not part of `all`: ninja load_floor
+//     load_floor [COUNT [FILE]]        not part of `all`: ninja load_floor
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <functional>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "target/code_store.h"
 #include "target/testing/object_builder.h"
 
@@ -52,8 +55,9 @@ Bytes object_with(uint64_t number, const std::vector<std::string>& symbols) {
   return object.build();
 }
 
-Status measure(const char* title, uint64_t count, const std::vector<std::string>& symbols,
-               const std::vector<std::string>& libraries) {
+// `make(i)` gives bundle number i, which no other is like.
+Status measure_bundles(const char* title, uint64_t count, const std::vector<std::string>& libraries,
+                       const std::function<Result<Bundle>(uint64_t)>& make) {
   Policy policy;
   for (const auto& library : libraries) policy.allow_library(library);
   CodeStoreOptions options;
@@ -61,7 +65,7 @@ Status measure(const char* title, uint64_t count, const std::vector<std::string>
   TC_ASSIGN(const auto store, CodeStore::create(options, policy, nullptr));
   Samples check, load, first, again, all;
   for (uint64_t i = 0; i < count; ++i) {
-    const auto sent = bundle_with("tsi", object_with(i, symbols), libraries);
+    TC_ASSIGN(const auto sent, make(i));
     const auto bytes = sent.bytes();
     const auto begin = now_ns();
     TC_ASSIGN(auto bundle, Bundle::read_carried(bytes, sent.carried(), sent.id()));
@@ -91,10 +95,38 @@ Status measure(const char* title, uint64_t count, const std::vector<std::string>
   return {};
 }
 
+Status measure(const char* title, uint64_t count, const std::vector<std::string>& symbols,
+               const std::vector<std::string>& libraries) {
+  return measure_bundles(title, count, libraries,
+                         [&](uint64_t i) { return bundle_with("tsi", object_with(i, symbols), libraries); });
+}
+
+Status measure_file(const char* path, uint64_t count) {
+  TC_ASSIGN(const auto file, read_file(path, BundleLimits::bundle_bytes));
+  TC_ASSIGN(const auto whole, Bundle::read(file));
+  return measure_bundles(path, count, whole.manifest().dependencies, [&](uint64_t i) {
+    auto manifest = whole.manifest();
+    manifest.tool = fmt::format("sample {}", i);
+    std::vector<Bytes> stored;
+    for (size_t slice = 0; slice < manifest.slices.size(); ++slice)
+      stored.emplace_back(whole.stored(slice).begin(), whole.stored(slice).end());
+    auto one = Bundle::pack(std::move(manifest), std::move(stored));
+    // Only what runs here travels.
+    if (!one) return one;
+    const auto which = one->useful_for(TargetTriple::host());
+    return Bundle::read_carried(one->bytes_for(which), which, one->id());
+  });
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const uint64_t count = argc > 1 ? std::strtoull(argv[1], nullptr, 10) : 5000;
+  if (argc > 2) {
+    const auto done = measure_file(argv[2], count);
+    if (!done) std::fprintf(stderr, "load_floor: %s\n", done.error().message.c_str());
+    return done ? 0 : 1;
+  }
   for (const auto& done :
        {measure("no external symbols", count, {}, {}),
         measure("ten of the node", count,

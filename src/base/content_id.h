@@ -7,6 +7,7 @@
 #include <compare>
 #include <cstring>
 #include <functional>
+#include <utility>
 
 #include "base/bytes.h"
 
@@ -16,6 +17,8 @@ struct ContentId {
   std::array<std::byte, 32> bytes{};
 
   static ContentId of(ByteView data) noexcept;
+  // Those of both, faster than one after the other.
+  static std::pair<ContentId, ContentId> of_both(ByteView a, ByteView b) noexcept;
   // From 32 bytes of a frame or bundle; all zero when `data` has another size.
   static ContentId from(ByteView data) noexcept;
   // 64 hexadecimal digits, and the first 12 of them for messages.

@@ -12,12 +12,29 @@ Sha256 portable_sha256(ByteView data) noexcept {
   return digest;
 }
 
+#if defined(__x86_64__)
+namespace {
+
+bool use_extensions() noexcept {
+  static const bool there = has_sha_extensions();
+  return there;
+}
+
+}  // namespace
+#endif
+
 Sha256 sha256(ByteView data) noexcept {
 #if defined(__x86_64__)
-  static const bool by_extensions = has_sha_extensions();
-  if (by_extensions) return sha256_by_extensions(data);
+  if (use_extensions()) return sha256_by_extensions(data);
 #endif
   return portable_sha256(data);
+}
+
+std::pair<Sha256, Sha256> sha256_pair(ByteView a, ByteView b) noexcept {
+#if defined(__x86_64__)
+  if (use_extensions()) return sha256_pair_by_extensions(a, b);
+#endif
+  return {portable_sha256(a), portable_sha256(b)};
 }
 
 }  // namespace tc

@@ -45,5 +45,18 @@ TEST(Sha256, the_cpus_instructions_agree_with_the_portable_way_at_every_length) 
 #endif
 }
 
+TEST(Sha256, two_messages_at_once_have_the_digests_that_each_has_alone) {
+  Bytes bytes(400);
+  uint32_t seed = 7;
+  for (auto& byte : bytes) byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
+  for (const size_t a : {0, 1, 55, 56, 63, 64, 65, 119, 120, 128, 300, 400})
+    for (size_t b = 0; b <= bytes.size(); ++b) {
+      const auto first = ByteView(bytes).first(a), second = ByteView(bytes).last(b);
+      const auto [of_first, of_second] = sha256_pair(first, second);
+      ASSERT_EQ(hex(of_first), hex(portable_sha256(first))) << a << " bytes beside " << b;
+      ASSERT_EQ(hex(of_second), hex(portable_sha256(second))) << b << " bytes beside " << a;
+    }
+}
+
 }  // namespace
 }  // namespace tc

@@ -39,27 +39,51 @@ TC_SHA State first_state() noexcept {
           _mm_set_epi32(0x3c6ef372, static_cast<int>(0xa54ff53a), 0x1f83d9ab, 0x5be0cd19)};
 }
 
-TC_SHA void add_block(State& state, const std::byte* block) noexcept {
-  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+// What stands in registers during one block.
+struct Rounds {
   __m128i words[4];
-  auto abef = state.abef, cdgh = state.cdgh;
-#pragma GCC unroll 16
-  for (int i = 0; i < 16; ++i) {  // four rounds each
-    auto& now = words[i % 4];
-    if (i < 4) {
-      now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i), big_endian);
-    } else {
-      const auto before = words[(i + 3) % 4];
-      const auto sum =
-          _mm_add_epi32(_mm_sha256msg1_epu32(now, words[(i + 1) % 4]), _mm_alignr_epi8(before, words[(i + 2) % 4], 4));
-      now = _mm_sha256msg2_epu32(sum, before);
-    }
-    const auto input = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(round_constants) + i));
-    cdgh = _mm_sha256rnds2_epu32(cdgh, abef, input);
-    abef = _mm_sha256rnds2_epu32(abef, cdgh, _mm_shuffle_epi32(input, 0x0e));
+  __m128i abef, cdgh;
+};
+
+// Four of the 64 rounds.
+[[gnu::always_inline]] TC_SHA inline void four_rounds(Rounds& r, const std::byte* block, int i) noexcept {
+  const __m128i big_endian = _mm_set_epi64x(0x0c0d0e0f08090a0b, 0x0405060700010203);
+  auto& now = r.words[i % 4];
+  if (i < 4) {
+    now = _mm_shuffle_epi8(_mm_loadu_si128(reinterpret_cast<const __m128i*>(block) + i), big_endian);
+  } else {
+    const auto before = r.words[(i + 3) % 4];
+    const auto sum = _mm_add_epi32(_mm_sha256msg1_epu32(now, r.words[(i + 1) % 4]),
+                                   _mm_alignr_epi8(before, r.words[(i + 2) % 4], 4));
+    now = _mm_sha256msg2_epu32(sum, before);
   }
-  state.abef = _mm_add_epi32(state.abef, abef);
-  state.cdgh = _mm_add_epi32(state.cdgh, cdgh);
+  const auto input = _mm_add_epi32(now, _mm_load_si128(reinterpret_cast<const __m128i*>(round_constants) + i));
+  r.cdgh = _mm_sha256rnds2_epu32(r.cdgh, r.abef, input);
+  r.abef = _mm_sha256rnds2_epu32(r.abef, r.cdgh, _mm_shuffle_epi32(input, 0x0e));
+}
+
+[[gnu::always_inline]] TC_SHA inline void add(State& state, const Rounds& r) noexcept {
+  state.abef = _mm_add_epi32(state.abef, r.abef);
+  state.cdgh = _mm_add_epi32(state.cdgh, r.cdgh);
+}
+
+TC_SHA void add_block(State& state, const std::byte* block) noexcept {
+  Rounds r{{}, state.abef, state.cdgh};
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) four_rounds(r, block, i);
+  add(state, r);
+}
+
+// A block of each of two messages. Each round waits for the one before, which leaves the CPU time for the other's.
+TC_SHA void add_two_blocks(State& a, const std::byte* block_a, State& b, const std::byte* block_b) noexcept {
+  Rounds ra{{}, a.abef, a.cdgh}, rb{{}, b.abef, b.cdgh};
+#pragma GCC unroll 16
+  for (int i = 0; i < 16; ++i) {
+    four_rounds(ra, block_a, i);
+    four_rounds(rb, block_b, i);
+  }
+  add(a, ra);
+  add(b, rb);
 }
 
 TC_SHA Sha256 digest_of(const State& state) noexcept {
@@ -84,20 +108,49 @@ bool has_sha_extensions() noexcept {
   return __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 && (b & sha) != 0;
 }
 
+namespace {
+
+// A message as blocks: those that it fills, and what ends it.
+class Blocks {
+ public:
+  explicit Blocks(ByteView data) noexcept : data_(data), whole_(data.size() / block_bytes) {
+    // What is left, a one bit, zeros, and the length in bits, big-endian: one block or two.
+    const size_t left = data.size() % block_bytes;
+    if (left != 0) std::memcpy(last_, data.data() + whole_ * block_bytes, left);
+    last_[left] = std::byte{0x80};
+    const size_t end = left + 9 <= block_bytes ? block_bytes : 2 * block_bytes;
+    const uint64_t bits = __builtin_bswap64(uint64_t{data.size()} * 8);
+    std::memcpy(last_ + end - sizeof bits, &bits, sizeof bits);
+    count_ = whole_ + end / block_bytes;
+  }
+  size_t count() const noexcept { return count_; }
+  const std::byte* operator[](size_t block) const noexcept {
+    return block < whole_ ? data_.data() + block * block_bytes : last_ + (block - whole_) * block_bytes;
+  }
+
+ private:
+  ByteView data_;
+  size_t whole_, count_;
+  alignas(16) std::byte last_[2 * block_bytes] = {};
+};
+
+}  // namespace
+
 TC_SHA Sha256 sha256_by_extensions(ByteView data) noexcept {
+  const Blocks blocks(data);
   auto state = first_state();
-  size_t at = 0;
-  for (; data.size() - at >= block_bytes; at += block_bytes) add_block(state, data.data() + at);
-  // What is left, a one bit, zeros, and the length in bits, big-endian: one block or two.
-  alignas(16) std::byte last[2 * block_bytes] = {};
-  const size_t left = data.size() - at;
-  if (left != 0) std::memcpy(last, data.data() + at, left);
-  last[left] = std::byte{0x80};
-  const size_t end = left + 9 <= block_bytes ? block_bytes : 2 * block_bytes;
-  const uint64_t bits = __builtin_bswap64(uint64_t{data.size()} * 8);
-  std::memcpy(last + end - sizeof bits, &bits, sizeof bits);
-  for (size_t block = 0; block < end; block += block_bytes) add_block(state, last + block);
+  for (size_t i = 0; i < blocks.count(); ++i) add_block(state, blocks[i]);
   return digest_of(state);
+}
+
+TC_SHA std::pair<Sha256, Sha256> sha256_pair_by_extensions(ByteView a, ByteView b) noexcept {
+  const Blocks of_a(a), of_b(b);
+  auto state_a = first_state(), state_b = first_state();
+  const size_t common = std::min(of_a.count(), of_b.count());
+  for (size_t i = 0; i < common; ++i) add_two_blocks(state_a, of_a[i], state_b, of_b[i]);
+  for (size_t i = common; i < of_a.count(); ++i) add_block(state_a, of_a[i]);
+  for (size_t i = common; i < of_b.count(); ++i) add_block(state_b, of_b[i]);
+  return {digest_of(state_a), digest_of(state_b)};
 }
 
 }  // namespace tc

@@ -13,6 +13,8 @@ namespace {
 
 constexpr size_t unit = 64;        // a cache line: images never share one
 constexpr size_t kept_chunks = 1;  // empty chunks that stay committed, so that load and free in turn cost no calls
+constexpr size_t data_ahead = size_t{8} * 1024;  // data pages that are mapped before they are needed
+constexpr size_t data_step = size_t{16} * 1024;  // and how many at a time
 constexpr size_t low_water = chunk_bytes / 4;
 
 }  // namespace
@@ -27,6 +29,8 @@ struct Arena::Region {
 
   CodeMapping mapping;
   FreeRanges free;
+  size_t data_end = 0;       // behind the highest data that was placed
+  size_t data_mapped = 0;    // so far the system was asked for data pages
   std::vector<size_t> used;  // bytes of each chunk that placements have
 };
 
@@ -82,6 +86,7 @@ Result<Placement> Arena::place_in(Region& region, size_t offset, size_t bytes, s
     return fail(std::move(committed).error());
   }
   used_ += bytes;
+  if (data_bytes != 0) region.data_end = std::max(region.data_end, offset + data_bytes);
   return Placement{region.mapping.code() + offset, region.mapping.writable() + offset, region.mapping.data() + offset,
                    bytes, data_bytes};
 }
@@ -99,6 +104,16 @@ void for_chunks(size_t offset, size_t bytes, F each) {
 }
 
 }  // namespace
+
+// Where images have data, the next one's will lie behind it.
+void Arena::map_data_ahead() noexcept {
+  for (auto& region : regions_) {
+    if (region->data_end == 0 || region->data_end + data_ahead <= region->data_mapped) continue;
+    const size_t begin = region->data_end / data_step * data_step;
+    region->mapping.map_data(begin, data_step + data_ahead);
+    region->data_mapped = begin + data_step + data_ahead;
+  }
+}
 
 // Counts the range as used, whether or not there was memory for it.
 Status Arena::commit(Region& region, size_t offset, size_t bytes) {
@@ -124,6 +139,7 @@ void Arena::uncount(Region& region, size_t offset, size_t bytes) noexcept {
       return;
     }
     region.mapping.decommit(chunk);
+    region.data_mapped = std::min(region.data_mapped, chunk * chunk_bytes);
     committed_ -= chunk_bytes;
   });
 }
@@ -158,7 +174,9 @@ void Arena::release(const Placement& placement) noexcept {
 }
 
 void Arena::prepare() noexcept {
-  if (kind_ == Kind::separate || empty_chunks_ != 0 || committed_ - used_ >= low_water) return;
+  if (kind_ == Kind::separate) return;
+  map_data_ahead();
+  if (empty_chunks_ != 0 || committed_ - used_ >= low_water) return;
   for (auto& region : regions_)
     for (size_t chunk = 0; chunk < region->used.size(); ++chunk) {
       if (region->mapping.committed(chunk)) continue;

@@ -57,6 +57,7 @@ class Arena {
   explicit Arena(Kind kind);
   Result<Placement> place_in(Region& region, size_t offset, size_t bytes, size_t data_bytes);
   Status commit(Region& region, size_t offset, size_t bytes);
+  void map_data_ahead() noexcept;
   void uncount(Region& region, size_t offset, size_t bytes) noexcept;
 
   Kind kind_;

@@ -5,6 +5,7 @@
 #include <sys/mman.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <utility>
@@ -89,6 +90,10 @@ Status CodeMapping::commit(size_t chunk) {
   (void)madvise(code_ + offset, chunk_bytes, MADV_POPULATE_READ);
   live_[chunk] = true;
   return {};
+}
+
+void CodeMapping::map_data(size_t offset, size_t bytes) noexcept {
+  if (offset < image_half) (void)madvise(data() + offset, std::min(bytes, image_half - offset), MADV_POPULATE_WRITE);
 }
 
 void CodeMapping::decommit(size_t chunk) noexcept {

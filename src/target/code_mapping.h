@@ -38,6 +38,9 @@ class CodeMapping {
   // Gives the chunk's code pages, filled with zeroes and mapped already. Data pages come by their first use: most
   // ifuncs have none, and those that have some share pages. TC_ERR_NO_MEMORY.
   Status commit(size_t chunk);
+  // Maps the pages of this part of the data half, whose ends are multiples of 4 KiB, before anybody uses them; what lies in
+  // them stays as it is. Nothing where the kernel is too old for it.
+  void map_data(size_t offset, size_t bytes) noexcept;
   // Takes them away: the memory returns to the system and a stale call into the chunk faults.
   void decommit(size_t chunk) noexcept;
   bool committed(size_t chunk) const noexcept { return live_[chunk]; }

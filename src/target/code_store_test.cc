@@ -3,11 +3,17 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/mman.h>
+#include <sys/resource.h>
 
 #include "base/clock.h"
 #include "target/arena.h"
 #include "target/testing/object_builder.h"
 #include "target/testing/process_memory.h"
+
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
+#endif
 
 namespace tc::target {
 namespace {
@@ -243,6 +249,42 @@ TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mapp
   EXPECT_GT(codes.stats().evictions, 9'000u / 2);
   EXPECT_LE(after.mappings, before.mappings + 4);
   EXPECT_LE(after.resident_bytes, before.resident_bytes + testing::resident_slack);
+}
+
+// Each would take longer than all the rest of loading.
+TEST_F(CodeStoreTest, memory_for_small_codes_is_mapped_before_they_come) {
+#ifndef __GLIBC__
+  GTEST_SKIP() << "the memory of this C library's allocator is not mapped ahead";
+#endif
+  if (testing::resident_slack >= size_t{1} << 30) GTEST_SKIP() << "a sanitizer's allocator has ways of its own";
+  if (madvise(nullptr, 0, MADV_POPULATE_WRITE) != 0) GTEST_SKIP() << "this kernel maps nothing ahead";
+  const auto page_faults = [] {
+    rusage usage{};
+    getrusage(RUSAGE_THREAD, &usage);
+    return usage.ru_minflt;
+  };
+  auto& codes = store();
+  constexpr uint64_t count = 60;
+  std::vector<Bundle> bundles;
+  for (uint64_t i = 0; i < count; ++i) {
+    auto object = counting_object(i);
+    object.code.resize(1024);
+    object.data.resize(64);
+    bundles.push_back(bundle_with(fmt::format("ifunc{}", i), object.build()));
+  }
+  long faults = 0;
+  for (const auto& bundle : bundles) {
+    const auto bytes = bundle.bytes();
+    const auto before = page_faults();
+    auto read = Bundle::read_carried(bytes, bundle.carried(), bundle.id());
+    ASSERT_TRUE(read) << read.error().message;
+    const auto code = codes.load(std::move(*read));
+    ASSERT_TRUE(code) << code.error().message;
+    EXPECT_EQ(run(**code, 1), 2u);
+    faults += page_faults() - before;
+    codes.tend();
+  }
+  EXPECT_LT(faults, static_cast<long>(count) / 4);
 }
 
 }  // namespace

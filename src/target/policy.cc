@@ -5,6 +5,7 @@
 #include <link.h>
 
 #include <algorithm>
+#include <atomic>
 #include <mutex>
 #include <set>
 #include <shared_mutex>
@@ -19,6 +20,8 @@ struct Policy::State {
   mutable std::shared_mutex mutex;
   Exports exports;   // the application's
   Exports injected;  // of libraries that were sent
+  // How many there are of both, and of the latter: most nodes have none, and then nobody needs the lock.
+  std::atomic<size_t> known{0}, known_injected{0};
   struct ExportRule {
     std::string symbol;  // a '*' at its end: any that begins so
     std::string from;    // empty: from anywhere
@@ -33,6 +36,10 @@ struct Policy::State {
   std::map<std::string, void*, std::less<>> open;  // dlopen name -> handle
   std::set<std::string, std::less<>> of_process;
 
+  void count() noexcept {
+    known_injected.store(injected.size(), std::memory_order_release);
+    known.store(exports.size() + injected.size(), std::memory_order_release);
+  }
   bool allows(const std::string& name) const {
     // A name with a slash is a file anywhere on the disk: "*" means "any installed library", not that.
     return allowed.contains(name) || (allowed.contains("*") && name.find('/') == std::string::npos);
@@ -54,6 +61,7 @@ Policy::~Policy() {
 void Policy::export_symbol(std::string symbol, void* address) {
   const std::unique_lock lock(state_->mutex);
   state_->exports.insert_or_assign(std::move(symbol), address);
+  state_->count();
 }
 
 void Policy::allow_library(std::string name) {
@@ -100,10 +108,14 @@ Status Policy::replace_exports(const Exports& before, const Exports& now) {
   }
   for (const auto& [symbol, address] : before) state_->injected.erase(symbol);
   for (const auto& [symbol, address] : now) state_->injected.emplace(symbol, address);
+  state_->count();
   return {};
 }
 
+bool Policy::has_injected() const noexcept { return state_->known_injected.load(std::memory_order_acquire) != 0; }
+
 bool Policy::is_injected(const std::string& symbol) const {
+  if (!has_injected()) return false;
   const std::shared_lock lock(state_->mutex);
   return state_->injected.contains(symbol);
 }
@@ -176,7 +188,7 @@ void* find_in(const std::vector<void*>& libraries, const std::string& symbol) no
 
 Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries, Injected injected) const {
   if (void* const address = abi_symbol(symbol)) return address;
-  {
+  if (state_->known.load(std::memory_order_acquire) != 0) {
     const std::shared_lock lock(state_->mutex);
     if (const auto found = state_->exports.find(symbol); found != state_->exports.end()) return found->second;
     if (injected == Injected::with)

@@ -38,8 +38,9 @@ class Policy {
   // The library `name` exports `now` in the place of `before`. All of it, or TC_ERR_DENIED and nothing: when the application
   // or another library exports such a symbol, or every ifunc has it already.
   Status replace_exports(const Exports& before, const Exports& now);
-  // Does a library that was sent here export it?
+  // Does a library that was sent here export it? Does any export anything?
   bool is_injected(const std::string& symbol) const;
+  bool has_injected() const noexcept;
   // Lets ifuncs use this symbol of the process, as dlsym finds it; "*" for any. For the papers' API, whose targets do
   // so; a node never does.
   void allow_process_symbol(std::string symbol);

@@ -10,7 +10,7 @@ namespace tc::target {
 // by what its manifest lists alone, for that is how it is found when one of them is replaced.
 SymbolResolver Store::resolver_for(const StoredCode& code) const {
   return [this, &code](const std::string& symbol) {
-    const bool injected = !code.is_library() && code.imports(symbol);
+    const bool injected = policy_.has_injected() && !code.is_library() && code.imports(symbol);
     return policy_.resolve(symbol, code.libraries, injected ? Policy::Injected::with : Policy::Injected::without);
   };
 }

@@ -3,6 +3,8 @@
 // Reading bundles that come from anywhere: every length is checked before it is used, every hash before the
 // bytes behind it are.
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "wire/bundle.h"
 #include "wire/bundle_format.h"
@@ -21,7 +23,7 @@ class BundleReader {
   static Result<Slice> read_slice(Reader& in);
   static Status read_exports(Reader& in, Manifest& m);
   static Status read_against(Reader& in, Manifest& m);
-  static Status read_slices(Reader& in, Bundle& bundle);
+  static Status read_slices(Reader& in, Bundle& bundle, ByteView manifest);
 };
 
 namespace {
@@ -149,18 +151,26 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
   return m;
 }
 
-Status BundleReader::read_slices(Reader& in, Bundle& bundle) {
+// The manifest is named together with the first slice: never-seen code waits for both.
+Status BundleReader::read_slices(Reader& in, Bundle& bundle, ByteView manifest) {
+  bool named = false;
   bundle.stored_.resize(bundle.manifest_.slices.size());
   for (size_t i = 0; i < bundle.stored_.size(); ++i) {
     if (!bundle.holds(i)) continue;
     const auto& about = bundle.manifest_.slices[i];
     const auto stored = in.bytes(about.stored_size);
     TC_CHECK(in.finish("bundle"));
-    if (ContentId::of(stored) != about.hash)
+    ContentId hash;
+    if (std::exchange(named, true))
+      hash = ContentId::of(stored);
+    else
+      std::tie(bundle.id_, hash) = ContentId::of_both(manifest, stored);
+    if (hash != about.hash)
       return fail(TC_ERR_MALFORMED, "bundle '{}': the slice for {} does not match its hash {}", bundle.manifest_.name,
                   about.triple.text, about.hash.short_hex());
     bundle.stored_[i].assign(stored.begin(), stored.end());
   }
+  if (!named) bundle.id_ = ContentId::of(manifest);
   return in.finish_exactly("bundle");
 }
 
@@ -183,13 +193,12 @@ Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carrie
   Bundle bundle;
   TC_ASSIGN(bundle.manifest_, read_manifest(manifest));
   bundle.manifest_bytes_.assign(manifest.begin(), manifest.end());
-  bundle.id_ = ContentId::of(manifest);
   const auto all = bundle_format::all_slices(bundle.manifest_.slices.size());
   bundle.carried_ = carried.value_or(all);
   if ((bundle.carried_ & ~all) != 0)
     return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", bundle.manifest_.name,
                 bundle.carried_, bundle.manifest_.slices.size());
-  TC_CHECK(read_slices(in, bundle));
+  TC_CHECK(read_slices(in, bundle, manifest));
   return bundle;
 }
 

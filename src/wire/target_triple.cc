@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/target_triple.h"
 
-#include <vector>
+#include <array>
 
 namespace tc {
 
 namespace {
 
-std::vector<std::string_view> split(std::string_view text, char separator) {
-  std::vector<std::string_view> parts;
-  while (true) {
+constexpr size_t most_parts = 4;
+
+// How many parts there are between separators, but one more than `most_parts` at most. Without the heap: never-seen code
+// names a triple for each slice, and waits for it.
+size_t split(std::string_view text, char separator, std::array<std::string_view, most_parts>& parts) {
+  for (size_t count = 0; count < most_parts; ++count) {
     const auto end = text.find(separator);
-    parts.push_back(text.substr(0, end));
-    if (end == std::string_view::npos) return parts;
+    parts[count] = text.substr(0, end);
+    if (end == std::string_view::npos) return count + 1;
     text.remove_prefix(end + 1);
   }
+  return most_parts + 1;
 }
 
 Arch parse_arch(std::string_view name) {
@@ -45,17 +49,18 @@ std::string_view environment_part(std::string_view triple) { return triple.subst
 }  // namespace
 
 Result<TargetTriple> TargetTriple::parse(std::string_view text) {
-  const auto parts = split(text, '-');
-  if (parts.size() < 2 || parts.size() > 4 || parts[0].empty() || text.size() > 64)
+  std::array<std::string_view, most_parts> parts;
+  const auto count = split(text, '-', parts);
+  if (count < 2 || count > most_parts || parts[0].empty() || text.size() > 64)
     return fail(TC_ERR_INVALID, "'{}' is not a target triple like x86_64-linux-gnu", text.substr(0, 80));
   TargetTriple triple;
-  triple.text = std::string(text);
+  triple.text = text;
   triple.arch = parse_arch(parts[0]);
   triple.system = System::other;
-  for (size_t i = 1; i < parts.size(); ++i) {
+  for (size_t i = 1; i < count; ++i) {
     if (!is_version_of(parts[i], "linux")) continue;
     triple.system = System::linux_elf;
-    if (i + 1 < parts.size()) triple.libc = parse_libc(parts[i + 1]);
+    if (i + 1 < count) triple.libc = parse_libc(parts[i + 1]);
     break;
   }
   return triple;

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "wire/text.h"
 
-#include <algorithm>
-
 namespace tc::wire {
 
 std::string words(std::string_view text) {
@@ -12,12 +10,20 @@ std::string words(std::string_view text) {
   return safe;
 }
 
-bool printable(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c >= ' ' && c < 127; });
+namespace {
+
+// Looks at all of them, without a branch for each: nearly always there is nothing to find.
+template <char first>
+bool all_from(std::string_view text) noexcept {
+  bool others = false;
+  for (const char c : text) others |= c < first || c > '~';
+  return !others;
 }
 
-bool visible(std::string_view text) noexcept {
-  return std::ranges::all_of(text, [](char c) { return c > ' ' && c < 127; });
-}
+}  // namespace
+
+bool printable(std::string_view text) noexcept { return all_from<' '>(text); }
+
+bool visible(std::string_view text) noexcept { return all_from<'!'>(text); }
 
 }  // namespace tc::wire
