@@ -33,7 +33,9 @@ class SliceRequests {
     std::optional<uint32_t> number;
   };
 
-  explicit SliceRequests(Node& node) : node_(node) {}
+  explicit SliceRequests(Node& node) : node_(node) {
+    suppliers_.max_load_factor(0.25F);  // so that adding one seldom looks at others, long out of the CPU's caches
+  }
 
   // What this node holds of that code that runs on `triple`: registered here, or sent. Null when there is none.
   const Bundle* at_hand(const ContentId& id, const TargetTriple& triple) const;
