@@ -27,8 +27,10 @@ constexpr uint64_t nap_ns = 200'000;
 // Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_tending = 64;
-// Where nearly every message ends a sleep, not before each of them.
+// Where nearly every message ends a sleep, not before each of them but at the end of a longer one: a timer that is due
+// before the system's next tick costs a virtual machine half as much as a hop (docs/transport.md, "Sleep").
 constexpr uint64_t tending_gap_ns = 1'000'000;
+constexpr uint64_t nap_before_tending_ns = 20'000'000;
 // The same for what is to be done for each link where peers send messages: their room suffices without small news, and
 // greetings have seconds.
 constexpr uint64_t link_tending_gap_ns = 10'000'000;
@@ -255,10 +257,11 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
     ::sched_yield();
   }
   // Who was woken for housekeeping alone goes on sleeping: to look first would cost an idle node a sixth of its core.
-  if (const auto due = tended_ns_ + tending_gap_ns; now_ns() < due && due < deadline.at_ns()) {
-    const bool undisturbed = sleep(Deadline::at_ns(due));
+  if (now_ns() < tended_ns_ + tending_gap_ns) {
+    const auto due = Deadline::at_ns(std::min(tended_ns_ + nap_before_tending_ns, deadline.at_ns()));
+    const bool undisturbed = sleep(due);
     const auto happened = poll();
-    if (!undisturbed || happened != 0 || now_ns() < due) return happened;
+    if (!undisturbed || happened != 0 || !due.passed() || deadline.passed()) return happened;
   }
   tend();
   if (const auto happened = poll(); happened != 0) return happened;

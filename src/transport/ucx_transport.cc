@@ -20,7 +20,7 @@ constexpr size_t max_peers = 65536;           // a token has 16 bits for the pla
 constexpr unsigned max_strangers = 128;       // accepted and not greeted yet: stops one who only connects
 constexpr unsigned calls_per_turn = 16;       // progress() calls per turn of UCX when only rings are in use
 constexpr unsigned calls_per_look = 4;        // progress() calls between looks at the clock
-constexpr uint64_t look_gap_ns = 500'000;     // between looks at the sockets
+constexpr uint64_t look_gap_ns = 2'000'000;   // between looks at the sockets
 constexpr uint64_t greeting_gap_ns = 20'000;  // the same while peers greet
 constexpr uint64_t farewell_ms = 1000;        // how long the end waits for goodbyes to arrive
 
@@ -245,6 +245,8 @@ void UcxTransport::look_around(uint64_t min_gap_ns) noexcept {
     else if (UcxPeer* const peer = find(tag))
       peer->on_socket();
   }
+  // With more nodes than cores the peers are cold, and mostly there is nothing to see.
+  if (count <= 0 && !pulse.direct && !greeting_ && !peers_need_watching_) return;
   for (size_t i = 0; i < peers_.size(); ++i)
     if (peers_[i] != nullptr) peers_[i]->check_time(now);
   review();
