@@ -3,6 +3,8 @@
 // What a running ifunc asks of its node.
 #include <spdlog/logger.h>
 
+#include <algorithm>
+
 #include "node/node.h"
 
 namespace tc::node {
@@ -14,10 +16,10 @@ uint32_t Node::node_count() const noexcept {
 }
 
 void* Node::data(std::string_view name, size_t* size) noexcept {
-  const auto found = exposed_.find(name);
+  const auto found = std::ranges::find(exposed_, name, &Exposed::name);
   if (found == exposed_.end()) return nullptr;
-  if (size != nullptr) *size = found->second.size;
-  return found->second.data;
+  if (size != nullptr) *size = found->size;
+  return found->data;
 }
 
 tc_status_t Node::reply(ByteView bytes) noexcept {
@@ -28,7 +30,7 @@ tc_status_t Node::reply(ByteView bytes) noexcept {
   reply.token = call.ticket.token;
   reply.node_id = wire_id();
   reply.bytes = bytes;
-  answer(static_cast<Link*>(call.link), call.has_route ? &call.route : nullptr, reply);
+  answer(static_cast<Link*>(call.link), call.has_route ? &call.route.route() : nullptr, reply);
   call.answered = true;
   call.touched = true;
   return TC_OK;
@@ -43,11 +45,10 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
 }
 
 tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
-                          const wire::Route* route) {
+                          const wire::PackedRoute* route) {
   if (node == node_id()) {
-    LocalCall local{bundle, Bytes(payload.begin(), payload.end()), ticket, route != nullptr,
-                    route != nullptr ? *route : wire::Route{}};
-    local_calls_.push_back(std::move(local));
+    local_calls_.push_back({bundle, Bytes(payload.begin(), payload.end()), ticket,
+                            route != nullptr ? std::optional(*route) : std::nullopt});
     return TC_OK;
   }
   const auto link = link_to(node);
@@ -77,27 +78,31 @@ tc_status_t Node::forward_as(uint32_t node, std::string_view name, ByteView payl
   return bundle.error().code;
 }
 
+// Of a call that came straight from who asked.
+wire::Route Node::route_to_asker(const target::Call& call) const {
+  if (call.link == nullptr) return {instance_, wire_id(), address_};
+  const auto& peer = static_cast<Link*>(call.link)->peer();
+  return {peer.instance, peer.node_id, peer.address};
+}
+
 tc_status_t Node::forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload) {
   auto& call = executor_.running();
   auto ticket = ticket_of(call);
   if (ticket.hops_left == 0) return TC_ERR_LIMIT;
   --ticket.hops_left;
   // The first sender waits: the answer goes straight to it.
-  wire::Route route = call.route;
-  const bool routed = call.wants_reply && !call.answered;
-  if (!routed) ticket.token = 0;
-  if (routed && !call.has_route && call.link != nullptr) {
-    const auto& peer = static_cast<Link*>(call.link)->peer();
-    route = {peer.instance, peer.node_id, peer.address};
-  } else if (routed && !call.has_route) {
-    route = {instance_, wire_id(), address_};
-  }
+  const wire::PackedRoute* route = nullptr;
+  std::optional<wire::PackedRoute> first;
+  if (!call.wants_reply || call.answered)
+    ticket.token = 0;
+  else
+    route = call.has_route ? &call.route : &first.emplace(route_to_asker(call));
   // Better told now than missed until the deadline: nobody else could bring the answer.
-  if (routed && route.address.empty() && node != node_id()) {
+  if (route != nullptr && route->route().address.empty() && node != node_id()) {
     log_->warn("ifunc '{}' may not travel on: who waits for its answer listens nowhere", call.code->name());
     return TC_ERR_DISCONNECTED;
   }
-  const auto status = pass_on(node, bundle, payload, ticket, routed ? &route : nullptr);
+  const auto status = pass_on(node, bundle, payload, ticket, route);
   if (status != TC_OK) return status;
   call.touched = true;
   call.answered = true;
@@ -177,8 +182,8 @@ void Node::run_local(LocalCall& local) {
   call.ticket = local.ticket;
   call.has_ticket = true;
   call.wants_reply = local.ticket.token != 0;
-  call.has_route = local.has_route;
-  call.route = local.route;
+  call.has_route = local.route.has_value();
+  if (local.route) call.route = *local.route;
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {
@@ -188,7 +193,7 @@ void Node::run_local(LocalCall& local) {
       return executor_.reset();
     }
     if (!loaded) {
-      answer_for(call.ticket.token, call.has_route ? &call.route : nullptr, loaded.error());
+      answer_for(call.ticket.token, call.has_route ? &call.route.route() : nullptr, loaded.error());
       return executor_.reset();
     }
     code = *loaded;

@@ -236,17 +236,17 @@ bool Link::try_pass_on(const Outgoing& call) noexcept {
   if (!open_ || call.with_code || call.ticket == nullptr || passed_number_ == source::CodeTable::none ||
       call.bundle->id() != passed_on_ || !held_.empty())
     return false;
-  const auto route = call.route != nullptr ? wire::route_bytes(*call.route) : 0;
-  const auto size = wire::ticket_bytes + route + call.payload.size();
+  const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
+  const auto size = wire::ticket_bytes + route.size() + call.payload.size();
   if (size > peer_.max_message || size > out_->max_length()) return false;
   std::byte* const frame = out_->reserve(size);
   if (frame == nullptr) return false;
   auto* at = frame + wire::header_bytes;
   wire::write_ticket(at, *call.ticket);
   at += wire::ticket_bytes;
-  if (route != 0) wire::write_route(at, *call.route);
-  if (!call.payload.empty()) std::memcpy(at + route, call.payload.data(), call.payload.size());
-  const auto flags = static_cast<uint8_t>(wire::flag_token | (route != 0 ? wire::flag_route : 0));
+  if (!route.empty()) std::memcpy(at, route.data(), route.size());
+  if (!call.payload.empty()) std::memcpy(at + route.size(), call.payload.data(), call.payload.size());
+  const auto flags = static_cast<uint8_t>(wire::flag_token | (route.empty() ? 0 : wire::flag_route));
   out_->commit(wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size)));
   return true;
 }
@@ -266,7 +266,7 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
   const bool with_code = is_new || call.with_code;
   std::byte ticket[wire::ticket_bytes];
   if (call.ticket != nullptr) wire::write_ticket(ticket, *call.ticket);
-  const auto route = call.route != nullptr ? wire::encode_route(*call.route) : Bytes{};
+  const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
   const ByteView ticket_part(ticket, call.ticket != nullptr ? sizeof ticket : 0);
   const ByteView code_part = with_code ? code_section(number) : ByteView{};
   const auto code_bytes = code_part.size();

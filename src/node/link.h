@@ -44,7 +44,7 @@ struct Outgoing {
   uint32_t index = source::CodeTable::none;  // of a registered ifunc
   ByteView payload;
   const wire::CallTicket* ticket = nullptr;
-  const wire::Route* route = nullptr;
+  const wire::PackedRoute* route = nullptr;
   bool with_code = false;  // even if the peer has it
 };
 
@@ -189,7 +189,7 @@ class Link final : public target::FrameHandler {
   bool lacks_slices(const Bundle& bundle) const noexcept;
   bool may_leave(Held& call);
   void send_held();
-  Status send_late(const Held& call, const wire::CallTicket* ticket, const wire::Route* route);
+  Status send_late(const Held& call, const wire::CallTicket* ticket, const wire::PackedRoute* route);
   bool on_slices_needed(uint32_t number, const wire::Need& need);
   bool on_slices_sent(uint32_t number, const wire::CodeBody& code);
 
@@ -257,7 +257,7 @@ class Link final : public target::FrameHandler {
     uint32_t index;
     Bytes payload;
     std::optional<wire::CallTicket> ticket;
-    std::optional<wire::Route> route;
+    std::optional<wire::PackedRoute> route;
     uint64_t since_ns;
     bool asked = false;  // for slices
     std::optional<Error> refused;

@@ -143,7 +143,7 @@ void Link::lose(const Error& reason) {
   update_open();
   reason_ = reason;
   for (auto& held : held_)
-    if (held.ticket) node_.answer_for(held.ticket->token, held.route ? &*held.route : nullptr, reason);
+    if (held.ticket) node_.answer_for(held.ticket->token, held.route ? &held.route->route() : nullptr, reason);
   held_.clear();
   for (const auto& queued : std::exchange(backlog_, {})) {
     const ByteView frame(queued.frame);

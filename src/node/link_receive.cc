@@ -123,15 +123,10 @@ bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length
     skip = wire::ticket_bytes;
   }
   if ((flags & wire::flag_route) != 0) {
-    std::byte copy[wire::max_route_bytes];
-    const auto copied = std::min(length - skip, sizeof copy);
-    std::memcpy(copy, body + skip, copied);
-    size_t route_size = 0;
-    auto route = wire::decode_route({copy, copied}, route_size);
-    if (!route) return executor.reset(), on_broken(route.error().message), false;
-    call.route = std::move(*route);
+    const auto taken = call.route.take({body + skip, length - skip});
+    if (!taken) return executor.reset(), on_broken(taken.error().message), false;
     call.has_route = true;
-    skip += route_size;
+    skip += *taken;
   }
   call.touched = flags != 0;
   std::byte* payload = body + skip;
@@ -417,7 +412,7 @@ void Link::each_call_parked(const std::function<void(uint64_t asker, uint64_t to
   for (const auto& parked : parked_) show_call(parked.header, parked.body, show);
   for (const auto& held : held_)
     if (held.ticket && held.ticket->token != 0)
-      show(held.route ? held.route->instance : node_.instance(), held.ticket->token);
+      show(held.route ? held.route->route().instance : node_.instance(), held.ticket->token);
 }
 
 void Link::note_for_snapshots(const wire::Header& header, ByteView body) {

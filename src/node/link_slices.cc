@@ -67,13 +67,14 @@ void Link::send_held() {
     const auto* route = call.route ? &*call.route : nullptr;
     if (const auto sent = send_late(call, ticket, route); !sent) {
       node_.count_failure(sent.error());
-      if (ticket != nullptr) node_.answer_for(ticket->token, route, sent.error());
+      if (ticket != nullptr)
+        node_.answer_for(ticket->token, route != nullptr ? &route->route() : nullptr, sent.error());
     }
   }
   update_open();
 }
 
-Status Link::send_late(const Held& call, const wire::CallTicket* ticket, const wire::Route* route) {
+Status Link::send_late(const Held& call, const wire::CallTicket* ticket, const wire::PackedRoute* route) {
   if (call.refused) return fail(*call.refused);
   const auto waited_ms = (now_ns() - call.since_ns) / 1'000'000;
   if (ticket != nullptr && ticket->deadline_ms != 0 && waited_ms > ticket->deadline_ms)

@@ -201,8 +201,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   Result<Link*> reach(std::string_view address);
   // Sends on behalf of the running call.
   tc_status_t pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
-                      const wire::Route* route);
+                      const wire::PackedRoute* route);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
+  wire::Route route_to_asker(const target::Call& call) const;
   tc_status_t forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload);
   Result<const Bundle*> bundle_named(std::string_view name);
   const Bundle* companion_named(std::string_view name);
@@ -212,8 +213,7 @@ class Node final : public transport::Events, public target::IfuncHost {
     Bundle bundle;
     Bytes payload;
     wire::CallTicket ticket;
-    bool has_route = false;
-    wire::Route route;
+    std::optional<wire::PackedRoute> route;
   };
   void run_local(LocalCall& call);
   void answer_compiled();
@@ -233,6 +233,7 @@ class Node final : public transport::Events, public target::IfuncHost {
     uint64_t load_ns = 0;
   };
   struct Exposed {
+    std::string name;
     void* data;
     size_t size;
   };
@@ -254,7 +255,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   Deaths deaths_{*this};
   SliceRequests slices_{*this};
   CompileRequests compile_requests_{*this};
-  std::map<std::string, Exposed, std::less<>> exposed_;
+  std::vector<Exposed> exposed_;                                 // few: found by looking at each
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   // Companions that running code asked for, by the code they came with; gone with it.
   std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> companions_;

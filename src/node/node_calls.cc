@@ -75,10 +75,8 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
 }
 
 void Node::expose(std::string name, void* data, size_t size) {
-  if (data == nullptr)
-    exposed_.erase(name);
-  else
-    exposed_.insert_or_assign(std::move(name), Exposed{data, size});
+  std::erase_if(exposed_, [&](const auto& exposed) { return exposed.name == name; });
+  if (data != nullptr) exposed_.push_back({std::move(name), data, size});
 }
 
 Result<target::Code*> Node::load(Bundle bundle, std::string_view from, Bytes object) {
@@ -132,10 +130,11 @@ void Node::count_failure(const Error& why) {
 }
 
 void Node::finish(target::Call& call) {
+  if (!call.failed && (call.answered || !call.wants_reply)) return;
   wire::Reply reply;
   reply.token = call.ticket.token;
   reply.node_id = wire_id();
-  const auto* route = call.has_route ? &call.route : nullptr;
+  const auto* route = call.has_route ? &call.route.route() : nullptr;
   if (call.failed) {
     reply.status = TC_ERR_IFUNC;
     reply.code = call.fail_code;
@@ -143,10 +142,8 @@ void Node::finish(target::Call& call) {
                                 call.fail_message);
     ++counters_.failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
-    answer(static_cast<Link*>(call.link), route, reply);
-  } else if (call.wants_reply && !call.answered) {
-    answer(static_cast<Link*>(call.link), route, reply);
   }
+  answer(static_cast<Link*>(call.link), route, reply);
 }
 
 void Node::answer(Link* link, const wire::Route* route, const wire::Reply& reply) {
@@ -198,7 +195,7 @@ void Node::each_call_held(const std::function<void(uint64_t asker, uint64_t toke
   for (const auto& link : links_) link->each_call_parked(show);
   for (const auto* const calls : {&local_calls_, &uncompiled_calls_})
     for (const auto& local : *calls)
-      if (local.ticket.token != 0) show(local.has_route ? local.route.instance : instance_, local.ticket.token);
+      if (local.ticket.token != 0) show(local.route ? local.route->route().instance : instance_, local.ticket.token);
   for (const auto& owed : owed_) show(owed.route ? owed.route->instance : instance_, owed.token);
 }
 

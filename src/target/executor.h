@@ -14,6 +14,7 @@
 #include "target/code_store.h"
 #include "target/ifunc_host.h"
 #include "wire/frame.h"
+#include "wire/route.h"
 
 namespace tc::target {
 
@@ -49,7 +50,7 @@ struct Call {
   bool failed = false;
   int32_t fail_code = 0;
   wire::CallTicket ticket;
-  wire::Route route;
+  wire::PackedRoute route;  // the last one that came, while has_route is false
   std::string fail_message;
 };
 
@@ -121,10 +122,13 @@ class Executor {
 
   Call& running() noexcept { return call_; }
   const Call& running() const noexcept { return call_; }
+  // Ready for the next call; the link stays.
   void reset() noexcept {
-    void* const link = call_.link;
-    call_ = Call{};
-    call_.link = link;
+    call_.code = nullptr;
+    call_.touched = call_.wants_reply = call_.has_ticket = call_.has_route = call_.answered = call_.failed = false;
+    call_.fail_code = 0;
+    call_.ticket = {};
+    call_.fail_message.clear();
   }
 
   // Advances the clock by which the least recently used code is found. Once per run of frames.

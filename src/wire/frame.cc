@@ -19,43 +19,6 @@ CallTicket read_ticket(const std::byte* at) noexcept {
   return ticket;
 }
 
-namespace {
-constexpr size_t route_head_bytes = sizeof(uint64_t) + sizeof(uint32_t) + 1;
-}
-
-size_t route_bytes(const Route& route) noexcept {
-  const auto address = std::min<size_t>(route.address.size(), UINT8_MAX);
-  return (route_head_bytes + address + alignment - 1) & ~(alignment - 1);
-}
-
-void write_route(std::byte* at, const Route& route) noexcept {
-  const auto address = static_cast<uint8_t>(std::min<size_t>(route.address.size(), UINT8_MAX));
-  std::memset(at, 0, route_bytes(route));
-  std::memcpy(at, &route.instance, sizeof route.instance);
-  std::memcpy(at + sizeof route.instance, &route.node_id, sizeof route.node_id);
-  std::memcpy(at + route_head_bytes - 1, &address, sizeof address);
-  std::memcpy(at + route_head_bytes, route.address.data(), address);
-}
-
-Bytes encode_route(const Route& route) {
-  Bytes out(route_bytes(route));
-  write_route(out.data(), route);
-  return out;
-}
-
-Result<Route> decode_route(ByteView body, size_t& size) {
-  Reader in(body);
-  Route route;
-  route.instance = in.u64();
-  route.node_id = in.u32();
-  route.address = in.str8();
-  in.skip((alignment - in.position() % alignment) % alignment);
-  TC_CHECK(in.finish("route of a call"));
-  if (!visible(route.address)) return fail(TC_ERR_MALFORMED, "route of a call: its address is not printable");
-  size = in.position();
-  return route;
-}
-
 void append_code(Bytes& out, const CodeHead& head, ByteView bundle) {
   Writer w(out);
   w.bytes(head.id.bytes)

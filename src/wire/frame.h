@@ -81,20 +81,6 @@ inline constexpr size_t ticket_bytes = 16;
 void write_ticket(std::byte* at, const CallTicket& ticket) noexcept;
 CallTicket read_ticket(const std::byte* at) noexcept;
 
-// Who waits for the answer when that is not the peer that sent the frame. Padded to a multiple of 16 bytes.
-struct Route {
-  uint64_t instance = 0;  // epoch of the first sender's node
-  uint32_t node_id = 0;
-  std::string address;  // where it listens, "host:port"
-};
-inline constexpr size_t max_route_bytes = 272;  // 8 + 4 + 1 + 255, padded
-Bytes encode_route(const Route& route);
-// The same into memory of route_bytes() bytes, for the hot path.
-size_t route_bytes(const Route& route) noexcept;
-void write_route(std::byte* at, const Route& route) noexcept;
-// `size` receives the bytes taken, padding included.
-Result<Route> decode_route(ByteView body, size_t& size);
-
 // In front of a bundle in call_code and code. The payload of call_code starts at the next multiple of 16.
 struct CodeHead {
   ContentId id;

@@ -7,6 +7,7 @@
 #include "wire/compile.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
+#include "wire/route.h"
 #include "wire/testing.h"
 
 namespace tc::wire {
@@ -61,27 +62,6 @@ TEST(Ticket, comes_back_as_it_went) {
   EXPECT_EQ(ticket.deadline_ms, 1000u);
   EXPECT_EQ(ticket.hops_left, 64);
   EXPECT_EQ(ticket.fanout_left, 1024);
-}
-
-TEST(Route, comes_back_and_leaves_the_payload_aligned) {
-  for (const std::string& address : {std::string(), std::string("10.0.0.1:4711"), std::string(255, 'a')}) {
-    auto bytes = encode_route({.instance = 7, .node_id = 3, .address = address});
-    EXPECT_EQ(bytes.size() % alignment, 0u);
-    const auto size_alone = bytes.size();
-    bytes.push_back(std::byte{'p'});  // the payload behind it
-    size_t size = 0;
-    const auto route = decode_route(bytes, size);
-    ASSERT_TRUE(route);
-    EXPECT_EQ(route->instance, 7u);
-    EXPECT_EQ(route->node_id, 3u);
-    EXPECT_EQ(route->address, address);
-    EXPECT_EQ(size, size_alone);
-  }
-}
-
-TEST(Route, an_address_that_could_act_in_a_log_is_refused) {
-  size_t size = 0;
-  EXPECT_FALSE(decode_route(encode_route({.instance = 1, .node_id = 0, .address = "1.2.3.4:5\nfake line"}), size));
 }
 
 Bytes code_body(std::string_view bundle, std::string_view payload) {

@@ -13,6 +13,7 @@
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
+#include "wire/route.h"
 #include "wire/slot_frame.h"
 #include "wire/testing.h"
 

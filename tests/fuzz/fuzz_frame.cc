@@ -10,6 +10,7 @@
 #include "wire/frame.h"
 #include "wire/hello.h"
 #include "wire/notice.h"
+#include "wire/route.h"
 
 namespace {
 
