@@ -61,7 +61,7 @@ tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload,
   call.payload = payload;
   call.ticket = &ticket;
   call.route = route;
-  const auto sent = (*link)->send_call(call, Deadline::after_ms(0));
+  const auto sent = (*link)->send_call(call, Deadline::at_ns(0));  // no time to wait, and no look at the clock
   if (sent) return TC_OK;
   log_->warn("ifunc '{}' to node {}: {}", bundle.manifest().name, node, sent.error().message);
   return sent.error().code;

@@ -297,6 +297,7 @@ class Link final : public target::FrameHandler {
   bool waits_for_compiler_ = false;  // what is parked first is the frame with code that is compiled elsewhere
   bool compiled_ = false;            // that has ended
   Bytes assembly_;                   // of fragments; begins with 8 bytes of nothing, to align the payload
+  Bytes code_copy_;                  // of the last call with code: its memory is used again
   Bytes scratch_;                    // payloads that need more alignment than a frame has
   bool look_again_ = false;          // receive() has something to do though no frame is in sight
   bool unreleased_ = false;          // frames were taken whose memory the sender does not have back

@@ -21,6 +21,8 @@ constexpr size_t frames_a_turn = 1024;
 constexpr size_t parked_limit = 64u * 1024 * 1024;
 // Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.
 constexpr size_t unusable_limit = 1024;
+// Memory for a call with code that a link keeps for the next one.
+constexpr size_t kept_copy_limit = 64 * 1024;
 constexpr uint8_t call_flags = wire::flag_token | wire::flag_route;
 
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
@@ -199,7 +201,8 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   if (!trusted_) return refuse(header, body, node_.not_trusted(*this)), true;
   note_for_snapshots(header, body);
   if (!parked_.empty()) return park(header, body);
-  Bytes copy = private_copy(body);
+  Bytes copy = std::exchange(code_copy_, {});
+  copy.assign(body.begin(), body.end());
   // Ticket and route stand in front of the code; their sizes are needed to find it.
   size_t skip = (header.flags & wire::flag_token) != 0 ? wire::ticket_bytes : 0;
   if (skip > copy.size()) return on_broken(fmt::format("a call with a token is only {} bytes", copy.size())), false;
@@ -225,6 +228,7 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
   const bool fine = run(**learned, header.flags, copy.data(), skip + payload.size());
   if (never_seen) node_.note_first_execution(now_ns() - started);
+  if (copy.capacity() <= kept_copy_limit) code_copy_ = std::move(copy);  // fresh memory costs as much as its page fault
   return fine;
 }
 
