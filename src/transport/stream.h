@@ -56,7 +56,6 @@ class Arrivals {
     if (count_ == 0 || from_[count_ - 1] != from) from_[count_++] = from;
   }
   void note_anybody() noexcept { count_ = anybody; }
-  // A connection is about to go.
   // A connection is about to go, and may be among them.
   void forget() noexcept {
     if (count_ != 0) note_anybody();
