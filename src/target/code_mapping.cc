@@ -10,12 +10,13 @@
 #include <cstring>
 #include <utility>
 
+#include "target/populate.h"
+
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
 #endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
-#define MADV_POPULATE_WRITE 23
 #endif
 
 namespace tc::target {
@@ -86,14 +87,14 @@ Status CodeMapping::commit(size_t chunk) {
   if (mprotect(code_ + offset, chunk_bytes, PROT_READ | PROT_EXEC) != 0)
     return fail(TC_ERR_UNSUPPORTED, "making a memfd executable: {}", system_words());
   // Where the kernel is too old for these, pages are mapped by their first use.
-  (void)madvise(writable_ + offset, chunk_bytes, MADV_POPULATE_WRITE);
+  (void)populate(writable_ + offset, chunk_bytes);
   (void)madvise(code_ + offset, chunk_bytes, MADV_POPULATE_READ);
   live_[chunk] = true;
   return {};
 }
 
 void CodeMapping::map_data(size_t offset, size_t bytes) noexcept {
-  if (offset < image_half) (void)madvise(data() + offset, std::min(bytes, image_half - offset), MADV_POPULATE_WRITE);
+  if (offset < image_half) (void)populate(data() + offset, std::min(bytes, image_half - offset));
 }
 
 void CodeMapping::decommit(size_t chunk) noexcept {

@@ -3,17 +3,13 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
-#include <sys/mman.h>
 #include <sys/resource.h>
 
 #include "base/clock.h"
 #include "target/arena.h"
+#include "target/populate.h"
 #include "target/testing/object_builder.h"
 #include "target/testing/process_memory.h"
-
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
 
 namespace tc::target {
 namespace {
@@ -260,7 +256,7 @@ TEST_F(CodeStoreTest, memory_for_small_codes_is_mapped_before_they_come) {
   GTEST_SKIP() << "the emulator's own page faults are counted too";
 #endif
   if (testing::resident_slack >= size_t{1} << 30) GTEST_SKIP() << "a sanitizer's allocator has ways of its own";
-  if (madvise(nullptr, 0, MADV_POPULATE_WRITE) != 0) GTEST_SKIP() << "this kernel maps nothing ahead";
+  if (!populate(nullptr, 0)) GTEST_SKIP() << "this kernel maps nothing ahead";
   const auto page_faults = [] {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/heap_ahead.h"
 
-#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
 
-#ifndef MADV_POPULATE_WRITE
-#define MADV_POPULATE_WRITE 23
-#endif
+#include "target/populate.h"
 
 namespace tc::target {
 
@@ -25,7 +22,7 @@ void map_heap_ahead() noexcept {
   // The page that the block begins in is in use before it, so it is there.
   const uintptr_t begin = (reinterpret_cast<uintptr_t>(block) + page - 1) & ~(page - 1);
   const uintptr_t end = reinterpret_cast<uintptr_t>(block) + ahead_bytes;
-  (void)madvise(reinterpret_cast<void*>(begin), end - begin, MADV_POPULATE_WRITE);
+  (void)populate(reinterpret_cast<void*>(begin), end - begin);
   std::free(block);
 #endif
 }
