@@ -169,6 +169,7 @@ size_t Node::poll() {
   if (pulse.arrivals == arrivals_seen_ && (pulse.urgent || ++polls_ % polls_between_progress == 0))
     happened = progress();
   if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || look_at_all_) happened += receive();
+  happened += std::exchange(ran_at_once_, 0);
   if (!local_calls_.empty()) [[unlikely]]
     run_local_calls();
   return happened;
@@ -179,7 +180,8 @@ size_t Node::poll() {
 size_t Node::receive() {
   auto& pulse = transport_->pulse;
   // A lone frame's sends are not held back: it may run for long.
-  pulse.gathering = std::exchange(arrivals_seen_, pulse.arrivals) + 1 < pulse.arrivals;
+  lone_traffic_ = std::exchange(arrivals_seen_, pulse.arrivals) + 1 >= pulse.arrivals;
+  pulse.gathering = !lone_traffic_;
   const size_t taken = pulse.direct || look_at_all_ ? receive_from_all() : receive_from_few();
   if (std::exchange(pulse.gathering, false)) transport_->flush();
   return taken;
@@ -220,7 +222,9 @@ void Node::settle_links() {
 
 size_t Node::progress() {
   settle_links();
+  transport_->pulse.at_once = lone_traffic_;
   const size_t moved = transport_->progress();
+  transport_->pulse.at_once = false;
   if (backlog_) [[unlikely]]
     drain_backlogs();
   if (compile_service_ && compile_service_->has_done()) answer_compiled();
@@ -273,7 +277,11 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
 bool Node::sleep(Deadline deadline) {
   auto until = deadline.at_ns();
   if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
-  return transport_->sleep(Deadline::at_ns(until));
+  const Polling polling(polling_);
+  transport_->pulse.at_once = lone_traffic_;
+  const bool undisturbed = transport_->sleep(Deadline::at_ns(until));
+  transport_->pulse.at_once = false;
+  return undisturbed;
 }
 
 // False when the deadline has passed.

@@ -158,6 +158,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   // ---- transport::Events
   void on_accept(std::unique_ptr<transport::Connection> connection) override;
   void on_control(transport::Connection& connection, ByteView frame) override;
+  void on_frame(transport::Connection& connection) override;
   void on_lost(transport::Connection& connection, const Error& reason) override;
 
   // ---- target::IfuncHost (invocation.cc)
@@ -277,6 +278,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   Link* unsettled_link_ = nullptr;
   bool unsettled_links_ = false;
   uint64_t arrivals_seen_ = 0;
+  bool lone_traffic_ = true;  // messages come one by one: each may run as soon as it is here
+  size_t ran_at_once_ = 0;    // frames, of which poll() has not told yet
   uint64_t link_marks_ = 0;
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;

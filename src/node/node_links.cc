@@ -93,6 +93,13 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
   if (connection.owner != nullptr) static_cast<Link*>(connection.owner)->on_control(frame);
 }
 
+void Node::on_frame(transport::Connection& connection) {
+  auto* const link = static_cast<Link*>(connection.owner);
+  const auto taken = link != nullptr ? receive_from(*link) : 0;
+  if (taken == 0) look_at_all_ = true;  // it waits on its stream
+  ran_at_once_ += taken;
+}
+
 void Node::on_lost(transport::Connection& connection, const Error& reason) {
   look_at_all_ = true;
   if (connection.owner == nullptr) return;

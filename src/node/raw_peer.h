@@ -100,6 +100,7 @@ class RawPeer final : public transport::Events {
     peer = wire::decode_hello(body).value();
     open();
   }
+  void on_frame(transport::Connection&) override {}
   void on_lost(transport::Connection&, const Error& reason) override { lost = reason; }
 
  private:

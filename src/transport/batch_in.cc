@@ -50,6 +50,8 @@ bool BatchIn::is_lone(ByteView batch) noexcept {
   return batch.size() >= wire::header_bytes && batch.size() <= wire::stride(wire::decode(header_at(batch, 0)).length);
 }
 
+wire::Kind BatchIn::first_kind(ByteView batch) noexcept { return wire::decode(header_at(batch, 0)).kind; }
+
 Result<size_t> BatchIn::measure(ByteView batch) {
   size_t offset = 0;
   while (offset < batch.size()) {

@@ -27,6 +27,8 @@ class BatchIn : public InStream {
   Status append(ByteView batch);
   // Is there one frame in it?
   static bool is_lone(ByteView batch) noexcept;
+  // Of the first frame in a batch that holds one.
+  static wire::Kind first_kind(ByteView batch) noexcept;
   uint64_t received() const noexcept { return received_; }
 
   bool refill() noexcept override;

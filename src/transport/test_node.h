@@ -70,6 +70,7 @@ class TestNode final : public Events {
       controls.emplace_back(frame.begin(), frame.end());
     }
   }
+  void on_frame(Connection&) override {}
   void on_lost(Connection&, const Error& reason) override {
     lost = reason;
     ++losses;

@@ -233,9 +233,20 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
     return lose(
         Error{TC_ERR_MALFORMED, fmt::format("{} sent a batch of {} bytes beside its ring", address_, data.size())});
   way_in_ = Way::am;
-  transport_.pulse.came.note(handle_);
-  transport_.pulse.arrivals += BatchIn::is_lone(data) ? uint64_t{1} : uint64_t{2};
-  if (auto taken = in_.append(data); !taken) lose(std::move(taken).error());
+  take_batch(data);
+}
+
+void UcxPeer::take_batch(ByteView batch) {
+  auto& pulse = transport_.pulse;
+  const bool lone = BatchIn::is_lone(batch);
+  pulse.arrivals += lone ? uint64_t{1} : uint64_t{2};
+  const bool at_once = std::exchange(pulse.at_once, false) && lone && in_.peek() == 0 && handle_ != nullptr &&
+                       BatchIn::first_kind(batch) == wire::Kind::call;
+  if (auto taken = in_.append(batch); !taken) return lose(std::move(taken).error());
+  if (at_once)
+    transport_.events().on_frame(*handle_);
+  else
+    pulse.came.note(handle_);
 }
 
 void UcxPeer::take_signal(ByteView data) {

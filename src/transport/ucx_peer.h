@@ -96,6 +96,7 @@ class UcxPeer {
   Status meet(Greeting greeting);
   Status send_message(unsigned id, ByteView data);
   void take_message(unsigned id, ByteView data);
+  void take_batch(ByteView batch);
   void take_signal(ByteView data);
   void let_go() noexcept;
   Status open_ring(const Offer& offer);

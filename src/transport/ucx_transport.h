@@ -36,6 +36,7 @@ class UcxTransport final : public Transport {
   const UcxOptions& options() const noexcept { return options_; }
   UcxWorker& worker() const noexcept { return *worker_; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
+  Events& events() const noexcept { return events_; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
   bool can_use_rings() const noexcept { return can_use_rings_; }
