@@ -46,7 +46,12 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
 
 tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
                           const wire::PackedRoute* route) {
-  if (node == node_id()) {
+  const Outgoing call{.bundle = &bundle, .payload = payload, .ticket = &ticket, .route = route};
+  // Hot: the next hop of a traveller, to a node that has its code.
+  Link* const known = node < links_by_number_.size() ? links_by_number_[node] : nullptr;
+  if (known != nullptr && known->try_pass_on(call)) [[likely]]
+    return TC_OK;
+  if (node == config_.id) {
     local_calls_.push_back({bundle, Bytes(payload.begin(), payload.end()), ticket,
                             route != nullptr ? std::optional(*route) : std::nullopt});
     return TC_OK;
@@ -56,11 +61,6 @@ tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload,
     log_->warn("ifunc '{}': {}", bundle.manifest().name, link.error().message);
     return link.error().code;
   }
-  Outgoing call;
-  call.bundle = &bundle;
-  call.payload = payload;
-  call.ticket = &ticket;
-  call.route = route;
   const auto sent = (*link)->send_call(call, Deadline::at_ns(0));  // no time to wait, and no look at the clock
   if (sent) return TC_OK;
   log_->warn("ifunc '{}' to node {}: {}", bundle.manifest().name, node, sent.error().message);

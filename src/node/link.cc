@@ -231,28 +231,8 @@ Result<uint32_t> Link::number_for(const Outgoing& call, bool& is_new) {
   return codes_.assign(other != nullptr ? *other : *call.bundle, call.index);
 }
 
-// Hot: a traveller's next hop, to a peer that has its code. False: send_call() sees to it.
-bool Link::try_pass_on(const Outgoing& call) noexcept {
-  if (!open_ || call.with_code || call.ticket == nullptr || passed_number_ == source::CodeTable::none ||
-      call.bundle->id() != passed_on_ || !held_.empty())
-    return false;
-  const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
-  const auto size = wire::ticket_bytes + route.size() + call.payload.size();
-  if (size > peer_.max_message || size > out_->max_length()) return false;
-  std::byte* const frame = out_->reserve(size);
-  if (frame == nullptr) return false;
-  auto* at = frame + wire::header_bytes;
-  wire::write_ticket(at, *call.ticket);
-  at += wire::ticket_bytes;
-  if (!route.empty()) std::memcpy(at, route.data(), route.size());
-  if (!call.payload.empty()) std::memcpy(at + route.size(), call.payload.data(), call.payload.size());
-  const auto flags = static_cast<uint8_t>(wire::flag_token | (route.empty() ? 0 : wire::flag_route));
-  out_->commit(wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size)));
-  return true;
-}
-
 Status Link::send_call(const Outgoing& call, Deadline deadline) {
-  if (try_pass_on(call)) return {};
+  if (call.ticket != nullptr && !call.with_code && try_pass_on(call)) return {};
   if (state_ == State::lost) return fail(reason_);
   // Which slices are of use is known only after the greeting; until then nothing is numbered.
   if (state_ == State::greeting || !held_.empty()) return hold(call);

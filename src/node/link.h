@@ -4,6 +4,7 @@
 // receiving, loss. Source side and target side meet here.
 //
 //   link.cc           sending: frames, fragments, the backlog, barriers
+//   link_hop.cc       a call that comes alone and sends itself on: the hot way
 //   link_slices.cc    calls that wait for the greeting or for code; code for other processors
 //   link_compile.cc   code that one node compiles for another
 //   link_receive.cc   what frames from the peer mean; calls that wait for code
@@ -90,6 +91,15 @@ class Link final : public target::FrameHandler {
   bool drain_backlog();
   bool has_backlog() const noexcept { return !backlog_.empty(); }
 
+  // ---- link_hop.cc
+
+  // Takes the call that came alone and runs it. False when it is none, or something stands in its way: receive() sees
+  // to it.
+  bool receive_lone();
+  // Sends a call with a ticket to a peer that was sent this code just before, when there is room. False: send_call()
+  // sees to it.
+  bool try_pass_on(const Outgoing& call) noexcept;
+
   // ---- link_slices.cc
 
   // The slices that calls of this link wait for are at hand, or will never be.
@@ -175,11 +185,11 @@ class Link final : public target::FrameHandler {
   bool send_fragments(const Bytes& frame);
   Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
   ByteView code_section(uint32_t number);
-  bool try_pass_on(const Outgoing& call) noexcept;
   Status send_now(const Outgoing& call, Deadline deadline);
   void update_open() noexcept {
     open_ = state_ == State::ready && backlog_.empty() && held_.empty();
     open_mark_ = open_ ? mark_ : closed_mark;
+    most_at_once_ = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
   }
 
   // link_slices.cc
@@ -235,6 +245,7 @@ class Link final : public target::FrameHandler {
   static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
   bool open_ = false;                                    // ready, and nothing is queued: frames may be written at once
   uint64_t open_mark_ = closed_mark;                     // mark_ while open_
+  uint64_t most_at_once_ = 0;                            // bytes of a frame that may be written at once; 0 unless open_
   uint64_t mark_;                                        // of this link among all of its node, ever; never 0
   State state_ = State::greeting;
   bool initiator_;

@@ -97,7 +97,7 @@ void Link::on_beside(uint32_t about, const wire::Credit& credit) {
 
 void Link::give_credit(bool idle) {
   if (peer_way_ == transport::Way::ring || state_ != State::ready) return;
-  const auto consumed = connection_->in().consumed();
+  const auto consumed = in_->consumed();
   const auto step = std::min<uint64_t>(credit_step_limit, node_.config().ucx.window_bytes / 4);
   // Who puts learns from it that we may have fallen asleep. All others have room without small news (a frame takes at most
   // half a window), and in a cluster each node would wake every other one for it.

@@ -110,46 +110,6 @@ bool Link::on_call(const wire::Header& header, std::byte* body) {
   return park(header, view);
 }
 
-bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
-  auto& executor = node_.executor();
-  auto& call = executor.running();
-  size_t skip = 0;
-  if ((flags & wire::flag_token) != 0) {
-    if (length < wire::ticket_bytes)
-      return on_broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", length,
-                                   wire::ticket_bytes)),
-             false;
-    call.ticket = wire::read_ticket(body);
-    call.has_ticket = true;
-    call.wants_reply = call.ticket.token != 0;
-    skip = wire::ticket_bytes;
-  }
-  if ((flags & wire::flag_route) != 0) {
-    const auto taken = call.route.take({body + skip, length - skip});
-    if (!taken) return executor.reset(), on_broken(taken.error().message), false;
-    call.has_route = true;
-    skip += *taken;
-  }
-  call.touched = flags != 0;
-  std::byte* payload = body + skip;
-  const auto size = length - skip;
-  const auto alignment = size_t{1} << code.alignment_log2;
-  if (reinterpret_cast<uintptr_t>(payload) % alignment != 0) {
-    scratch_.resize(size + alignment);
-    std::byte* const aligned =
-        scratch_.data() + (alignment - reinterpret_cast<uintptr_t>(scratch_.data()) % alignment) % alignment;
-    if (size != 0) std::memcpy(aligned, payload, size);
-    payload = aligned;
-  }
-  if (!executor.run_plain(code, payload, size)) on_touched();
-  return true;
-}
-
-void Link::on_touched() {
-  node_.finish(node_.executor().running());
-  node_.executor().reset();
-}
-
 void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
   const auto copy = private_copy(body.first(std::min<size_t>(body.size(), 1024)));
   uint64_t token = 0;

@@ -233,12 +233,12 @@ size_t Node::progress() {
   return moved;
 }
 
-size_t Node::receive_from(Link& link) {
+size_t Node::receive_from(Link& link, bool lone) {
   if (!link.readable()) return 0;
   executor_.next_tick();
   if (watchdog_) watchdog_->rouse();
   const target::Executor::Scope scope(executor_);
-  const auto taken = link.receive();
+  const size_t taken = lone && link.receive_lone() ? 1 : link.receive();
   if (taken != 0) {
     const auto* const before = std::exchange(unsettled_link_, &link);
     unsettled_links_ |= before != nullptr && before != &link;

@@ -188,7 +188,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   size_t receive();
   size_t receive_from_all();
   size_t receive_from_few();
-  size_t receive_from(Link& link);
+  size_t receive_from(Link& link, bool lone = false);
   void settle_links();
   void drain_backlogs();
   void answer_owed();

@@ -95,7 +95,7 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
 
 void Node::on_frame(transport::Connection& connection) {
   auto* const link = static_cast<Link*>(connection.owner);
-  const auto taken = link != nullptr ? receive_from(*link) : 0;
+  const auto taken = link != nullptr ? receive_from(*link, true) : 0;
   if (taken == 0) look_at_all_ = true;  // it waits on its stream
   ran_at_once_ += taken;
 }

@@ -46,26 +46,20 @@ BatchIn::BatchIn(size_t batch_limit, size_t window)
 
 BatchIn::~BatchIn() = default;
 
-bool BatchIn::is_lone(ByteView batch) noexcept {
-  return batch.size() >= wire::header_bytes && batch.size() <= wire::stride(wire::decode(header_at(batch, 0)).length);
-}
-
-wire::Kind BatchIn::first_kind(ByteView batch) noexcept { return wire::decode(header_at(batch, 0)).kind; }
-
-Result<size_t> BatchIn::measure(ByteView batch) {
-  size_t offset = 0;
-  while (offset < batch.size()) {
-    if (batch.size() - offset < wire::header_bytes)
-      return fail(TC_ERR_MALFORMED, "a batch of {} bytes ends in the header of a frame at {}", batch.size(), offset);
-    const uint64_t header = header_at(batch, offset);
-    if (header == 0) return fail(TC_ERR_MALFORMED, "a batch of {} bytes has no frame at {}", batch.size(), offset);
-    const size_t length = wire::decode(header).length;
-    if (length > batch.size() - offset - wire::header_bytes)
-      return fail(TC_ERR_MALFORMED, "the frame at {} is {} bytes when only {} are left in its batch", offset, length,
-                  batch.size() - offset - wire::header_bytes);
-    offset += wire::stride(length);
-  }
-  return offset;
+// Why append() stopped at `offset`.
+Error BatchIn::refuse(ByteView batch, size_t offset) const {
+  if (batch.size() > batch_limit_)
+    return {TC_ERR_TOO_LARGE,
+            fmt::format("a batch is {} bytes when at most {} were agreed", batch.size(), batch_limit_)};
+  const size_t left = batch.size() - offset;
+  if (left < wire::header_bytes)
+    return {TC_ERR_MALFORMED,
+            fmt::format("a batch of {} bytes ends in the header of a frame at {}", batch.size(), offset)};
+  const uint64_t header = header_at(batch, offset);
+  if (header == 0)
+    return {TC_ERR_MALFORMED, fmt::format("a batch of {} bytes has no frame at {}", batch.size(), offset)};
+  return {TC_ERR_MALFORMED, fmt::format("the frame at {} is {} bytes when only {} are left in its batch", offset,
+                                        wire::decode(header).length, left - wire::header_bytes)};
 }
 
 BatchIn::Chunk& BatchIn::chunk_with_room(size_t size) {
@@ -88,11 +82,19 @@ BatchIn::Chunk& BatchIn::chunk_with_room(size_t size) {
   return *chunk;
 }
 
-Status BatchIn::append(ByteView batch) {
-  if (batch.size() > batch_limit_)
-    return fail(TC_ERR_TOO_LARGE, "a batch is {} bytes when at most {} were agreed", batch.size(), batch_limit_);
-  TC_ASSIGN(const size_t size, measure(batch));
-  if (const uint64_t waiting = received_ - consumed(); size > window_ || waiting > window_ - size)
+Result<size_t> BatchIn::append(ByteView batch) {
+  if (batch.size() > batch_limit_) return fail(refuse(batch, 0));
+  size_t frames = 0;
+  size_t size = 0;  // of the frames, the last one's padding included
+  for (; size < batch.size(); ++frames) {
+    const size_t left = batch.size() - size;
+    const uint64_t header = left < wire::header_bytes ? 0 : header_at(batch, size);
+    const size_t length = wire::decode(header).length;
+    if (header == 0 || length > left - wire::header_bytes) [[unlikely]]
+      return fail(refuse(batch, size));
+    size += wire::stride(length);
+  }
+  if (const uint64_t waiting = received_ - BatchIn::consumed(); size > window_ || waiting > window_ - size)
     return fail(TC_ERR_LIMIT, "the peer sent {} bytes ahead when its window is {}", waiting + size, window_);
   Chunk& chunk = chunk_with_room(size);
   std::memcpy(chunk.tail, batch.data(), batch.size());
@@ -100,7 +102,7 @@ Status BatchIn::append(ByteView batch) {
   chunk.tail += size;
   received_ += size;
   if (&chunk == read_) end_ = chunk.tail;
-  return {};
+  return frames;
 }
 
 bool BatchIn::refill() noexcept {

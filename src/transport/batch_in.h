@@ -22,13 +22,9 @@ class BatchIn : public InStream {
   BatchIn(size_t batch_limit, size_t window);
   ~BatchIn() override;
 
-  // Copies a batch in. Its frames must fill it exactly, but for the padding of the last one, which may be
-  // missing. Refused as a whole otherwise: TC_ERR_MALFORMED, TC_ERR_TOO_LARGE, TC_ERR_LIMIT.
-  Status append(ByteView batch);
-  // Is there one frame in it?
-  static bool is_lone(ByteView batch) noexcept;
-  // Of the first frame in a batch that holds one.
-  static wire::Kind first_kind(ByteView batch) noexcept;
+  // Copies a batch in and returns how many frames it holds. They must fill it exactly, but for the padding of the last
+  // one, which may be missing. Refused as a whole otherwise: TC_ERR_MALFORMED, TC_ERR_TOO_LARGE, TC_ERR_LIMIT.
+  Result<size_t> append(ByteView batch);
   uint64_t received() const noexcept { return received_; }
 
   bool refill() noexcept override;
@@ -38,8 +34,7 @@ class BatchIn : public InStream {
  private:
   struct Chunk;
 
-  // Bytes of frames in a batch, the last one's padding included.
-  static Result<size_t> measure(ByteView batch);
+  Error refuse(ByteView batch, size_t offset) const;
   Chunk& chunk_with_room(size_t size);
 
   const size_t batch_limit_;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cstring>
 #include <new>
+#include <utility>
 
 namespace tc::transport {
 
@@ -73,12 +74,12 @@ void BatchOut::flush() noexcept {
   const size_t lone = wire::header_bytes + wire::decode(load_header(buffer_->base())).length;
   const size_t size = filled - lone < wire::alignment ? lone : filled;
   sent_ += filled;
-  OutBuffer* const buffer = buffer_;
-  buffer_ = nullptr;
+  OutBuffer* const buffer = std::exchange(buffer_, nullptr);
   cursor_ = end_ = nullptr;
-  if (transmit(*buffer, size)) {
-    free_.push_back(buffer);
-  }
+  const bool free_again = transmit(*buffer, size);
+  if (free_again && open_) [[likely]]
+    return fill(*buffer);
+  if (free_again) free_.push_back(buffer);
   if (open_) (void)next_buffer();
 }
 
@@ -104,11 +105,16 @@ bool BatchOut::next_buffer() noexcept {
     buffers_.back()->owner = this;
     free_.push_back(buffers_.back().get());
   }
-  buffer_ = free_.back();
+  OutBuffer* const next = free_.back();
   free_.pop_back();
-  cursor_ = buffer_->base();
-  set_end();
+  fill(*next);
   return true;
+}
+
+void BatchOut::fill(OutBuffer& buffer) noexcept {
+  buffer_ = &buffer;
+  cursor_ = buffer.base();
+  set_end();
 }
 
 // Up to where the window, the buffer and the peer's memory let us write.

@@ -100,6 +100,7 @@ class BatchOut : public OutStream {
 
  private:
   bool next_buffer() noexcept;
+  void fill(OutBuffer& buffer) noexcept;
   uint64_t room() const noexcept { return window_ - std::min(window_, position() - credited_); }
   bool turn_lap() noexcept;
   void set_end() noexcept;

@@ -26,13 +26,14 @@ TEST(BatchIn, a_batch_may_end_with_or_without_the_padding_of_its_last_frame) {
   EXPECT_EQ(in.received(), 32u);
 }
 
-TEST(BatchIn, knows_a_lone_frame_from_several) {
-  EXPECT_TRUE(BatchIn::is_lone(frames({{call(1), 1}})));
-  EXPECT_TRUE(BatchIn::is_lone(frames({{call(1), 8}}))) << "with its padding";
-  EXPECT_TRUE(BatchIn::is_lone(frames({{call(40), 40}})));
-  EXPECT_FALSE(BatchIn::is_lone(frames({{call(8), 8}, {call(8), 8}})));
-  EXPECT_FALSE(BatchIn::is_lone(frames({{call(1), 8}, {call(1), 1}})));
-  EXPECT_FALSE(BatchIn::is_lone(Bytes(5)));
+TEST(BatchIn, says_how_many_frames_a_batch_holds) {
+  BatchIn in(1024, 1024);
+  EXPECT_EQ(in.append(frames({{call(1), 1}})).value(), 1u);
+  EXPECT_EQ(in.append(frames({{call(1), 8}})).value(), 1u) << "with its padding";
+  EXPECT_EQ(in.append(frames({{call(40), 40}})).value(), 1u);
+  EXPECT_EQ(in.append(frames({{call(8), 8}, {call(8), 8}})).value(), 2u);
+  EXPECT_EQ(in.append(frames({{call(1), 8}, {call(1), 1}})).value(), 2u);
+  EXPECT_EQ(in.append({}).value(), 0u);
 }
 
 // Counts the messages that it is handed.

@@ -238,12 +238,14 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
 
 void UcxPeer::take_batch(ByteView batch) {
   auto& pulse = transport_.pulse;
-  const bool lone = BatchIn::is_lone(batch);
+  const bool first = in_.peek() == 0;
+  const auto frames = in_.append(batch);
+  if (!frames) [[unlikely]]
+    return lose(frames.error());
+  const bool lone = *frames == 1;
   pulse.arrivals += lone ? uint64_t{1} : uint64_t{2};
-  const bool at_once = std::exchange(pulse.at_once, false) && lone && in_.peek() == 0 && handle_ != nullptr &&
-                       BatchIn::first_kind(batch) == wire::Kind::call;
-  if (auto taken = in_.append(batch); !taken) return lose(std::move(taken).error());
-  if (at_once)
+  if (std::exchange(pulse.at_once, false) && first && lone && handle_ != nullptr &&
+      wire::decode(in_.peek()).kind == wire::Kind::call)
     transport_.events().on_frame(*handle_);
   else
     pulse.came.note(handle_);
