@@ -29,15 +29,19 @@ void copy_parts(std::byte* to, std::initializer_list<ByteView> parts) noexcept {
 
 constexpr uint32_t last_fragment = 1;
 
+// News worth a message of its own: a sender's smallest window (Config) is larger than this.
+constexpr uint64_t credit_step_limit = 64 * 1024;
+
 }  // namespace
 
 Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool initiator)
     : node_(node),
-      connection_(std::move(connection)),
-      out_(&connection_->out()),
-      in_(&connection_->in()),
-      mark_(node.next_link_mark()),
+      out_(&connection->out()),
+      in_(&connection->in()),
       initiator_(initiator),
+      credit_step_(std::min<uint64_t>(credit_step_limit, node.config().ucx.window_bytes / 4)),
+      mark_(node.next_link_mark()),
+      connection_(std::move(connection)),
       born_ns_(now_ns()) {
   connection_->owner = this;
 }

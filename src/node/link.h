@@ -49,7 +49,7 @@ struct Outgoing {
   bool with_code = false;  // even if the peer has it
 };
 
-class Link final : public target::FrameHandler {
+class alignas(64) Link final : public target::FrameHandler {
  public:
   enum class State : uint8_t { greeting, ready, lost };
 
@@ -238,31 +238,38 @@ class Link final : public target::FrameHandler {
   void on_beside(uint32_t about, const wire::Credit& credit);
   void answer_unrun(const wire::Header& header, ByteView body, const Error& reason);
 
+  // What the hop of a traveller touches stands together (link_hop.cc).
+  static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
   Node& node_;
-  std::unique_ptr<transport::Connection> connection_;
   transport::OutStream* out_;
   transport::InStream* in_;
-  static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
-  bool open_ = false;                                    // ready, and nothing is queued: frames may be written at once
-  uint64_t open_mark_ = closed_mark;                     // mark_ while open_
-  uint64_t most_at_once_ = 0;                            // bytes of a frame that may be written at once; 0 unless open_
-  uint64_t mark_;                                        // of this link among all of its node, ever; never 0
   State state_ = State::greeting;
+  transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
   bool initiator_;
   bool greeted_ = false;
-  bool trusted_ = false;  // may the peer run code here?
+  bool trusted_ = false;        // may the peer run code here?
+  bool open_ = false;           // ready, and nothing is queued: frames may be written at once
+  bool look_again_ = false;     // receive() has something to do though no frame is in sight
+  bool unreleased_ = false;     // frames were taken whose memory the sender does not have back
+  const uint64_t credit_step_;  // bytes taken of which the peer is told
+  uint64_t credited_ = 0;
+  size_t parked_bytes_ = 0;
+  uint64_t most_at_once_ = 0;  // bytes of a frame that may be written at once; 0 unless open_
+  target::NumberTable numbers_;
+  ContentId passed_on_;  // of the code that was last sent by its number alone, which is passed_number_
+  uint32_t passed_number_ = source::CodeTable::none;
+  uint64_t open_mark_ = closed_mark;  // mark_ while open_
+  uint64_t mark_;                     // of this link among all of its node, ever; never 0
+  std::unique_ptr<transport::Connection> connection_;
   uint64_t born_ns_;
   Error reason_;
   std::optional<Error> ending_;  // why, while what came before is still to be run
   wire::Hello peer_;
   TargetTriple peer_triple_;
   std::shared_ptr<const std::string> label_;
-  transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
 
   // Sending.
   source::CodeTable codes_;
-  ContentId passed_on_;  // of the code that was last sent by its number alone, which is passed_number_
-  uint32_t passed_number_ = source::CodeTable::none;
   struct Held {
     Bundle bundle;
     uint32_t index;
@@ -294,7 +301,6 @@ class Link final : public target::FrameHandler {
   uint64_t more_failures_ = 0;
 
   // Receiving.
-  target::NumberTable numbers_;
   std::vector<uint64_t> meanings_;                // of numbers: the beginning of the content id each was bound to
   std::unordered_map<uint32_t, Error> unusable_;  // numbers whose code was refused, and why
   std::optional<uint32_t> awaited_;               // the number we asked for
@@ -303,16 +309,12 @@ class Link final : public target::FrameHandler {
     Bytes body;
     uint64_t since_ns;
   };
-  std::deque<Parked> parked_;  // calls that wait for code, and all frames that must stay behind them
-  size_t parked_bytes_ = 0;
+  std::deque<Parked> parked_;        // calls that wait for code, and all frames that must stay behind them
   bool waits_for_compiler_ = false;  // what is parked first is the frame with code that is compiled elsewhere
   bool compiled_ = false;            // that has ended
   Bytes assembly_;                   // of fragments; begins with 8 bytes of nothing, to align the payload
   Bytes code_copy_;                  // of the last call with code: its memory is used again
   Bytes scratch_;                    // payloads that need more alignment than a frame has
-  bool look_again_ = false;          // receive() has something to do though no frame is in sight
-  bool unreleased_ = false;          // frames were taken whose memory the sender does not have back
-  uint64_t credited_ = 0;
   uint64_t credited_ns_ = 0;
   uint64_t untold_failures_ = 0;
 };

@@ -10,8 +10,6 @@
 namespace tc::node {
 
 namespace {
-// News worth a message of its own: a sender's smallest window (Config) is larger than this.
-constexpr uint64_t credit_step_limit = 64 * 1024;
 constexpr uint64_t small_credit_gap_ns = 5'000'000;
 constexpr uint64_t greeting_limit_ns = 10'000'000'000;
 }  // namespace
@@ -98,11 +96,10 @@ void Link::on_beside(uint32_t about, const wire::Credit& credit) {
 void Link::give_credit(bool idle) {
   if (peer_way_ == transport::Way::ring || state_ != State::ready) return;
   const auto consumed = in_->consumed();
-  const auto step = std::min<uint64_t>(credit_step_limit, node_.config().ucx.window_bytes / 4);
   // Who puts learns from it that we may have fallen asleep. All others have room without small news (a frame takes at most
   // half a window), and in a cluster each node would wake every other one for it.
-  const auto least = peer_way_ == transport::Way::put ? 1 : step / 4;
-  if (consumed - credited_ < (idle ? least : step)) return;
+  const auto least = peer_way_ == transport::Way::put ? 1 : credit_step_ / 4;
+  if (consumed - credited_ < (idle ? least : credit_step_)) return;
   if (idle) {  // small news can wait: each costs both sides a message
     const auto now = now_ns();
     if (now - credited_ns_ < small_credit_gap_ns) return;

@@ -9,7 +9,7 @@ namespace tc::node {
 
 bool Link::receive_lone() {
   const auto header = wire::decode(in_->peek());
-  const bool in_order = state_ == State::ready && trusted_ && !compiled_ && !ending_ && parked_bytes_ == 0;
+  const bool in_order = state_ == State::ready && trusted_ && !look_again_ && parked_bytes_ == 0;
   const bool known_flags =
       header.flags == 0 || header.flags == wire::flag_token || header.flags == (wire::flag_token | wire::flag_route);
   if (!in_order || header.kind != wire::Kind::call || !known_flags || !in_->fits(header.length) ||

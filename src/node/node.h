@@ -247,20 +247,32 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
   source::Registry registry_;
   target::Policy policy_;
-  target::Executor executor_;
   std::unique_ptr<target::CodeStore> store_;
+  // What each poll and each hop touches stands together: with more nodes than cores all of it is cold.
   std::unique_ptr<transport::Transport> transport_;
-  std::vector<std::unique_ptr<Link>> links_;
+  uint64_t arrivals_seen_ = 0;
+  uint32_t polls_ = 0;
+  uint32_t progresses_ = 0;
+  bool polling_ = false;
+  bool backlog_ = false;
+  bool links_lost_ = false;
+  bool look_at_all_ = true;   // any link may have frames
+  bool lone_traffic_ = true;  // messages come one by one: each may run as soon as it is here
+  bool unsettled_links_ = false;
+  Link* unsettled_link_ = nullptr;      // of which frames were taken since links were settled: this one, or several
+  size_t ran_at_once_ = 0;              // frames, of which poll() has not told yet
   std::vector<Link*> links_by_number_;  // of nodes of the cluster; null: not looked for yet, or lost
+  std::vector<Exposed> exposed_;        // few: found by looking at each
+  std::vector<LocalCall> local_calls_;
+  target::Executor executor_;
+  std::vector<std::unique_ptr<Link>> links_;
   FutureTable futures_;
   Deaths deaths_{*this};
   SliceRequests slices_{*this};
   CompileRequests compile_requests_{*this};
-  std::vector<Exposed> exposed_;                                 // few: found by looking at each
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   // Companions that running code asked for, by the code they came with; gone with it.
   std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> companions_;
-  std::vector<LocalCall> local_calls_;
   std::vector<LocalCall> uncompiled_calls_;  // to ourselves, whose code is being compiled elsewhere
   struct Owed {
     std::optional<wire::Route> route;
@@ -270,19 +282,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::vector<Owed> owed_;  // bad news for callers
   Counters counters_;
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
-  bool polling_ = false;
-  bool backlog_ = false;
-  bool links_lost_ = false;
-  bool look_at_all_ = true;  // any link may have frames
-  // Of which frames were taken since links were settled: this one, or several.
-  Link* unsettled_link_ = nullptr;
-  bool unsettled_links_ = false;
-  uint64_t arrivals_seen_ = 0;
-  bool lone_traffic_ = true;  // messages come one by one: each may run as soon as it is here
-  size_t ran_at_once_ = 0;    // frames, of which poll() has not told yet
   uint64_t link_marks_ = 0;
-  uint32_t polls_ = 0;
-  uint32_t progresses_ = 0;
   uint64_t next_expiry_ns_ = 0;
   uint64_t tended_ns_ = 0, links_tended_ns_ = 0;
   std::unique_ptr<CompileService> compile_service_;  // null: we compile for nobody

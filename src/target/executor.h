@@ -47,14 +47,14 @@ struct Call {
   bool has_ticket = false;
   bool has_route = false;
   bool answered = false;  // a reply was sent, or the duty to reply was forwarded
-  bool failed = false;
+  bool failed = false;    // with the code and message below
   int32_t fail_code = 0;
   wire::CallTicket ticket;
   wire::PackedRoute route;  // the last one that came, while has_route is false
   std::string fail_message;
 };
 
-class Executor {
+class alignas(64) Executor {
  public:
   explicit Executor(IfuncHost& host) noexcept : host_(host) {}
 
@@ -126,9 +126,7 @@ class Executor {
   void reset() noexcept {
     call_.code = nullptr;
     call_.touched = call_.wants_reply = call_.has_ticket = call_.has_route = call_.answered = call_.failed = false;
-    call_.fail_code = 0;
     call_.ticket = {};
-    call_.fail_message.clear();
   }
 
   // Advances the clock by which the least recently used code is found. Once per run of frames.
@@ -139,10 +137,10 @@ class Executor {
 
  private:
   IfuncHost& host_;
-  Call call_;
   Watched<uint64_t> tick_ = 0;
   Watched<uint64_t> executed_ = 0;
   Watched<bool> runs_ = false;
+  Call call_;
 };
 
 }  // namespace tc::target

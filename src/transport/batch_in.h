@@ -37,16 +37,16 @@ class BatchIn : public InStream {
   Error refuse(ByteView batch, size_t offset) const;
   Chunk& chunk_with_room(size_t size);
 
-  const size_t batch_limit_;
-  const size_t window_;
-  const size_t chunk_bytes_;
-  uint64_t received_ = 0;
-  uint64_t consumed_before_ = 0;  // in chunks that were left, or rewound
-  std::vector<std::unique_ptr<Chunk>> chunks_;
-  std::vector<Chunk*> free_;
   Chunk* read_ = nullptr;   // holds cursor_; the chunks behind it follow by Chunk::next
   Chunk* write_ = nullptr;  // the last one
   Chunk* done_ = nullptr;   // read, kept until release()
+  uint64_t received_ = 0;
+  uint64_t consumed_before_ = 0;  // in chunks that were left, or rewound
+  const size_t batch_limit_;
+  const size_t window_;
+  const size_t chunk_bytes_;
+  std::vector<std::unique_ptr<Chunk>> chunks_;
+  std::vector<Chunk*> free_;
   alignas(16) std::byte idle_[8] = {};
 };
 

@@ -79,7 +79,10 @@ void BatchOut::flush() noexcept {
   const bool free_again = transmit(*buffer, size);
   if (free_again && open_) [[likely]]
     return fill(*buffer);
-  if (free_again) free_.push_back(buffer);
+  if (free_again)
+    free_.push_back(buffer);
+  else
+    ++in_flight_;
   if (open_) (void)next_buffer();
 }
 
@@ -96,7 +99,10 @@ bool BatchOut::credit(uint64_t consumed) noexcept {
   return true;
 }
 
-void BatchOut::give_back(OutBuffer& buffer) noexcept { free_.push_back(&buffer); }
+void BatchOut::give_back(OutBuffer& buffer) noexcept {
+  --in_flight_;
+  free_.push_back(&buffer);
+}
 
 bool BatchOut::next_buffer() noexcept {
   if (free_.empty()) {

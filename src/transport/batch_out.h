@@ -79,7 +79,7 @@ class BatchOut : public OutStream {
   void give_back(OutBuffer& buffer) noexcept;
   bool has_unsent() const noexcept { return buffer_ != nullptr && cursor_ != buffer_->base(); }
   // Batches that the wire still reads.
-  size_t in_flight() const noexcept { return buffers_.size() - free_.size() - (buffer_ != nullptr ? 1 : 0); }
+  size_t in_flight() const noexcept { return in_flight_; }
   uint64_t position() const noexcept {
     return sent_ + (buffer_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - buffer_->base()));
   }
@@ -106,16 +106,17 @@ class BatchOut : public OutStream {
   void set_end() noexcept;
 
   FlushList* list_;
+  OutBuffer* buffer_ = nullptr;  // being filled
   bool open_ = false;
   uint32_t attention_word_ = 0;
-  size_t batch_bytes_ = 0;
-  uint64_t window_ = 0;
+  size_t in_flight_ = 0;   // buffers that the wire reads
   uint64_t sent_ = 0;      // bytes of frames handed to the wire
   uint64_t credited_ = 0;  // of these, taken by the peer
+  uint64_t window_ = 0;
+  size_t batch_bytes_ = 0;
   size_t max_buffers_ = 0;
   std::vector<std::unique_ptr<OutBuffer>> buffers_;
   std::vector<OutBuffer*> free_;
-  OutBuffer* buffer_ = nullptr;  // being filled
 };
 
 }  // namespace tc::transport

@@ -22,7 +22,7 @@ class RingIn : public BatchIn {
   static void start(const RingView& ring, uint64_t nonce) noexcept;
   // Nothing more comes, and the ring's memory may go.
   void leave_ring() noexcept;
-  bool uses_ring() const noexcept { return ring_.data != nullptr; }
+  bool uses_ring() const noexcept { return dry_at_zero_; }
 
   bool refill() noexcept override;
   void release() noexcept override;

@@ -21,7 +21,7 @@ class RingOut : public BatchOut {
   void open_ring(const RingView& ring) noexcept;
   // Refuses from now on, and touches the ring no more.
   void shut_ring() noexcept;
-  bool uses_ring() const noexcept { return ring_.data != nullptr; }
+  bool uses_ring() const noexcept { return turn_ != &no_turn; }
 
   void flush() noexcept override;
   bool credit(uint64_t consumed) noexcept override;

@@ -84,11 +84,11 @@ struct Pulse {
   // without a way back through the layers below us. Its lone frame then leaves earlier than it could be gathered with
   // others; so not where messages come in bunches.
   bool at_once = false;
+  // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
+  bool gathering = false;
   // Who sent them. The node clears it, and touches these links alone: all of them, with more nodes than cores, would be
   // cold and cost more than the frame.
   Arrivals came;
-  // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
-  bool gathering = false;
 };
 
 class OutStream {

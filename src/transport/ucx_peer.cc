@@ -34,16 +34,16 @@ struct UcxPeer::Message {
 };
 
 UcxPeer::UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string address, bool accepted)
-    : transport_(transport),
-      token_(token),
-      socket_(std::move(socket)),
-      origin_(std::move(address)),
-      address_(origin_),
-      accepted_(accepted),
+    : token_(token),
+      transport_(transport),
       stage_(accepted ? Stage::greeting : Stage::connecting),
+      accepted_(accepted),
       wants_write_(!accepted),
       in_(transport.options().batch_bytes, transport.options().window_bytes),
-      out_(transport.flush_list(), *this) {
+      out_(transport.flush_list(), *this),
+      socket_(std::move(socket)),
+      origin_(std::move(address)),
+      address_(origin_) {
   set_timer(greeting_ns);
 }
 
@@ -135,6 +135,7 @@ Status UcxPeer::read_greeting() {
 // other side's first message comes.
 Status UcxPeer::meet(Greeting greeting) {
   peer_ = std::move(greeting);
+  their_token_ = peer_.token;
   greeting_in_ = {};
   TC_ASSIGN(endpoint_, transport_.endpoint_to(peer_.worker_address));
   last_endpoint_ = endpoint_;
@@ -178,7 +179,7 @@ void UcxPeer::send_signal(Signal signal, uint64_t value) noexcept {
 }
 
 uint64_t UcxPeer::next_header() noexcept {
-  return (peer_.token & ~(uint64_t{0xffff} << 48)) | static_cast<uint64_t>(next_sent_++) << 48;
+  return (their_token_ & ~(uint64_t{0xffff} << 48)) | static_cast<uint64_t>(next_sent_++) << 48;
 }
 
 Status UcxPeer::send_message(unsigned id, ByteView data) {

@@ -30,7 +30,7 @@ inline constexpr unsigned am_batch = 1, am_control = 2, am_signal = 3;
 // What the transports tell each other, in the first byte of an am_signal.
 enum class Signal : uint8_t { wake = 1, goodbye = 2, use_ring = 3, use_put = 4, sleeping = 5 };
 
-class UcxPeer {
+class alignas(64) UcxPeer {
  public:
   enum class Stage : uint8_t { connecting, greeting, up, closing, over };
 
@@ -104,45 +104,44 @@ class UcxPeer {
   Status reach_memory(const Offer& offer, std::string_view way);
   static void on_sent(void* request, ucs_status_t status, void* user) noexcept;
 
-  UcxTransport& transport_;
+  // What each message touches stands together: with more nodes than cores all of it is cold.
+  std::optional<Error> lost_;
   const uint64_t token_;
+  UcxConnection* handle_ = nullptr;
+  UcxTransport& transport_;
+  std::shared_ptr<UcxEndpoint> endpoint_;
+  uint64_t their_token_ = 0;  // marks messages to the peer
+  uint16_t next_sent_ = 0, next_received_ = 0;
+  Stage stage_;
+  Way way_ = Way::automatic;
+  Way way_in_ = Way::automatic;  // as the peer said
+  const bool accepted_;
+  bool wants_write_ = false;
+  bool peer_died_ = false;      // its socket ended without a goodbye
+  bool told_sleeping_ = false;  // to a peer that puts: it will send a wake before or behind its next frame
+  bool wake_due_ = false;       // the peer sleeps over frames that we put
+  bool announce_ = false;       // on_accept is due
+  bool abandoned_ = false;
+  bool orphaned_ = false;
+  bool lost_told_ = false;
+  uint64_t timer_ = 0;                      // for check_time(): how long this stage may last
+  std::unique_ptr<OwnMemory> ring_memory_;  // outlives in_
+  std::unique_ptr<RemoteKey> remote_key_;
+  RingIn in_;
+  UcxOut out_;
+
   Fd socket_;
   const std::string origin_;  // never what the peer says
   std::string address_;
-  const bool accepted_;
-  Stage stage_;
-  bool wants_write_ = false;
-  uint64_t timer_ = 0;      // for check_time(): how long this stage may last
-  bool peer_died_ = false;  // its socket ended without a goodbye
   Bytes greeting_in_, greeting_out_;
   Greeting peer_;
-
-  std::unique_ptr<OwnMemory> ring_memory_;  // outlives in_
   RingView own_ring_;
   uint64_t nonce_ = 0;
-  std::shared_ptr<UcxEndpoint> endpoint_;
   std::weak_ptr<UcxEndpoint> last_endpoint_;
-  std::unique_ptr<RemoteKey> remote_key_;
-  uint16_t next_sent_ = 0, next_received_ = 0;
-
-  RingIn in_;
-  UcxOut out_;
-  Way way_ = Way::automatic;
-  Way way_in_ = Way::automatic;  // as the peer said
-  bool told_sleeping_ = false;   // to a peer that puts: it will send a wake before or behind its next frame
-  bool wake_due_ = false;        // the peer sleeps over frames that we put
-
   std::deque<Bytes> controls_out_;  // until the peer is up
   std::vector<Message*> messages_;  // handed to UCX and not done
   size_t message_bytes_out_ = 0;
   std::deque<Bytes> controls_in_;
-
-  UcxConnection* handle_ = nullptr;
-  bool announce_ = false;  // on_accept is due
-  bool abandoned_ = false;
-  bool orphaned_ = false;
-  std::optional<Error> lost_;
-  bool lost_told_ = false;
 
   friend class UcxTransport;
   bool noted_ = false;  // waits for deliver()

@@ -48,7 +48,7 @@ class UcxTransport final : public Transport {
   void forget_socket(UcxPeer& peer) noexcept;
 
  private:
-  UcxTransport(const UcxOptions& options, Events& events) : options_(options), events_(events) {}
+  UcxTransport(const UcxOptions& options, Events& events) : events_(events), options_(options) {}
   Status start();
   Result<UcxPeer*> add_peer(Fd socket, std::string address, bool accepted);
   UcxPeer* find(uint64_t token) const noexcept;
@@ -72,27 +72,27 @@ class UcxTransport final : public Transport {
     unsigned id;
   };
 
-  const UcxOptions options_;
   Events& events_;
   std::unique_ptr<UcxWorker> worker_;
-  std::array<Handler, 3> handlers_{};
-  uint64_t machine_ = 0;
-  bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
-  Fd epoll_, wake_fd_;
-  std::vector<Fd> listeners_;
-  std::string listening_;
   FlushList flush_list_{pulse};
   std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
-  unsigned failures_ = 0, failures_seen_ = 0;
-  std::vector<std::unique_ptr<UcxPeer>> peers_;  // by the token's low 16 bits; null: free
+  std::vector<std::unique_ptr<UcxPeer>> peers_;                               // by the token's low 16 bits; null: free
   std::vector<UcxPeer*> noted_;
+  unsigned failures_ = 0, failures_seen_ = 0;
   unsigned calls_ = 0, looks_ = 0;
+  uint64_t last_look_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;
-  uint64_t last_look_ = 0;
+  bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
+  std::array<Handler, 3> handlers_{};
+  const UcxOptions options_;
+  uint64_t machine_ = 0;
+  Fd epoll_, wake_fd_;
+  std::vector<Fd> listeners_;
+  std::string listening_;
 };
 
 }  // namespace tc::transport
