@@ -15,7 +15,8 @@ set(tc_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ThreeChains)
 if(TARGET threechains)
   add_dependencies(product threechains)
   # Only the C API leaves the library; templates of the standard library would otherwise.
-  target_link_options(threechains PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/threechains.map)
+  target_link_options(threechains PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/threechains.map
+                      -Wl,-z,keep-text-section-prefix)
   set_property(TARGET threechains APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/threechains.map)
   install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

@@ -10,12 +10,12 @@
 namespace tc::node {
 
 uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
-uint32_t Node::node_id() const noexcept { return config_.id; }
-uint32_t Node::node_count() const noexcept {
+[[gnu::hot]] uint32_t Node::node_id() const noexcept { return config_.id; }
+[[gnu::hot]] uint32_t Node::node_count() const noexcept {
   return std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size()));
 }
 
-void* Node::data(std::string_view name, size_t* size) noexcept {
+[[gnu::hot]] void* Node::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
   if (found == exposed_.end()) return nullptr;
   if (size != nullptr) *size = found->size;
@@ -44,7 +44,7 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
   return ticket;
 }
 
-tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
+[[gnu::hot]] tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
                           const wire::PackedRoute* route) {
   const Outgoing call{.bundle = &bundle, .payload = payload, .ticket = &ticket, .route = route};
   // Hot: the next hop of a traveller, to a node that has its code.
@@ -67,7 +67,7 @@ tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload,
   return sent.error().code;
 }
 
-tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
+[[gnu::hot]] tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
   return forward_bundle(node, *executor_.running().code->bundle, payload);
 }
 
@@ -85,7 +85,7 @@ wire::Route Node::route_to_asker(const target::Call& call) const {
   return {peer.instance, peer.node_id, peer.address};
 }
 
-tc_status_t Node::forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload) {
+[[gnu::hot]] tc_status_t Node::forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload) {
   auto& call = executor_.running();
   auto ticket = ticket_of(call);
   if (ticket.hops_left == 0) return TC_ERR_LIMIT;

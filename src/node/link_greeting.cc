@@ -93,7 +93,7 @@ void Link::on_beside(uint32_t about, const wire::Credit& credit) {
         fmt::format("it claims to have taken {} bytes, more than were sent or less than before", credit.consumed));
 }
 
-void Link::give_credit(bool idle) {
+[[gnu::hot]] void Link::give_credit(bool idle) {
   if (peer_way_ == transport::Way::ring || state_ != State::ready) return;
   const auto consumed = in_->consumed();
   // Who puts learns from it that we may have fallen asleep. All others have room without small news (a frame takes at most

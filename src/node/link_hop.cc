@@ -7,7 +7,7 @@
 
 namespace tc::node {
 
-bool Link::receive_lone() {
+[[gnu::hot]] bool Link::receive_lone() {
   const auto header = wire::decode(in_->peek());
   const bool in_order = state_ == State::ready && trusted_ && !look_again_ && parked_bytes_ == 0;
   const bool known_flags =
@@ -27,7 +27,7 @@ bool Link::receive_lone() {
   return true;
 }
 
-bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
+[[gnu::hot]] bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
   auto& executor = node_.executor();
   auto& call = executor.running();
   size_t skip = 0;
@@ -62,13 +62,13 @@ bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length
   return true;
 }
 
-void Link::on_touched() {
+[[gnu::hot]] void Link::on_touched() {
   node_.finish(node_.executor().running());
   node_.executor().reset();
 }
 
 // The next hop, to a peer that has the code. False: send_call() sees to it.
-bool Link::try_pass_on(const Outgoing& call) noexcept {
+[[gnu::hot]] bool Link::try_pass_on(const Outgoing& call) noexcept {
   const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
   const auto size = wire::ticket_bytes + route.size() + call.payload.size();
   if (size > most_at_once_ || passed_number_ == source::CodeTable::none || call.bundle->id() != passed_on_)

@@ -34,7 +34,7 @@ const target::NumberTable& no_numbers() {
 
 }  // namespace
 
-size_t Link::receive() {
+[[gnu::hot]] size_t Link::receive() {
   auto& executor = node_.executor();
   executor.running().link = this;
   if (std::exchange(compiled_, false)) {
@@ -56,7 +56,7 @@ size_t Link::receive() {
   return taken;
 }
 
-void Link::settle() {
+[[gnu::hot]] void Link::settle() {
   if (!std::exchange(unreleased_, false)) return;
   in_->release();
 }

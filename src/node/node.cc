@@ -158,7 +158,7 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
   return Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + longest_sleep_ns));
 }
 
-size_t Node::poll() {
+[[gnu::hot]] size_t Node::poll() {
   if (polling_) return 0;
   const Polling polling(polling_);
   ++transport_->pulse.turn;
@@ -177,7 +177,7 @@ size_t Node::poll() {
 
 // Links lie far apart in memory, and with more nodes than cores they are cold in every poll: only those are touched
 // that may have something.
-size_t Node::receive() {
+[[gnu::hot]] size_t Node::receive() {
   auto& pulse = transport_->pulse;
   // A lone frame's sends are not held back: it may run for long.
   lone_traffic_ = std::exchange(arrivals_seen_, pulse.arrivals) + 1 >= pulse.arrivals;
@@ -198,7 +198,7 @@ size_t Node::receive_from_all() {
   return taken;
 }
 
-size_t Node::receive_from_few() {
+[[gnu::hot]] size_t Node::receive_from_few() {
   auto& came = transport_->pulse.came;
   size_t taken = 0;
   for (size_t i = 0; i < came.size() && !came.from_anybody(); ++i) {
@@ -214,13 +214,13 @@ size_t Node::receive_from_few() {
 }
 
 // Gives the memory of frames that were run back to their senders.
-void Node::settle_links() {
+[[gnu::hot]] void Node::settle_links() {
   if (auto* const link = std::exchange(unsettled_link_, nullptr)) link->settle();
   if (!std::exchange(unsettled_links_, false)) return;
   for (const auto& link : links_) link->settle();
 }
 
-size_t Node::progress() {
+[[gnu::hot]] size_t Node::progress() {
   settle_links();
   transport_->pulse.at_once = lone_traffic_;
   const size_t moved = transport_->progress();
@@ -233,7 +233,7 @@ size_t Node::progress() {
   return moved;
 }
 
-size_t Node::receive_from(Link& link, bool lone) {
+[[gnu::hot]] size_t Node::receive_from(Link& link, bool lone) {
   if (!link.readable()) return 0;
   executor_.next_tick();
   if (watchdog_) watchdog_->rouse();
@@ -246,7 +246,7 @@ size_t Node::receive_from(Link& link, bool lone) {
   return taken;
 }
 
-size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
+[[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
   if (const auto happened = poll(); happened != 0 || polling_) return happened;
   const auto sleepy_at = now_ns() + look_before_sleep_ns;
@@ -274,7 +274,7 @@ size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
 }
 
 // True when time alone ended it.
-bool Node::sleep(Deadline deadline) {
+[[gnu::hot]] bool Node::sleep(Deadline deadline) {
   auto until = deadline.at_ns();
   if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
   const Polling polling(polling_);
@@ -315,7 +315,7 @@ void Node::drain_backlogs() {
 }
 
 // What must be done now and then, and before sleeping.
-void Node::tend() {
+[[gnu::hot]] void Node::tend() {
   tended_ns_ = now_ns();
   store_->tend();
   expire();

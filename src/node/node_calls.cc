@@ -129,7 +129,7 @@ void Node::count_failure(const Error& why) {
   log_->info("a call failed here: {}", why.message);
 }
 
-void Node::finish(target::Call& call) {
+[[gnu::hot]] void Node::finish(target::Call& call) {
   if (!call.failed && (call.answered || !call.wants_reply)) return;
   wire::Reply reply;
   reply.token = call.ticket.token;

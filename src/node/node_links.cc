@@ -93,7 +93,7 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
   if (connection.owner != nullptr) static_cast<Link*>(connection.owner)->on_control(frame);
 }
 
-void Node::on_frame(transport::Connection& connection) {
+[[gnu::hot]] void Node::on_frame(transport::Connection& connection) {
   auto* const link = static_cast<Link*>(connection.owner);
   const auto taken = link != nullptr ? receive_from(*link, true) : 0;
   if (taken == 0) look_at_all_ = true;  // it waits on its stream

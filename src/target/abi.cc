@@ -27,11 +27,11 @@ ByteView view(const void* bytes, size_t size) noexcept {
 
 extern "C" {
 
-uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
+[[gnu::hot]] uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
 
-uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
+[[gnu::hot]] uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
 
-void* tc_data(const char* name, size_t* size) {
+[[gnu::hot]] void* tc_data(const char* name, size_t* size) {
   return current_host != nullptr ? current_host->data(text(name), size) : nullptr;
 }
 
@@ -39,7 +39,7 @@ tc_status_t tc_reply(const void* bytes, size_t size) {
   return current_host != nullptr ? current_host->reply(view(bytes, size)) : TC_ERR_INVALID;
 }
 
-tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
+[[gnu::hot]] tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
   return current_host != nullptr ? current_host->forward(node, view(payload, size)) : TC_ERR_INVALID;
 }
 

@@ -62,7 +62,7 @@ Error BatchIn::refuse(ByteView batch, size_t offset) const {
                                         wire::decode(header).length, left - wire::header_bytes)};
 }
 
-BatchIn::Chunk& BatchIn::chunk_with_room(size_t size) {
+[[gnu::hot]] BatchIn::Chunk& BatchIn::chunk_with_room(size_t size) {
   if (write_ != nullptr && size <= static_cast<size_t>(write_->end - write_->tail)) return *write_;
   if (free_.empty()) {
     chunks_.push_back(std::make_unique<Chunk>(chunk_bytes_));
@@ -82,7 +82,7 @@ BatchIn::Chunk& BatchIn::chunk_with_room(size_t size) {
   return *chunk;
 }
 
-Result<size_t> BatchIn::append(ByteView batch) {
+[[gnu::hot]] Result<size_t> BatchIn::append(ByteView batch) {
   if (batch.size() > batch_limit_) return fail(refuse(batch, 0));
   size_t frames = 0;
   size_t size = 0;  // of the frames, the last one's padding included
@@ -105,7 +105,7 @@ Result<size_t> BatchIn::append(ByteView batch) {
   return frames;
 }
 
-bool BatchIn::refill() noexcept {
+[[gnu::hot]] bool BatchIn::refill() noexcept {
   if (const uint64_t header = peek(); header != 0) {  // a pad
     const size_t length = wire::decode(header).length;
     if (wire::decode(header).kind != wire::Kind::pad || !fits(length)) return true;
@@ -123,7 +123,7 @@ bool BatchIn::refill() noexcept {
   return true;
 }
 
-void BatchIn::release() noexcept {
+[[gnu::hot]] void BatchIn::release() noexcept {
   while (done_ != nullptr) {
     free_.push_back(done_);
     done_ = done_->next;
@@ -134,7 +134,7 @@ void BatchIn::release() noexcept {
   cursor_ = end_ = read_->base();
 }
 
-uint64_t BatchIn::consumed() const noexcept {
+[[gnu::hot]] uint64_t BatchIn::consumed() const noexcept {
   return consumed_before_ + (read_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - read_->base()));
 }
 

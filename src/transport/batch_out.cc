@@ -15,7 +15,7 @@ constexpr size_t congested_batches = 8;
 
 }  // namespace
 
-unsigned FlushList::flush_all() noexcept {
+[[gnu::hot]] unsigned FlushList::flush_all() noexcept {
   unsigned done = 0;
   size_t kept = 0;
   for (BatchOut* const stream : streams_) {
@@ -67,7 +67,7 @@ void BatchOut::shut() noexcept {
   cursor_ = end_ = nullptr;
 }
 
-void BatchOut::flush() noexcept {
+[[gnu::hot]] void BatchOut::flush() noexcept {
   if (!has_unsent()) return;
   const auto filled = static_cast<size_t>(cursor_ - buffer_->base());
   // A lone frame goes without its padding; behind several it is not worth looking for the last one.
@@ -86,7 +86,7 @@ void BatchOut::flush() noexcept {
   if (open_) (void)next_buffer();
 }
 
-bool BatchOut::flush_unless_congested() noexcept {
+[[gnu::hot]] bool BatchOut::flush_unless_congested() noexcept {
   if (has_unsent() && in_flight() >= congested_batches) return false;
   flush();
   return true;
@@ -117,7 +117,7 @@ bool BatchOut::next_buffer() noexcept {
   return true;
 }
 
-void BatchOut::fill(OutBuffer& buffer) noexcept {
+[[gnu::hot]] void BatchOut::fill(OutBuffer& buffer) noexcept {
   buffer_ = &buffer;
   cursor_ = buffer.base();
   set_end();
@@ -151,7 +151,7 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
   return nullptr;
 }
 
-void BatchOut::attend() noexcept {
+[[gnu::hot]] void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_->add(*this);
   if (!list_->pulse().gathering) (void)flush_unless_congested();

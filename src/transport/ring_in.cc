@@ -29,7 +29,7 @@ void RingIn::leave_ring() noexcept {
   cursor_ = end_ = nothing_;
 }
 
-bool RingIn::refill() noexcept {
+[[gnu::hot]] bool RingIn::refill() noexcept {
   if (!uses_ring()) return BatchIn::refill();
   if (left_) return false;
   const uint64_t word = peek();
@@ -48,7 +48,7 @@ bool RingIn::refill() noexcept {
 
 // The sender looks at `consumed` only when it believes the ring to be full, and then each store costs it a cache
 // miss: publish seldom while frames keep coming, and at once when they stop.
-void RingIn::release() noexcept {
+[[gnu::hot]] void RingIn::release() noexcept {
   if (!uses_ring()) return BatchIn::release();
   if (left_) return;
   const uint64_t now = position();
@@ -57,7 +57,7 @@ void RingIn::release() noexcept {
   std::atomic_ref(ring_.control->consumed).store(now, std::memory_order_release);
 }
 
-uint64_t RingIn::consumed() const noexcept { return uses_ring() ? position() - ring_start : BatchIn::consumed(); }
+[[gnu::hot]] uint64_t RingIn::consumed() const noexcept { return uses_ring() ? position() - ring_start : BatchIn::consumed(); }
 
 void RingIn::set_sleeping(bool sleeping) noexcept {
   if (uses_ring() && !left_)

@@ -37,7 +37,7 @@ void RingOut::shut_ring() noexcept {
   turn_lag_ = last_turn_ = 1;
 }
 
-void RingOut::flush() noexcept {
+[[gnu::hot]] void RingOut::flush() noexcept {
   if (!uses_ring()) return BatchOut::flush();
   publish();
   stop_holding();
@@ -95,7 +95,7 @@ std::byte* RingOut::make_room(size_t length) noexcept {
   return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
 }
 
-void RingOut::attend() noexcept {
+[[gnu::hot]] void RingOut::attend() noexcept {
   if (!uses_ring()) return BatchOut::attend();
   if (held_end_ != nullptr) {
     publish();

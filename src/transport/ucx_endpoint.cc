@@ -55,7 +55,7 @@ UcxEndpoint::~UcxEndpoint() {
   ucp_request_free(request);
 }
 
-ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
+[[gnu::hot]] ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
                                    ucp_send_nbx_callback_t done, void* user) noexcept {
   if (failed()) return UCS_STATUS_PTR(failure_);
   ucp_request_param_t params{};

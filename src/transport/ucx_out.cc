@@ -21,14 +21,14 @@ void UcxOut::on_sent(void* request, ucs_status_t, void* user) noexcept {
     delete buffer;
 }
 
-bool UcxOut::transmit(OutBuffer& buffer, size_t size) noexcept {
+[[gnu::hot]] bool UcxOut::transmit(OutBuffer& buffer, size_t size) noexcept {
   if (peer_.endpoint() == nullptr) return true;
   if (put_key_ == nullptr) return send_message(buffer, size);
   return put_batch(buffer, (size + wire::alignment - 1) & ~(wire::alignment - 1));
 }
 
 // The message's header stands in the eight bytes in front of the first frame.
-bool UcxOut::send_message(OutBuffer& buffer, size_t size) noexcept {
+[[gnu::hot]] bool UcxOut::send_message(OutBuffer& buffer, size_t size) noexcept {
   const uint64_t header = peer_.next_header();
   std::memcpy(buffer.memory, &header, sizeof header);
   // Header and frames are one piece of memory, and no header to UCX: it then sends a small message by its shortest way.
@@ -57,7 +57,7 @@ void UcxOut::open_put(ucp_rkey_h key, uint64_t address, size_t bytes, size_t bat
   open(std::min(batch_bytes, bytes / 4), bytes - wire::header_bytes);
 }
 
-size_t UcxOut::contiguous() const noexcept {
+[[gnu::hot]] size_t UcxOut::contiguous() const noexcept {
   if (put_key_ == nullptr) return SIZE_MAX;
   return put_bytes_ - wire::header_bytes - ((BatchOut::position() + ring_start) & (put_bytes_ - 1));
 }

@@ -178,7 +178,7 @@ void UcxPeer::send_signal(Signal signal, uint64_t value) noexcept {
   if (auto sent = send_message(am_signal, data); !sent) lose(std::move(sent).error());
 }
 
-uint64_t UcxPeer::next_header() noexcept {
+[[gnu::hot]] uint64_t UcxPeer::next_header() noexcept {
   return (their_token_ & ~(uint64_t{0xffff} << 48)) | static_cast<uint64_t>(next_sent_++) << 48;
 }
 
@@ -206,7 +206,7 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 
 // ---- receiving ----
 
-void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept {
+[[gnu::hot]] void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept {
   if (lost_ || stage_ == Stage::over) return;
   try {
     if (sequence != next_received_)
@@ -219,7 +219,7 @@ void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept
   }
 }
 
-void UcxPeer::take_message(unsigned id, ByteView data) {
+[[gnu::hot]] void UcxPeer::take_message(unsigned id, ByteView data) {
   if (id == am_signal) return take_signal(data);
   if (stage_ == Stage::closing) return;
   if (id == am_control) {
@@ -237,7 +237,7 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
   take_batch(data);
 }
 
-void UcxPeer::take_batch(ByteView batch) {
+[[gnu::hot]] void UcxPeer::take_batch(ByteView batch) {
   auto& pulse = transport_.pulse;
   const bool first = in_.peek() == 0;
   const auto frames = in_.append(batch);

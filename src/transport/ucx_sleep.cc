@@ -28,14 +28,14 @@ bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_C
 
 // Messages are counted as they come; only what is written into our memory has to be looked for, peer by peer, each of
 // them cold by now.
-bool UcxTransport::anything_to_read(uint64_t arrivals_before) noexcept {
+[[gnu::hot]] bool UcxTransport::anything_to_read(uint64_t arrivals_before) noexcept {
   if (!noted_.empty() || pulse.arrivals != arrivals_before) return true;
   if (!pulse.direct) return false;
   return std::ranges::any_of(peers_, [](const auto& peer) { return peer != nullptr && peer->has_frames(); });
 }
 
 // True when it is safe to wait now.
-bool UcxTransport::settle_into_sleep(Deadline deadline) noexcept {
+[[gnu::hot]] bool UcxTransport::settle_into_sleep(Deadline deadline) noexcept {
   const auto before = pulse.arrivals;
   if (anything_to_read(before)) return false;
   for (;;) {
@@ -47,7 +47,7 @@ bool UcxTransport::settle_into_sleep(Deadline deadline) noexcept {
   }
 }
 
-bool UcxTransport::sleep(Deadline deadline) noexcept {
+[[gnu::hot]] bool UcxTransport::sleep(Deadline deadline) noexcept {
   if (!flush_list_.empty()) flush_list_.flush_all();
   if (anything_to_read(pulse.arrivals)) return false;
   // Who sends us messages wakes UCX: only writers to our memory must see the flag.
@@ -77,7 +77,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
   }
 }
 
-UcxTransport::SleepEnd UcxTransport::wait_for_event(Deadline deadline) noexcept {
+[[gnu::hot]] UcxTransport::SleepEnd UcxTransport::wait_for_event(Deadline deadline) noexcept {
   uint64_t until = deadline.at_ns();
   const uint64_t now = now_ns();
   if (std::exchange(peers_need_watching_, false)) {

@@ -135,7 +135,7 @@ Result<UcxPeer*> UcxTransport::add_peer(Fd socket, std::string address, bool acc
   return &peer;
 }
 
-UcxPeer* UcxTransport::find(uint64_t token) const noexcept {
+[[gnu::hot]] UcxPeer* UcxTransport::find(uint64_t token) const noexcept {
   const size_t place = token & 0xffff;
   if (place >= peers_.size() || peers_[place] == nullptr || peers_[place]->token() != token) return nullptr;
   return peers_[place].get();
@@ -177,7 +177,7 @@ void UcxTransport::forget_socket(UcxPeer& peer) noexcept {
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket().get(), nullptr);
 }
 
-ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
+[[gnu::hot]] ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
                                       const ucp_am_recv_param_t* param) noexcept {
   const Handler& handler = *static_cast<Handler*>(arg);
   uint64_t word = 0;
@@ -208,7 +208,7 @@ void UcxTransport::note(UcxPeer& peer) {
   noted_.push_back(&peer);
 }
 
-unsigned UcxTransport::turn_worker() noexcept {
+[[gnu::hot]] unsigned UcxTransport::turn_worker() noexcept {
   const unsigned done = ucp_worker_progress(worker_->get());
   if (failures_ != failures_seen_) [[unlikely]] {
     failures_seen_ = failures_;
@@ -218,7 +218,7 @@ unsigned UcxTransport::turn_worker() noexcept {
   return done;
 }
 
-unsigned UcxTransport::progress() noexcept {
+[[gnu::hot]] unsigned UcxTransport::progress() noexcept {
   unsigned done = flush_list_.empty() ? 0 : flush_list_.flush_all();
   if (busy_ || ++calls_ % calls_per_turn == 0) done += turn_worker();
   if (greeting_)

@@ -8,12 +8,12 @@
 
 namespace tc::wire {
 
-void write_ticket(std::byte* at, const CallTicket& ticket) noexcept {
+[[gnu::hot]] void write_ticket(std::byte* at, const CallTicket& ticket) noexcept {
   static_assert(sizeof(CallTicket) == ticket_bytes, "the ticket is written as it lies in memory");
   std::memcpy(at, &ticket, sizeof ticket);
 }
 
-CallTicket read_ticket(const std::byte* at) noexcept {
+[[gnu::hot]] CallTicket read_ticket(const std::byte* at) noexcept {
   CallTicket ticket;
   std::memcpy(&ticket, at, sizeof ticket);
   return ticket;
