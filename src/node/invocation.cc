@@ -44,8 +44,8 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
   return ticket;
 }
 
-[[gnu::hot]] tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
-                          const wire::PackedRoute* route) {
+[[gnu::hot]] tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload,
+                                       const wire::CallTicket& ticket, const wire::PackedRoute* route) {
   const Outgoing call{.bundle = &bundle, .payload = payload, .ticket = &ticket, .route = route};
   // Hot: the next hop of a traveller, to a node that has its code.
   Link* const known = node < links_by_number_.size() ? links_by_number_[node] : nullptr;

@@ -93,9 +93,9 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // ---- link_hop.cc
 
-  // Takes the call that came alone and runs it. False when it is none, or something stands in its way: receive() sees
-  // to it.
-  bool receive_lone();
+  // Runs a call that came alone and went past its stream; `body` stays the caller's. False when something stands in its
+  // way: it goes on the stream, and receive() sees to it.
+  bool run_at_once(const wire::Header& header, std::byte* body);
   // Sends a call with a ticket to a peer that was sent this code just before, when there is room. False: send_call()
   // sees to it.
   bool try_pass_on(const Outgoing& call) noexcept;

@@ -7,22 +7,17 @@
 
 namespace tc::node {
 
-[[gnu::hot]] bool Link::receive_lone() {
-  const auto header = wire::decode(in_->peek());
+[[gnu::hot]] bool Link::run_at_once(const wire::Header& header, std::byte* body) {
   const bool in_order = state_ == State::ready && trusted_ && !look_again_ && parked_bytes_ == 0;
   const bool known_flags =
       header.flags == 0 || header.flags == wire::flag_token || header.flags == (wire::flag_token | wire::flag_route);
-  if (!in_order || header.kind != wire::Kind::call || !known_flags || !in_->fits(header.length) ||
-      node_.deaths().snapshots().recording()) [[unlikely]]
+  if (!in_order || !known_flags || node_.deaths().snapshots().recording()) [[unlikely]]
     return false;
   auto* const code = numbers_.find(header.number);
   if (code == nullptr) [[unlikely]]
     return false;
   node_.executor().running().link = this;
-  const auto* const at = in_->at();
-  if (!run(*code, header.flags, in_->body(), header.length) || in_->at() != at) return true;  // it ended the link
-  in_->advance(header.length);
-  unreleased_ = true;
+  (void)run(*code, header.flags, body, header.length);  // it may end the link
   give_credit(false);
   return true;
 }

@@ -233,12 +233,11 @@ size_t Node::receive_from_all() {
   return moved;
 }
 
-[[gnu::hot]] size_t Node::receive_from(Link& link, bool lone) {
+[[gnu::hot]] size_t Node::receive_from(Link& link) {
   if (!link.readable()) return 0;
-  executor_.next_tick();
-  if (watchdog_) watchdog_->rouse();
+  before_calls();
   const target::Executor::Scope scope(executor_);
-  const size_t taken = lone && link.receive_lone() ? 1 : link.receive();
+  const auto taken = link.receive();
   if (taken != 0) {
     const auto* const before = std::exchange(unsettled_link_, &link);
     unsettled_links_ |= before != nullptr && before != &link;

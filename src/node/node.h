@@ -158,7 +158,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   // ---- transport::Events
   void on_accept(std::unique_ptr<transport::Connection> connection) override;
   void on_control(transport::Connection& connection, ByteView frame) override;
-  void on_frame(transport::Connection& connection) override;
+  bool on_call(transport::Connection& connection, const wire::Header& header, std::byte* body) override;
   void on_lost(transport::Connection& connection, const Error& reason) override;
 
   // ---- target::IfuncHost (invocation.cc)
@@ -188,7 +188,11 @@ class Node final : public transport::Events, public target::IfuncHost {
   size_t receive();
   size_t receive_from_all();
   size_t receive_from_few();
-  size_t receive_from(Link& link, bool lone = false);
+  size_t receive_from(Link& link);
+  void before_calls() noexcept {
+    executor_.next_tick();
+    if (watchdog_) watchdog_->rouse();
+  }
   void settle_links();
   void drain_backlogs();
   void answer_owed();

@@ -93,11 +93,14 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
   if (connection.owner != nullptr) static_cast<Link*>(connection.owner)->on_control(frame);
 }
 
-[[gnu::hot]] void Node::on_frame(transport::Connection& connection) {
+[[gnu::hot]] bool Node::on_call(transport::Connection& connection, const wire::Header& header, std::byte* body) {
   auto* const link = static_cast<Link*>(connection.owner);
-  const auto taken = link != nullptr ? receive_from(*link, true) : 0;
-  if (taken == 0) look_at_all_ = true;  // it waits on its stream
-  ran_at_once_ += taken;
+  if (link == nullptr) return false;
+  before_calls();
+  const target::Executor::Scope scope(executor_);
+  if (!link->run_at_once(header, body)) return false;
+  ++ran_at_once_;
+  return true;
 }
 
 void Node::on_lost(transport::Connection& connection, const Error& reason) {

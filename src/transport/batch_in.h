@@ -25,6 +25,13 @@ class BatchIn : public InStream {
   // Copies a batch in and returns how many frames it holds. They must fill it exactly, but for the padding of the last
   // one, which may be missing. Refused as a whole otherwise: TC_ERR_MALFORMED, TC_ERR_TOO_LARGE, TC_ERR_LIMIT.
   Result<size_t> append(ByteView batch);
+  // Does nothing wait here?
+  bool is_empty() const noexcept { return received_ == BatchIn::consumed(); }
+  // A frame was taken that was never put here.
+  void count_taken(size_t length) noexcept {
+    received_ += wire::stride(length);
+    consumed_before_ += wire::stride(length);
+  }
   uint64_t received() const noexcept { return received_; }
 
   bool refill() noexcept override;

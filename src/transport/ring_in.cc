@@ -57,7 +57,9 @@ void RingIn::leave_ring() noexcept {
   std::atomic_ref(ring_.control->consumed).store(now, std::memory_order_release);
 }
 
-[[gnu::hot]] uint64_t RingIn::consumed() const noexcept { return uses_ring() ? position() - ring_start : BatchIn::consumed(); }
+[[gnu::hot]] uint64_t RingIn::consumed() const noexcept {
+  return uses_ring() ? position() - ring_start : BatchIn::consumed();
+}
 
 void RingIn::set_sleeping(bool sleeping) noexcept {
   if (uses_ring() && !left_)

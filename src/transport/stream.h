@@ -80,7 +80,7 @@ struct Pulse {
   // sleep() alone, which count them up: the node need not touch its links to find that there is nothing.
   bool direct = true;
   uint64_t arrivals = 0;  // by one for a message with one frame, by two for one with several
-  // The node sets it before progress() and sleep(): the first message that comes may go straight to Events::on_frame(),
+  // The node sets it before progress() and sleep(): the first message that comes may go straight to Events::on_call(),
   // without a way back through the layers below us. Its lone frame then leaves earlier than it could be gathered with
   // others; so not where messages come in bunches.
   bool at_once = false;

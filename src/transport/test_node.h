@@ -70,7 +70,7 @@ class TestNode final : public Events {
       controls.emplace_back(frame.begin(), frame.end());
     }
   }
-  void on_frame(Connection&) override {}
+  bool on_call(Connection&, const wire::Header&, std::byte*) override { return false; }
   void on_lost(Connection&, const Error& reason) override {
     lost = reason;
     ++losses;

@@ -25,7 +25,7 @@ struct Recorder final : Events {
     controls.emplace_back(frame.begin(), frame.end());
     control_from.push_back(&connection);
   }
-  void on_frame(Connection&) override {}
+  bool on_call(Connection&, const wire::Header&, std::byte*) override { return false; }
   void on_lost(Connection& connection, const Error& reason) override { lost.push_back({&connection, reason}); }
 
   std::vector<std::unique_ptr<Connection>> accepted;

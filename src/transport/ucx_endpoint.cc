@@ -55,8 +55,8 @@ UcxEndpoint::~UcxEndpoint() {
   ucp_request_free(request);
 }
 
-[[gnu::hot]] ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
-                                   ucp_send_nbx_callback_t done, void* user) noexcept {
+[[gnu::hot]] ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t header_size, const void* data,
+                                                size_t size, ucp_send_nbx_callback_t done, void* user) noexcept {
   if (failed()) return UCS_STATUS_PTR(failure_);
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;

@@ -220,7 +220,7 @@ TEST_F(Pair, the_owner_may_destroy_connections_from_inside_events) {
   struct Rude final : Events {
     void on_accept(std::unique_ptr<Connection>) override { ++accepted; }  // destroyed at once
     void on_control(Connection&, ByteView) override { mine.reset(); }
-    void on_frame(Connection&) override {}
+    bool on_call(Connection&, const wire::Header&, std::byte*) override { return false; }
     void on_lost(Connection&, const Error&) override {
       mine.reset();
       ++lost;

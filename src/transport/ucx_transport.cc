@@ -177,8 +177,8 @@ void UcxTransport::forget_socket(UcxPeer& peer) noexcept {
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket().get(), nullptr);
 }
 
-[[gnu::hot]] ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
-                                      const ucp_am_recv_param_t* param) noexcept {
+[[gnu::hot]] ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t header_size, void* data,
+                                                   size_t size, const ucp_am_recv_param_t* param) noexcept {
   const Handler& handler = *static_cast<Handler*>(arg);
   uint64_t word = 0;
   const bool in_front = header_size == 0;  // of the data, and no header to UCX

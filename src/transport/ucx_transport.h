@@ -11,6 +11,7 @@
 
 #include <array>
 #include <map>
+#include <span>
 #include <vector>
 
 #include "transport/ucx_peer.h"
@@ -37,6 +38,8 @@ class UcxTransport final : public Transport {
   UcxWorker& worker() const noexcept { return *worker_; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
   Events& events() const noexcept { return events_; }
+  // Where a call lies that runs at once. One for all peers, so it is warm.
+  std::span<std::byte> lone_call() noexcept { return lone_call_; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
   bool can_use_rings() const noexcept { return can_use_rings_; }
@@ -88,6 +91,7 @@ class UcxTransport final : public Transport {
   bool peers_need_watching_ = true;
   bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
   std::array<Handler, 3> handlers_{};
+  alignas(64) std::array<std::byte, 1024> lone_call_;
   const UcxOptions options_;
   uint64_t machine_ = 0;
   Fd epoll_, wake_fd_;
