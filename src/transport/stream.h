@@ -80,9 +80,9 @@ struct Pulse {
   // sleep() alone, which count them up: the node need not touch its links to find that there is nothing.
   bool direct = true;
   uint64_t arrivals = 0;  // by one for a message with one frame, by two for one with several
-  // The node sets it before progress() and sleep(): the first message that comes may go straight to Events::on_call(),
-  // without a way back through the layers below us. Its lone frame then leaves earlier than it could be gathered with
-  // others; so not where messages come in bunches.
+  // The node sets it around progress() and sleep() while messages come one by one: a lone call may then go to
+  // Events::on_call() as soon as it is here. Where messages come in bunches it does not: what a call sends would leave before
+  // it could be gathered with what the others send.
   bool at_once = false;
   // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
   bool gathering = false;

@@ -70,7 +70,12 @@ class TestNode final : public Events {
       controls.emplace_back(frame.begin(), frame.end());
     }
   }
-  bool on_call(Connection&, const wire::Header&, std::byte*) override { return false; }
+  bool on_call(Connection&, const wire::Header& header, std::byte* body) override {
+    if (!takes_calls) return false;
+    calls.emplace_back(body, body + header.length);
+    aligned &= reinterpret_cast<uintptr_t>(body) % 16 == 0;
+    return true;
+  }
   void on_lost(Connection&, const Error& reason) override {
     lost = reason;
     ++losses;
@@ -79,6 +84,8 @@ class TestNode final : public Events {
   std::unique_ptr<Transport> transport;
   std::unique_ptr<Connection> peer;
   std::vector<Bytes> controls;
+  bool takes_calls = false, aligned = true;
+  std::vector<Bytes> calls;  // that on_call() took
   std::optional<Error> lost, refused;
   unsigned losses = 0;
   bool opened = false, credit_is_plausible = true;

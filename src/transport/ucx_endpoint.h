@@ -4,7 +4,7 @@
 // by the order of their creation, so two of them between the same workers could be paired crosswise, and closing
 // one would tear down the wrong connection.
 //
-// Thread: the node's. Callbacks of UCX only take notes here; nothing of ours runs inside them.
+// Thread: the node's. Callbacks only take notes here.
 #pragma once
 
 #include <ucp/api/ucp.h>

@@ -185,6 +185,85 @@ TEST_F(Pair, a_side_that_wants_am_gets_it_though_a_ring_was_offered) {
   EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 0) == Took::frame; }));
 }
 
+Bytes patterned(uint32_t number, size_t length) {
+  Bytes body(length);
+  for (size_t i = 0; i < length; ++i) body[i] = pattern(number, i);
+  return body;
+}
+
+TEST_F(Pair, a_lone_call_is_handed_over_at_once_where_that_is_wanted) {
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  b.takes_calls = b.transport->pulse.at_once = true;
+  const auto arrivals = b.transport->pulse.arrivals;
+  const auto consumed = b.peer->in().consumed();
+  for (uint32_t number = 0; number < 3; ++number) {
+    ASSERT_TRUE(put_frame(a.peer->out(), number, 5 + number));
+    ASSERT_TRUE(turn_until(a, b, [&] { return b.calls.size() == number + 1; }));
+    EXPECT_EQ(b.calls.back(), patterned(number, 5 + number));
+  }
+  EXPECT_TRUE(b.aligned);
+  EXPECT_EQ(b.peer->in().peek(), 0u);
+  EXPECT_EQ(b.transport->pulse.arrivals, arrivals + 3);
+  EXPECT_EQ(b.peer->in().consumed(), consumed + 3 * 16) << "the sender gets its window back";
+  b.transport->pulse.at_once = false;
+  ASSERT_TRUE(put_frame(a.peer->out(), 3, 8));
+  EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 3) == Took::frame; }));
+}
+
+TEST_F(Pair, a_call_ends_a_sleep_when_it_is_handed_over_inside) {
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  b.takes_calls = b.transport->pulse.at_once = true;
+  ASSERT_TRUE(put_frame(a.peer->out(), 0, 8));
+  a.turn();
+  const auto deadline = Deadline::after_ms(10000);
+  b.sleep(10000);
+  while (b.calls.empty() && !deadline.passed()) b.sleep(1000);
+  EXPECT_EQ(b.calls.size(), 1u);
+  EXPECT_FALSE(deadline.passed());
+}
+
+TEST_F(Pair, a_call_that_is_not_taken_at_once_waits_on_its_stream_and_none_overtakes_it) {
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  b.transport->pulse.at_once = true;  // but it refuses
+  ASSERT_TRUE(put_frame(a.peer->out(), 0, 8));
+  ASSERT_TRUE(turn_until(a, b, [&] { return b.peer->in().peek() != 0; }));
+  b.takes_calls = true;
+  for (uint32_t number = 1; number < 4; ++number) {
+    ASSERT_TRUE(put_frame(a.peer->out(), number, 8));
+    const auto before = b.transport->pulse.arrivals;
+    ASSERT_TRUE(turn_until(a, b, [&] { return b.transport->pulse.arrivals != before; }));
+  }
+  EXPECT_TRUE(b.calls.empty());
+  for (uint32_t number = 0; number < 4; ++number) EXPECT_EQ(take_frame(b.peer->in(), number), Took::frame) << number;
+}
+
+TEST_F(Pair, bunches_and_long_calls_and_frames_of_other_kinds_go_on_their_stream) {
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  b.takes_calls = true;
+  const auto arrives = [&] {
+    b.transport->pulse.at_once = true;
+    return turn_until(a, b, [&] { return b.peer->in().peek() != 0; });
+  };
+  a.transport->pulse.gathering = true;  // so that two frames leave in one message
+  ASSERT_TRUE(put_frame(a.peer->out(), 0, 8) && put_frame(a.peer->out(), 1, 8));
+  a.transport->pulse.gathering = false;
+  ASSERT_TRUE(arrives());
+  EXPECT_EQ(take_frame(b.peer->in(), 0), Took::frame);
+  EXPECT_EQ(take_frame(b.peer->in(), 1), Took::frame);
+  ASSERT_TRUE(put_frame(a.peer->out(), 2, 4000));
+  ASSERT_TRUE(arrives());
+  EXPECT_EQ(take_frame(b.peer->in(), 2), Took::frame);
+  ASSERT_NE(a.peer->out().reserve(8), nullptr);
+  a.peer->out().commit(wire::encode(wire::Kind::reply, 0, 3, 8));
+  ASSERT_TRUE(arrives());
+  EXPECT_EQ(wire::decode(b.peer->in().peek()).kind, wire::Kind::reply);
+  EXPECT_TRUE(b.calls.empty());
+}
+
 TEST_F(Pair, an_offer_that_lies_is_refused_and_touches_nothing) {
   TestNode a(Way::automatic), b(Way::am);
   a.connect(b.listen());

@@ -239,7 +239,7 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 
 [[gnu::hot]] void UcxPeer::take_batch(ByteView batch) {
   auto& pulse = transport_.pulse;
-  if (std::exchange(pulse.at_once, false) && run_at_once(batch)) return;
+  if (transport_.take_leave_to_run() && run_at_once(batch)) return;
   const auto frames = in_.append(batch);
   if (!frames) return lose(frames.error());
   pulse.arrivals += *frames == 1 ? uint64_t{1} : uint64_t{2};

@@ -12,6 +12,7 @@
 #include <array>
 #include <map>
 #include <span>
+#include <utility>
 #include <vector>
 
 #include "transport/ucx_peer.h"
@@ -38,7 +39,10 @@ class UcxTransport final : public Transport {
   UcxWorker& worker() const noexcept { return *worker_; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
   Events& events() const noexcept { return events_; }
-  // Where a call lies that runs at once. One for all peers, so it is warm.
+  // May the message that has just come run at once? The first one of a turn only, and never one that comes while an
+  // endpoint is closed.
+  bool take_leave_to_run() noexcept { return std::exchange(may_run_, false); }
+  // Where it lies meanwhile: one place for all peers, so it is warm.
   std::span<std::byte> lone_call() noexcept { return lone_call_; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
@@ -86,6 +90,7 @@ class UcxTransport final : public Transport {
   uint64_t last_look_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
+  bool may_run_ = false;
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;
