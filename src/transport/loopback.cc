@@ -6,6 +6,7 @@
 
 #include "transport/batch_in.h"
 #include "transport/batch_out.h"
+#include "transport/lone_call.h"
 #include "transport/loopback_pipe.h"
 
 namespace tc::transport {
@@ -100,6 +101,7 @@ class LoopbackTransport final : public Transport {
   Events& events_;
   std::shared_ptr<LoopbackSleeper> sleeper_ = std::make_shared<LoopbackSleeper>();
   FlushList flush_list_{pulse};
+  LoneCall lone_call_;
   std::vector<std::string> addresses_;
   std::vector<LoopbackConnection*> connections_;  // null: destroyed, swept up by the next progress()
 };
@@ -226,7 +228,9 @@ std::unique_ptr<LoopbackConnection> LoopbackTransport::adopt(LoopbackState::Arri
 unsigned LoopbackTransport::progress() noexcept {
   unsigned done = flush_list_.flush_all();
   done += accept_arrivals();
+  lone_call_.permit(pulse.at_once);
   for (size_t slot = 0; slot < connections_.size(); ++slot) done += deliver(slot);
+  lone_call_.permit(false);
   std::erase(connections_, nullptr);
   return done + flush_list_.flush_all();
 }
@@ -261,6 +265,7 @@ unsigned LoopbackTransport::deliver(size_t slot) {
     } else if (message.kind == LoopbackMessageKind::closed) {
       lose(*connection, Error{TC_ERR_DISCONNECTED, std::string(as_text(message.bytes))});
     } else if (message.kind == LoopbackMessageKind::batch) {
+      if (lone_call_.run(message.bytes, connection->in_, connection, events_)) continue;
       if (auto taken = connection->in_.append(message.bytes); !taken) lose(*connection, taken.error());
     } else if (message.bytes.size() < wire::header_bytes) {
       lose(*connection, Error{TC_ERR_MALFORMED, fmt::format("a control frame is {} bytes when its header is {}",

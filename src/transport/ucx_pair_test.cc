@@ -211,6 +211,25 @@ TEST_F(Pair, a_lone_call_is_handed_over_at_once_where_that_is_wanted) {
   EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 3) == Took::frame; }));
 }
 
+TEST_F(Pair, calls_of_any_length_arrive_whole_at_once_or_on_their_stream) {
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  b.takes_calls = b.transport->pulse.at_once = true;
+  size_t at_once = 0;
+  for (uint32_t length = 980; length < 1040; ++length) {
+    ASSERT_TRUE(put_frame(a.peer->out(), length, length));
+    ASSERT_TRUE(turn_until(a, b, [&] { return b.calls.size() > at_once || b.peer->in().peek() != 0; }));
+    if (b.calls.size() == at_once) {
+      ASSERT_EQ(take_frame(b.peer->in(), length), Took::frame);
+      continue;
+    }
+    ++at_once;
+    ASSERT_EQ(b.calls.back(), patterned(length, length));
+  }
+  EXPECT_GT(at_once, 20u);
+  EXPECT_LT(at_once, 60u);
+}
+
 TEST_F(Pair, a_call_ends_a_sleep_when_it_is_handed_over_inside) {
   TestNode a(Way::am), b(Way::am);
   join(a, b);

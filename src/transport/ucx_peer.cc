@@ -239,30 +239,14 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 
 [[gnu::hot]] void UcxPeer::take_batch(ByteView batch) {
   auto& pulse = transport_.pulse;
-  if (transport_.take_leave_to_run() && run_at_once(batch)) return;
+  if (transport_.lone_call().run(batch, in_, handle_, transport_.events())) {
+    ++pulse.arrivals;
+    return;
+  }
   const auto frames = in_.append(batch);
   if (!frames) return lose(frames.error());
   pulse.arrivals += *frames == 1 ? uint64_t{1} : uint64_t{2};
   pulse.came.note(handle_);
-}
-
-// A lone call need not go through its stream, whose memory is cold, when nothing stands before it.
-[[gnu::hot]] bool UcxPeer::run_at_once(ByteView batch) {
-  const auto copy = transport_.lone_call();
-  if (batch.size() < wire::header_bytes || batch.size() > copy.size() || handle_ == nullptr || !in_.is_empty())
-    return false;
-  std::byte* const frame = copy.data() + wire::header_bytes;  // so that the body stands at a multiple of 16
-  uint64_t word;
-  std::memcpy(&word, batch.data(), sizeof word);
-  const auto header = wire::decode(word);
-  if (header.kind != wire::Kind::call || header.length > batch.size() - wire::header_bytes ||
-      batch.size() > wire::stride(header.length))
-    return false;
-  std::memcpy(frame, batch.data(), batch.size());
-  if (!transport_.events().on_call(*handle_, header, frame + wire::header_bytes)) return false;
-  in_.count_taken(header.length);
-  ++transport_.pulse.arrivals;
-  return true;
 }
 
 void UcxPeer::take_signal(ByteView data) {

@@ -97,7 +97,6 @@ class alignas(64) UcxPeer {
   Status send_message(unsigned id, ByteView data);
   void take_message(unsigned id, ByteView data);
   void take_batch(ByteView batch);
-  bool run_at_once(ByteView batch);
   void take_signal(ByteView data);
   void let_go() noexcept;
   Status open_ring(const Offer& offer);

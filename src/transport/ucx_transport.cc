@@ -209,9 +209,9 @@ void UcxTransport::note(UcxPeer& peer) {
 }
 
 [[gnu::hot]] unsigned UcxTransport::turn_worker() noexcept {
-  may_run_ = pulse.at_once;
+  lone_call_.permit(pulse.at_once);
   const unsigned done = ucp_worker_progress(worker_->get());
-  may_run_ = false;
+  lone_call_.permit(false);  // closing an endpoint turns UCX as well, in the middle of other things
   if (failures_ != failures_seen_) [[unlikely]] {
     failures_seen_ = failures_;
     for (const auto& peer : peers_)

@@ -11,10 +11,9 @@
 
 #include <array>
 #include <map>
-#include <span>
-#include <utility>
 #include <vector>
 
+#include "transport/lone_call.h"
 #include "transport/ucx_peer.h"
 #include "transport/ucx_worker.h"
 
@@ -39,11 +38,7 @@ class UcxTransport final : public Transport {
   UcxWorker& worker() const noexcept { return *worker_; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
   Events& events() const noexcept { return events_; }
-  // May the message that has just come run at once? The first one of a turn only, and never one that comes while an
-  // endpoint is closed.
-  bool take_leave_to_run() noexcept { return std::exchange(may_run_, false); }
-  // Where it lies meanwhile: one place for all peers, so it is warm.
-  std::span<std::byte> lone_call() noexcept { return lone_call_; }
+  LoneCall& lone_call() noexcept { return lone_call_; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
   bool can_use_rings() const noexcept { return can_use_rings_; }
@@ -90,13 +85,12 @@ class UcxTransport final : public Transport {
   uint64_t last_look_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
-  bool may_run_ = false;
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;
   bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
   std::array<Handler, 3> handlers_{};
-  alignas(64) std::array<std::byte, 1024> lone_call_;
+  LoneCall lone_call_;
   const UcxOptions options_;
   uint64_t machine_ = 0;
   Fd epoll_, wake_fd_;
