@@ -94,6 +94,7 @@ Error BatchIn::refuse(ByteView batch, size_t offset) const {
       return fail(refuse(batch, size));
     size += wire::stride(length);
   }
+  if (frames == 0) return 0;
   if (const uint64_t waiting = received_ - BatchIn::consumed(); size > window_ || waiting > window_ - size)
     return fail(TC_ERR_LIMIT, "the peer sent {} bytes ahead when its window is {}", waiting + size, window_);
   Chunk& chunk = chunk_with_room(size);
