@@ -48,8 +48,7 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
                                        const wire::CallTicket& ticket, const wire::PackedRoute* route) {
   const Outgoing call{.bundle = &bundle, .payload = payload, .ticket = &ticket, .route = route};
   // Hot: the next hop of a traveller, to a node that has its code.
-  Link* const known = node < links_by_number_.size() ? links_by_number_[node] : nullptr;
-  if (known != nullptr && known->try_pass_on(call)) [[likely]]
+  if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) [[likely]]
     return TC_OK;
   if (node == config_.id) {
     local_calls_.push_back({bundle, Bytes(payload.begin(), payload.end()), ticket,

@@ -4,7 +4,7 @@
 // receiving, loss. Source side and target side meet here.
 //
 //   link.cc           sending: frames, fragments, the backlog, barriers
-//   link_hop.cc       a call that comes alone and sends itself on: the hot way
+//   link_hop.cc       running a call, and passing it on: the hot way of a traveller
 //   link_slices.cc    calls that wait for the greeting or for code; code for other processors
 //   link_compile.cc   code that one node compiles for another
 //   link_receive.cc   what frames from the peer mean; calls that wait for code
@@ -207,6 +207,9 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_compile(uint32_t what, ByteView body);
   Status take_compile_job(const wire::CompileQuestion& question);
 
+  // link_hop.cc
+  bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
+
   // link_receive.cc
   bool on_call(const wire::Header& header, std::byte* body);
   bool on_call_code(const wire::Header& header, ByteView body);
@@ -223,7 +226,6 @@ class alignas(64) Link final : public target::FrameHandler {
   bool park_for_compiler(const wire::Header& header, ByteView body);
   bool means(uint32_t number, const ContentId& id);
   void note_unusable(uint32_t number, const Error& why);
-  bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
   void refuse(const wire::Header& header, ByteView body, const Error& why);
   bool park(const wire::Header& header, ByteView body);
   bool is_late(const wire::Header& header, ByteView body, uint64_t since_ns) const noexcept;

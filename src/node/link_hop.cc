@@ -9,9 +9,7 @@ namespace tc::node {
 
 [[gnu::hot]] bool Link::run_at_once(const wire::Header& header, std::byte* body) {
   const bool in_order = state_ == State::ready && trusted_ && !look_again_ && parked_bytes_ == 0;
-  const bool known_flags =
-      header.flags == 0 || header.flags == wire::flag_token || header.flags == (wire::flag_token | wire::flag_route);
-  if (!in_order || !known_flags || node_.deaths().snapshots().recording()) [[unlikely]]
+  if (!in_order || !wire::are_call_flags(header.flags) || node_.deaths().snapshots().recording()) [[unlikely]]
     return false;
   auto* const code = numbers_.find(header.number);
   if (code == nullptr) [[unlikely]]

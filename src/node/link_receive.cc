@@ -23,7 +23,6 @@ constexpr size_t parked_limit = 64u * 1024 * 1024;
 constexpr size_t unusable_limit = 1024;
 // Memory for a call with code that a link keeps for the next one.
 constexpr size_t kept_copy_limit = 64 * 1024;
-constexpr uint8_t call_flags = wire::flag_token | wire::flag_route;
 
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
@@ -87,9 +86,8 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
 
 // ---- Calls
 
-// Flags that we do not know would change what stands in front of the payload.
 bool Link::check_call(const wire::Header& header) {
-  if ((header.flags & ~call_flags) != 0 || header.flags == wire::flag_route)
+  if (!wire::are_call_flags(header.flags))
     return on_broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags)), false;
   if (header.number < target::NumberTable::limit) return true;
   return on_broken(

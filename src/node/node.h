@@ -200,6 +200,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool is_here(const Link& link) const;
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
   void remove_lost_links();
+  // Of a node of the cluster; null: not looked for yet, or lost.
+  Link* known_link(uint32_t node) const noexcept {
+    return node < links_by_number_.size() ? links_by_number_[node] : nullptr;
+  }
   Result<Link*> link_to(uint32_t node);
   Link* link_to_address(std::string_view address);
   Link* link_to_instance(uint64_t instance);
@@ -265,7 +269,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool unsettled_links_ = false;
   Link* unsettled_link_ = nullptr;      // of which frames were taken since links were settled: this one, or several
   size_t ran_at_once_ = 0;              // frames, of which poll() has not told yet
-  std::vector<Link*> links_by_number_;  // of nodes of the cluster; null: not looked for yet, or lost
+  std::vector<Link*> links_by_number_;  // known_link()
   std::vector<Exposed> exposed_;        // few: found by looking at each
   std::vector<LocalCall> local_calls_;
   target::Executor executor_;

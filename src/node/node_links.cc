@@ -152,9 +152,9 @@ Link* Node::link_to_address(std::string_view address) {
 
 // Nodes connect when they first have something to say to each other.
 Result<Link*> Node::link_to(uint32_t node) {
+  if (Link* const known = known_link(node)) return known;
   if (node < config_.cluster.size()) {
     links_by_number_.resize(config_.cluster.size());
-    if (Link* const known = links_by_number_[node]) return known;
     const auto& address = config_.cluster[node];
     Link* link = link_to_address(address);
     if (link == nullptr) {

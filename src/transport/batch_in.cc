@@ -87,12 +87,10 @@ Error BatchIn::refuse(ByteView batch, size_t offset) const {
   size_t frames = 0;
   size_t size = 0;  // of the frames, the last one's padding included
   for (; size < batch.size(); ++frames) {
-    const size_t left = batch.size() - size;
-    const uint64_t header = left < wire::header_bytes ? 0 : header_at(batch, size);
-    const size_t length = wire::decode(header).length;
-    if (header == 0 || length > left - wire::header_bytes) [[unlikely]]
+    const auto header = frame_at(batch, size);
+    if (!header) [[unlikely]]
       return fail(refuse(batch, size));
-    size += wire::stride(length);
+    size += wire::stride(header->length);
   }
   if (frames == 0) return 0;
   if (const uint64_t waiting = received_ - BatchIn::consumed(); size > window_ || waiting > window_ - size)

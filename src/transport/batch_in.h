@@ -7,7 +7,9 @@
 // Thread: the node's. Owns all its memory; allocates only when more frames wait than ever before.
 #pragma once
 
+#include <cstring>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/bytes.h"
@@ -25,6 +27,17 @@ class BatchIn : public InStream {
   // Copies a batch in and returns how many frames it holds. They must fill it exactly, but for the padding of the last
   // one, which may be missing. Refused as a whole otherwise: TC_ERR_MALFORMED, TC_ERR_TOO_LARGE, TC_ERR_LIMIT.
   Result<size_t> append(ByteView batch);
+  // The header of the frame at `offset` of a batch, if all of it lies there but for its padding. `offset` is at most the
+  // batch's size.
+  static std::optional<wire::Header> frame_at(ByteView batch, size_t offset) noexcept {
+    const size_t left = batch.size() - offset;
+    if (left < wire::header_bytes) return {};
+    uint64_t word;
+    std::memcpy(&word, batch.data() + offset, sizeof word);
+    const auto header = wire::decode(word);
+    if (word == 0 || header.length > left - wire::header_bytes) return {};
+    return header;
+  }
   // Does nothing wait here?
   bool is_empty() const noexcept { return received_ == BatchIn::consumed(); }
   // A frame was taken that was never put here.

@@ -109,7 +109,7 @@ class BatchOut : public OutStream {
   OutBuffer* buffer_ = nullptr;  // being filled
   bool open_ = false;
   uint32_t attention_word_ = 0;
-  size_t in_flight_ = 0;   // buffers that the wire reads
+  size_t in_flight_ = 0;   // buffers that the wire reads: counted, as the vectors that tell lie further away
   uint64_t sent_ = 0;      // bytes of frames handed to the wire
   uint64_t credited_ = 0;  // of these, taken by the peer
   uint64_t window_ = 0;

@@ -22,6 +22,7 @@ class RingIn : public BatchIn {
   static void start(const RingView& ring, uint64_t nonce) noexcept;
   // Nothing more comes, and the ring's memory may go.
   void leave_ring() noexcept;
+  // Told by what only a ring sets, as ring_ lies on another cache line than a batch's cursor.
   bool uses_ring() const noexcept { return dry_at_zero_; }
 
   bool refill() noexcept override;

@@ -21,6 +21,7 @@ class RingOut : public BatchOut {
   void open_ring(const RingView& ring) noexcept;
   // Refuses from now on, and touches the ring no more.
   void shut_ring() noexcept;
+  // Told by what only a ring sets, as ring_ lies on another cache line than a batch's cursor.
   bool uses_ring() const noexcept { return turn_ != &no_turn; }
 
   void flush() noexcept override;

@@ -81,8 +81,8 @@ struct Pulse {
   bool direct = true;
   uint64_t arrivals = 0;  // by one for a message with one frame, by two for one with several
   // The node sets it around progress() and sleep() while messages come one by one: a lone call may then go to
-  // Events::on_call() as soon as it is here. Where messages come in bunches it does not: what a call sends would leave before
-  // it could be gathered with what the others send.
+  // Events::on_call() as soon as it is here. Where messages come in bunches it does not: what a call sends would leave
+  // before it could be gathered with what the others send.
   bool at_once = false;
   // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
   bool gathering = false;

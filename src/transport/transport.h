@@ -64,8 +64,8 @@ class Events {
   // A control frame came; `frame` is a private copy, valid during the call, of 8 bytes at least.
   virtual void on_control(Connection& connection, ByteView frame) = 0;
   // A call came, alone, while Pulse::at_once was set, and nothing else waits on its stream: it may be run now, and may
-  // connect as well as send, but destroy no connection. `body` is a private copy, valid during the call, at a multiple of 16. False: it was not taken,
-  // and goes on its stream. From inside sleep() as well.
+  // connect as well as send, but destroy no connection. From inside sleep() as well. `body` is a private copy, valid
+  // during the call, at a multiple of 16. False: it was not taken, and goes on its stream.
   virtual bool on_call(Connection& connection, const wire::Header& header, std::byte* body) = 0;
   // The peer is gone (killed, closed, network). Comes once; afterwards the connection only waits to be destroyed.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;

@@ -110,7 +110,7 @@ class alignas(64) UcxPeer {
   UcxConnection* handle_ = nullptr;
   UcxTransport& transport_;
   std::shared_ptr<UcxEndpoint> endpoint_;
-  uint64_t their_token_ = 0;  // marks messages to the peer
+  uint64_t their_token_ = 0;  // of peer_, which lies further away: marks messages to the peer
   uint16_t next_sent_ = 0, next_received_ = 0;
   Stage stage_;
   Way way_ = Way::automatic;

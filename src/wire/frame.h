@@ -42,6 +42,10 @@ inline constexpr uint8_t last_kind = 14;
 // Flags of call and call_code.
 inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload
 inline constexpr uint8_t flag_route = 2;  // behind the ticket: a Route (the call came from a third node)
+// May a call have these? Flags that we do not know would change what stands in front of the payload.
+constexpr bool are_call_flags(uint8_t flags) noexcept {
+  return (flags & ~(flag_token | flag_route)) == 0 && flags != flag_route;
+}
 
 // Flag of need and code: slices that the target cannot run itself, for a node that it passes the code on to.
 inline constexpr uint8_t flag_for_another = 4;
