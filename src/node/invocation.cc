@@ -10,10 +10,8 @@
 namespace tc::node {
 
 uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
-[[gnu::hot]] uint32_t Node::node_id() const noexcept { return config_.id; }
-[[gnu::hot]] uint32_t Node::node_count() const noexcept {
-  return std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size()));
-}
+[[gnu::hot]] uint32_t Node::node_id() const noexcept { return id_; }
+[[gnu::hot]] uint32_t Node::node_count() const noexcept { return node_count_; }
 
 [[gnu::hot]] void* Node::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
@@ -44,35 +42,34 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
   return ticket;
 }
 
-[[gnu::hot]] tc_status_t Node::pass_on(uint32_t node, const Bundle& bundle, ByteView payload,
-                                       const wire::CallTicket& ticket, const wire::PackedRoute* route) {
-  const Outgoing call{.bundle = &bundle, .payload = payload, .ticket = &ticket, .route = route};
+[[gnu::hot]] tc_status_t Node::pass_on(uint32_t node, const Outgoing& call) {
   // Hot: the next hop of a traveller, to a node that has its code.
   if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) [[likely]]
     return TC_OK;
-  if (node == config_.id) {
-    local_calls_.push_back({bundle, Bytes(payload.begin(), payload.end()), ticket,
-                            route != nullptr ? std::optional(*route) : std::nullopt});
+  if (node == id_) {
+    local_calls_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.ticket,
+                            call.route != nullptr ? std::optional(*call.route) : std::nullopt});
     return TC_OK;
   }
   const auto link = link_to(node);
   if (!link) {
-    log_->warn("ifunc '{}': {}", bundle.manifest().name, link.error().message);
+    log_->warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
     return link.error().code;
   }
   const auto sent = (*link)->send_call(call, Deadline::at_ns(0));  // no time to wait, and no look at the clock
   if (sent) return TC_OK;
-  log_->warn("ifunc '{}' to node {}: {}", bundle.manifest().name, node, sent.error().message);
+  log_->warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
   return sent.error().code;
 }
 
 [[gnu::hot]] tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
-  return forward_bundle(node, *executor_.running().code->bundle, payload);
+  const target::Code* const code = executor_.running().code;
+  return forward_call(node, {.bundle = code->bundle.get(), .code = code, .payload = payload});
 }
 
 tc_status_t Node::forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept {
   const auto bundle = bundle_named(name);
-  if (bundle) return forward_bundle(node, **bundle, payload);
+  if (bundle) return forward_call(node, {.bundle = *bundle, .payload = payload});
   log_->info("tc_forward_as: {}", bundle.error().message);
   return bundle.error().code;
 }
@@ -84,24 +81,24 @@ wire::Route Node::route_to_asker(const target::Call& call) const {
   return {peer.instance, peer.node_id, peer.address};
 }
 
-[[gnu::hot]] tc_status_t Node::forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload) {
+[[gnu::hot]] tc_status_t Node::forward_call(uint32_t node, Outgoing next) {
   auto& call = executor_.running();
   auto ticket = ticket_of(call);
   if (ticket.hops_left == 0) return TC_ERR_LIMIT;
   --ticket.hops_left;
   // The first sender waits: the answer goes straight to it.
-  const wire::PackedRoute* route = nullptr;
   std::optional<wire::PackedRoute> first;
   if (!call.wants_reply || call.answered)
     ticket.token = 0;
   else
-    route = call.has_route ? &call.route : &first.emplace(route_to_asker(call));
+    next.route = call.has_route ? &call.route : &first.emplace(route_to_asker(call));
   // Better told now than missed until the deadline: nobody else could bring the answer.
-  if (route != nullptr && route->route().address.empty() && node != node_id()) {
+  if (next.route != nullptr && next.route->route().address.empty() && node != node_id()) {
     log_->warn("ifunc '{}' may not travel on: who waits for its answer listens nowhere", call.code->name());
     return TC_ERR_DISCONNECTED;
   }
-  const auto status = pass_on(node, bundle, payload, ticket, route);
+  next.ticket = &ticket;
+  const auto status = pass_on(node, next);
   if (status != TC_OK) return status;
   call.touched = true;
   call.answered = true;
@@ -143,7 +140,7 @@ tc_status_t Node::inject(uint32_t node, std::string_view name, ByteView payload)
   wire::CallTicket child;
   child.hops_left = static_cast<uint16_t>(ticket.hops_left - 1);
   child.fanout_left = static_cast<uint16_t>((ticket.fanout_left - 1) / 2);
-  const auto status = pass_on(node, **bundle, payload, child, nullptr);
+  const auto status = pass_on(node, {.bundle = *bundle, .payload = payload, .ticket = &child});
   if (status != TC_OK) return status;
   ticket.fanout_left = static_cast<uint16_t>(ticket.fanout_left - 1 - child.fanout_left);
   call.ticket = ticket;

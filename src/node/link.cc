@@ -43,7 +43,7 @@ Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool i
       mark_(node.next_link_mark()),
       connection_(std::move(connection)),
       born_ns_(now_ns()) {
-  connection_->owner = this;
+  connection_->own(this);
 }
 
 Link::~Link() = default;
@@ -266,6 +266,7 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
                                  {ticket_part, route, code_part, call.payload}, deadline);
   if (sent && !with_code) {
     passed_on_ = call.bundle->id();
+    passed_code_ = call.code;
     passed_number_ = number;
   }
   if (sent) node_.count_code_sent(code_bytes);

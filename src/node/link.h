@@ -42,6 +42,7 @@ inline uint64_t meaning_of(const ContentId& id) noexcept {
 // A call about to be sent. All views are only needed during the send.
 struct Outgoing {
   const Bundle* bundle = nullptr;
+  const target::Code* code = nullptr;        // whose bundle it is, when it is that of code that this node holds
   uint32_t index = source::CodeTable::none;  // of a registered ifunc
   ByteView payload;
   const wire::CallTicket* ticket = nullptr;
@@ -126,7 +127,10 @@ class alignas(64) Link final : public target::FrameHandler {
   // Gives the memory of frames that were taken back to their sender, if that is still to be done.
   void settle();
   // The store is about to free this code.
-  void forget(const target::Code& code) noexcept { numbers_.forget(code); }
+  void forget(const target::Code& code) noexcept {
+    numbers_.forget(code);
+    if (passed_code_ == &code) passed_code_ = nullptr;
+  }
 
   bool on_frame(const wire::Header& header, std::byte* body) override;
   void on_touched() override;
@@ -255,11 +259,14 @@ class alignas(64) Link final : public target::FrameHandler {
   bool unreleased_ = false;     // frames were taken whose memory the sender does not have back
   const uint64_t credit_step_;  // bytes taken of which the peer is told
   uint64_t credited_ = 0;
+  uint64_t uncredited_ = 0;  // bytes of calls that were run at once since credit was thought of
   size_t parked_bytes_ = 0;
   uint64_t most_at_once_ = 0;  // bytes of a frame that may be written at once; 0 unless open_
   target::NumberTable numbers_;
-  ContentId passed_on_;  // of the code that was last sent by its number alone, which is passed_number_
+  // What was last sent by its number alone, and that number. The code itself, where it was ours: its id is two lines away.
+  const target::Code* passed_code_ = nullptr;
   uint32_t passed_number_ = source::CodeTable::none;
+  ContentId passed_on_;
   uint64_t open_mark_ = closed_mark;  // mark_ while open_
   uint64_t mark_;                     // of this link among all of its node, ever; never 0
   std::unique_ptr<transport::Connection> connection_;

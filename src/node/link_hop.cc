@@ -16,7 +16,10 @@ namespace tc::node {
     return false;
   node_.executor().running().link = this;
   (void)run(*code, header.flags, body, header.length);  // it may end the link
-  give_credit(false);
+  if ((uncredited_ += wire::stride(header.length)) >= credit_step_ / 4) [[unlikely]] {
+    uncredited_ = 0;
+    give_credit(false);
+  }
   return true;
 }
 
@@ -64,8 +67,8 @@ namespace tc::node {
 [[gnu::hot]] bool Link::try_pass_on(const Outgoing& call) noexcept {
   const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
   const auto size = wire::ticket_bytes + route.size() + call.payload.size();
-  if (size > most_at_once_ || passed_number_ == source::CodeTable::none || call.bundle->id() != passed_on_)
-    return false;
+  if (size > most_at_once_ || passed_number_ == source::CodeTable::none) return false;
+  if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
   std::byte* const frame = out_->reserve(size);
   if (frame == nullptr) return false;
   auto* at = frame + wire::header_bytes;
@@ -74,7 +77,7 @@ namespace tc::node {
   if (!route.empty()) std::memcpy(at, route.data(), route.size());
   if (!call.payload.empty()) std::memcpy(at + route.size(), call.payload.data(), call.payload.size());
   const auto flags = static_cast<uint8_t>(wire::flag_token | (route.empty() ? 0 : wire::flag_route));
-  out_->commit(wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size)));
+  out_->commit_alone(wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size)));
   return true;
 }
 

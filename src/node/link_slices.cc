@@ -80,7 +80,9 @@ Status Link::send_late(const Held& call, const wire::CallTicket* ticket, const w
   if (ticket != nullptr && ticket->deadline_ms != 0 && waited_ms > ticket->deadline_ms)
     return fail(TC_ERR_TIMEOUT, "{} {} after {} ms when the call's deadline was {} ms", peer_label(),
                 call.asked ? "could be sent its code" : "answered", waited_ms, ticket->deadline_ms);
-  return send_now({&call.bundle, call.index, call.payload, ticket, route, false}, Deadline::after_ms(0));
+  return send_now(
+      {.bundle = &call.bundle, .index = call.index, .payload = call.payload, .ticket = ticket, .route = route},
+      Deadline::after_ms(0));
 }
 
 void Link::on_slices(const ContentId& id, const std::optional<Error>& error) {

@@ -8,6 +8,8 @@
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
 
+#include <algorithm>
+
 #include "node/bootstrap/advertise.h"
 
 namespace tc::node {
@@ -26,14 +28,14 @@ constexpr uint32_t looks_before_nap = 4096;
 constexpr uint64_t nap_ns = 200'000;
 // Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
-constexpr uint32_t progresses_between_tending = 64;
+constexpr uint32_t progresses_between_tending = 256;
 // Where nearly every message ends a sleep, not before each of them but at the end of a longer one: a timer that is due
 // before the system's next tick costs a virtual machine half as much as a hop (docs/transport.md, "Sleep").
 constexpr uint64_t tending_gap_ns = 1'000'000;
 constexpr uint64_t nap_before_tending_ns = 20'000'000;
 // The same for what is to be done for each link where peers send messages: their room suffices without small news, and
 // greetings have seconds.
-constexpr uint64_t link_tending_gap_ns = 10'000'000;
+constexpr uint64_t link_tending_gap_ns = 50'000'000;
 
 // Also when memory runs out in between.
 class Polling {
@@ -102,7 +104,10 @@ Status Node::start(const MakeTransport& make_transport) {
     TC_ASSIGN(const auto bound, transport_->listen(config_.listen));
     TC_ASSIGN(address_, bootstrap::advertised_address(bound, config_.advertise));
   }
-  return join_cluster();
+  TC_CHECK(join_cluster());
+  id_ = config_.id;
+  node_count_ = std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size()));
+  return {};
 }
 
 Status Node::start_compile_service() {
@@ -113,6 +118,7 @@ Status Node::start_compile_service() {
   } catch (const std::system_error& error) {
     return tc::fail(TC_ERR_IO, "compile-for: no thread can be had: {}", error.what());
   }
+  compiles_ = true;
   return {};
 }
 
@@ -182,7 +188,11 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
   // A lone frame's sends are not held back: it may run for long.
   lone_traffic_ = std::exchange(arrivals_seen_, pulse.arrivals) + 1 >= pulse.arrivals;
   pulse.gathering = !lone_traffic_;
-  const size_t taken = pulse.direct || look_at_all_ ? receive_from_all() : receive_from_few();
+  size_t taken = 0;
+  if (pulse.direct || look_at_all_)
+    taken = receive_from_all();
+  else if (pulse.came.size() != 0)
+    taken = receive_from_few();
   if (std::exchange(pulse.gathering, false)) transport_->flush();
   return taken;
 }
@@ -202,7 +212,7 @@ size_t Node::receive_from_all() {
   auto& came = transport_->pulse.came;
   size_t taken = 0;
   for (size_t i = 0; i < came.size() && !came.from_anybody(); ++i) {
-    auto* const link = static_cast<Link*>(came[i]->owner);
+    auto* const link = static_cast<Link*>(came[i]->owner());
     if (link == nullptr) continue;
     const auto frames = receive_from(*link);
     if (frames != 0 && link->has_frame()) look_at_all_ = true;  // its turn was over before its frames
@@ -227,7 +237,7 @@ size_t Node::receive_from_all() {
   transport_->pulse.at_once = false;
   if (backlog_) [[unlikely]]
     drain_backlogs();
-  if (compile_service_ && compile_service_->has_done()) answer_compiled();
+  if (compiles_ && compile_service_->has_done()) answer_compiled();
   if (++progresses_ % progresses_between_tending == 0 || links_lost_) [[unlikely]]
     tend();
   return moved;

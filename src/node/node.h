@@ -158,7 +158,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   // ---- transport::Events
   void on_accept(std::unique_ptr<transport::Connection> connection) override;
   void on_control(transport::Connection& connection, ByteView frame) override;
-  bool on_call(transport::Connection& connection, const wire::Header& header, std::byte* body) override;
+  bool on_call(void* owner, const wire::Header& header, std::byte* body) override;
   void on_lost(transport::Connection& connection, const Error& reason) override;
 
   // ---- target::IfuncHost (invocation.cc)
@@ -191,7 +191,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   size_t receive_from(Link& link);
   void before_calls() noexcept {
     executor_.next_tick();
-    if (watchdog_) watchdog_->rouse();
+    if (executor_.watcher_dozes()) [[unlikely]]
+      watchdog_->rouse();
   }
   void settle_links();
   void drain_backlogs();
@@ -209,11 +210,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   Link* link_to_instance(uint64_t instance);
   Result<Link*> reach(std::string_view address);
   // Sends on behalf of the running call.
-  tc_status_t pass_on(uint32_t node, const Bundle& bundle, ByteView payload, const wire::CallTicket& ticket,
-                      const wire::PackedRoute* route);
+  tc_status_t pass_on(uint32_t node, const Outgoing& call);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
   wire::Route route_to_asker(const target::Call& call) const;
-  tc_status_t forward_bundle(uint32_t node, const Bundle& bundle, ByteView payload);
+  tc_status_t forward_call(uint32_t node, Outgoing call);
   Result<const Bundle*> bundle_named(std::string_view name);
   const Bundle* companion_named(std::string_view name);
 
@@ -257,7 +257,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   // What each poll and each hop touches stands together: with more nodes than cores all of it is cold.
-  std::unique_ptr<transport::Transport> transport_;
+  alignas(64) std::unique_ptr<transport::Transport> transport_;
   uint64_t arrivals_seen_ = 0;
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
@@ -267,11 +267,13 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool look_at_all_ = true;   // any link may have frames
   bool lone_traffic_ = true;  // messages come one by one: each may run as soon as it is here
   bool unsettled_links_ = false;
-  Link* unsettled_link_ = nullptr;      // of which frames were taken since links were settled: this one, or several
-  size_t ran_at_once_ = 0;              // frames, of which poll() has not told yet
+  bool compiles_ = false;           // for others: there is a compile_service_
+  Link* unsettled_link_ = nullptr;  // of which frames were taken since links were settled: this one, or several
+  size_t ran_at_once_ = 0;          // frames, of which poll() has not told yet
+  std::vector<LocalCall> local_calls_;
+  uint32_t id_ = 0, node_count_ = 1;    // what config_ says, for running ifuncs
   std::vector<Link*> links_by_number_;  // known_link()
   std::vector<Exposed> exposed_;        // few: found by looking at each
-  std::vector<LocalCall> local_calls_;
   target::Executor executor_;
   std::vector<std::unique_ptr<Link>> links_;
   FutureTable futures_;

@@ -90,11 +90,11 @@ void Node::on_accept(std::unique_ptr<transport::Connection> connection) { adopt(
 
 void Node::on_control(transport::Connection& connection, ByteView frame) {
   look_at_all_ = true;  // a link that becomes ready, or ends, may hold frames already
-  if (connection.owner != nullptr) static_cast<Link*>(connection.owner)->on_control(frame);
+  if (connection.owner() != nullptr) static_cast<Link*>(connection.owner())->on_control(frame);
 }
 
-[[gnu::hot]] bool Node::on_call(transport::Connection& connection, const wire::Header& header, std::byte* body) {
-  auto* const link = static_cast<Link*>(connection.owner);
+[[gnu::hot]] bool Node::on_call(void* owner, const wire::Header& header, std::byte* body) {
+  auto* const link = static_cast<Link*>(owner);
   if (link == nullptr) return false;
   before_calls();
   const target::Executor::Scope scope(executor_);
@@ -105,8 +105,8 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
 
 void Node::on_lost(transport::Connection& connection, const Error& reason) {
   look_at_all_ = true;
-  if (connection.owner == nullptr) return;
-  auto& link = *static_cast<Link*>(connection.owner);
+  if (connection.owner() == nullptr) return;
+  auto& link = *static_cast<Link*>(connection.owner());
   link.end(Error{reason.code, fmt::format("{} is gone: {}", link.peer_label(), reason.message)});
 }
 

@@ -100,7 +100,7 @@ class RawPeer final : public transport::Events {
     peer = wire::decode_hello(body).value();
     open();
   }
-  bool on_call(transport::Connection&, const wire::Header&, std::byte*) override { return false; }
+  bool on_call(void*, const wire::Header&, std::byte*) override { return false; }
   void on_lost(transport::Connection&, const Error& reason) override { lost = reason; }
 
  private:

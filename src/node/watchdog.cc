@@ -20,7 +20,7 @@ std::chrono::nanoseconds longest_doze(std::chrono::nanoseconds step) {
 
 }  // namespace
 
-Watchdog::Watchdog(const target::Executor& executor, uint32_t limit_ms, Report report)
+Watchdog::Watchdog(target::Executor& executor, uint32_t limit_ms, Report report)
     : executor_(executor), limit_ns_(uint64_t{limit_ms} * 1'000'000), report_(std::move(report)) {
   thread_ = quiet_thread([this] { run(); });
 }
@@ -44,10 +44,10 @@ void Watchdog::forget(const target::Code& code) {
   names_.erase(&code);
 }
 
-void Watchdog::wake() noexcept {
+void Watchdog::rouse() noexcept {
   {
     const std::scoped_lock lock(mutex_);
-    dozes_.store(false, std::memory_order_relaxed);
+    executor_.let_watcher_doze(false);
   }
   changed_.notify_all();
 }
@@ -69,9 +69,9 @@ void Watchdog::run() {
       reported = false;
     } else if (!moment.runs && ++looks >= patience) {
       // Whoever runs the next frames finds this flag.
-      dozes_.store(true, std::memory_order_relaxed);
-      changed_.wait_for(lock, longest_doze(step), [this] { return ends_ || !dozes_.load(std::memory_order_relaxed); });
-      dozes_.store(false, std::memory_order_relaxed);
+      executor_.let_watcher_doze(true);
+      changed_.wait_for(lock, longest_doze(step), [this] { return ends_ || !executor_.watcher_dozes(); });
+      executor_.let_watcher_doze(false);
       since = now_ns();
       looks = 0;
     } else if (moment.runs && moment.code != nullptr && !reported && now - since >= limit_ns_) {

@@ -26,32 +26,27 @@ class Watchdog {
   // Called from the watchdog's thread with the name of the ifunc and the milliseconds that it has been running.
   using Report = std::function<void(const std::string& ifunc, uint64_t running_ms)>;
 
-  Watchdog(const target::Executor& executor, uint32_t limit_ms, Report report);
+  Watchdog(target::Executor& executor, uint32_t limit_ms, Report report);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Hot: frames are about to run.
-  void rouse() noexcept {
-    if (dozes_.load(std::memory_order_relaxed)) [[unlikely]]
-      wake();
-  }
+  // Frames are about to run while it dozes: Executor::watcher_dozes().
+  void rouse() noexcept;
   // Names are kept apart from the code, which may be freed while the watchdog looks.
   void know(const target::Code& code);
   void forget(const target::Code& code);
 
  private:
   void run();
-  void wake() noexcept;
 
-  const target::Executor& executor_;
+  target::Executor& executor_;
   const uint64_t limit_ns_;
   const Report report_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<const target::Code*, std::string> names_;
   bool ends_ = false;
-  std::atomic<bool> dozes_{false};
   std::thread thread_;
 };
 

@@ -103,6 +103,9 @@ class alignas(64) Executor {
     bool operator==(const Moment&) const = default;
   };
   Moment moment() const noexcept { return {runs_, executed_, tick_, call_.code}; }
+  // Who watches may say, from its thread, that it looks away until it is told that something runs.
+  void let_watcher_doze(bool dozes) noexcept { watcher_dozes_.store(dozes, std::memory_order_relaxed); }
+  bool watcher_dozes() const noexcept { return watcher_dozes_.load(std::memory_order_relaxed); }
 
   // A call without ticket or route. False when it was touched: the caller looks at running() and calls reset().
   bool run_plain(Code& code, void* payload, size_t size) noexcept {
@@ -140,6 +143,7 @@ class alignas(64) Executor {
   Watched<uint64_t> tick_ = 0;
   Watched<uint64_t> executed_ = 0;
   Watched<bool> runs_ = false;
+  std::atomic<bool> watcher_dozes_ = false;
   Call call_;
 };
 

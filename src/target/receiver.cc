@@ -7,12 +7,19 @@ namespace tc::target {
 
 Status NumberTable::bind(uint32_t number, Code& code) {
   if (number >= limit) return fail(TC_ERR_LIMIT, "code number {} is used when numbers end at {}", number, limit - 1);
+  if (number < few) {
+    first_[number] = &code;
+    return {};
+  }
   if (number >= codes_.size()) codes_.resize(std::max<size_t>(number + 1, codes_.size() * 2));
   codes_[number] = &code;
   return {};
 }
 
-void NumberTable::forget(const Code& code) noexcept { std::ranges::replace(codes_, &code, nullptr); }
+void NumberTable::forget(const Code& code) noexcept {
+  std::ranges::replace(first_, &code, nullptr);
+  std::ranges::replace(codes_, &code, nullptr);
+}
 
 namespace {
 

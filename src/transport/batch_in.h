@@ -39,7 +39,7 @@ class BatchIn : public InStream {
     return header;
   }
   // Does nothing wait here?
-  bool is_empty() const noexcept { return received_ == BatchIn::consumed(); }
+  bool is_empty() const noexcept { return cursor_ == end_ && read_ == write_; }
   // A frame was taken that was never put here.
   void count_taken(size_t length) noexcept {
     received_ += wire::stride(length);
@@ -59,9 +59,9 @@ class BatchIn : public InStream {
 
   Chunk* read_ = nullptr;   // holds cursor_; the chunks behind it follow by Chunk::next
   Chunk* write_ = nullptr;  // the last one
-  Chunk* done_ = nullptr;   // read, kept until release()
   uint64_t received_ = 0;
   uint64_t consumed_before_ = 0;  // in chunks that were left, or rewound
+  Chunk* done_ = nullptr;         // read, kept until release()
   const size_t batch_limit_;
   const size_t window_;
   const size_t chunk_bytes_;

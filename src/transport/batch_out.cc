@@ -54,6 +54,7 @@ void BatchOut::open(size_t batch_bytes, size_t window_bytes) {
   free_.reserve(max_buffers_);
   buffers_.reserve(max_buffers_);
   open_ = true;
+  in_messages_ = contiguous() == SIZE_MAX;
   rearm();
 }
 
@@ -76,7 +77,7 @@ void BatchOut::shut() noexcept {
   sent_ += filled;
   OutBuffer* const buffer = std::exchange(buffer_, nullptr);
   cursor_ = end_ = nullptr;
-  const bool free_again = transmit(*buffer, size);
+  const bool free_again = transmit(*buffer, buffer->base(), size);
   if (free_again && open_) [[likely]]
     return fill(*buffer);
   if (free_again)
@@ -151,10 +152,35 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
   return nullptr;
 }
 
+// Has nothing left in this turn, so that the next frame leaves at once?
+[[gnu::hot]] bool BatchOut::is_fresh() const noexcept {
+  const auto& pulse = list_->pulse();
+  return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != lone_turn_;
+}
+
 [[gnu::hot]] void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_->add(*this);
-  if (!list_->pulse().gathering) (void)flush_unless_congested();
+  if (is_fresh()) (void)flush_unless_congested();
+}
+
+// Neither is the next frame's place made ready nor is the stream flushed with the next progress(): it stays as it is, but
+// for a place to write that is shorter by the window that was used. (make_room() measures it anew.)
+[[gnu::hot]] void BatchOut::commit_alone(uint64_t header) noexcept {
+  // Where attention is wanted, nothing waits to be sent.
+  if (!in_messages_ || attention_word_ == 0 || in_flight_ >= congested_batches || !is_fresh()) return commit(header);
+  const size_t length = header >> 32;
+  const size_t stride = wire::stride(length);
+  store_header(cursor_, header);
+  lone_turn_ = static_cast<uint32_t>(list_->pulse().turn);
+  sent_ += stride;
+  end_ -= stride;
+  if (transmit(*buffer_, cursor_, wire::header_bytes + length)) [[likely]]
+    return;
+  buffer_ = nullptr;
+  cursor_ = end_ = nullptr;
+  ++in_flight_;
+  if (open_) (void)next_buffer();
 }
 
 }  // namespace tc::transport

@@ -33,8 +33,8 @@ class FlushList {
   unsigned flush_all() noexcept;
 
  private:
-  Pulse* pulse_;
   std::vector<BatchOut*> streams_;
+  Pulse* pulse_;
 };
 
 // One batch being filled or on its way. Frames begin at 8 modulo 16.
@@ -69,6 +69,7 @@ class BatchOut : public OutStream {
   }
   bool is_open() const noexcept { return open_; }
 
+  void commit_alone(uint64_t header) noexcept override;
   void flush() noexcept override;
   // Flushes unless the wire is behind: then frames are better kept together. False: call again.
   bool flush_unless_congested() noexcept;
@@ -94,24 +95,28 @@ class BatchOut : public OutStream {
   virtual void transmit_pad(uint64_t stride) noexcept { (void)stride; }
   // What was handed to the wire, in bytes of frames; during transmit(), this batch included.
   uint64_t sent() const noexcept { return sent_; }
-  // Sends the first `size` bytes of the buffer. True: the buffer is free again. False: the wire reads it until
+  // Sends `size` bytes of the buffer, which begin at `first`: its base(), told so that it need not be touched. True: the buffer is free again. False: the wire reads it until
   // give_back(). Failures are the connection's business; the bytes are gone either way.
-  virtual bool transmit(OutBuffer& buffer, size_t size) noexcept = 0;
+  virtual bool transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept = 0;
 
  private:
   bool next_buffer() noexcept;
+  bool is_fresh() const noexcept;
   void fill(OutBuffer& buffer) noexcept;
   uint64_t room() const noexcept { return window_ - std::min(window_, position() - credited_); }
   bool turn_lap() noexcept;
   void set_end() noexcept;
 
+  // What commit_alone() touches shares a cache line with the end of OutStream.
   FlushList* list_;
   OutBuffer* buffer_ = nullptr;  // being filled
-  bool open_ = false;
   uint32_t attention_word_ = 0;
-  size_t in_flight_ = 0;   // buffers that the wire reads: counted, as the vectors that tell lie further away
-  uint64_t sent_ = 0;      // bytes of frames handed to the wire
-  uint64_t credited_ = 0;  // of these, taken by the peer
+  bool open_ = false;
+  bool in_messages_ = false;  // batches leave as they are, whatever lies behind them
+  uint32_t lone_turn_ = 0;    // when the last frame left alone: the low half of Pulse::turn
+  uint32_t in_flight_ = 0;    // buffers that the wire reads: counted, as the vectors that tell lie further away
+  uint64_t sent_ = 0;         // bytes of frames handed to the wire
+  uint64_t credited_ = 0;     // of these, taken by the peer
   uint64_t window_ = 0;
   size_t batch_bytes_ = 0;
   size_t max_buffers_ = 0;

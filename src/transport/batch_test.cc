@@ -41,15 +41,29 @@ class CountingOut final : public BatchOut {
  public:
   explicit CountingOut(FlushList& list) : BatchOut(list) { open(1024, 16384); }
   int messages = 0;
+  size_t bytes = 0;               // of the last message
+  bool wire_is_full = false;      // it keeps what it is handed
+  OutBuffer* kept = nullptr;      // the last one
+  const std::byte* at = nullptr;  // where the last message lay
   void send() {
     ASSERT_NE(reserve(8), nullptr);
     commit(call(8));
   }
+  bool send_alone(uint32_t length = 8) {
+    if (reserve(length) == nullptr) return false;
+    commit_alone(call(length));
+    return true;
+  }
 
  private:
-  bool transmit(OutBuffer&, size_t) noexcept override {
+  bool transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept override {
     ++messages;
-    return true;
+    bytes = size;
+    at = first;
+    EXPECT_EQ(first, buffer.base());
+    EXPECT_EQ(wire::decode(load_header(first)).kind, Kind::call);
+    if (wire_is_full) kept = &buffer;
+    return !wire_is_full;
   }
 };
 
@@ -79,6 +93,80 @@ TEST(BatchOut, what_is_sent_while_the_node_gathers_leaves_in_one_message) {
   EXPECT_EQ(out.messages, 1);
   out.send();
   EXPECT_EQ(out.messages, 2) << "fresh again";
+}
+
+TEST(BatchOut, a_frame_that_is_to_leave_alone_does_so_once_a_turn_and_needs_no_flush) {
+  Pulse pulse;
+  FlushList list{pulse};
+  CountingOut out(list);
+  for (int turn = 1; turn <= 3; ++turn, ++pulse.turn) {
+    ASSERT_TRUE(out.send_alone(5));
+    EXPECT_EQ(out.messages, turn);
+    EXPECT_EQ(out.bytes, wire::header_bytes + 5u) << "without its padding";
+    EXPECT_TRUE(list.empty());
+  }
+  ASSERT_TRUE(out.send_alone());
+  ASSERT_TRUE(out.send_alone());
+  out.send();
+  EXPECT_EQ(out.messages, 4) << "what follows in the same turn is gathered";
+  list.flush_all();
+  EXPECT_EQ(out.messages, 5);
+  EXPECT_EQ(out.bytes, 2 * wire::stride(8));
+}
+
+TEST(BatchOut, no_frame_that_is_to_leave_alone_overtakes_others) {
+  Pulse pulse;
+  FlushList list{pulse};
+  CountingOut out(list);
+  out.send();
+  out.send();  // waits
+  ++pulse.turn;
+  ASSERT_TRUE(out.send_alone());
+  EXPECT_EQ(out.messages, 1);
+  list.flush_all();
+  EXPECT_EQ(out.messages, 2);
+  EXPECT_EQ(out.bytes, 2 * wire::stride(8));
+  pulse.gathering = true;
+  ++pulse.turn;
+  ASSERT_TRUE(out.send_alone());
+  EXPECT_EQ(out.messages, 2) << "the node gathers";
+}
+
+TEST(BatchOut, frames_that_leave_alone_use_up_the_window_and_get_it_back) {
+  Pulse pulse;
+  FlushList list{pulse};
+  CountingOut out(list);
+  const auto fill = [&] {
+    uint64_t sent = 0;
+    for (; out.send_alone(40); sent += wire::stride(40)) {
+      ++pulse.turn;
+      if (sent > 1 << 20) break;
+    }
+    return sent;
+  };
+  const auto sent = fill();
+  EXPECT_LE(sent, 16384u);
+  EXPECT_GT(sent, 16384u - wire::stride(40));
+  EXPECT_FALSE(out.credit(sent + 16)) << "more than was sent";
+  EXPECT_TRUE(out.credit(wire::stride(40) * 10));
+  EXPECT_EQ(fill(), wire::stride(40) * 10);
+}
+
+TEST(BatchOut, a_frame_that_left_alone_stays_where_it_is_while_the_wire_reads_it) {
+  Pulse pulse;
+  FlushList list{pulse};
+  CountingOut out(list);
+  out.wire_is_full = true;
+  ASSERT_TRUE(out.send_alone());
+  EXPECT_EQ(out.in_flight(), 1u);
+  const auto* const first = out.at;
+  OutBuffer* const kept = out.kept;
+  out.wire_is_full = false;
+  ++pulse.turn;
+  ASSERT_TRUE(out.send_alone());
+  EXPECT_NE(out.at, first);
+  out.give_back(*kept);
+  EXPECT_EQ(out.in_flight(), 0u);
 }
 
 TEST(BatchIn, lengths_that_lie_are_refused_with_both_values) {

@@ -17,25 +17,22 @@ namespace tc::transport {
 
 class LoneCall {
  public:
-  // May the message that comes next run at once? Only the first one of a turn: what later ones send shall be gathered.
-  void permit(bool may_run) noexcept { may_run_ = may_run; }
-
-  // Runs the call in `batch` when that is permitted, there is nothing else in it, and nothing waits before it on the
-  // stream `in` of `connection`. False: it goes on the stream, like everything else.
-  bool run(ByteView batch, BatchIn& in, Connection* connection, Events& events) {
-    if (!std::exchange(may_run_, false) || connection == nullptr || !in.is_empty()) return false;
+  // Runs the call in `batch` when the node wants that, it is the first message of this turn (what later ones send shall
+  // be gathered), there is nothing else in it, and nothing waits before it on the stream `in` of its connection, which
+  // is `owner`'s. False: it goes on the stream, like everything else.
+  bool run(ByteView batch, BatchIn& in, void* owner, Pulse& pulse, Events& events) {
+    if (!std::exchange(pulse.hands_over, false) || owner == nullptr || !in.is_empty()) return false;
     const auto header = BatchIn::frame_at(batch, 0);
     if (!header || header->kind != wire::Kind::call || batch.size() > wire::stride(header->length) ||
         header->length > body_.size())
       return false;
     std::memcpy(body_.data(), batch.data() + wire::header_bytes, header->length);
-    if (!events.on_call(*connection, *header, body_.data())) return false;
+    if (!events.on_call(owner, *header, body_.data())) return false;
     in.count_taken(header->length);
     return true;
   }
 
  private:
-  bool may_run_ = false;
   alignas(64) std::array<std::byte, 1024> body_;
 };
 

@@ -26,9 +26,9 @@ class LoopbackOut final : public BatchOut {
   LoopbackOut(FlushList& list, LoopbackState& state, LoopbackPipe& pipe) : BatchOut(list), state_(state), pipe_(pipe) {}
 
  private:
-  bool transmit(OutBuffer& buffer, size_t size) noexcept override {
+  bool transmit(OutBuffer&, std::byte* first, size_t size) noexcept override {
     const std::scoped_lock lock(state_.mutex);
-    state_.send(pipe_, LoopbackMessageKind::batch, {buffer.base(), size});
+    state_.send(pipe_, LoopbackMessageKind::batch, {first, size});
     return true;
   }
   LoopbackState& state_;
@@ -228,9 +228,9 @@ std::unique_ptr<LoopbackConnection> LoopbackTransport::adopt(LoopbackState::Arri
 unsigned LoopbackTransport::progress() noexcept {
   unsigned done = flush_list_.flush_all();
   done += accept_arrivals();
-  lone_call_.permit(pulse.at_once);
+  pulse.hands_over = pulse.at_once;
   for (size_t slot = 0; slot < connections_.size(); ++slot) done += deliver(slot);
-  lone_call_.permit(false);
+  pulse.hands_over = false;
   std::erase(connections_, nullptr);
   return done + flush_list_.flush_all();
 }
@@ -265,7 +265,7 @@ unsigned LoopbackTransport::deliver(size_t slot) {
     } else if (message.kind == LoopbackMessageKind::closed) {
       lose(*connection, Error{TC_ERR_DISCONNECTED, std::string(as_text(message.bytes))});
     } else if (message.kind == LoopbackMessageKind::batch) {
-      if (lone_call_.run(message.bytes, connection->in_, connection, events_)) continue;
+      if (lone_call_.run(message.bytes, connection->in_, connection->owner(), pulse, events_)) continue;
       if (auto taken = connection->in_.append(message.bytes); !taken) lose(*connection, taken.error());
     } else if (message.bytes.size() < wire::header_bytes) {
       lose(*connection, Error{TC_ERR_MALFORMED, fmt::format("a control frame is {} bytes when its header is {}",

@@ -32,7 +32,7 @@ class Out final : public RingOut {
   std::atomic<int> wakes = 0;
 
  private:
-  bool transmit(OutBuffer&, size_t) noexcept override { return true; }
+  bool transmit(OutBuffer&, std::byte*, size_t) noexcept override { return true; }
   void wake_peer() noexcept override { ++wakes; }
 };
 

@@ -68,22 +68,23 @@ class Arrivals {
 
  private:
   static constexpr uint32_t most = 8, anybody = most + 1;
-  Connection* from_[most];
   uint32_t count_ = 0;
+  Connection* from_[most];
 };
 
-// What a node and the streams of its transport tell each other without a call.
+// What a node and the streams of its transport tell each other without a call. What each look touches comes first.
 struct Pulse {
-  uint64_t turn = 1;   // the node counts it up with every poll: frames of one turn may leave together
-  bool urgent = true;  // the transport wants progress() with the next poll; else now and then will do
+  uint64_t turn = 1;      // the node counts it up with every poll: frames of one turn may leave together
+  uint64_t arrivals = 0;  // counted by what gets messages: by one for one with one frame, by two for one with several
+  bool urgent = true;     // the transport wants progress() with the next poll; else now and then will do
   // Peers write straight into our memory, so that frames appear there at any time. Else they come out of progress() and
   // sleep() alone, which count them up: the node need not touch its links to find that there is nothing.
   bool direct = true;
-  uint64_t arrivals = 0;  // by one for a message with one frame, by two for one with several
   // The node sets it around progress() and sleep() while messages come one by one: a lone call may then go to
   // Events::on_call() as soon as it is here. Where messages come in bunches it does not: what a call sends would leave
   // before it could be gathered with what the others send.
   bool at_once = false;
+  bool hands_over = false;  // the transport's: may the message that comes next go there? The first one of a turn may
   // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
   bool gathering = false;
   // Who sent them. The node clears it, and touches these links alone: all of them, with more nodes than cores, would be
@@ -107,7 +108,11 @@ class OutStream {
   // Publishes the frame built at the last reservation. Its header's length may be smaller than reserved.
   void commit(uint64_t header) noexcept { finish(header, cursor_ + wire::stride(static_cast<size_t>(header >> 32))); }
 
-  // The same with the whole body taken from `body`, which reaches as far as copy_body() reads.
+  // The same for a frame that most likely has no other behind it in this turn: where frames leave in messages it leaves
+  // by a shorter way, which touches less memory.
+  virtual void commit_alone(uint64_t header) noexcept { commit(header); }
+
+  // As commit(), with the whole body taken from `body`, which reaches as far as copy_body() reads.
   void put(uint64_t header, const std::byte* body) noexcept {
     copy_body(cursor_ + wire::header_bytes, body, static_cast<size_t>(header >> 32));
     commit(header);

@@ -23,7 +23,7 @@ class TestNode final : public Events {
   void connect(const std::string& address) {
     auto made = transport->connect(address);
     if (!made) throw std::runtime_error(made.error().message);
-    peer = std::move(*made);
+    own(std::move(*made));
     greet();
   }
   bool open() const { return peer != nullptr && opened; }
@@ -52,8 +52,12 @@ class TestNode final : public Events {
     (void)peer->send_control(wire::make_frame(wire::Kind::credit, 0, 0, body));
   }
 
-  void on_accept(std::unique_ptr<Connection> connection) override {
+  void own(std::unique_ptr<Connection> connection) {
     peer = std::move(connection);
+    peer->own(this);
+  }
+  void on_accept(std::unique_ptr<Connection> connection) override {
+    own(std::move(connection));
     greet();
   }
   void on_control(Connection& connection, ByteView frame) override {
@@ -70,7 +74,7 @@ class TestNode final : public Events {
       controls.emplace_back(frame.begin(), frame.end());
     }
   }
-  bool on_call(Connection&, const wire::Header& header, std::byte* body) override {
+  bool on_call(void*, const wire::Header& header, std::byte* body) override {
     if (!takes_calls) return false;
     calls.emplace_back(body, body + header.length);
     aligned &= reinterpret_cast<uintptr_t>(body) % 16 == 0;

@@ -53,8 +53,12 @@ class Connection {
   // more is delivered.
   virtual void close() noexcept = 0;
 
-  // For the owner's use, to find its link from an event. Not touched by the transport.
-  void* owner = nullptr;
+  // For the owner's use, to find its link from an event. The transport keeps it, and does not touch what it points to.
+  virtual void own(void* owner) noexcept { owner_ = owner; }
+  void* owner() const noexcept { return owner_; }
+
+ private:
+  void* owner_ = nullptr;
 };
 
 class Events {
@@ -65,8 +69,8 @@ class Events {
   virtual void on_control(Connection& connection, ByteView frame) = 0;
   // A call came, alone, while Pulse::at_once was set, and nothing else waits on its stream: it may be run now, and may
   // connect as well as send, but destroy no connection. From inside sleep() as well. `body` is a private copy, valid
-  // during the call, at a multiple of 16. False: it was not taken, and goes on its stream.
-  virtual bool on_call(Connection& connection, const wire::Header& header, std::byte* body) = 0;
+  // during the call, at a multiple of 16. `owner`: the connection's. False: it was not taken, and goes on its stream.
+  virtual bool on_call(void* owner, const wire::Header& header, std::byte* body) = 0;
   // The peer is gone (killed, closed, network). Comes once; afterwards the connection only waits to be destroyed.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;
 

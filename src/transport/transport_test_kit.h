@@ -25,7 +25,7 @@ struct Recorder final : Events {
     controls.emplace_back(frame.begin(), frame.end());
     control_from.push_back(&connection);
   }
-  bool on_call(Connection&, const wire::Header&, std::byte*) override { return false; }
+  bool on_call(void*, const wire::Header&, std::byte*) override { return false; }
   void on_lost(Connection& connection, const Error& reason) override { lost.push_back({&connection, reason}); }
 
   std::vector<std::unique_ptr<Connection>> accepted;
@@ -44,11 +44,12 @@ inline std::byte pattern(uint32_t number, size_t index) noexcept {
 }
 
 // Writes CALL `number` with `length` patterned bytes. False when there is no room now.
-inline bool put_frame(OutStream& out, uint32_t number, size_t length) {
+inline bool put_frame(OutStream& out, uint32_t number, size_t length, bool alone = false) {
   std::byte* const at = out.reserve(length);
   if (at == nullptr) return false;
   for (size_t i = 0; i < length; ++i) at[wire::header_bytes + i] = pattern(number, i);
-  out.commit(wire::encode(wire::Kind::call, 0, number & wire::max_number, static_cast<uint32_t>(length)));
+  const auto header = wire::encode(wire::Kind::call, 0, number & wire::max_number, static_cast<uint32_t>(length));
+  alone ? out.commit_alone(header) : out.commit(header);
   return true;
 }
 

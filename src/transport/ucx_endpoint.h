@@ -17,6 +17,11 @@
 
 namespace tc::transport {
 
+// One active message, eager. Null: done, the memory is free again. A request: `done` will be called with `user`, and header
+// and data must stay until then. An error status: it was not sent.
+ucs_status_ptr_t send_eager(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_size, const void* data,
+                            size_t size, ucp_send_nbx_callback_t done, void* user) noexcept;
+
 class UcxEndpoint {
  public:
   // `failures` counts endpoints that broke, so that their owner knows when to look.
@@ -29,8 +34,7 @@ class UcxEndpoint {
   bool failed() const noexcept { return failure_ != UCS_OK; }
   ucs_status_t failure() const noexcept { return failure_; }
 
-  // One active message, eager. Null: done, the memory is free again. A request: `done` will be called with
-  // `user`, and header and data must stay until then. An error status: it was not sent.
+  // send_eager(), unless the endpoint has failed: then its failure.
   ucs_status_ptr_t send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
                         ucp_send_nbx_callback_t done, void* user) noexcept;
 

@@ -21,19 +21,19 @@ void UcxOut::on_sent(void* request, ucs_status_t, void* user) noexcept {
     delete buffer;
 }
 
-[[gnu::hot]] bool UcxOut::transmit(OutBuffer& buffer, size_t size) noexcept {
+[[gnu::hot]] bool UcxOut::transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept {
   if (peer_.endpoint() == nullptr) return true;
-  if (put_key_ == nullptr) return send_message(buffer, size);
+  if (put_key_ == nullptr) return send_message(buffer, first, size);
   return put_batch(buffer, (size + wire::alignment - 1) & ~(wire::alignment - 1));
 }
 
 // The message's header stands in the eight bytes in front of the first frame.
-[[gnu::hot]] bool UcxOut::send_message(OutBuffer& buffer, size_t size) noexcept {
+[[gnu::hot]] bool UcxOut::send_message(OutBuffer& buffer, std::byte* first, size_t size) noexcept {
   const uint64_t header = peer_.next_header();
-  std::memcpy(buffer.memory, &header, sizeof header);
+  std::byte* const message = first - sizeof header;
+  std::memcpy(message, &header, sizeof header);
   // Header and frames are one piece of memory, and no header to UCX: it then sends a small message by its shortest way.
-  const auto request =
-      peer_.endpoint()->send(am_batch, nullptr, 0, buffer.memory, sizeof header + size, &UcxOut::on_sent, &buffer);
+  const auto request = peer_.send_frames(message, sizeof header + size, &UcxOut::on_sent, &buffer);
   if (UCS_PTR_IS_PTR(request)) {
     ++buffer.operations;
     peer_.transport().watch_peers();

@@ -21,13 +21,13 @@ class UcxOut final : public RingOut {
   bool peer_sleeps(uint64_t consumed) noexcept;
 
  private:
-  bool transmit(OutBuffer& buffer, size_t size) noexcept override;
+  bool transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept override;
   size_t contiguous() const noexcept override;
   void transmit_pad(uint64_t stride) noexcept override;
   void wake_peer() noexcept override;
   static void on_sent(void* request, ucs_status_t status, void* user) noexcept;
 
-  bool send_message(OutBuffer& buffer, size_t size) noexcept;
+  bool send_message(OutBuffer& buffer, std::byte* first, size_t size) noexcept;
   bool put_batch(OutBuffer& buffer, size_t filled) noexcept;
   void put(OutBuffer& buffer, const std::byte* from, size_t size, uint64_t ring_position) noexcept;
   void fence() noexcept;

@@ -211,6 +211,25 @@ TEST_F(Pair, a_lone_call_is_handed_over_at_once_where_that_is_wanted) {
   EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 3) == Took::frame; }));
 }
 
+TEST_F(Pair, frames_that_leave_alone_arrive_in_order_with_all_others_by_every_way) {
+  for (const auto way : {Way::am, Way::ring, Way::put}) {
+    TestNode a(way), b(way);
+    join(a, b);
+    uint32_t arrived = 0;
+    const auto all_arrive = [&](uint32_t until) {
+      return turn_until(a, b, [&] {
+        while (arrived < until && take_frame(b.peer->in(), arrived) == Took::frame) ++arrived;
+        return arrived == until;
+      });
+    };
+    for (uint32_t number = 0; number < 600; ++number) {
+      ASSERT_TRUE(put_frame(a.peer->out(), number, 40, number % 3 != 2)) << way_name(way) << ' ' << number;
+      if (number % 5 < 3) ++a.transport->pulse.turn;
+      if (number % 50 == 49) ASSERT_TRUE(all_arrive(number + 1)) << way_name(way) << ' ' << number << ' ' << arrived;
+    }
+  }
+}
+
 TEST_F(Pair, calls_of_any_length_arrive_whole_at_once_or_on_their_stream) {
   TestNode a(Way::am), b(Way::am);
   join(a, b);
@@ -318,7 +337,7 @@ TEST_F(Pair, the_owner_may_destroy_connections_from_inside_events) {
   struct Rude final : Events {
     void on_accept(std::unique_ptr<Connection>) override { ++accepted; }  // destroyed at once
     void on_control(Connection&, ByteView) override { mine.reset(); }
-    bool on_call(Connection&, const wire::Header&, std::byte*) override { return false; }
+    bool on_call(void*, const wire::Header&, std::byte*) override { return false; }
     void on_lost(Connection&, const Error&) override {
       mine.reset();
       ++lost;

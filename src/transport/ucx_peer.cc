@@ -37,10 +37,10 @@ UcxPeer::UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string
     : token_(token),
       transport_(transport),
       stage_(accepted ? Stage::greeting : Stage::connecting),
-      accepted_(accepted),
-      wants_write_(!accepted),
       in_(transport.options().batch_bytes, transport.options().window_bytes),
       out_(transport.flush_list(), *this),
+      accepted_(accepted),
+      wants_write_(!accepted),
       socket_(std::move(socket)),
       origin_(std::move(address)),
       address_(origin_) {
@@ -68,11 +68,11 @@ uint32_t UcxPeer::wanted_socket_events() const noexcept {
 // ---- the socket ----
 
 void UcxPeer::on_socket() noexcept {
-  if (!socket_ || lost_ || stage_ == Stage::over) return;
+  if (!socket_ || is_lost_ || stage_ == Stage::over) return;
   try {
     if (stage_ == Stage::connecting) finish_connecting();
     if (wants_write_ && stage_ != Stage::connecting) send_greeting();
-    if (stage_ != Stage::connecting && !lost_) read_socket();
+    if (stage_ != Stage::connecting && !is_lost_) read_socket();
   } catch (const std::exception& problem) {
     lose(Error{TC_ERR_NO_MEMORY, problem.what()});
   }
@@ -138,6 +138,7 @@ Status UcxPeer::meet(Greeting greeting) {
   their_token_ = peer_.token;
   greeting_in_ = {};
   TC_ASSIGN(endpoint_, transport_.endpoint_to(peer_.worker_address));
+  ucp_ = endpoint_->get();
   last_endpoint_ = endpoint_;
   stage_ = Stage::up;
   timer_ = 0;
@@ -149,7 +150,7 @@ Status UcxPeer::meet(Greeting greeting) {
     announce_ = true;
   }
   transport_.note(*this);
-  while (!controls_out_.empty() && !lost_) {
+  while (!controls_out_.empty() && !is_lost_) {
     TC_CHECK(send_message(am_control, controls_out_.front()));
     controls_out_.pop_front();
   }
@@ -159,7 +160,7 @@ Status UcxPeer::meet(Greeting greeting) {
 // ---- sending ----
 
 Status UcxPeer::send_control(ByteView frame) {
-  if (lost_ || stage_ >= Stage::closing) return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
+  if (is_lost_ || stage_ >= Stage::closing) return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
   if (frame.size() < wire::header_bytes || frame.size() > max_control_bytes)
     return fail(TC_ERR_TOO_LARGE, "a control frame is {} bytes when {} to {} are allowed", frame.size(),
                 wire::header_bytes, max_control_bytes);
@@ -172,7 +173,7 @@ Status UcxPeer::send_control(ByteView frame) {
 }
 
 void UcxPeer::send_signal(Signal signal, uint64_t value) noexcept {
-  if (endpoint_ == nullptr || lost_) return;
+  if (endpoint_ == nullptr || is_lost_) return;
   Bytes data;
   Writer(data).u8(static_cast<uint8_t>(signal)).u64(value);
   if (auto sent = send_message(am_signal, data); !sent) lose(std::move(sent).error());
@@ -180,6 +181,13 @@ void UcxPeer::send_signal(Signal signal, uint64_t value) noexcept {
 
 [[gnu::hot]] uint64_t UcxPeer::next_header() noexcept {
   return (their_token_ & ~(uint64_t{0xffff} << 48)) | static_cast<uint64_t>(next_sent_++) << 48;
+}
+
+[[gnu::hot]] ucs_status_ptr_t UcxPeer::send_frames(const std::byte* data, size_t size, ucp_send_nbx_callback_t done,
+                                                   void* user) noexcept {
+  if (transport_.has_failures()) [[unlikely]]
+    return endpoint_->send(am_batch, nullptr, 0, data, size, done, user);
+  return send_eager(ucp_, am_batch, nullptr, 0, data, size, done, user);
 }
 
 Status UcxPeer::send_message(unsigned id, ByteView data) {
@@ -207,7 +215,7 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 // ---- receiving ----
 
 [[gnu::hot]] void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept {
-  if (lost_ || stage_ == Stage::over) return;
+  if (is_lost_ || stage_ == Stage::over) return;
   try {
     if (sequence != next_received_)
       return lose(Error{TC_ERR_MALFORMED,
@@ -239,7 +247,7 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 
 [[gnu::hot]] void UcxPeer::take_batch(ByteView batch) {
   auto& pulse = transport_.pulse;
-  if (transport_.lone_call().run(batch, in_, handle_, transport_.events())) {
+  if (transport_.lone_call().run(batch, in_, owner_, pulse, transport_.events())) {
     ++pulse.arrivals;
     return;
   }
@@ -279,11 +287,12 @@ void UcxPeer::take_signal(ByteView data) {
 // ---- ending ----
 
 void UcxPeer::lose(Error reason) noexcept {
-  if (lost_ || stage_ == Stage::over) return;
+  if (is_lost_ || stage_ == Stage::over) return;
   if (stage_ == Stage::closing) {
     stage_ = Stage::over;
   } else {
-    lost_ = std::move(reason);
+    reason_ = std::move(reason);
+    is_lost_ = true;
   }
   timer_ = 0;
   out_.shut_ring();
@@ -292,11 +301,11 @@ void UcxPeer::lose(Error reason) noexcept {
 }
 
 void UcxPeer::close() noexcept {
-  if (lost_ || stage_ >= Stage::closing) return;
+  if (is_lost_ || stage_ >= Stage::closing) return;
   if (stage_ == Stage::up) {
     out_.flush();
     send_signal(Signal::goodbye);
-    stage_ = lost_ ? Stage::over : Stage::closing;
+    stage_ = is_lost_ ? Stage::over : Stage::closing;
     set_timer(closing_ns);
   } else {
     stage_ = Stage::over;
@@ -328,9 +337,9 @@ void UcxPeer::abandon() noexcept {
 }
 
 void UcxPeer::check_time(uint64_t now) noexcept {
-  if (in_.broken() && !lost_)
+  if (in_.broken() && !is_lost_)
     lose(Error{TC_ERR_MALFORMED, fmt::format("the ring that {} writes has a pad which leads nowhere", address_)});
-  if (timer_ == 0 || now < timer_ || lost_) return;
+  if (timer_ == 0 || now < timer_ || is_lost_) return;
   if (peer_died_)
     lose(Error{TC_ERR_DISCONNECTED, fmt::format("{} is gone without a word", address_)});
   else
@@ -338,7 +347,7 @@ void UcxPeer::check_time(uint64_t now) noexcept {
 }
 
 void UcxPeer::check_endpoint() noexcept {
-  if (endpoint_ != nullptr && endpoint_->failed() && !lost_)
+  if (endpoint_ != nullptr && endpoint_->failed() && !is_lost_)
     lose(Error{TC_ERR_DISCONNECTED, fmt::format("{} is gone: {}", address_, ucx_words(endpoint_->failure()))});
 }
 
@@ -359,16 +368,16 @@ unsigned UcxPeer::deliver(Events& events) {
     ++done;
     events.on_control(*handle_, frame);
   }
-  if (lost_ && !lost_told_ && handle_ != nullptr && stage_ < Stage::closing) {
+  if (is_lost_ && !lost_told_ && handle_ != nullptr && stage_ < Stage::closing) {
     lost_told_ = true;
     ++done;
-    events.on_lost(*handle_, *lost_);
+    events.on_lost(*handle_, *reason_);
   }
   return done;
 }
 
 bool UcxPeer::settle() noexcept {
-  if (!lost_ && stage_ != Stage::over) return false;
+  if (!is_lost_ && stage_ != Stage::over) return false;
   if (socket_) {
     transport_.forget_socket(*this);
     socket_.reset();
@@ -382,12 +391,13 @@ void UcxPeer::let_go() noexcept {
   if (endpoint_ != nullptr && remote_key_ != nullptr && out_.in_flight() != 0) endpoint_->keep(std::move(remote_key_));
   remote_key_.reset();
   endpoint_.reset();
+  ucp_ = nullptr;
 }
 
 // ---- sleeping ----
 
 bool UcxPeer::busy() const noexcept {
-  if (lost_ || stage_ == Stage::over || endpoint_ == nullptr) return false;
+  if (is_lost_ || stage_ == Stage::over || endpoint_ == nullptr) return false;
   return stage_ == Stage::closing || peer_died_ || way_ != Way::ring || way_in_ != Way::ring || !messages_.empty();
 }
 

@@ -82,6 +82,8 @@ class alignas(64) UcxPeer {
   uint64_t next_header() noexcept;
   void lose(Error reason) noexcept;
   UcxEndpoint* endpoint() const noexcept { return endpoint_.get(); }
+  // As UcxEndpoint::send(), without a look at the endpoint, which is cold, while none has ever failed.
+  ucs_status_ptr_t send_frames(const std::byte* data, size_t size, ucp_send_nbx_callback_t done, void* user) noexcept;
   UcxTransport& transport() const noexcept { return transport_; }
 
  private:
@@ -105,16 +107,22 @@ class alignas(64) UcxPeer {
   static void on_sent(void* request, ucs_status_t status, void* user) noexcept;
 
   // What each message touches stands together: with more nodes than cores all of it is cold.
-  std::optional<Error> lost_;
   const uint64_t token_;
-  UcxConnection* handle_ = nullptr;
   UcxTransport& transport_;
+  void* owner_ = nullptr;  // of the connection
   std::shared_ptr<UcxEndpoint> endpoint_;
+  ucp_ep_h ucp_ = nullptr;    // endpoint_'s
   uint64_t their_token_ = 0;  // of peer_, which lies further away: marks messages to the peer
   uint16_t next_sent_ = 0, next_received_ = 0;
   Stage stage_;
-  Way way_ = Way::automatic;
   Way way_in_ = Way::automatic;  // as the peer said
+  bool is_lost_ = false;         // there is a reason_
+  RingIn in_;
+  alignas(64) UcxOut out_;
+
+  UcxConnection* handle_ = nullptr;
+  Way way_ = Way::automatic;
+  std::optional<Error> reason_;
   const bool accepted_;
   bool wants_write_ = false;
   bool peer_died_ = false;      // its socket ended without a goodbye
@@ -124,12 +132,9 @@ class alignas(64) UcxPeer {
   bool abandoned_ = false;
   bool orphaned_ = false;
   bool lost_told_ = false;
-  uint64_t timer_ = 0;                      // for check_time(): how long this stage may last
-  std::unique_ptr<OwnMemory> ring_memory_;  // outlives in_
+  uint64_t timer_ = 0;  // for check_time(): how long this stage may last
+  std::unique_ptr<OwnMemory> ring_memory_;
   std::unique_ptr<RemoteKey> remote_key_;
-  RingIn in_;
-  UcxOut out_;
-
   Fd socket_;
   const std::string origin_;  // never what the peer says
   std::string address_;
@@ -153,6 +158,7 @@ class UcxConnection final : public Connection {
   explicit UcxConnection(UcxPeer& peer) : peer_(peer) { peer.handle_ = this; }
   ~UcxConnection() override {
     peer_.handle_ = nullptr;
+    peer_.owner_ = nullptr;
     peer_.abandon();
   }
   OutStream& out() noexcept override { return peer_.out(); }
@@ -164,6 +170,10 @@ class UcxConnection final : public Connection {
   std::string peer_address() const override { return peer_.address(); }
   std::string origin() const override { return peer_.origin(); }
   void close() noexcept override { peer_.close(); }
+  void own(void* owner) noexcept override {
+    Connection::own(owner);
+    peer_.owner_ = owner;
+  }
   void keep(std::unique_ptr<UcxPeer> orphan) noexcept { orphan_ = std::move(orphan); }
 
  private:

@@ -19,7 +19,7 @@ namespace {
 constexpr size_t max_peers = 65536;           // a token has 16 bits for the place
 constexpr unsigned max_strangers = 128;       // accepted and not greeted yet: stops one who only connects
 constexpr unsigned calls_per_turn = 16;       // progress() calls per turn of UCX when only rings are in use
-constexpr unsigned calls_per_look = 4;        // progress() calls between looks at the clock
+constexpr unsigned calls_per_look = 16;       // progress() calls between looks at the clock
 constexpr uint64_t look_gap_ns = 2'000'000;   // between looks at the sockets
 constexpr uint64_t greeting_gap_ns = 20'000;  // the same while peers greet
 constexpr uint64_t farewell_ms = 1000;        // how long the end waits for goodbyes to arrive
@@ -49,6 +49,7 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options,
 
 Status UcxTransport::start() {
   TC_ASSIGN(worker_, UcxWorker::open(options_.tls, options_.allow_put));
+  ucp_ = worker_->get();
   machine_ = this_machine();
   // A ring's sender stores a frame and then looks at the sleep flag, without a fence between; the receiver that
   // falls asleep makes up for it with a barrier in all processes that registered.
@@ -58,18 +59,22 @@ Status UcxTransport::start() {
   epoll_event wake{EPOLLIN, {.u64 = tag_wake}};
   if (!epoll_ || !wake_fd_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_fd_.get(), &wake) != 0)
     return fail(TC_ERR_IO, "preparing to wait for events: {}", system_words(errno));
-  for (unsigned id = am_batch; id <= am_signal; ++id) {
-    handlers_[id - am_batch] = {this, id};
-    ucp_am_handler_param_t handler{};
-    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
-                         UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
-    handler.id = id;
-    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
-    handler.cb = &UcxTransport::on_message;
-    handler.arg = &handlers_[id - am_batch];
-    if (const auto status = ucp_worker_set_am_recv_handler(worker_->get(), &handler); status != UCS_OK)
-      return fail(TC_ERR_UNSUPPORTED, "receiving active messages: {}", ucx_words(status));
-  }
+  TC_CHECK(handle_messages<am_batch>());
+  TC_CHECK(handle_messages<am_control>());
+  return handle_messages<am_signal>();
+}
+
+template <unsigned id>
+Status UcxTransport::handle_messages() {
+  ucp_am_handler_param_t handler{};
+  handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
+                       UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
+  handler.id = id;
+  handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+  handler.cb = &UcxTransport::on_message<id>;
+  handler.arg = this;
+  if (const auto status = ucp_worker_set_am_recv_handler(ucp_, &handler); status != UCS_OK)
+    return fail(TC_ERR_UNSUPPORTED, "receiving active messages: {}", ucx_words(status));
   return {};
 }
 
@@ -177,9 +182,9 @@ void UcxTransport::forget_socket(UcxPeer& peer) noexcept {
   (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, peer.socket().get(), nullptr);
 }
 
-[[gnu::hot]] ucs_status_t UcxTransport::on_message(void* arg, const void* header, size_t header_size, void* data,
+template <unsigned id>
+[[gnu::hot]] ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t header_size, void* data,
                                                    size_t size, const ucp_am_recv_param_t* param) noexcept {
-  const Handler& handler = *static_cast<Handler*>(arg);
   uint64_t word = 0;
   const bool in_front = header_size == 0;  // of the data, and no header to UCX
   if (in_front ? size < sizeof word : header_size != sizeof word) return UCS_OK;
@@ -190,14 +195,14 @@ void UcxTransport::forget_socket(UcxPeer& peer) noexcept {
     data = static_cast<std::byte*>(data) + sizeof word;
     size -= sizeof word;
   }
-  UcxPeer* const peer = handler.transport->find(word & 0xffff'ffff'ffff);
+  UcxPeer* const peer = static_cast<UcxTransport*>(self)->find(word & 0xffff'ffff'ffff);
   if (peer == nullptr) return UCS_OK;  // for a connection that ended, or for nobody
   if (is_rendezvous) {
     peer->lose(Error{TC_ERR_TOO_LARGE, fmt::format("{} announced a message of {} bytes when it may only send eagerly",
                                                    peer->address(), size)});
     return UCS_OK;
   }
-  peer->on_message(handler.id, static_cast<uint16_t>(word >> 48), {static_cast<const std::byte*>(data), size});
+  peer->on_message(id, static_cast<uint16_t>(word >> 48), {static_cast<const std::byte*>(data), size});
   return UCS_OK;
 }
 
@@ -209,9 +214,9 @@ void UcxTransport::note(UcxPeer& peer) {
 }
 
 [[gnu::hot]] unsigned UcxTransport::turn_worker() noexcept {
-  lone_call_.permit(pulse.at_once);
-  const unsigned done = ucp_worker_progress(worker_->get());
-  lone_call_.permit(false);  // closing an endpoint turns UCX as well, in the middle of other things
+  pulse.hands_over = pulse.at_once;
+  const unsigned done = ucp_worker_progress(ucp_);
+  pulse.hands_over = false;  // closing an endpoint turns UCX as well, in the middle of other things
   if (failures_ != failures_seen_) [[unlikely]] {
     failures_seen_ = failures_;
     for (const auto& peer : peers_)
@@ -222,10 +227,10 @@ void UcxTransport::note(UcxPeer& peer) {
 
 [[gnu::hot]] unsigned UcxTransport::progress() noexcept {
   unsigned done = flush_list_.empty() ? 0 : flush_list_.flush_all();
-  if (busy_ || ++calls_ % calls_per_turn == 0) done += turn_worker();
+  if (++calls_ % calls_per_turn == 0 || busy_) done += turn_worker();
   if (greeting_)
     look_around(greeting_gap_ns);
-  else if (++looks_ % calls_per_look == 0)
+  else if (calls_ % calls_per_look == 0)
     look_around(look_gap_ns);
   if (!noted_.empty()) done += deliver_all();
   if (!flush_list_.empty()) flush_list_.flush_all();

@@ -9,7 +9,6 @@
 // Thread: all calls from the node's, but for wake().
 #pragma once
 
-#include <array>
 #include <map>
 #include <vector>
 
@@ -36,6 +35,8 @@ class UcxTransport final : public Transport {
   // For peers.
   const UcxOptions& options() const noexcept { return options_; }
   UcxWorker& worker() const noexcept { return *worker_; }
+  // Has any endpoint failed, ever?
+  bool has_failures() const noexcept { return failures_ != 0; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
   Events& events() const noexcept { return events_; }
   LoneCall& lone_call() noexcept { return lone_call_; }
@@ -66,30 +67,30 @@ class UcxTransport final : public Transport {
   enum class SleepEnd : uint8_t { time, message, other };  // message: and nothing else has happened
   SleepEnd wait_for_event(Deadline deadline) noexcept;
   void drain(uint64_t ms) noexcept;
-  static ucs_status_t on_message(void* arg, const void* header, size_t header_size, void* data, size_t size,
+  template <unsigned id>
+  Status handle_messages();
+  template <unsigned id>
+  static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;
 
-  struct Handler {
-    UcxTransport* transport;
-    unsigned id;
-  };
-
-  Events& events_;
-  std::unique_ptr<UcxWorker> worker_;
-  FlushList flush_list_{pulse};
-  std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
-  std::vector<std::unique_ptr<UcxPeer>> peers_;                               // by the token's low 16 bits; null: free
-  std::vector<UcxPeer*> noted_;
+  // What each look touches, one cache line: with more nodes than cores it is cold.
+  alignas(64) ucp_worker_h ucp_ = nullptr;  // worker_'s
   unsigned failures_ = 0, failures_seen_ = 0;
-  unsigned calls_ = 0, looks_ = 0;
-  uint64_t last_look_ = 0;
+  unsigned calls_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;
+  std::vector<UcxPeer*> noted_;
+  FlushList flush_list_{pulse};
+
+  Events& events_;
+  std::unique_ptr<UcxWorker> worker_;
+  std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
+  std::vector<std::unique_ptr<UcxPeer>> peers_;                               // by the token's low 16 bits; null: free
+  uint64_t last_look_ = 0;
   bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
-  std::array<Handler, 3> handlers_{};
   LoneCall lone_call_;
   const UcxOptions options_;
   uint64_t machine_ = 0;
