@@ -7,6 +7,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <utility>
 
 #include "node/node.h"
 
@@ -23,17 +24,31 @@ class Gate {
 
   class Pass {
    public:
-    Pass(Gate& gate, node::Node& node) : gate_(gate.is_shared() ? &gate : nullptr) {
-      if (gate_ != nullptr) gate_->lock(node);
+    Pass(Gate& gate, node::Node& node) : gate_(gate.is_shared() ? &gate : nullptr), node_(node) {
+      if (gate_ != nullptr) gate_->lock(node_);
     }
     ~Pass() {
-      if (gate_ != nullptr) gate_->mutex_.unlock();
+      if (gate_ != nullptr) gate_->leave(node_);
     }
     Pass(const Pass&) = delete;
     Pass& operator=(const Pass&) = delete;
 
    private:
     Gate* gate_;
+    node::Node& node_;
+  };
+
+  // For who waits for news (happened_): the wait lets others in, and comes back as everybody comes in. Were it to take the
+  // mutex alone, the progress thread, which sleeps with it, would not make way.
+  class Entry {
+   public:
+    Entry(Gate& gate, node::Node& node) noexcept : gate_(gate), node_(node) {}
+    void lock() { gate_.lock(node_); }
+    void unlock() { gate_.mutex_.unlock(); }
+
+   private:
+    Gate& gate_;
+    node::Node& node_;
   };
 
  private:
@@ -47,8 +62,17 @@ class Gate {
     waiting_.fetch_sub(1);
   }
 
+  // Tells those who wait when answers have come, whosever call it was that took them in.
+  void leave(node::Node& node) {
+    const auto settled = node.futures().settled();
+    const bool news = std::exchange(settled_, settled) != settled;
+    mutex_.unlock();
+    if (news) happened_.notify_all();
+  }
+
   std::recursive_mutex mutex_;  // recursive: a running ifunc may lead to exported functions that call the library
   std::condition_variable_any happened_;
+  uint64_t settled_ = 0;  // futures, when somebody left last
   std::atomic<bool> shared_{false};
   std::atomic<int> waiting_{0};
 };

@@ -40,15 +40,16 @@ void Progress::stop() {
 void Progress::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();
-    const std::lock_guard lock(gate_.mutex_);
-    if (node_.wait(Deadline::after_ms(longest_hold_ms), &gate_.waiting()) != 0) gate_.happened_.notify_all();
+    gate_.mutex_.lock();
+    node_.wait(Deadline::after_ms(longest_hold_ms), &gate_.waiting());
     node_.expire();
+    gate_.leave(node_);
   }
 }
 
 bool Progress::wait_until(Deadline deadline, const std::function<bool()>& done) {
-  gate_.lock(node_);
-  std::unique_lock lock(gate_.mutex_, std::adopt_lock);
+  Gate::Entry entry(gate_, node_);
+  std::unique_lock lock(entry);
   while (!done()) {
     if (deadline.passed()) return false;
     // Bounded, as a deadline of the future itself passes without any event.

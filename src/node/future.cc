@@ -47,7 +47,7 @@ bool FutureTable::complete(const wire::Reply& reply) {
   if (reply.status != TC_OK && reply.message.empty())
     future.message = fmt::format("{}: {}, and no more was said", future.what(), status_name(reply.status));
   future.bytes.assign(reply.bytes.begin(), reply.bytes.end());
-  future.ready.store(true, std::memory_order_release);
+  make_ready(future);
   waiting_.erase(found);
   return true;
 }
@@ -55,7 +55,7 @@ bool FutureTable::complete(const wire::Reply& reply) {
 void FutureTable::settle(Future& future, const Error& error) {
   future.status = error.code;
   future.message = fmt::format("{}: {}", future.what(), error.message);
-  future.ready.store(true, std::memory_order_release);
+  make_ready(future);
 }
 
 void FutureTable::forget(const Future& future) {

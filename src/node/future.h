@@ -60,13 +60,20 @@ class FutureTable {
   // Fails those whose deadline is before `now_ns`.
   void expire(uint64_t now_ns);
   bool empty() const noexcept { return waiting_.empty(); }
+  // How many became ready, ever.
+  uint64_t settled() const noexcept { return settled_; }
 
  private:
-  static void settle(Future& future, const Error& error);
+  void settle(Future& future, const Error& error);
+  void make_ready(Future& future) noexcept {
+    ++settled_;
+    future.ready.store(true, std::memory_order_release);
+  }
   std::string died_since(const Future& future) const;
   uint64_t next_token();
 
   std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;
+  uint64_t settled_ = 0;
   std::array<uint64_t, 32> random_{};  // drawn many at a time: a system call for each would show
   size_t drawn_ = random_.size();
   struct Death {

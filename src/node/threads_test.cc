@@ -43,6 +43,18 @@ TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
   EXPECT_EQ(target->stat("executed"), 400u);
 }
 
+TEST(Threads, who_waits_for_an_answer_is_let_in_while_the_progress_thread_sleeps) {
+  test::Net net;
+  auto node = net.make(1);
+  Gate gate;
+  Progress progress(gate, *node);
+  ASSERT_TRUE(progress.start());
+  uint64_t looks = 0;
+  const auto begin = now_ns();
+  EXPECT_FALSE(progress.wait_until(Deadline::after_ms(1000), [&] { return ++looks == 0; }));
+  EXPECT_GT(looks, (now_ns() - begin) / 50'000'000) << "one every 20 ms, but for a busy machine";
+}
+
 TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
   test::Net net;
   auto target = net.make(1);
