@@ -28,7 +28,9 @@ constexpr uint32_t looks_before_nap = 4096;
 constexpr uint64_t nap_ns = 200'000;
 // Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
-constexpr uint32_t progresses_between_tending = 256;
+constexpr uint32_t progresses_between_tending = 64;
+// Of so many looks all but one are short.
+constexpr uint32_t short_looks = 16;
 // Where nearly every message ends a sleep, not before each of them but at the end of a longer one: a timer that is due
 // before the system's next tick costs a virtual machine half as much as a hop (docs/transport.md, "Sleep").
 constexpr uint64_t tending_gap_ns = 1'000'000;
@@ -255,15 +257,35 @@ size_t Node::receive_from_all() {
   return taken;
 }
 
+// Whether, until a message comes or somebody calls us, there is nothing to do here.
+bool Node::can_only_get_messages() const noexcept {
+  return !transport_->pulse.direct && !look_at_all_ && !backlog_ && !links_lost_ && !compiles_ && lone_traffic_ &&
+         unsettled_link_ == nullptr && local_calls_.empty();
+}
+
+// A look, where that is so. What came alone has run when it is false; poll() tells of it.
+[[gnu::hot]] bool Node::finds_nothing() noexcept {
+  const Polling polling(polling_);
+  auto& pulse = transport_->pulse;
+  ++pulse.turn;
+  pulse.at_once = true;
+  const bool nothing = transport_->finds_nothing();
+  pulse.at_once = false;
+  return nothing;
+}
+
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
   if (const auto happened = poll(); happened != 0 || polling_) return happened;
   const auto sleepy_at = now_ns() + look_before_sleep_ns;
-  while (true) {
+  const bool looks_are_short = can_only_get_messages();
+  for (uint32_t round = 1;; ++round) {
     // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
     uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
-    while (looks-- > 0)
+    while (looks-- > 0) {
+      if (looks_are_short && round % short_looks != 0 && finds_nothing()) continue;
       if (const auto happened = poll(); happened != 0) return happened;
+    }
     const auto now = now_ns();
     if (now >= deadline.at_ns() || others_wait()) return 0;
     if (now >= sleepy_at) break;

@@ -181,6 +181,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::string make_label() const;
   static Deadline slice_of(Deadline deadline) noexcept;
   static constexpr uint32_t looks_between_yields = 16;
+  bool can_only_get_messages() const noexcept;
+  bool finds_nothing() noexcept;
   bool sleep(Deadline deadline);
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();

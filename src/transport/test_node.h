@@ -69,6 +69,7 @@ class TestNode final : public Events {
       else
         opened = true;
     } else if (header.kind == wire::Kind::credit) {
+      ++credits;
       credit_is_plausible &= connection.out().credit(wire::decode_credit(r.bytes(header.length)).value().consumed);
     } else {
       controls.emplace_back(frame.begin(), frame.end());
@@ -93,7 +94,7 @@ class TestNode final : public Events {
   std::optional<Error> lost, refused;
   unsigned losses = 0;
   bool opened = false, credit_is_plausible = true;
-  uint64_t credited = 0;
+  uint64_t credited = 0, credits = 0;
 
  private:
   void greet() {

@@ -94,6 +94,11 @@ class Transport {
   // how much happened; 0 is "idle".
   virtual unsigned progress() noexcept = 0;
 
+  // As progress(), where only a message can give anybody something to do: most looks find none, and with more nodes than
+  // cores each one's code and memory are cold. True: none came, nor is anything else due. False: call progress() for what
+  // is left to do, as it must be called now and then in any case.
+  virtual bool finds_nothing() noexcept { return false; }
+
   // Sends what was gathered. Else it would leave with the next progress().
   virtual void flush() noexcept {}
 

@@ -211,6 +211,33 @@ TEST_F(Pair, a_lone_call_is_handed_over_at_once_where_that_is_wanted) {
   EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 3) == Took::frame; }));
 }
 
+TEST_F(Pair, a_short_look_takes_messages_in_and_leaves_all_else_to_progress) {
+  TestNode a(Way::am), b(Way::am);
+  EXPECT_FALSE(b.transport->finds_nothing()) << "nobody is there: nothing can come by UCX";
+  a.connect(b.listen());
+  a.turn();
+  EXPECT_FALSE(a.transport->finds_nothing()) << "it greets";
+  ASSERT_TRUE(turn_until(a, b, [&] { return a.open() && b.open(); }));
+  const auto looks_until = [&](const std::function<bool()>& done) {
+    for (const auto deadline = Deadline::after_ms(10000); !deadline.passed(); a.turn()) {
+      if (b.transport->finds_nothing()) continue;
+      if (done()) return true;
+      b.turn();
+      if (done()) return true;
+    }
+    return false;
+  };
+  ASSERT_TRUE(turn_until(a, b, [&] { return b.transport->finds_nothing(); }));
+  ASSERT_TRUE(put_frame(a.peer->out(), 0, 8));
+  EXPECT_TRUE(looks_until([&] { return b.peer->in().peek() != 0; }));
+  EXPECT_EQ(take_frame(b.peer->in(), 0), Took::frame);
+  b.takes_calls = b.transport->pulse.at_once = true;
+  ASSERT_TRUE(put_frame(a.peer->out(), 1, 8));
+  EXPECT_TRUE(looks_until([&] { return b.calls.size() == 1; }));
+  a.send_credit();  // a control message, which progress() delivers
+  EXPECT_TRUE(looks_until([&] { return b.credits == 1; }));
+}
+
 TEST_F(Pair, frames_that_leave_alone_arrive_in_order_with_all_others_by_every_way) {
   for (const auto way : {Way::am, Way::ring, Way::put}) {
     TestNode a(way), b(way);
@@ -225,7 +252,9 @@ TEST_F(Pair, frames_that_leave_alone_arrive_in_order_with_all_others_by_every_wa
     for (uint32_t number = 0; number < 600; ++number) {
       ASSERT_TRUE(put_frame(a.peer->out(), number, 40, number % 3 != 2)) << way_name(way) << ' ' << number;
       if (number % 5 < 3) ++a.transport->pulse.turn;
-      if (number % 50 == 49) ASSERT_TRUE(all_arrive(number + 1)) << way_name(way) << ' ' << number << ' ' << arrived;
+      if (number % 50 == 49) {
+        ASSERT_TRUE(all_arrive(number + 1)) << way_name(way) << ' ' << number << ' ' << arrived;
+      }
     }
   }
 }

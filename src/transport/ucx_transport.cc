@@ -19,7 +19,7 @@ namespace {
 constexpr size_t max_peers = 65536;           // a token has 16 bits for the place
 constexpr unsigned max_strangers = 128;       // accepted and not greeted yet: stops one who only connects
 constexpr unsigned calls_per_turn = 16;       // progress() calls per turn of UCX when only rings are in use
-constexpr unsigned calls_per_look = 16;       // progress() calls between looks at the clock
+constexpr unsigned calls_per_look = 4;        // progress() calls between looks at the clock
 constexpr uint64_t look_gap_ns = 2'000'000;   // between looks at the sockets
 constexpr uint64_t greeting_gap_ns = 20'000;  // the same while peers greet
 constexpr uint64_t farewell_ms = 1000;        // how long the end waits for goodbyes to arrive
@@ -236,6 +236,12 @@ void UcxTransport::note(UcxPeer& peer) {
   if (!flush_list_.empty()) flush_list_.flush_all();
   pulse.urgent = busy_ || greeting_ || !noted_.empty() || !flush_list_.empty();
   return done;
+}
+
+[[gnu::hot]] bool UcxTransport::finds_nothing() noexcept {
+  if (!busy_ || greeting_ || !noted_.empty() || !flush_list_.empty()) [[unlikely]]
+    return false;
+  return turn_worker() == 0 && noted_.empty();
 }
 
 void UcxTransport::look_around(uint64_t min_gap_ns) noexcept {

@@ -26,6 +26,7 @@ class UcxTransport final : public Transport {
   Result<std::string> listen(std::string_view address) override;
   Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
   unsigned progress() noexcept override;
+  bool finds_nothing() noexcept override;
   void flush() noexcept override { flush_list_.flush_all(); }
   bool sleep(Deadline deadline) noexcept override;
   void wake() noexcept override;
