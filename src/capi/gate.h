@@ -38,8 +38,8 @@ class Gate {
     node::Node& node_;
   };
 
-  // For who waits for news (happened_): the wait lets others in, and comes back as everybody comes in. Were it to take the
-  // mutex alone, the progress thread, which sleeps with it, would not make way.
+  // For who waits for news (happened_): the wait lets others in, and comes back as everybody comes in. Were it to take
+  // the mutex alone, the progress thread, which sleeps with it, would not make way.
   class Entry {
    public:
     Entry(Gate& gate, node::Node& node) noexcept : gate_(gate), node_(node) {}

@@ -263,7 +263,8 @@ class alignas(64) Link final : public target::FrameHandler {
   size_t parked_bytes_ = 0;
   uint64_t most_at_once_ = 0;  // bytes of a frame that may be written at once; 0 unless open_
   target::NumberTable numbers_;
-  // What was last sent by its number alone, and that number. The code itself, where it was ours: its id is two lines away.
+  // What was last sent by its number alone, and that number. Its code, where that is held here: its id is two cache
+  // lines away.
   const target::Code* passed_code_ = nullptr;
   uint32_t passed_number_ = source::CodeTable::none;
   ContentId passed_on_;

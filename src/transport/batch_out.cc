@@ -164,8 +164,8 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
   if (is_fresh()) (void)flush_unless_congested();
 }
 
-// Neither is the next frame's place made ready nor is the stream flushed with the next progress(): it stays as it is, but
-// for a place to write that is shorter by the window that was used. (make_room() measures it anew.)
+// Neither is the next frame's place made ready nor is the stream flushed with the next progress(): it stays as it is,
+// but for a place to write that is shorter by the window that was used. (make_room() measures it anew.)
 [[gnu::hot]] void BatchOut::commit_alone(uint64_t header) noexcept {
   // Where attention is wanted, nothing waits to be sent.
   if (!in_messages_ || attention_word_ == 0 || in_flight_ >= congested_batches || !is_fresh()) return commit(header);

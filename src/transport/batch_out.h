@@ -95,8 +95,9 @@ class BatchOut : public OutStream {
   virtual void transmit_pad(uint64_t stride) noexcept { (void)stride; }
   // What was handed to the wire, in bytes of frames; during transmit(), this batch included.
   uint64_t sent() const noexcept { return sent_; }
-  // Sends `size` bytes of the buffer, which begin at `first`: its base(), told so that it need not be touched. True: the buffer is free again. False: the wire reads it until
-  // give_back(). Failures are the connection's business; the bytes are gone either way.
+  // Sends `size` bytes of the buffer, which begin at `first`: its base(), told so that it need not be touched. True: the
+  // buffer is free again. False: the wire reads it until give_back(). Failures are the connection's business; the bytes are
+  // gone either way.
   virtual bool transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept = 0;
 
  private:

@@ -94,9 +94,9 @@ class Transport {
   // how much happened; 0 is "idle".
   virtual unsigned progress() noexcept = 0;
 
-  // As progress(), where only a message can give anybody something to do: most looks find none, and with more nodes than
-  // cores each one's code and memory are cold. True: none came, nor is anything else due. False: call progress() for what
-  // is left to do, as it must be called now and then in any case.
+  // A look for messages and for nothing else, by less code and memory than progress(): with more nodes than cores they
+  // are cold. True: none came, nor is anything due that is known of. False: call progress() for the rest, which is to be
+  // called now and then in any case.
   virtual bool finds_nothing() noexcept { return false; }
 
   // Sends what was gathered. Else it would leave with the next progress().

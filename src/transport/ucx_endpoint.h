@@ -17,8 +17,8 @@
 
 namespace tc::transport {
 
-// One active message, eager. Null: done, the memory is free again. A request: `done` will be called with `user`, and header
-// and data must stay until then. An error status: it was not sent.
+// One active message, eager. Null: done, the memory is free again. A request: `done` will be called with `user`, and
+// header and data must stay until then. An error status: it was not sent.
 ucs_status_ptr_t send_eager(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_size, const void* data,
                             size_t size, ucp_send_nbx_callback_t done, void* user) noexcept;
 
