@@ -44,7 +44,7 @@ class Gate {
    public:
     Entry(Gate& gate, node::Node& node) noexcept : gate_(gate), node_(node) {}
     void lock() { gate_.lock(node_); }
-    void unlock() { gate_.mutex_.unlock(); }
+    void unlock() { gate_.mutex_.unlock(); }  // and tells nobody: happened_ calls it with its own lock held
 
    private:
     Gate& gate_;

@@ -234,9 +234,7 @@ size_t Node::receive_from_all() {
 
 [[gnu::hot]] size_t Node::progress() {
   settle_links();
-  transport_->pulse.at_once = lone_traffic_;
-  const size_t moved = transport_->progress();
-  transport_->pulse.at_once = false;
+  const size_t moved = running_lone_calls([](auto& transport) { return transport.progress(); });
   if (backlog_) [[unlikely]]
     drain_backlogs();
   if (compiles_ && compile_service_->has_done()) answer_compiled();
@@ -266,12 +264,8 @@ bool Node::can_only_get_messages() const noexcept {
 // A look, where that is so. What came alone has run when it is false; poll() tells of it.
 [[gnu::hot]] bool Node::finds_nothing() noexcept {
   const Polling polling(polling_);
-  auto& pulse = transport_->pulse;
-  ++pulse.turn;
-  pulse.at_once = true;
-  const bool nothing = transport_->finds_nothing();
-  pulse.at_once = false;
-  return nothing;
+  ++transport_->pulse.turn;
+  return running_lone_calls([](auto& transport) { return transport.finds_nothing(); });
 }
 
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
@@ -309,10 +303,7 @@ bool Node::can_only_get_messages() const noexcept {
   auto until = deadline.at_ns();
   if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
   const Polling polling(polling_);
-  transport_->pulse.at_once = lone_traffic_;
-  const bool undisturbed = transport_->sleep(Deadline::at_ns(until));
-  transport_->pulse.at_once = false;
-  return undisturbed;
+  return running_lone_calls([&](auto& transport) { return transport.sleep(Deadline::at_ns(until)); });
 }
 
 // False when the deadline has passed.

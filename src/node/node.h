@@ -183,6 +183,15 @@ class Node final : public transport::Events, public target::IfuncHost {
   static constexpr uint32_t looks_between_yields = 16;
   bool can_only_get_messages() const noexcept;
   bool finds_nothing() noexcept;
+  // Around what takes messages in (`take_in`, of the transport): a call that comes alone may run as soon as it is here.
+  template <class TakeIn>
+  auto running_lone_calls(const TakeIn& take_in) {
+    auto& transport = *transport_;
+    transport.pulse.at_once = lone_traffic_;
+    const auto taken = take_in(transport);
+    transport.pulse.at_once = false;
+    return taken;
+  }
   bool sleep(Deadline deadline);
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();
