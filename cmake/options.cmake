@@ -29,7 +29,12 @@ if(NOT TC_SANITIZE)
   string(APPEND CMAKE_SHARED_LINKER_FLAGS " -Wl,-z,defs")
 endif()
 
+# No stubs between our code and that of other libraries, and their addresses in one table: with more nodes than cores each
+# page of either is found cold at every message.
+string(APPEND CMAKE_SHARED_LINKER_FLAGS " -Wl,-z,now")
+
 add_library(tc_options INTERFACE)
+target_compile_options(tc_options INTERFACE -fno-plt)
 # A designated initializer says what differs from the defaults: leaving the rest out is the point of it.
 target_compile_options(tc_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
 target_include_directories(tc_options INTERFACE
