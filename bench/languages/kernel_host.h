@@ -14,8 +14,6 @@ class KernelHost final : public target::IfuncHost {
  public:
   void expose(std::span<std::byte> data) noexcept { data_ = data; }
 
-  uint32_t node_id() const noexcept override { return 0; }
-  uint32_t node_count() const noexcept override { return 1; }
   void* data(std::string_view, size_t* size) noexcept override {
     *size = data_.size();
     return data_.data();

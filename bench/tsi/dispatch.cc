@@ -35,8 +35,6 @@ class FramesInMemory final : public transport::InStream {
 
 class NoHost final : public target::IfuncHost {
  public:
-  uint32_t node_id() const noexcept override { return 0; }
-  uint32_t node_count() const noexcept override { return 1; }
   void* data(std::string_view, size_t*) noexcept override { return nullptr; }
   tc_status_t reply(ByteView) noexcept override { return TC_OK; }
   tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }

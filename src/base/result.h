@@ -32,7 +32,8 @@ std::string_view status_name(tc_status_t code) noexcept;
 tc_status_t status_from_wire(uint32_t value) noexcept;
 
 template <class... Args>
-[[nodiscard]] std::unexpected<Error> fail(tc_status_t code, fmt::format_string<Args...> text, Args&&... args) {
+[[nodiscard, gnu::cold]] std::unexpected<Error> fail(tc_status_t code, fmt::format_string<Args...> text,
+                                                     Args&&... args) {
   return std::unexpected(Error{code, fmt::format(text, std::forward<Args>(args)...)});
 }
 

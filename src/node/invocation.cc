@@ -10,8 +10,6 @@
 namespace tc::node {
 
 uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
-[[gnu::hot]] uint32_t Node::node_id() const noexcept { return id_; }
-[[gnu::hot]] uint32_t Node::node_count() const noexcept { return node_count_; }
 
 [[gnu::hot]] void* Node::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
@@ -42,11 +40,13 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
   return ticket;
 }
 
-[[gnu::hot]] tc_status_t Node::pass_on(uint32_t node, const Outgoing& call) {
-  // Hot: the next hop of a traveller, to a node that has its code.
-  if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) [[likely]]
+tc_status_t Node::pass_on(uint32_t node, const Outgoing& call) {
+  if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) {
+    if (call.code != nullptr)
+      if (const auto hop = known->next_hop(*call.code)) next_hops_.note(node, *hop);
     return TC_OK;
-  if (node == id_) {
+  }
+  if (node == node_id()) {
     local_calls_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.ticket,
                             call.route != nullptr ? std::optional(*call.route) : std::nullopt});
     return TC_OK;
@@ -60,11 +60,6 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
   if (sent) return TC_OK;
   log_->warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
   return sent.error().code;
-}
-
-[[gnu::hot]] tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
-  const target::Code* const code = executor_.running().code;
-  return forward_call(node, {.bundle = code->bundle.get(), .code = code, .payload = payload});
 }
 
 tc_status_t Node::forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept {
@@ -81,7 +76,7 @@ wire::Route Node::route_to_asker(const target::Call& call) const {
   return {peer.instance, peer.node_id, peer.address};
 }
 
-[[gnu::hot]] tc_status_t Node::forward_call(uint32_t node, Outgoing next) {
+tc_status_t Node::forward_call(uint32_t node, Outgoing next) {
   auto& call = executor_.running();
   auto ticket = ticket_of(call);
   if (ticket.hops_left == 0) return TC_ERR_LIMIT;

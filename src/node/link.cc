@@ -36,10 +36,10 @@ constexpr uint64_t credit_step_limit = 64 * 1024;
 
 Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool initiator)
     : node_(node),
-      out_(&connection->out()),
-      in_(&connection->in()),
       initiator_(initiator),
       credit_step_(std::min<uint64_t>(credit_step_limit, node.config().ucx.window_bytes / 4)),
+      in_(&connection->in()),
+      out_(&connection->out()),
       mark_(node.next_link_mark()),
       connection_(std::move(connection)),
       born_ns_(now_ns()) {
@@ -272,6 +272,28 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
   if (sent) node_.count_code_sent(code_bytes);
   if (!sent && is_new && state_ != State::lost) codes_.withdraw(number);
   return sent;
+}
+
+bool Link::try_pass_on(const Outgoing& call) noexcept {
+  const auto way_home = call.route != nullptr ? call.route->bytes() : ByteView{};
+  const auto size = wire::ticket_bytes + way_home.size() + call.payload.size();
+  if (size > most_at_once_ || passed_number_ == source::CodeTable::none) return false;
+  if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
+  const auto flags = static_cast<uint8_t>(wire::flag_token | (way_home.empty() ? 0 : wire::flag_route));
+  const auto header = wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size));
+  return out_->put_alone(header, {wire::bytes_of(*call.ticket), way_home, call.payload});
+}
+
+std::optional<NextHop> Link::next_hop(const target::Code& code) const noexcept {
+  if (most_at_once_ == 0 || passed_code_ != &code) return {};
+  return NextHop{out_, &code, passed_number_, static_cast<uint32_t>(std::min<uint64_t>(most_at_once_, UINT32_MAX))};
+}
+
+void Link::update_open() noexcept {
+  open_ = state_ == State::ready && backlog_.empty() && held_.empty();
+  open_mark_ = open_ ? mark_ : closed_mark;
+  most_at_once_ = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
+  node_.forget_next_hops();
 }
 
 Status Link::flush(Deadline deadline) {

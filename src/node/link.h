@@ -21,6 +21,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "node/next_hops.h"
 #include "source/code_table.h"
 #include "source/message.h"
 #include "target/receiver.h"
@@ -77,6 +78,11 @@ class alignas(64) Link final : public target::FrameHandler {
   // Sends a call; code goes along when the peer was not offered it yet. Outside of a running ifunc it waits for
   // room (progressing the node) until `deadline`, then TC_ERR_BUSY; inside one it queues, within limits.
   Status send_call(const Outgoing& call, Deadline deadline);
+  // Sends a call with a ticket to a peer that was sent this code just before, when there is room. False: send_call()
+  // sees to it.
+  bool try_pass_on(const Outgoing& call) noexcept;
+  // What sending such a call takes. Nothing: another went there last, or it may not leave at once.
+  std::optional<NextHop> next_hop(const target::Code& code) const noexcept;
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
   void post_reply(const wire::Reply& reply);
@@ -97,9 +103,6 @@ class alignas(64) Link final : public target::FrameHandler {
   // Runs a call that came alone and went past its stream; `body` stays the caller's. False when something stands in its
   // way: it goes on the stream, and receive() sees to it.
   bool run_at_once(const wire::Header& header, std::byte* body);
-  // Sends a call with a ticket to a peer that was sent this code just before, when there is room. False: send_call()
-  // sees to it.
-  bool try_pass_on(const Outgoing& call) noexcept;
 
   // ---- link_slices.cc
 
@@ -190,11 +193,7 @@ class alignas(64) Link final : public target::FrameHandler {
   Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
   ByteView code_section(uint32_t number);
   Status send_now(const Outgoing& call, Deadline deadline);
-  void update_open() noexcept {
-    open_ = state_ == State::ready && backlog_.empty() && held_.empty();
-    open_mark_ = open_ ? mark_ : closed_mark;
-    most_at_once_ = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
-  }
+  void update_open() noexcept;
 
   // link_slices.cc
   struct Held;
@@ -213,6 +212,10 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // link_hop.cc
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
+  bool run_here(target::Code& code, uint8_t flags, std::byte* body, size_t length);  // the same, for that file alone
+  bool on_short_token(size_t length);
+  size_t take_route(ByteView body);
+  std::byte* aligned_copy(ByteView payload, size_t alignment);
 
   // link_receive.cc
   bool on_call(const wire::Header& header, std::byte* body);
@@ -244,11 +247,9 @@ class alignas(64) Link final : public target::FrameHandler {
   void on_beside(uint32_t about, const wire::Credit& credit);
   void answer_unrun(const wire::Header& header, ByteView body, const Error& reason);
 
-  // What the hop of a traveller touches stands together (link_hop.cc).
   static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
+  // What a hop touches (link_hop.cc): of the link by which it came, one cache line, and one more of that by which it goes.
   Node& node_;
-  transport::OutStream* out_;
-  transport::InStream* in_;
   State state_ = State::greeting;
   transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
   bool initiator_;
@@ -258,18 +259,20 @@ class alignas(64) Link final : public target::FrameHandler {
   bool look_again_ = false;     // receive() has something to do though no frame is in sight
   bool unreleased_ = false;     // frames were taken whose memory the sender does not have back
   const uint64_t credit_step_;  // bytes taken of which the peer is told
-  uint64_t credited_ = 0;
-  uint64_t uncredited_ = 0;  // bytes of calls that were run at once since credit was thought of
+  uint64_t uncredited_ = 0;     // bytes of calls that were run at once since credit was thought of
   size_t parked_bytes_ = 0;
-  uint64_t most_at_once_ = 0;  // bytes of a frame that may be written at once; 0 unless open_
   target::NumberTable numbers_;
+  transport::InStream* in_;
+  uint64_t credited_ = 0;
+  alignas(64) transport::OutStream* out_;
+  uint64_t open_mark_ = closed_mark;  // mark_ while open_
+  uint64_t most_at_once_ = 0;         // bytes of a frame that may be written at once; 0 unless open_
   // What was last sent by its number alone, and that number. Its code, where that is held here: its id is two cache
   // lines away.
   const target::Code* passed_code_ = nullptr;
   uint32_t passed_number_ = source::CodeTable::none;
   ContentId passed_on_;
-  uint64_t open_mark_ = closed_mark;  // mark_ while open_
-  uint64_t mark_;                     // of this link among all of its node, ever; never 0
+  uint64_t mark_;  // of this link among all of its node, ever; never 0
   std::unique_ptr<transport::Connection> connection_;
   uint64_t born_ns_;
   Error reason_;

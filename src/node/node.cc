@@ -95,6 +95,7 @@ Status Node::start(const MakeTransport& make_transport) {
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
   for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   const auto forget = [this](target::Code& code) {
+    next_hops_.forget();
     for (auto& link : links_) link->forget(code);
     forget_code(code);
   };
@@ -107,8 +108,7 @@ Status Node::start(const MakeTransport& make_transport) {
     TC_ASSIGN(address_, bootstrap::advertised_address(bound, config_.advertise));
   }
   TC_CHECK(join_cluster());
-  id_ = config_.id;
-  node_count_ = std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size()));
+  be_node(config_.id, std::max<uint32_t>(1, static_cast<uint32_t>(config_.cluster.size())));
   return {};
 }
 

@@ -124,6 +124,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool trusts(Link& link) const;
   Error not_trusted(Link& link) const;
   void on_link_lost(Link& link);
+  void forget_next_hops() noexcept { next_hops_.forget(); }
   FutureTable& futures() noexcept { return futures_; }
   Deaths& deaths() noexcept { return deaths_; }
   SliceRequests& slices() noexcept { return slices_; }
@@ -147,7 +148,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   void each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
   // The running call ended: answers when it owes an answer.
-  void finish(target::Call& call);
+  void finish(target::Call& call) {
+    if (call.failed || (call.wants_reply && !call.answered)) answer_at_end(call);
+  }
   // Sends a reply to whom it belongs: along the route when there is one, else to `link`, else (null) to this node.
   void answer(Link* link, const wire::Route* route, const wire::Reply& reply);
   // A call that was not run fails: tells whoever waits for it. With the next poll(), as it may take a connection,
@@ -162,8 +165,6 @@ class Node final : public transport::Events, public target::IfuncHost {
   void on_lost(transport::Connection& connection, const Error& reason) override;
 
   // ---- target::IfuncHost (invocation.cc)
-  uint32_t node_id() const noexcept override;
-  uint32_t node_count() const noexcept override;
   void* data(std::string_view name, size_t* size) noexcept override;
   tc_status_t reply(ByteView bytes) noexcept override;
   tc_status_t forward(uint32_t node, ByteView payload) noexcept override;
@@ -222,6 +223,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   Result<Link*> reach(std::string_view address);
   // Sends on behalf of the running call.
   tc_status_t pass_on(uint32_t node, const Outgoing& call);
+  void answer_at_end(target::Call& call);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
   wire::Route route_to_asker(const target::Call& call) const;
   tc_status_t forward_call(uint32_t node, Outgoing call);
@@ -282,10 +284,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   Link* unsettled_link_ = nullptr;  // of which frames were taken since links were settled: this one, or several
   size_t ran_at_once_ = 0;          // frames, of which poll() has not told yet
   std::vector<LocalCall> local_calls_;
-  uint32_t id_ = 0, node_count_ = 1;    // what config_ says, for running ifuncs
-  std::vector<Link*> links_by_number_;  // known_link()
-  std::vector<Exposed> exposed_;        // few: found by looking at each
+  NextHops next_hops_;
+  std::vector<Exposed> exposed_;  // few: found by looking at each
   target::Executor executor_;
+  std::vector<Link*> links_by_number_;  // known_link()
   std::vector<std::unique_ptr<Link>> links_;
   FutureTable futures_;
   Deaths deaths_{*this};

@@ -129,8 +129,7 @@ void Node::count_failure(const Error& why) {
   log_->info("a call failed here: {}", why.message);
 }
 
-[[gnu::hot]] void Node::finish(target::Call& call) {
-  if (!call.failed && (call.answered || !call.wants_reply)) return;
+void Node::answer_at_end(target::Call& call) {
   wire::Reply reply;
   reply.token = call.ticket.token;
   reply.node_id = wire_id();

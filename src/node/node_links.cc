@@ -93,16 +93,6 @@ void Node::on_control(transport::Connection& connection, ByteView frame) {
   if (connection.owner() != nullptr) static_cast<Link*>(connection.owner())->on_control(frame);
 }
 
-[[gnu::hot]] bool Node::on_call(void* owner, const wire::Header& header, std::byte* body) {
-  auto* const link = static_cast<Link*>(owner);
-  if (link == nullptr) return false;
-  before_calls();
-  const target::Executor::Scope scope(executor_);
-  if (!link->run_at_once(header, body)) return false;
-  ++ran_at_once_;
-  return true;
-}
-
 void Node::on_lost(transport::Connection& connection, const Error& reason) {
   look_at_all_ = true;
   if (connection.owner() == nullptr) return;

@@ -65,6 +65,52 @@ TEST(Travel, a_ring_of_nodes_works_like_a_pair) {
   }
 }
 
+TEST(Travel, it_goes_on_through_a_node_that_died_and_came_back) {
+  Cluster cluster(3);
+  auto client = cluster.net.make(99);
+  cluster.start();
+  auto* link = test::connect(*client, "n0");
+  for (int lap = 0; lap < 4; ++lap) ASSERT_EQ(travel(*client, *link, 9)->status, TC_OK);
+  cluster.running[2].reset();
+  const auto config = cluster.nodes[2]->config();
+  cluster.nodes[2].reset();
+  cluster.nodes[2] = cluster.net.make(2, [&](Config& fresh) { fresh.cluster = config.cluster; });
+  cluster.running[2] = std::make_unique<Background>(*cluster.nodes[2]);
+  for (int lap = 0; lap < 4; ++lap) {
+    const auto answer = travel(*client, *link, 9);
+    ASSERT_EQ(answer->status, TC_OK) << answer->message;
+    EXPECT_EQ(result_of(*answer).visited, 10u);
+  }
+  EXPECT_EQ(cluster.nodes[2]->stat("executed").value(), 12u);
+}
+
+TEST(Travel, code_that_takes_the_memory_of_code_that_was_evicted_goes_on_as_itself) {
+  Cluster cluster(2);
+  auto client = cluster.net.make(99, [](Config& config) { config.hops = 6; });
+  cluster.start();
+  auto* link = test::connect(*client, "n0");
+  const auto bundle = test::load_bundle("travel");
+  // The node where the hops run out says whose they were.
+  const auto who_stopped = [&](const Bundle& code) {
+    const Travel payload{.hops_to_go = 100};
+    Bytes bytes(sizeof payload);
+    std::memcpy(bytes.data(), &payload, sizeof payload);
+    const auto ifunc = client->register_bundle(code).value();
+    const auto sent = source::Message::create(ifunc, bytes.data(), bytes.size(), 1u << 30).value();
+    return test::call(*client, *link, *sent)->message;
+  };
+  for (int i = 0; i < 3; ++i) ASSERT_THAT(who_stopped(bundle), testing::HasSubstr("ifunc 'travel' failed"));
+  for (int i = 0; i < 20; ++i) {
+    const auto other = test::renamed(bundle, "wander" + std::to_string(i));
+    cluster.running[0].reset();
+    cluster.nodes[0]->store().evict(i == 0 ? bundle.id()
+                                           : test::renamed(bundle, "wander" + std::to_string(i - 1)).id());
+    cluster.running[0] = std::make_unique<Background>(*cluster.nodes[0]);
+    for (int k = 0; k < 3; ++k)
+      ASSERT_THAT(who_stopped(other), testing::HasSubstr("ifunc 'wander" + std::to_string(i) + "' failed"));
+  }
+}
+
 TEST(Travel, an_ifunc_may_forward_itself_to_its_own_node) {
   Cluster cluster(1);
   auto client = cluster.net.make(99);

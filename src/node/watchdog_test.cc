@@ -17,8 +17,6 @@ size_t threads_now() {
 void sleep_ms(int ms) { std::this_thread::sleep_for(std::chrono::milliseconds(ms)); }
 
 struct NoHost final : target::IfuncHost {
-  uint32_t node_id() const noexcept override { return 0; }
-  uint32_t node_count() const noexcept override { return 1; }
   void* data(std::string_view, size_t*) noexcept override { return nullptr; }
   tc_status_t reply(ByteView) noexcept override { return TC_OK; }
   tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }

@@ -16,8 +16,9 @@ class Code;
 
 class IfuncHost {
  public:
-  virtual uint32_t node_id() const noexcept = 0;
-  virtual uint32_t node_count() const noexcept = 0;
+  // Of the cluster, from 0, and how many there are: 0 and 1 outside of one.
+  uint32_t node_id() const noexcept { return node_id_; }
+  uint32_t node_count() const noexcept { return node_count_; }
   // Named data that the application exposed; null when there is none.
   virtual void* data(std::string_view name, size_t* size) noexcept = 0;
   // These return TC_OK or what went wrong; the bytes are copied before they return.
@@ -30,6 +31,13 @@ class IfuncHost {
 
  protected:
   ~IfuncHost() = default;
+  void be_node(uint32_t id, uint32_t count) noexcept {
+    node_id_ = id;
+    node_count_ = count;
+  }
+
+ private:
+  uint32_t node_id_ = 0, node_count_ = 1;
 };
 
 // The host of the ifunc that runs on this thread; null when none does. Set by the executor around a run of

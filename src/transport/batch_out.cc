@@ -12,6 +12,8 @@ namespace {
 
 // So many batches on their way keep any wire busy; while they wait, smaller ones would only use up the buffers.
 constexpr size_t congested_batches = 8;
+// Of frames that leave alone: as long as what LoneCall takes at the other end.
+constexpr size_t lone_bytes = 1024 + wire::alignment;
 
 }  // namespace
 
@@ -29,6 +31,15 @@ constexpr size_t congested_batches = 8;
   return done;
 }
 
+void FlushList::ready_lone() noexcept {
+  if (lone_ != nullptr) return;
+  try {
+    lone_ = std::make_unique<OutBuffer>(lone_bytes);
+    lone_->is_lone = true;
+  } catch (const std::bad_alloc&) {  // frames leave by their streams then
+  }
+}
+
 OutBuffer::OutBuffer(size_t size) : memory(new (std::align_val_t{64}) std::byte[size + 32]), bytes(size) {
   std::memset(memory, 0, size + 32);  // the padding between frames travels: it must not tell old secrets
 }
@@ -44,6 +55,10 @@ BatchOut::~BatchOut() {
       (void)buffer.release();
     }
   }
+  for (auto& buffer : lone_ones_) {
+    buffer->owner = nullptr;
+    (void)buffer.release();
+  }
 }
 
 void BatchOut::open(size_t batch_bytes, size_t window_bytes) {
@@ -55,6 +70,7 @@ void BatchOut::open(size_t batch_bytes, size_t window_bytes) {
   buffers_.reserve(max_buffers_);
   open_ = true;
   in_messages_ = contiguous() == SIZE_MAX;
+  list_->ready_lone();
   rearm();
 }
 
@@ -102,7 +118,10 @@ bool BatchOut::credit(uint64_t consumed) noexcept {
 
 void BatchOut::give_back(OutBuffer& buffer) noexcept {
   --in_flight_;
-  free_.push_back(&buffer);
+  if (buffer.is_lone)
+    std::erase_if(lone_ones_, [&](const auto& kept) { return kept.get() == &buffer; });
+  else
+    free_.push_back(&buffer);
 }
 
 bool BatchOut::next_buffer() noexcept {
@@ -153,34 +172,40 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
 }
 
 // Has nothing left in this turn, so that the next frame leaves at once?
-[[gnu::hot]] bool BatchOut::is_fresh() const noexcept {
-  const auto& pulse = list_->pulse();
-  return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != lone_turn_;
-}
-
 [[gnu::hot]] void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_->add(*this);
   if (is_fresh()) (void)flush_unless_congested();
 }
 
-// Neither is the next frame's place made ready nor is the stream flushed with the next progress(): it stays as it is,
-// but for a place to write that is shorter by the window that was used. (make_room() measures it anew.)
-[[gnu::hot]] void BatchOut::commit_alone(uint64_t header) noexcept {
-  // Where attention is wanted, nothing waits to be sent.
-  if (!in_messages_ || attention_word_ == 0 || in_flight_ >= congested_batches || !is_fresh()) return commit(header);
+// The stream stays as it is, but for a place to write that is shorter by the window that was used (make_room() measures it
+// anew), and needs no flush.
+[[gnu::hot]] bool BatchOut::put_alone(uint64_t header, std::initializer_list<ByteView> body) noexcept {
   const size_t length = header >> 32;
   const size_t stride = wire::stride(length);
-  store_header(cursor_, header);
+  if (reserve(length) == nullptr) [[unlikely]]
+    return false;
+  // Where attention is wanted, nothing waits to be sent.
+  const bool is_clear = in_messages_ && attention_word_ != 0 && in_flight_ < congested_batches && is_fresh();
+  OutBuffer* const buffer = list_->lone();
+  if (!is_clear || buffer == nullptr || stride > buffer->bytes) [[unlikely]]
+    return OutStream::put_alone(header, body);
+  std::byte* const at = buffer->base();
+  store_header(at, header);
+  copy_pieces(at + wire::header_bytes, body);
   lone_turn_ = static_cast<uint32_t>(list_->pulse().turn);
   sent_ += stride;
   end_ -= stride;
-  if (transmit(*buffer_, cursor_, wire::header_bytes + length)) [[likely]]
-    return;
-  buffer_ = nullptr;
-  cursor_ = end_ = nullptr;
+  if (!transmit(*buffer, at, wire::header_bytes + length)) [[unlikely]]
+    keep_lone();
+  return true;
+}
+
+void BatchOut::keep_lone() noexcept {
+  lone_ones_.push_back(list_->take_lone());
+  lone_ones_.back()->owner = this;
   ++in_flight_;
-  if (open_) (void)next_buffer();
+  list_->ready_lone();
 }
 
 }  // namespace tc::transport

@@ -18,7 +18,24 @@ namespace tc::transport {
 
 class BatchOut;
 
-// The streams that sent something since the last progress(), which flushes them and makes them fresh again.
+// One batch being filled or on its way. Frames begin at 8 modulo 16. May throw std::bad_alloc.
+struct OutBuffer {
+  explicit OutBuffer(size_t bytes);
+  ~OutBuffer();
+  OutBuffer(const OutBuffer&) = delete;
+  OutBuffer& operator=(const OutBuffer&) = delete;
+  std::byte* base() const noexcept { return memory + wire::header_bytes; }
+
+  std::byte* memory;
+  size_t bytes;               // frames it holds
+  unsigned operations = 0;    // of the wire that still read it
+  BatchOut* owner = nullptr;  // null once the stream is gone while the wire still reads the buffer
+  bool is_lone = false;       // FlushList's, for one frame
+};
+
+// What the streams of a transport share: which of them sent something since the last progress(), which flushes them and
+// makes them fresh again; and memory for a frame that leaves alone. Of the streams each has its own, all of it cold with
+// more nodes than cores.
 class FlushList {
  public:
   explicit FlushList(Pulse& pulse) noexcept : pulse_(&pulse) {}
@@ -32,23 +49,16 @@ class FlushList {
   // Returns how many streams had something to do.
   unsigned flush_all() noexcept;
 
+  // Null until ready_lone(), or when there is no memory.
+  OutBuffer* lone() const noexcept { return lone_.get(); }
+  void ready_lone() noexcept;
+  // The wire still reads it: it is its stream's, and there is none until ready_lone().
+  std::unique_ptr<OutBuffer> take_lone() noexcept { return std::move(lone_); }
+
  private:
   std::vector<BatchOut*> streams_;
   Pulse* pulse_;
-};
-
-// One batch being filled or on its way. Frames begin at 8 modulo 16.
-struct OutBuffer {
-  explicit OutBuffer(size_t bytes);
-  ~OutBuffer();
-  OutBuffer(const OutBuffer&) = delete;
-  OutBuffer& operator=(const OutBuffer&) = delete;
-  std::byte* base() const noexcept { return memory + wire::header_bytes; }
-
-  std::byte* memory;
-  size_t bytes;               // frames it holds
-  unsigned operations = 0;    // of the wire that still read it
-  BatchOut* owner = nullptr;  // null once the stream is gone while the wire still reads the buffer
+  std::unique_ptr<OutBuffer> lone_;
 };
 
 class BatchOut : public OutStream {
@@ -69,7 +79,7 @@ class BatchOut : public OutStream {
   }
   bool is_open() const noexcept { return open_; }
 
-  void commit_alone(uint64_t header) noexcept override;
+  bool put_alone(uint64_t header, std::initializer_list<ByteView> body) noexcept override;
   void flush() noexcept override;
   // Flushes unless the wire is behind: then frames are better kept together. False: call again.
   bool flush_unless_congested() noexcept;
@@ -102,13 +112,17 @@ class BatchOut : public OutStream {
 
  private:
   bool next_buffer() noexcept;
-  bool is_fresh() const noexcept;
+  bool is_fresh() const noexcept {
+    const auto& pulse = list_->pulse();
+    return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != lone_turn_;
+  }
+  void keep_lone() noexcept;
   void fill(OutBuffer& buffer) noexcept;
   uint64_t room() const noexcept { return window_ - std::min(window_, position() - credited_); }
   bool turn_lap() noexcept;
   void set_end() noexcept;
 
-  // What commit_alone() touches shares a cache line with the end of OutStream.
+  // What put_alone() touches shares a cache line with the end of OutStream.
   FlushList* list_;
   OutBuffer* buffer_ = nullptr;  // being filled
   uint32_t attention_word_ = 0;
@@ -123,6 +137,7 @@ class BatchOut : public OutStream {
   size_t max_buffers_ = 0;
   std::vector<std::unique_ptr<OutBuffer>> buffers_;
   std::vector<OutBuffer*> free_;
+  std::vector<std::unique_ptr<OutBuffer>> lone_ones_;  // that the wire reads
 };
 
 }  // namespace tc::transport

@@ -50,9 +50,8 @@ class CountingOut final : public BatchOut {
     commit(call(8));
   }
   bool send_alone(uint32_t length = 8) {
-    if (reserve(length) == nullptr) return false;
-    commit_alone(call(length));
-    return true;
+    const Bytes body(length);
+    return put_alone(call(length), {body});
   }
 
  private:

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <initializer_list>
 
 #include "base/bytes.h"
 #include "wire/frame.h"
@@ -44,6 +45,13 @@ inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexc
     std::memcpy(to, from, 8);
   else
     std::memcpy(to, from, length <= 24 ? 24 : length);
+}
+
+inline void copy_pieces(std::byte* to, std::initializer_list<ByteView> pieces) noexcept {
+  for (const auto piece : pieces) {
+    if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
+    to += piece.size();
+  }
 }
 
 class Connection;
@@ -108,9 +116,15 @@ class OutStream {
   // Publishes the frame built at the last reservation. Its header's length may be smaller than reserved.
   void commit(uint64_t header) noexcept { finish(header, cursor_ + wire::stride(static_cast<size_t>(header >> 32))); }
 
-  // The same for a frame that most likely has no other behind it in this turn: where frames leave in messages it leaves
-  // by a shorter way, which touches less memory.
-  virtual void commit_alone(uint64_t header) noexcept { commit(header); }
+  // The whole of a frame that most likely has no other behind it in this turn, its body in pieces: where frames leave in
+  // messages it leaves by a shorter way, which touches less memory. False: no room, as for reserve().
+  virtual bool put_alone(uint64_t header, std::initializer_list<ByteView> body) noexcept {
+    std::byte* const at = reserve(static_cast<size_t>(header >> 32));
+    if (at == nullptr) return false;
+    copy_pieces(at + wire::header_bytes, body);
+    commit(header);
+    return true;
+  }
 
   // As commit(), with the whole body taken from `body`, which reaches as far as copy_body() reads.
   void put(uint64_t header, const std::byte* body) noexcept {
@@ -171,6 +185,9 @@ class OutStream {
   std::byte* cursor_ = nullptr;                   // where the next header goes; 8 modulo 16
   std::byte* end_ = nullptr;                      // the last place where a header may stand
   const volatile uint32_t* attention_ = nullptr;  // never null once the way is open
+  const uint64_t* turn_ = &no_turn;               // a way that does not coalesce looks at no_turn, and lags behind it
+  uint64_t turn_lag_ = 1;
+  uint64_t last_turn_ = 1;
   size_t max_length_ = 0;
 
   // Coalescing in memory that the peer polls: while cursor_ < held_end_, the header at held_at_ is kept in
@@ -179,9 +196,6 @@ class OutStream {
   std::byte* held_at_ = nullptr;
   std::byte* held_end_ = nullptr;
   uint64_t held_word_ = 0;
-  const uint64_t* turn_ = &no_turn;  // a way that does not coalesce looks at no_turn, and lags behind it
-  uint64_t turn_lag_ = 1;
-  uint64_t last_turn_ = 1;
 
  private:
   void finish(uint64_t header, std::byte* next) noexcept {

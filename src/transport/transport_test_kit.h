@@ -45,11 +45,17 @@ inline std::byte pattern(uint32_t number, size_t index) noexcept {
 
 // Writes CALL `number` with `length` patterned bytes. False when there is no room now.
 inline bool put_frame(OutStream& out, uint32_t number, size_t length, bool alone = false) {
+  const auto header = wire::encode(wire::Kind::call, 0, number & wire::max_number, static_cast<uint32_t>(length));
+  if (alone) {
+    Bytes body(length);
+    for (size_t i = 0; i < length; ++i) body[i] = pattern(number, i);
+    const ByteView view(body);
+    return out.put_alone(header, {view.first(length / 3), view.subspan(length / 3)});
+  }
   std::byte* const at = out.reserve(length);
   if (at == nullptr) return false;
   for (size_t i = 0; i < length; ++i) at[wire::header_bytes + i] = pattern(number, i);
-  const auto header = wire::encode(wire::Kind::call, 0, number & wire::max_number, static_cast<uint32_t>(length));
-  alone ? out.commit_alone(header) : out.commit(header);
+  out.commit(header);
   return true;
 }
 

@@ -61,15 +61,4 @@ ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t heade
   return send_eager(endpoint_, id, header, header_size, data, size, done, user);
 }
 
-[[gnu::hot]] ucs_status_ptr_t send_eager(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_size,
-                                         const void* data, size_t size, ucp_send_nbx_callback_t done,
-                                         void* user) noexcept {
-  ucp_request_param_t params{};
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.flags = UCP_AM_SEND_FLAG_EAGER;
-  params.cb.send = done;
-  params.user_data = user;
-  return ucp_am_send_nbx(endpoint, id, header, header_size, data, size, &params);
-}
-
 }  // namespace tc::transport

@@ -19,8 +19,15 @@ namespace tc::transport {
 
 // One active message, eager. Null: done, the memory is free again. A request: `done` will be called with `user`, and
 // header and data must stay until then. An error status: it was not sent.
-ucs_status_ptr_t send_eager(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_size, const void* data,
-                            size_t size, ucp_send_nbx_callback_t done, void* user) noexcept;
+inline ucs_status_ptr_t send_eager(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_size,
+                                   const void* data, size_t size, ucp_send_nbx_callback_t done, void* user) noexcept {
+  ucp_request_param_t params;  // what its mask leaves out is not read
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+  params.flags = UCP_AM_SEND_FLAG_EAGER;
+  params.cb.send = done;
+  params.user_data = user;
+  return ucp_am_send_nbx(endpoint, id, header, header_size, data, size, &params);
+}
 
 class UcxEndpoint {
  public:

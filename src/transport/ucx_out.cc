@@ -22,26 +22,32 @@ void UcxOut::on_sent(void* request, ucs_status_t, void* user) noexcept {
 }
 
 [[gnu::hot]] bool UcxOut::transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept {
-  if (peer_.endpoint() == nullptr) return true;
-  if (put_key_ == nullptr) return send_message(buffer, first, size);
-  return put_batch(buffer, (size + wire::alignment - 1) & ~(wire::alignment - 1));
-}
-
-// The message's header stands in the eight bytes in front of the first frame.
-[[gnu::hot]] bool UcxOut::send_message(OutBuffer& buffer, std::byte* first, size_t size) noexcept {
-  const uint64_t header = peer_.next_header();
+  if (ucp_ == nullptr) [[unlikely]]
+    return true;
+  if (put_key_ != nullptr) [[unlikely]]
+    return put_batch(buffer, (size + wire::alignment - 1) & ~(wire::alignment - 1));
+  // The message's header stands in the eight bytes in front of the first frame: one piece of memory, and no header to
+  // UCX, which then sends a small message by its shortest way.
+  const uint64_t header = next_header();
   std::byte* const message = first - sizeof header;
   std::memcpy(message, &header, sizeof header);
-  // Header and frames are one piece of memory, and no header to UCX: it then sends a small message by its shortest way.
-  const auto request = peer_.send_frames(message, sizeof header + size, &UcxOut::on_sent, &buffer);
-  if (UCS_PTR_IS_PTR(request)) {
-    ++buffer.operations;
-    peer_.transport().watch_peers();
-    return false;
-  }
-  if (UCS_PTR_IS_ERR(request))
+  size += sizeof header;
+  // While no endpoint has ever failed, this one need not be looked at.
+  const auto request = peer_.transport().has_failures()
+                           ? peer_.endpoint()->send(am_batch, nullptr, 0, message, size, &UcxOut::on_sent, &buffer)
+                           : send_eager(ucp_, am_batch, nullptr, 0, message, size, &UcxOut::on_sent, &buffer);
+  return request == nullptr || is_sent(buffer, request);
+}
+
+// Of a message that was not sent at once.
+bool UcxOut::is_sent(OutBuffer& buffer, ucs_status_ptr_t request) noexcept {
+  if (UCS_PTR_IS_ERR(request)) {
     peer_.lose(Error{TC_ERR_DISCONNECTED, "sending frames: " + ucx_words(UCS_PTR_STATUS(request))});
-  return true;
+    return true;
+  }
+  ++buffer.operations;
+  peer_.transport().watch_peers();
+  return false;
 }
 
 // ---- puts ----
@@ -63,13 +69,13 @@ void UcxOut::open_put(ucp_rkey_h key, uint64_t address, size_t bytes, size_t bat
 }
 
 void UcxOut::put(OutBuffer& buffer, const std::byte* from, size_t size, uint64_t ring_position) noexcept {
-  if (peer_.endpoint() == nullptr) return;
+  if (ucp_ == nullptr) return;
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &UcxOut::on_sent;
   params.user_data = &buffer;
   const uint64_t address = put_address_ + (ring_position & (put_bytes_ - 1));
-  const auto request = ucp_put_nbx(peer_.endpoint()->get(), from, size, address, put_key_, &params);
+  const auto request = ucp_put_nbx(ucp_, from, size, address, put_key_, &params);
   if (UCS_PTR_IS_PTR(request)) {
     ++buffer.operations;
     peer_.transport().watch_peers();

@@ -74,7 +74,7 @@ void UcxPeer::on_socket() noexcept {
     if (wants_write_ && stage_ != Stage::connecting) send_greeting();
     if (stage_ != Stage::connecting && !is_lost_) read_socket();
   } catch (const std::exception& problem) {
-    lose(Error{TC_ERR_NO_MEMORY, problem.what()});
+    lose_for(problem);
   }
 }
 
@@ -135,10 +135,9 @@ Status UcxPeer::read_greeting() {
 // other side's first message comes.
 Status UcxPeer::meet(Greeting greeting) {
   peer_ = std::move(greeting);
-  their_token_ = peer_.token;
   greeting_in_ = {};
   TC_ASSIGN(endpoint_, transport_.endpoint_to(peer_.worker_address));
-  ucp_ = endpoint_->get();
+  out_.open_wire(endpoint_->get(), peer_.token);
   last_endpoint_ = endpoint_;
   stage_ = Stage::up;
   timer_ = 0;
@@ -179,19 +178,8 @@ void UcxPeer::send_signal(Signal signal, uint64_t value) noexcept {
   if (auto sent = send_message(am_signal, data); !sent) lose(std::move(sent).error());
 }
 
-[[gnu::hot]] uint64_t UcxPeer::next_header() noexcept {
-  return (their_token_ & ~(uint64_t{0xffff} << 48)) | static_cast<uint64_t>(next_sent_++) << 48;
-}
-
-[[gnu::hot]] ucs_status_ptr_t UcxPeer::send_frames(const std::byte* data, size_t size, ucp_send_nbx_callback_t done,
-                                                   void* user) noexcept {
-  if (transport_.has_failures()) [[unlikely]]
-    return endpoint_->send(am_batch, nullptr, 0, data, size, done, user);
-  return send_eager(ucp_, am_batch, nullptr, 0, data, size, done, user);
-}
-
 Status UcxPeer::send_message(unsigned id, ByteView data) {
-  auto message = std::make_unique<Message>(Message{this, next_header(), Bytes(data.begin(), data.end())});
+  auto message = std::make_unique<Message>(Message{this, out_.next_header(), Bytes(data.begin(), data.end())});
   const auto request = endpoint_->send(id, &message->header, sizeof message->header, message->data.data(), data.size(),
                                        &UcxPeer::on_sent, message.get());
   if (UCS_PTR_IS_ERR(request))
@@ -214,7 +202,7 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 
 // ---- receiving ----
 
-[[gnu::hot]] void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept {
+void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept {
   if (is_lost_ || stage_ == Stage::over) return;
   try {
     if (sequence != next_received_)
@@ -223,11 +211,11 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
     ++next_received_;
     take_message(id, data);
   } catch (const std::exception& problem) {
-    lose(Error{TC_ERR_NO_MEMORY, problem.what()});
+    lose_for(problem);
   }
 }
 
-[[gnu::hot]] void UcxPeer::take_message(unsigned id, ByteView data) {
+void UcxPeer::take_message(unsigned id, ByteView data) {
   if (id == am_signal) return take_signal(data);
   if (stage_ == Stage::closing) return;
   if (id == am_control) {
@@ -245,12 +233,8 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
   take_batch(data);
 }
 
-[[gnu::hot]] void UcxPeer::take_batch(ByteView batch) {
+void UcxPeer::take_batch(ByteView batch) {
   auto& pulse = transport_.pulse;
-  if (transport_.lone_call().run(batch, in_, owner_, pulse, transport_.events())) {
-    ++pulse.arrivals;
-    return;
-  }
   const auto frames = in_.append(batch);
   if (!frames) return lose(frames.error());
   pulse.arrivals += *frames == 1 ? uint64_t{1} : uint64_t{2};
@@ -299,6 +283,8 @@ void UcxPeer::lose(Error reason) noexcept {
   out_.shut();
   transport_.note(*this);
 }
+
+void UcxPeer::lose_for(const std::exception& problem) noexcept { lose(Error{TC_ERR_NO_MEMORY, problem.what()}); }
 
 void UcxPeer::close() noexcept {
   if (is_lost_ || stage_ >= Stage::closing) return;
@@ -391,7 +377,7 @@ void UcxPeer::let_go() noexcept {
   if (endpoint_ != nullptr && remote_key_ != nullptr && out_.in_flight() != 0) endpoint_->keep(std::move(remote_key_));
   remote_key_.reset();
   endpoint_.reset();
-  ucp_ = nullptr;
+  out_.shut_wire();
 }
 
 // ---- sleeping ----

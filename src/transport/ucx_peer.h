@@ -13,6 +13,7 @@
 #include <optional>
 
 #include "transport/greeting.h"
+#include "transport/lone_call.h"
 #include "transport/offer.h"
 #include "transport/ring_in.h"
 #include "transport/socket.h"
@@ -57,6 +58,24 @@ class alignas(64) UcxPeer {
   uint32_t wanted_socket_events() const noexcept;
   void on_socket() noexcept;
   void on_message(unsigned id, uint16_t sequence, ByteView data) noexcept;
+  // Runs the call that `batch` is, where it comes alone and in order. False: on_message() sees to it.
+  [[gnu::hot]] bool runs_alone(uint16_t sequence, ByteView batch, LoneCall& lone_call, Pulse& pulse,
+                               Events& events) noexcept {
+    if (stage_ != Stage::up || is_lost_ || sequence != next_received_ || in_.uses_ring()) return false;
+    ++next_received_;
+    way_in_ = Way::am;
+    try {
+      if (lone_call.run(batch, in_, owner_, pulse, events)) [[likely]] {
+        ++pulse.arrivals;
+        return true;
+      }
+    } catch (const std::exception& problem) {
+      lose_for(problem);
+      return true;
+    }
+    --next_received_;
+    return false;
+  }
   void check_time(uint64_t now) noexcept;
   uint64_t next_time() const noexcept { return timer_; }  // when check_time() has something to do; 0: never
   void check_endpoint() noexcept;
@@ -79,11 +98,9 @@ class alignas(64) UcxPeer {
 
   // For the streams.
   void send_signal(Signal signal, uint64_t value = 0) noexcept;
-  uint64_t next_header() noexcept;
-  void lose(Error reason) noexcept;
+  [[gnu::cold]] void lose(Error reason) noexcept;
+  [[gnu::cold]] void lose_for(const std::exception& problem) noexcept;
   UcxEndpoint* endpoint() const noexcept { return endpoint_.get(); }
-  // As UcxEndpoint::send(), without a look at the endpoint, which is cold, while none has ever failed.
-  ucs_status_ptr_t send_frames(const std::byte* data, size_t size, ucp_send_nbx_callback_t done, void* user) noexcept;
   UcxTransport& transport() const noexcept { return transport_; }
 
  private:
@@ -111,9 +128,7 @@ class alignas(64) UcxPeer {
   UcxTransport& transport_;
   void* owner_ = nullptr;  // of the connection
   std::shared_ptr<UcxEndpoint> endpoint_;
-  ucp_ep_h ucp_ = nullptr;    // endpoint_'s
-  uint64_t their_token_ = 0;  // of peer_, which lies further away: marks messages to the peer
-  uint16_t next_sent_ = 0, next_received_ = 0;
+  uint16_t next_received_ = 0;
   Stage stage_;
   Way way_in_ = Way::automatic;  // as the peer said
   bool is_lost_ = false;         // there is a reason_

@@ -85,8 +85,8 @@ UcxTransport::~UcxTransport() {
   for (auto& peer : peers_) {
     if (peer == nullptr || peer->handle() == nullptr) continue;
     peer->orphan();
-    UcxConnection* const owner = peer->handle();
-    owner->keep(std::move(peer));
+    UcxConnection* const connection = peer->handle();
+    connection->keep(std::move(peer));
   }
   for (auto& peer : peers_) peer.reset();  // one by one: closing an endpoint progresses UCX, which looks at peers_
   endpoints_.clear();
@@ -140,7 +140,7 @@ Result<UcxPeer*> UcxTransport::add_peer(Fd socket, std::string address, bool acc
   return &peer;
 }
 
-[[gnu::hot]] UcxPeer* UcxTransport::find(uint64_t token) const noexcept {
+[[gnu::always_inline]] inline UcxPeer* UcxTransport::find(uint64_t token) const noexcept {
   const size_t place = token & 0xffff;
   if (place >= peers_.size() || peers_[place] == nullptr || peers_[place]->token() != token) return nullptr;
   return peers_[place].get();
@@ -185,25 +185,43 @@ void UcxTransport::forget_socket(UcxPeer& peer) noexcept {
 template <unsigned id>
 [[gnu::hot]] ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t header_size, void* data,
                                                    size_t size, const ucp_am_recv_param_t* param) noexcept {
-  uint64_t word = 0;
-  const bool in_front = header_size == 0;  // of the data, and no header to UCX
-  if (in_front ? size < sizeof word : header_size != sizeof word) return UCS_OK;
-  const bool is_rendezvous = (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
-  if (in_front && is_rendezvous) return UCS_OK;  // nothing of ours: its data is not here
-  std::memcpy(&word, in_front ? data : header, sizeof word);
-  if (in_front) {
-    data = static_cast<std::byte*>(data) + sizeof word;
-    size -= sizeof word;
-  }
-  UcxPeer* const peer = static_cast<UcxTransport*>(self)->find(word & 0xffff'ffff'ffff);
-  if (peer == nullptr) return UCS_OK;  // for a connection that ended, or for nobody
-  if (is_rendezvous) {
-    peer->lose(Error{TC_ERR_TOO_LARGE, fmt::format("{} announced a message of {} bytes when it may only send eagerly",
-                                                   peer->address(), size)});
-    return UCS_OK;
-  }
-  peer->on_message(id, static_cast<uint16_t>(word >> 48), {static_cast<const std::byte*>(data), size});
+  auto& transport = *static_cast<UcxTransport*>(self);
+  if constexpr (id == am_batch)
+    if (header_size == 0 && transport.runs_alone(data, size, *param)) [[likely]]
+      return UCS_OK;
+  transport.take_message(id, {static_cast<const std::byte*>(header), header_size},
+                         {static_cast<const std::byte*>(data), size}, *param);
   return UCS_OK;
+}
+
+[[gnu::always_inline]] inline bool UcxTransport::runs_alone(const void* data, size_t size,
+                                                            const ucp_am_recv_param_t& param) noexcept {
+  uint64_t word = 0;
+  if (size < sizeof word || (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return false;
+  std::memcpy(&word, data, sizeof word);
+  UcxPeer* const peer = find(word & 0xffff'ffff'ffff);
+  if (peer == nullptr) return false;
+  const ByteView batch(static_cast<const std::byte*>(data) + sizeof word, size - sizeof word);
+  return peer->runs_alone(static_cast<uint16_t>(word >> 48), batch, lone_call_, pulse, events_);
+}
+
+// Our header stands in front of the data, or in UCX's header.
+void UcxTransport::take_message(unsigned id, ByteView header, ByteView data,
+                                const ucp_am_recv_param_t& param) noexcept {
+  uint64_t word = 0;
+  const bool in_front = header.empty();
+  if (in_front ? data.size() < sizeof word : header.size() != sizeof word) return;
+  const bool is_rendezvous = (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0;
+  if (in_front && is_rendezvous) return;  // nothing of ours: its data is not here
+  std::memcpy(&word, in_front ? data.data() : header.data(), sizeof word);
+  if (in_front) data = data.subspan(sizeof word);
+  UcxPeer* const peer = find(word & 0xffff'ffff'ffff);
+  if (peer == nullptr) return;  // for a connection that ended, or for nobody
+  if (is_rendezvous)
+    return peer->lose(Error{TC_ERR_TOO_LARGE, fmt::format("{} announced a message of {} bytes when it may only send "
+                                                          "eagerly",
+                                                          peer->address(), data.size())});
+  peer->on_message(id, static_cast<uint16_t>(word >> 48), data);
 }
 
 void UcxTransport::note(UcxPeer& peer) {

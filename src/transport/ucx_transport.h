@@ -12,7 +12,6 @@
 #include <map>
 #include <vector>
 
-#include "transport/lone_call.h"
 #include "transport/ucx_peer.h"
 #include "transport/ucx_worker.h"
 
@@ -40,7 +39,6 @@ class UcxTransport final : public Transport {
   bool has_failures() const noexcept { return failures_ != 0; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
   Events& events() const noexcept { return events_; }
-  LoneCall& lone_call() noexcept { return lone_call_; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
   bool can_use_rings() const noexcept { return can_use_rings_; }
@@ -54,6 +52,8 @@ class UcxTransport final : public Transport {
  private:
   UcxTransport(const UcxOptions& options, Events& events) : events_(events), options_(options) {}
   Status start();
+  bool runs_alone(const void* data, size_t size, const ucp_am_recv_param_t& param) noexcept;
+  void take_message(unsigned id, ByteView header, ByteView data, const ucp_am_recv_param_t& param) noexcept;
   Result<UcxPeer*> add_peer(Fd socket, std::string address, bool accepted);
   UcxPeer* find(uint64_t token) const noexcept;
   void accept_peers(const Fd& listener);

@@ -23,8 +23,6 @@ class CallHost final : public target::IfuncHost {
   CallHost(const CallHost&) = delete;
   CallHost& operator=(const CallHost&) = delete;
 
-  uint32_t node_id() const noexcept override { return 0; }
-  uint32_t node_count() const noexcept override { return 1; }
   void* data(std::string_view, size_t*) noexcept override { return nullptr; }
   tc_status_t reply(ByteView) noexcept override { return TC_ERR_UNSUPPORTED; }
   tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_ERR_UNSUPPORTED; }

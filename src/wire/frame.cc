@@ -8,17 +8,6 @@
 
 namespace tc::wire {
 
-[[gnu::hot]] void write_ticket(std::byte* at, const CallTicket& ticket) noexcept {
-  static_assert(sizeof(CallTicket) == ticket_bytes, "the ticket is written as it lies in memory");
-  std::memcpy(at, &ticket, sizeof ticket);
-}
-
-[[gnu::hot]] CallTicket read_ticket(const std::byte* at) noexcept {
-  CallTicket ticket;
-  std::memcpy(&ticket, at, sizeof ticket);
-  return ticket;
-}
-
 void append_code(Bytes& out, const CodeHead& head, ByteView bundle) {
   Writer w(out);
   w.bytes(head.id.bytes)

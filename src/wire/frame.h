@@ -12,6 +12,8 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <cstring>
+#include <span>
 
 #include "base/bytes.h"
 #include "base/content_id.h"
@@ -82,8 +84,14 @@ struct CallTicket {
   uint16_t fanout_left = 0;  // how many calls it may still start, together with all that it starts
 };
 inline constexpr size_t ticket_bytes = 16;
-void write_ticket(std::byte* at, const CallTicket& ticket) noexcept;
-CallTicket read_ticket(const std::byte* at) noexcept;
+static_assert(sizeof(CallTicket) == ticket_bytes, "a ticket is written as it lies in memory");
+inline ByteView bytes_of(const CallTicket& ticket) noexcept { return std::as_bytes(std::span(&ticket, 1)); }
+inline void write_ticket(std::byte* at, const CallTicket& ticket) noexcept { std::memcpy(at, &ticket, sizeof ticket); }
+inline CallTicket read_ticket(const std::byte* at) noexcept {
+  CallTicket ticket;
+  std::memcpy(&ticket, at, sizeof ticket);
+  return ticket;
+}
 
 // In front of a bundle in call_code and code. The payload of call_code starts at the next multiple of 16.
 struct CodeHead {

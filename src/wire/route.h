@@ -34,12 +34,15 @@ class PackedRoute {
   const Route& route() const noexcept { return route_; }
   ByteView bytes() const noexcept { return {bytes_.data(), size_}; }
 
+  // Of the route in front of `body`, padding included, if it is this one; else 0.
+  size_t size_if_same(ByteView body) const noexcept {
+    return size_ != 0 && body.size() >= size_ && std::memcmp(body.data(), bytes_.data(), size_) == 0 ? size_ : 0;
+  }
   // Becomes the route in front of `body`, which may be memory that its sender still writes to. Returns the bytes taken,
   // padding included. TC_ERR_MALFORMED when there is none; then it stays what it was.
   Result<size_t> take(ByteView body) {
-    if (size_ != 0 && body.size() >= size_ && std::memcmp(body.data(), bytes_.data(), size_) == 0) [[likely]]
-      return size_;
-    return take_another(body);
+    const auto same = size_if_same(body);
+    return same != 0 ? same : take_another(body);
   }
 
  private:

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where running code sends itself on: of each node what it takes to send one more call of the code that went there last.
+// With more nodes than cores the link to it is cold, and need not be touched.
+//
+// Thread: the node's.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "transport/stream.h"
+
+namespace tc::target {
+class Code;
+}
+
+namespace tc::node {
+
+struct NextHop {
+  transport::OutStream* out = nullptr;
+  const target::Code* code = nullptr;
+  uint32_t number = 0;      // of the code, on that link
+  uint32_t most_bytes = 0;  // of a call
+};
+
+class NextHops {
+ public:
+  // Null when other code went to that node last, or nothing since forget().
+  const NextHop* find(uint32_t node, const target::Code* code) const noexcept {
+    return node < hops_.size() && hops_[node].code == code ? &hops_[node] : nullptr;
+  }
+  void note(uint32_t node, const NextHop& hop) {
+    if (node >= hops_.size()) hops_.resize(size_t{node} + 1);
+    hops_[node] = hop;
+  }
+  // Some link may no more be written to at once, or some code is about to be freed.
+  void forget() noexcept { hops_.clear(); }
+
+ private:
+  std::vector<NextHop> hops_;  // by node
+};
+
+}  // namespace tc::node
