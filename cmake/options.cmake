@@ -33,8 +33,15 @@ endif()
 # page of either is found cold at every message.
 string(APPEND CMAKE_SHARED_LINKER_FLAGS " -Wl,-z,now")
 
+include(CheckCXXCompilerFlag)
+set(CMAKE_REQUIRED_FLAGS -Werror)  # clang for riscv64 only warns that it knows nothing of it
+check_cxx_compiler_flag(-fno-plt TC_CAN_DO_WITHOUT_PLT)
+unset(CMAKE_REQUIRED_FLAGS)
+
 add_library(tc_options INTERFACE)
-target_compile_options(tc_options INTERFACE -fno-plt)
+if(TC_CAN_DO_WITHOUT_PLT)
+  target_compile_options(tc_options INTERFACE -fno-plt)
+endif()
 # A designated initializer says what differs from the defaults: leaving the rest out is the point of it.
 target_compile_options(tc_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
 target_include_directories(tc_options INTERFACE
