@@ -42,8 +42,7 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
 
 tc_status_t Node::pass_on(uint32_t node, const Outgoing& call) {
   if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) {
-    if (call.code != nullptr)
-      if (const auto hop = known->next_hop(*call.code)) next_hops_.note(node, *hop);
+    if (call.code != nullptr) next_hops_.note(node, known->next_hop());
     return TC_OK;
   }
   if (node == node_id()) {

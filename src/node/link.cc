@@ -248,10 +248,8 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
   bool is_new = false;
   TC_ASSIGN(const auto number, number_for(call, is_new));
   const bool with_code = is_new || call.with_code;
-  std::byte ticket[wire::ticket_bytes];
-  if (call.ticket != nullptr) wire::write_ticket(ticket, *call.ticket);
+  const auto ticket_part = call.ticket != nullptr ? wire::bytes_of(*call.ticket) : ByteView{};
   const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
-  const ByteView ticket_part(ticket, call.ticket != nullptr ? sizeof ticket : 0);
   const ByteView code_part = with_code ? code_section(number) : ByteView{};
   const auto code_bytes = code_part.size();
   const auto size = ticket_part.size() + route.size() + code_bytes + call.payload.size();
@@ -275,18 +273,9 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
 }
 
 bool Link::try_pass_on(const Outgoing& call) noexcept {
-  const auto way_home = call.route != nullptr ? call.route->bytes() : ByteView{};
-  const auto size = wire::ticket_bytes + way_home.size() + call.payload.size();
-  if (size > most_at_once_ || passed_number_ == source::CodeTable::none) return false;
+  if (passed_number_ == source::CodeTable::none) return false;
   if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
-  const auto flags = static_cast<uint8_t>(wire::flag_token | (way_home.empty() ? 0 : wire::flag_route));
-  const auto header = wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size));
-  return out_->put_alone(header, {wire::bytes_of(*call.ticket), way_home, call.payload});
-}
-
-std::optional<NextHop> Link::next_hop(const target::Code& code) const noexcept {
-  if (most_at_once_ == 0 || passed_code_ != &code) return {};
-  return NextHop{out_, &code, passed_number_, static_cast<uint32_t>(std::min<uint64_t>(most_at_once_, UINT32_MAX))};
+  return next_hop().send(*call.ticket, call.route != nullptr ? call.route->bytes() : ByteView{}, call.payload);
 }
 
 void Link::update_open() noexcept {

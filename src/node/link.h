@@ -81,8 +81,8 @@ class alignas(64) Link final : public target::FrameHandler {
   // Sends a call with a ticket to a peer that was sent this code just before, when there is room. False: send_call()
   // sees to it.
   bool try_pass_on(const Outgoing& call) noexcept;
-  // What sending such a call takes. Nothing: another went there last, or it may not leave at once.
-  std::optional<NextHop> next_hop(const target::Code& code) const noexcept;
+  // What sending one more such call takes, until something changes (NextHops::forget()).
+  NextHop next_hop() const noexcept { return {out_, passed_code_, passed_number_, most_at_once_}; }
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
   void post_reply(const wire::Reply& reply);
@@ -248,7 +248,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void answer_unrun(const wire::Header& header, ByteView body, const Error& reason);
 
   static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
-  // What a hop touches (link_hop.cc): of the link by which it came, one cache line, and one more of that by which it goes.
+  // What a hop touches (link_hop.cc) of the link by which it comes: one cache line.
   Node& node_;
   State state_ = State::greeting;
   transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
@@ -264,6 +264,7 @@ class alignas(64) Link final : public target::FrameHandler {
   target::NumberTable numbers_;
   transport::InStream* in_;
   uint64_t credited_ = 0;
+  // What sending touches.
   alignas(64) transport::OutStream* out_;
   uint64_t open_mark_ = closed_mark;  // mark_ while open_
   uint64_t most_at_once_ = 0;         // bytes of a frame that may be written at once; 0 unless open_

@@ -105,14 +105,10 @@ void Link::on_touched() {
   const target::Code* const code = call.code;
   const bool travels = call.has_route && call.wants_reply && !call.answered && call.ticket.hops_left != 0;
   const NextHop* const hop = next_hops_.find(node, code);
-  const auto way_home = call.route.bytes();
-  const auto size = wire::ticket_bytes + way_home.size() + payload.size();
-  if (travels && hop != nullptr && size <= hop->most_bytes && !call.route.route().address.empty()) [[likely]] {
-    const auto flags = static_cast<uint8_t>(wire::flag_token | wire::flag_route);
-    const auto header = wire::encode(wire::Kind::call, flags, hop->number, static_cast<uint32_t>(size));
+  if (travels && hop != nullptr && !call.route.route().address.empty()) [[likely]] {
     auto ticket = call.ticket;
     --ticket.hops_left;
-    if (hop->out->put_alone(header, {wire::bytes_of(ticket), way_home, payload})) [[likely]] {
+    if (hop->send(ticket, call.route.bytes(), payload)) [[likely]] {
       call.touched = call.answered = true;
       return TC_OK;
     }

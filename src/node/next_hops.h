@@ -21,7 +21,16 @@ struct NextHop {
   transport::OutStream* out = nullptr;
   const target::Code* code = nullptr;
   uint32_t number = 0;      // of the code, on that link
-  uint32_t most_bytes = 0;  // of a call
+  uint64_t most_bytes = 0;  // of a call
+
+  // `way_home`: of the route, if any. False: no room now, or too long.
+  bool send(const wire::CallTicket& ticket, ByteView way_home, ByteView payload) const noexcept {
+    const auto size = wire::ticket_bytes + way_home.size() + payload.size();
+    if (size > most_bytes) return false;
+    const auto flags = static_cast<uint8_t>(wire::flag_token | (way_home.empty() ? 0 : wire::flag_route));
+    const auto header = wire::encode(wire::Kind::call, flags, number, static_cast<uint32_t>(size));
+    return out->put_alone(header, {wire::bytes_of(ticket), way_home, payload});
+  }
 };
 
 class NextHops {

@@ -8,6 +8,7 @@
 //   node_calls.cc  registering, calling, answers
 //   deaths.cc      nodes that die, and calls that die with them
 //   invocation.cc  what a running ifunc asks of us (IfuncHost)
+//   link_hop.cc    a call that comes alone, and its next hop
 //
 // Thread: one at a time. Two nodes in one process do not know of each other.
 #pragma once

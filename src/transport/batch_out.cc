@@ -6,14 +6,16 @@
 #include <new>
 #include <utility>
 
+#include "transport/lone_call.h"
+
 namespace tc::transport {
 
 namespace {
 
 // So many batches on their way keep any wire busy; while they wait, smaller ones would only use up the buffers.
 constexpr size_t congested_batches = 8;
-// Of frames that leave alone: as long as what LoneCall takes at the other end.
-constexpr size_t lone_bytes = 1024 + wire::alignment;
+// Of frames that leave alone: as long as what runs at once at the other end.
+constexpr size_t lone_bytes = wire::stride(LoneCall::most_bytes);
 
 }  // namespace
 
@@ -171,7 +173,6 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
   return nullptr;
 }
 
-// Has nothing left in this turn, so that the next frame leaves at once?
 [[gnu::hot]] void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_->add(*this);

@@ -112,6 +112,7 @@ class BatchOut : public OutStream {
 
  private:
   bool next_buffer() noexcept;
+  // Has nothing left in this turn, so that the next frame leaves at once?
   bool is_fresh() const noexcept {
     const auto& pulse = list_->pulse();
     return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != lone_turn_;

@@ -17,6 +17,8 @@ namespace tc::transport {
 
 class LoneCall {
  public:
+  static constexpr size_t most_bytes = 1024;  // behind the call's header
+
   // Runs the call in `batch` when the node wants that, it is the first message of this turn (what later ones send shall
   // be gathered), there is nothing else in it, and nothing waits before it on the stream `in` of its connection, which
   // is `owner`'s. False: it goes on the stream, like everything else.
@@ -33,7 +35,7 @@ class LoneCall {
   }
 
  private:
-  alignas(64) std::array<std::byte, 1024> body_;
+  alignas(64) std::array<std::byte, most_bytes> body_;
 };
 
 }  // namespace tc::transport

@@ -85,8 +85,8 @@ UcxTransport::~UcxTransport() {
   for (auto& peer : peers_) {
     if (peer == nullptr || peer->handle() == nullptr) continue;
     peer->orphan();
-    UcxConnection* const connection = peer->handle();
-    connection->keep(std::move(peer));
+    UcxConnection* const owner = peer->handle();
+    owner->keep(std::move(peer));
   }
   for (auto& peer : peers_) peer.reset();  // one by one: closing an endpoint progresses UCX, which looks at peers_
   endpoints_.clear();

@@ -38,7 +38,6 @@ class UcxTransport final : public Transport {
   // Has any endpoint failed, ever?
   bool has_failures() const noexcept { return failures_ != 0; }
   void watch_peers() noexcept { peers_need_watching_ = true; }
-  Events& events() const noexcept { return events_; }
   FlushList& flush_list() noexcept { return flush_list_; }
   uint64_t machine() const noexcept { return machine_; }
   bool can_use_rings() const noexcept { return can_use_rings_; }
