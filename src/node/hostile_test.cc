@@ -39,6 +39,18 @@ class Hostile : public testing::Test {
   void turns() {
     for (int i = 0; i < 8; ++i) turn();
   }
+  // So that the next ones run as soon as they are here.
+  void run_some_calls_of(RawPeer& from) {
+    const auto answered = [&](uint64_t token) {
+      return pump([&] { return from.progress(), from.reply_to(token).has_value(); });
+    };
+    ASSERT_TRUE(from.send(Kind::call_code, wire::flag_token, 0, echo_with_code(1, "x")));
+    ASSERT_TRUE(answered(1));
+    for (uint64_t token = 2; token < 6; ++token) {
+      ASSERT_TRUE(from.send(Kind::call, wire::flag_token, 0, ticket(token)));
+      ASSERT_TRUE(answered(token));
+    }
+  }
 
   void join() {
     peer.connect("n1");
@@ -299,6 +311,30 @@ TEST_F(Hostile, whoever_asks_for_a_snapshot_gets_one_and_old_questions_get_none)
   EXPECT_EQ(peer.find(Kind::notice), nullptr);
 }
 
+TEST_F(Hostile, a_snapshot_sees_calls_that_run_as_soon_as_they_are_here) {
+  join();
+  RawPeer other{net.network};
+  other.connect("n1");
+  other.greet();
+  ASSERT_TRUE(pump([&] { return other.progress(), other.peer.has_value(); }));
+  run_some_calls_of(other);
+  peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
+  ASSERT_TRUE(pump([&] { return other.progress(), other.find(Kind::notice) != nullptr; }));
+  ASSERT_TRUE(other.send(Kind::call, wire::flag_token, 0, ticket(88)));
+  ASSERT_TRUE(pump([&] { return other.progress(), other.reply_to(88).has_value(); }));
+  other.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
+  std::optional<wire::Report> report;
+  ASSERT_TRUE(pump([&] {
+    other.progress();
+    for (const auto& frame : peer.frames)
+      if (frame.header.kind == Kind::notice && frame.header.number == wire::notice_report)
+        report = wire::decode_report(frame.body).value();
+    return report.has_value();
+  }));
+  EXPECT_EQ(report->tokens, std::vector<uint64_t>{88});
+  other.vanish();
+}
+
 TEST_F(Hostile, a_call_with_flags_from_the_future_is_refused) {
   for (const uint8_t flags : {2, 4, 5, 8, 12}) {
     join();
@@ -453,6 +489,41 @@ TEST_F(Hostile, parked_calls_run_in_order_once_the_code_is_there_and_barriers_st
   std::vector<Kind> order;
   for (const auto& frame : peer.frames) order.push_back(frame.header.kind);
   EXPECT_THAT(order, testing::ElementsAre(Kind::need, Kind::known, Kind::reply, Kind::credit, Kind::reply));
+}
+
+TEST_F(Hostile, a_call_that_ran_as_soon_as_it_came_does_not_overtake_one_that_waits_for_its_code) {
+  join();
+  run_some_calls_of(peer);
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(6)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 0, ticket(7)));
+  turns();
+  EXPECT_FALSE(peer.reply_to(7).has_value());
+  ASSERT_TRUE(peer.send(Kind::code, 3, code_section(refuse)));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(7).has_value(); }));
+  ASSERT_TRUE(peer.reply_to(6).has_value());
+}
+
+TEST_F(Hostile, code_that_was_evicted_is_asked_for_again_however_its_calls_came_before) {
+  join();
+  run_some_calls_of(peer);
+  target->store().evict(echo.id());
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 0, ticket(6)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  ASSERT_TRUE(peer.send(Kind::code, 0, code_section(echo)));
+  EXPECT_TRUE(pump([&] { return peer.reply_to(6).has_value(); }));
+}
+
+TEST_F(Hostile, whoever_sends_calls_one_by_one_gets_the_window_back_in_time) {
+  join();
+  run_some_calls_of(peer);
+  constexpr size_t payload_bytes = 900, calls = 4096;  // several windows
+  const auto ran = [&] { return target->stat("executed").value(); };
+  for (const auto before = ran(); ran() < before + calls;) {
+    const auto so_far = ran();
+    ASSERT_TRUE(peer.send(Kind::call, 0, 0, Bytes(payload_bytes))) << so_far;
+    ASSERT_TRUE(pump([&] { return ran() == so_far + 1; })) << so_far;
+  }
 }
 
 TEST_F(Hostile, calls_that_waited_for_code_past_their_deadline_are_not_run) {

@@ -275,14 +275,16 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
 bool Link::try_pass_on(const Outgoing& call) noexcept {
   if (passed_number_ == source::CodeTable::none) return false;
   if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
-  return next_hop().send(*call.ticket, call.route != nullptr ? call.route->bytes() : ByteView{}, call.payload);
+  return next_hop().send(node_.transport(), *call.ticket, call.route != nullptr ? call.route->bytes() : ByteView{},
+                         call.payload);
 }
 
 void Link::update_open() noexcept {
   open_ = state_ == State::ready && backlog_.empty() && held_.empty();
   open_mark_ = open_ ? mark_ : closed_mark;
-  most_at_once_ = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
-  node_.forget_next_hops();
+  const uint64_t most = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
+  most_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
+  node_.forget_hops();
 }
 
 Status Link::flush(Deadline deadline) {

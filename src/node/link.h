@@ -82,7 +82,9 @@ class alignas(64) Link final : public target::FrameHandler {
   // sees to it.
   bool try_pass_on(const Outgoing& call) noexcept;
   // What sending one more such call takes, until something changes (NextHops::forget()).
-  NextHop next_hop() const noexcept { return {out_, passed_code_, passed_number_, most_at_once_}; }
+  NextHop next_hop() const noexcept {
+    return {out_, passed_code_, passed_number_, connection_->index(), most_at_once_};
+  }
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
   void post_reply(const wire::Reply& reply);
@@ -100,9 +102,10 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // ---- link_hop.cc
 
-  // Runs a call that came alone and went past its stream; `body` stays the caller's. False when something stands in its
-  // way: it goes on the stream, and receive() sees to it.
-  bool run_at_once(const wire::Header& header, std::byte* body);
+  // Runs a call that came alone and went past its stream, by the connection with that index; `body` stays the caller's.
+  // The next one of the same code may run without asking the link (LastCalls). False when something stands in its way: it
+  // goes on the stream, and receive() sees to it.
+  bool run_at_once(uint32_t index, const wire::Header& header, std::byte* body);
 
   // ---- link_slices.cc
 
@@ -180,6 +183,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool has_endpoint = false;  // the application holds it: stays until it is closed
 
  private:
+  friend class Node;
   using Parts = std::initializer_list<ByteView>;
 
   // Finds the header for a message that another link, or none, sent last. False: not now.
@@ -212,7 +216,6 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // link_hop.cc
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
-  bool run_here(target::Code& code, uint8_t flags, std::byte* body, size_t length);  // the same, for that file alone
   bool on_short_token(size_t length);
   size_t take_route(ByteView body);
   std::byte* aligned_copy(ByteView payload, size_t alignment);
@@ -248,7 +251,6 @@ class alignas(64) Link final : public target::FrameHandler {
   void answer_unrun(const wire::Header& header, ByteView body, const Error& reason);
 
   static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
-  // What a hop touches (link_hop.cc) of the link by which it comes: one cache line.
   Node& node_;
   State state_ = State::greeting;
   transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
@@ -259,7 +261,6 @@ class alignas(64) Link final : public target::FrameHandler {
   bool look_again_ = false;     // receive() has something to do though no frame is in sight
   bool unreleased_ = false;     // frames were taken whose memory the sender does not have back
   const uint64_t credit_step_;  // bytes taken of which the peer is told
-  uint64_t uncredited_ = 0;     // bytes of calls that were run at once since credit was thought of
   size_t parked_bytes_ = 0;
   target::NumberTable numbers_;
   transport::InStream* in_;
@@ -267,7 +268,7 @@ class alignas(64) Link final : public target::FrameHandler {
   // What sending touches.
   alignas(64) transport::OutStream* out_;
   uint64_t open_mark_ = closed_mark;  // mark_ while open_
-  uint64_t most_at_once_ = 0;         // bytes of a frame that may be written at once; 0 unless open_
+  uint32_t most_at_once_ = 0;         // bytes of a frame that may be written at once; 0 unless open_
   // What was last sent by its number alone, and that number. Its code, where that is held here: its id is two cache
   // lines away.
   const target::Code* passed_code_ = nullptr;

@@ -63,6 +63,7 @@ Status Link::take_compile_job(const wire::CompileQuestion& question) {
 void Link::on_compiled() {
   if (!waits_for_compiler_) return;
   compiled_ = look_again_ = true;
+  node_.forget_hops();
   node_.look_again();
 }
 

@@ -117,6 +117,7 @@ void Link::end(const Error& reason) {
   if (state_ == State::ready) {
     ending_ = reason;
     look_again_ = true;
+    node_.forget_hops();
     return;
   }
   connection_->close();

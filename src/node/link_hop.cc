@@ -10,39 +10,42 @@ namespace tc::node {
 
 // ---- A call comes, and runs
 
-[[gnu::hot]] bool Node::on_call(void* owner, const wire::Header& header, std::byte* body) {
-  auto* const link = static_cast<Link*>(owner);
-  if (link == nullptr) return false;
+[[gnu::hot]] bool Node::on_call(transport::Connection& connection, uint32_t index, const wire::Header& header,
+                                std::byte* body) {
   before_calls();
   const target::Executor::Scope scope(executor_);
-  if (!link->run_at_once(header, body)) return false;
+  const LastCall* const last = last_calls_.take(index, header);
+  if (last != nullptr && wire::are_call_flags(header.flags)) [[likely]] {
+    executor_.running().link = last->link;
+    (void)run_call(*last->link, *last->code, header.flags, body, header.length);  // it may end the link
+  } else {
+    auto* const link = static_cast<Link*>(connection.owner());
+    if (link == nullptr || !link->run_at_once(index, header, body)) return false;
+  }
   ++ran_at_once_;
   return true;
 }
 
-[[gnu::always_inline]] inline bool Link::run_at_once(const wire::Header& header, std::byte* body) {
+bool Link::run_at_once(uint32_t index, const wire::Header& header, std::byte* body) {
   const bool in_order = state_ == State::ready && trusted_ && !look_again_ && parked_bytes_ == 0;
-  if (!in_order || !wire::are_call_flags(header.flags) || node_.deaths().snapshots().recording()) [[unlikely]]
-    return false;
+  if (!in_order || !wire::are_call_flags(header.flags) || node_.deaths().snapshots().recording()) return false;
   auto* const code = numbers_.find(header.number);
-  if (code == nullptr) [[unlikely]]
-    return false;
+  if (code == nullptr) return false;
+  give_credit(false);
+  // What running it changes is forgotten again.
+  node_.note_call(index, {this, code, header.number, static_cast<uint32_t>(credit_step_ / 4)});
   node_.executor().running().link = this;
-  (void)run_here(*code, header.flags, body, header.length);  // it may end the link
-  if ((uncredited_ += wire::stride(header.length)) >= credit_step_ / 4) [[unlikely]] {
-    uncredited_ = 0;
-    give_credit(false);
-  }
+  (void)run(*code, header.flags, body, header.length);  // it may end the link
   return true;
 }
 
-[[gnu::always_inline]] inline bool Link::run_here(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
-  auto& executor = node_.executor();
-  auto& call = executor.running();
+[[gnu::always_inline]] inline bool Node::run_call(Link& link, target::Code& code, uint8_t flags, std::byte* body,
+                                                  size_t length) {
+  auto& call = executor_.running();
   size_t skip = 0;
   if ((flags & wire::flag_token) != 0) {
     if (length < wire::ticket_bytes) [[unlikely]]
-      return on_short_token(length);
+      return link.on_short_token(length);
     call.ticket = wire::read_ticket(body);
     call.has_ticket = true;
     call.wants_reply = call.ticket.token != 0;
@@ -52,7 +55,7 @@ namespace tc::node {
     const ByteView rest(body + skip, length - skip);
     auto taken = call.route.size_if_same(rest);
     if (taken == 0) [[unlikely]]
-      if (taken = take_route(rest); taken == 0) return false;
+      if (taken = link.take_route(rest); taken == 0) return false;
     call.has_route = true;
     skip += taken;
   }
@@ -60,13 +63,16 @@ namespace tc::node {
   std::byte* payload = body + skip;
   const auto size = length - skip;
   if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
-    payload = aligned_copy({payload, size}, size_t{1} << code.alignment_log2);
-  if (!executor.run_plain(code, payload, size)) on_touched();
+    payload = link.aligned_copy({payload, size}, size_t{1} << code.alignment_log2);
+  if (!executor_.run_plain(code, payload, size)) {
+    finish(call);
+    executor_.reset();
+  }
   return true;
 }
 
 bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
-  return run_here(code, flags, body, length);
+  return node_.run_call(*this, code, flags, body, length);
 }
 
 bool Link::on_short_token(size_t length) {
@@ -108,7 +114,7 @@ void Link::on_touched() {
   if (travels && hop != nullptr && !call.route.route().address.empty()) [[likely]] {
     auto ticket = call.ticket;
     --ticket.hops_left;
-    if (hop->send(ticket, call.route.bytes(), payload)) [[likely]] {
+    if (hop->send(*transport_, ticket, call.route.bytes(), payload)) [[likely]] {
       call.touched = call.answered = true;
       return TC_OK;
     }

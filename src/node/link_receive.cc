@@ -147,6 +147,7 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
   meanings_[number] = meaning_of(code.head.id);
   const bool is_news = numbers_.find(number) != held;
+  node_.forget_hops();
   TC_CHECK(numbers_.bind(number, *held));
   unusable_.erase(number);
   if (is_news) TC_CHECK(post(wire::Kind::known, number, {}));
@@ -222,6 +223,7 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
 // In front of everything that is parked: a call with its code, or the code that parked calls had asked for.
 bool Link::park_for_compiler(const wire::Header& header, ByteView body) {
   waits_for_compiler_ = true;
+  node_.forget_hops();
   parked_bytes_ += body.size() + sizeof(Parked);
   parked_.push_front({header, private_copy(body), now_ns()});
   return true;
@@ -258,6 +260,7 @@ bool Link::park(const wire::Header& header, ByteView body) {
                  fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
     return true;
   }
+  node_.forget_hops();
   parked_bytes_ += bytes;
   parked_.push_back({header, private_copy(body), now_ns()});
   return true;

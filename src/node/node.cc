@@ -33,11 +33,11 @@ constexpr uint32_t progresses_between_tending = 64;
 constexpr uint32_t short_looks = 16;
 // Where nearly every message ends a sleep, not before each of them but at the end of a longer one: a timer that is due
 // before the system's next tick costs a virtual machine half as much as a hop (docs/transport.md, "Sleep").
-constexpr uint64_t tending_gap_ns = 1'000'000;
-constexpr uint64_t nap_before_tending_ns = 20'000'000;
+constexpr uint64_t tending_gap_ns = 10'000'000;
+constexpr uint64_t nap_before_tending_ns = 50'000'000;
 // The same for what is to be done for each link where peers send messages: their room suffices without small news, and
 // greetings have seconds.
-constexpr uint64_t link_tending_gap_ns = 50'000'000;
+constexpr uint64_t link_tending_gap_ns = 500'000'000;
 
 // Also when memory runs out in between.
 class Polling {
@@ -95,7 +95,7 @@ Status Node::start(const MakeTransport& make_transport) {
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
   for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   const auto forget = [this](target::Code& code) {
-    next_hops_.forget();
+    forget_hops();
     for (auto& link : links_) link->forget(code);
     forget_code(code);
   };
@@ -193,7 +193,7 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
   size_t taken = 0;
   if (pulse.direct || look_at_all_)
     taken = receive_from_all();
-  else if (pulse.came.size() != 0)
+  else if (transport_->came.size() != 0)
     taken = receive_from_few();
   if (std::exchange(pulse.gathering, false)) transport_->flush();
   return taken;
@@ -201,7 +201,7 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
 
 size_t Node::receive_from_all() {
   size_t taken = 0;
-  transport_->pulse.came.clear();
+  transport_->came.clear();
   look_at_all_ = false;
   // By index: a running ifunc may add links.
   for (size_t i = 0; i < links_.size(); ++i)
@@ -211,7 +211,7 @@ size_t Node::receive_from_all() {
 }
 
 [[gnu::hot]] size_t Node::receive_from_few() {
-  auto& came = transport_->pulse.came;
+  auto& came = transport_->came;
   size_t taken = 0;
   for (size_t i = 0; i < came.size() && !came.from_anybody(); ++i) {
     auto* const link = static_cast<Link*>(came[i]->owner());
@@ -270,23 +270,25 @@ bool Node::can_only_get_messages() const noexcept {
 
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
-  if (const auto happened = poll(); happened != 0 || polling_) return happened;
-  const auto sleepy_at = now_ns() + look_before_sleep_ns;
-  const bool looks_are_short = can_only_get_messages();
-  for (uint32_t round = 1;; ++round) {
+  const bool looks_are_short = !polling_ && can_only_get_messages();
+  const auto look = [&]() -> size_t {
+    return looks_are_short && ++looks_ % short_looks != 0 && finds_nothing() ? 0 : poll();
+  };
+  if (const auto happened = look(); happened != 0 || polling_) return happened;
+  uint64_t now = now_ns();
+  const auto sleepy_at = now + look_before_sleep_ns;
+  while (true) {
     // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
     uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
-    while (looks-- > 0) {
-      if (looks_are_short && round % short_looks != 0 && finds_nothing()) continue;
-      if (const auto happened = poll(); happened != 0) return happened;
-    }
-    const auto now = now_ns();
+    while (looks-- > 0)
+      if (const auto happened = look(); happened != 0) return happened;
+    now = now_ns();
     if (now >= deadline.at_ns() || others_wait()) return 0;
     if (now >= sleepy_at) break;
     ::sched_yield();
   }
   // Who was woken for housekeeping alone goes on sleeping: to look first would cost an idle node a sixth of its core.
-  if (now_ns() < tended_ns_ + tending_gap_ns) {
+  if (now < tended_ns_ + tending_gap_ns) {
     const auto due = Deadline::at_ns(std::min(tended_ns_ + nap_before_tending_ns, deadline.at_ns()));
     const bool undisturbed = sleep(due);
     const auto happened = poll();

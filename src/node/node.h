@@ -24,6 +24,7 @@
 #include "node/config.h"
 #include "node/deaths.h"
 #include "node/future.h"
+#include "node/last_calls.h"
 #include "node/link.h"
 #include "node/slice_requests.h"
 #include "node/watchdog.h"
@@ -125,7 +126,16 @@ class Node final : public transport::Events, public target::IfuncHost {
   bool trusts(Link& link) const;
   Error not_trusted(Link& link) const;
   void on_link_lost(Link& link);
-  void forget_next_hops() noexcept { next_hops_.forget(); }
+  transport::Transport& transport() noexcept { return *transport_; }
+  // Before anything changes by which calls of a link run at once, or leave at once: its state, what waits on it, what its
+  // numbers mean, whether calls are to be noted.
+  void forget_hops() noexcept {
+    last_calls_.forget();
+    next_hops_.forget();
+  }
+  void note_call(uint32_t index, const LastCall& call) { last_calls_.note(index, call); }
+  // Runs a call that came by the link. False: it did not run, and the link is broken.
+  bool run_call(Link& link, target::Code& code, uint8_t flags, std::byte* body, size_t length);  // link_hop.cc
   FutureTable& futures() noexcept { return futures_; }
   Deaths& deaths() noexcept { return deaths_; }
   SliceRequests& slices() noexcept { return slices_; }
@@ -162,7 +172,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   // ---- transport::Events
   void on_accept(std::unique_ptr<transport::Connection> connection) override;
   void on_control(transport::Connection& connection, ByteView frame) override;
-  bool on_call(void* owner, const wire::Header& header, std::byte* body) override;
+  bool on_call(transport::Connection& connection, uint32_t index, const wire::Header& header, std::byte* body) override;
   void on_lost(transport::Connection& connection, const Error& reason) override;
 
   // ---- target::IfuncHost (invocation.cc)
@@ -270,10 +280,11 @@ class Node final : public transport::Events, public target::IfuncHost {
   source::Registry registry_;
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
-  // What each poll and each hop touches stands together: with more nodes than cores all of it is cold.
-  alignas(64) std::unique_ptr<transport::Transport> transport_;
+  // What each poll and each hop touches stands together, on one page: with more nodes than cores all of it is cold.
+  alignas(4096) std::unique_ptr<transport::Transport> transport_;
   uint64_t arrivals_seen_ = 0;
   uint32_t polls_ = 0;
+  uint32_t looks_ = 0;
   uint32_t progresses_ = 0;
   bool polling_ = false;
   bool backlog_ = false;
@@ -285,9 +296,12 @@ class Node final : public transport::Events, public target::IfuncHost {
   Link* unsettled_link_ = nullptr;  // of which frames were taken since links were settled: this one, or several
   size_t ran_at_once_ = 0;          // frames, of which poll() has not told yet
   std::vector<LocalCall> local_calls_;
-  NextHops next_hops_;
-  std::vector<Exposed> exposed_;  // few: found by looking at each
+  uint64_t next_expiry_ns_ = 0;
+  uint64_t tended_ns_ = 0, links_tended_ns_ = 0;
   target::Executor executor_;
+  LastCalls last_calls_;
+  NextHops next_hops_;
+  std::vector<Exposed> exposed_;        // few: found by looking at each
   std::vector<Link*> links_by_number_;  // known_link()
   std::vector<std::unique_ptr<Link>> links_;
   FutureTable futures_;
@@ -307,8 +321,6 @@ class Node final : public transport::Events, public target::IfuncHost {
   Counters counters_;
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
   uint64_t link_marks_ = 0;
-  uint64_t next_expiry_ns_ = 0;
-  uint64_t tended_ns_ = 0, links_tended_ns_ = 0;
   std::unique_ptr<CompileService> compile_service_;  // null: we compile for nobody
   std::unique_ptr<Watchdog> watchdog_;  // from the first code on; last, so that it ends before what it looks at
 };

@@ -65,7 +65,7 @@ TEST(Node, an_idle_wait_sleeps_until_its_deadline) {
 // A transport that notes how long it may sleep, and is woken at once.
 class Sleepless final : public transport::Transport {
  public:
-  explicit Sleepless(std::vector<uint64_t>& naps_ns) : naps_ns_(naps_ns) {}
+  explicit Sleepless(std::vector<uint64_t>& naps_ns) : Transport(came_), naps_ns_(naps_ns) {}
   Result<std::string> listen(std::string_view address) override { return std::string(address); }
   Result<std::unique_ptr<transport::Connection>> connect(std::string_view) override {
     return tc::fail(TC_ERR_UNSUPPORTED, "nobody is there");
@@ -80,6 +80,7 @@ class Sleepless final : public transport::Transport {
   std::string name() const override { return "sleepless"; }
 
  private:
+  transport::Arrivals came_;
   std::vector<uint64_t>& naps_ns_;
 };
 

@@ -96,11 +96,13 @@ class RawPeer final : public transport::Events {
     const auto header = wire::decode(Reader(frame).u64());
     const auto body = frame.subspan(wire::header_bytes);
     if (header.kind == wire::Kind::bye) bye = wire::decode_bye(body).value();
+    if (header.kind == wire::Kind::credit && header.number == wire::credit_window)
+      (void)connection_->out().credit(wire::decode_credit(body).value().consumed);
     if (header.kind != wire::Kind::hello || peer) return;
     peer = wire::decode_hello(body).value();
     open();
   }
-  bool on_call(void*, const wire::Header&, std::byte*) override { return false; }
+  bool on_call(transport::Connection&, uint32_t, const wire::Header&, std::byte*) override { return false; }
   void on_lost(transport::Connection&, const Error& reason) override { lost = reason; }
 
  private:

@@ -37,8 +37,9 @@ struct BatchIn::Chunk {
   Chunk* next = nullptr;
 };
 
-BatchIn::BatchIn(size_t batch_limit, size_t window)
-    : batch_limit_(batch_limit),
+BatchIn::BatchIn(size_t batch_limit, size_t window, Bypass& bypass)
+    : bypass_(bypass),
+      batch_limit_(batch_limit),
       window_(window),
       chunk_bytes_((std::max(batch_limit, small_chunk_bytes) + wire::alignment - 1) & ~(wire::alignment - 1)) {
   cursor_ = end_ = idle_;
@@ -93,9 +94,10 @@ Error BatchIn::refuse(ByteView batch, size_t offset) const {
     size += wire::stride(header->length);
   }
   if (frames == 0) return 0;
-  if (const uint64_t waiting = received_ - BatchIn::consumed(); size > window_ || waiting > window_ - size)
+  if (const uint64_t waiting = received() - BatchIn::consumed(); size > window_ || waiting > window_ - size)
     return fail(TC_ERR_LIMIT, "the peer sent {} bytes ahead when its window is {}", waiting + size, window_);
   Chunk& chunk = chunk_with_room(size);
+  bypass_.is_shut = true;
   std::memcpy(chunk.tail, batch.data(), batch.size());
   std::memset(chunk.tail + batch.size(), 0, size - batch.size() + wire::header_bytes);
   chunk.tail += size;
@@ -127,14 +129,16 @@ Error BatchIn::refuse(ByteView batch, size_t offset) const {
     free_.push_back(done_);
     done_ = done_->next;
   }
-  if (read_ == nullptr || read_->next != nullptr || cursor_ != read_->tail || cursor_ == read_->base()) return;
+  if (read_ == nullptr || read_->next != nullptr || cursor_ != read_->tail) return;
+  bypass_.is_shut = false;
+  if (cursor_ == read_->base()) return;
   consumed_before_ += static_cast<uint64_t>(cursor_ - read_->base());  // all read: start over where it is warm
   read_->rewind();
   cursor_ = end_ = read_->base();
 }
 
 [[gnu::hot]] uint64_t BatchIn::consumed() const noexcept {
-  return consumed_before_ + (read_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - read_->base()));
+  return bypass_.bytes + consumed_before_ + (read_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - read_->base()));
 }
 
 }  // namespace tc::transport

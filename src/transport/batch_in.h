@@ -19,9 +19,17 @@ namespace tc::transport {
 
 class BatchIn : public InStream {
  public:
+  // What a call that runs past the stream touches of it. Where that lies is the owner's choice.
+  struct Bypass {
+    uint64_t bytes = 0;    // of frames that went past: they count as received and consumed
+    bool is_shut = false;  // frames may wait here, and none may overtake them
+  };
+
   // `batch_limit`: the longest batch taken. `window`: how many bytes of frames may wait here unread; stops a
   // peer that ignores flow control from filling our memory.
-  BatchIn(size_t batch_limit, size_t window);
+  BatchIn(size_t batch_limit, size_t window) : BatchIn(batch_limit, window, own_bypass_) {}
+  // `bypass` must outlive the stream.
+  BatchIn(size_t batch_limit, size_t window, Bypass& bypass);
   ~BatchIn() override;
 
   // Copies a batch in and returns how many frames it holds. They must fill it exactly, but for the padding of the last
@@ -38,14 +46,8 @@ class BatchIn : public InStream {
     if (word == 0 || header.length > left - wire::header_bytes) return {};
     return header;
   }
-  // Does nothing wait here?
-  bool is_empty() const noexcept { return cursor_ == end_ && read_ == write_; }
-  // A frame was taken that was never put here.
-  void count_taken(size_t length) noexcept {
-    received_ += wire::stride(length);
-    consumed_before_ += wire::stride(length);
-  }
-  uint64_t received() const noexcept { return received_; }
+  Bypass& bypass() noexcept { return bypass_; }
+  uint64_t received() const noexcept { return received_ + bypass_.bytes; }
 
   bool refill() noexcept override;
   void release() noexcept override;
@@ -57,9 +59,11 @@ class BatchIn : public InStream {
   Error refuse(ByteView batch, size_t offset) const;
   Chunk& chunk_with_room(size_t size);
 
-  Chunk* read_ = nullptr;   // holds cursor_; the chunks behind it follow by Chunk::next
-  Chunk* write_ = nullptr;  // the last one
-  uint64_t received_ = 0;
+  Bypass own_bypass_;
+  Bypass& bypass_;
+  Chunk* read_ = nullptr;         // holds cursor_; the chunks behind it follow by Chunk::next
+  Chunk* write_ = nullptr;        // the last one
+  uint64_t received_ = 0;         // without what went past, as the next one
   uint64_t consumed_before_ = 0;  // in chunks that were left, or rewound
   Chunk* done_ = nullptr;         // read, kept until release()
   const size_t batch_limit_;

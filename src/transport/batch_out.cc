@@ -6,16 +6,12 @@
 #include <new>
 #include <utility>
 
-#include "transport/lone_call.h"
-
 namespace tc::transport {
 
 namespace {
 
 // So many batches on their way keep any wire busy; while they wait, smaller ones would only use up the buffers.
 constexpr size_t congested_batches = 8;
-// Of frames that leave alone: as long as what runs at once at the other end.
-constexpr size_t lone_bytes = wire::stride(LoneCall::most_bytes);
 
 }  // namespace
 
@@ -33,21 +29,16 @@ constexpr size_t lone_bytes = wire::stride(LoneCall::most_bytes);
   return done;
 }
 
-void FlushList::ready_lone() noexcept {
-  if (lone_ != nullptr) return;
-  try {
-    lone_ = std::make_unique<OutBuffer>(lone_bytes);
-    lone_->is_lone = true;
-  } catch (const std::bad_alloc&) {  // frames leave by their streams then
-  }
+OutBuffer::OutBuffer(size_t size)
+    : memory(new (std::align_val_t{64}) std::byte[size + more_bytes]), bytes(size), is_borrowed(false) {
+  std::memset(memory, 0, size + more_bytes);  // the padding between frames travels: it must not tell old secrets
+}
+OutBuffer::OutBuffer(std::byte* borrowed, size_t size) noexcept : memory(borrowed), bytes(size), is_borrowed(true) {}
+OutBuffer::~OutBuffer() {
+  if (!is_borrowed) ::operator delete[](memory, std::align_val_t{64});
 }
 
-OutBuffer::OutBuffer(size_t size) : memory(new (std::align_val_t{64}) std::byte[size + 32]), bytes(size) {
-  std::memset(memory, 0, size + 32);  // the padding between frames travels: it must not tell old secrets
-}
-OutBuffer::~OutBuffer() { ::operator delete[](memory, std::align_val_t{64}); }
-
-BatchOut::BatchOut(FlushList& list) : list_(&list) { attention_ = &attention_word_; }
+BatchOut::BatchOut(FlushList& list, Bypass& bypass) : bypass_(bypass), list_(&list) { attention_ = &attention_word_; }
 
 BatchOut::~BatchOut() {
   if (list_ != nullptr) list_->remove(*this);
@@ -56,10 +47,6 @@ BatchOut::~BatchOut() {
       buffer->owner = nullptr;  // the wire still reads it: whoever completes the send deletes it
       (void)buffer.release();
     }
-  }
-  for (auto& buffer : lone_ones_) {
-    buffer->owner = nullptr;
-    (void)buffer.release();
   }
 }
 
@@ -72,12 +59,12 @@ void BatchOut::open(size_t batch_bytes, size_t window_bytes) {
   buffers_.reserve(max_buffers_);
   open_ = true;
   in_messages_ = contiguous() == SIZE_MAX;
-  list_->ready_lone();
   rearm();
 }
 
 void BatchOut::shut() noexcept {
   open_ = false;
+  bypass_.room = 0;
   attention_word_ = 0;
   if (buffer_ != nullptr) {
     free_.push_back(buffer_);
@@ -92,7 +79,7 @@ void BatchOut::shut() noexcept {
   // A lone frame goes without its padding; behind several it is not worth looking for the last one.
   const size_t lone = wire::header_bytes + wire::decode(load_header(buffer_->base())).length;
   const size_t size = filled - lone < wire::alignment ? lone : filled;
-  sent_ += filled;
+  bypass_.sent += filled;
   OutBuffer* const buffer = std::exchange(buffer_, nullptr);
   cursor_ = end_ = nullptr;
   const bool free_again = transmit(*buffer, buffer->base(), size);
@@ -113,15 +100,15 @@ void BatchOut::shut() noexcept {
 
 bool BatchOut::credit(uint64_t consumed) noexcept {
   if (!open_) return true;  // behind a loss or goodbye it means nothing any more
-  if (consumed < credited_ || consumed > sent_) return false;
+  if (consumed < credited_ || consumed > bypass_.sent) return false;
   credited_ = consumed;
   return true;
 }
 
 void BatchOut::give_back(OutBuffer& buffer) noexcept {
   --in_flight_;
-  if (buffer.is_lone)
-    std::erase_if(lone_ones_, [&](const auto& kept) { return kept.get() == &buffer; });
+  if (buffer.is_borrowed)
+    buffer.owner = nullptr;
   else
     free_.push_back(&buffer);
 }
@@ -148,6 +135,7 @@ bool BatchOut::next_buffer() noexcept {
 // Up to where the window, the buffer and the peer's memory let us write.
 void BatchOut::set_end() noexcept {
   const auto left = static_cast<uint64_t>(buffer_->base() + buffer_->bytes - cursor_);
+  bypass_.room = 0;
   end_ = cursor_ + std::min({room(), left, static_cast<uint64_t>(contiguous())});
 }
 
@@ -157,7 +145,7 @@ bool BatchOut::turn_lap() noexcept {
   const uint64_t pad = contiguous() + 2 * wire::header_bytes;
   if (buffer_ == nullptr || pad > room()) return false;
   transmit_pad(pad);
-  sent_ += pad;
+  bypass_.sent += pad;
   return open_;
 }
 
@@ -176,37 +164,27 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
 [[gnu::hot]] void BatchOut::attend() noexcept {
   attention_word_ = 0;
   list_->add(*this);
-  if (is_fresh()) (void)flush_unless_congested();
+  if (bypass_.is_fresh(list_->pulse())) (void)flush_unless_congested();
 }
 
-// The stream stays as it is, but for a place to write that is shorter by the window that was used (make_room() measures it
-// anew), and needs no flush.
+// The stream stays as it is, but that it grants nothing until make_room() measures its room anew: all of it is for frames
+// that go past it.
 [[gnu::hot]] bool BatchOut::put_alone(uint64_t header, std::initializer_list<ByteView> body) noexcept {
   const size_t length = header >> 32;
   const size_t stride = wire::stride(length);
   if (reserve(length) == nullptr) [[unlikely]]
     return false;
   // Where attention is wanted, nothing waits to be sent.
-  const bool is_clear = in_messages_ && attention_word_ != 0 && in_flight_ < congested_batches && is_fresh();
-  OutBuffer* const buffer = list_->lone();
-  if (!is_clear || buffer == nullptr || stride > buffer->bytes) [[unlikely]]
+  const bool is_clear = in_messages_ && attention_word_ != 0 && in_flight_ < congested_batches;
+  OutBuffer* const lone = list_->lone();
+  if (!is_clear || !bypass_.is_fresh(list_->pulse()) || lone == nullptr || stride > lone->bytes)
     return OutStream::put_alone(header, body);
-  std::byte* const at = buffer->base();
-  store_header(at, header);
-  copy_pieces(at + wire::header_bytes, body);
-  lone_turn_ = static_cast<uint32_t>(list_->pulse().turn);
-  sent_ += stride;
-  end_ -= stride;
-  if (!transmit(*buffer, at, wire::header_bytes + length)) [[unlikely]]
-    keep_lone();
+  lone->build(header, body);
+  bypass_.count(stride, list_->pulse());
+  bypass_.room = static_cast<uint64_t>(end_ - cursor_) - stride;
+  end_ = cursor_;
+  if (!transmit(*lone, lone->base(), wire::header_bytes + length)) keep_lone(*lone);
   return true;
-}
-
-void BatchOut::keep_lone() noexcept {
-  lone_ones_.push_back(list_->take_lone());
-  lone_ones_.back()->owner = this;
-  ++in_flight_;
-  list_->ready_lone();
 }
 
 }  // namespace tc::transport

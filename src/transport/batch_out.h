@@ -18,52 +18,85 @@ namespace tc::transport {
 
 class BatchOut;
 
-// One batch being filled or on its way. Frames begin at 8 modulo 16. May throw std::bad_alloc.
+// One batch being filled or on its way. Frames begin at 8 modulo 16.
 struct OutBuffer {
-  explicit OutBuffer(size_t bytes);
+  static constexpr size_t more_bytes = 32;  // of memory than of frames
+
+  explicit OutBuffer(size_t bytes);                       // may throw std::bad_alloc
+  OutBuffer(std::byte* borrowed, size_t bytes) noexcept;  // at a multiple of 64
   ~OutBuffer();
   OutBuffer(const OutBuffer&) = delete;
   OutBuffer& operator=(const OutBuffer&) = delete;
   std::byte* base() const noexcept { return memory + wire::header_bytes; }
+  // Lays out a frame at base(), its body in pieces.
+  void build(uint64_t header, std::initializer_list<ByteView> body) noexcept {
+    store_header(base(), header);
+    copy_pieces(base() + wire::header_bytes, body);
+  }
 
-  std::byte* memory;
-  size_t bytes;               // frames it holds
+  std::byte* const memory;
+  const size_t bytes;         // frames it holds
   unsigned operations = 0;    // of the wire that still read it
   BatchOut* owner = nullptr;  // null once the stream is gone while the wire still reads the buffer
-  bool is_lone = false;       // FlushList's, for one frame
+  const bool is_borrowed;     // so whoever is done with it does not delete it
 };
 
 // What the streams of a transport share: which of them sent something since the last progress(), which flushes them and
 // makes them fresh again; and memory for a frame that leaves alone. Of the streams each has its own, all of it cold with
 // more nodes than cores.
 class FlushList {
+  // Of a frame that leaves alone: as long as what runs at once at the other end.
+  static constexpr size_t lone_bytes = wire::stride(most_lone_bytes);
+
  public:
   explicit FlushList(Pulse& pulse) noexcept : pulse_(&pulse) {}
   void add(BatchOut& stream) {
     streams_.push_back(&stream);
-    pulse_->urgent = true;
+    pulse_->urgent = pulse_->due = true;
   }
   const Pulse& pulse() const noexcept { return *pulse_; }
-  void remove(const BatchOut& stream) noexcept { std::erase(streams_, &stream); }
+  void remove(const BatchOut& stream) noexcept {
+    std::erase(streams_, &stream);
+    if (lone_.owner == &stream) lone_.owner = nullptr;
+  }
   bool empty() const noexcept { return streams_.empty(); }
   // Returns how many streams had something to do.
   unsigned flush_all() noexcept;
 
-  // Null until ready_lone(), or when there is no memory.
-  OutBuffer* lone() const noexcept { return lone_.get(); }
-  void ready_lone() noexcept;
-  // The wire still reads it: it is its stream's, and there is none until ready_lone().
-  std::unique_ptr<OutBuffer> take_lone() noexcept { return std::move(lone_); }
+  // Null while the wire reads it.
+  OutBuffer* lone() noexcept { return lone_.owner == nullptr && lone_.operations == 0 ? &lone_ : nullptr; }
 
  private:
   std::vector<BatchOut*> streams_;
   Pulse* pulse_;
-  std::unique_ptr<OutBuffer> lone_;
+  OutBuffer lone_{lone_memory_, lone_bytes};
+  alignas(64) std::byte lone_memory_[lone_bytes + OutBuffer::more_bytes] = {};
 };
 
 class BatchOut : public OutStream {
  public:
-  explicit BatchOut(FlushList& list);
+  // What a frame that leaves alone touches of the stream, when the one before it left alone as well. Where that lies is
+  // the owner's choice.
+  struct Bypass {
+    uint64_t sent = 0;  // bytes of frames handed to the wire
+    // So many more may go past the stream, as nothing waits in it. It grants nothing meanwhile; who writes to it takes
+    // this back.
+    uint64_t room = 0;
+    uint32_t turn = 0;  // when the last frame left alone: the low half of Pulse::turn
+
+    // Has nothing left alone in this turn, so that the next frame leaves at once?
+    bool is_fresh(const Pulse& pulse) const noexcept {
+      return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != turn;
+    }
+    void count(size_t stride, const Pulse& pulse) noexcept {
+      sent += stride;
+      turn = static_cast<uint32_t>(pulse.turn);
+    }
+  };
+
+  explicit BatchOut(FlushList& list) : BatchOut(list, own_bypass_) {}
+  // `bypass` must outlive the stream.
+  BatchOut(FlushList& list, Bypass& bypass);
   ~BatchOut() override;
 
   // Frames may be reserved from now on. `batch_bytes` and `window_bytes` are both sides' smaller wish; frames are
@@ -86,13 +119,18 @@ class BatchOut : public OutStream {
   bool credit(uint64_t consumed) noexcept override;
   // Fresh again: the next frame leaves at once.
   void rearm() noexcept { attention_word_ = open_ ? 1 : 0; }
-  // The wire is done with a buffer that transmit() kept.
+  // The wire reads the buffer for frames that leave alone until give_back().
+  void keep_lone(OutBuffer& lone) noexcept {
+    lone.owner = this;
+    ++in_flight_;
+  }
+  // The wire is done with a buffer that transmit() or keep_lone() kept.
   void give_back(OutBuffer& buffer) noexcept;
   bool has_unsent() const noexcept { return buffer_ != nullptr && cursor_ != buffer_->base(); }
   // Batches that the wire still reads.
   size_t in_flight() const noexcept { return in_flight_; }
   uint64_t position() const noexcept {
-    return sent_ + (buffer_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - buffer_->base()));
+    return bypass_.sent + (buffer_ == nullptr ? 0 : static_cast<uint64_t>(cursor_ - buffer_->base()));
   }
 
  protected:
@@ -104,7 +142,7 @@ class BatchOut : public OutStream {
   // Tells the wire to skip `stride` bytes at position(), where a frame does not fit.
   virtual void transmit_pad(uint64_t stride) noexcept { (void)stride; }
   // What was handed to the wire, in bytes of frames; during transmit(), this batch included.
-  uint64_t sent() const noexcept { return sent_; }
+  uint64_t sent() const noexcept { return bypass_.sent; }
   // Sends `size` bytes of the buffer, which begin at `first`: its base(), told so that it need not be touched. True: the
   // buffer is free again. False: the wire reads it until give_back(). Failures are the connection's business; the bytes are
   // gone either way.
@@ -112,33 +150,25 @@ class BatchOut : public OutStream {
 
  private:
   bool next_buffer() noexcept;
-  // Has nothing left in this turn, so that the next frame leaves at once?
-  bool is_fresh() const noexcept {
-    const auto& pulse = list_->pulse();
-    return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != lone_turn_;
-  }
-  void keep_lone() noexcept;
   void fill(OutBuffer& buffer) noexcept;
   uint64_t room() const noexcept { return window_ - std::min(window_, position() - credited_); }
   bool turn_lap() noexcept;
   void set_end() noexcept;
 
-  // What put_alone() touches shares a cache line with the end of OutStream.
+  Bypass own_bypass_;
+  Bypass& bypass_;
   FlushList* list_;
   OutBuffer* buffer_ = nullptr;  // being filled
   uint32_t attention_word_ = 0;
   bool open_ = false;
   bool in_messages_ = false;  // batches leave as they are, whatever lies behind them
-  uint32_t lone_turn_ = 0;    // when the last frame left alone: the low half of Pulse::turn
-  uint32_t in_flight_ = 0;    // buffers that the wire reads: counted, as the vectors that tell lie further away
-  uint64_t sent_ = 0;         // bytes of frames handed to the wire
-  uint64_t credited_ = 0;     // of these, taken by the peer
+  uint32_t in_flight_ = 0;    // buffers that the wire reads
+  uint64_t credited_ = 0;     // bytes of frames taken by the peer
   uint64_t window_ = 0;
   size_t batch_bytes_ = 0;
   size_t max_buffers_ = 0;
   std::vector<std::unique_ptr<OutBuffer>> buffers_;
   std::vector<OutBuffer*> free_;
-  std::vector<std::unique_ptr<OutBuffer>> lone_ones_;  // that the wire reads
 };
 
 }  // namespace tc::transport

@@ -17,25 +17,26 @@ namespace tc::transport {
 
 class LoneCall {
  public:
-  static constexpr size_t most_bytes = 1024;  // behind the call's header
-
-  // Runs the call in `batch` when the node wants that, it is the first message of this turn (what later ones send shall
-  // be gathered), there is nothing else in it, and nothing waits before it on the stream `in` of its connection, which
-  // is `owner`'s. False: it goes on the stream, like everything else.
-  [[gnu::hot]] bool run(ByteView batch, BatchIn& in, void* owner, Pulse& pulse, Events& events) {
-    if (!std::exchange(pulse.hands_over, false) || owner == nullptr || !in.is_empty()) return false;
+  // Runs the call in `batch`, of that connection, when the node wants that, it is the first message of this turn (what
+  // later ones send shall be gathered), there is nothing else in it, and nothing waits before it on its stream, of which
+  // only `bypass` is touched. False: it goes on the stream, like everything else.
+  [[gnu::hot]] bool run(ByteView batch, BatchIn::Bypass& bypass, Connection& connection, uint32_t index, Pulse& pulse,
+                        Events& events) {
+    if (!std::exchange(pulse.hands_over, false) || bypass.is_shut) return false;
     const auto header = BatchIn::frame_at(batch, 0);
     if (!header || header->kind != wire::Kind::call || batch.size() > wire::stride(header->length) ||
         header->length > body_.size())
       return false;
     std::memcpy(body_.data(), batch.data() + wire::header_bytes, header->length);
-    if (!events.on_call(owner, *header, body_.data())) return false;
-    in.count_taken(header->length);
-    return true;
+    const auto stride = wire::stride(header->length);
+    bypass.bytes += stride;  // it may tell the peer how far it is
+    if (events.on_call(connection, index, *header, body_.data())) return true;
+    bypass.bytes -= stride;
+    return false;
   }
 
  private:
-  alignas(64) std::array<std::byte, most_bytes> body_;
+  alignas(64) std::array<std::byte, most_lone_bytes> body_;
 };
 
 }  // namespace tc::transport

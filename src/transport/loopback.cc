@@ -38,15 +38,18 @@ class LoopbackOut final : public BatchOut {
 class LoopbackConnection final : public Connection {
  public:
   LoopbackConnection(LoopbackTransport& transport, LoopbackState& state, FlushList& list,
-                     std::shared_ptr<LoopbackPipe> in, std::shared_ptr<LoopbackPipe> out, std::string peer)
+                     std::shared_ptr<LoopbackPipe> in, std::shared_ptr<LoopbackPipe> out, std::string peer,
+                     uint32_t index)
       : transport_(&transport),
         state_(state),
         in_pipe_(std::move(in)),
         out_pipe_(std::move(out)),
         peer_(std::move(peer)),
+        index_(index),
         out_(list, state, *out_pipe_) {}
   ~LoopbackConnection() override;
 
+  uint32_t index() const noexcept override { return index_; }
   OutStream& out() noexcept override { return out_; }
   InStream& in() noexcept override { return in_; }
   Status send_control(ByteView frame) override;
@@ -69,6 +72,7 @@ class LoopbackConnection final : public Connection {
   LoopbackState& state_;
   std::shared_ptr<LoopbackPipe> in_pipe_, out_pipe_;
   std::string peer_;
+  const uint32_t index_;
   BatchIn in_{batch_bytes, window_bytes};
   LoopbackOut out_;
   bool lost_ = false;
@@ -77,7 +81,7 @@ class LoopbackConnection final : public Connection {
 
 class LoopbackTransport final : public Transport {
  public:
-  LoopbackTransport(LoopbackState& state, Events& events) : state_(state), events_(events) {}
+  LoopbackTransport(LoopbackState& state, Events& events) : Transport(came_), state_(state), events_(events) {}
   ~LoopbackTransport() override;
 
   Result<std::string> listen(std::string_view address) override;
@@ -100,8 +104,10 @@ class LoopbackTransport final : public Transport {
   LoopbackState& state_;
   Events& events_;
   std::shared_ptr<LoopbackSleeper> sleeper_ = std::make_shared<LoopbackSleeper>();
+  Arrivals came_;
   FlushList flush_list_{pulse};
   LoneCall lone_call_;
+  uint32_t next_index_ = 0;
   std::vector<std::string> addresses_;
   std::vector<LoopbackConnection*> connections_;  // null: destroyed, swept up by the next progress()
 };
@@ -219,8 +225,9 @@ Result<std::unique_ptr<Connection>> LoopbackTransport::connect(std::string_view 
 }
 
 std::unique_ptr<LoopbackConnection> LoopbackTransport::adopt(LoopbackState::Arrival arrival) {
-  auto connection = std::make_unique<LoopbackConnection>(*this, state_, flush_list_, std::move(arrival.in),
-                                                         std::move(arrival.out), std::move(arrival.from));
+  auto connection =
+      std::make_unique<LoopbackConnection>(*this, state_, flush_list_, std::move(arrival.in), std::move(arrival.out),
+                                           std::move(arrival.from), next_index_++);
   connections_.push_back(connection.get());
   return connection;
 }
@@ -265,7 +272,8 @@ unsigned LoopbackTransport::deliver(size_t slot) {
     } else if (message.kind == LoopbackMessageKind::closed) {
       lose(*connection, Error{TC_ERR_DISCONNECTED, std::string(as_text(message.bytes))});
     } else if (message.kind == LoopbackMessageKind::batch) {
-      if (lone_call_.run(message.bytes, connection->in_, connection->owner(), pulse, events_)) continue;
+      if (lone_call_.run(message.bytes, connection->in_.bypass(), *connection, connection->index(), pulse, events_))
+        continue;
       if (auto taken = connection->in_.append(message.bytes); !taken) lose(*connection, taken.error());
     } else if (message.bytes.size() < wire::header_bytes) {
       lose(*connection, Error{TC_ERR_MALFORMED, fmt::format("a control frame is {} bytes when its header is {}",

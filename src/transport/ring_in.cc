@@ -17,6 +17,7 @@ void RingIn::use_ring(const RingView& ring) noexcept {
   lap_ = 0;
   published_ = ring_start;
   dry_at_zero_ = true;
+  bypass().is_shut = true;
   cursor_ = ring.data + ring_start;
   end_ = ring.last_place();
 }

@@ -15,6 +15,7 @@ namespace tc::transport {
 class RingIn : public BatchIn {
  public:
   RingIn(size_t batch_limit, size_t window) : BatchIn(batch_limit, window) {}
+  RingIn(size_t batch_limit, size_t window, Bypass& bypass) : BatchIn(batch_limit, window, bypass) {}
 
   // Frames come by this ring from now on. `ring` is ours, zeroed by start(), and must outlive the stream.
   void use_ring(const RingView& ring) noexcept;

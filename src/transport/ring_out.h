@@ -16,6 +16,7 @@ namespace tc::transport {
 class RingOut : public BatchOut {
  public:
   explicit RingOut(FlushList& list) : BatchOut(list) {}
+  RingOut(FlushList& list, Bypass& bypass) : BatchOut(list, bypass) {}
 
   // Frames go into this ring from now on; it is the peer's, mapped here until shut_ring().
   void open_ring(const RingView& ring) noexcept;

@@ -47,6 +47,10 @@ inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexc
     std::memcpy(to, from, length <= 24 ? 24 : length);
 }
 
+// Of a frame that leaves and runs by itself: so many bytes at most behind its header. A longer one costs so much that the
+// common way is as good.
+inline constexpr size_t most_lone_bytes = 1024;
+
 inline void copy_pieces(std::byte* to, std::initializer_list<ByteView> pieces) noexcept {
   for (const auto piece : pieces) {
     if (!piece.empty()) std::memcpy(to, piece.data(), piece.size());
@@ -95,9 +99,7 @@ struct Pulse {
   bool hands_over = false;  // the transport's: may the message that comes next go there? The first one of a turn may
   // The node runs frames while others wait behind them: what they send leaves together, with Transport::flush().
   bool gathering = false;
-  // Who sent them. The node clears it, and touches these links alone: all of them, with more nodes than cores, would be
-  // cold and cost more than the frame.
-  Arrivals came;
+  bool due = false;  // the transport's: something waits for progress() that a look for messages does not see to
 };
 
 class OutStream {

@@ -75,7 +75,7 @@ class TestNode final : public Events {
       controls.emplace_back(frame.begin(), frame.end());
     }
   }
-  bool on_call(void*, const wire::Header& header, std::byte* body) override {
+  bool on_call(Connection&, uint32_t, const wire::Header& header, std::byte* body) override {
     if (!takes_calls) return false;
     calls.emplace_back(body, body + header.length);
     aligned &= reinterpret_cast<uintptr_t>(body) % 16 == 0;

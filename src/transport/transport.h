@@ -25,7 +25,13 @@ Result<Way> parse_way(std::string_view name);  // "auto", "ring", "am", "put", "
 // One peer. Owned by the node's link; destroying it forgets the peer without a word (close() says goodbye).
 class Connection {
  public:
+  static constexpr uint32_t no_index = ~uint32_t{0};
+
   virtual ~Connection() = default;
+
+  // A small number, of this connection alone among those of its transport while it lives: for tables of the owner's, and
+  // for Transport::put_alone(). no_index: there is none.
+  virtual uint32_t index() const noexcept { return no_index; }
 
   // Frames to the peer; refuses to reserve until open_way() succeeded, and again once the peer is lost.
   virtual OutStream& out() noexcept = 0;
@@ -53,8 +59,8 @@ class Connection {
   // more is delivered.
   virtual void close() noexcept = 0;
 
-  // For the owner's use, to find its link from an event. The transport keeps it, and does not touch what it points to.
-  virtual void own(void* owner) noexcept { owner_ = owner; }
+  // For the owner's use, to find its link from an event.
+  void own(void* owner) noexcept { owner_ = owner; }
   void* owner() const noexcept { return owner_; }
 
  private:
@@ -69,8 +75,9 @@ class Events {
   virtual void on_control(Connection& connection, ByteView frame) = 0;
   // A call came, alone, while Pulse::at_once was set, and nothing else waits on its stream: it may be run now, and may
   // connect as well as send, but destroy no connection. From inside sleep() as well. `body` is a private copy, valid
-  // during the call, at a multiple of 16. `owner`: the connection's. False: it was not taken, and goes on its stream.
-  virtual bool on_call(void* owner, const wire::Header& header, std::byte* body) = 0;
+  // during the call, at a multiple of 16. `index`: the connection's, which is cold and need not be touched. False: it was
+  // not taken, and goes on its stream.
+  virtual bool on_call(Connection& connection, uint32_t index, const wire::Header& header, std::byte* body) = 0;
   // The peer is gone (killed, closed, network). Comes once; afterwards the connection only waits to be destroyed.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;
 
@@ -80,6 +87,8 @@ class Events {
 
 class Transport {
  public:
+  // `came` is the derived transport's: what each look touches shall not lie behind it.
+  explicit Transport(Arrivals& arrivals) noexcept : came(arrivals) {}
   virtual ~Transport() = default;
 
   // Starts to accept peers on "ADDRESS:PORT" (port 0: any free one). Returns the address with the real port.
@@ -89,6 +98,9 @@ class Transport {
 
   // progress() may be left out, fifteen times of sixteen, while this says that nothing is urgent.
   Pulse pulse;
+  // Who sent the frames that pulse.arrivals counts. The node clears it, and touches these links alone: all of them, with
+  // more nodes than cores, would be cold and cost more than the frame.
+  Arrivals& came;
 
   // Does what is due: completes sends, delivers events, flushes streams that hold committed frames. Returns
   // how much happened; 0 is "idle".
@@ -98,6 +110,13 @@ class Transport {
   // are cold. True: none came, nor is anything due that is known of. False: call progress() for the rest, which is to be
   // called now and then in any case.
   virtual bool finds_nothing() noexcept { return false; }
+
+  // OutStream::put_alone() of the connection with that index, by less memory. False: not now, take the stream's, which
+  // makes this one possible again where it can be.
+  virtual bool put_alone(uint32_t index, uint64_t header, std::initializer_list<ByteView> body) noexcept {
+    (void)index, (void)header, (void)body;
+    return false;
+  }
 
   // Sends what was gathered. Else it would leave with the next progress().
   virtual void flush() noexcept {}

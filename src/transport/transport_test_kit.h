@@ -25,7 +25,7 @@ struct Recorder final : Events {
     controls.emplace_back(frame.begin(), frame.end());
     control_from.push_back(&connection);
   }
-  bool on_call(void*, const wire::Header&, std::byte*) override { return false; }
+  bool on_call(Connection&, uint32_t, const wire::Header&, std::byte*) override { return false; }
   void on_lost(Connection& connection, const Error& reason) override { lost.push_back({&connection, reason}); }
 
   std::vector<std::unique_ptr<Connection>> accepted;
@@ -43,15 +43,26 @@ inline std::byte pattern(uint32_t number, size_t index) noexcept {
   return static_cast<std::byte>(number * 131u + index * 7u + (index >> 8));
 }
 
+inline uint64_t call_header(uint32_t number, size_t length) noexcept {
+  return wire::encode(wire::Kind::call, 0, number & wire::max_number, static_cast<uint32_t>(length));
+}
+inline Bytes patterned(uint32_t number, size_t length) {
+  Bytes body(length);
+  for (size_t i = 0; i < length; ++i) body[i] = pattern(number, i);
+  return body;
+}
+
+// As put_frame(), by the shortest way there is.
+inline bool put_frame_alone(Transport& transport, Connection& to, uint32_t number, size_t length) {
+  const auto header = call_header(number, length);
+  const auto body = patterned(number, length);
+  const auto pieces = {ByteView(body).first(length / 3), ByteView(body).subspan(length / 3)};
+  return transport.put_alone(to.index(), header, pieces) || to.out().put_alone(header, pieces);
+}
+
 // Writes CALL `number` with `length` patterned bytes. False when there is no room now.
-inline bool put_frame(OutStream& out, uint32_t number, size_t length, bool alone = false) {
-  const auto header = wire::encode(wire::Kind::call, 0, number & wire::max_number, static_cast<uint32_t>(length));
-  if (alone) {
-    Bytes body(length);
-    for (size_t i = 0; i < length; ++i) body[i] = pattern(number, i);
-    const ByteView view(body);
-    return out.put_alone(header, {view.first(length / 3), view.subspan(length / 3)});
-  }
+inline bool put_frame(OutStream& out, uint32_t number, size_t length) {
+  const auto header = call_header(number, length);
   std::byte* const at = out.reserve(length);
   if (at == nullptr) return false;
   for (size_t i = 0; i < length; ++i) at[wire::header_bytes + i] = pattern(number, i);

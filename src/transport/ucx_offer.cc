@@ -33,7 +33,8 @@ bool is_shared_mapping(const void* address, size_t size) {
 }  // namespace
 
 Result<Bytes> UcxPeer::offer(Way allowed) {
-  if (is_lost_ || stage_ >= Stage::closing) return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
+  if (is_lost() || stage() >= Stage::closing)
+    return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
   Offer offer;
   offer.ring = transport_.can_use_rings() && (allowed == Way::automatic || allowed == Way::ring);
   offer.put = transport_.options().allow_put && (allowed == Way::automatic || allowed == Way::put);
@@ -59,7 +60,7 @@ Status UcxPeer::open_way(Way wish, ByteView peer_offer) {
   if (way_ != Way::automatic) return fail(TC_ERR_INVALID, "the way to {} is open already", address_);
   if (wish == Way::loopback) return fail(TC_ERR_UNSUPPORTED, "UCX has no way 'loopback'");
   TC_ASSIGN(const Offer offer, decode_offer(peer_offer));
-  if (is_lost_ || stage_ != Stage::up) return fail(TC_ERR_DISCONNECTED, "the connection to {} is not up", address_);
+  if (is_lost() || stage() != Stage::up) return fail(TC_ERR_DISCONNECTED, "the connection to {} is not up", address_);
   if (wish == Way::ring || (wish == Way::automatic && offer.ring)) {
     auto opened = open_ring(offer);
     if (!opened && wish == Way::ring) return opened;

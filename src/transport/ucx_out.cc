@@ -17,25 +17,18 @@ void UcxOut::on_sent(void* request, ucs_status_t, void* user) noexcept {
   if (--buffer->operations != 0) return;
   if (buffer->owner != nullptr)
     buffer->owner->give_back(*buffer);
-  else
+  else if (!buffer->is_borrowed)
     delete buffer;
 }
 
 [[gnu::hot]] bool UcxOut::transmit(OutBuffer& buffer, std::byte* first, size_t size) noexcept {
-  if (ucp_ == nullptr) [[unlikely]]
+  if (entry_.endpoint == nullptr) [[unlikely]]
     return true;
   if (put_key_ != nullptr) [[unlikely]]
     return put_batch(buffer, (size + wire::alignment - 1) & ~(wire::alignment - 1));
-  // The message's header stands in the eight bytes in front of the first frame: one piece of memory, and no header to
-  // UCX, which then sends a small message by its shortest way.
-  const uint64_t header = next_header();
-  std::byte* const message = first - sizeof header;
-  std::memcpy(message, &header, sizeof header);
-  size += sizeof header;
   // While no endpoint has ever failed, this one need not be looked at.
-  const auto request = peer_.transport().has_failures()
-                           ? peer_.endpoint()->send(am_batch, nullptr, 0, message, size, &UcxOut::on_sent, &buffer)
-                           : send_eager(ucp_, am_batch, nullptr, 0, message, size, &UcxOut::on_sent, &buffer);
+  const bool failed = peer_.transport().has_failures() && peer_.endpoint()->failed();
+  const auto request = failed ? UCS_STATUS_PTR(peer_.endpoint()->failure()) : send_batch(entry_, buffer, first, size);
   return request == nullptr || is_sent(buffer, request);
 }
 
@@ -69,13 +62,13 @@ void UcxOut::open_put(ucp_rkey_h key, uint64_t address, size_t bytes, size_t bat
 }
 
 void UcxOut::put(OutBuffer& buffer, const std::byte* from, size_t size, uint64_t ring_position) noexcept {
-  if (ucp_ == nullptr) return;
+  if (entry_.endpoint == nullptr) return;
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
   params.cb.send = &UcxOut::on_sent;
   params.user_data = &buffer;
   const uint64_t address = put_address_ + (ring_position & (put_bytes_ - 1));
-  const auto request = ucp_put_nbx(ucp_, from, size, address, put_key_, &params);
+  const auto request = ucp_put_nbx(entry_.endpoint, from, size, address, put_key_, &params);
   if (UCS_PTR_IS_PTR(request)) {
     ++buffer.operations;
     peer_.transport().watch_peers();

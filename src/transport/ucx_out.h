@@ -5,26 +5,45 @@
 
 #include <ucp/api/ucp.h>
 
+#include <cstring>
+
+#include "transport/peer_table.h"
 #include "transport/ring_out.h"
+#include "transport/ucx_endpoint.h"
 
 namespace tc::transport {
 
 class UcxPeer;
 
+// Active message ids.
+inline constexpr unsigned am_batch = 1, am_control = 2, am_signal = 3;
+
 class UcxOut final : public RingOut {
  public:
-  UcxOut(FlushList& list, UcxPeer& peer) : RingOut(list), peer_(peer) {}
+  // `entry` must outlive the stream.
+  UcxOut(FlushList& list, UcxPeer& peer, PeerEntry::Out& entry)
+      : RingOut(list, entry.bypass), peer_(peer), entry_(entry) {}
 
   // Messages go to this endpoint, which stays the peer's, and are marked with the token that its owner gave us.
   void open_wire(ucp_ep_h endpoint, uint64_t token) noexcept {
-    ucp_ = endpoint;
-    their_token_ = token;
+    entry_.endpoint = endpoint;
+    entry_.their_token = token;
   }
-  void shut_wire() noexcept { ucp_ = nullptr; }
-  // The mark of the next message of any kind.
-  uint64_t next_header() noexcept {
-    return (their_token_ & ~(uint64_t{0xffff} << 48)) | static_cast<uint64_t>(next_sent_++) << 48;
+  void shut_wire() noexcept {
+    entry_.endpoint = nullptr;
+    entry_.bypass.room = 0;
   }
+  // Sends `size` bytes of frames that lie at base() of a buffer, with the eight bytes in front of them, where their mark
+  // goes: one piece of memory, and no header to UCX, which then sends a small message by its shortest way. As send_eager(),
+  // whose `user` is the buffer.
+  static ucs_status_ptr_t send_batch(PeerEntry::Out& entry, OutBuffer& buffer, std::byte* first, size_t size) noexcept {
+    const uint64_t header = entry.next_header();
+    std::byte* const message = first - sizeof header;
+    std::memcpy(message, &header, sizeof header);
+    return send_eager(entry.endpoint, am_batch, nullptr, 0, message, size + sizeof header, &UcxOut::on_sent, &buffer);
+  }
+  // `request` is not null. True: the buffer is free again.
+  bool is_sent(OutBuffer& buffer, ucs_status_ptr_t request) noexcept;
   // Frames go by puts into the peer's ring of `bytes`, whose control area is at `address` there.
   void open_put(ucp_rkey_h key, uint64_t address, size_t bytes, size_t batch_bytes) noexcept;
   // The peer said that it sleeps, having read `consumed` bytes. True: it has not seen all, wake it.
@@ -37,18 +56,14 @@ class UcxOut final : public RingOut {
   void wake_peer() noexcept override;
   static void on_sent(void* request, ucs_status_t status, void* user) noexcept;
 
-  bool is_sent(OutBuffer& buffer, ucs_status_ptr_t request) noexcept;
   bool put_batch(OutBuffer& buffer, size_t filled) noexcept;
   void put(OutBuffer& buffer, const std::byte* from, size_t size, uint64_t ring_position) noexcept;
   void fence() noexcept;
 
-  // What each message touches, one cache line.
-  alignas(64) UcxPeer& peer_;
-  ucp_ep_h ucp_ = nullptr;  // null: there is none yet, or no more
-  uint64_t their_token_ = 0;
+  UcxPeer& peer_;
+  PeerEntry::Out& entry_;
   ucp_rkey_h put_key_ = nullptr;  // null: no puts
-  uint16_t next_sent_ = 0;
-  uint64_t put_address_ = 0;  // of the frames, in the peer's process
+  uint64_t put_address_ = 0;      // of the frames, in the peer's process
   size_t put_bytes_ = 0;
   bool peer_sleeps_ = false;
 };

@@ -6,8 +6,10 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <set>
 #include <thread>
 
+#include "transport/peer_table.h"
 #include "transport/socket.h"
 #include "transport/test_node.h"
 
@@ -185,12 +187,6 @@ TEST_F(Pair, a_side_that_wants_am_gets_it_though_a_ring_was_offered) {
   EXPECT_TRUE(turn_until(a, b, [&] { return take_frame(b.peer->in(), 0) == Took::frame; }));
 }
 
-Bytes patterned(uint32_t number, size_t length) {
-  Bytes body(length);
-  for (size_t i = 0; i < length; ++i) body[i] = pattern(number, i);
-  return body;
-}
-
 TEST_F(Pair, a_lone_call_is_handed_over_at_once_where_that_is_wanted) {
   TestNode a(Way::am), b(Way::am);
   join(a, b);
@@ -231,6 +227,7 @@ TEST_F(Pair, a_short_look_takes_messages_in_and_leaves_all_else_to_progress) {
   ASSERT_TRUE(put_frame(a.peer->out(), 0, 8));
   EXPECT_TRUE(looks_until([&] { return b.peer->in().peek() != 0; }));
   EXPECT_EQ(take_frame(b.peer->in(), 0), Took::frame);
+  b.peer->in().release();
   b.takes_calls = b.transport->pulse.at_once = true;
   ASSERT_TRUE(put_frame(a.peer->out(), 1, 8));
   EXPECT_TRUE(looks_until([&] { return b.calls.size() == 1; }));
@@ -250,13 +247,101 @@ TEST_F(Pair, frames_that_leave_alone_arrive_in_order_with_all_others_by_every_wa
       });
     };
     for (uint32_t number = 0; number < 600; ++number) {
-      ASSERT_TRUE(put_frame(a.peer->out(), number, 40, number % 3 != 2)) << way_name(way) << ' ' << number;
+      const bool alone = number % 7 < 5;
+      ASSERT_TRUE(alone ? put_frame_alone(*a.transport, *a.peer, number, 40) : put_frame(a.peer->out(), number, 40))
+          << way_name(way) << ' ' << number;
       if (number % 5 < 3) ++a.transport->pulse.turn;
       if (number % 50 == 49) {
         ASSERT_TRUE(all_arrive(number + 1)) << way_name(way) << ' ' << number << ' ' << arrived;
       }
     }
   }
+}
+
+TEST_F(Pair, frames_that_go_past_their_stream_use_up_its_window_and_get_it_back) {
+  UcxOptions options;
+  options.batch_bytes = 1024;
+  options.window_bytes = 8192;
+  TestNode a(Way::am, options), b(Way::am, options);
+  join(a, b);
+  const auto fill = [&] {
+    uint64_t bytes = 0;
+    for (uint32_t number = 0; put_frame_alone(*a.transport, *a.peer, number, 40); bytes += wire::stride(40))
+      ++a.transport->pulse.turn;
+    return bytes;
+  };
+  const auto sent = fill();
+  EXPECT_LE(sent, 8192u);
+  EXPECT_GT(sent, 8192u - wire::stride(40));
+  EXPECT_FALSE(a.peer->out().credit(sent + 16)) << "more than was sent";
+  EXPECT_TRUE(a.peer->out().credit(wire::stride(40) * 10));
+  EXPECT_EQ(fill(), wire::stride(40) * 10);
+}
+
+TEST_F(Pair, nothing_goes_past_the_stream_of_a_peer_that_is_gone) {
+  TestNode a(Way::am);
+  auto b = std::make_unique<TestNode>(Way::am);
+  join(a, *b);
+  for (uint32_t number = 0; number < 3; ++number, ++a.transport->pulse.turn)
+    ASSERT_TRUE(put_frame_alone(*a.transport, *a.peer, number, 40));
+  b.reset();
+  ASSERT_TRUE(a.until([&] { return a.lost.has_value(); }));
+  EXPECT_FALSE(put_frame_alone(*a.transport, *a.peer, 3, 40));
+}
+
+TEST_F(Pair, nothing_goes_past_the_stream_behind_a_goodbye) {
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  for (uint32_t number = 0; number < 3; ++number, ++a.transport->pulse.turn)
+    ASSERT_TRUE(put_frame_alone(*a.transport, *a.peer, number, 40));
+  a.peer->close();
+  EXPECT_FALSE(put_frame_alone(*a.transport, *a.peer, 3, 40));
+}
+
+// More peers than a block of the table holds.
+TEST_F(Pair, a_node_with_many_peers_tells_their_calls_apart_and_answers_each) {
+  struct Hub final : Events {
+    void on_accept(std::unique_ptr<Connection> connection) override { peers.push_back(std::move(connection)); }
+    void on_control(Connection& connection, ByteView frame) override {
+      const auto offer = connection.offer(Way::am).value();
+      (void)connection.send_control(wire::make_frame(wire::Kind::hello, 0, 0, offer));
+      EXPECT_TRUE(connection.open_way(Way::am, frame.subspan(wire::header_bytes)));
+    }
+    bool on_call(Connection& connection, uint32_t index, const wire::Header& header, std::byte* body) override {
+      EXPECT_EQ(connection.index(), index);
+      EXPECT_TRUE(std::ranges::equal(patterned(header.number, 40), std::span(body, header.length)));
+      return transport->put_alone(index, call_header(header.number, 40), {patterned(header.number, 40)}) ||
+             put_frame_alone(*transport, connection, header.number, 40);
+    }
+    void on_lost(Connection&, const Error&) override {}
+    std::unique_ptr<Transport> transport;
+    std::vector<std::unique_ptr<Connection>> peers;
+  };
+  Hub hub;
+  hub.transport = make_ucx_transport({}, hub).value();
+  hub.transport->pulse.at_once = true;
+  const std::string address = hub.transport->listen("127.0.0.1:0").value();
+  std::vector<std::unique_ptr<TestNode>> nodes;
+  const auto turn = [&] {
+    ++hub.transport->pulse.turn;
+    hub.transport->progress();
+  };
+  for (size_t i = 0; i < PeerTable::block_entries + 4; ++i) {
+    nodes.push_back(std::make_unique<TestNode>(Way::am));
+    nodes.back()->connect(address);
+    ASSERT_TRUE(nodes.back()->until([&] { return turn(), nodes.back()->open(); }));
+  }
+  for (uint32_t round = 0; round < 3; ++round)
+    for (uint32_t i = 0; i < nodes.size(); ++i) {
+      auto& node = *nodes[i];
+      const uint32_t number = i * 10 + round;
+      ASSERT_TRUE(put_frame(node.peer->out(), number, 40));
+      ASSERT_TRUE(node.until([&] { return turn(), take_frame(node.peer->in(), number) == Took::frame; })) << i;
+    }
+  std::set<uint32_t> indexes;
+  for (const auto& peer : hub.peers) indexes.insert(peer->index());
+  EXPECT_EQ(indexes.size(), nodes.size());
+  EXPECT_EQ(*indexes.rbegin(), nodes.size() - 1) << "small numbers";
 }
 
 TEST_F(Pair, calls_of_any_length_arrive_whole_at_once_or_on_their_stream) {
@@ -366,7 +451,7 @@ TEST_F(Pair, the_owner_may_destroy_connections_from_inside_events) {
   struct Rude final : Events {
     void on_accept(std::unique_ptr<Connection>) override { ++accepted; }  // destroyed at once
     void on_control(Connection&, ByteView) override { mine.reset(); }
-    bool on_call(void*, const wire::Header&, std::byte*) override { return false; }
+    bool on_call(Connection&, uint32_t, const wire::Header&, std::byte*) override { return false; }
     void on_lost(Connection&, const Error&) override {
       mine.reset();
       ++lost;

@@ -33,17 +33,19 @@ struct UcxPeer::Message {
   Bytes data;
 };
 
-UcxPeer::UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string address, bool accepted)
-    : token_(token),
-      transport_(transport),
-      stage_(accepted ? Stage::greeting : Stage::connecting),
-      in_(transport.options().batch_bytes, transport.options().window_bytes),
-      out_(transport.flush_list(), *this),
+UcxPeer::UcxPeer(UcxTransport& transport, std::shared_ptr<PeerEntry> entry, uint64_t token, Fd socket,
+                 std::string address, bool accepted)
+    : transport_(transport),
+      entry_(std::move(entry)),
+      in_(transport.options().batch_bytes, transport.options().window_bytes, entry_->in.bypass),
+      out_(transport.flush_list(), *this, entry_->out),
       accepted_(accepted),
       wants_write_(!accepted),
       socket_(std::move(socket)),
       origin_(std::move(address)),
       address_(origin_) {
+  entry_->in.token = token;
+  set_stage(accepted ? Stage::greeting : Stage::connecting);
   set_timer(greeting_ns);
 }
 
@@ -57,8 +59,9 @@ UcxPeer::~UcxPeer() {
   let_go();
   for (Message* message : messages_) message->peer = nullptr;
   // Other connections to the same worker keep its endpoint open, and late puts may still come on it.
-  if (const auto endpoint = last_endpoint_.lock(); endpoint && way_in_ == Way::put)
+  if (const auto endpoint = last_endpoint_.lock(); endpoint && way_in() == Way::put)
     endpoint->keep(std::move(ring_memory_));
+  *entry_ = {};
 }
 
 uint32_t UcxPeer::wanted_socket_events() const noexcept {
@@ -68,11 +71,11 @@ uint32_t UcxPeer::wanted_socket_events() const noexcept {
 // ---- the socket ----
 
 void UcxPeer::on_socket() noexcept {
-  if (!socket_ || is_lost_ || stage_ == Stage::over) return;
+  if (!socket_ || is_lost() || stage() == Stage::over) return;
   try {
-    if (stage_ == Stage::connecting) finish_connecting();
-    if (wants_write_ && stage_ != Stage::connecting) send_greeting();
-    if (stage_ != Stage::connecting && !is_lost_) read_socket();
+    if (stage() == Stage::connecting) finish_connecting();
+    if (wants_write_ && stage() != Stage::connecting) send_greeting();
+    if (stage() != Stage::connecting && !is_lost()) read_socket();
   } catch (const std::exception& problem) {
     lose_for(problem);
   }
@@ -83,7 +86,7 @@ void UcxPeer::finish_connecting() {
   if (poll(&state, 1, 0) <= 0) return;
   if (const int error = socket_error(socket_); error != 0)
     return lose(Error{TC_ERR_DISCONNECTED, fmt::format("connecting to {}: {}", address_, system_words(error))});
-  stage_ = Stage::greeting;
+  set_stage(Stage::greeting);
   greeting_out_ = encode_greeting(transport_.greeting(*this));
 }
 
@@ -106,22 +109,22 @@ void UcxPeer::read_socket() {
     if (got < 0 && errno == EAGAIN) return;
     if (got <= 0) {
       transport_.forget_socket(*this);
-      if (stage_ == Stage::up) {
+      if (stage() == Stage::up) {
         set_timer(last_words_ns);
         peer_died_ = true;
-      } else if (stage_ == Stage::closing) {
-        stage_ = Stage::over;
+      } else if (stage() == Stage::closing) {
+        set_stage(Stage::over);
         transport_.note(*this);
       } else {
         lose(Error{TC_ERR_DISCONNECTED, fmt::format("{} ended the connection before it greeted", address_)});
       }
       return;
     }
-    if (stage_ != Stage::greeting)
+    if (stage() != Stage::greeting)
       return lose(Error{TC_ERR_MALFORMED, fmt::format("{} sent {} bytes behind its greeting", address_, got)});
     greeting_in_.insert(greeting_in_.end(), buffer, buffer + got);
     if (auto read = read_greeting(); !read) return lose(std::move(read).error());
-    if (stage_ == Stage::up) return;
+    if (stage() == Stage::up) return;
   }
 }
 
@@ -139,7 +142,7 @@ Status UcxPeer::meet(Greeting greeting) {
   TC_ASSIGN(endpoint_, transport_.endpoint_to(peer_.worker_address));
   out_.open_wire(endpoint_->get(), peer_.token);
   last_endpoint_ = endpoint_;
-  stage_ = Stage::up;
+  set_stage(Stage::up);
   timer_ = 0;
   if (accepted_) {
     if (!peer_.listening.empty()) address_ = peer_.listening;
@@ -149,7 +152,7 @@ Status UcxPeer::meet(Greeting greeting) {
     announce_ = true;
   }
   transport_.note(*this);
-  while (!controls_out_.empty() && !is_lost_) {
+  while (!controls_out_.empty() && !is_lost()) {
     TC_CHECK(send_message(am_control, controls_out_.front()));
     controls_out_.pop_front();
   }
@@ -159,27 +162,28 @@ Status UcxPeer::meet(Greeting greeting) {
 // ---- sending ----
 
 Status UcxPeer::send_control(ByteView frame) {
-  if (is_lost_ || stage_ >= Stage::closing) return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
+  if (is_lost() || stage() >= Stage::closing)
+    return fail(TC_ERR_DISCONNECTED, "the connection to {} is gone", address_);
   if (frame.size() < wire::header_bytes || frame.size() > max_control_bytes)
     return fail(TC_ERR_TOO_LARGE, "a control frame is {} bytes when {} to {} are allowed", frame.size(),
                 wire::header_bytes, max_control_bytes);
   if (const size_t waiting = messages_.size() + controls_out_.size();
       waiting >= max_messages_out || message_bytes_out_ + frame.size() > max_message_bytes_out)
     return fail(TC_ERR_LIMIT, "{} control frames to {} wait to be sent", waiting, address_);
-  if (stage_ == Stage::up) return send_message(am_control, frame);
+  if (stage() == Stage::up) return send_message(am_control, frame);
   controls_out_.emplace_back(frame.begin(), frame.end());
   return {};
 }
 
 void UcxPeer::send_signal(Signal signal, uint64_t value) noexcept {
-  if (endpoint_ == nullptr || is_lost_) return;
+  if (endpoint_ == nullptr || is_lost()) return;
   Bytes data;
   Writer(data).u8(static_cast<uint8_t>(signal)).u64(value);
   if (auto sent = send_message(am_signal, data); !sent) lose(std::move(sent).error());
 }
 
 Status UcxPeer::send_message(unsigned id, ByteView data) {
-  auto message = std::make_unique<Message>(Message{this, out_.next_header(), Bytes(data.begin(), data.end())});
+  auto message = std::make_unique<Message>(Message{this, entry_->out.next_header(), Bytes(data.begin(), data.end())});
   const auto request = endpoint_->send(id, &message->header, sizeof message->header, message->data.data(), data.size(),
                                        &UcxPeer::on_sent, message.get());
   if (UCS_PTR_IS_ERR(request))
@@ -203,12 +207,12 @@ void UcxPeer::on_sent(void* request, ucs_status_t, void* user) noexcept {
 // ---- receiving ----
 
 void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept {
-  if (is_lost_ || stage_ == Stage::over) return;
+  if (is_lost() || stage() == Stage::over) return;
   try {
-    if (sequence != next_received_)
-      return lose(Error{TC_ERR_MALFORMED,
-                        fmt::format("message {} of {} came when {} was next", sequence, address_, next_received_)});
-    ++next_received_;
+    if (sequence != entry_->in.next_received)
+      return lose(Error{TC_ERR_MALFORMED, fmt::format("message {} of {} came when {} was next", sequence, address_,
+                                                      entry_->in.next_received)});
+    ++entry_->in.next_received;
     take_message(id, data);
   } catch (const std::exception& problem) {
     lose_for(problem);
@@ -217,7 +221,7 @@ void UcxPeer::on_message(unsigned id, uint16_t sequence, ByteView data) noexcept
 
 void UcxPeer::take_message(unsigned id, ByteView data) {
   if (id == am_signal) return take_signal(data);
-  if (stage_ == Stage::closing) return;
+  if (stage() == Stage::closing) return;
   if (id == am_control) {
     if (data.size() < wire::header_bytes || data.size() > max_control_bytes)
       return lose(Error{TC_ERR_MALFORMED, fmt::format("a control frame of {} is {} bytes when {} to {} are allowed",
@@ -229,7 +233,7 @@ void UcxPeer::take_message(unsigned id, ByteView data) {
   if (in_.uses_ring())
     return lose(
         Error{TC_ERR_MALFORMED, fmt::format("{} sent a batch of {} bytes beside its ring", address_, data.size())});
-  way_in_ = Way::am;
+  entry_->in.way = Way::am;
   take_batch(data);
 }
 
@@ -238,7 +242,7 @@ void UcxPeer::take_batch(ByteView batch) {
   const auto frames = in_.append(batch);
   if (!frames) return lose(frames.error());
   pulse.arrivals += *frames == 1 ? uint64_t{1} : uint64_t{2};
-  pulse.came.note(handle_);
+  transport_.came.note(handle());
 }
 
 void UcxPeer::take_signal(ByteView data) {
@@ -251,9 +255,9 @@ void UcxPeer::take_signal(ByteView data) {
     case Signal::goodbye: return lose(Error{TC_ERR_DISCONNECTED, "the peer closed the connection"});
     case Signal::use_ring:
     case Signal::use_put:
-      if (ring_memory_ == nullptr || way_in_ != Way::automatic)
+      if (ring_memory_ == nullptr || way_in() != Way::automatic)
         return lose(Error{TC_ERR_MALFORMED, fmt::format("{} wants to use a ring that it was not offered", address_)});
-      way_in_ = signal == Signal::use_ring ? Way::ring : Way::put;
+      entry_->in.way = signal == Signal::use_ring ? Way::ring : Way::put;
       in_.use_ring(own_ring_);
       transport_.note(*this);
       return;
@@ -271,12 +275,12 @@ void UcxPeer::take_signal(ByteView data) {
 // ---- ending ----
 
 void UcxPeer::lose(Error reason) noexcept {
-  if (is_lost_ || stage_ == Stage::over) return;
-  if (stage_ == Stage::closing) {
-    stage_ = Stage::over;
+  if (is_lost() || stage() == Stage::over) return;
+  if (stage() == Stage::closing) {
+    set_stage(Stage::over);
   } else {
     reason_ = std::move(reason);
-    is_lost_ = true;
+    entry_->in.is_lost = true;
   }
   timer_ = 0;
   out_.shut_ring();
@@ -287,14 +291,14 @@ void UcxPeer::lose(Error reason) noexcept {
 void UcxPeer::lose_for(const std::exception& problem) noexcept { lose(Error{TC_ERR_NO_MEMORY, problem.what()}); }
 
 void UcxPeer::close() noexcept {
-  if (is_lost_ || stage_ >= Stage::closing) return;
-  if (stage_ == Stage::up) {
+  if (is_lost() || stage() >= Stage::closing) return;
+  if (stage() == Stage::up) {
     out_.flush();
     send_signal(Signal::goodbye);
-    stage_ = is_lost_ ? Stage::over : Stage::closing;
+    set_stage(is_lost() ? Stage::over : Stage::closing);
     set_timer(closing_ns);
   } else {
-    stage_ = Stage::over;
+    set_stage(Stage::over);
   }
   out_.shut_ring();
   out_.shut();
@@ -303,7 +307,7 @@ void UcxPeer::close() noexcept {
 
 void UcxPeer::orphan() noexcept {
   orphaned_ = true;
-  stage_ = Stage::over;
+  set_stage(Stage::over);
   out_.shut_ring();
   let_go();
   out_.leave();
@@ -314,18 +318,18 @@ void UcxPeer::orphan() noexcept {
 
 void UcxPeer::abandon() noexcept {
   if (orphaned_) return;
-  transport_.pulse.came.forget();
+  transport_.came.forget();
   abandoned_ = true;
-  if (stage_ != Stage::closing) stage_ = Stage::over;
+  if (stage() != Stage::closing) set_stage(Stage::over);
   out_.shut_ring();
   out_.shut();
   transport_.note(*this);
 }
 
 void UcxPeer::check_time(uint64_t now) noexcept {
-  if (in_.broken() && !is_lost_)
+  if (in_.broken() && !is_lost())
     lose(Error{TC_ERR_MALFORMED, fmt::format("the ring that {} writes has a pad which leads nowhere", address_)});
-  if (timer_ == 0 || now < timer_ || is_lost_) return;
+  if (timer_ == 0 || now < timer_ || is_lost()) return;
   if (peer_died_)
     lose(Error{TC_ERR_DISCONNECTED, fmt::format("{} is gone without a word", address_)});
   else
@@ -333,7 +337,7 @@ void UcxPeer::check_time(uint64_t now) noexcept {
 }
 
 void UcxPeer::check_endpoint() noexcept {
-  if (endpoint_ != nullptr && endpoint_->failed() && !is_lost_)
+  if (endpoint_ != nullptr && endpoint_->failed() && !is_lost())
     lose(Error{TC_ERR_DISCONNECTED, fmt::format("{} is gone: {}", address_, ucx_words(endpoint_->failure()))});
 }
 
@@ -348,28 +352,28 @@ unsigned UcxPeer::deliver(Events& events) {
     wake_due_ = false;
     send_signal(Signal::wake);
   }
-  while (!controls_in_.empty() && handle_ != nullptr && stage_ == Stage::up) {
+  while (!controls_in_.empty() && handle() != nullptr && stage() == Stage::up) {
     const Bytes frame = std::move(controls_in_.front());
     controls_in_.pop_front();
     ++done;
-    events.on_control(*handle_, frame);
+    events.on_control(*handle(), frame);
   }
-  if (is_lost_ && !lost_told_ && handle_ != nullptr && stage_ < Stage::closing) {
+  if (is_lost() && !lost_told_ && handle() != nullptr && stage() < Stage::closing) {
     lost_told_ = true;
     ++done;
-    events.on_lost(*handle_, *reason_);
+    events.on_lost(*handle(), *reason_);
   }
   return done;
 }
 
 bool UcxPeer::settle() noexcept {
-  if (!is_lost_ && stage_ != Stage::over) return false;
+  if (!is_lost() && stage() != Stage::over) return false;
   if (socket_) {
     transport_.forget_socket(*this);
     socket_.reset();
   }
   let_go();
-  return handle_ == nullptr && (abandoned_ || !announce_);
+  return handle() == nullptr && (abandoned_ || !announce_);
 }
 
 void UcxPeer::let_go() noexcept {
@@ -383,12 +387,12 @@ void UcxPeer::let_go() noexcept {
 // ---- sleeping ----
 
 bool UcxPeer::busy() const noexcept {
-  if (is_lost_ || stage_ == Stage::over || endpoint_ == nullptr) return false;
-  return stage_ == Stage::closing || peer_died_ || way_ != Way::ring || way_in_ != Way::ring || !messages_.empty();
+  if (is_lost() || stage() == Stage::over || endpoint_ == nullptr) return false;
+  return stage() == Stage::closing || peer_died_ || way_ != Way::ring || way_in() != Way::ring || !messages_.empty();
 }
 
 bool UcxPeer::has_frames() noexcept {
-  if (handle_ == nullptr || lost_told_ || stage_ != Stage::up) return false;
+  if (handle() == nullptr || lost_told_ || stage() != Stage::up) return false;
   return in_.peek() != 0 || in_.refill();
 }
 
@@ -396,7 +400,7 @@ bool UcxPeer::has_frames() noexcept {
 // sends a wake with the next frame, or at once when it has put more than we have read.
 void UcxPeer::fall_asleep() noexcept {
   in_.set_sleeping(true);
-  if (way_in_ != Way::put || told_sleeping_ || stage_ != Stage::up) return;
+  if (way_in() != Way::put || told_sleeping_ || stage() != Stage::up) return;
   told_sleeping_ = true;
   send_signal(Signal::sleeping, in_.consumed());
 }

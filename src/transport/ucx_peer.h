@@ -13,8 +13,8 @@
 #include <optional>
 
 #include "transport/greeting.h"
-#include "transport/lone_call.h"
 #include "transport/offer.h"
+#include "transport/peer_table.h"
 #include "transport/ring_in.h"
 #include "transport/socket.h"
 #include "transport/transport.h"
@@ -26,17 +26,17 @@ namespace tc::transport {
 class UcxConnection;
 class UcxTransport;
 
-// Active message ids.
-inline constexpr unsigned am_batch = 1, am_control = 2, am_signal = 3;
 // What the transports tell each other, in the first byte of an am_signal.
 enum class Signal : uint8_t { wake = 1, goodbye = 2, use_ring = 3, use_put = 4, sleeping = 5 };
 
-class alignas(64) UcxPeer {
+class UcxPeer {
  public:
-  enum class Stage : uint8_t { connecting, greeting, up, closing, over };
+  using Stage = PeerStage;
 
-  // `token`: marks messages for this connection. `socket`: connecting, or accepted from a listener.
-  UcxPeer(UcxTransport& transport, uint64_t token, Fd socket, std::string address, bool accepted);
+  // `entry`: the peer's alone while it lives. `token`: marks messages for this connection. `socket`: connecting, or
+  // accepted from a listener.
+  UcxPeer(UcxTransport& transport, std::shared_ptr<PeerEntry> entry, uint64_t token, Fd socket, std::string address,
+          bool accepted);
   ~UcxPeer();
 
   // For the connection's owner.
@@ -52,29 +52,16 @@ class alignas(64) UcxPeer {
   const std::string& origin() const noexcept { return origin_; }
 
   // For the transport.
-  uint64_t token() const noexcept { return token_; }
+  uint64_t token() const noexcept { return entry_->in.token; }
+  uint32_t index() const noexcept { return static_cast<uint32_t>(token() & 0xffff); }
   const Fd& socket() const noexcept { return socket_; }
   bool accepted() const noexcept { return accepted_; }
   uint32_t wanted_socket_events() const noexcept;
   void on_socket() noexcept;
   void on_message(unsigned id, uint16_t sequence, ByteView data) noexcept;
-  // Runs the call that `batch` is, where it comes alone and in order. False: on_message() sees to it.
-  [[gnu::hot]] bool runs_alone(uint16_t sequence, ByteView batch, LoneCall& lone_call, Pulse& pulse,
-                               Events& events) noexcept {
-    if (stage_ != Stage::up || is_lost_ || sequence != next_received_ || in_.uses_ring()) return false;
-    ++next_received_;
-    way_in_ = Way::am;
-    try {
-      if (lone_call.run(batch, in_, owner_, pulse, events)) [[likely]] {
-        ++pulse.arrivals;
-        return true;
-      }
-    } catch (const std::exception& problem) {
-      lose_for(problem);
-      return true;
-    }
-    --next_received_;
-    return false;
+  // A frame of this peer that went past its stream was not sent at once.
+  [[gnu::cold]] void keep_lone(OutBuffer& lone, ucs_status_ptr_t request) noexcept {
+    if (!out_.is_sent(lone, request)) out_.keep_lone(lone);
   }
   void check_time(uint64_t now) noexcept;
   uint64_t next_time() const noexcept { return timer_; }  // when check_time() has something to do; 0: never
@@ -83,10 +70,10 @@ class alignas(64) UcxPeer {
   // The transport ends before the connection's owner lets go of it: nothing of UCX, nor of the transport, may be
   // touched any more.
   void orphan() noexcept;
-  UcxConnection* handle() const noexcept { return handle_; }
+  UcxConnection* handle() const noexcept;
   // Lets go of what a connection that ended needs no more. True: destroy it.
   bool settle() noexcept;
-  bool greets() const noexcept { return stage_ == Stage::connecting || stage_ == Stage::greeting; }
+  bool greets() const noexcept { return stage() == Stage::connecting || stage() == Stage::greeting; }
   // Must UCX be progressed at every turn for this peer?
   bool busy() const noexcept;
   // Does the peer put frames into our memory by itself?
@@ -123,19 +110,16 @@ class alignas(64) UcxPeer {
   Status reach_memory(const Offer& offer, std::string_view way);
   static void on_sent(void* request, ucs_status_t status, void* user) noexcept;
 
-  // What each message touches stands together: with more nodes than cores all of it is cold.
-  const uint64_t token_;
-  UcxTransport& transport_;
-  void* owner_ = nullptr;  // of the connection
-  std::shared_ptr<UcxEndpoint> endpoint_;
-  uint16_t next_received_ = 0;
-  Stage stage_;
-  Way way_in_ = Way::automatic;  // as the peer said
-  bool is_lost_ = false;         // there is a reason_
-  RingIn in_;
-  alignas(64) UcxOut out_;
+  Stage stage() const noexcept { return entry_->in.stage; }
+  void set_stage(Stage stage) noexcept { entry_->in.stage = stage; }
+  bool is_lost() const noexcept { return entry_->in.is_lost; }
+  Way way_in() const noexcept { return entry_->in.way; }
 
-  UcxConnection* handle_ = nullptr;
+  UcxTransport& transport_;
+  const std::shared_ptr<PeerEntry> entry_;  // what each message touches
+  std::shared_ptr<UcxEndpoint> endpoint_;
+  RingIn in_;
+  UcxOut out_;
   Way way_ = Way::automatic;
   std::optional<Error> reason_;
   const bool accepted_;
@@ -170,12 +154,12 @@ class alignas(64) UcxPeer {
 // What the owner of a connection holds. May outlive the transport.
 class UcxConnection final : public Connection {
  public:
-  explicit UcxConnection(UcxPeer& peer) : peer_(peer) { peer.handle_ = this; }
+  explicit UcxConnection(UcxPeer& peer) : peer_(peer) { peer.entry_->in.connection = this; }
   ~UcxConnection() override {
-    peer_.handle_ = nullptr;
-    peer_.owner_ = nullptr;
+    peer_.entry_->in.connection = nullptr;
     peer_.abandon();
   }
+  uint32_t index() const noexcept override { return peer_.index(); }
   OutStream& out() noexcept override { return peer_.out(); }
   InStream& in() noexcept override { return peer_.in(); }
   Status send_control(ByteView frame) override { return peer_.send_control(frame); }
@@ -185,15 +169,13 @@ class UcxConnection final : public Connection {
   std::string peer_address() const override { return peer_.address(); }
   std::string origin() const override { return peer_.origin(); }
   void close() noexcept override { peer_.close(); }
-  void own(void* owner) noexcept override {
-    Connection::own(owner);
-    peer_.owner_ = owner;
-  }
   void keep(std::unique_ptr<UcxPeer> orphan) noexcept { orphan_ = std::move(orphan); }
 
  private:
   UcxPeer& peer_;                    // owned by the transport
   std::unique_ptr<UcxPeer> orphan_;  // or, once that is gone, by us
 };
+
+inline UcxConnection* UcxPeer::handle() const noexcept { return static_cast<UcxConnection*>(entry_->in.connection); }
 
 }  // namespace tc::transport

@@ -94,7 +94,7 @@ UcxTransport::~UcxTransport() {
 
 // Lets connections that were closed finish. Owners' events are not delivered any more.
 void UcxTransport::drain(uint64_t ms) noexcept {
-  const auto closing = [](const auto& peer) { return peer != nullptr && peer->stage_ == UcxPeer::Stage::closing; };
+  const auto closing = [](const auto& peer) { return peer != nullptr && peer->stage() == PeerStage::closing; };
   const auto deadline = Deadline::after_ms(ms);
   while (std::ranges::any_of(peers_, closing) && !deadline.passed()) {
     turn_worker();
@@ -128,9 +128,13 @@ Result<UcxPeer*> UcxTransport::add_peer(Fd socket, std::string address, bool acc
   uint32_t secret = 0;
   if (getrandom(&secret, sizeof secret, 0) != sizeof secret)
     return fail(TC_ERR_INTERNAL, "the system has no random bytes");
-  if (place == peers_.size()) peers_.emplace_back();
+  if (place == peers_.size()) {
+    table_.make_room(place);
+    peers_.emplace_back();
+  }
   const uint64_t token = static_cast<uint64_t>(secret) << 16 | place;
-  peers_[place] = std::make_unique<UcxPeer>(*this, token, std::move(socket), std::move(address), accepted);
+  peers_[place] =
+      std::make_unique<UcxPeer>(*this, table_.share(place), token, std::move(socket), std::move(address), accepted);
   UcxPeer& peer = *peers_[place];
   epoll_event event{peer.wanted_socket_events(), {.u64 = token}};
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, peer.socket().get(), &event) != 0)
@@ -140,7 +144,7 @@ Result<UcxPeer*> UcxTransport::add_peer(Fd socket, std::string address, bool acc
   return &peer;
 }
 
-[[gnu::always_inline]] inline UcxPeer* UcxTransport::find(uint64_t token) const noexcept {
+UcxPeer* UcxTransport::find(uint64_t token) const noexcept {
   const size_t place = token & 0xffff;
   if (place >= peers_.size() || peers_[place] == nullptr || peers_[place]->token() != token) return nullptr;
   return peers_[place].get();
@@ -194,15 +198,32 @@ template <unsigned id>
   return UCS_OK;
 }
 
+// Runs the call that the message is, where it comes alone and in order. False: take_message() sees to it.
 [[gnu::always_inline]] inline bool UcxTransport::runs_alone(const void* data, size_t size,
                                                             const ucp_am_recv_param_t& param) noexcept {
   uint64_t word = 0;
   if (size < sizeof word || (param.recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return false;
   std::memcpy(&word, data, sizeof word);
-  UcxPeer* const peer = find(word & 0xffff'ffff'ffff);
-  if (peer == nullptr) return false;
-  const ByteView batch(static_cast<const std::byte*>(data) + sizeof word, size - sizeof word);
-  return peer->runs_alone(static_cast<uint16_t>(word >> 48), batch, lone_call_, pulse, events_);
+  const auto index = static_cast<uint32_t>(word & 0xffff);
+  if (!table_.has(index)) return false;
+  auto& peer = table_[index].in;
+  if (peer.token != (word & 0xffff'ffff'ffff) || peer.stage != PeerStage::up || peer.is_lost ||
+      peer.next_received != word >> 48 || peer.connection == nullptr)
+    return false;
+  ++peer.next_received;
+  try {
+    const ByteView batch(static_cast<const std::byte*>(data) + sizeof word, size - sizeof word);
+    if (lone_call_.run(batch, peer.bypass, *peer.connection, index, pulse, events_)) [[likely]] {
+      peer.way = Way::am;
+      ++pulse.arrivals;
+      return true;
+    }
+  } catch (const std::exception& problem) {
+    peers_[index]->lose_for(problem);
+    return true;
+  }
+  --peer.next_received;
+  return false;
 }
 
 // Our header stands in front of the data, or in UCX's header.
@@ -224,10 +245,28 @@ void UcxTransport::take_message(unsigned id, ByteView header, ByteView data,
   peer->on_message(id, static_cast<uint16_t>(word >> 48), data);
 }
 
+[[gnu::hot]] bool UcxTransport::put_alone(uint32_t index, uint64_t header,
+                                          std::initializer_list<ByteView> body) noexcept {
+  auto& peer = table_[index].out;
+  const size_t length = header >> 32;
+  const size_t stride = wire::stride(length);
+  OutBuffer* const lone = flush_list_.lone();
+  if (stride > peer.bypass.room || !peer.bypass.is_fresh(pulse) || lone == nullptr || stride > lone->bytes ||
+      has_failures()) [[unlikely]]
+    return false;
+  lone->build(header, body);
+  peer.bypass.count(stride, pulse);
+  peer.bypass.room -= stride;
+  const auto request = UcxOut::send_batch(peer, *lone, lone->base(), wire::header_bytes + length);
+  if (request != nullptr) [[unlikely]]
+    peers_[index]->keep_lone(*lone, request);
+  return true;
+}
+
 void UcxTransport::note(UcxPeer& peer) {
   if (peer.noted_) return;
   peer.noted_ = true;
-  pulse.urgent = true;
+  pulse.urgent = pulse.due = true;
   noted_.push_back(&peer);
 }
 
@@ -252,14 +291,15 @@ void UcxTransport::note(UcxPeer& peer) {
     look_around(look_gap_ns);
   if (!noted_.empty()) done += deliver_all();
   if (!flush_list_.empty()) flush_list_.flush_all();
-  pulse.urgent = busy_ || greeting_ || !noted_.empty() || !flush_list_.empty();
+  pulse.due = !noted_.empty() || !flush_list_.empty();
+  pulse.urgent = busy_ || greeting_ || pulse.due;
   return done;
 }
 
 [[gnu::hot]] bool UcxTransport::finds_nothing() noexcept {
-  if (!busy_ || greeting_ || !noted_.empty() || !flush_list_.empty()) [[unlikely]]
+  if (!busy_ || greeting_ || pulse.due) [[unlikely]]
     return false;
-  return turn_worker() == 0 && noted_.empty();
+  return turn_worker() == 0 && !pulse.due;
 }
 
 void UcxTransport::look_around(uint64_t min_gap_ns) noexcept {
@@ -313,7 +353,7 @@ void UcxTransport::review() noexcept {
     busy_ |= peer->busy();
     greeting_ |= peer->greets();
   }
-  if (pulse.direct != direct) pulse.came.note_anybody();  // what lies in the memory that was written to
+  if (pulse.direct != direct) came.note_anybody();  // what lies in the memory that was written to
 }
 
 }  // namespace tc::transport

@@ -12,12 +12,14 @@
 #include <map>
 #include <vector>
 
+#include "transport/lone_call.h"
+#include "transport/peer_table.h"
 #include "transport/ucx_peer.h"
 #include "transport/ucx_worker.h"
 
 namespace tc::transport {
 
-class UcxTransport final : public Transport {
+class alignas(4096) UcxTransport final : public Transport {
  public:
   static Result<std::unique_ptr<Transport>> make(const UcxOptions& options, Events& events);
   ~UcxTransport() override;
@@ -26,6 +28,7 @@ class UcxTransport final : public Transport {
   Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
   unsigned progress() noexcept override;
   bool finds_nothing() noexcept override;
+  bool put_alone(uint32_t index, uint64_t header, std::initializer_list<ByteView> body) noexcept override;
   void flush() noexcept override { flush_list_.flush_all(); }
   bool sleep(Deadline deadline) noexcept override;
   void wake() noexcept override;
@@ -49,7 +52,7 @@ class UcxTransport final : public Transport {
   void forget_socket(UcxPeer& peer) noexcept;
 
  private:
-  UcxTransport(const UcxOptions& options, Events& events) : events_(events), options_(options) {}
+  UcxTransport(const UcxOptions& options, Events& events) : Transport(came_), events_(events), options_(options) {}
   Status start();
   bool runs_alone(const void* data, size_t size, const ucp_am_recv_param_t& param) noexcept;
   void take_message(unsigned id, ByteView header, ByteView data, const ucp_am_recv_param_t& param) noexcept;
@@ -73,8 +76,9 @@ class UcxTransport final : public Transport {
   static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;
 
-  // What each look touches, one cache line: with more nodes than cores it is cold.
-  alignas(64) ucp_worker_h ucp_ = nullptr;  // worker_'s
+  // What each look touches, one cache line with Pulse, and behind it what each message touches, all on one page: with more
+  // nodes than cores it is cold.
+  ucp_worker_h ucp_ = nullptr;  // worker_'s
   unsigned failures_ = 0, failures_seen_ = 0;
   unsigned calls_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
@@ -82,16 +86,19 @@ class UcxTransport final : public Transport {
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;
-  std::vector<UcxPeer*> noted_;
-  FlushList flush_list_{pulse};
-
   Events& events_;
+  PeerTable table_;  // by the token's low 16 bits, as peers_
+  FlushList flush_list_{pulse};
+  LoneCall lone_call_;
+
+  std::vector<UcxPeer*> noted_;
+  Arrivals came_;
+
   std::unique_ptr<UcxWorker> worker_;
   std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
-  std::vector<std::unique_ptr<UcxPeer>> peers_;                               // by the token's low 16 bits; null: free
+  std::vector<std::unique_ptr<UcxPeer>> peers_;                               // null: free
   uint64_t last_look_ = 0;
   bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
-  LoneCall lone_call_;
   const UcxOptions options_;
   uint64_t machine_ = 0;
   Fd epoll_, wake_fd_;
