@@ -270,11 +270,12 @@ bool Node::can_only_get_messages() const noexcept {
 
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
   const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
-  const bool looks_are_short = !polling_ && can_only_get_messages();
+  bool looks_are_short = !polling_ && can_only_get_messages();
   const auto look = [&]() -> size_t {
     return looks_are_short && ++looks_ % short_looks != 0 && finds_nothing() ? 0 : poll();
   };
   if (const auto happened = look(); happened != 0 || polling_) return happened;
+  looks_are_short = looks_are_short || can_only_get_messages();
   uint64_t now = now_ns();
   const auto sleepy_at = now + look_before_sleep_ns;
   while (true) {
