@@ -88,4 +88,12 @@ Writer& Writer::align(size_t alignment) {
   return *this;
 }
 
+std::byte* aligned_copy(Bytes& memory, ByteView bytes, size_t alignment) {
+  memory.resize(bytes.size() + alignment);
+  const auto over = reinterpret_cast<uintptr_t>(memory.data()) % alignment;
+  std::byte* const aligned = memory.data() + (alignment - over) % alignment;
+  if (!bytes.empty()) std::memcpy(aligned, bytes.data(), bytes.size());
+  return aligned;
+}
+
 }  // namespace tc

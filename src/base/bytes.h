@@ -67,6 +67,10 @@ class Reader {
   bool ok_ = true;
 };
 
+// Copies `bytes` to a multiple of `alignment` in `memory`, which is made long enough and must live as long as the copy is
+// used; may throw std::bad_alloc.
+std::byte* aligned_copy(Bytes& memory, ByteView bytes, size_t alignment);
+
 class Writer {
  public:
   // Appends to `out`, which must outlive the writer.

@@ -70,5 +70,17 @@ TEST(Bytes, alignment_pads_with_zeroes) {
   EXPECT_EQ(std::to_integer<int>(out[5]), 0);
 }
 
+TEST(AlignedCopy, lies_at_a_multiple_of_any_alignment_and_is_equal) {
+  Bytes memory;
+  const Bytes bytes{std::byte{1}, std::byte{2}, std::byte{3}};
+  for (size_t alignment = 1; alignment <= 4096; alignment *= 2) {
+    const auto* const copy = aligned_copy(memory, bytes, alignment);
+    EXPECT_EQ(reinterpret_cast<uintptr_t>(copy) % alignment, 0u);
+    EXPECT_TRUE(std::equal(bytes.begin(), bytes.end(), copy));
+    EXPECT_LE(copy + bytes.size(), memory.data() + memory.size());
+  }
+  EXPECT_NE(aligned_copy(memory, {}, 64), nullptr);
+}
+
 }  // namespace
 }  // namespace tc

@@ -294,11 +294,7 @@ TEST_F(Hostile, whoever_asks_for_a_snapshot_gets_one_and_old_questions_get_none)
   peer.send(Kind::call, wire::flag_token, 0, test::ticket(77));
   ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
   peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
-  const auto notice = [&](uint32_t what) -> const test::RawPeer::Frame* {
-    for (const auto& frame : peer.frames)
-      if (frame.header.kind == Kind::notice && frame.header.number == what) return &frame;
-    return nullptr;
-  };
+  const auto notice = [&](uint32_t what) { return peer.find(Kind::notice, what); };
   ASSERT_TRUE(pump([&] { return notice(wire::notice_report) != nullptr; }));
   const auto report = wire::decode_report(notice(wire::notice_report)->body).value();
   EXPECT_EQ(report.origin, 4711u);
@@ -323,15 +319,9 @@ TEST_F(Hostile, a_snapshot_sees_calls_that_run_as_soon_as_they_are_here) {
   ASSERT_TRUE(other.send(Kind::call, wire::flag_token, 0, ticket(88)));
   ASSERT_TRUE(pump([&] { return other.progress(), other.reply_to(88).has_value(); }));
   other.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
-  std::optional<wire::Report> report;
-  ASSERT_TRUE(pump([&] {
-    other.progress();
-    for (const auto& frame : peer.frames)
-      if (frame.header.kind == Kind::notice && frame.header.number == wire::notice_report)
-        report = wire::decode_report(frame.body).value();
-    return report.has_value();
-  }));
-  EXPECT_EQ(report->tokens, std::vector<uint64_t>{88});
+  ASSERT_TRUE(pump([&] { return other.progress(), peer.find(Kind::notice, wire::notice_report) != nullptr; }));
+  const auto report = wire::decode_report(peer.find(Kind::notice, wire::notice_report)->body).value();
+  EXPECT_EQ(report.tokens, std::vector<uint64_t>{88});
   other.vanish();
 }
 

@@ -188,13 +188,10 @@ void Node::run_local(LocalCall& local) {
     }
     code = *loaded;
   }
-  Bytes aligned(local.payload.size() + (size_t{1} << code->alignment_log2));
-  const auto alignment = size_t{1} << code->alignment_log2;
-  auto* payload = aligned.data() + (alignment - reinterpret_cast<uintptr_t>(aligned.data()) % alignment) % alignment;
-  if (!local.payload.empty()) std::memcpy(payload, local.payload.data(), local.payload.size());
+  Bytes memory;
+  auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
   executor_.run_plain(*code, payload, local.payload.size());
-  finish(call);
-  executor_.reset();
+  end_running_call();
 }
 
 }  // namespace tc::node

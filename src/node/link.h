@@ -218,7 +218,6 @@ class alignas(64) Link final : public target::FrameHandler {
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
   bool on_short_token(size_t length);
   size_t take_route(ByteView body);
-  std::byte* aligned_copy(ByteView payload, size_t alignment);
 
   // link_receive.cc
   bool on_call(const wire::Header& header, std::byte* body);

@@ -63,11 +63,8 @@ bool Link::run_at_once(uint32_t index, const wire::Header& header, std::byte* bo
   std::byte* payload = body + skip;
   const auto size = length - skip;
   if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
-    payload = link.aligned_copy({payload, size}, size_t{1} << code.alignment_log2);
-  if (!executor_.run_plain(code, payload, size)) {
-    finish(call);
-    executor_.reset();
-  }
+    payload = aligned_copy(link.scratch_, {payload, size}, size_t{1} << code.alignment_log2);
+  if (!executor_.run_plain(code, payload, size)) end_running_call();
   return true;
 }
 
@@ -90,18 +87,7 @@ size_t Link::take_route(ByteView body) {
   return 0;
 }
 
-std::byte* Link::aligned_copy(ByteView payload, size_t alignment) {
-  scratch_.resize(payload.size() + alignment);
-  const auto over = reinterpret_cast<uintptr_t>(scratch_.data()) % alignment;
-  std::byte* const aligned = scratch_.data() + (alignment - over) % alignment;
-  if (!payload.empty()) std::memcpy(aligned, payload.data(), payload.size());
-  return aligned;
-}
-
-void Link::on_touched() {
-  node_.finish(node_.executor().running());
-  node_.executor().reset();
-}
+void Link::on_touched() { node_.end_running_call(); }
 
 // ---- It sends itself on
 

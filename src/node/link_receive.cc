@@ -147,7 +147,7 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
   meanings_[number] = meaning_of(code.head.id);
   const bool is_news = numbers_.find(number) != held;
-  node_.forget_hops();
+  if (is_news) node_.forget_hops();
   TC_CHECK(numbers_.bind(number, *held));
   unusable_.erase(number);
   if (is_news) TC_CHECK(post(wire::Kind::known, number, {}));

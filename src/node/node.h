@@ -162,6 +162,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   void finish(target::Call& call) {
     if (call.failed || (call.wants_reply && !call.answered)) answer_at_end(call);
   }
+  void end_running_call() {
+    finish(executor_.running());
+    executor_.reset();
+  }
   // Sends a reply to whom it belongs: along the route when there is one, else to `link`, else (null) to this node.
   void answer(Link* link, const wire::Route* route, const wire::Reply& reply);
   // A call that was not run fails: tells whoever waits for it. With the next poll(), as it may take a connection,

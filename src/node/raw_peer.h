@@ -73,8 +73,10 @@ class RawPeer final : public transport::Events {
     in.release();
   }
 
-  const Frame* find(wire::Kind kind) const {
-    const auto found = std::ranges::find_if(frames, [&](const auto& frame) { return frame.header.kind == kind; });
+  const Frame* find(wire::Kind kind, std::optional<uint32_t> number = {}) const {
+    const auto found = std::ranges::find_if(frames, [&](const auto& frame) {
+      return frame.header.kind == kind && (!number || frame.header.number == *number);
+    });
     return found != frames.end() ? &*found : nullptr;
   }
   std::optional<wire::Reply> reply_to(uint64_t token) const {

@@ -171,17 +171,17 @@ std::byte* BatchOut::make_room(size_t length) noexcept {
 // that go past it.
 [[gnu::hot]] bool BatchOut::put_alone(uint64_t header, std::initializer_list<ByteView> body) noexcept {
   const size_t length = header >> 32;
-  const size_t stride = wire::stride(length);
   if (reserve(length) == nullptr) [[unlikely]]
     return false;
   // Where attention is wanted, nothing waits to be sent.
   const bool is_clear = in_messages_ && attention_word_ != 0 && in_flight_ < congested_batches;
-  OutBuffer* const lone = list_->lone();
-  if (!is_clear || !bypass_.is_fresh(list_->pulse()) || lone == nullptr || stride > lone->bytes)
+  if (!is_clear) return OutStream::put_alone(header, body);
+  bypass_.room = static_cast<uint64_t>(end_ - cursor_);
+  OutBuffer* const lone = bypass_.lay_out(*list_, header, body);
+  if (lone == nullptr) {
+    bypass_.room = 0;
     return OutStream::put_alone(header, body);
-  lone->build(header, body);
-  bypass_.count(stride, list_->pulse());
-  bypass_.room = static_cast<uint64_t>(end_ - cursor_) - stride;
+  }
   end_ = cursor_;
   if (!transmit(*lone, lone->base(), wire::header_bytes + length)) keep_lone(*lone);
   return true;

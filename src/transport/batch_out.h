@@ -28,11 +28,6 @@ struct OutBuffer {
   OutBuffer(const OutBuffer&) = delete;
   OutBuffer& operator=(const OutBuffer&) = delete;
   std::byte* base() const noexcept { return memory + wire::header_bytes; }
-  // Lays out a frame at base(), its body in pieces.
-  void build(uint64_t header, std::initializer_list<ByteView> body) noexcept {
-    store_header(base(), header);
-    copy_pieces(base() + wire::header_bytes, body);
-  }
 
   std::byte* const memory;
   const size_t bytes;         // frames it holds
@@ -88,9 +83,19 @@ class BatchOut : public OutStream {
     bool is_fresh(const Pulse& pulse) const noexcept {
       return !pulse.gathering && static_cast<uint32_t>(pulse.turn) != turn;
     }
-    void count(size_t stride, const Pulse& pulse) noexcept {
+    // Lays out a frame that goes past the stream, and counts it as sent. Null: not now.
+    [[gnu::always_inline]] OutBuffer* lay_out(FlushList& list, uint64_t header,
+                                              std::initializer_list<ByteView> body) noexcept {
+      const size_t stride = wire::stride(static_cast<size_t>(header >> 32));
+      OutBuffer* const lone = list.lone();
+      if (stride > room || !is_fresh(list.pulse()) || lone == nullptr || stride > lone->bytes) [[unlikely]]
+        return nullptr;
+      store_header(lone->base(), header);
+      copy_pieces(lone->base() + wire::header_bytes, body);
       sent += stride;
-      turn = static_cast<uint32_t>(pulse.turn);
+      room -= stride;
+      turn = static_cast<uint32_t>(list.pulse().turn);
+      return lone;
     }
   };
 

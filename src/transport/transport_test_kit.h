@@ -65,7 +65,7 @@ inline bool put_frame(OutStream& out, uint32_t number, size_t length) {
   const auto header = call_header(number, length);
   std::byte* const at = out.reserve(length);
   if (at == nullptr) return false;
-  for (size_t i = 0; i < length; ++i) at[wire::header_bytes + i] = pattern(number, i);
+  std::ranges::copy(patterned(number, length), at + wire::header_bytes);
   out.commit(header);
   return true;
 }

@@ -210,10 +210,10 @@ template <unsigned id>
   if (peer.token != (word & 0xffff'ffff'ffff) || peer.stage != PeerStage::up || peer.is_lost ||
       peer.next_received != word >> 48 || peer.connection == nullptr)
     return false;
-  ++peer.next_received;
   try {
     const ByteView batch(static_cast<const std::byte*>(data) + sizeof word, size - sizeof word);
     if (lone_call_.run(batch, peer.bypass, *peer.connection, index, pulse, events_)) [[likely]] {
+      ++peer.next_received;
       peer.way = Way::am;
       ++pulse.arrivals;
       return true;
@@ -222,7 +222,6 @@ template <unsigned id>
     peers_[index]->lose_for(problem);
     return true;
   }
-  --peer.next_received;
   return false;
 }
 
@@ -248,16 +247,11 @@ void UcxTransport::take_message(unsigned id, ByteView header, ByteView data,
 [[gnu::hot]] bool UcxTransport::put_alone(uint32_t index, uint64_t header,
                                           std::initializer_list<ByteView> body) noexcept {
   auto& peer = table_[index].out;
-  const size_t length = header >> 32;
-  const size_t stride = wire::stride(length);
-  OutBuffer* const lone = flush_list_.lone();
-  if (stride > peer.bypass.room || !peer.bypass.is_fresh(pulse) || lone == nullptr || stride > lone->bytes ||
-      has_failures()) [[unlikely]]
+  OutBuffer* const lone = has_failures() ? nullptr : peer.bypass.lay_out(flush_list_, header, body);
+  if (lone == nullptr) [[unlikely]]
     return false;
-  lone->build(header, body);
-  peer.bypass.count(stride, pulse);
-  peer.bypass.room -= stride;
-  const auto request = UcxOut::send_batch(peer, *lone, lone->base(), wire::header_bytes + length);
+  const size_t size = wire::header_bytes + static_cast<size_t>(header >> 32);
+  const auto request = UcxOut::send_batch(peer, *lone, lone->base(), size);
   if (request != nullptr) [[unlikely]]
     peers_[index]->keep_lone(*lone, request);
   return true;
