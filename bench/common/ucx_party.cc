@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <utility>
 
 namespace tc::bench {
 
@@ -15,6 +16,7 @@ namespace {
 
 // As in Node::wait().
 constexpr uint64_t look_before_sleep_ns = 200'000;
+constexpr uint64_t longest_turn_ns = 24'000;
 constexpr int looks_at_sockets = 1;
 constexpr int looks_at_memory = 16;
 
@@ -113,14 +115,17 @@ Status UcxParty::status() const {
 
 void UcxParty::wait(Deadline deadline) {
   if (progress() != 0) return;
-  const auto sleepy_at = now_ns() + look_before_sleep_ns;
+  auto now = now_ns();
+  const auto sleepy_at = now + look_before_sleep_ns;
   while (true) {
-    for (int look = 0; look < looks_between_yields_; ++look)
+    for (int look = 1; look < looks_between_yields_; ++look)
       if (progress() != 0) return;
-    const auto now = now_ns();
     if (now >= deadline.at_ns()) return;
     if (now >= sleepy_at) break;
     ::sched_yield();
+    if (progress() != 0) return;
+    const auto before = std::exchange(now, now_ns());
+    if (now - before > longest_turn_ns && looks_between_yields_ == 1) break;
   }
   if (ucp_worker_arm(worker_) != UCS_OK) {
     progress();

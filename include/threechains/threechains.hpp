@@ -294,7 +294,13 @@ class Node {
     detail::check(tc_node_wait(handle(), detail::count(timeout), &executed));
     return executed;
   }
-  // Ends a wait() of another thread. From any thread, and from signal handlers.
+  // As wait() again and again, until wake() or `timeout`, without coming back after each message. May come back early.
+  size_t serve(milliseconds timeout) {
+    size_t executed = 0;
+    detail::check(tc_node_serve(handle(), detail::count(timeout), &executed));
+    return executed;
+  }
+  // Ends a wait() or serve() of another thread. From any thread, and from signal handlers.
   void wake() noexcept { tc_node_wake(handle()); }
 
   // A thread of the node's that polls and sleeps, so that the application need not.

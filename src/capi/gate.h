@@ -70,10 +70,10 @@ class Gate {
     if (news) happened_.notify_all();
   }
 
-  std::recursive_mutex mutex_;  // recursive: a running ifunc may lead to exported functions that call the library
+  std::atomic<bool> shared_{false};  // first: beside what every call looks at
+  std::recursive_mutex mutex_;       // recursive: a running ifunc may lead to exported functions that call the library
   std::condition_variable_any happened_;
   uint64_t settled_ = 0;  // futures, when somebody left last
-  std::atomic<bool> shared_{false};
   std::atomic<int> waiting_{0};
 };
 

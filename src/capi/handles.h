@@ -39,7 +39,7 @@ struct tc_future {
   std::shared_ptr<tc::node::Future> future;
 };
 
-struct tc_node {
+struct alignas(64) tc_node {
   explicit tc_node(std::unique_ptr<tc::node::Node> made) : node(std::move(made)), progress(gate, *node) {}
 
   std::unique_ptr<tc::node::Node> node;

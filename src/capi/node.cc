@@ -104,8 +104,18 @@ void tc_node_set_target_args(tc_node_t* node, void* target_args) {
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*node);
     const Count count(*node, executed);
-    node->node->wait(tc::Deadline::after_ms(timeout_ms));
+    node->node->wait_ms(timeout_ms);
     node->node->expire();
+    return {};
+  });
+}
+
+tc_status_t tc_node_serve(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
+  TC_NOT_NULL(node);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*node);
+    const Count count(*node, executed);
+    node->node->serve(tc::Deadline::after_ms(timeout_ms));
     return {};
   });
 }

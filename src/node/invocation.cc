@@ -11,9 +11,10 @@ namespace tc::node {
 
 uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
 
-[[gnu::hot]] void* Node::data(std::string_view name, size_t* size) noexcept {
+void* Node::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
   if (found == exposed_.end()) return nullptr;
+  keep_near(name, found->data, found->size);
   if (size != nullptr) *size = found->size;
   return found->data;
 }

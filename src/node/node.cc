@@ -20,6 +20,11 @@ namespace {
 // two messages; longer, and an idle node costs CPU (docs/measuring.md, "more processes than cores"). A time that follows
 // what looking brought was tried and was worse: 11.3 chases a second in place of 15 through 16 servers on two CPUs.
 constexpr uint64_t look_before_sleep_ns = 200'000;
+// Giving way and looking again took longer: so many look in turn on our core that sleeping, and being woken, costs each
+// message less than their looks do (docs/measuring.md, "Hops").
+constexpr uint64_t longest_turn_ns = 24'000;
+// Of who serves, and comes back to nobody: messages between looks at the clock.
+constexpr uint32_t messages_between_clocks = 16;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
@@ -68,11 +73,11 @@ std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
 }  // namespace
 
 Node::Node(Config config)
-    : config_(std::move(config)),
+    : executor_(*this),
+      config_(std::move(config)),
       log_(make_logger(config_)),
       instance_(random_instance()),
-      registry_(config_.path),
-      executor_(*this) {
+      registry_(config_.path) {
   label_ = make_label();
 }
 
@@ -268,25 +273,56 @@ bool Node::can_only_get_messages() const noexcept {
   return running_lone_calls([](auto& transport) { return transport.finds_nothing(); });
 }
 
+// Short: for a message and for nothing else, where nothing else can be.
+[[gnu::hot]] size_t Node::look(bool is_short) {
+  if (!is_short || ++looks_ % short_looks == 0) return poll();
+  if (finds_nothing()) return 0;
+  // What came was most likely one call, which has run.
+  if (transport_->pulse.arrivals != arrivals_seen_ + 1 || ran_at_once_ != 1 || !can_only_get_messages()) return poll();
+  ++arrivals_seen_;
+  return std::exchange(ran_at_once_, 0);
+}
+
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
+  const bool is_short = !polling_ && can_only_get_messages();
+  if (const auto happened = look(is_short); happened != 0 || polling_) return happened;
+  return look_on(now_ns(), deadline, make_way);
+}
+
+[[gnu::hot]] size_t Node::wait_ms(uint32_t timeout_ms) {
+  const bool is_short = !polling_ && can_only_get_messages();
+  if (const auto happened = look(is_short); happened != 0 || polling_) return happened;
+  const auto now = now_ns();
+  return look_on(now, Deadline::at_ns(now + uint64_t{timeout_ms} * 1'000'000), nullptr);
+}
+
+[[gnu::hot]] void Node::serve(Deadline deadline) {
+  if (polling_) return;
+  uint32_t messages = 0;
+  while (!woken_.load(std::memory_order_relaxed)) {
+    const bool is_quiet = wait(deadline) == 0;
+    if ((is_quiet || ++messages % messages_between_clocks == 0) && deadline.passed()) break;
+    expire();
+  }
+  woken_.store(false, std::memory_order_relaxed);
+}
+
+// The first look was in vain.
+[[gnu::hot]] size_t Node::look_on(uint64_t now, Deadline deadline, const std::atomic<int>* make_way) {
   const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
-  bool looks_are_short = !polling_ && can_only_get_messages();
-  const auto look = [&]() -> size_t {
-    return looks_are_short && ++looks_ % short_looks != 0 && finds_nothing() ? 0 : poll();
-  };
-  if (const auto happened = look(); happened != 0 || polling_) return happened;
-  looks_are_short = looks_are_short || can_only_get_messages();
-  uint64_t now = now_ns();
+  const bool is_short = can_only_get_messages();
   const auto sleepy_at = now + look_before_sleep_ns;
   while (true) {
     // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
-    uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
-    while (looks-- > 0)
-      if (const auto happened = look(); happened != 0) return happened;
-    now = now_ns();
+    if (!transport_->pulse.urgent)
+      for (uint32_t i = 1; i < looks_between_yields; ++i)
+        if (const auto happened = look(is_short); happened != 0) return happened;
     if (now >= deadline.at_ns() || others_wait()) return 0;
     if (now >= sleepy_at) break;
     ::sched_yield();
+    if (const auto happened = look(is_short); happened != 0) return happened;
+    const auto before = std::exchange(now, now_ns());
+    if (now - before > longest_turn_ns && transport_->pulse.urgent) break;
   }
   // Who was woken for housekeeping alone goes on sleeping: to look first would cost an idle node a sixth of its core.
   if (now < tended_ns_ + tending_gap_ns) {
@@ -321,7 +357,8 @@ bool Node::give_others_a_turn(Deadline deadline, uint32_t looks) {
 }
 
 void Node::expire() {
-  if (const auto now = now_ns(); !futures_.empty() && now >= next_expiry_ns_) {
+  if (futures_.empty()) return;
+  if (const auto now = now_ns(); now >= next_expiry_ns_) {
     next_expiry_ns_ = now + expiry_step_ns;
     futures_.expire(now);
     deaths_.tick();

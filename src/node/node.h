@@ -37,7 +37,7 @@ class logger;
 
 namespace tc::node {
 
-class Node final : public transport::Events, public target::IfuncHost {
+class alignas(4096) Node final : public transport::Events, public target::IfuncHost {
  public:
   using MakeTransport = std::function<Result<std::unique_ptr<transport::Transport>>(const Config&, transport::Events&)>;
 
@@ -57,6 +57,10 @@ class Node final : public transport::Events, public target::IfuncHost {
   // Polls until something happened or the deadline passed; sleeps in between. `make_way`, when given, ends it as
   // soon as that is not 0.
   size_t wait(Deadline deadline, const std::atomic<int>* make_way = nullptr);
+  // The same with a timeout, and no look at the clock when something has come already.
+  size_t wait_ms(uint32_t timeout_ms);
+  // Waits again and again, until wake() or the deadline.
+  void serve(Deadline deadline);
   // Fails futures whose deadline has passed.
   void expire();
   // Polls until `done` or the deadline; true when done. Does not sleep inside an ifunc.
@@ -77,7 +81,10 @@ class Node final : public transport::Events, public target::IfuncHost {
     }
     return true;
   }
-  void wake() noexcept { transport_->wake(); }  // any thread
+  void wake() noexcept {  // any thread
+    woken_.store(true, std::memory_order_relaxed);
+    transport_->wake();
+  }
   const std::string& address() const noexcept { return address_; }
   // Where node `number` of the cluster listens; empty when there is no such node.
   const std::string& address_of(uint32_t number) const noexcept;
@@ -199,6 +206,8 @@ class Node final : public transport::Events, public target::IfuncHost {
   static constexpr uint32_t looks_between_yields = 16;
   bool can_only_get_messages() const noexcept;
   bool finds_nothing() noexcept;
+  size_t look(bool is_short);
+  size_t look_on(uint64_t now, Deadline deadline, const std::atomic<int>* make_way);
   // Around what takes messages in (`take_in`, of the transport): a call that comes alone may run as soon as it is here.
   template <class TakeIn>
   auto running_lone_calls(const TakeIn& take_in) {
@@ -275,21 +284,14 @@ class Node final : public transport::Events, public target::IfuncHost {
     size_t size;
   };
 
-  Config config_;
-  std::shared_ptr<spdlog::logger> log_;
-  uint64_t instance_;
-  std::string label_;
-  std::string address_;
-  std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
-  source::Registry registry_;
-  target::Policy policy_;
-  std::unique_ptr<target::CodeStore> store_;
-  // What each poll and each hop touches stands together, on one page: with more nodes than cores all of it is cold.
-  alignas(4096) std::unique_ptr<transport::Transport> transport_;
+  // What each poll and each hop touches stands together, on one page with what the bases hold: with more nodes than cores
+  // all of it is cold.
+  std::unique_ptr<transport::Transport> transport_;
   uint64_t arrivals_seen_ = 0;
   uint32_t polls_ = 0;
   uint32_t looks_ = 0;
   uint32_t progresses_ = 0;
+  std::atomic<bool> woken_ = false;  // serve() shall end
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
@@ -305,6 +307,16 @@ class Node final : public transport::Events, public target::IfuncHost {
   target::Executor executor_;
   LastCalls last_calls_;
   NextHops next_hops_;
+
+  Config config_;
+  std::shared_ptr<spdlog::logger> log_;
+  uint64_t instance_;
+  std::string label_;
+  std::string address_;
+  std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
+  source::Registry registry_;
+  target::Policy policy_;
+  std::unique_ptr<target::CodeStore> store_;
   std::vector<Exposed> exposed_;        // few: found by looking at each
   std::vector<Link*> links_by_number_;  // known_link()
   std::vector<std::unique_ptr<Link>> links_;

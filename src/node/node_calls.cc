@@ -75,6 +75,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
 }
 
 void Node::expose(std::string name, void* data, size_t size) {
+  forget_near();
   std::erase_if(exposed_, [&](const auto& exposed) { return exposed.name == name; });
   if (data != nullptr) exposed_.push_back({std::move(name), data, size});
 }

@@ -4,6 +4,7 @@
 #include "node/node.h"
 
 #include "node/node_test_kit.h"
+#include "threechains/ifunc.h"
 
 namespace tc::node {
 namespace {
@@ -96,6 +97,42 @@ TEST(Node, housekeeping_sets_no_timer_that_is_due_before_the_next_tick) {
   for (int i = 0; i < 10; ++i) (*node)->wait(Deadline::after_ms(10'000));
   EXPECT_EQ(naps_ns.size(), 10u);
   EXPECT_THAT(naps_ns, ::testing::Each(::testing::Gt(10'000'000u)));
+}
+
+// What was asked for last is found by a shorter way.
+TEST(Node, named_data_is_what_was_exposed_last_however_often_it_was_asked_for) {
+  test::Net net;
+  auto node = net.make(1);
+  const target::Executor::Scope scope(node->executor());
+  int one = 1, two = 2, three = 3;
+  const std::string long_name(40, 'x');
+  const auto found = [](const std::string& name) {
+    size_t size = 0;
+    auto* const data = static_cast<int*>(tc_data(name.c_str(), &size));
+    EXPECT_EQ(size, data != nullptr ? sizeof(int) * static_cast<size_t>(*data) : 0u);
+    return data;
+  };
+  EXPECT_EQ(found("a"), nullptr);
+  node->expose("a", &one, sizeof one);
+  node->expose("ab", &two, 2 * sizeof two);
+  node->expose(long_name, &three, 3 * sizeof three);
+  for (int i = 0; i < 2; ++i) {
+    for (int again = 0; again < 2; ++again) EXPECT_EQ(found("a"), &one);
+    for (int again = 0; again < 2; ++again) EXPECT_EQ(found("ab"), &two);
+    for (int again = 0; again < 2; ++again) EXPECT_EQ(found(long_name), &three);
+    EXPECT_EQ(found(long_name.substr(1)), nullptr);
+    EXPECT_EQ(found("abc"), nullptr);
+    EXPECT_EQ(found(""), nullptr);
+  }
+  EXPECT_EQ(found("a"), &one);
+  int other = 1;
+  node->expose("a", &other, sizeof other);
+  EXPECT_EQ(found("a"), &other);
+  EXPECT_EQ(tc_data("a", nullptr), &other);
+  EXPECT_EQ(tc_data(nullptr, nullptr), nullptr);
+  node->expose("a", nullptr, 0);
+  EXPECT_EQ(found("a"), nullptr);
+  EXPECT_EQ(found("ab"), &two);
 }
 
 TEST(Node, messages_handed_over_together_run_in_order_and_what_has_no_room_is_not_taken) {

@@ -86,6 +86,72 @@ TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
   EXPECT_EQ(counter, 1500u);
 }
 
+// The thread that serves, and what it was told while it did.
+class Serving {
+ public:
+  explicit Serving(Node& node) : node_(node), thread_([this] { node_.serve(Deadline::after_ms(60'000)); }) {}
+  ~Serving() { end(); }
+  Serving(const Serving&) = delete;
+  Serving& operator=(const Serving&) = delete;
+  void end() {
+    if (!thread_.joinable()) return;
+    node_.wake();
+    thread_.join();
+  }
+
+ private:
+  Node& node_;
+  std::thread thread_;
+};
+
+TEST(Threads, one_who_serves_runs_message_after_message_until_it_is_woken) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  const auto begin = now_ns();
+  {
+    Serving serving(*target);
+    auto* const link = test::connect(*source, "n1");
+    const auto echo = test::message(*source, "echo", "x");
+    for (int i = 0; i < 100; ++i) EXPECT_EQ(test::call(*source, *link, *echo)->status, TC_OK);
+  }
+  EXPECT_EQ(target->stat("executed"), 100u);
+  EXPECT_LT(now_ns() - begin, 50'000'000'000u) << "the wake ended it, not its deadline";
+}
+
+TEST(Threads, one_who_serves_is_woken_out_of_traffic_that_does_not_end) {
+  test::Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  Serving serving(*target);
+  auto* const link = test::connect(*source, "n1");
+  const auto echo = test::message(*source, "echo", "x");
+  EXPECT_EQ(test::call(*source, *link, *echo)->status, TC_OK);
+  std::atomic<bool> ended = false;
+  std::jthread waker([&] {
+    serving.end();
+    ended = true;
+  });
+  const auto deadline = Deadline::after_ms(20'000);
+  while (!ended && !deadline.passed()) {
+    (void)source->send(*link, *echo, false, Deadline::at_ns(0));
+    source->poll();
+  }
+  EXPECT_TRUE(ended);
+}
+
+TEST(Threads, a_wake_before_it_serves_ends_it_and_so_does_its_deadline) {
+  test::Net net;
+  auto node = net.make(1);
+  node->wake();
+  const auto begin = now_ns();
+  node->serve(Deadline::after_ms(60'000));
+  EXPECT_LT(now_ns() - begin, 30'000'000'000u);
+  node->serve(Deadline::after_ms(5));
+  EXPECT_GE(now_ns() - begin, 5'000'000u);
+  node->serve(Deadline::after_ms(0));
+}
+
 TEST(Threads, the_progress_thread_starts_and_stops_again_and_again) {
   test::Net net;
   auto node = net.make(1);

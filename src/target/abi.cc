@@ -32,7 +32,10 @@ extern "C" {
 [[gnu::hot]] uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
 
 [[gnu::hot]] void* tc_data(const char* name, size_t* size) {
-  return current_host != nullptr ? current_host->data(text(name), size) : nullptr;
+  if (current_host == nullptr) return nullptr;
+  if (name == nullptr) name = "";
+  if (void* const data = current_host->near_data(name, size)) return data;
+  return current_host->data(name, size);
 }
 
 tc_status_t tc_reply(const void* bytes, size_t size) {

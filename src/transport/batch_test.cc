@@ -113,6 +113,21 @@ TEST(BatchOut, a_frame_that_is_to_leave_alone_does_so_once_a_turn_and_needs_no_f
   EXPECT_EQ(out.bytes, 2 * wire::stride(8));
 }
 
+TEST(BatchOut, pieces_of_any_length_lie_behind_one_another_and_nothing_else_is_written) {
+  std::vector<std::byte> from(3 * 70);
+  for (size_t i = 0; i < from.size(); ++i) from[i] = static_cast<std::byte>(i + 1);
+  for (size_t first = 0; first < 70; ++first)
+    for (const size_t second : {0, 1, 15, 16, 17, 31, 32, 33, 69}) {
+      std::vector<std::byte> to(150), expected(150);
+      const ByteView one(from.data(), first), two(from.data() + 70, second), three(from.data() + 140, 8);
+      copy_pieces(to.data(), {one, two, three});
+      auto at = std::ranges::copy(one, expected.begin()).out;
+      at = std::ranges::copy(two, at).out;
+      std::ranges::copy(three, at);
+      EXPECT_EQ(to, expected) << first << " and " << second;
+    }
+}
+
 TEST(BatchOut, no_frame_that_is_to_leave_alone_overtakes_others) {
   Pulse pulse;
   FlushList list{pulse};

@@ -20,8 +20,8 @@ class LoneCall {
   // Runs the call in `batch`, of that connection, when the node wants that, it is the first message of this turn (what
   // later ones send shall be gathered), there is nothing else in it, and nothing waits before it on its stream, of which
   // only `bypass` is touched. False: it goes on the stream, like everything else.
-  [[gnu::hot]] bool run(ByteView batch, BatchIn::Bypass& bypass, Connection& connection, uint32_t index, Pulse& pulse,
-                        Events& events) {
+  [[gnu::always_inline]] bool run(ByteView batch, BatchIn::Bypass& bypass, Connection& connection, uint32_t index,
+                                  Pulse& pulse, Events& events) {
     if (!std::exchange(pulse.hands_over, false) || bypass.is_shut) return false;
     const auto header = BatchIn::frame_at(batch, 0);
     if (!header || header->kind != wire::Kind::call || batch.size() > wire::stride(header->length) ||
