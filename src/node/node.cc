@@ -21,7 +21,7 @@ namespace {
 // what looking brought was tried and was worse: 11.3 chases a second in place of 15 through 16 servers on two CPUs.
 constexpr uint64_t look_before_sleep_ns = 200'000;
 // Giving way and looking again took longer: so many look in turn on our core that sleeping, and being woken, costs each
-// message less than their looks do (docs/measuring.md, "Hops").
+// message less than their looks do (docs/measuring.md, "Turns").
 constexpr uint64_t longest_turn_ns = 24'000;
 // Of who serves, and comes back to nobody: messages between looks at the clock.
 constexpr uint32_t messages_between_clocks = 16;

@@ -37,7 +37,7 @@ class BatchIn : public InStream {
   Result<size_t> append(ByteView batch);
   // The header of the frame at `offset` of a batch, if all of it lies there but for its padding. `offset` is at most the
   // batch's size.
-  static std::optional<wire::Header> frame_at(ByteView batch, size_t offset) noexcept {
+  [[gnu::always_inline]] static std::optional<wire::Header> frame_at(ByteView batch, size_t offset) noexcept {
     const size_t left = batch.size() - offset;
     if (left < wire::header_bytes) return {};
     uint64_t word;

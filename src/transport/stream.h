@@ -51,18 +51,11 @@ inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexc
 // common way is as good.
 inline constexpr size_t most_lone_bytes = 1024;
 
-// Most pieces are of 16 to 32 bytes: a ticket, a way home, a payload. These need no call, whose code would be cold.
 inline void copy_pieces(std::byte* to, std::initializer_list<ByteView> pieces) noexcept {
 #pragma GCC unroll 1
   for (const auto piece : pieces) {
-    const auto size = piece.size();
-    if (size >= 16 && size <= 32) [[likely]] {
-      std::memcpy(to, piece.data(), 16);
-      std::memcpy(to + size - 16, piece.data() + size - 16, 16);
-    } else if (size != 0) {
-      std::memcpy(to, piece.data(), size);
-    }
-    to += size;
+    copy_short(to, piece);
+    to += piece.size();
   }
 }
 

@@ -36,7 +36,7 @@ class PackedRoute {
 
   // Of the route in front of `body`, padding included, if it is this one; else 0.
   size_t size_if_same(ByteView body) const noexcept {
-    return size_ != 0 && body.size() >= size_ && std::memcmp(body.data(), bytes_.data(), size_) == 0 ? size_ : 0;
+    return size_ != 0 && body.size() >= size_ && same_short(body.data(), bytes_.data(), size_) ? size_ : 0;
   }
   // Becomes the route in front of `body`, which may be memory that its sender still writes to. Returns the bytes taken,
   // padding included. TC_ERR_MALFORMED when there is none; then it stays what it was.
