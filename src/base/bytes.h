@@ -43,7 +43,7 @@ inline void copy_short(std::byte* to, ByteView from) noexcept {
 inline bool same_short(const std::byte* a, const std::byte* b, size_t size) noexcept {
   if (size >= 16 && size <= 32) [[likely]]
     return std::memcmp(a, b, 16) == 0 && std::memcmp(a + size - 16, b + size - 16, 16) == 0;
-  return std::memcmp(a, b, size) == 0;
+  return size == 0 || std::memcmp(a, b, size) == 0;
 }
 
 class Reader {
