@@ -39,6 +39,7 @@ struct tc_future {
   std::shared_ptr<tc::node::Future> future;
 };
 
+// On one cache line from its start: what each tc_node_wait() looks at.
 struct alignas(64) tc_node {
   explicit tc_node(std::unique_ptr<tc::node::Node> made) : node(std::move(made)), progress(gate, *node) {}
 

@@ -284,14 +284,12 @@ bool Node::can_only_get_messages() const noexcept {
 }
 
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
-  const bool is_short = !polling_ && can_only_get_messages();
-  if (const auto happened = look(is_short); happened != 0 || polling_) return happened;
+  if (const auto happened = first_look(); happened != 0 || polling_) return happened;
   return look_on(now_ns(), deadline, make_way);
 }
 
 [[gnu::hot]] size_t Node::wait_ms(uint32_t timeout_ms) {
-  const bool is_short = !polling_ && can_only_get_messages();
-  if (const auto happened = look(is_short); happened != 0 || polling_) return happened;
+  if (const auto happened = first_look(); happened != 0 || polling_) return happened;
   const auto now = now_ns();
   return look_on(now, Deadline::at_ns(now + uint64_t{timeout_ms} * 1'000'000), nullptr);
 }
@@ -299,7 +297,7 @@ bool Node::can_only_get_messages() const noexcept {
 [[gnu::hot]] void Node::serve(Deadline deadline) {
   if (polling_) return;
   uint32_t messages = 0;
-  while (!woken_.load(std::memory_order_relaxed)) {
+  while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake
     const bool is_quiet = wait(deadline) == 0;
     if ((is_quiet || ++messages % messages_between_clocks == 0) && deadline.passed()) break;
     expire();

@@ -82,7 +82,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
     return true;
   }
   void wake() noexcept {  // any thread
-    woken_.store(true, std::memory_order_relaxed);
+    woken_.store(true, std::memory_order_release);
     transport_->wake();
   }
   const std::string& address() const noexcept { return address_; }
@@ -207,6 +207,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   bool can_only_get_messages() const noexcept;
   bool finds_nothing() noexcept;
   size_t look(bool is_short);
+  size_t first_look() { return look(!polling_ && can_only_get_messages()); }
   size_t look_on(uint64_t now, Deadline deadline, const std::atomic<int>* make_way);
   // Around what takes messages in (`take_in`, of the transport): a call that comes alone may run as soon as it is here.
   template <class TakeIn>

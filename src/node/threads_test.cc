@@ -86,7 +86,7 @@ TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
   EXPECT_EQ(counter, 1500u);
 }
 
-// The thread that serves, and what it was told while it did.
+// A thread that serves until end().
 class Serving {
  public:
   explicit Serving(Node& node) : node_(node), thread_([this] { node_.serve(Deadline::after_ms(60'000)); }) {}
