@@ -10,13 +10,13 @@
 #include <charconv>
 #include <utility>
 
+#include "transport/looking.h"
+
 namespace tc::bench {
 
 namespace {
 
 // As in Node::wait().
-constexpr uint64_t look_before_sleep_ns = 200'000;
-constexpr uint64_t longest_turn_ns = 24'000;
 constexpr int looks_at_sockets = 1;
 constexpr int looks_at_memory = 16;
 
@@ -114,18 +114,15 @@ Status UcxParty::status() const {
 }
 
 void UcxParty::wait(Deadline deadline) {
-  if (progress() != 0) return;
-  auto now = now_ns();
-  const auto sleepy_at = now + look_before_sleep_ns;
+  using transport::Seen;
+  auto looking = transport::Looking::until(deadline);
   while (true) {
-    for (int look = 1; look < looks_between_yields_; ++look)
+    for (int look = 0; look < looks_between_yields_; ++look)
       if (progress() != 0) return;
-    if (now >= deadline.at_ns()) return;
-    if (now >= sleepy_at) break;
+    const auto seen = looking.go_on(looks_between_yields_ == 1);
+    if (seen == Seen::over) return;
+    if (seen == Seen::too_long) break;
     ::sched_yield();
-    if (progress() != 0) return;
-    const auto before = std::exchange(now, now_ns());
-    if (now - before > longest_turn_ns && looks_between_yields_ == 1) break;
   }
   if (ucp_worker_arm(worker_) != UCS_OK) {
     progress();

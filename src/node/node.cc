@@ -16,13 +16,6 @@ namespace tc::node {
 
 namespace {
 
-// How long wait() looks before it sleeps: shorter, and nodes that share a core with others fall asleep between
-// two messages; longer, and an idle node costs CPU (docs/measuring.md, "more processes than cores"). A time that follows
-// what looking brought was tried and was worse: 11.3 chases a second in place of 15 through 16 servers on two CPUs.
-constexpr uint64_t look_before_sleep_ns = 200'000;
-// Giving way and looking again took longer: so many look in turn on our core that sleeping, and being woken, costs each
-// message less than their looks do (docs/measuring.md, "Turns").
-constexpr uint64_t longest_turn_ns = 24'000;
 // Of who serves, and comes back to nobody: messages between looks at the clock.
 constexpr uint32_t messages_between_clocks = 16;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
@@ -34,8 +27,6 @@ constexpr uint64_t nap_ns = 200'000;
 // Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_tending = 64;
-// Of so many looks all but one are short.
-constexpr uint32_t short_looks = 16;
 // Where nearly every message ends a sleep, not before each of them but at the end of a longer one: a timer that is due
 // before the system's next tick costs a virtual machine half as much as a hop (docs/transport.md, "Sleep").
 constexpr uint64_t tending_gap_ns = 10'000'000;
@@ -266,65 +257,72 @@ bool Node::can_only_get_messages() const noexcept {
          unsettled_link_ == nullptr && local_calls_.empty();
 }
 
-// A look, where that is so. What came alone has run when it is false; poll() tells of it.
-[[gnu::hot]] bool Node::finds_nothing() noexcept {
-  const Polling polling(polling_);
-  ++transport_->pulse.turn;
-  return running_lone_calls([](auto& transport) { return transport.finds_nothing(); });
+[[gnu::always_inline]] inline size_t Node::wait_for(transport::Looking looking) {
+  using transport::Seen;
+  if (polling_) return 0;
+  looking.let_nap(tended_ns_ + tending_gap_ns, tended_ns_ + nap_before_tending_ns);
+  auto seen = Seen::something;
+  if (can_only_get_messages()) [[likely]] {
+    seen = wait_for_messages(looking);
+    // Most likely one call, which has run.
+    if (seen == Seen::something && transport_->pulse.arrivals == arrivals_seen_ + 1 && ran_at_once_ == 1 &&
+        can_only_get_messages()) [[likely]] {
+      ++arrivals_seen_;
+      return std::exchange(ran_at_once_, 0);
+    }
+  }
+  return wait_for_all(seen, looking);
 }
 
-// Short: for a message and for nothing else, where nothing else can be.
-[[gnu::hot]] size_t Node::look(bool is_short) {
-  if (!is_short || ++looks_ % short_looks == 0) return poll();
-  if (finds_nothing()) return 0;
-  // What came was most likely one call, which has run.
-  if (transport_->pulse.arrivals != arrivals_seen_ + 1 || ran_at_once_ != 1 || !can_only_get_messages()) return poll();
-  ++arrivals_seen_;
-  return std::exchange(ran_at_once_, 0);
+// Where nothing but messages can be. What came alone has run when something was seen.
+[[gnu::always_inline]] inline transport::Seen Node::wait_for_messages(transport::Looking& looking) noexcept {
+  const Polling polling(polling_);
+  ++transport_->pulse.turn;
+  return running_lone_calls([&](auto& transport) { return transport.wait_for_messages(looking); });
+}
+
+// For anything that may happen.
+[[gnu::hot]] size_t Node::wait_for_all(transport::Seen seen, transport::Looking& looking) {
+  using transport::Seen;
+  while (true) {
+    if (seen == Seen::something) {
+      // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
+      const uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
+      for (uint32_t i = 0; i < looks; ++i)
+        if (const auto happened = poll(); happened != 0) return happened;
+      seen = looking.go_on(transport_->pulse.urgent);
+    }
+    if (seen == Seen::over) return 0;
+    if (seen == Seen::too_long) return sleep_until_something(looking);
+    ::sched_yield();
+    seen = can_only_get_messages() ? wait_for_messages(looking) : Seen::something;
+  }
 }
 
 [[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
-  if (const auto happened = first_look(); happened != 0 || polling_) return happened;
-  return look_on(now_ns(), deadline, make_way);
+  return wait_for(transport::Looking::until(deadline, make_way));
 }
 
 [[gnu::hot]] size_t Node::wait_ms(uint32_t timeout_ms) {
-  if (const auto happened = first_look(); happened != 0 || polling_) return happened;
-  const auto now = now_ns();
-  return look_on(now, Deadline::at_ns(now + uint64_t{timeout_ms} * 1'000'000), nullptr);
+  return wait_for(transport::Looking::for_ns(uint64_t{timeout_ms} * 1'000'000));
 }
 
 [[gnu::hot]] void Node::serve(Deadline deadline) {
   if (polling_) return;
   uint32_t messages = 0;
   while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake
-    const bool is_quiet = wait(deadline) == 0;
+    const bool is_quiet = wait_for(transport::Looking::until(deadline)) == 0;
     if ((is_quiet || ++messages % messages_between_clocks == 0) && deadline.passed()) break;
     expire();
   }
   woken_.store(false, std::memory_order_relaxed);
 }
 
-// The first look was in vain.
-[[gnu::hot]] size_t Node::look_on(uint64_t now, Deadline deadline, const std::atomic<int>* make_way) {
-  const auto others_wait = [&] { return make_way != nullptr && make_way->load(std::memory_order_relaxed) != 0; };
-  const bool is_short = can_only_get_messages();
-  const auto sleepy_at = now + look_before_sleep_ns;
-  while (true) {
-    // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
-    if (!transport_->pulse.urgent)
-      for (uint32_t i = 1; i < looks_between_yields; ++i)
-        if (const auto happened = look(is_short); happened != 0) return happened;
-    if (now >= deadline.at_ns() || others_wait()) return 0;
-    if (now >= sleepy_at) break;
-    ::sched_yield();
-    if (const auto happened = look(is_short); happened != 0) return happened;
-    const auto before = std::exchange(now, now_ns());
-    if (now - before > longest_turn_ns && transport_->pulse.urgent) break;
-  }
+[[gnu::hot]] size_t Node::sleep_until_something(const transport::Looking& looking) {
+  const auto deadline = looking.deadline();
   // Who was woken for housekeeping alone goes on sleeping: to look first would cost an idle node a sixth of its core.
-  if (now < tended_ns_ + tending_gap_ns) {
-    const auto due = Deadline::at_ns(std::min(tended_ns_ + nap_before_tending_ns, deadline.at_ns()));
+  if (looking.may_nap()) {
+    const auto due = looking.nap_until();
     const bool undisturbed = sleep(due);
     const auto happened = poll();
     if (!undisturbed || happened != 0 || !due.passed() || deadline.passed()) return happened;

@@ -205,10 +205,10 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   static Deadline slice_of(Deadline deadline) noexcept;
   static constexpr uint32_t looks_between_yields = 16;
   bool can_only_get_messages() const noexcept;
-  bool finds_nothing() noexcept;
-  size_t look(bool is_short);
-  size_t first_look() { return look(!polling_ && can_only_get_messages()); }
-  size_t look_on(uint64_t now, Deadline deadline, const std::atomic<int>* make_way);
+  size_t wait_for(transport::Looking looking);
+  transport::Seen wait_for_messages(transport::Looking& looking) noexcept;
+  size_t wait_for_all(transport::Seen seen, transport::Looking& looking);
+  size_t sleep_until_something(const transport::Looking& looking);
   // Around what takes messages in (`take_in`, of the transport): a call that comes alone may run as soon as it is here.
   template <class TakeIn>
   auto running_lone_calls(const TakeIn& take_in) {
@@ -290,7 +290,6 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   std::unique_ptr<transport::Transport> transport_;
   uint64_t arrivals_seen_ = 0;
   uint32_t polls_ = 0;
-  uint32_t looks_ = 0;
   uint32_t progresses_ = 0;
   std::atomic<bool> woken_ = false;  // serve() shall end
   bool polling_ = false;

@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "transport/looking.h"
 #include "transport/stream.h"
 
 namespace tc::transport {
@@ -106,10 +107,13 @@ class Transport {
   // how much happened; 0 is "idle".
   virtual unsigned progress() noexcept = 0;
 
-  // A look for messages and for nothing else, by less code and memory than progress(): with more nodes than cores they
-  // are cold. True: none came, nor is anything due that is known of. False: call progress() for the rest, which is to be
-  // called now and then in any case.
-  virtual bool finds_nothing() noexcept { return false; }
+  // Waits for messages and for nothing else, by less code and memory than progress() and sleep(): with more nodes than cores
+  // they are cold. Seen::something: some came, or something else is due, or it is time to see; call progress(). Otherwise
+  // why `looking` ended.
+  virtual Seen wait_for_messages(Looking& looking) noexcept {
+    (void)looking;
+    return Seen::something;
+  }
 
   // OutStream::put_alone() of the connection with that index, by less memory. False: not now, take the stream's, which
   // makes this one possible again where it can be.

@@ -4,6 +4,7 @@
 // either see it or have made their frame visible (membarrier); look at everything once more; arm UCX; look again.
 #include <linux/membarrier.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/syscall.h>
 #include <time.h>
 #include <unistd.h>
@@ -22,6 +23,9 @@ constexpr uint64_t nap_ns = 1'000'000;
 // UCX does not say when a full socket takes bytes again: look now and then while something waits to be sent.
 constexpr uint64_t sending_nap_ns = 5'000'000;
 
+// Of so many looks for messages one is progress().
+constexpr uint32_t looks_between_progress = 16;
+
 bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
 }  // namespace
@@ -39,7 +43,7 @@ bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_C
   const auto before = pulse.arrivals;
   if (anything_to_read(before)) return false;
   for (;;) {
-    const auto armed = ucp_worker_arm(worker_->get());
+    const auto armed = ucp_worker_arm(ucp_);
     if (armed == UCS_OK) return !anything_to_read(before);
     if (armed != UCS_ERR_BUSY || deadline.passed()) return false;
     turn_worker();
@@ -89,13 +93,47 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
     }
   }
   if (until <= now) return SleepEnd::time;
-  const uint64_t left = until - now;
-  const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+  return wait_for_event(until - now);
+}
+
+[[gnu::always_inline]] inline UcxTransport::SleepEnd UcxTransport::wait_for_event(uint64_t left_ns) noexcept {
+  const timespec timeout{static_cast<time_t>(left_ns / 1'000'000'000), static_cast<long>(left_ns % 1'000'000'000)};
   // UCX's descriptor is a tree of its own already: one level more would be paid for with each message.
-  pollfd events[2] = {{worker_->event_fd(), POLLIN, 0}, {epoll_.get(), POLLIN, 0}};
+  pollfd events[2] = {{event_fd_, POLLIN, 0}, {epoll_.get(), POLLIN, 0}};
   const int happened = ppoll(events, 2, &timeout, nullptr);
   if (happened == 0) return SleepEnd::time;
   return happened > 0 && events[1].revents == 0 ? SleepEnd::message : SleepEnd::other;
+}
+
+// With more nodes than cores each turn of this loop is one that others wait for, and each sleep is in a message's way, on
+// code and memory that are cold. So it is one piece, and whatever else may have to be done is for progress() and sleep().
+[[gnu::always_inline]] inline Seen UcxTransport::find_messages(Looking& looking) noexcept {
+  while (++looks_ % looks_between_progress !=
+         0) {  // of all calls: messages that never end shall not keep the rest waiting
+    if (ucp_worker_progress(ucp_) != 0 || pulse.due || failures_ != failures_seen_) break;
+    const auto seen = looking.go_on(true);
+    if (seen == Seen::nothing) {
+      ::sched_yield();
+      continue;
+    }
+    if (seen == Seen::over || peers_need_watching_ || !looking.may_nap()) return seen;
+    if (ucp_worker_arm(ucp_) != UCS_OK) continue;  // something came
+    const auto end = wait_for_event(looking.nap_until().at_ns() - looking.now());
+    if (end == SleepEnd::time) return looking.go_on(false);
+    if (end == SleepEnd::other) return Seen::too_long;  // sleep() finds it as well
+  }
+  return Seen::something;
+}
+
+[[gnu::hot]] Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
+  if (!busy_ || greeting_ || pulse.due) [[unlikely]]
+    return Seen::something;
+  pulse.hands_over = pulse.at_once;
+  const auto seen = find_messages(looking);
+  pulse.hands_over = false;
+  if (failures_ != failures_seen_) [[unlikely]]
+    see_to_failures();
+  return seen;
 }
 
 void UcxTransport::wake() noexcept {

@@ -50,6 +50,7 @@ Result<std::unique_ptr<Transport>> make_ucx_transport(const UcxOptions& options,
 Status UcxTransport::start() {
   TC_ASSIGN(worker_, UcxWorker::open(options_.tls, options_.allow_put));
   ucp_ = worker_->get();
+  event_fd_ = worker_->event_fd();
   machine_ = this_machine();
   // A ring's sender stores a frame and then looks at the sleep flag, without a fence between; the receiver that
   // falls asleep makes up for it with a barrier in all processes that registered.
@@ -268,12 +269,15 @@ void UcxTransport::note(UcxPeer& peer) {
   pulse.hands_over = pulse.at_once;
   const unsigned done = ucp_worker_progress(ucp_);
   pulse.hands_over = false;  // closing an endpoint turns UCX as well, in the middle of other things
-  if (failures_ != failures_seen_) [[unlikely]] {
-    failures_seen_ = failures_;
-    for (const auto& peer : peers_)
-      if (peer != nullptr) peer->check_endpoint();
-  }
+  if (failures_ != failures_seen_) [[unlikely]]
+    see_to_failures();
   return done;
+}
+
+void UcxTransport::see_to_failures() noexcept {
+  failures_seen_ = failures_;
+  for (const auto& peer : peers_)
+    if (peer != nullptr) peer->check_endpoint();
 }
 
 [[gnu::hot]] unsigned UcxTransport::progress() noexcept {
@@ -288,12 +292,6 @@ void UcxTransport::note(UcxPeer& peer) {
   pulse.due = !noted_.empty() || !flush_list_.empty();
   pulse.urgent = busy_ || greeting_ || pulse.due;
   return done;
-}
-
-[[gnu::hot]] bool UcxTransport::finds_nothing() noexcept {
-  if (!busy_ || greeting_ || pulse.due) [[unlikely]]
-    return false;
-  return turn_worker() == 0 && !pulse.due;
 }
 
 void UcxTransport::look_around(uint64_t min_gap_ns) noexcept {

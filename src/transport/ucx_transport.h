@@ -27,7 +27,7 @@ class alignas(4096) UcxTransport final : public Transport {
   Result<std::string> listen(std::string_view address) override;
   Result<std::unique_ptr<Connection>> connect(std::string_view address) override;
   unsigned progress() noexcept override;
-  bool finds_nothing() noexcept override;
+  Seen wait_for_messages(Looking& looking) noexcept override;
   bool put_alone(uint32_t index, uint64_t header, std::initializer_list<ByteView> body) noexcept override;
   void flush() noexcept override { flush_list_.flush_all(); }
   bool sleep(Deadline deadline) noexcept override;
@@ -60,6 +60,7 @@ class alignas(4096) UcxTransport final : public Transport {
   UcxPeer* find(uint64_t token) const noexcept;
   void accept_peers(const Fd& listener);
   unsigned turn_worker() noexcept;
+  void see_to_failures() noexcept;
   // Sockets and timers. Does nothing when it looked less than `min_gap_ns` ago.
   void look_around(uint64_t min_gap_ns) noexcept;
   unsigned deliver_all() noexcept;
@@ -69,6 +70,8 @@ class alignas(4096) UcxTransport final : public Transport {
   void tell_writers(bool asleep) noexcept;
   enum class SleepEnd : uint8_t { time, message, other };  // message: and nothing else has happened
   SleepEnd wait_for_event(Deadline deadline) noexcept;
+  SleepEnd wait_for_event(uint64_t left_ns) noexcept;
+  Seen find_messages(Looking& looking) noexcept;
   void drain(uint64_t ms) noexcept;
   template <unsigned id>
   Status handle_messages();
@@ -80,12 +83,14 @@ class alignas(4096) UcxTransport final : public Transport {
   // nodes than cores it is cold.
   ucp_worker_h ucp_ = nullptr;  // worker_'s
   unsigned failures_ = 0, failures_seen_ = 0;
-  unsigned calls_ = 0;
+  uint32_t calls_ = 0, looks_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;
+  int event_fd_ = -1;  // worker_'s
+  Fd epoll_, wake_fd_;
   Events& events_;
   PeerTable table_;  // by the token's low 16 bits, as peers_
   FlushList flush_list_{pulse};
@@ -101,7 +106,6 @@ class alignas(4096) UcxTransport final : public Transport {
   bool can_use_rings_ = false;  // our stores are seen by a receiver that falls asleep
   const UcxOptions options_;
   uint64_t machine_ = 0;
-  Fd epoll_, wake_fd_;
   std::vector<Fd> listeners_;
   std::string listening_;
 };
