@@ -3,6 +3,7 @@
 // The hop of a traveller: a call comes, runs, and sends itself on. Hot: what these functions touch, and every line of
 // their code, is cold again when the kernel has sent a message, or when another node has had the core. So what a hop
 // does not need stands in functions of its own, and what it needs is one piece from the message to the next one.
+#include "base/hot_page.h"
 #include "node/link.h"
 #include "node/node.h"
 
@@ -10,8 +11,8 @@ namespace tc::node {
 
 // ---- A call comes, and runs
 
-[[gnu::hot]] bool Node::on_call(transport::Connection& connection, uint32_t index, const wire::Header& header,
-                                std::byte* body) {
+TC_ON_HOT_PAGE bool Node::on_call(transport::Connection& connection, uint32_t index, const wire::Header& header,
+                                  std::byte* body) {
   before_calls();
   const target::Executor::Scope scope(executor_);
   const LastCall* const last = last_calls_.take(index, header);
@@ -92,7 +93,7 @@ void Link::on_touched() { node_.end_running_call(); }
 // ---- It sends itself on
 
 // The next hop of a call that brought the way home, to a node where its code went before. Else forward_call() sees to it.
-[[gnu::hot]] tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
+TC_ON_HOT_PAGE tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
   auto& call = executor_.running();
   const target::Code* const code = call.code;
   const bool travels = call.has_route && call.wants_reply && !call.answered && call.ticket.hops_left != 0;

@@ -10,6 +10,7 @@
 
 #include <algorithm>
 
+#include "base/hot_page.h"
 #include "node/bootstrap/advertise.h"
 
 namespace tc::node {
@@ -307,7 +308,7 @@ bool Node::can_only_get_messages() const noexcept {
   return wait_for(transport::Looking::for_ns(uint64_t{timeout_ms} * 1'000'000));
 }
 
-[[gnu::hot]] void Node::serve(Deadline deadline) {
+TC_ON_HOT_PAGE void Node::serve(Deadline deadline) {
   if (polling_) return;
   uint32_t messages = 0;
   while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake

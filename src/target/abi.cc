@@ -9,6 +9,7 @@
 #include <string_view>
 #include <utility>
 
+#include "base/hot_page.h"
 #include "target/ifunc_host.h"
 
 namespace tc::target {
@@ -27,11 +28,11 @@ ByteView view(const void* bytes, size_t size) noexcept {
 
 extern "C" {
 
-[[gnu::hot]] uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
+TC_ON_HOT_PAGE uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
 
-[[gnu::hot]] uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
+TC_ON_HOT_PAGE uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
 
-[[gnu::hot]] void* tc_data(const char* name, size_t* size) {
+TC_ON_HOT_PAGE void* tc_data(const char* name, size_t* size) {
   if (current_host == nullptr) return nullptr;
   if (name == nullptr) name = "";
   if (void* const data = current_host->near_data(name, size)) return data;
@@ -42,7 +43,7 @@ tc_status_t tc_reply(const void* bytes, size_t size) {
   return current_host != nullptr ? current_host->reply(view(bytes, size)) : TC_ERR_INVALID;
 }
 
-[[gnu::hot]] tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
+TC_ON_HOT_PAGE tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
   return current_host != nullptr ? current_host->forward(node, view(payload, size)) : TC_ERR_INVALID;
 }
 

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hot_page.h"
 #include "transport/ucx_transport.h"
 
 namespace tc::transport {
@@ -125,7 +126,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
   return Seen::something;
 }
 
-[[gnu::hot]] Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
+TC_ON_HOT_PAGE Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
   if (!busy_ || greeting_ || pulse.due) [[unlikely]]
     return Seen::something;
   pulse.hands_over = pulse.at_once;

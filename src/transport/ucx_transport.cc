@@ -12,6 +12,8 @@
 #include <cerrno>
 #include <cstring>
 
+#include "base/hot_page.h"
+
 namespace tc::transport {
 
 namespace {
@@ -60,19 +62,18 @@ Status UcxTransport::start() {
   epoll_event wake{EPOLLIN, {.u64 = tag_wake}};
   if (!epoll_ || !wake_fd_ || epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, wake_fd_.get(), &wake) != 0)
     return fail(TC_ERR_IO, "preparing to wait for events: {}", system_words(errno));
-  TC_CHECK(handle_messages<am_batch>());
-  TC_CHECK(handle_messages<am_control>());
-  return handle_messages<am_signal>();
+  TC_CHECK(handle_messages(am_batch, &UcxTransport::on_batch));
+  TC_CHECK(handle_messages(am_control, &UcxTransport::on_message<am_control>));
+  return handle_messages(am_signal, &UcxTransport::on_message<am_signal>);
 }
 
-template <unsigned id>
-Status UcxTransport::handle_messages() {
+Status UcxTransport::handle_messages(unsigned id, ucp_am_recv_callback_t receive) {
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG |
                        UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
   handler.id = id;
   handler.flags = UCP_AM_FLAG_WHOLE_MSG;
-  handler.cb = &UcxTransport::on_message<id>;
+  handler.cb = receive;
   handler.arg = this;
   if (const auto status = ucp_worker_set_am_recv_handler(ucp_, &handler); status != UCS_OK)
     return fail(TC_ERR_UNSUPPORTED, "receiving active messages: {}", ucx_words(status));
@@ -188,15 +189,18 @@ void UcxTransport::forget_socket(UcxPeer& peer) noexcept {
 }
 
 template <unsigned id>
-[[gnu::hot]] ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t header_size, void* data,
-                                                   size_t size, const ucp_am_recv_param_t* param) noexcept {
-  auto& transport = *static_cast<UcxTransport*>(self);
-  if constexpr (id == am_batch)
-    if (header_size == 0 && transport.runs_alone(data, size, *param)) [[likely]]
-      return UCS_OK;
-  transport.take_message(id, {static_cast<const std::byte*>(header), header_size},
-                         {static_cast<const std::byte*>(data), size}, *param);
+ucs_status_t UcxTransport::on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                      const ucp_am_recv_param_t* param) noexcept {
+  static_cast<UcxTransport*>(self)->take_message(id, {static_cast<const std::byte*>(header), header_size},
+                                                 {static_cast<const std::byte*>(data), size}, *param);
   return UCS_OK;
+}
+
+TC_ON_HOT_PAGE ucs_status_t UcxTransport::on_batch(void* self, const void* header, size_t header_size, void* data,
+                                                   size_t size, const ucp_am_recv_param_t* param) noexcept {
+  if (header_size == 0 && static_cast<UcxTransport*>(self)->runs_alone(data, size, *param)) [[likely]]
+    return UCS_OK;
+  return on_message<am_batch>(self, header, header_size, data, size, param);
 }
 
 // Runs the call that the message is, where it comes alone and in order. False: take_message() sees to it.
@@ -245,8 +249,8 @@ void UcxTransport::take_message(unsigned id, ByteView header, ByteView data,
   peer->on_message(id, static_cast<uint16_t>(word >> 48), data);
 }
 
-[[gnu::hot]] bool UcxTransport::put_alone(uint32_t index, uint64_t header,
-                                          std::initializer_list<ByteView> body) noexcept {
+TC_ON_HOT_PAGE bool UcxTransport::put_alone(uint32_t index, uint64_t header,
+                                            std::initializer_list<ByteView> body) noexcept {
   auto& peer = table_[index].out;
   OutBuffer* const lone = has_failures() ? nullptr : peer.bypass.lay_out(flush_list_, header, body);
   if (lone == nullptr) [[unlikely]]

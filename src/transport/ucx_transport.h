@@ -73,8 +73,9 @@ class alignas(4096) UcxTransport final : public Transport {
   SleepEnd wait_for_event(uint64_t left_ns) noexcept;
   Seen find_messages(Looking& looking) noexcept;
   void drain(uint64_t ms) noexcept;
-  template <unsigned id>
-  Status handle_messages();
+  Status handle_messages(unsigned id, ucp_am_recv_callback_t receive);
+  static ucs_status_t on_batch(void* self, const void* header, size_t header_size, void* data, size_t size,
+                               const ucp_am_recv_param_t* param) noexcept;
   template <unsigned id>
   static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;
