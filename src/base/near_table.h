@@ -28,6 +28,11 @@ class NearTable {
     if (number - near_rows >= far_.size()) far_.resize(number - near_rows + 1);
     return far_[number - near_rows];
   }
+  template <class Visit>
+  void each(const Visit& visit) {
+    for (auto& row : near_) visit(row);
+    for (auto& row : far_) visit(row);
+  }
   // All rows are again as they were made.
   void clear() noexcept {
     if (is_clear_) return;

@@ -17,6 +17,18 @@ TEST(NearTable, rows_are_the_same_whether_they_lie_near_or_far) {
   EXPECT_EQ(table.find(~uint32_t{0}), nullptr);
 }
 
+TEST(NearTable, each_row_is_visited_near_and_far) {
+  NearTable<int, 4> table;
+  table.row(1) = table.row(9) = 1;
+  int rows = 0, sum = 0;
+  table.each([&](int& row) {
+    ++rows;
+    sum += row;
+  });
+  EXPECT_EQ(rows, 10);
+  EXPECT_EQ(sum, 2);
+}
+
 TEST(NearTable, a_cleared_table_is_as_new) {
   NearTable<int, 4> table;
   for (int round = 0; round < 2; ++round) {

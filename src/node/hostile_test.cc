@@ -93,6 +93,10 @@ class Hostile : public testing::Test {
     return ticket(token) + code_section(echo) + as_bytes(payload);
   }
 
+  static constexpr uint8_t has_route = wire::flag_token | wire::flag_route;
+  static constexpr uint8_t keeps = has_route | wire::flag_kept_route;
+  static constexpr uint8_t takes_kept = wire::flag_token | wire::flag_kept_route;
+  const Bytes home = wire::encode_route({4711, 7, "raw:1"});  // the peer's own
   test::Net net;
   std::unique_ptr<Node> target, client;
   Link* good_link = nullptr;
@@ -107,10 +111,10 @@ class Hostile : public testing::Test {
 TEST_F(Hostile, another_protocol_version_is_told_both_versions) {
   peer.connect("n1");
   auto hello = RawPeer::hello();
-  hello.protocol = 2;
+  hello.protocol = wire::protocol_version + 1;
   // A later version may have more fields: the version stands in front of all that could differ.
   peer.control(Kind::hello, 0, wire::encode_hello(hello) + as_bytes("and more"));
-  expect_dropped("the peer speaks protocol version 2 when this build speaks version 1");
+  expect_dropped("the peer speaks protocol version 3 when this build speaks version 2");
   EXPECT_EQ(peer.bye->status, TC_ERR_VERSION);
 }
 
@@ -326,12 +330,14 @@ TEST_F(Hostile, a_snapshot_sees_calls_that_run_as_soon_as_they_are_here) {
 }
 
 TEST_F(Hostile, a_call_with_flags_from_the_future_is_refused) {
-  for (const uint8_t flags : {2, 4, 5, 8, 12}) {
-    join();
-    peer.send(Kind::call, flags, 0, Bytes(64));
-    expect_dropped(fmt::format("a call has flags {}", flags));
-    leave();
-  }
+  for (const auto kind : {Kind::call, Kind::call_code})
+    for (const uint8_t flags : {2, 4, 5, 6, 7, 8, 9, 12}) {
+      if (kind == Kind::call && (flags == 5 || flags == 7)) continue;
+      join();
+      peer.send(kind, flags, 0, Bytes(64));
+      expect_dropped(fmt::format("a call has flags {}", flags));
+      leave();
+    }
 }
 
 TEST_F(Hostile, numbers_end_somewhere) {
@@ -359,6 +365,104 @@ TEST_F(Hostile, a_route_cut_short_anywhere_is_refused) {
     expect_dropped("route of a call");
     leave();
   }
+}
+
+TEST_F(Hostile, a_call_that_takes_the_kept_route_when_none_was_kept_is_refused) {
+  for (const bool has_code : {false, true}) {
+    join();
+    if (has_code) run_some_calls_of(peer);
+    peer.send(Kind::call, takes_kept, 0, ticket(9));
+    expect_dropped("a call wants the route that was kept when none was");
+    leave();
+  }
+}
+
+TEST_F(Hostile, calls_with_kept_routes_are_refused_when_cut_short) {
+  for (const uint8_t flags : {keeps, takes_kept})
+    for (const uint32_t number : {0u, 9u}) {  // known and unknown code
+      join();
+      run_some_calls_of(peer);
+      const bool is_kept = flags == keeps || peer.send(Kind::call, keeps, 0, ticket(7) + home);
+      ASSERT_TRUE(is_kept);
+      peer.send(Kind::call, flags, number, Bytes(15));
+      expect_dropped("a call with a token is 15 bytes");
+      leave();
+      join();
+      run_some_calls_of(peer);
+      peer.send(Kind::call, keeps, number, ticket(7) + ByteView(home).first(11));
+      expect_dropped("route of a call");
+      leave();
+    }
+}
+
+TEST_F(Hostile, answers_go_the_way_that_was_kept_last_whatever_other_calls_brought) {
+  const auto answered = [&](uint64_t token) { return pump([&] { return peer.reply_to(token).has_value(); }); };
+  const auto astray = [&] { return client->stat("late-answers").value(); };
+  const auto elsewhere = wire::encode_route({client->instance(), 2, "n2"});
+  for (const bool alone : {false, true}) {  // each runs as it comes, or all from the stream
+    const auto before = astray();
+    join();
+    if (alone)
+      run_some_calls_of(peer);
+    else
+      ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(1, "x")));
+    const auto send = [&](uint8_t flags, uint64_t token, ByteView route) {
+      ASSERT_TRUE(peer.send(Kind::call, flags, 0, ticket(token) + route + as_bytes("x")));
+      if (alone) turns();
+    };
+    send(keeps, 11, home);
+    send(takes_kept, 12, {});
+    send(has_route, 13, elsewhere);
+    send(takes_kept, 14, {});
+    send(takes_kept, 15, {});
+    for (const uint64_t token : {11, 12, 14, 15}) EXPECT_TRUE(answered(token)) << token;
+    EXPECT_EQ(as_text(peer.reply_to(15)->bytes), "x");
+    EXPECT_TRUE(pump([&] { return astray() == before + 1; }));
+    send(keeps, 16, elsewhere);
+    send(takes_kept, 17, {});
+    EXPECT_TRUE(pump([&] { return astray() == before + 3; })) << astray() - before;
+    EXPECT_FALSE(peer.reply_to(13) || peer.reply_to(16) || peer.reply_to(17));
+    leave();
+  }
+}
+
+TEST_F(Hostile, a_call_that_is_refused_keeps_its_route_all_the_same) {
+  const auto elsewhere = wire::encode_route({client->instance(), 2, "n2"});
+  join();
+  run_some_calls_of(peer);
+  auto body = ticket(10) + code_section(refuse);
+  body[wire::ticket_bytes + wire::code_head_bytes + 100] ^= std::byte{1};
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 9, body));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(10).has_value(); }));
+  ASSERT_NE(peer.reply_to(10)->status, TC_OK);
+  const auto send = [&](uint8_t flags, uint32_t number, uint64_t token, ByteView route) {
+    ASSERT_TRUE(peer.send(Kind::call, flags, number, ticket(token) + route));
+    turns();
+  };
+  send(keeps, 0, 11, home);
+  for (const uint64_t token : {12, 13, 14}) send(takes_kept, 0, token, {});
+  EXPECT_TRUE(peer.reply_to(14).has_value());
+  send(keeps, 9, 15, elsewhere);
+  send(takes_kept, 0, 16, {});
+  EXPECT_TRUE(pump([&] { return client->stat("late-answers").value() == 2; }));
+  EXPECT_FALSE(peer.reply_to(15) || peer.reply_to(16));
+}
+
+TEST_F(Hostile, a_call_that_waits_for_its_code_answers_the_way_that_was_kept_when_it_came) {
+  const auto elsewhere = wire::encode_route({client->instance(), 2, "n2"});
+  join();
+  run_some_calls_of(peer);
+  ASSERT_TRUE(peer.send(Kind::call, keeps, 0, ticket(20) + home));
+  ASSERT_TRUE(peer.send(Kind::call, takes_kept, 9, ticket(21) + as_bytes("waited")));
+  ASSERT_TRUE(peer.send(Kind::call, keeps, 0, ticket(22) + elsewhere));
+  ASSERT_TRUE(peer.send(Kind::call, takes_kept, 0, ticket(23)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need, 9) != nullptr; }));
+  EXPECT_FALSE(peer.reply_to(21).has_value());
+  ASSERT_TRUE(peer.send(Kind::code, 9, code_section(echo)));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(21).has_value(); }));
+  EXPECT_EQ(as_text(peer.reply_to(21)->bytes), "waited");
+  EXPECT_TRUE(pump([&] { return client->stat("late-answers").value() == 2; }));
+  EXPECT_FALSE(peer.reply_to(22) || peer.reply_to(23));
 }
 
 TEST_F(Hostile, an_answer_to_nowhere_is_dropped_and_nothing_else) {

@@ -174,7 +174,7 @@ void Node::run_local(LocalCall& local) {
   call.has_ticket = true;
   call.wants_reply = local.ticket.token != 0;
   call.has_route = local.route.has_value();
-  if (local.route) call.route = *local.route;
+  if (local.route) call.take_route(*local.route);
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {

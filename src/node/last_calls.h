@@ -25,12 +25,13 @@ struct LastCall {
   target::Code* code = nullptr;  // null: the link has to be asked
   uint32_t number = 0;           // of the code, on that link
   uint32_t bytes_left = 0;       // of frames, until the link wants to think of its peer's credit
+  uint32_t route_mark = 0;       // of the route that the link keeps (Call::route_mark); 0: the link has to be asked
 };
 
 class LastCalls {
  public:
   // Null when other code was called last, or nothing since forget(). Counts the frame.
-  const LastCall* take(uint32_t index, const wire::Header& header) noexcept {
+  LastCall* take(uint32_t index, const wire::Header& header) noexcept {
     LastCall* const last = calls_.find(index);
     const auto stride = wire::stride(header.length);
     if (last == nullptr || last->code == nullptr || last->number != header.number || last->bytes_left < stride)

@@ -275,8 +275,9 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
 bool Link::try_pass_on(const Outgoing& call) noexcept {
   if (passed_number_ == source::CodeTable::none) return false;
   if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
-  return next_hop().send(node_.transport(), *call.ticket, call.route != nullptr ? call.route->bytes() : ByteView{},
-                         call.payload);
+  const auto flags = static_cast<uint8_t>(wire::flag_token | (call.route != nullptr ? wire::flag_route : 0));
+  const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
+  return next_hop().send(node_.transport(), flags, {wire::bytes_of(*call.ticket), route, call.payload});
 }
 
 void Link::update_open() noexcept {

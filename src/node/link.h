@@ -83,7 +83,11 @@ class alignas(64) Link final : public target::FrameHandler {
   bool try_pass_on(const Outgoing& call) noexcept;
   // What sending one more such call takes, until something changes (NextHops::forget()).
   NextHop next_hop() const noexcept {
-    return {out_, passed_code_, passed_number_, connection_->index(), most_at_once_};
+    return {.out = out_,
+            .code = passed_code_,
+            .number = passed_number_,
+            .index = connection_->index(),
+            .most_bytes = most_at_once_};
   }
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
@@ -218,9 +222,13 @@ class alignas(64) Link final : public target::FrameHandler {
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
   bool on_short_token(size_t length);
   size_t take_route(ByteView body);
+  void keep_route();
+  bool recall_route();
+  bool on_no_kept_route();
 
   // link_receive.cc
-  bool on_call(const wire::Header& header, std::byte* body);
+  bool on_call(wire::Header header, std::byte* body);
+  bool unfold(wire::Header& header, ByteView& body, Bytes& memory);
   bool on_call_code(const wire::Header& header, ByteView body);
   bool on_code(const wire::Header& header, ByteView body);
   bool on_need(const wire::Header& header, ByteView body);
@@ -326,9 +334,10 @@ class alignas(64) Link final : public target::FrameHandler {
   std::deque<Parked> parked_;        // calls that wait for code, and all frames that must stay behind them
   bool waits_for_compiler_ = false;  // what is parked first is the frame with code that is compiled elsewhere
   bool compiled_ = false;            // that has ended
-  Bytes assembly_;                   // of fragments; begins with 8 bytes of nothing, to align the payload
-  Bytes code_copy_;                  // of the last call with code: its memory is used again
-  Bytes scratch_;                    // payloads that need more alignment than a frame has
+  std::optional<wire::PackedRoute> kept_route_;  // of calls with wire::flag_kept_route
+  Bytes assembly_;                               // of fragments; begins with 8 bytes of nothing, to align the payload
+  Bytes code_copy_;                              // of the last call with code: its memory is used again
+  Bytes scratch_;                                // payloads that need more alignment than a frame has
   uint64_t credited_ns_ = 0;
   uint64_t untold_failures_ = 0;
 };

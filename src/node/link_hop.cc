@@ -15,15 +15,24 @@ TC_ON_HOT_PAGE bool Node::on_call(transport::Connection& connection, uint32_t in
                                   std::byte* body) {
   before_calls();
   const target::Executor::Scope scope(executor_);
-  const LastCall* const last = last_calls_.take(index, header);
+  LastCall* const last = last_calls_.take(index, header);
   if (last != nullptr && wire::are_call_flags(header.flags)) [[likely]] {
-    executor_.running().link = last->link;
-    (void)run_call(*last->link, *last->code, header.flags, body, header.length);  // it may end the link
+    auto& call = executor_.running();
+    call.link = last->link;
+    const bool has_route = !wire::takes_kept_route(header.flags) || last->route_mark == call.route_mark;
+    if (has_route || recall_route(*last)) [[likely]]
+      (void)run_call(*last->link, *last->code, header.flags, body, header.length);  // it may end the link
   } else {
     auto* const link = static_cast<Link*>(connection.owner());
     if (link == nullptr || !link->run_at_once(index, header, body)) return false;
   }
   ++ran_at_once_;
+  return true;
+}
+
+bool Node::recall_route(LastCall& last) {
+  if (!last.link->recall_route()) return false;
+  last.route_mark = executor_.running().route_mark;
   return true;
 }
 
@@ -34,7 +43,9 @@ bool Link::run_at_once(uint32_t index, const wire::Header& header, std::byte* bo
   if (code == nullptr) return false;
   give_credit(false);
   // What running it changes is forgotten again.
-  node_.note_call(index, {this, code, header.number, static_cast<uint32_t>(credit_step_ / 4)});
+  node_.note_call(
+      index,
+      {.link = this, .code = code, .number = header.number, .bytes_left = static_cast<uint32_t>(credit_step_ / 4)});
   node_.executor().running().link = this;
   (void)run(*code, header.flags, body, header.length);  // it may end the link
   return true;
@@ -52,14 +63,13 @@ bool Link::run_at_once(uint32_t index, const wire::Header& header, std::byte* bo
     call.wants_reply = call.ticket.token != 0;
     skip = wire::ticket_bytes;
   }
-  if ((flags & wire::flag_route) != 0) {
-    const ByteView rest(body + skip, length - skip);
-    auto taken = call.route.size_if_same(rest);
-    if (taken == 0) [[unlikely]]
-      if (taken = link.take_route(rest); taken == 0) return false;
-    call.has_route = true;
+  if ((flags & wire::flag_route) != 0) [[unlikely]] {
+    const auto taken = link.take_route({body + skip, length - skip});
+    if (taken == 0) return false;
+    if ((flags & wire::flag_kept_route) != 0) link.keep_route();
     skip += taken;
   }
+  call.has_route = (flags & (wire::flag_route | wire::flag_kept_route)) != 0;
   call.touched = flags != 0;
   std::byte* payload = body + skip;
   const auto size = length - skip;
@@ -70,6 +80,7 @@ bool Link::run_at_once(uint32_t index, const wire::Header& header, std::byte* bo
 }
 
 bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
+  if (wire::takes_kept_route(flags) && !recall_route()) return false;
   return node_.run_call(*this, code, flags, body, length);
 }
 
@@ -78,14 +89,28 @@ bool Link::on_short_token(size_t length) {
   return false;
 }
 
-// Of another asker than the call before. 0: there is none, and the link is broken.
+// The bytes of the route in front of `body`. 0: there is none, and the link is broken.
 size_t Link::take_route(ByteView body) {
-  auto& executor = node_.executor();
-  const auto taken = executor.running().route.take(body);
+  const auto taken = node_.executor().running().take_route(body);
   if (taken) return *taken;
-  executor.reset();
   on_broken(taken.error().message);
   return 0;
+}
+
+void Link::keep_route() {
+  const auto& route = node_.executor().running().route;
+  if (!kept_route_ || !route.is(*kept_route_)) kept_route_ = route;
+}
+
+// False: there is none, and the link is broken.
+bool Link::recall_route() {
+  if (kept_route_) return node_.executor().running().take_route(*kept_route_), true;
+  return on_no_kept_route();
+}
+
+bool Link::on_no_kept_route() {
+  on_broken("a call wants the route that was kept when none was");
+  return false;
 }
 
 void Link::on_touched() { node_.end_running_call(); }
@@ -97,16 +122,31 @@ TC_ON_HOT_PAGE tc_status_t Node::forward(uint32_t node, ByteView payload) noexce
   auto& call = executor_.running();
   const target::Code* const code = call.code;
   const bool travels = call.has_route && call.wants_reply && !call.answered && call.ticket.hops_left != 0;
-  const NextHop* const hop = next_hops_.find(node, code);
-  if (travels && hop != nullptr && !call.route.route().address.empty()) [[likely]] {
+  NextHop* const hop = next_hops_.find(node, code);
+  if (travels && hop != nullptr) [[likely]] {
     auto ticket = call.ticket;
     --ticket.hops_left;
-    if (hop->send(*transport_, ticket, call.route.bytes(), payload)) [[likely]] {
+    constexpr uint8_t flags = wire::flag_token | wire::flag_kept_route;
+    const bool sent = hop->keeps(call.route_mark) ? hop->send(*transport_, flags, {wire::bytes_of(ticket), payload})
+                                                  : forward_with_route(*hop, ticket, payload);
+    if (sent) [[likely]] {
       call.touched = call.answered = true;
       return TC_OK;
     }
   }
   return forward_call(node, {.bundle = code->bundle.get(), .code = code, .payload = payload});
+}
+
+// The second call in a row with the same route asks the peer to keep it, and those behind it go without.
+bool Node::forward_with_route(NextHop& hop, const wire::CallTicket& ticket, ByteView payload) noexcept {
+  const auto& call = executor_.running();
+  if (call.route.route().address.empty()) return false;
+  const bool keep = hop.route_mark == call.route_mark;
+  const auto flags = static_cast<uint8_t>(wire::flag_token | wire::flag_route | (keep ? wire::flag_kept_route : 0));
+  if (!hop.send(*transport_, flags, {wire::bytes_of(ticket), call.route.bytes(), payload})) return false;
+  hop.route_mark = call.route_mark;
+  hop.keeps_route = keep ? 1 : 0;
+  return true;
 }
 
 }  // namespace tc::node

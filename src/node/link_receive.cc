@@ -87,25 +87,54 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
 // ---- Calls
 
 bool Link::check_call(const wire::Header& header) {
-  if (!wire::are_call_flags(header.flags))
-    return on_broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags)), false;
+  const bool with_code = header.kind == wire::Kind::call_code;
+  if (!(with_code ? wire::are_call_code_flags(header.flags) : wire::are_call_flags(header.flags)))
+    return on_broken(fmt::format("a call has flags {} when {} are known", header.flags,
+                                 with_code ? "0, 1 and 3" : "0, 1, 3, 5 and 7")),
+           false;
   if (header.number < target::NumberTable::limit) return true;
   return on_broken(
              fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1)),
          false;
 }
 
-bool Link::on_call(const wire::Header& header, std::byte* body) {
-  const ByteView view(body, header.length);
+bool Link::on_call(wire::Header header, std::byte* body) {
+  ByteView view(body, header.length);
   if (!check_call(header)) return false;
   if (!trusted_) return refuse(header, view, node_.not_trusted(*this)), true;
+  auto* const code = parked_.empty() ? numbers_.find(header.number) : nullptr;
+  if (code != nullptr && !node_.deaths().snapshots().recording()) return run(*code, header.flags, body, header.length);
+  Bytes memory;
+  if (!unfold(header, view, memory)) return false;
   note_for_snapshots(header, view);
   if (!parked_.empty()) return park(header, view);
-  if (auto* code = numbers_.find(header.number)) return run(*code, header.flags, body, header.length);
+  if (code != nullptr) return run(*code, header.flags, const_cast<std::byte*>(view.data()), header.length);
   if (const auto bad = unusable_.find(header.number); bad != unusable_.end())
     return refuse(header, view, bad->second), true;
   ask_for(header.number);
   return park(header, view);
+}
+
+// A call that waits, or that others are told of, has its route with it: what is kept may be another one by then. `memory`
+// holds what was put together. False: the link is broken.
+bool Link::unfold(wire::Header& header, ByteView& body, Bytes& memory) {
+  if ((header.flags & wire::flag_kept_route) == 0) return true;
+  if (body.size() < wire::ticket_bytes) return on_short_token(body.size());
+  const auto rest = body.subspan(wire::ticket_bytes);
+  if ((header.flags & wire::flag_route) != 0) {
+    wire::PackedRoute route;
+    if (const auto taken = route.take(rest); !taken) return on_broken(taken.error().message), false;
+    kept_route_ = route;
+    node_.forget_hops();  // LastCall::route_mark means the one before
+  } else {
+    if (!kept_route_) return on_no_kept_route();
+    memory.reserve(body.size() + kept_route_->bytes().size());
+    Writer(memory).bytes(body.first(wire::ticket_bytes)).bytes(kept_route_->bytes()).bytes(rest);
+    body = memory;
+    header.length = static_cast<uint32_t>(body.size());
+  }
+  header.flags = wire::flag_token | wire::flag_route;
+  return true;
 }
 
 void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {

@@ -20,18 +20,20 @@ namespace tc::node {
 struct NextHop {
   transport::OutStream* out = nullptr;
   const target::Code* code = nullptr;
-  uint32_t number = 0;      // of the code, on that link
-  uint32_t index = 0;       // of its connection
-  uint32_t most_bytes = 0;  // of a call
+  uint32_t number : 24 = 0;      // of the code, on that link
+  uint32_t keeps_route : 1 = 0;  // the peer was told to keep the route with that mark
+  uint32_t index = 0;            // of its connection
+  uint32_t most_bytes = 0;       // of a call
+  uint32_t route_mark = 0;       // of the route that went there last (Call::route_mark); 0: none
 
-  // `transport`: whose connection it is. `way_home`: of the route, if any. False: no room now, or too long.
-  bool send(transport::Transport& transport, const wire::CallTicket& ticket, ByteView way_home,
-            ByteView payload) const noexcept {
-    const auto size = wire::ticket_bytes + way_home.size() + payload.size();
+  bool keeps(uint32_t mark) const noexcept { return keeps_route != 0 && route_mark == mark; }
+  // `transport`: whose connection it is. `body`: what `flags` say, and the payload. False: no room now, or too long.
+  [[gnu::always_inline]] bool send(transport::Transport& transport, uint8_t flags,
+                                   std::initializer_list<ByteView> body) const noexcept {
+    size_t size = 0;
+    for (const auto piece : body) size += piece.size();
     if (size > most_bytes) return false;
-    const auto flags = static_cast<uint8_t>(wire::flag_token | (way_home.empty() ? 0 : wire::flag_route));
     const auto header = wire::encode(wire::Kind::call, flags, number, static_cast<uint32_t>(size));
-    const auto body = {wire::bytes_of(ticket), way_home, payload};
     return transport.put_alone(index, header, body) || out->put_alone(header, body);
   }
 };
@@ -39,12 +41,19 @@ struct NextHop {
 class NextHops {
  public:
   // Null when other code went to that node last, or nothing since forget().
-  const NextHop* find(uint32_t node, const target::Code* code) noexcept {
-    const NextHop* const hop = hops_.find(node);
+  NextHop* find(uint32_t node, const target::Code* code) noexcept {
+    NextHop* const hop = hops_.find(node);
     return hop != nullptr && hop->code == code ? hop : nullptr;
   }
-  // May throw std::bad_alloc.
-  void note(uint32_t node, const NextHop& hop) { hops_.row(node) = hop; }
+  // One row for each peer, even if it goes by several numbers: what it keeps stands there. May throw std::bad_alloc.
+  void note(uint32_t node, const NextHop& hop) {
+    auto& row = hops_.row(node);
+    if (row.out != hop.out)
+      hops_.each([&](NextHop& other) {
+        if (other.out == hop.out) other = {};
+      });
+    row = hop;
+  }
   // Some link may no more be written to at once, or some code is about to be freed.
   void forget() noexcept { hops_.clear(); }
 

@@ -22,6 +22,8 @@ constexpr uint32_t messages_between_clocks = 16;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
+// Marks of routes begin anew behind it, far from where they would wrap.
+constexpr uint32_t last_route_mark = UINT32_MAX / 2;
 // A sender without room: how often it looks before it naps between looks, and how long.
 constexpr uint32_t looks_before_nap = 4096;
 constexpr uint64_t nap_ns = 200'000;
@@ -354,11 +356,12 @@ bool Node::give_others_a_turn(Deadline deadline, uint32_t looks) {
 }
 
 void Node::expire() {
-  if (futures_.empty()) return;
+  if (!awaits_answers_) return;
   if (const auto now = now_ns(); now >= next_expiry_ns_) {
     next_expiry_ns_ = now + expiry_step_ns;
     futures_.expire(now);
     deaths_.tick();
+    awaits_answers_ = !futures_.empty();
   }
 }
 
@@ -380,6 +383,10 @@ void Node::drain_backlogs() {
   expire();
   slices_.tick();
   compile_requests_.tick();
+  if (executor_.running().route_mark > last_route_mark) [[unlikely]] {  // none may come twice
+    forget_hops();
+    executor_.running().route_mark = 1;
+  }
   if (transport_->pulse.direct || tended_ns_ - links_tended_ns_ >= link_tending_gap_ns) {
     links_tended_ns_ = tended_ns_;
     for (auto& link : links_) {

@@ -251,7 +251,9 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   void answer_at_end(target::Call& call);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
   wire::Route route_to_asker(const target::Call& call) const;
-  tc_status_t forward_call(uint32_t node, Outgoing call);
+  [[gnu::noinline]] tc_status_t forward_call(uint32_t node, Outgoing call);
+  bool recall_route(LastCall& last);
+  [[gnu::noinline]] bool forward_with_route(NextHop& hop, const wire::CallTicket& ticket, ByteView payload) noexcept;
   Result<const Bundle*> bundle_named(std::string_view name);
   const Bundle* companion_named(std::string_view name);
 
@@ -298,6 +300,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   bool look_at_all_ = true;   // any link may have frames
   bool lone_traffic_ = true;  // messages come one by one: each may run as soon as it is here
   bool unsettled_links_ = false;
+  bool awaits_answers_ = false;     // a future may have a deadline
   bool compiles_ = false;           // for others: there is a compile_service_
   Link* unsettled_link_ = nullptr;  // of which frames were taken since links were settled: this one, or several
   size_t ran_at_once_ = 0;          // frames, of which poll() has not told yet

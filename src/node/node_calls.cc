@@ -59,6 +59,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   future->peer = link.shared_label();
   wire::CallTicket ticket;
   ticket.token = futures_.add(future);
+  awaits_answers_ = true;
   ticket.deadline_ms = deadline_ms;
   ticket.hops_left = config_.hops;
   ticket.fanout_left = config_.fanout;

@@ -26,7 +26,7 @@ using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_arg
 enum class Tier : uint8_t { none = 0, object = 1, quick = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
 
 // One ifunc's code. Stays where it is until the store evicts it, which happens only inside CodeStore calls.
-class Code {
+class alignas(64) Code {
  public:
   std::atomic<EntryPoint> entry{nullptr};
   uint64_t last_used = 0;  // set by the executor to its own tick; the smallest is evicted first

@@ -27,7 +27,7 @@ class LoneCall {
     if (!header || header->kind != wire::Kind::call || batch.size() > wire::stride(header->length) ||
         header->length > body_.size())
       return false;
-    std::memcpy(body_.data(), batch.data() + wire::header_bytes, header->length);
+    copy_short(body_.data(), batch.subspan(wire::header_bytes, header->length));
     const auto stride = wire::stride(header->length);
     bypass.bytes += stride;  // it may tell the peer how far it is
     if (events.on_call(connection, index, *header, body_.data())) return true;

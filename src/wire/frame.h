@@ -20,7 +20,7 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 1;
+inline constexpr uint32_t protocol_version = 2;
 
 enum class Kind : uint8_t {
   none = 0,       // the zero word: no frame
@@ -44,9 +44,16 @@ inline constexpr uint8_t last_kind = 14;
 // Flags of call and call_code.
 inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload
 inline constexpr uint8_t flag_route = 2;  // behind the ticket: a Route (the call came from a third node)
+// Of call alone, with a ticket. Beside flag_route: the target keeps this route, for this link. Without it: no route stands
+// there, it is the one that was kept last.
+inline constexpr uint8_t flag_kept_route = 4;
 // May a call have these? Flags that we do not know would change what stands in front of the payload.
-constexpr bool are_call_flags(uint8_t flags) noexcept {
-  return (flags & ~(flag_token | flag_route)) == 0 && flags != flag_route;
+constexpr bool are_call_flags(uint8_t flags) noexcept { return flags == 0 || (flags < 8 && (flags & flag_token) != 0); }
+constexpr bool are_call_code_flags(uint8_t flags) noexcept {
+  return are_call_flags(flags) && (flags & flag_kept_route) == 0;
+}
+constexpr bool takes_kept_route(uint8_t flags) noexcept {
+  return (flags & (flag_kept_route | flag_route)) == flag_kept_route;
 }
 
 // Flag of need and code: slices that the target cannot run itself, for a node that it passes the code on to.

@@ -173,11 +173,11 @@ TEST(HelloFrame, comes_back_as_it_went) {
 
 TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
   Bytes body;
-  Writer(body).u32(2).bytes(as_bytes("a layout of tomorrow"));
+  Writer(body).u32(protocol_version + 1).bytes(as_bytes("a layout of tomorrow"));
   const auto hello = decode_hello(body);
   ASSERT_FALSE(hello);
   EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
-  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 2 when this build speaks version 1");
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 3 when this build speaks version 2");
 }
 
 TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {

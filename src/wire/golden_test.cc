@@ -79,6 +79,15 @@ TEST(Golden, call_with_ticket_and_route) {
   expect_golden("frame/call_route.bin", make_frame(Kind::call, flag_token | flag_route, 5, with_ticket(behind)));
 }
 
+TEST(Golden, call_whose_route_is_kept_and_call_that_takes_it) {
+  auto behind = encode_route({.instance = 0x1112131415161718, .node_id = 3, .address = "10.0.0.3:4711"});
+  Writer(behind).bytes(as_bytes("payload"));
+  constexpr uint8_t keep = flag_token | flag_route | flag_kept_route;
+  expect_golden("frame/call_route_kept.bin", make_frame(Kind::call, keep, 5, with_ticket(behind)));
+  const auto body = with_ticket(testing::bytes_of("payload"));
+  expect_golden("frame/call_kept_route.bin", make_frame(Kind::call, flag_token | flag_kept_route, 5, body));
+}
+
 TEST(Golden, call_with_code) {
   auto behind = code_of(testing::four_slices());
   Writer(behind).bytes(as_bytes("payload"));

@@ -38,6 +38,9 @@ class PackedRoute {
   size_t size_if_same(ByteView body) const noexcept {
     return size_ != 0 && body.size() >= size_ && same_short(body.data(), bytes_.data(), size_) ? size_ : 0;
   }
+  bool is(const PackedRoute& other) const noexcept {
+    return other.size_ == size_ && size_if_same(other.bytes()) == size_;
+  }
   // Becomes the route in front of `body`, which may be memory that its sender still writes to. Returns the bytes taken,
   // padding included. TC_ERR_MALFORMED when there is none; then it stays what it was.
   Result<size_t> take(ByteView body) {

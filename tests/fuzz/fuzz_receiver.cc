@@ -97,8 +97,8 @@ class Play {
         return (void)peer_.send(Kind::call_code, flags & 3, number, std::move(body) + some());
       }
       case 3: {
-        auto body = front(flags & 3);
-        return (void)peer_.send(Kind::call, flags & 3, number, std::move(body) + some());
+        auto body = front(flags & 7);
+        return (void)peer_.send(Kind::call, flags & 7, number, std::move(body) + some());
       }
       case 4: return (void)peer_.send(Kind::code, 0, number, code_section(code()));
       case 5: return (void)peer_.send(Kind::fragment, 0, number & 3, some());
