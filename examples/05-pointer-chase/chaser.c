@@ -43,13 +43,12 @@ void chaser_main(void *payload, size_t payload_size, void *target_args) {
     finish(address, chase->destination);
     return;
   }
-  const uint64_t owner = address / entries;
-  if (owner >= tc_count()) {
-    tc_fail(no_such_address, "the address lies behind the table's end");
-    return;
-  }
   chase->address = address;
   chase->depth = depth;
-  if (tc_forward((uint32_t)owner, chase, sizeof *chase) != TC_OK)
+  const uint64_t owner = address / entries;
+  const tc_status_t sent = owner <= UINT32_MAX ? tc_forward((uint32_t)owner, chase, sizeof *chase) : TC_ERR_NOT_FOUND;
+  if (sent == TC_ERR_NOT_FOUND)
+    tc_fail(no_such_address, "the address lies behind the table's end");
+  else if (sent != TC_OK)
     tc_fail(cannot_travel, "the server of the next entry cannot be reached");
 }

@@ -10,6 +10,7 @@ struct Chase
     destination::UInt32
 end
 const TO_ASKER = typemax(UInt32)
+const NOT_FOUND = Cint(2)  # TC_ERR_NOT_FOUND
 
 @inline function finish(chase, address)
     if chase.destination == TO_ASKER
@@ -38,9 +39,13 @@ end
         depth -= UInt32(1)
     end
     depth == 0 && return finish(chase, address)
-    owner = div(address, entries)
-    owner < count_nodes() || return fail(3, c"the address lies behind the table's end")
     unsafe_store!(payload, Chase(address, depth, chase.destination))
-    forward(owner, payload, sizeof(Chase)) == 0 || fail(4, c"the server of the next entry cannot be reached")
+    owner = div(address, entries)
+    sent = owner <= typemax(UInt32) ? forward(owner, payload, sizeof(Chase)) : NOT_FOUND
+    if sent == NOT_FOUND
+        fail(3, c"the address lies behind the table's end")
+    elseif sent != 0
+        fail(4, c"the server of the next entry cannot be reached")
+    end
     return nothing
 end

@@ -44,14 +44,13 @@ ifunc! {
         if depth == 0 {
             return finish(address, destination);
         }
-        let owner = address / entries;
-        if owner >= count() as u64 {
-            return fail!(3, "the address lies behind the table's end");
-        }
         payload[..8].copy_from_slice(&address.to_le_bytes());
         payload[8..12].copy_from_slice(&depth.to_le_bytes());
-        if forward(owner as u32, payload).is_err() {
-            fail!(4, "the server of the next entry cannot be reached");
+        let owner = u32::try_from(address / entries);
+        match owner.map_or(Err(Status::NOT_FOUND), |owner| forward(owner, payload)) {
+            Ok(()) => (),
+            Err(Status::NOT_FOUND) => fail!(3, "the address lies behind the table's end"),
+            Err(_) => fail!(4, "the server of the next entry cannot be reached"),
         }
     }
 }

@@ -138,6 +138,19 @@ def test_a_chase_leaves_its_result_at_the_node_that_it_names_by_an_ifunc_that_no
     both_ways(check)
 
 
+def test_a_chase_that_meets_an_address_of_no_node_says_so_wherever_it_is(t):
+    entries = 4
+    no_node, also_node_1_in_32_bits = 2 * entries, (1 << 32 | 1) * entries
+    shards = [t.write("shard0", struct.pack(f"<{entries}Q", 5, no_node, also_node_1_in_32_bits, 1)),
+              t.write("shard1", struct.pack(f"<{entries}Q", 2, 3, 0, 0))]
+    ring = Ring(t, 2, harness.TCP, lambda id: ("--data", f"chase-table={shards[id]}:ro"))
+    for start in (0, 4):  # 0 to 5 to 3 to 1 to no node; 4 to 2 to one that only seems to be there
+        chase = struct.pack("<QII", start, 100, 2**32 - 1)
+        result = t.ifunc("send", str(harness.BUILD / "ifuncs/chaser.ifunc"), ring.addresses[0], "--hex", chase.hex(),
+                         env=harness.TCP)
+        assert result.code != 0 and "the address lies behind the table's end" in result.err, result
+
+
 def test_a_loop_ends_at_the_hop_limit_and_the_sender_hears_which_node_ended_it(t):
     ring = Ring(t, 3, harness.TCP)
     result = t.ifunc("send", ring.wander, ring.addresses[0], "--payload", "1000", "--hops", "10", env=harness.TCP)
