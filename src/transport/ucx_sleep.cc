@@ -23,8 +23,9 @@ constexpr uint64_t nap_ns = 1'000'000;
 // UCX does not say when a full socket takes bytes again: look now and then while something waits to be sent.
 constexpr uint64_t sending_nap_ns = 5'000'000;
 
-// Of so many looks for messages one is progress().
-constexpr uint32_t looks_between_progress = 16;
+// Of so many waits one is progress(): messages that never end shall not keep the rest waiting. (Without messages a wait
+// ends soon.)
+constexpr uint32_t waits_between_progress = 16;
 
 bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
@@ -108,9 +109,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
 // With more nodes than cores each turn of this loop is one that others wait for, and each sleep is in a message's way, on
 // code and memory that are cold. So it is one piece, and whatever else may have to be done is for progress() and sleep().
 [[gnu::always_inline]] inline Seen UcxTransport::find_messages(Looking& looking) noexcept {
-  while (++looks_ % looks_between_progress !=
-         0) {  // of all calls: messages that never end shall not keep the rest waiting
-    if (ucp_worker_progress(ucp_) != 0 || pulse.due || failures_ != failures_seen_) break;
+  while (ucp_worker_progress(ucp_) == 0 && !pulse.due && failures_ == failures_seen_) {
     const auto seen = looking.go_on(true);
     if (seen == Seen::nothing) {
       ::sched_yield();
@@ -127,7 +126,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
 
 // (On one page of code, as it is shorter than its alignment.)
 [[gnu::hot, gnu::aligned(1024)]] Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
-  if (!busy_ || greeting_ || pulse.due) [[unlikely]]
+  if (!busy_ || greeting_ || pulse.due || ++waits_ % waits_between_progress == 0) [[unlikely]]
     return Seen::something;
   pulse.hands_over = pulse.at_once;
   const auto seen = find_messages(looking);

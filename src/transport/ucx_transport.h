@@ -84,7 +84,7 @@ class alignas(4096) UcxTransport final : public Transport {
   // nodes than cores it is cold.
   ucp_worker_h ucp_ = nullptr;  // worker_'s
   unsigned failures_ = 0, failures_seen_ = 0;
-  uint32_t calls_ = 0, looks_ = 0;
+  uint32_t calls_ = 0, waits_ = 0;
   bool busy_ = false;      // UCX wants to be progressed at every turn
   bool greeting_ = false;  // sockets want to be looked at often
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
