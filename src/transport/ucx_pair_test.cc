@@ -239,6 +239,21 @@ TEST_F(Pair, a_short_look_takes_messages_in_and_leaves_all_else_to_progress) {
   EXPECT_TRUE(looks_until([&] { return b.credits == 1; }));
 }
 
+TEST_F(Pair, a_nap_between_messages_ends_soon_enough_to_see_who_comes_by_a_socket) {
+  TestNode a(Way::am), b(Way::am), c(Way::am);
+  const auto address = b.listen();
+  a.connect(address);
+  ASSERT_TRUE(turn_until(a, b, [&] { return a.open() && b.open(); }));
+  c.connect(address);
+  const auto deadline = Deadline::after_ms(20000);
+  auto looking = Looking::until(deadline);
+  looking.let_nap(deadline.at_ns(), deadline.at_ns());
+  auto seen = Seen::something;
+  for (int wait = 0; wait < 3 && seen == Seen::something; ++wait) seen = b.transport->wait_for_messages(looking);
+  EXPECT_EQ(seen, Seen::too_long);
+  EXPECT_TRUE(turn_until(c, b, [&] { return c.open(); }));
+}
+
 TEST_F(Pair, frames_that_leave_alone_arrive_in_order_with_all_others_by_every_way) {
   for (const auto way : {Way::am, Way::ring, Way::put}) {
     TestNode a(way), b(way);

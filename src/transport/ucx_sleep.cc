@@ -27,6 +27,10 @@ constexpr uint64_t sending_nap_ns = 5'000'000;
 // ends soon.)
 constexpr uint32_t waits_between_progress = 16;
 
+// Between messages a nap does not watch the sockets, which would cost it 140 ns, when that was done so recently; and it
+// does not last longer. On them peers come and go.
+constexpr uint64_t unwatched_ns = 10'000'000;
+
 bool barrier_everywhere() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
 }  // namespace
@@ -94,16 +98,26 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
     }
   }
   if (until <= now) return SleepEnd::time;
-  return wait_for_event(until - now);
+  return wait_for_event(until - now, epoll_);
 }
 
-[[gnu::always_inline]] inline UcxTransport::SleepEnd UcxTransport::wait_for_event(uint64_t left_ns) noexcept {
+// For messages, or for what `other` says.
+[[gnu::always_inline]] inline UcxTransport::SleepEnd UcxTransport::wait_for_event(uint64_t left_ns,
+                                                                                  const Fd& other) noexcept {
   const timespec timeout{static_cast<time_t>(left_ns / 1'000'000'000), static_cast<long>(left_ns % 1'000'000'000)};
   // UCX's descriptor is a tree of its own already: one level more would be paid for with each message.
-  pollfd events[2] = {{event_fd_, POLLIN, 0}, {epoll_.get(), POLLIN, 0}};
+  pollfd events[2] = {{event_fd_, POLLIN, 0}, {other.get(), POLLIN, 0}};
   const int happened = ppoll(events, 2, &timeout, nullptr);
   if (happened == 0) return SleepEnd::time;
   return happened > 0 && events[1].revents == 0 ? SleepEnd::message : SleepEnd::other;
+}
+
+[[gnu::always_inline]] inline UcxTransport::SleepEnd UcxTransport::nap(const Looking& looking) noexcept {
+  const auto now = looking.now(), until = looking.nap_until().at_ns();
+  if (now - last_look_ < unwatched_ns) [[likely]]
+    return wait_for_event(std::min(until - now, unwatched_ns), wake_fd_);
+  last_look_ = now;
+  return wait_for_event(until - now, epoll_);
 }
 
 // With more nodes than cores each turn of this loop is one that others wait for, and each sleep is in a message's way, on
@@ -117,7 +131,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
     }
     if (seen == Seen::over || peers_need_watching_ || !looking.may_nap()) return seen;
     if (ucp_worker_arm(ucp_) != UCS_OK) continue;  // something came
-    const auto end = wait_for_event(looking.nap_until().at_ns() - looking.now());
+    const auto end = nap(looking);
     if (end == SleepEnd::time) return looking.go_on(false);
     if (end == SleepEnd::other) return Seen::too_long;  // sleep() finds it as well
   }

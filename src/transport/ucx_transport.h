@@ -70,7 +70,8 @@ class alignas(4096) UcxTransport final : public Transport {
   void tell_writers(bool asleep) noexcept;
   enum class SleepEnd : uint8_t { time, message, other };  // message: and nothing else has happened
   SleepEnd wait_for_event(Deadline deadline) noexcept;
-  SleepEnd wait_for_event(uint64_t left_ns) noexcept;
+  SleepEnd wait_for_event(uint64_t left_ns, const Fd& other) noexcept;
+  SleepEnd nap(const Looking& looking) noexcept;
   Seen find_messages(Looking& looking) noexcept;
   void drain(uint64_t ms) noexcept;
   Status handle_messages(unsigned id, ucp_am_recv_callback_t receive);
