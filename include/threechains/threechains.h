@@ -136,7 +136,7 @@ TC_API tc_status_t tc_node_poll(tc_node_t *node, size_t *executed);
 /* The same, and when there is nothing to do, sleeps until there is, at most `timeout_ms`. Costs no CPU. */
 TC_API tc_status_t tc_node_wait(tc_node_t *node, uint32_t timeout_ms, size_t *executed);
 /* For a thread that does nothing else: as tc_node_wait() again and again, until tc_node_wake() or `timeout_ms`, without
- * coming back after each message, which is quicker when nodes share cores. May come back early; late by up to 16 messages. */
+ * coming back after each message, which is quicker when nodes share cores. May come back early; late by up to 32 messages. */
 TC_API tc_status_t tc_node_serve(tc_node_t *node, uint32_t timeout_ms, size_t *executed);
 /* Ends a tc_node_wait() or tc_node_serve() of another thread, now or the next one. From any thread, and from signal
  * handlers. */

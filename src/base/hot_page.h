@@ -4,7 +4,7 @@
 // more nodes than cores the processor finds out anew for each message where a page of code lies, which takes as long as four
 // cold cache lines of it (docs/measuring.md, "What a hop touches").
 //
-// Not for a look that finds nothing: that runs by itself, and there is no room for it.
+// One page holds them all, the wait for the next message among them; there is little room left.
 //
 // For whole functions that are neither inline nor templates: compilers refuse to mix those in one section.
 #pragma once

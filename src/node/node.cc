@@ -17,8 +17,8 @@ namespace tc::node {
 
 namespace {
 
-// Of who serves, and comes back to nobody: messages between looks at the clock.
-constexpr uint32_t messages_between_clocks = 16;
+// Of who serves, and comes back to nobody: calls between looks at the clock.
+constexpr uint32_t calls_between_clocks = 16;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
@@ -39,12 +39,12 @@ constexpr uint64_t nap_before_tending_ns = 50'000'000;
 constexpr uint64_t link_tending_gap_ns = 500'000'000;
 
 // Also when memory runs out in between.
-class Polling {
+class Raised {
  public:
-  explicit Polling(bool& flag) noexcept : flag_(flag) { flag_ = true; }
-  ~Polling() { flag_ = false; }
-  Polling(const Polling&) = delete;
-  Polling& operator=(const Polling&) = delete;
+  explicit Raised(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
 
  private:
   bool& flag_;
@@ -167,7 +167,7 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
 
 [[gnu::hot]] size_t Node::poll() {
   if (polling_) return 0;
-  const Polling polling(polling_);
+  const Raised polling(polling_);
   ++transport_->pulse.turn;
   size_t happened = 0;
   const auto& pulse = transport_->pulse;
@@ -279,7 +279,7 @@ bool Node::can_only_get_messages() const noexcept {
 
 // Where nothing but messages can be. What came alone has run when something was seen.
 [[gnu::always_inline]] inline transport::Seen Node::wait_for_messages(transport::Looking& looking) noexcept {
-  const Polling polling(polling_);
+  const Raised polling(polling_);
   ++transport_->pulse.turn;
   return running_lone_calls([&](auto& transport) { return transport.wait_for_messages(looking); });
 }
@@ -310,12 +310,27 @@ bool Node::can_only_get_messages() const noexcept {
   return wait_for(transport::Looking::for_ns(uint64_t{timeout_ms} * 1'000'000));
 }
 
-TC_ON_HOT_PAGE void Node::serve(Deadline deadline) {
+// Who serves need not be told of each call.
+TC_ON_HOT_PAGE bool Node::goes_on() noexcept {
+  auto& pulse = transport_->pulse;
+  if (!serves_ || awaits_answers_ || pulse.arrivals != arrivals_seen_ + ran_at_once_ || !can_only_get_messages())
+    return false;
+  arrivals_seen_ = pulse.arrivals;
+  ran_at_once_ = 0;
+  ++pulse.turn;
+  return true;
+}
+
+[[gnu::hot]] void Node::serve(Deadline deadline) {
   if (polling_) return;
-  uint32_t messages = 0;
+  const Raised serving(serves_);
+  auto executed = executor_.executed();
   while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake
     const bool is_quiet = wait_for(transport::Looking::until(deadline)) == 0;
-    if ((is_quiet || ++messages % messages_between_clocks == 0) && deadline.passed()) break;
+    if (is_quiet || executor_.executed() - executed >= calls_between_clocks) {
+      if (deadline.passed()) break;
+      executed = executor_.executed();
+    }
     expire();
   }
   woken_.store(false, std::memory_order_relaxed);
@@ -340,7 +355,7 @@ TC_ON_HOT_PAGE void Node::serve(Deadline deadline) {
 [[gnu::hot]] bool Node::sleep(Deadline deadline) {
   auto until = deadline.at_ns();
   if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
-  const Polling polling(polling_);
+  const Raised polling(polling_);
   return running_lone_calls([&](auto& transport) { return transport.sleep(Deadline::at_ns(until)); });
 }
 

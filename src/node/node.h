@@ -184,6 +184,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   void on_accept(std::unique_ptr<transport::Connection> connection) override;
   void on_control(transport::Connection& connection, ByteView frame) override;
   bool on_call(transport::Connection& connection, uint32_t index, const wire::Header& header, std::byte* body) override;
+  bool goes_on() noexcept override;
   void on_lost(transport::Connection& connection, const Error& reason) override;
 
   // ---- target::IfuncHost (invocation.cc)
@@ -295,6 +296,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   uint32_t progresses_ = 0;
   std::atomic<bool> woken_ = false;  // serve() shall end
   bool polling_ = false;
+  bool serves_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
   bool look_at_all_ = true;   // any link may have frames

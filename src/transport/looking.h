@@ -56,6 +56,8 @@ class Looking {
   }
   bool may_nap() const noexcept { return now_ < nap_before_; }
   Deadline nap_until() const noexcept { return Deadline::at_ns(std::min(nap_until_, deadline_)); }
+  // After something was seen that was all dealt with: as a new one.
+  void begin_anew() noexcept { end_ = 0; }
   // Of the last go_on().
   uint64_t now() const noexcept { return now_; }
   Deadline deadline() const noexcept { return Deadline::at_ns(deadline_); }

@@ -4,6 +4,7 @@
 // tried as it will be used. HELLO carries the offer, CREDIT how much was read.
 #pragma once
 
+#include <atomic>
 #include <functional>
 
 #include "transport/transport_test_kit.h"
@@ -79,8 +80,11 @@ class TestNode final : public Events {
     if (!takes_calls) return false;
     calls.emplace_back(body, body + header.length);
     aligned &= reinterpret_cast<uintptr_t>(body) % 16 == 0;
+    taken = calls.size();
+    if (on_taken) on_taken();
     return true;
   }
+  bool goes_on() noexcept override { return calls.size() < goes_on_until; }
   void on_lost(Connection&, const Error& reason) override {
     lost = reason;
     ++losses;
@@ -91,6 +95,9 @@ class TestNode final : public Events {
   std::vector<Bytes> controls;
   bool takes_calls = false, aligned = true;
   std::vector<Bytes> calls;  // that on_call() took
+  size_t goes_on_until = 0;  // of these
+  std::atomic<size_t> taken = 0;
+  std::function<void()> on_taken;
   std::optional<Error> lost, refused;
   unsigned losses = 0;
   bool opened = false, credit_is_plausible = true;

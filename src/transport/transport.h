@@ -79,6 +79,9 @@ class Events {
   // during the call, at a multiple of 16. `index`: the connection's, which is cold and need not be touched. False: it was
   // not taken, and goes on its stream.
   virtual bool on_call(Connection& connection, uint32_t index, const wire::Header& header, std::byte* body) = 0;
+  // In Transport::wait_for_messages(), after a call ran at once: true when there is no more to do than to wait for the next
+  // one. Not asked after every call.
+  virtual bool goes_on() noexcept { return false; }
   // The peer is gone (killed, closed, network). Comes once; afterwards the connection only waits to be destroyed.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;
 
@@ -108,8 +111,8 @@ class Transport {
   virtual unsigned progress() noexcept = 0;
 
   // Waits for messages and for nothing else, by less code and memory than progress() and sleep(): with more nodes than cores
-  // they are cold. Seen::something: some came, or something else is due, or it is time to see; call progress(). Otherwise
-  // why `looking` ended.
+  // they are cold. Seen::something: some came, and Events::goes_on() said no, or something else is due, or it is time to see;
+  // call progress(). Otherwise why `looking` ended.
   virtual Seen wait_for_messages(Looking& looking) noexcept {
     (void)looking;
     return Seen::something;

@@ -254,6 +254,54 @@ TEST_F(Pair, a_nap_between_messages_ends_soon_enough_to_see_who_comes_by_a_socke
   EXPECT_TRUE(turn_until(c, b, [&] { return c.open(); }));
 }
 
+TEST_F(Pair, one_who_goes_on_is_told_of_some_calls_only_and_comes_to_progress_nevertheless) {
+  static constexpr size_t most = 200;
+  TestNode a(Way::am), b(Way::am);
+  join(a, b);
+  b.takes_calls = b.transport->pulse.at_once = true;
+  b.goes_on_until = most;
+  const auto deadline = Deadline::after_ms(30000);
+  std::jthread sender([&] {
+    for (uint32_t number = 0; number < most && !deadline.passed(); ++number) {
+      EXPECT_TRUE(put_frame(a.peer->out(), number, 8));
+      while (b.taken <= number && !deadline.passed()) a.turn();
+    }
+  });
+  size_t told = 0;
+  while (b.calls.size() < most && !deadline.passed()) {
+    auto looking = Looking::until(deadline);
+    looking.let_nap(deadline.at_ns(), deadline.at_ns());
+    if (b.transport->wait_for_messages(looking) == Seen::something) {
+      ++told;
+      b.turn();
+    }
+  }
+  EXPECT_EQ(b.calls.size(), most);
+  EXPECT_GE(told, most / 16);
+  EXPECT_LE(told, most / 2);
+}
+
+TEST_F(Pair, nobody_goes_on_when_the_call_that_ran_has_connected) {
+  TestNode a(Way::am), b(Way::am), c(Way::am);
+  join(a, b);
+  const auto address = c.listen();
+  std::unique_ptr<Connection> to_c;
+  b.on_taken = [&] { to_c = b.transport->connect(address).value(); };
+  b.takes_calls = b.transport->pulse.at_once = true;
+  b.goes_on_until = 2;
+  ASSERT_TRUE(put_frame(a.peer->out(), 0, 8));
+  const auto deadline = Deadline::after_ms(20000);
+  auto seen = Seen::nothing;
+  while (b.calls.empty() && !deadline.passed()) {
+    a.turn();
+    auto looking = Looking::until(deadline);
+    looking.let_nap(deadline.at_ns(), deadline.at_ns());
+    seen = b.transport->wait_for_messages(looking);
+  }
+  EXPECT_EQ(b.calls.size(), 1u);
+  EXPECT_EQ(seen, Seen::something);
+}
+
 TEST_F(Pair, frames_that_leave_alone_arrive_in_order_with_all_others_by_every_way) {
   for (const auto way : {Way::am, Way::ring, Way::put}) {
     TestNode a(way), b(way);

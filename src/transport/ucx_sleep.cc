@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/hot_page.h"
 #include "transport/ucx_transport.h"
 
 namespace tc::transport {
@@ -113,17 +114,31 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
 }
 
 [[gnu::always_inline]] inline UcxTransport::SleepEnd UcxTransport::nap(const Looking& looking) noexcept {
-  const auto now = looking.now(), until = looking.nap_until().at_ns();
-  if (now - last_look_ < unwatched_ns) [[likely]]
-    return wait_for_event(std::min(until - now, unwatched_ns), wake_fd_);
-  last_look_ = now;
-  return wait_for_event(until - now, epoll_);
+  const auto now = looking.now(), left = looking.nap_until().at_ns() - now;
+  const bool watches = now - last_look_ >= unwatched_ns;
+  if (watches) last_look_ = now;
+  return wait_for_event(watches ? left : std::min(left, unwatched_ns), watches ? epoll_ : wake_fd_);
+}
+
+// Whether nothing has happened but calls that ran at once, and it is not time for progress().
+[[gnu::always_inline]] inline bool UcxTransport::goes_on() noexcept {
+  if (pulse.due || greeting_ || failures_ != failures_seen_ || (waits_ + 1) % waits_between_progress == 0 ||
+      !events_.goes_on())
+    return false;
+  ++waits_;
+  pulse.hands_over = pulse.at_once;
+  return true;
 }
 
 // With more nodes than cores each turn of this loop is one that others wait for, and each sleep is in a message's way, on
 // code and memory that are cold. So it is one piece, and whatever else may have to be done is for progress() and sleep().
 [[gnu::always_inline]] inline Seen UcxTransport::find_messages(Looking& looking) noexcept {
-  while (ucp_worker_progress(ucp_) == 0 && !pulse.due && failures_ == failures_seen_) {
+  while (true) {
+    if (ucp_worker_progress(ucp_) != 0 || pulse.due || failures_ != failures_seen_) {
+      if (!goes_on()) return Seen::something;
+      looking.begin_anew();
+      continue;
+    }
     const auto seen = looking.go_on(true);
     if (seen == Seen::nothing) {
       ::sched_yield();
@@ -135,11 +150,9 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
     if (end == SleepEnd::time) return looking.go_on(false);
     if (end == SleepEnd::other) return Seen::too_long;  // sleep() finds it as well
   }
-  return Seen::something;
 }
 
-// (On one page of code, as it is shorter than its alignment.)
-[[gnu::hot, gnu::aligned(1024)]] Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
+TC_ON_HOT_PAGE Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
   if (!busy_ || greeting_ || pulse.due || ++waits_ % waits_between_progress == 0) [[unlikely]]
     return Seen::something;
   pulse.hands_over = pulse.at_once;

@@ -72,6 +72,7 @@ class alignas(4096) UcxTransport final : public Transport {
   SleepEnd wait_for_event(Deadline deadline) noexcept;
   SleepEnd wait_for_event(uint64_t left_ns, const Fd& other) noexcept;
   SleepEnd nap(const Looking& looking) noexcept;
+  bool goes_on() noexcept;
   Seen find_messages(Looking& looking) noexcept;
   void drain(uint64_t ms) noexcept;
   Status handle_messages(unsigned id, ucp_am_recv_callback_t receive);
