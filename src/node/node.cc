@@ -17,8 +17,8 @@ namespace tc::node {
 
 namespace {
 
-// Of who serves, and comes back to nobody: calls between looks at the clock.
-constexpr uint32_t calls_between_clocks = 16;
+// Of who serves, and comes back to nobody: messages between looks at the clock.
+constexpr uint32_t messages_between_clocks = 16;
 // A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
@@ -324,12 +324,14 @@ TC_ON_HOT_PAGE bool Node::goes_on() noexcept {
 [[gnu::hot]] void Node::serve(Deadline deadline) {
   if (polling_) return;
   const Raised serving(serves_);
-  auto executed = executor_.executed();
+  uint64_t unclocked = 0;
   while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake
-    const bool is_quiet = wait_for(transport::Looking::until(deadline)) == 0;
-    if (is_quiet || executor_.executed() - executed >= calls_between_clocks) {
+    const auto executed = executor_.executed();
+    const size_t happened = wait_for(transport::Looking::until(deadline));
+    unclocked += std::max<uint64_t>(happened, executor_.executed() - executed);  // goes_on() is silent of calls
+    if (happened == 0 || unclocked >= messages_between_clocks) {
       if (deadline.passed()) break;
-      executed = executor_.executed();
+      unclocked = 0;
     }
     expire();
   }

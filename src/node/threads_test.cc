@@ -140,6 +140,27 @@ TEST(Threads, one_who_serves_is_woken_out_of_traffic_that_does_not_end) {
   EXPECT_TRUE(ended);
 }
 
+TEST(Threads, one_who_serves_ends_at_its_deadline_also_amid_calls_that_it_refuses) {
+  test::Net net;
+  auto target = net.make(1, [](Config& config) { config.code.use_objects = config.code.use_bitcode = false; });
+  auto source = net.make(2);
+  const auto echo = test::message(*source, "echo", "x");
+  Link* link = nullptr;
+  {
+    Serving serving(*target);
+    link = test::connect(*source, "n1");
+    EXPECT_NE(test::call(*source, *link, *echo)->status, TC_OK);
+  }
+  uint64_t sent = 1;
+  while (sent < 100'000 && source->send(*link, *echo, false, Deadline::at_ns(0))) ++sent;
+  source->poll();
+  target->serve(Deadline::after_ms(0));
+  EXPECT_LT(target->stat("failures").value(), sent);
+  while (target->poll() != 0) continue;
+  EXPECT_EQ(target->stat("failures"), sent);
+  EXPECT_EQ(target->stat("executed"), 0u);
+}
+
 TEST(Threads, a_wake_before_it_serves_ends_it_and_so_does_its_deadline) {
   test::Net net;
   auto node = net.make(1);
