@@ -260,6 +260,13 @@ bool Node::can_only_get_messages() const noexcept {
          unsettled_link_ == nullptr && local_calls_.empty();
 }
 
+// Of what came, nothing is left to do.
+[[gnu::always_inline]] inline bool Node::all_ran_at_once() noexcept {
+  if (transport_->pulse.arrivals != arrivals_seen_ + ran_at_once_ || !can_only_get_messages()) return false;
+  arrivals_seen_ = transport_->pulse.arrivals;
+  return true;
+}
+
 [[gnu::always_inline]] inline size_t Node::wait_for(transport::Looking looking) {
   using transport::Seen;
   if (polling_) return 0;
@@ -268,11 +275,8 @@ bool Node::can_only_get_messages() const noexcept {
   if (can_only_get_messages()) [[likely]] {
     seen = wait_for_messages(looking);
     // Most likely one call, which has run.
-    if (seen == Seen::something && transport_->pulse.arrivals == arrivals_seen_ + 1 && ran_at_once_ == 1 &&
-        can_only_get_messages()) [[likely]] {
-      ++arrivals_seen_;
+    if (seen == Seen::something && ran_at_once_ != 0 && all_ran_at_once()) [[likely]]
       return std::exchange(ran_at_once_, 0);
-    }
   }
   return wait_for_all(seen, looking);
 }
@@ -312,12 +316,9 @@ bool Node::can_only_get_messages() const noexcept {
 
 // Who serves need not be told of each call.
 TC_ON_HOT_PAGE bool Node::goes_on() noexcept {
-  auto& pulse = transport_->pulse;
-  if (!serves_ || awaits_answers_ || pulse.arrivals != arrivals_seen_ + ran_at_once_ || !can_only_get_messages())
-    return false;
-  arrivals_seen_ = pulse.arrivals;
+  if (!serves_ || awaits_answers_ || !all_ran_at_once()) return false;
   ran_at_once_ = 0;
-  ++pulse.turn;
+  ++transport_->pulse.turn;
   return true;
 }
 

@@ -206,6 +206,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   static Deadline slice_of(Deadline deadline) noexcept;
   static constexpr uint32_t looks_between_yields = 16;
   bool can_only_get_messages() const noexcept;
+  bool all_ran_at_once() noexcept;
   size_t wait_for(transport::Looking looking);
   transport::Seen wait_for_messages(transport::Looking& looking) noexcept;
   size_t wait_for_all(transport::Seen seen, transport::Looking& looking);

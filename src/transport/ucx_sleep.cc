@@ -155,12 +155,7 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
 TC_ON_HOT_PAGE Seen UcxTransport::wait_for_messages(Looking& looking) noexcept {
   if (!busy_ || greeting_ || pulse.due || ++waits_ % waits_between_progress == 0) [[unlikely]]
     return Seen::something;
-  pulse.hands_over = pulse.at_once;
-  const auto seen = find_messages(looking);
-  pulse.hands_over = false;
-  if (failures_ != failures_seen_) [[unlikely]]
-    see_to_failures();
-  return seen;
+  return handing_over([&] { return find_messages(looking); });
 }
 
 void UcxTransport::wake() noexcept {

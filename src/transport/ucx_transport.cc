@@ -270,12 +270,7 @@ void UcxTransport::note(UcxPeer& peer) {
 }
 
 [[gnu::hot]] unsigned UcxTransport::turn_worker() noexcept {
-  pulse.hands_over = pulse.at_once;
-  const unsigned done = ucp_worker_progress(ucp_);
-  pulse.hands_over = false;  // closing an endpoint turns UCX as well, in the middle of other things
-  if (failures_ != failures_seen_) [[unlikely]]
-    see_to_failures();
-  return done;
+  return handing_over([this] { return ucp_worker_progress(ucp_); });
 }
 
 void UcxTransport::see_to_failures() noexcept {

@@ -60,6 +60,16 @@ class alignas(4096) UcxTransport final : public Transport {
   UcxPeer* find(uint64_t token) const noexcept;
   void accept_peers(const Fd& listener);
   unsigned turn_worker() noexcept;
+  // Around what turns UCX (`turn`): the first call that comes alone may be handed over.
+  template <class Turn>
+  auto handing_over(const Turn& turn) noexcept {
+    pulse.hands_over = pulse.at_once;
+    const auto result = turn();
+    pulse.hands_over = false;  // closing an endpoint turns UCX as well, in the middle of other things
+    if (failures_ != failures_seen_) [[unlikely]]
+      see_to_failures();
+    return result;
+  }
   void see_to_failures() noexcept;
   // Sockets and timers. Does nothing when it looked less than `min_gap_ns` ago.
   void look_around(uint64_t min_gap_ns) noexcept;
