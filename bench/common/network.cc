@@ -2,19 +2,25 @@
 #include "common/network.h"
 
 #include <fcntl.h>
+#include <net/if.h>
 #include <sched.h>
+#include <sys/ioctl.h>
 #include <sys/mount.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
+#include "base/clock.h"
+
 namespace tc::bench {
 
 namespace {
 
 constexpr const char* own_namespace = "/proc/thread-self/ns/net";
+constexpr uint64_t running_ms = 10'000;
 
 // What `ip netns exec` does: UCX finds network devices in /sys, which belongs to the namespace that it was mounted in.
 bool see_own_devices() noexcept {
@@ -45,6 +51,24 @@ Status configure(int fd, const std::string& commands) {
   return fail(TC_ERR_UNSUPPORTED, "`ip` cannot join network namespaces here");
 }
 
+// Until then UCX says that there is no such device. The kernel finds out that a device which was set up has somebody at
+// its other end when it gets to it: 1 ms later as a rule, 50 ms with others at it, a second at worst.
+Status wait_until_eth0_runs() {
+  const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+  if (fd < 0) return fail(TC_ERR_UNSUPPORTED, "a socket in a network namespace: {}", std::strerror(errno));
+  ifreq device{};
+  std::strcpy(device.ifr_name, "eth0");
+  const auto deadline = Deadline::after_ms(running_ms);
+  bool runs = false;
+  do {
+    runs = ::ioctl(fd, SIOCGIFFLAGS, &device) == 0 && (device.ifr_flags & IFF_RUNNING) != 0;
+    if (!runs) ::usleep(500);
+  } while (!runs && !deadline.passed());
+  ::close(fd);
+  if (runs) return {};
+  return fail(TC_ERR_UNSUPPORTED, "eth0 of a network namespace does not run {} ms after it was set up", running_ms);
+}
+
 }  // namespace
 
 std::string Network::client_address() { return "10.99.0.1"; }
@@ -71,6 +95,11 @@ Status Network::make(uint32_t servers) {
   for (uint32_t i = 0; i <= servers; ++i)
     TC_CHECK(configure(held_[i + 1], fmt::format("link set lo up\naddr add {}/24 dev eth0\nlink set eth0 up\n",
                                                  i == 0 ? client_address() : server_address(i - 1))));
+  for (uint32_t i = 0; i <= servers; ++i) {
+    if (::setns(held_[i + 1], CLONE_NEWNET) != 0)
+      return fail(TC_ERR_UNSUPPORTED, "a network namespace cannot be entered: {}", std::strerror(errno));
+    TC_CHECK(wait_until_eth0_runs());
+  }
   return {};
 }
 

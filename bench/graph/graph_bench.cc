@@ -161,7 +161,7 @@ Error GraphBench::explain(Error error) {
   do {
     for (uint32_t i = 0; i < servers_.size(); ++i)
       if (const auto& end = servers_[i]->end(); !end.empty())
-        return {TC_ERR_DISCONNECTED, fmt::format("server {} {}: {}", i, end, error.message)};
+        return {TC_ERR_DISCONNECTED, fmt::format("server {} {} ({})", i, end, error.message)};
     ::usleep(5000);
   } while (!deadline.passed());
   return error;

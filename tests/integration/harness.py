@@ -251,6 +251,10 @@ class Test:
             result = self.run(*step.split())
             if result.code != 0:
                 raise Skip(f"network namespaces cannot be had here: `{step}` said {result.err.strip()}")
+        # Until the kernel has seen that somebody is at the other end, UCX says that there is no such device.
+        for name in names:
+            wait_for(lambda name=name: "state UP" in self.run("ip", "-n", name, "link", "show", "eth0").out,
+                     f"eth0 of {name} running")
         return [(name, f"10.99.0.{i + 1}") for i, name in enumerate(names)]
 
     def close(self):

@@ -143,6 +143,13 @@ def test_a_server_killed_in_mid_chase_is_named(t):
             harness.wait_for(lambda pid=pid: gone(pid), f"server process {pid} gone")
 
 
+def test_a_server_that_cannot_start_says_why(t):
+    for transport in ["shm", "tcp"]:
+        result = t.ifunc("bench", "dapc", *SMALL, "--transport", transport, "--servers", "2", "--depth", "4",
+                         env={"UCX_TCP_PORT_RANGE": "1-1"})  # one port where each needs several
+        assert result.code == 1 and "server " in result.err and "ucp_worker_create: Device is busy" in result.err, result
+
+
 def test_a_chaser_of_ones_own_is_chased_with_and_named(t):
     chaser = str(harness.BUILD / "ifuncs/chaser.ifunc")
     result = dapc(t, "--transport", "shm", "--servers", "2", "--depth", "40", "--ifunc", chaser)
