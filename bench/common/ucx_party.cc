@@ -96,7 +96,7 @@ Result<ucp_ep_h> UcxParty::connect(const std::string& address) {
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   params.address = reinterpret_cast<const ucp_address_t*>(bytes.data());
-  if (reports_failures_) {
+  if (by_sockets_alone_) {  // else failures cannot be reported
     params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.cb = &UcxParty::on_error;
@@ -118,23 +118,30 @@ void UcxParty::wait(Deadline deadline) {
   auto looking = transport::Looking::until(deadline);
   while (true) {
     for (int look = 0; look < looks_between_yields_; ++look)
-      if (progress() != 0) return;
+      if (found_something()) return;
     const auto seen = looking.go_on(looks_between_yields_ == 1);
     if (seen == Seen::over) return;
     if (seen == Seen::too_long) break;
     ::sched_yield();
   }
-  if (ucp_worker_arm(worker_) != UCS_OK) {
+  if (arms_ && ucp_worker_arm(worker_) != UCS_OK) {
     progress();
     return;
   }
+  arms_ = true;
   pollfd events[2] = {{event_fd_, POLLIN, 0}, {wake_fd_, POLLIN, 0}};
   const auto left = deadline.remaining_ns();
   const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
   (void)::ppoll(events, 2, &timeout, nullptr);
   uint64_t count = 0;
   if (events[1].revents != 0) (void)!::read(wake_fd_, &count, sizeof count);
-  progress();
+  (void)found_something();
+}
+
+bool UcxParty::found_something() noexcept {
+  if (progress() == 0) return false;
+  arms_ = !by_sockets_alone_;
+  return true;
 }
 
 void UcxParty::wake() noexcept {

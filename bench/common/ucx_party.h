@@ -39,17 +39,19 @@ class UcxParty {
   Status status() const;
 
  private:
-  UcxParty(bool reports_failures, int looks_between_yields)
-      : reports_failures_(reports_failures), looks_between_yields_(looks_between_yields) {}
+  UcxParty(bool by_sockets_alone, int looks_between_yields)
+      : by_sockets_alone_(by_sockets_alone), looks_between_yields_(looks_between_yields) {}
   Status start(const std::string& tls, uint64_t features);
+  bool found_something() noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
-  const bool reports_failures_;
+  const bool by_sockets_alone_;
   const int looks_between_yields_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   int wake_fd_ = -1;
+  bool arms_ = true;  // UCX, before the next sleep: as UcxTransport::find_messages()
   std::vector<ucp_ep_h> endpoints_;
   ucs_status_t failure_ = UCS_OK;
 };

@@ -6,12 +6,14 @@
 #include <unistd.h>
 
 #include <cstdlib>
+#include <optional>
 #include <set>
 #include <thread>
 
 #include "transport/peer_table.h"
 #include "transport/socket.h"
 #include "transport/test_node.h"
+#include "transport/ucx_transport.h"
 
 namespace tc::transport {
 namespace {
@@ -252,6 +254,80 @@ TEST_F(Pair, a_nap_between_messages_ends_soon_enough_to_see_who_comes_by_a_socke
   for (int wait = 0; wait < 3 && seen == Seen::something; ++wait) seen = b.transport->wait_for_messages(looking);
   EXPECT_EQ(seen, Seen::too_long);
   EXPECT_TRUE(turn_until(c, b, [&] { return c.open(); }));
+}
+
+// A hears nothing; B waits for messages as one who does nothing else, and sleeps between them.
+class OverSockets : public Pair {
+ protected:
+  void SetUp() override {
+    setenv("UCX_TLS", "tcp,self", 1);
+    a_.emplace(Way::am);
+    b_.emplace(Way::am);
+    join(*a_, *b_);
+    b_->takes_calls = b_->transport->pulse.at_once = true;
+  }
+  void TearDown() override { unsetenv("UCX_TLS"); }
+  // Until a message came, something else is to be seen to, or the time is over.
+  Seen wait(uint64_t ms) {
+    const auto deadline = Deadline::after_ms(ms);
+    auto looking = Looking::until(deadline);
+    looking.let_nap(deadline.at_ns(), deadline.at_ns());
+    const auto seen = b_->transport->wait_for_messages(looking);
+    if (seen == Seen::too_long) b_->transport->sleep(Deadline::after_ms(1));
+    if (seen != Seen::over) b_->turn();
+    return seen;
+  }
+  // Has UCX a reason to wake B?
+  bool is_called() const {
+    pollfd events{static_cast<UcxTransport&>(*b_->transport).worker().event_fd(), POLLIN, 0};
+    return ::poll(&events, 1, 0) == 1;
+  }
+  void receive_one() {
+    const auto before = b_->calls.size();
+    ASSERT_TRUE(put_frame(a_->peer->out(), number_++, 8));
+    for (const auto deadline = Deadline::after_ms(10000); b_->calls.size() == before && !deadline.passed(); wait(1))
+      a_->turn();
+    ASSERT_EQ(b_->calls.size(), before + 1);
+  }
+
+  std::optional<TestNode> a_, b_;
+  uint32_t number_ = 0;
+};
+
+TEST_F(OverSockets, every_message_ends_a_nap) {
+  const auto deadline = Deadline::after_ms(20000);
+  std::jthread sender([&] {
+    for (uint32_t number = 0; number < 200 && !deadline.passed(); ++number) {
+      ::usleep(1500);  // B is asleep
+      EXPECT_TRUE(put_frame(a_->peer->out(), number, 8));
+      while (b_->taken <= number && !deadline.passed()) a_->turn();
+    }
+  });
+  uint32_t too_late = 0;
+  while (b_->calls.size() < 200 && !deadline.passed()) too_late += wait(1000) != Seen::something;
+  EXPECT_EQ(b_->calls.size(), 200u);
+  EXPECT_LT(too_late, 100u) << "naps that time has ended";
+}
+
+TEST_F(OverSockets, a_wake_up_of_ucx_itself_is_taken_back) {
+  for (int i = 0; i < 3; ++i) {
+    receive_one();
+    ASSERT_EQ(ucp_worker_signal(static_cast<UcxTransport&>(*b_->transport).worker().get()), UCS_OK);
+    ASSERT_TRUE(is_called());
+    for (const auto deadline = Deadline::after_ms(50); !deadline.passed();) wait(5);
+    EXPECT_FALSE(is_called()) << "or no nap would last from here on";
+  }
+}
+
+TEST_F(OverSockets, another_thread_ends_a_nap) {
+  receive_one();
+  std::jthread other([&] {
+    ::usleep(30'000);
+    b_->transport->wake();
+  });
+  auto seen = Seen::something;
+  for (int i = 0; i < 3 && seen == Seen::something; ++i) seen = wait(20000);
+  EXPECT_EQ(seen, Seen::too_long);
 }
 
 TEST_F(Pair, one_who_goes_on_is_told_of_some_calls_only_and_comes_to_progress_nevertheless) {

@@ -132,9 +132,12 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
 
 // With more nodes than cores each turn of this loop is one that others wait for, and each sleep is in a message's way, on
 // code and memory that are cold. So it is one piece, and whatever else may have to be done is for progress() and sleep().
+// Arming UCX is two calls of the system: over sockets alone it is left out from a message to the next nap, unless that
+// ended with nothing to be found.
 [[gnu::always_inline]] inline Seen UcxTransport::find_messages(Looking& looking) noexcept {
   while (true) {
     if (ucp_worker_progress(ucp_) != 0 || pulse.due || failures_ != failures_seen_) {
+      arms_ = !by_sockets_alone_;
       if (!goes_on()) return Seen::something;
       looking.begin_anew();
       continue;
@@ -145,7 +148,8 @@ void UcxTransport::tell_writers(bool asleep) noexcept {
       continue;
     }
     if (seen == Seen::over || peers_need_watching_ || !looking.may_nap()) return seen;
-    if (ucp_worker_arm(ucp_) != UCS_OK) continue;  // something came
+    if (arms_ && ucp_worker_arm(ucp_) != UCS_OK) continue;  // something came
+    arms_ = true;
     const auto end = nap(looking);
     if (end == SleepEnd::time) return looking.go_on(false);
     if (end == SleepEnd::other) return Seen::too_long;  // sleep() finds it as well

@@ -53,6 +53,7 @@ Status UcxTransport::start() {
   TC_ASSIGN(worker_, UcxWorker::open(options_.tls, options_.allow_put));
   ucp_ = worker_->get();
   event_fd_ = worker_->event_fd();
+  by_sockets_alone_ = worker_->by_sockets_alone();
   machine_ = this_machine();
   // A ring's sender stores a frame and then looks at the sleep flag, without a fence between; the receiver that
   // falls asleep makes up for it with a barrier in all processes that registered.

@@ -97,8 +97,10 @@ class alignas(4096) UcxTransport final : public Transport {
   ucp_worker_h ucp_ = nullptr;  // worker_'s
   unsigned failures_ = 0, failures_seen_ = 0;
   uint32_t calls_ = 0, waits_ = 0;
-  bool busy_ = false;      // UCX wants to be progressed at every turn
-  bool greeting_ = false;  // sockets want to be looked at often
+  bool busy_ = false;              // UCX wants to be progressed at every turn
+  bool greeting_ = false;          // sockets want to be looked at often
+  bool by_sockets_alone_ = false;  // worker_ is
+  bool arms_ = true;               // UCX, before the next nap
   // A peer may have set a timer, or have sends on the way. Else falling asleep, which a busy node does for nearly every
   // message when there are more of them than cores, need not touch the peers.
   bool peers_need_watching_ = true;

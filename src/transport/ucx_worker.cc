@@ -11,6 +11,7 @@
 #include <array>
 #include <cstring>
 #include <ranges>
+#include <span>
 
 namespace tc::transport {
 
@@ -36,12 +37,15 @@ void give_back_signals() {
   }
 }
 
-// Does a list like UCX_TLS name nothing but transports within one machine?
-bool only_shared_memory(std::string_view tls) {
-  constexpr std::array<std::string_view, 9> local{"posix", "sysv", "self", "shm", "sm", "mm", "cma", "knem", "xpmem"};
+constexpr std::array<std::string_view, 9> shared_memory{"posix", "sysv", "self", "shm",  "sm",
+                                                        "mm",    "cma",  "knem", "xpmem"};
+constexpr std::array<std::string_view, 2> sockets{"tcp", "self"};
+
+// Does a list like UCX_TLS name nothing but `transports`?
+bool names_only(std::span<const std::string_view> transports, std::string_view tls) {
   if (tls.empty()) return false;
   return std::ranges::all_of(tls | std::views::split(','), [&](auto part) {
-    return std::ranges::find(local, std::string_view(part.begin(), part.end())) != local.end();
+    return std::ranges::find(transports, std::string_view(part.begin(), part.end())) != transports.end();
   });
 }
 
@@ -49,7 +53,7 @@ bool only_shared_memory(std::string_view tls) {
 // can use it. The failures themselves we notice on our own socket to each peer. Only where there is nothing else:
 // a peer that dies while it writes to UCX's shared queue can block that queue for all others.
 void let_shared_memory_fail(std::string_view tls) {
-  if (!only_shared_memory(tls)) return;
+  if (!names_only(shared_memory, tls)) return;
   (void)setenv("UCX_POSIX_ERROR_HANDLING", "y", 0);
   (void)setenv("UCX_SYSV_ERROR_HANDLING", "y", 0);
 }
@@ -82,7 +86,9 @@ Status UcxWorker::start(const std::string& tls, bool rma) {
   give_back_signals();
   spare_memory();
   const char* const environment = getenv("UCX_TLS");
-  let_shared_memory_fail(!tls.empty() ? std::string_view(tls) : environment != nullptr ? environment : "");
+  const std::string_view named = !tls.empty() ? std::string_view(tls) : environment != nullptr ? environment : "";
+  let_shared_memory_fail(named);
+  by_sockets_alone_ = names_only(sockets, named);
 
   ucp_config_t* config = nullptr;
   if (const auto status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK)
@@ -96,11 +102,7 @@ Status UcxWorker::start(const std::string& tls, bool rma) {
   const auto created = ucp_init(&params, config, &context_);
   ucp_config_release(config);
   if (created != UCS_OK)
-    return fail(TC_ERR_UNSUPPORTED, "starting UCX with UCX_TLS '{}': {}",
-                !tls.empty()             ? tls
-                : environment != nullptr ? environment
-                                         : "",
-                ucx_words(created));
+    return fail(TC_ERR_UNSUPPORTED, "starting UCX with UCX_TLS '{}': {}", named, ucx_words(created));
 
   ucp_worker_params_t worker_params{};
   worker_params.field_mask = UCP_WORKER_PARAM_FIELD_THREAD_MODE;

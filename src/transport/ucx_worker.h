@@ -26,6 +26,9 @@ class UcxWorker {
   ucp_worker_h get() const noexcept { return worker_; }
   // Readable when an armed worker has something to do.
   int event_fd() const noexcept { return event_fd_; }
+  // It is readable for as long as a message waits, armed or not: UCX's transports are named, and there is nothing but
+  // TCP. Arming only takes back wake-ups of UCX's own then.
+  bool by_sockets_alone() const noexcept { return by_sockets_alone_; }
   // Where peers reach us; the same bytes for the worker's whole life.
   const Bytes& address() const noexcept { return address_; }
 
@@ -38,6 +41,7 @@ class UcxWorker {
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
+  bool by_sockets_alone_ = false;
   Bytes address_;
 };
 
