@@ -12,14 +12,12 @@
 #include <cerrno>
 #include <cstring>
 #include <memory>
-#include <string_view>
 
 namespace tc::bench {
 
 namespace {
 constexpr int partner_fd = 3;
-constexpr std::string_view error_mark = "error ";
-}  // namespace
+}
 
 Talk::~Talk() { ::close(fd_); }
 
@@ -34,10 +32,7 @@ Result<std::string> Talk::hear(Deadline deadline, const std::function<void()>& m
     if (const auto end = buffer_.find('\n'); end != std::string::npos) {
       auto line = buffer_.substr(0, end);
       buffer_.erase(0, end + 1);
-      if (line.starts_with(error_mark)) {
-        error_ = line.substr(error_mark.size());
-        return fail(TC_ERR_INTERNAL, "the benchmark's other process: {}", error_);
-      }
+      if (line.starts_with("error ")) return fail(TC_ERR_INTERNAL, "the benchmark's other process: {}", line.substr(6));
       return line;
     }
     if (meanwhile) meanwhile();
@@ -87,8 +82,9 @@ const std::string& Partner::end() {
   pid_ = 0;
   end_ = WIFSIGNALED(state) ? fmt::format("was killed by signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)))
                             : fmt::format("ended with exit code {}", WEXITSTATUS(state));
-  while (talk_.hear(Deadline::after_ms(0))) continue;  // until the end or its error
-  if (!talk_.error().empty()) end_ += ": " + talk_.error();
+  auto last = talk_.hear(Deadline::after_ms(0));
+  while (last) last = talk_.hear(Deadline::after_ms(0));
+  if (last.error().code == TC_ERR_INTERNAL) end_ += ": " + last.error().message;
   return end_;
 }
 

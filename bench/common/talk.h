@@ -26,12 +26,10 @@ class Talk {
   // The next line; `meanwhile` is called over and over while waiting, without it this thread sleeps.
   // TC_ERR_DISCONNECTED when the other ended, TC_ERR_TIMEOUT. A line "error TEXT" is the other's error.
   Result<std::string> hear(Deadline deadline, const std::function<void()>& meanwhile = {});
-  // The TEXT of the last such line heard; empty before.
-  const std::string& error() const noexcept { return error_; }
 
  private:
   int fd_;
-  std::string buffer_, error_;
+  std::string buffer_;
 };
 
 // A process of this program that runs `arguments`, with one end of a socket pair as file descriptor 3. It dies with
@@ -43,7 +41,8 @@ class Partner {
                                                 const std::function<bool()>& prepare = {});
   ~Partner();
   Talk& talk() noexcept { return talk_; }
-  // How it ended ("was killed by signal 9 (Killed)", "ended with exit code 1: TEXT of its error"); empty while it runs.
+  // How it ended ("was killed by signal 9 (Killed)", "ended with exit code 1: " and the error that it said
+  // and nobody heard); empty while it runs.
   const std::string& end();
 
  private:

@@ -43,7 +43,7 @@ Result<std::unique_ptr<UcxParty>> UcxParty::create(const std::string& tls, uint6
   // With error handling UCX would leave shared memory out; over TCP an endpoint without it takes the process down when
   // its peer dies.
   const bool sockets = tls.starts_with("tcp");
-  std::unique_ptr<UcxParty> party(new UcxParty(sockets, sockets ? looks_at_sockets : looks_at_memory));
+  std::unique_ptr<UcxParty> party(new UcxParty(sockets));
   TC_CHECK(party->start(tls, features));
   return party;
 }
@@ -116,10 +116,11 @@ Status UcxParty::status() const {
 void UcxParty::wait(Deadline deadline) {
   using transport::Seen;
   auto looking = transport::Looking::until(deadline);
+  const int looks = by_sockets_alone_ ? looks_at_sockets : looks_at_memory;
   while (true) {
-    for (int look = 0; look < looks_between_yields_; ++look)
+    for (int look = 0; look < looks; ++look)
       if (found_something()) return;
-    const auto seen = looking.go_on(looks_between_yields_ == 1);
+    const auto seen = looking.go_on(by_sockets_alone_);
     if (seen == Seen::over) return;
     if (seen == Seen::too_long) break;
     ::sched_yield();

@@ -39,14 +39,12 @@ class UcxParty {
   Status status() const;
 
  private:
-  UcxParty(bool by_sockets_alone, int looks_between_yields)
-      : by_sockets_alone_(by_sockets_alone), looks_between_yields_(looks_between_yields) {}
+  explicit UcxParty(bool by_sockets_alone) : by_sockets_alone_(by_sockets_alone) {}
   Status start(const std::string& tls, uint64_t features);
   bool found_something() noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
   const bool by_sockets_alone_;
-  const int looks_between_yields_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;

@@ -256,7 +256,7 @@ TEST_F(Pair, a_nap_between_messages_ends_soon_enough_to_see_who_comes_by_a_socke
   EXPECT_TRUE(turn_until(c, b, [&] { return c.open(); }));
 }
 
-// A hears nothing; B waits for messages as one who does nothing else, and sleeps between them.
+// A sends; B waits for messages as one who does nothing else, and sleeps between them.
 class OverSockets : public Pair {
  protected:
   void SetUp() override {
