@@ -33,6 +33,11 @@ SHM = {"UCX_TLS": "posix,self,tcp"}  # tcp carries the wire-up
 TCP = {"UCX_TLS": "tcp,self"}
 
 
+def environment(changes):
+    """Ours with `changes`; None takes a variable out."""
+    return {name: value for name, value in {**os.environ, **changes}.items() if value is not None}
+
+
 class Machine:
     """A kind of processor that nodes and commands of a test run on: this one, or an emulated one."""
 
@@ -115,7 +120,7 @@ class Process:
         self.out_path, self.err_path = test.path(f"{label}.out"), test.path(f"{label}.err")
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
             self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                            env={**os.environ, **env}, start_new_session=True)
+                                            env=environment(env), start_new_session=True)
         self.pid = self.process.pid
 
     @property
@@ -195,7 +200,7 @@ class Test:
         start = time.monotonic()
         try:
             done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=seconds,
-                                  env={**os.environ, **env}, check=False)
+                                  env=environment(env), check=False)
         except subprocess.TimeoutExpired as error:
             raise AssertionError(f"{arguments} still runs after {seconds} s; stderr: {error.stderr}") from None
         done.stdout, done.stderr = (b.decode(errors="replace") for b in (done.stdout, done.stderr))
