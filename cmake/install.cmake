@@ -37,9 +37,11 @@ if(TARGET threechains_jit)
   install(TARGETS threechains_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                   RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
-if(TARGET threechains_pmix)  # installed where it is built
-  add_dependencies(product threechains_pmix)
-endif()
+foreach(plugin IN ITEMS threechains_ucx threechains_pmix)  # installed where they are built
+  if(TARGET ${plugin})
+    add_dependencies(product ${plugin})
+  endif()
+endforeach()
 foreach(program IN ITEMS ifunc ifunc-toolchain)  # installed where they are built, in tools/
   if(TARGET ${program})
     add_dependencies(product ${program})

@@ -20,7 +20,12 @@ Status check(tc_status_t status, const char* what) {
   return fail(status, "{}: {}", what, tc_error_message());
 }
 
-Result<tc_node_t*> make_node(const std::vector<std::pair<const char*, std::string>>& settings) {
+Result<tc_node_t*> make_node(const BenchTransport& transport, NodeSettings settings) {
+  for (auto& setting : transport.node_settings()) settings.push_back(std::move(setting));
+  return make_node(settings);
+}
+
+Result<tc_node_t*> make_node(const NodeSettings& settings) {
   tc_config_t* raw = nullptr;
   TC_CHECK(check(tc_config_create(&raw), "tc_config_create"));
   const std::unique_ptr<tc_config_t, FreeConfig> config(raw);

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "common/transport.h"
 
 namespace tc::bench {
 
@@ -17,7 +18,9 @@ namespace tc::bench {
 Status check(tc_status_t status, const char* what);
 
 // A node that is set up so. The caller destroys it.
-Result<tc_node_t*> make_node(const std::vector<std::pair<const char*, std::string>>& settings);
+Result<tc_node_t*> make_node(const NodeSettings& settings);
+// The same, with what its transport needs.
+Result<tc_node_t*> make_node(const BenchTransport& transport, NodeSettings settings);
 
 // Drives the node until all code that it holds is compiled for this CPU; TC_ERR_TIMEOUT after 30 s.
 Status wait_until_tuned(tc_node_t* node);

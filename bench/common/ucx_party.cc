@@ -10,15 +10,15 @@
 #include <charconv>
 #include <utility>
 
-#include "transport/looking.h"
+#include "transport/wait_policy.h"
 
 namespace tc::bench {
 
 namespace {
 
 // As in Node::wait().
-constexpr int looks_at_sockets = 1;
-constexpr int looks_at_memory = 16;
+constexpr int polls_of_sockets = 1;
+constexpr int polls_of_memory = 16;
 
 }  // namespace
 
@@ -114,16 +114,14 @@ Status UcxParty::status() const {
 }
 
 void UcxParty::wait(Deadline deadline) {
-  using transport::Seen;
-  auto looking = transport::Looking::until(deadline);
-  const int looks = by_sockets_alone_ ? looks_at_sockets : looks_at_memory;
-  while (true) {
-    for (int look = 0; look < looks; ++look)
+  using transport::WaitPolicy;
+  auto policy = WaitPolicy::until(deadline);
+  const int polls = by_sockets_alone_ ? polls_of_sockets : polls_of_memory;
+  for (auto next = WaitPolicy::Next::poll; next != WaitPolicy::Next::block;) {
+    for (int poll = 0; poll < polls; ++poll)
       if (found_something()) return;
-    const auto seen = looking.go_on(by_sockets_alone_);
-    if (seen == Seen::over) return;
-    if (seen == Seen::too_long) break;
-    ::sched_yield();
+    next = policy.after_empty_poll(by_sockets_alone_);
+    if (next == WaitPolicy::Next::give_up) return;
   }
   if (arms_ && ucp_worker_arm(worker_) != UCS_OK) {
     progress();

@@ -30,8 +30,8 @@ class UcxParty {
   Result<ucp_ep_h> connect(const std::string& address);
   unsigned progress() noexcept { return ucp_worker_progress(worker_); }
 
-  // Progresses until something happened, wake() was called, or the deadline passed; looks for 200 us, yielding
-  // between looks, then sleeps.
+  // Progresses until something happened, wake() was called, or the deadline passed; polls, yields and blocks by the
+  // policy that nodes have (transport/wait_policy.h).
   void wait(Deadline deadline);
   void wake() noexcept;  // any thread
 
@@ -49,7 +49,7 @@ class UcxParty {
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;
   int wake_fd_ = -1;
-  bool arms_ = true;  // UCX, before the next sleep: as UcxTransport::find_messages()
+  bool arms_ = true;  // UCX, before the next sleep: over sockets alone only after one that brought nothing
   std::vector<ucp_ep_h> endpoints_;
   ucs_status_t failure_ = UCS_OK;
 };

@@ -41,9 +41,8 @@ Status Sweep::prepare() {
   for (const auto& language : options().languages) {
     TC_ASSIGN(translations_[mode_in(language)], build_chaser(language));
   }
-  TC_ASSIGN(const auto tls, dapc_tls(options().transport));
-  ::setenv("UCX_TLS", tls.c_str(), 1);
-  if (options().transport == "tcp") {
+  TC_ASSIGN(const auto transport, BenchTransport::parse(options().transport));
+  if (transport.by_network) {
     result_.why_no_namespaces = "--loopback was given";
     if (!options().loopback) {
       auto network = Network::create(most_servers(options()));
@@ -92,7 +91,7 @@ Status Sweep::measure(Setting& setting, DapcPoint point) {
 
 Status Sweep::sweep_servers(uint32_t servers) {
   TC_ASSIGN(const auto setting, Setting::create(options(), servers, network_.get(), translations_));
-  result_.way = setting->way();
+  result_.way = setting->transport();
   for (const auto depth : options().depths)
     for (const auto inflight : options().inflight) {
       DapcPoint point;

@@ -75,9 +75,6 @@ struct DapcServerOptions {
 };
 int run_dapc_server(const DapcServerOptions& options);
 
-// UCX_TLS for a transport, for all modes.
-Result<std::string> dapc_tls(const std::string& transport);
-
 std::string format_table(const DapcResult& result);
 std::string format_json(const DapcResult& result);
 

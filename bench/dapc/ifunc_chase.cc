@@ -26,14 +26,14 @@ Result<std::unique_ptr<IfuncChaseServer>> IfuncChaseServer::create(CodeForm form
                                                                    std::span<uint64_t> shard) {
   std::unique_ptr<IfuncChaseServer> server(new IfuncChaseServer);
   server->form_ = form;
-  TC_ASSIGN(server->node_, make_node({{"name", fmt::format("server {}", place.index)},
-                                      {"listen", element(place.cluster, place.index)},
-                                      {"cluster", place.cluster},
-                                      {"id", std::to_string(place.index)},
-                                      {"trust", place.trust},
-                                      {"objects", form == CodeForm::object ? "on" : "off"},
-                                      {"bitcode", form == CodeForm::bitcode ? "on" : "off"},
-                                      {"log", "error"}}));
+  TC_ASSIGN(server->node_, make_node(place.transport, {{"name", fmt::format("server {}", place.index)},
+                                                       {"listen", element(place.cluster, place.index)},
+                                                       {"cluster", place.cluster},
+                                                       {"id", std::to_string(place.index)},
+                                                       {"trust", place.trust},
+                                                       {"objects", form == CodeForm::object ? "on" : "off"},
+                                                       {"bitcode", form == CodeForm::bitcode ? "on" : "off"},
+                                                       {"log", "error"}}));
   TC_CHECK(check(tc_node_expose(server->node_, CHASE_TABLE, shard.data(), shard.size_bytes()), "tc_node_expose"));
   return server;
 }
@@ -51,13 +51,15 @@ uint64_t IfuncChaseServer::executed() const {
   return value;
 }
 
-Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const std::string& host, const std::string& trust,
+Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const BenchTransport& transport,
+                                                                   const std::string& host, const std::string& trust,
                                                                    uint64_t shard_entries, const std::string& chaser) {
   std::unique_ptr<IfuncChaseClient> client(new IfuncChaseClient);
   client->shard_entries_ = shard_entries;
   TC_ASSIGN(
       client->node_,
       make_node(
+          transport,
           {{"name", "dapc client"}, {"listen", host + ":0"}, {"trust", trust}, {"hops", "65535"}, {"log", "error"}}));
   const auto reg = [&](ByteView bundle, tc_ifunc_t** ifunc) {
     return check(tc_ifunc_register_memory(client->node_, bundle.data(), bundle.size(), ifunc), "registering code");
@@ -100,7 +102,9 @@ Status IfuncChaseClient::connect(const std::vector<std::string>& servers, const 
   return {};
 }
 
-std::string IfuncChaseClient::way() const { return servers_.empty() ? "" : tc_endpoint_way(servers_.front()); }
+std::string IfuncChaseClient::transport() const {
+  return servers_.empty() ? "" : tc_endpoint_transport(servers_.front());
+}
 
 Status IfuncChaseClient::start_next(Slot& slot) {
   if (started_ == chases_.starts.size()) return {};

@@ -12,6 +12,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "common/transport.h"
 #include "dapc/mode.h"
 #include "wire/target_triple.h"
 
@@ -22,6 +23,7 @@ enum class CodeForm : uint8_t { bitcode, object };
 class IfuncChaseServer {
  public:
   struct Place {
+    BenchTransport transport;
     std::string cluster;  // addresses of all servers' nodes, by index
     std::string trust;
     uint32_t index;
@@ -45,15 +47,16 @@ class IfuncChaseServer {
 class IfuncChaseClient final : public ChaseClient {
  public:
   // `host`: the address to listen on, so that answers find us. `chaser`: an .ifunc file; empty: chaser.c.
-  static Result<std::unique_ptr<IfuncChaseClient>> create(const std::string& host, const std::string& trust,
-                                                          uint64_t shard_entries, const std::string& chaser);
+  static Result<std::unique_ptr<IfuncChaseClient>> create(const BenchTransport& transport, const std::string& host,
+                                                          const std::string& trust, uint64_t shard_entries,
+                                                          const std::string& chaser);
   // A further chaser, over the same connections.
   Status add(ChaseMode mode, ByteView bundle);
   // Whose chaser run() sends from now on: an added one, or any other mode for the first.
   void chase_by(ChaseMode mode);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
-  std::string way() const;
+  std::string transport() const;
   Status run(const Chases& chases, const Watch& watch) override;
   // Time of one hop of an ifunc that goes round the first `round` servers, in us.
   Result<double> hop_us(uint32_t round, const Watch& watch);

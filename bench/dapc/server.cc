@@ -83,16 +83,19 @@ void fill_shard(std::span<uint64_t> shard, const DapcServerOptions& options) {
               shard.begin());
 }
 
-Result<Parts> make_parts(const DapcServerOptions& options, const std::string& tls) {
+Result<Parts> make_parts(const DapcServerOptions& options) {
+  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   Parts parts;
-  TC_ASSIGN(parts.get, GetServer::create(tls, options.shard_entries * sizeof(uint64_t)));
+  TC_ASSIGN(parts.get, GetServer::create(transport.tls, options.shard_entries * sizeof(uint64_t)));
   const std::span shard(reinterpret_cast<uint64_t*>(parts.get->memory().data()), options.shard_entries);
   fill_shard(shard, options);
-  TC_ASSIGN(parts.am, AmChaseServer::create(tls, options.index, shard));
-  TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode,
-                                                    {options.bitcode_cluster, options.trust, options.index}, shard));
+  TC_ASSIGN(parts.am, AmChaseServer::create(transport.tls, options.index, shard));
+  TC_ASSIGN(parts.bitcode,
+            IfuncChaseServer::create(CodeForm::bitcode,
+                                     {transport, options.bitcode_cluster, options.trust, options.index}, shard));
   TC_ASSIGN(parts.object,
-            IfuncChaseServer::create(CodeForm::object, {options.object_cluster, options.trust, options.index}, shard));
+            IfuncChaseServer::create(CodeForm::object,
+                                     {transport, options.object_cluster, options.trust, options.index}, shard));
   return parts;
 }
 
@@ -120,8 +123,7 @@ void serve_mode(Parts& parts, std::string_view mode, const Orders& orders) {
 }
 
 Status serve(const DapcServerOptions& options, Talk& talk) {
-  TC_ASSIGN(const auto tls, dapc_tls(options.transport));
-  TC_ASSIGN(auto parts, make_parts(options, tls));
+  TC_ASSIGN(auto parts, make_parts(options));
   TC_ASSIGN(const auto am, parts.am->address());
   TC_ASSIGN(const auto get, parts.get->contact());
   TC_CHECK(talk.say(fmt::format("ready {} {}", am, get)));
@@ -137,12 +139,6 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
 }
 
 }  // namespace
-
-Result<std::string> dapc_tls(const std::string& transport) {
-  if (transport == "shm") return "posix,self,tcp";
-  if (transport == "tcp") return "tcp,self";
-  return fail(TC_ERR_INVALID, "the transport is '{}' when it is shm or tcp", transport);
-}
 
 int run_dapc_server(const DapcServerOptions& options) {
   Talk talk(talk_fd);

@@ -41,7 +41,7 @@ Result<std::unique_ptr<Servers>> Servers::start(const DapcOptions& options, uint
                                              "--seed",      std::to_string(options.seed),
                                              "--bitcode",   joined(servers->bitcode_),
                                              "--objects",   joined(servers->objects_),
-                                             "--trust",     network != nullptr ? "any" : "loopback"};
+                                             "--trust",     network != nullptr ? "any" : "user"};
     const auto prepare = [&] { return network == nullptr || network->enter(i); };
     TC_ASSIGN(auto partner, Partner::start(arguments, prepare));
     servers->partners_.push_back(std::move(partner));

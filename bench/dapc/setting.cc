@@ -23,14 +23,14 @@ Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uin
   std::unique_ptr<Setting> made(new Setting(options, servers));
   made->table_.resize(made->entries());
   chase_fill(made->table_.data(), made->entries(), options.seed);
-  TC_ASSIGN(const auto tls, dapc_tls(options.transport));
+  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   const auto host = network != nullptr ? Network::client_address() : "127.0.0.1";
-  const auto* const trust = network != nullptr ? "any" : "loopback";
+  const auto* const trust = network != nullptr ? "any" : "user";
   TC_ASSIGN(made->servers_, Servers::start(options, servers, network));
-  TC_ASSIGN(made->am_, AmChaseClient::create(tls, options.shard_entries));
-  TC_ASSIGN(made->get_, GetChaseClient::create(tls, options.shard_entries));
-  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(host, trust, options.shard_entries, options.chaser));
-  TC_ASSIGN(made->object_, IfuncChaseClient::create(host, trust, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->am_, AmChaseClient::create(transport.tls, options.shard_entries));
+  TC_ASSIGN(made->get_, GetChaseClient::create(transport.tls, options.shard_entries));
+  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(transport, host, trust, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->object_, IfuncChaseClient::create(transport, host, trust, options.shard_entries, options.chaser));
   made->modes_.assign(chase_modes.begin(), chase_modes.end());
   for (const auto& [mode, bundle] : translations) {
     TC_CHECK(made->bitcode_->add(mode, bundle));

@@ -54,7 +54,8 @@ class GraphBench {
   void summarize_runs(const std::vector<Seconds>& runs, const std::map<SearchMode, SearchCost>& costs);
 
   GraphResult result_;
-  std::string tls_, host_ = "127.0.0.1", trust_ = "loopback";
+  BenchTransport transport_;
+  std::string host_ = "127.0.0.1", trust_ = "user";
   std::vector<std::string> addresses_;
   std::vector<Search> searches_;
   std::unique_ptr<Network> network_;
@@ -65,8 +66,7 @@ class GraphBench {
 };
 
 Status GraphBench::choose_network() {
-  tls_ = options().transport == "shm" ? "posix,self,tcp" : "tcp,self";
-  ::setenv("UCX_TLS", tls_.c_str(), 1);
+  TC_ASSIGN(transport_, BenchTransport::parse(options().transport));
   if (options().transport != "tcp") return {};
   result_.why_no_namespaces = "--loopback was given";
   if (!options().loopback) {
@@ -122,8 +122,8 @@ Status GraphBench::start_servers() {
 }
 
 Status GraphBench::connect() {
-  TC_ASSIGN(get_, GetSearch::create(tls_, result_.vertices, options().get_window));
-  TC_ASSIGN(ifunc_, IfuncSearch::create(host_, trust_, result_.vertices));
+  TC_ASSIGN(get_, GetSearch::create(transport_.tls, result_.vertices, options().get_window));
+  TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host_, trust_, result_.vertices));
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     TC_ASSIGN(const auto line, hear(i));
     std::string verb;
@@ -136,7 +136,7 @@ Status GraphBench::connect() {
   TC_CHECK(get_->fetch_index());
   TC_CHECK(tell("ifunc"));
   TC_CHECK(ifunc_->connect(addresses_));
-  result_.way = ifunc_->way();
+  result_.way = ifunc_->transport();
   return {};
 }
 

@@ -39,12 +39,12 @@ Result<std::unique_ptr<IfuncSearchServer>> IfuncSearchServer::create(const Place
   std::unique_ptr<IfuncSearchServer> server(new IfuncSearchServer);
   const auto& head = *reinterpret_cast<const graph_shard*>(shard.data());
   server->scratch_.resize(bfs_slot_bytes(head.vertices, head.shards) / sizeof(uint64_t));
-  TC_ASSIGN(server->node_, make_node({{"name", fmt::format("server {}", place.index)},
-                                      {"listen", place.address},
-                                      {"cluster", place.cluster},
-                                      {"id", std::to_string(place.index)},
-                                      {"trust", place.trust},
-                                      {"log", "error"}}));
+  TC_ASSIGN(server->node_, make_node(place.transport, {{"name", fmt::format("server {}", place.index)},
+                                                       {"listen", place.address},
+                                                       {"cluster", place.cluster},
+                                                       {"id", std::to_string(place.index)},
+                                                       {"trust", place.trust},
+                                                       {"log", "error"}}));
   TC_CHECK(check(tc_node_expose(server->node_, BFS_SHARD, shard.data(), shard.size()), "tc_node_expose"));
   TC_CHECK(check(
       tc_node_expose(server->node_, BFS_SCRATCH, server->scratch_.data(), server->scratch_.size() * sizeof(uint64_t)),
@@ -60,14 +60,14 @@ Status IfuncSearchServer::settle() { return wait_until_tuned(node_); }
 
 IfuncSearch::IfuncSearch() : client_(std::make_unique<bfs_client>()) {}
 
-Result<std::unique_ptr<IfuncSearch>> IfuncSearch::create(const std::string& host, const std::string& trust,
-                                                         uint32_t vertices) {
+Result<std::unique_ptr<IfuncSearch>> IfuncSearch::create(const BenchTransport& transport, const std::string& host,
+                                                         const std::string& trust, uint32_t vertices) {
   std::unique_ptr<IfuncSearch> made(new IfuncSearch);
-  TC_ASSIGN(made->node_, make_node({{"name", "graph client"},
-                                    {"listen", host + ":0"},
-                                    {"trust", trust},
-                                    {"fan-out", "65535"},
-                                    {"log", "error"}}));
+  TC_ASSIGN(made->node_, make_node(transport, {{"name", "graph client"},
+                                               {"listen", host + ":0"},
+                                               {"trust", trust},
+                                               {"fan-out", "65535"},
+                                               {"log", "error"}}));
   auto& client = *made->client_;
   client.node = made->node_;
   client.vertices = vertices;
@@ -91,7 +91,9 @@ Status IfuncSearch::connect(const std::vector<std::string>& servers) {
   return {};
 }
 
-std::string IfuncSearch::way() const { return client_->servers == 0 ? "" : tc_endpoint_way(client_->endpoints[0]); }
+std::string IfuncSearch::transport() const {
+  return client_->servers == 0 ? "" : tc_endpoint_transport(client_->endpoints[0]);
+}
 
 Status IfuncSearch::search(uint32_t source, SearchCost& cost) {
   const auto status = bfs_search(client_.get(), source, &add_level, &cost);

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "common/transport.h"
 #include "graph/search_run.h"
 
 struct bfs_client;
@@ -21,6 +22,7 @@ namespace tc::bench {
 class IfuncSearchServer {
  public:
   struct Place {
+    BenchTransport transport;
     std::string cluster;  // addresses of all servers, comma-separated
     std::string address;  // this one's
     std::string trust;
@@ -41,11 +43,11 @@ class IfuncSearchServer {
 
 class IfuncSearch {
  public:
-  static Result<std::unique_ptr<IfuncSearch>> create(const std::string& host, const std::string& trust,
-                                                     uint32_t vertices);
+  static Result<std::unique_ptr<IfuncSearch>> create(const BenchTransport& transport, const std::string& host,
+                                                     const std::string& trust, uint32_t vertices);
   ~IfuncSearch();
   Status connect(const std::vector<std::string>& servers);
-  std::string way() const;
+  std::string transport() const;
   Status search(uint32_t source, SearchCost& cost);
   // The levels of the last search, from all servers.
   Result<const Levels*> collect(SearchCost& cost);

@@ -20,13 +20,14 @@ constexpr uint32_t wait_ms = 2;
 constexpr int waits_between_looks = 8;  // whether there is an order
 
 Status serve(const GraphServerOptions& options, Talk& talk) {
-  const std::string tls = options.transport == "shm" ? "posix,self,tcp" : "tcp,self";
+  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   TC_ASSIGN(const auto words, read_shard(options.shard));
-  TC_ASSIGN(const auto rows, GetServer::create(tls, std::span(words).size_bytes()));
+  TC_ASSIGN(const auto rows, GetServer::create(transport.tls, std::span(words).size_bytes()));
   std::memcpy(rows->memory().data(), words.data(), rows->memory().size());
-  TC_ASSIGN(const auto node, IfuncSearchServer::create({options.cluster, element(options.cluster, options.index),
-                                                        options.trust, options.index},
-                                                       rows->memory()));
+  TC_ASSIGN(const auto node,
+            IfuncSearchServer::create(
+                {transport, options.cluster, element(options.cluster, options.index), options.trust, options.index},
+                rows->memory()));
   TC_ASSIGN(const auto contact, rows->contact());
   TC_CHECK(talk.say("ready " + contact));
   std::string mode = "ifunc";

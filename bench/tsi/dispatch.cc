@@ -26,7 +26,6 @@ class FramesInMemory final : public transport::InStream {
   void rewind() { cursor_ = first_; }
   bool refill() noexcept override { return false; }
   void release() noexcept override {}
-  uint64_t consumed() const noexcept override { return 0; }
 
  private:
   Bytes bytes_;

@@ -5,9 +5,9 @@
 
 namespace tc::bench {
 
-Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const std::string& way) {
+Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const BenchTransport& transport) {
   std::unique_ptr<IfuncPeer> peer(new IfuncPeer);
-  TC_ASSIGN(peer->node_, make_node({{"way", way}, {"warm-up", "on"}, {"log", "error"}}));
+  TC_ASSIGN(peer->node_, make_node(transport, {{"warm-up", "on"}, {"log", "error"}}));
   tc_node_set_target_args(peer->node_, &peer->counter_);
   return peer;
 }

@@ -12,18 +12,18 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "common/transport.h"
 #include "wire/bundle.h"
 
 namespace tc::bench {
 
 class IfuncPeer {
  public:
-  static Result<std::unique_ptr<IfuncPeer>> create(const std::string& way);
+  static Result<std::unique_ptr<IfuncPeer>> create(const BenchTransport& transport);
   ~IfuncPeer();
 
   std::string address() const { return tc_node_address(node_); }
   Status connect(const std::string& address);
-  const char* way() const { return tc_endpoint_way(endpoint_); }
 
   // Registers code and makes a message with one byte of payload: what send() and call() send from now on.
   Status use(const Bundle& bundle);

@@ -78,11 +78,10 @@ void row(std::string& out, const char* name, const TsiResult& r, Mode mode) {
 
 std::string format_table(const TsiResult& r) {
   std::string out = fmt::format(
-      "Target-side increment, 1-byte payload, {} (way {}), UCX {}, {} interleaved runs, two pinned processes.\n"
+      "Target-side increment, 1-byte payload, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "Medians with quartiles; x AM is the median of the runs' own ratios.\n\n"
       "{:<20}{:>7}{:>12}{:>22}{:>8}{:>12}{:>22}{:>8}\n",
-      r.options.transport, r.way, r.ucx_version, r.options.runs, "", "bytes", "latency ns", "", "x AM", "M msg/s", "",
-      "x AM");
+      r.options.transport, r.ucx_version, r.options.runs, "", "bytes", "latency ns", "", "x AM", "M msg/s", "", "x AM");
   row(out, "Active Message", r, Mode::am);
   row(out, "  64 in a message", r, Mode::am_batched);
   row(out, "Cached ifunc", r, Mode::cached);
@@ -107,7 +106,6 @@ std::string format_json(const TsiResult& r) {
   ordered_json root;
   root["bench"] = "tsi";
   root["transport"] = r.options.transport;
-  root["way"] = r.way;
   root["ucx"] = r.ucx_version;
   root["runs"] = r.options.runs;
   put_machine(root, r.machine);

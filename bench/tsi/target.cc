@@ -44,12 +44,12 @@ Result<std::string> obey(Peers& peers, Talk& talk, const Command& command) {
   return "done";
 }
 
-Status serve(const std::string& transport, const std::string& way, Talk& talk) {
+Status serve(const std::string& name, Talk& talk) {
   pin_to(1);
-  TC_ASSIGN(const auto tls, tls_for(transport));
+  TC_ASSIGN(const auto transport, BenchTransport::parse(name));
   Peers peers;
-  TC_ASSIGN(peers.am, AmPeer::create(tls));
-  TC_ASSIGN(peers.ifunc, IfuncPeer::create(way));
+  TC_ASSIGN(peers.am, AmPeer::create(transport.tls));
+  TC_ASSIGN(peers.ifunc, IfuncPeer::create(transport));
   const auto meanwhile = [&] { peers.poll(); };
   TC_CHECK(talk.say(fmt::format("ready {} {}", peers.ifunc->address(), peers.am->address())));
   TC_ASSIGN(const auto line, talk.hear(Deadline::after_ms(20'000), meanwhile));
@@ -68,9 +68,9 @@ Status serve(const std::string& transport, const std::string& way, Talk& talk) {
 
 }  // namespace
 
-int run_tsi_target(const std::string& transport, const std::string& way) {
+int run_tsi_target(const std::string& transport) {
   Talk talk(talk_fd);
-  const auto served = serve(transport, way, talk);
+  const auto served = serve(transport, talk);
   if (served) return 0;
   (void)talk.say("error " + served.error().message);
   return 1;

@@ -45,7 +45,7 @@ class Bench {
   void note_frame_sizes();
   void summarize_all();
   void show_progress(const char* what, int done, int of) const;
-  bool tcp() const { return result_.options.transport == "tcp"; }
+  bool tcp() const { return result_.options.transport.ends_with("tcp"); }
 
   TsiResult result_;
   std::unique_ptr<Partner> partner_;
@@ -63,15 +63,14 @@ Status Bench::tell(const std::string& line, const std::string& expected) {
 Status Bench::start() {
   auto& options = result_.options;
   if (usable_cpus() < 2) return fail(TC_ERR_UNSUPPORTED, "this benchmark needs two CPUs and may use {}", usable_cpus());
-  TC_ASSIGN(const auto tls, tls_for(options.transport));
-  if (tcp()) ::setenv("UCX_TLS", tls.c_str(), 1);
-  if (tcp() && std::getenv("UCX_NET_DEVICES") == nullptr) ::setenv("UCX_NET_DEVICES", "lo", 1);
+  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
+  if (transport.by_network && std::getenv("UCX_NET_DEVICES") == nullptr) ::setenv("UCX_NET_DEVICES", "lo", 1);
   result_.ucx_version = ucp_get_version_string();
   result_.machine = describe_machine(result_.ucx_version);
-  TC_ASSIGN(partner_, Partner::start({"bench", "tsi-target", "--transport", options.transport, "--way", options.way}));
+  TC_ASSIGN(partner_, Partner::start({"bench", "tsi-target", "--transport", options.transport}));
   pin_to(0);
-  TC_ASSIGN(peers_.am, AmPeer::create(tls));
-  TC_ASSIGN(peers_.ifunc, IfuncPeer::create(options.way));
+  TC_ASSIGN(peers_.am, AmPeer::create(transport.tls));
+  TC_ASSIGN(peers_.ifunc, IfuncPeer::create(transport));
   const auto meanwhile = [this] { peers_.poll(); };
   TC_ASSIGN(const auto line, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
   std::string verb, node_address, am_address;
@@ -82,7 +81,6 @@ Status Bench::start() {
   TC_CHECK(peers_.ifunc->connect(node_address));
   TC_ASSIGN(const auto ignored, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
   (void)ignored;
-  result_.way = peers_.ifunc->way();
   return {};
 }
 
@@ -216,12 +214,6 @@ Status Bench::run() {
 }
 
 }  // namespace
-
-Result<std::string> tls_for(const std::string& transport) {
-  if (transport == "shm") return "posix,self";
-  if (transport == "tcp") return "tcp,self";
-  return fail(TC_ERR_INVALID, "the transport is '{}' when it is shm or tcp", transport);
-}
 
 Result<TsiResult> run_tsi(const TsiOptions& options) {
   Bench bench(options);

@@ -13,8 +13,7 @@
 namespace tc::bench {
 
 struct TsiOptions {
-  std::string transport = "shm";  // or "tcp"
-  std::string way = "auto";
+  std::string transport = "shm";  // common/transport.h
   int runs = 9;
   uint64_t latency_rounds = 0;  // 0: as many as take a few ten milliseconds on this transport
   uint64_t rate_calls = 0;
@@ -32,7 +31,6 @@ struct TsiResult {
   TsiOptions options;
   Machine machine;
   std::string ucx_version;
-  std::string way;
   std::map<Mode, Summary> latency_ns;
   std::map<Mode, Summary> rate;                 // calls per second
   std::map<Mode, Summary> latency_ratio_to_am;  // of the same run
@@ -47,14 +45,11 @@ struct TsiResult {
 
 // Starts the other process, measures, and gives the results. Progress goes to stderr when that is a terminal.
 Result<TsiResult> run_tsi(const TsiOptions& options);
-// The other process: `transport` and `way` as above.
-int run_tsi_target(const std::string& transport, const std::string& way);
+// The other process.
+int run_tsi_target(const std::string& transport);
 
 // Tables in the papers' form, or one JSON object (docs/measuring.md).
 std::string format_table(const TsiResult& result);
 std::string format_json(const TsiResult& result);
-
-// UCX_TLS for a transport: what both the Active Messages and the node use.
-Result<std::string> tls_for(const std::string& transport);
 
 }  // namespace tc::bench

@@ -13,6 +13,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "common/embedded.h"
+#include "common/transport.h"
 #include "common/ucx_party.h"
 #include "tsi/tsi.h"
 #include "ucp_ifunc/reader.h"
@@ -221,10 +222,10 @@ Status Side::State::open(const UcpIfuncOptions& options) {
   read = options.read;
   am_payload.resize(largest, std::byte{1});
   am_landing.resize(largest);
-  TC_ASSIGN(const auto tls, tls_for(options.transport));
+  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   ucp_config_t* config = nullptr;
   TC_CHECK(check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read"));
-  ucp_config_modify(config, "TLS", tls.c_str());
+  ucp_config_modify(config, "TLS", transport.tls.c_str());
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA;

@@ -160,7 +160,7 @@ int main(int argc, char **argv) {
   tc_config_free(config);
   check(tc_connect(node, argv[1], 10000, &endpoint), "connecting");
   printf("connected to %s by way of %s; compressing with libzstd %s\n", tc_endpoint_peer(endpoint),
-         tc_endpoint_way(endpoint), ZSTD_versionString());
+         tc_endpoint_transport(endpoint), ZSTD_versionString());
 
   tc_ifunc_t *first, *changed;
   const size_t half = corpus.count / 2;

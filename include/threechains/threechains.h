@@ -60,7 +60,8 @@ TC_API void tc_config_free(tc_config_t *config);
 /* Sets one option. TC_ERR_INVALID names the key or value that makes no sense and what would.
  *
  *   name              label of this node in messages and logs          (host name and process number)
- *   listen            "ADDRESS:PORT" to accept peers on; port 0 picks one; "none" accepts nobody  (127.0.0.1:0)
+ *   listen            "ADDRESS:PORT" to accept peers on; port 0 picks one. "unix:PATH": processes of the same user on
+ *                     this host, through shared memory alone. "none" accepts nobody                (127.0.0.1:0)
  *   advertise         "ADDRESS" or "ADDRESS:PORT" that peers are told to connect to (what follows from listen: with
  *                     0.0.0.0 or [::] the address of the first network interface that is up and no loopback)
  *   id                number of this node in its cluster               (0, or what the bootstrap gives it)
@@ -72,8 +73,17 @@ TC_API void tc_config_free(tc_config_t *config);
  *                       auto       pmix if a PMIx launcher started this process, else none
  *   nodes             how many nodes meet there
  *   bootstrap-timeout milliseconds in which all nodes must have come   (30000)
- *   way               auto, ring, am or put: how frames reach peers    (auto)
- *   trust             loopback: run code only from peers on this host; any: from everywhere        (loopback)
+ *   transport         how frames travel on connections that this node starts (docs/transport.md; auto, or TC_TRANSPORT in
+ *                     the environment)
+ *                       auto       shm where the peer is a process of the same user on this host, else tcp
+ *                       shm, tcp   that one alone
+ *                       ucx        UCX's Active Messages, between nodes that all have this option; for networks on which
+ *                                  everybody is trusted, as UCX asks nobody who they are. ucx-put: one-sided puts
+ *   ucx-tls           which of UCX's transports, as UCX_TLS            (what the environment says)
+ *   ucx-devices       on which network devices, as UCX_NET_DEVICES; must be named here or there, unless ucx-tls has no
+ *                     network                                          (what the environment says)
+ *   trust             user: let in, and run code from, processes of the same user on this host; any: everybody who can
+ *                     reach the address                                (user)
  *   path              directories with .ifunc files, colon-separated   (".", then $TC_IFUNC_PATH)
  *   allow-lib         a library that ifuncs may use, "*" for any; may be set many times            (none)
  *   allow-export      symbols that libraries sent here may export to other ifuncs: "hash64", "hash_*", and with "@HOST"
@@ -84,24 +94,26 @@ TC_API void tc_config_free(tc_config_t *config);
  *   cache-dir         where compiled code persists; empty: nowhere     (empty)
  *   compile-at        "ADDRESS:PORT" of a node that compiles for this one what came as bitcode alone, when this one has no
  *                     LLVM (or bitcode is off); what it gives back runs here. docs/small-nodes.md           (nobody)
- *   compile-for       whom this node compiles for: none, loopback (peers on this host) or any (that trust lets in);
- *                     needs the program ifunc-toolchain                (none)
+ *   compile-for       whom this node compiles for: none, user (processes of the same user on this host) or any (that
+ *                     trust lets in); needs the program ifunc-toolchain              (none)
  *   compile-limit     milliseconds that compiling one ifunc for another node, or at one, may take  (10000)
  *   code-budget       bytes of code that are kept                      (67108864)
  *   max-message       largest payload or bundle accepted, in bytes     (268435456)
+ *   message-memory    bytes of large messages that may wait here, of all peers together  (1073741824)
  *   hops, fan-out     limits given to calls that start here            (64, 1024)
  *   execution-limit   milliseconds after which a running ifunc is reported as stuck; 0: never      (10000)
- *   ring-bytes, batch-bytes, window-bytes    memory per peer           (262144, 16384, 1048576)
+ *   ring-bytes        shared memory per peer and direction, a power of two         (262144)
+ *   batch-bytes, window-bytes    of transport ucx: frames in one message, frames on their way      (16384, 1048576)
  *   log               off, error, warn, info or debug                  (warn)
  *   compiler          path of ifunc-toolchain, for compile-for         (in ../libexec/threechains of this library)
- *   jit-plugin, pmix-plugin    paths of libthreechains_jit.so and libthreechains_pmix.so   (beside this library)
+ *   jit-plugin, ucx-plugin, pmix-plugin    paths of libthreechains_jit.so, ..._ucx.so, ..._pmix.so (beside this library)
  */
 TC_API tc_status_t tc_config_set(tc_config_t *config, const char *key, const char *value);
 
 /* ---- Node -------------------------------------------------------------------------------------------------- */
 
-/* Starts a node. `config` may be NULL for all defaults; it is copied. TC_ERR_IO or TC_ERR_UNSUPPORTED when the
- * network cannot be had, with UCX's words. With a bootstrap it returns when all nodes know each other's addresses:
+/* Starts a node. `config` may be NULL for all defaults; it is copied. TC_ERR_IO when the address cannot be listened at,
+ * TC_ERR_UNSUPPORTED when the transport cannot be had, with the system's or UCX's words. With a bootstrap it returns when all nodes know each other's addresses:
  * TC_ERR_TIMEOUT names who did not come; TC_ERR_INVALID, when options contradict what the launcher or others say;
  * TC_ERR_BUSY, a living node has our number. */
 TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
@@ -151,23 +163,23 @@ TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
  * were replaced and are not freed yet), "cache-hits" (on-disk),
  * "first-execution-ns" (last never-seen
  * ifunc: last byte received to end of its first execution), "load-ns" (its check and load or compile), "links",
- * "dropped-links", "needs" (times code was asked for), "slice-requests" (times code for another processor
+ * "dropped-links", "refused-strangers" (who connected and was turned away), "needs" (times code was asked for), "slice-requests" (times code for another processor
  * was asked for, to pass it on), "compile-requests" (ifuncs that compile-at was asked for), "compiled-for-others", "code-bytes-sent" (code given to peers), "failures" (calls that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer
  * than execution-limit). TC_ERR_NOT_FOUND for other names. */
 TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *value);
 
 /* ---- Endpoints --------------------------------------------------------------------------------------------- */
 
-/* Connects to a node and waits until both sides agreed on versions and ways. The endpoint lives until
+/* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted. The endpoint lives until
  * tc_endpoint_close() or the node's end. TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED (nobody there), TC_ERR_VERSION,
- * TC_ERR_DENIED (the peer does not trust us), TC_ERR_UNSUPPORTED (the way asked for cannot be had). */
+ * TC_ERR_DENIED (the peer does not trust us), TC_ERR_UNSUPPORTED (the transport asked for cannot be had). */
 TC_API tc_status_t tc_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
 /* Flushes for at most `timeout_ms`, says goodbye and frees the endpoint, whatever it returns. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 /* TC_OK while the peer is there, else why not. Does not progress the node. */
 TC_API tc_status_t tc_endpoint_status(tc_endpoint_t *endpoint);
-/* How frames travel to this peer: "ring", "am" or "put". Valid while the endpoint is. */
-TC_API const char *tc_endpoint_way(const tc_endpoint_t *endpoint);
+/* How frames travel to this peer: "shm", "tcp", "ucx" or "ucx-put". Valid while the endpoint is. */
+TC_API const char *tc_endpoint_transport(const tc_endpoint_t *endpoint);
 /* The peer's label and node number. Valid while the endpoint is. */
 TC_API const char *tc_endpoint_peer(const tc_endpoint_t *endpoint);
 TC_API uint32_t tc_endpoint_peer_id(const tc_endpoint_t *endpoint);

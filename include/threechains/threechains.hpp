@@ -233,7 +233,7 @@ class Endpoint {
   // TC_OK while the peer is there, else why not.
   tc_status_t status() const noexcept { return tc_endpoint_status(handle_.get()); }
   // "ring", "am" or "put".
-  std::string way() const { return tc_endpoint_way(handle_.get()); }
+  std::string transport() const { return tc_endpoint_transport(handle_.get()); }
   std::string peer() const { return tc_endpoint_peer(handle_.get()); }
   uint32_t peer_id() const noexcept { return tc_endpoint_peer_id(handle_.get()); }
 
@@ -314,7 +314,7 @@ class Node {
     return value;
   }
 
-  // Connects and waits until both sides agreed on versions and ways.
+  // Connects and waits until both sides have greeted.
   Endpoint connect(const std::string &address, milliseconds timeout = milliseconds(10'000)) {
     tc_endpoint_t *endpoint = nullptr;
     detail::check(tc_connect(handle(), address.c_str(), detail::count(timeout), &endpoint));

@@ -29,26 +29,6 @@ inline std::string_view as_text(ByteView bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
-// Tickets, ways home and small payloads are of 16 to 32 bytes, and calls with them of up to 64. For those neither makes a
-// call, whose code would be cold with more nodes than cores; they may read a byte twice.
-inline void copy_short(std::byte* to, ByteView from) noexcept {
-  const auto size = from.size();
-  if (size >= 16 && size <= 64) [[likely]] {
-    const auto half = size <= 32 ? 0 : size_t{16};
-    std::memcpy(to, from.data(), 16);
-    std::memcpy(to + half, from.data() + half, 16);
-    std::memcpy(to + size - 16 - half, from.data() + size - 16 - half, 16);
-    std::memcpy(to + size - 16, from.data() + size - 16, 16);
-  } else if (size != 0) {
-    std::memcpy(to, from.data(), size);
-  }
-}
-inline bool same_short(const std::byte* a, const std::byte* b, size_t size) noexcept {
-  if (size >= 16 && size <= 32) [[likely]]
-    return std::memcmp(a, b, 16) == 0 && std::memcmp(a + size - 16, b + size - 16, 16) == 0;
-  return size == 0 || std::memcmp(a, b, size) == 0;
-}
-
 class Reader {
  public:
   // `bytes` must outlive the reader and every view it hands out.

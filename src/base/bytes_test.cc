@@ -70,22 +70,6 @@ TEST(Bytes, alignment_pads_with_zeroes) {
   EXPECT_EQ(std::to_integer<int>(out[5]), 0);
 }
 
-TEST(ShortBytes, of_any_length_are_the_same_only_if_every_byte_is) {
-  for (size_t size = 0; size <= 40; ++size) {
-    Bytes one(size);
-    for (size_t i = 0; i < size; ++i) one[i] = static_cast<std::byte>(i + 1);
-    Bytes other(size);
-    copy_short(other.data(), one);
-    EXPECT_EQ(one, other);
-    EXPECT_TRUE(same_short(one.data(), other.data(), size));
-    for (size_t i = 0; i < size; ++i) {
-      other[i] ^= std::byte{0x80};
-      EXPECT_FALSE(same_short(one.data(), other.data(), size)) << i << " of " << size;
-      other[i] ^= std::byte{0x80};
-    }
-  }
-}
-
 TEST(AlignedCopy, lies_at_a_multiple_of_any_alignment_and_is_equal) {
   Bytes memory;
   const Bytes bytes{std::byte{1}, std::byte{2}, std::byte{3}};

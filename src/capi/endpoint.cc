@@ -56,8 +56,8 @@ tc_status_t tc_endpoint_status(tc_endpoint_t* endpoint) {
   });
 }
 
-const char* tc_endpoint_way(const tc_endpoint_t* endpoint) {
-  return endpoint != nullptr ? tc::transport::way_name(endpoint->link->connection().way()).data() : "";
+const char* tc_endpoint_transport(const tc_endpoint_t* endpoint) {
+  return endpoint != nullptr ? endpoint->link->connection().transport().data() : "";
 }
 
 const char* tc_endpoint_peer(const tc_endpoint_t* endpoint) {

@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <cstdlib>
-
 #include "capi/handles.h"
 
 using tc::capi::enter;
@@ -11,12 +9,7 @@ namespace {
 
 tc::Result<std::unique_ptr<tc::transport::Transport>> make_transport(const tc::node::Config& config,
                                                                      tc::transport::Events& events) {
-  auto options = config.ucx;
-  // Where trust stops at this host, UCX gets shared memory and nothing else: its TCP port takes writes to any address from
-  // anybody. Not sysv, whose segments the user's group may write to. UCX_TLS is the operator's own word.
-  if (config.trust == tc::node::Trust::loopback && options.tls.empty() && std::getenv("UCX_TLS") == nullptr)
-    options.tls = "posix,self";
-  return tc::transport::make_ucx_transport(options, events);
+  return tc::transport::Network::create(config.network, events);
 }
 
 // Adds to `*executed`, when it is wanted, what `node` runs during the life of this object.

@@ -109,13 +109,11 @@ class CompileAt : public testing::Test {
       caller.progress();
       aide.progress();
       for (auto& node : nodes) node->wait(Deadline::after_ms(0));
-      if (aide.peer && !std::exchange(greeted, true)) aide.greet();
     }
     return true;
   }
   void join() {
     caller.connect("n0");
-    caller.greet();
     ASSERT_TRUE(pump([&] { return caller.peer.has_value(); }));
   }
   // Calls `bundle` at n0, as call 55; what the helper is asked then.
@@ -148,7 +146,6 @@ class CompileAt : public testing::Test {
   std::unique_ptr<Node> client;
   Link* link = nullptr;
   RawPeer caller{net.network}, aide{net.network};
-  bool greeted = false;
 };
 
 TEST_F(CompileAt, bitcode_is_compiled_by_the_helper_once_and_runs) {
@@ -255,7 +252,7 @@ TEST_F(CompileAt, a_helper_that_was_not_told_to_compiles_for_nobody) {
 
 TEST_F(CompileAt, a_helper_without_a_compiler_does_not_start) {
   auto config = Config::defaults();
-  config.compile_for = CompileFor::loopback;
+  config.compile_for = CompileFor::user;
   config.compiler = (directory / "nothing").string();
   const auto node = Node::create(std::move(config), [&](const Config&, transport::Events& events) {
     return Result<std::unique_ptr<transport::Transport>>(net.network.join(events));

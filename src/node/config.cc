@@ -54,25 +54,26 @@ Status parse_log(std::string_view value, std::string& out) {
 }
 
 Status parse_trust(std::string_view value, Trust& out) {
-  if (value != "loopback" && value != "any")
-    return fail(TC_ERR_INVALID, "trust is '{}' when it is loopback (peers on this host) or any", value);
-  out = value == "any" ? Trust::any : Trust::loopback;
+  if (value != "user" && value != "any")
+    return fail(TC_ERR_INVALID, "trust is '{}' when it is user (processes of the same user on this host) or any",
+                value);
+  out = value == "any" ? Trust::any : Trust::user;
   return {};
 }
 
 Status parse_compile_for(std::string_view value, CompileFor& out) {
-  if (value != "none" && value != "loopback" && value != "any")
-    return fail(TC_ERR_INVALID,
-                "compile-for is '{}' when it is none, loopback (peers on this host) or any (peers that are trusted)",
-                value);
-  out = value == "any" ? CompileFor::any : value == "loopback" ? CompileFor::loopback : CompileFor::none;
+  if (value != "none" && value != "user" && value != "any")
+    return fail(
+        TC_ERR_INVALID,
+        "compile-for is '{}' when it is none, user (processes of the same user on this host) or any (peers that "
+        "are trusted)",
+        value);
+  out = value == "any" ? CompileFor::any : value == "user" ? CompileFor::user : CompileFor::none;
   return {};
 }
 
-// A node lets others put into its memory only when its operator wants that way (transport.h, allow_put).
-Status set_way(Config& config, std::string_view value) {
-  TC_ASSIGN(config.way, transport::parse_way(value));
-  config.ucx.allow_put = config.way == transport::Way::put;
+Status parse_transport(std::string_view value, transport::Choice& out) {
+  TC_ASSIGN(out, transport::parse_choice(value));
   return {};
 }
 
@@ -101,7 +102,10 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
          return parse_number<uint32_t>("bootstrap-timeout", v, c.bootstrap.timeout_ms, 1, 1u << 31);
        }},
       {"pmix-plugin", [](Config& c, std::string_view v) { return c.bootstrap.pmix_plugin = v, Status{}; }},
-      {"way", [](Config& c, std::string_view v) { return set_way(c, v); }},
+      {"transport", [](Config& c, std::string_view v) { return parse_transport(v, c.network.choice); }},
+      {"ucx-tls", [](Config& c, std::string_view v) { return c.network.fabric.tls = v, Status{}; }},
+      {"ucx-devices", [](Config& c, std::string_view v) { return c.network.fabric.devices = v, Status{}; }},
+      {"ucx-plugin", [](Config& c, std::string_view v) { return c.network.fabric_plugin = v, Status{}; }},
       {"trust", [](Config& c, std::string_view v) { return parse_trust(v, c.trust); }},
       {"path",
        [](Config& c, std::string_view v) {
@@ -125,6 +129,10 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
        [](Config& c, std::string_view v) {
          return parse_number<size_t>("max-message", v, c.max_message, 1024, size_t{1} << 31);
        }},
+      {"message-memory",
+       [](Config& c, std::string_view v) {
+         return parse_number<size_t>("message-memory", v, c.message_memory, 1u << 20, size_t{1} << 44);
+       }},
       {"hops", [](Config& c, std::string_view v) { return parse_number<uint16_t>("hops", v, c.hops, 0, 65535); }},
       {"fan-out",
        [](Config& c, std::string_view v) { return parse_number<uint16_t>("fan-out", v, c.fanout, 0, 65535); }},
@@ -141,15 +149,15 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
       {"compiler", [](Config& c, std::string_view v) { return c.compiler = v, Status{}; }},
       {"ring-bytes",
        [](Config& c, std::string_view v) {
-         return parse_power_of_two("ring-bytes", v, c.ucx.ring_bytes, 4096, size_t{1} << 30);
+         return parse_power_of_two("ring-bytes", v, c.network.ring_bytes, 4096, size_t{1} << 30);
        }},
       {"batch-bytes",
        [](Config& c, std::string_view v) {
-         return parse_number<size_t>("batch-bytes", v, c.ucx.batch_bytes, 1024, size_t{1} << 20);
+         return parse_number<size_t>("batch-bytes", v, c.network.fabric.batch_bytes, 1024, size_t{1} << 20);
        }},
       {"window-bytes",
        [](Config& c, std::string_view v) {
-         return parse_number<size_t>("window-bytes", v, c.ucx.window_bytes, 4096, size_t{1} << 30);
+         return parse_number<size_t>("window-bytes", v, c.network.fabric.window_bytes, 4096, size_t{1} << 30);
        }},
       {"log", [](Config& c, std::string_view v) { return parse_log(v, c.log); }},
   };
@@ -170,6 +178,8 @@ Config Config::defaults() {
   config.path.emplace_back(".");
   if (const char* path = std::getenv("TC_IFUNC_PATH"); path != nullptr)
     for (const auto& directory : split(path, ':')) config.path.emplace_back(directory);
+  if (const char* name = std::getenv("TC_TRANSPORT"); name != nullptr)
+    if (const auto choice = transport::parse_choice(name)) config.network.choice = *choice;
   return config;
 }
 

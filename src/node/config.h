@@ -12,12 +12,13 @@
 #include "base/result.h"
 #include "node/bootstrap/bootstrap.h"
 #include "target/code_store.h"
-#include "transport/transport.h"
+#include "transport/network/network.h"
 
 namespace tc::node {
 
-enum class Trust : uint8_t { loopback, any };
-enum class CompileFor : uint8_t { none, loopback, any };
+// Whose code runs here: of processes of our own user on this host, or anybody's.
+enum class Trust : uint8_t { user, any };
+enum class CompileFor : uint8_t { none, user, any };
 
 struct Config {
   std::string name;
@@ -27,13 +28,14 @@ struct Config {
   bool id_is_set = false;            // else a bootstrap gives a number
   std::vector<std::string> cluster;  // addresses by node number
   bootstrap::Options bootstrap;      // how `id` and `cluster` are learnt
-  transport::Way way = transport::Way::automatic;
-  Trust trust = Trust::loopback;
+  transport::NetworkOptions network;
+  Trust trust = Trust::user;
   std::vector<std::filesystem::path> path;
   std::vector<std::string> allowed_libraries;
   std::vector<std::string> allowed_exports;  // rules of target::Policy::allow_export
   bool warm_up = false;
   size_t max_message = 256u * 1024 * 1024;
+  size_t message_memory = size_t{1} << 30;  // of all messages of all peers that wait here
   uint16_t hops = 64;
   uint16_t fanout = 1024;
   uint32_t execution_limit_ms = 10'000;
@@ -43,7 +45,6 @@ struct Config {
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
   target::CodeStoreOptions code;
-  transport::UcxOptions ucx;
 
   // Defaults that depend on the process: its name and search path.
   static Config defaults();

@@ -36,7 +36,7 @@ uint64_t FutureTable::add(std::shared_ptr<Future> future) {
   return token;
 }
 
-bool FutureTable::complete(const wire::Reply& reply) {
+bool FutureTable::complete(const wire::Reply& reply, Buffer memory) {
   const auto found = waiting_.find(reply.token);
   if (found == waiting_.end()) return false;
   auto& future = *found->second;
@@ -46,7 +46,14 @@ bool FutureTable::complete(const wire::Reply& reply) {
   future.message = reply.message;
   if (reply.status != TC_OK && reply.message.empty())
     future.message = fmt::format("{}: {}, and no more was said", future.what(), status_name(reply.status));
-  future.bytes.assign(reply.bytes.begin(), reply.bytes.end());
+  if (memory) {
+    memory.hand_over();
+    future.memory = std::move(memory);
+    future.bytes = reply.bytes;
+  } else {
+    future.copy.assign(reply.bytes.begin(), reply.bytes.end());
+    future.bytes = future.copy;
+  }
   make_ready(future);
   waiting_.erase(found);
   return true;

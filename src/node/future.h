@@ -13,6 +13,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/buffer_pool.h"
 #include "base/bytes.h"
 #include "source/registry.h"
 #include "wire/frame.h"
@@ -27,7 +28,9 @@ struct Future {
   int32_t code = 0;
   uint32_t node_id = 0;
   std::string message;
-  Bytes bytes;
+  ByteView bytes;  // the answer: in `copy`, or, where that would cost much, in `memory`
+  Bytes copy;
+  Buffer memory;
 
   // Waiting, while not ready:
   const Link* link = nullptr;  // by whom the answer will most likely come; its loss ends the wait
@@ -44,8 +47,9 @@ class FutureTable {
   // Registers a future; returns the token that the call carries. Tokens are random, as answers may come from any
   // node: a peer that was not asked cannot answer in another's name.
   uint64_t add(std::shared_ptr<Future> future);
-  // The answer is there. False: nobody waits for that token (any more).
-  bool complete(const wire::Reply& reply);
+  // The answer is there. `memory`: where its bytes lie, to be kept with it; none: they are copied. False: nobody waits
+  // for that token (any more).
+  bool complete(const wire::Reply& reply, Buffer memory);
   // The sender lost interest.
   void forget(const Future& future);
   // Fails all that wait for this link.

@@ -9,12 +9,27 @@
 
 namespace tc::node {
 
+namespace {
+
+// What injected code asks of us: no exception goes through it.
+template <class Body>
+tc_status_t without_exceptions(const Body& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return TC_ERR_NO_MEMORY;
+  } catch (const std::exception&) {
+    return TC_ERR_INTERNAL;
+  }
+}
+
+}  // namespace
+
 uint32_t Node::wire_id() const noexcept { return config_.cluster.empty() && config_.id == 0 ? no_id : config_.id; }
 
 void* Node::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
   if (found == exposed_.end()) return nullptr;
-  keep_near(name, found->data, found->size);
   if (size != nullptr) *size = found->size;
   return found->data;
 }
@@ -23,14 +38,16 @@ tc_status_t Node::reply(ByteView bytes) noexcept {
   auto& call = executor_.running();
   if (call.answered) return TC_ERR_INVALID;
   if (!call.wants_reply) return TC_OK;
-  wire::Reply reply;
-  reply.token = call.ticket.token;
-  reply.node_id = wire_id();
-  reply.bytes = bytes;
-  answer(static_cast<Link*>(call.link), call.has_route ? &call.route.route() : nullptr, reply);
-  call.answered = true;
-  call.touched = true;
-  return TC_OK;
+  return without_exceptions([&] {
+    wire::Reply reply;
+    reply.token = call.ticket.token;
+    reply.node_id = wire_id();
+    reply.bytes = bytes;
+    answer(static_cast<Link*>(call.link), call.has_route ? &call.route.route() : nullptr, reply);
+    call.answered = true;
+    call.touched = true;
+    return TC_OK;
+  });
 }
 
 wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
@@ -42,10 +59,7 @@ wire::CallTicket Node::ticket_of(const target::Call& call) const noexcept {
 }
 
 tc_status_t Node::pass_on(uint32_t node, const Outgoing& call) {
-  if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) {
-    if (call.code != nullptr) next_hops_.note(node, known->next_hop());
-    return TC_OK;
-  }
+  if (Link* const known = known_link(node); known != nullptr && known->try_pass_on(call)) return TC_OK;
   if (node == node_id()) {
     local_calls_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.ticket,
                             call.route != nullptr ? std::optional(*call.route) : std::nullopt});
@@ -62,11 +76,19 @@ tc_status_t Node::pass_on(uint32_t node, const Outgoing& call) {
   return sent.error().code;
 }
 
+tc_status_t Node::forward(uint32_t node, ByteView payload) noexcept {
+  const target::Code* const code = executor_.running().code;
+  return without_exceptions(
+      [&] { return forward_call(node, {.bundle = code->bundle.get(), .code = code, .payload = payload}); });
+}
+
 tc_status_t Node::forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept {
-  const auto bundle = bundle_named(name);
-  if (bundle) return forward_call(node, {.bundle = *bundle, .payload = payload});
-  log_->info("tc_forward_as: {}", bundle.error().message);
-  return bundle.error().code;
+  return without_exceptions([&] {
+    const auto bundle = bundle_named(name);
+    if (bundle) return forward_call(node, {.bundle = *bundle, .payload = payload});
+    log_->info("tc_forward_as: {}", bundle.error().message);
+    return bundle.error().code;
+  });
 }
 
 // Of a call that came straight from who asked.
@@ -123,6 +145,10 @@ Result<const Bundle*> Node::bundle_named(std::string_view name) {
 }
 
 tc_status_t Node::inject(uint32_t node, std::string_view name, ByteView payload) noexcept {
+  return without_exceptions([&] { return inject_call(node, name, payload); });
+}
+
+tc_status_t Node::inject_call(uint32_t node, std::string_view name, ByteView payload) {
   auto& call = executor_.running();
   const auto bundle = bundle_named(name);
   if (!bundle) {
@@ -150,7 +176,8 @@ void Node::fail(int32_t code, std::string_view message) noexcept {
   call.failed = true;
   call.touched = true;
   call.fail_code = code;
-  call.fail_message = message.substr(0, 4096);
+  call.fail_message.clear();
+  (void)without_exceptions([&] { return call.fail_message = message.substr(0, 4096), TC_OK; });
 }
 
 void Node::log(int level, std::string_view message) noexcept {
@@ -174,7 +201,7 @@ void Node::run_local(LocalCall& local) {
   call.has_ticket = true;
   call.wants_reply = local.ticket.token != 0;
   call.has_route = local.route.has_value();
-  if (local.route) call.take_route(*local.route);
+  if (local.route) call.route = *local.route;
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {

@@ -13,6 +13,8 @@ namespace {
 
 // Bounds what one slow peer can cost us: replies, forwarded calls and code that wait for room.
 constexpr size_t backlog_limit = 64u * 1024 * 1024;
+// What a frame holds besides a payload or bundle of the largest size.
+constexpr size_t frame_overhead = 4096;
 
 size_t total_size(std::initializer_list<ByteView> parts) noexcept {
   size_t size = 0;
@@ -27,22 +29,20 @@ void copy_parts(std::byte* to, std::initializer_list<ByteView> parts) noexcept {
   }
 }
 
-constexpr uint32_t last_fragment = 1;
-
-// News worth a message of its own: a sender's smallest window (Config) is larger than this.
-constexpr uint64_t credit_step_limit = 64 * 1024;
+uint64_t header_for(wire::Kind kind, uint8_t flags, uint32_t number, std::initializer_list<ByteView> parts) noexcept {
+  return wire::encode(kind, flags, number, static_cast<uint32_t>(total_size(parts)));
+}
 
 }  // namespace
 
 Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool initiator)
     : node_(node),
       initiator_(initiator),
-      credit_step_(std::min<uint64_t>(credit_step_limit, node.config().ucx.window_bytes / 4)),
       in_(&connection->in()),
       out_(&connection->out()),
       mark_(node.next_link_mark()),
       connection_(std::move(connection)),
-      born_ns_(now_ns()) {
+      assembly_(node.buffers(), node.config().max_message + frame_overhead) {
   connection_->own(this);
 }
 
@@ -59,11 +59,14 @@ const std::shared_ptr<const std::string>& Link::shared_label() {
   return label_;
 }
 
-std::string Link::peer_host() const {
-  const auto address = connection_->origin();
-  const auto host = address.substr(0, address.rfind(':'));
-  return host.starts_with('[') && host.ends_with(']') ? host.substr(1, host.size() - 2) : host;
+bool Link::leads_to(std::string_view address) const noexcept {
+  if (initiator_ && connection_->peer_address() == address) return true;
+  if (state_ != State::ready || peer_.address != address) return false;
+  const auto& origin = connection_->origin();
+  return initiator_ || origin.same_user || address.substr(0, address.rfind(':')) == origin.host;
 }
+
+std::string Link::peer_host() const { return connection_->origin().host; }
 
 bool Link::prepare(source::Message& message) const noexcept {
   const auto number = codes_.number_of(message.index());
@@ -86,58 +89,71 @@ size_t Link::try_send(source::Message* const* messages, size_t count) noexcept {
 }
 
 bool Link::try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept {
-  if (!open_) return false;
   const auto size = total_size(parts);
-  std::byte* const at = size <= out_->max_length() ? out_->reserve(size) : nullptr;
+  if (size > most_at_once_) return false;  // which is 0 unless frames may be written at once
+  std::byte* const at = open_ ? out_->reserve(size) : nullptr;
   if (at == nullptr) return false;
   copy_parts(at + wire::header_bytes, parts);
-  out_->commit(wire::encode(kind, flags, number, static_cast<uint32_t>(size)));
+  out_->commit(header_for(kind, flags, number, parts));
   return true;
 }
 
-Status Link::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) {
+Status Link::may_queue(size_t size) {
   if (state_ == State::lost) return fail(reason_);
-  const auto size = total_size(parts);
   if (!backlog_.empty() && backlog_bytes_ + size > backlog_limit)
     return fail(TC_ERR_LIMIT, "{} bytes wait for {} to make room, and at most {} may", backlog_bytes_, peer_label(),
                 backlog_limit);
-  Bytes frame(wire::header_bytes + size);
-  const auto word = wire::encode(kind, flags, number, static_cast<uint32_t>(size));
-  std::memcpy(frame.data(), &word, sizeof word);
-  copy_parts(frame.data() + wire::header_bytes, parts);
-  backlog_bytes_ += frame.size();
-  backlog_.push_back({std::move(frame), 0});
+  return {};
+}
+
+void Link::enqueue(Queued item) {
+  backlog_bytes_ += item.size();
+  backlog_.push_back(std::move(item));
   update_open();
   node_.note_backlog();
+}
+
+Status Link::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) {
+  const auto size = total_size(parts);
+  TC_CHECK(may_queue(size));
+  Bytes frame(wire::header_bytes + size);
+  const auto word = header_for(kind, flags, number, parts);
+  std::memcpy(frame.data(), &word, sizeof word);
+  copy_parts(frame.data() + wire::header_bytes, parts);
+  enqueue({.whole = std::move(frame), .rest = {}});
   return {};
 }
 
 Status Link::post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline) {
   if (try_post(kind, flags, number, parts)) return {};
   // Whoever is called from the node's own polling cannot wait for it.
-  if (node_.polling() || state_ == State::greeting) return queue(kind, flags, number, parts);
-  // A frame too large for the way goes through the queue in fragments, once nothing stands before it.
-  const bool large = total_size(parts) > out_->max_length();
+  const bool may_wait = !node_.polling() && state_ != State::greeting;
+  if (state_ == State::ready && is_large(total_size(parts))) {
+    FrameParts frame(header_for(kind, flags, number, parts), parts);
+    return may_wait ? post_large(frame.parts(), deadline) : post_while_read(frame.parts());
+  }
+  if (!may_wait) return queue(kind, flags, number, parts);
   bool sent = false;
-  const bool in_time = node_.poll_for(deadline, [&] {
+  node_.poll_for(deadline, [&] {
     if (state_ == State::lost) return true;
-    if (large) return backlog_.empty();
     return sent = try_post(kind, flags, number, parts);
   });
-  if (state_ == State::lost) return fail(reason_);
   if (sent) return {};
-  if (large && in_time) {
-    TC_CHECK(queue(kind, flags, number, parts));
-    drain_backlog();
-    return {};
-  }
+  if (state_ == State::lost) return fail(reason_);
   return fail(TC_ERR_BUSY, "{} has made no room for {} bytes; the message was not accepted", peer_label(),
               total_size(parts));
 }
 
 Status Link::post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags) {
-  if (try_post(kind, flags, number, {body})) return {};
-  return queue(kind, flags, number, {body});
+  return post_at_once(kind, flags, number, {body});
+}
+
+// From anywhere, without waiting.
+Status Link::post_at_once(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) {
+  if (try_post(kind, flags, number, parts)) return {};
+  if (state_ != State::ready || !is_large(total_size(parts))) return queue(kind, flags, number, parts);
+  FrameParts frame(header_for(kind, flags, number, parts), parts);
+  return post_while_read(frame.parts());
 }
 
 void Link::post_reply(const wire::Reply& reply) {
@@ -154,7 +170,8 @@ void Link::post_reply(const wire::Reply& reply) {
     ++untold_failures_;  // the peer is behind with reading: count, and tell the sum later
     return;
   }
-  if (const auto sent = post(wire::Kind::reply, 0, wire::encode_reply(reply)); !sent && state_ != State::lost)
+  if (const auto sent = post_at_once(wire::Kind::reply, 0, 0, {wire::encode_reply_head(reply), reply.bytes});
+      !sent && state_ != State::lost)
     hang_up(sent.error());
 }
 
@@ -162,40 +179,37 @@ void Link::post_notice(uint32_t what, ByteView body) {
   if (const auto sent = post(wire::Kind::notice, what, body); !sent && state_ != State::lost) hang_up(sent.error());
 }
 
-bool Link::send_fragments(const Bytes& frame) {
-  auto& item = backlog_.front();
-  while (item.sent < frame.size()) {
-    const auto piece = std::min(out_->max_length(), frame.size() - item.sent);
-    std::byte* const at = out_->reserve(piece);
-    if (at == nullptr) return false;
-    std::memcpy(at + wire::header_bytes, frame.data() + item.sent, piece);
-    item.sent += piece;
-    const uint32_t mark = item.sent == frame.size() ? last_fragment : 0;
-    out_->commit(wire::encode(wire::Kind::fragment, 0, mark, static_cast<uint32_t>(piece)));
+// False: there is no room for all of it now.
+bool Link::drain(Queued& item) noexcept {
+  if (item.rest) {
+    const ByteView rest(item.rest.data(), item.rest.size());
+    item.sent = write_pieces(*out_, {&rest, 1}, item.sent);
+    return item.sent == rest.size();
   }
+  const ByteView frame(item.whole);
+  if (is_large(frame.size() - wire::header_bytes)) {  // queued before the peer had greeted
+    item.sent = write_pieces(*out_, {&frame, 1}, item.sent);
+    return item.sent == frame.size();
+  }
+  const auto body = frame.subspan(wire::header_bytes);
+  std::byte* const at = out_->reserve(body.size());
+  if (at == nullptr) return false;
+  copy_parts(at + wire::header_bytes, {body});
+  uint64_t word;
+  std::memcpy(&word, frame.data(), sizeof word);
+  out_->commit(word);
   return true;
 }
 
 bool Link::drain_backlog() {
-  if (state_ != State::ready) return false;
+  if (state_ != State::ready || streaming_) return false;
   bool moved = false;
-  while (!backlog_.empty()) {
-    const auto& frame = backlog_.front().frame;
-    const auto length = frame.size() - wire::header_bytes;
-    if (length > out_->max_length()) {
-      if (!send_fragments(frame)) break;
-    } else {
-      std::byte* const at = out_->reserve(length);
-      if (at == nullptr) break;
-      std::memcpy(at + wire::header_bytes, frame.data() + wire::header_bytes, length);
-      uint64_t word;
-      std::memcpy(&word, frame.data(), sizeof word);
-      out_->commit(word);
-    }
-    backlog_bytes_ -= frame.size();
+  while (!backlog_.empty() && drain(backlog_.front())) {
+    backlog_bytes_ -= backlog_.front().size();
     backlog_.pop_front();
     moved = true;
   }
+  if (state_ != State::ready) return moved;  // the peer was lost by it
   update_open();
   if (backlog_.empty() && untold_failures_ != 0) {
     wire::Reply report;
@@ -277,15 +291,14 @@ bool Link::try_pass_on(const Outgoing& call) noexcept {
   if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
   const auto flags = static_cast<uint8_t>(wire::flag_token | (call.route != nullptr ? wire::flag_route : 0));
   const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
-  return next_hop().send(node_.transport(), flags, {wire::bytes_of(*call.ticket), route, call.payload});
+  return try_post(wire::Kind::call, flags, passed_number_, {wire::bytes_of(*call.ticket), route, call.payload});
 }
 
 void Link::update_open() noexcept {
-  open_ = state_ == State::ready && backlog_.empty() && held_.empty();
+  open_ = state_ == State::ready && backlog_.empty() && held_.empty() && !streaming_;
   open_mark_ = open_ ? mark_ : closed_mark;
   const uint64_t most = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
   most_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
-  node_.forget_hops();
 }
 
 Status Link::flush(Deadline deadline) {
@@ -293,7 +306,7 @@ Status Link::flush(Deadline deadline) {
     return fail(TC_ERR_TIMEOUT, "{} calls for {} still wait for their code", held_.size(), peer_label());
   if (state_ == State::lost) return fail(reason_);
   const auto barrier = ++barriers_sent_;
-  TC_CHECK(post_when_possible(wire::Kind::credit, 0, wire::credit_ask, {wire::encode_credit({barrier, 0})}, deadline));
+  TC_CHECK(post_when_possible(wire::Kind::barrier, 0, wire::barrier_ask, {wire::encode_barrier(barrier)}, deadline));
   const bool in_time = node_.poll_until(deadline, [&] { return barriers_passed_ >= barrier || state_ == State::lost; });
   auto failure = std::exchange(first_failure_, std::nullopt);
   if (failure && more_failures_ != 0) failure->message += fmt::format(" (and {} more calls failed)", more_failures_);

@@ -4,11 +4,12 @@
 // receiving, loss. Source side and target side meet here.
 //
 //   link.cc           sending: frames, fragments, the backlog, barriers
-//   link_hop.cc       running a call, and passing it on: the hot way of a traveller
+//   link_run.cc       running a call
 //   link_slices.cc    calls that wait for the greeting or for code; code for other processors
 //   link_compile.cc   code that one node compiles for another
 //   link_receive.cc   what frames from the peer mean; calls that wait for code
-//   link_greeting.cc  HELLO, CREDIT and BYE
+//   link_large.cc     frames that travel in pieces
+//   link_greeting.cc  greeting and BYE
 //
 // Thread: the node's. Owned by the node.
 #pragma once
@@ -19,9 +20,10 @@
 #include <initializer_list>
 #include <memory>
 #include <optional>
+#include <span>
 #include <unordered_map>
 
-#include "node/next_hops.h"
+#include "node/pieces.h"
 #include "source/code_table.h"
 #include "source/message.h"
 #include "target/receiver.h"
@@ -81,14 +83,6 @@ class alignas(64) Link final : public target::FrameHandler {
   // Sends a call with a ticket to a peer that was sent this code just before, when there is room. False: send_call()
   // sees to it.
   bool try_pass_on(const Outgoing& call) noexcept;
-  // What sending one more such call takes, until something changes (NextHops::forget()).
-  NextHop next_hop() const noexcept {
-    return {.out = out_,
-            .code = passed_code_,
-            .number = passed_number_,
-            .index = connection_->index(),
-            .most_bytes = most_at_once_};
-  }
   // Sends any other frame; queues when there is no room.
   Status post(wire::Kind kind, uint32_t number, ByteView body, uint8_t flags = 0);
   void post_reply(const wire::Reply& reply);
@@ -103,13 +97,6 @@ class alignas(64) Link final : public target::FrameHandler {
   // Moves queued frames on. True when there was something to do.
   bool drain_backlog();
   bool has_backlog() const noexcept { return !backlog_.empty(); }
-
-  // ---- link_hop.cc
-
-  // Runs a call that came alone and went past its stream, by the connection with that index; `body` stays the caller's.
-  // The next one of the same code may run without asking the link (LastCalls). False when something stands in its way: it
-  // goes on the stream, and receive() sees to it.
-  bool run_at_once(uint32_t index, const wire::Header& header, std::byte* body);
 
   // ---- link_slices.cc
 
@@ -132,10 +119,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // ---- link_receive.cc
 
-  // Takes frames off the stream and runs them. How many.
+  // Takes frames off the stream and runs them. How many. May throw std::bad_alloc.
   size_t receive();
-  // Gives the memory of frames that were taken back to their sender, if that is still to be done.
-  void settle();
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept {
     numbers_.forget(code);
@@ -148,10 +133,10 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // ---- link_greeting.cc
 
-  Status greet();  // sends our HELLO
-  void on_control(ByteView frame);
-  // Tells the peer how far we are, when it needs to know. `idle`: there is time to tell it even small news.
-  void give_credit(bool idle);
+  // What this node tells a peer of itself.
+  static Bytes hello_of(const Node& node);
+  // The peer's greeting. An error: the peer is not taken, and the caller tells it.
+  Status accept_hello(ByteView body);
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
   // The end: everything that waits on this link fails with `reason`. Idempotent.
@@ -159,8 +144,8 @@ class alignas(64) Link final : public target::FrameHandler {
   // Tells the peer why, closes the connection and loses the link.
   void hang_up(const Error& reason);
   void say_goodbye();
-  // Hangs up on a peer that connected and then said nothing for too long.
-  void check_greeting();
+  // There is no memory for what the peer sends: the link ends, without a word that would need more.
+  void end_for_memory() noexcept;
 
   // ----
 
@@ -170,8 +155,8 @@ class alignas(64) Link final : public target::FrameHandler {
   // Calls with a token that came by this link and wait for code: shown with the instance of who asked.
   void each_call_parked(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
-  // Is there anything for receive() to do?
-  bool has_frame() const noexcept { return in_->peek() != 0 || look_again_ || (!in_->dry_at_zero() && in_->refill()); }
+  // Has the peer written something into our memory?
+  bool has_frame() const noexcept { return in_->peek() != 0; }
   uint64_t mark() const noexcept { return mark_; }
   const Error& reason() const noexcept { return reason_; }  // why it was lost
   const wire::Hello& peer() const noexcept { return peer_; }
@@ -184,7 +169,13 @@ class alignas(64) Link final : public target::FrameHandler {
   std::string peer_host() const;
   transport::Connection& connection() const noexcept { return *connection_; }
 
-  bool has_endpoint = false;  // the application holds it: stays until it is closed
+  // Does it lead to who listens there? What a peer that connected says of its own address counts only where it comes from
+  // that host.
+  bool leads_to(std::string_view address) const noexcept;
+  bool is_accepted() const noexcept { return !initiator_; }  // the peer connected to us
+
+  uint32_t endpoints = 0;   // that the application holds: it stays until all are closed
+  bool is_pending = false;  // the node comes back to it with the next poll
 
  private:
   friend class Node;
@@ -193,11 +184,18 @@ class alignas(64) Link final : public target::FrameHandler {
   // Finds the header for a message that another link, or none, sent last. False: not now.
   bool prepare(source::Message& message) const noexcept;
 
+  struct Queued;
+
   // link.cc
   bool try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept;
   Status queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
+  Status post_at_once(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
+  // Does a frame with so many bytes behind its header travel in pieces?
+  bool is_large(size_t size) const noexcept { return size > out_->max_length(); }
+  Status may_queue(size_t size);
+  void enqueue(Queued item);
+  bool drain(Queued& item) noexcept;
   Status post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline);
-  bool send_fragments(const Bytes& frame);
   Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
   ByteView code_section(uint32_t number);
   Status send_now(const Outgoing& call, Deadline deadline);
@@ -218,23 +216,28 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_compile(uint32_t what, ByteView body);
   Status take_compile_job(const wire::CompileQuestion& question);
 
-  // link_hop.cc
+  // link_large.cc
+  class Streaming;
+  Status post_large(std::span<const ByteView> frame, Deadline deadline);
+  Status post_while_read(std::span<const ByteView> frame);
+  Status queue_rest(std::span<const ByteView> frame, size_t from);
+  bool on_fragment(uint32_t mark, ByteView piece);
+  bool on_whole(Assembly::Whole whole);
+  bool on_large_reply(Assembly::Whole whole);
+  bool refuse_whole(const Assembly::Whole& whole);
+
+  // link_run.cc
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
   bool on_short_token(size_t length);
-  size_t take_route(ByteView body);
-  void keep_route();
-  bool recall_route();
-  bool on_no_kept_route();
 
   // link_receive.cc
-  bool on_call(wire::Header header, std::byte* body);
-  bool unfold(wire::Header& header, ByteView& body, Bytes& memory);
+  bool on_call(const wire::Header& header, std::byte* body);
   bool on_call_code(const wire::Header& header, ByteView body);
   bool on_code(const wire::Header& header, ByteView body);
   bool on_need(const wire::Header& header, ByteView body);
   bool on_reply(ByteView body);
   bool on_barrier(const wire::Header& header, ByteView body);
-  bool on_fragment(uint32_t number, ByteView piece);
+  bool on_bye(ByteView body);
   bool on_notice(uint32_t what, ByteView body);
   void note_for_snapshots(const wire::Header& header, ByteView body);
   void show_call(const wire::Header& header, ByteView body,
@@ -252,26 +255,19 @@ class alignas(64) Link final : public target::FrameHandler {
   void note_failure(const wire::Reply& reply);
 
   // link_greeting.cc
-  Status accept_hello(ByteView body);
-  void announce_way();
-  void on_beside(uint32_t about, const wire::Credit& credit);
   void answer_unrun(const wire::Header& header, ByteView body, const Error& reason);
+  void write_bye(const Error& reason);
 
   static constexpr uint64_t closed_mark = ~uint64_t{0};  // no message is prepared for it
   Node& node_;
   State state_ = State::greeting;
-  transport::Way peer_way_ = transport::Way::automatic;  // by which it writes to us
   bool initiator_;
-  bool greeted_ = false;
-  bool trusted_ = false;        // may the peer run code here?
-  bool open_ = false;           // ready, and nothing is queued: frames may be written at once
-  bool look_again_ = false;     // receive() has something to do though no frame is in sight
-  bool unreleased_ = false;     // frames were taken whose memory the sender does not have back
-  const uint64_t credit_step_;  // bytes taken of which the peer is told
+  bool trusted_ = false;    // may the peer run code here?
+  bool open_ = false;       // ready, and nothing is queued: frames may be written at once
+  bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
   size_t parked_bytes_ = 0;
   target::NumberTable numbers_;
   transport::InStream* in_;
-  uint64_t credited_ = 0;
   // What sending touches.
   alignas(64) transport::OutStream* out_;
   uint64_t open_mark_ = closed_mark;  // mark_ while open_
@@ -283,7 +279,6 @@ class alignas(64) Link final : public target::FrameHandler {
   ContentId passed_on_;
   uint64_t mark_;  // of this link among all of its node, ever; never 0
   std::unique_ptr<transport::Connection> connection_;
-  uint64_t born_ns_;
   Error reason_;
   std::optional<Error> ending_;  // why, while what came before is still to be run
   wire::Hello peer_;
@@ -309,9 +304,12 @@ class alignas(64) Link final : public target::FrameHandler {
     ContentId id;
   };
   std::optional<AskedSlices> asked_slices_;  // the peer has not answered yet
+  // A frame that waits for room: all of it, or what is left of one that travels in pieces and its beginning.
   struct Queued {
-    Bytes frame;
-    size_t sent = 0;  // of a frame that goes in fragments
+    Bytes whole;
+    Buffer rest;
+    size_t sent = 0;  // of `rest`
+    size_t size() const noexcept { return rest ? rest.size() : whole.size(); }
   };
   std::deque<Queued> backlog_;
   size_t backlog_bytes_ = 0;
@@ -334,11 +332,9 @@ class alignas(64) Link final : public target::FrameHandler {
   std::deque<Parked> parked_;        // calls that wait for code, and all frames that must stay behind them
   bool waits_for_compiler_ = false;  // what is parked first is the frame with code that is compiled elsewhere
   bool compiled_ = false;            // that has ended
-  std::optional<wire::PackedRoute> kept_route_;  // of calls with wire::flag_kept_route
-  Bytes assembly_;                               // of fragments; begins with 8 bytes of nothing, to align the payload
-  Bytes code_copy_;                              // of the last call with code: its memory is used again
-  Bytes scratch_;                                // payloads that need more alignment than a frame has
-  uint64_t credited_ns_ = 0;
+  Assembly assembly_;
+  Bytes code_copy_;  // of the last call with code: its memory is used again
+  Bytes scratch_;    // payloads that need more alignment than a frame has
   uint64_t untold_failures_ = 0;
 };
 

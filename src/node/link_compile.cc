@@ -62,9 +62,8 @@ Status Link::take_compile_job(const wire::CompileQuestion& question) {
 
 void Link::on_compiled() {
   if (!waits_for_compiler_) return;
-  compiled_ = look_again_ = true;
-  node_.forget_hops();
-  node_.look_again();
+  compiled_ = true;
+  node_.come_back_to(*this);
 }
 
 }  // namespace tc::node

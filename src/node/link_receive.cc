@@ -43,21 +43,13 @@ const target::NumberTable& no_numbers() {
   // While calls wait for code, no later call may overtake them: with an empty table all come to on_frame().
   const auto& numbers = parked_.empty() && trusted_ ? numbers_ : no_numbers();
   const auto taken = target::receive(*in_, numbers, executor, *this, frames_a_turn);
-  look_again_ = ending_.has_value();
-  if (taken != 0) {
-    unreleased_ = true;
-    if (taken != 1) settle();  // behind a lone frame there is no hurry
-    give_credit(false);
+  if (taken == frames_a_turn || (ending_ && taken != 0)) {
+    node_.come_back_to(*this);
   } else if (ending_ && state_ == State::ready) [[unlikely]] {
-    connection_->close();
+    connection_->drop();
     lose(*ending_);
   }
   return taken;
-}
-
-[[gnu::hot]] void Link::settle() {
-  if (!std::exchange(unreleased_, false)) return;
-  in_->release();
 }
 
 bool Link::on_frame(const wire::Header& header, std::byte* body) {
@@ -68,17 +60,15 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
     case wire::Kind::code: return on_code(header, view);
     case wire::Kind::need: return on_need(header, view);
     case wire::Kind::reply: return on_reply(view);
-    case wire::Kind::credit: return on_barrier(header, view);
+    case wire::Kind::barrier: return on_barrier(header, view);
     case wire::Kind::fragment: return on_fragment(header.number, view);
     case wire::Kind::known:
       if (codes_.acknowledge(header.number)) return true;
       return on_broken(fmt::format("it claims to know code number {}, which was never sent", header.number)), false;
     case wire::Kind::notice: return on_notice(header.number, view);
     case wire::Kind::compile: return on_compile(header.number, view);
-    case wire::Kind::wake: return true;
+    case wire::Kind::bye: return on_bye(view);
     case wire::Kind::none:
-    case wire::Kind::hello:
-    case wire::Kind::bye:
     case wire::Kind::pad: break;
   }
   return on_broken(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(header.kind))), false;
@@ -87,54 +77,26 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
 // ---- Calls
 
 bool Link::check_call(const wire::Header& header) {
-  const bool with_code = header.kind == wire::Kind::call_code;
-  if (!(with_code ? wire::are_call_code_flags(header.flags) : wire::are_call_flags(header.flags)))
-    return on_broken(fmt::format("a call has flags {} when {} are known", header.flags,
-                                 with_code ? "0, 1 and 3" : "0, 1, 3, 5 and 7")),
-           false;
+  if (!wire::are_call_flags(header.flags))
+    return on_broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags)), false;
   if (header.number < target::NumberTable::limit) return true;
   return on_broken(
              fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1)),
          false;
 }
 
-bool Link::on_call(wire::Header header, std::byte* body) {
-  ByteView view(body, header.length);
+bool Link::on_call(const wire::Header& header, std::byte* body) {
+  const ByteView view(body, header.length);
   if (!check_call(header)) return false;
-  if (!trusted_) return refuse(header, view, node_.not_trusted(*this)), true;
-  auto* const code = parked_.empty() ? numbers_.find(header.number) : nullptr;
-  if (code != nullptr && !node_.deaths().snapshots().recording()) return run(*code, header.flags, body, header.length);
-  Bytes memory;
-  if (!unfold(header, view, memory)) return false;
+  if (!trusted_) return refuse(header, view, node_.not_trusted(connection_->origin())), true;
   note_for_snapshots(header, view);
   if (!parked_.empty()) return park(header, view);
-  if (code != nullptr) return run(*code, header.flags, const_cast<std::byte*>(view.data()), header.length);
+  if (auto* const code = numbers_.find(header.number); code != nullptr)
+    return run(*code, header.flags, body, header.length);
   if (const auto bad = unusable_.find(header.number); bad != unusable_.end())
     return refuse(header, view, bad->second), true;
   ask_for(header.number);
   return park(header, view);
-}
-
-// A call that waits, or that others are told of, has its route with it: what is kept may be another one by then. `memory`
-// holds what was put together. False: the link is broken.
-bool Link::unfold(wire::Header& header, ByteView& body, Bytes& memory) {
-  if ((header.flags & wire::flag_kept_route) == 0) return true;
-  if (body.size() < wire::ticket_bytes) return on_short_token(body.size());
-  const auto rest = body.subspan(wire::ticket_bytes);
-  if ((header.flags & wire::flag_route) != 0) {
-    wire::PackedRoute route;
-    if (const auto taken = route.take(rest); !taken) return on_broken(taken.error().message), false;
-    kept_route_ = route;
-    node_.forget_hops();  // LastCall::route_mark means the one before
-  } else {
-    if (!kept_route_) return on_no_kept_route();
-    memory.reserve(body.size() + kept_route_->bytes().size());
-    Writer(memory).bytes(body.first(wire::ticket_bytes)).bytes(kept_route_->bytes()).bytes(rest);
-    body = memory;
-    header.length = static_cast<uint32_t>(body.size());
-  }
-  header.flags = wire::flag_token | wire::flag_route;
-  return true;
 }
 
 void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
@@ -176,7 +138,6 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
   meanings_[number] = meaning_of(code.head.id);
   const bool is_news = numbers_.find(number) != held;
-  if (is_news) node_.forget_hops();
   TC_CHECK(numbers_.bind(number, *held));
   unusable_.erase(number);
   if (is_news) TC_CHECK(post(wire::Kind::known, number, {}));
@@ -186,7 +147,7 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
 bool Link::on_call_code(const wire::Header& header, ByteView body) {
   const auto started = now_ns();
   if (!check_call(header)) return false;
-  if (!trusted_) return refuse(header, body, node_.not_trusted(*this)), true;
+  if (!trusted_) return refuse(header, body, node_.not_trusted(connection_->origin())), true;
   note_for_snapshots(header, body);
   if (!parked_.empty()) return park(header, body);
   Bytes copy = std::exchange(code_copy_, {});
@@ -252,7 +213,6 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
 // In front of everything that is parked: a call with its code, or the code that parked calls had asked for.
 bool Link::park_for_compiler(const wire::Header& header, ByteView body) {
   waits_for_compiler_ = true;
-  node_.forget_hops();
   parked_bytes_ += body.size() + sizeof(Parked);
   parked_.push_front({header, private_copy(body), now_ns()});
   return true;
@@ -283,20 +243,19 @@ void Link::ask_for(uint32_t number) {
 bool Link::park(const wire::Header& header, ByteView body) {
   const auto bytes = body.size() + sizeof(Parked);
   if (parked_bytes_ + bytes > parked_limit) {
-    if (header.kind == wire::Kind::credit) return on_broken("its barriers fill what may wait for code"), false;
+    if (header.kind == wire::Kind::barrier) return on_broken("its barriers fill what may wait for code"), false;
     refuse(header, body,
            Error{TC_ERR_LIMIT,
                  fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
     return true;
   }
-  node_.forget_hops();
   parked_bytes_ += bytes;
   parked_.push_back({header, private_copy(body), now_ns()});
   return true;
 }
 
 bool Link::is_late(const wire::Header& header, ByteView body, uint64_t since_ns) const noexcept {
-  if (header.kind == wire::Kind::credit || (header.flags & wire::flag_token) == 0 || body.size() < wire::ticket_bytes)
+  if (header.kind == wire::Kind::barrier || (header.flags & wire::flag_token) == 0 || body.size() < wire::ticket_bytes)
     return false;
   const auto deadline_ms = wire::read_ticket(body.data()).deadline_ms;
   return deadline_ms != 0 && now_ns() - since_ns > uint64_t{deadline_ms} * 1'000'000;
@@ -352,40 +311,29 @@ bool Link::on_reply(ByteView body) {
   return true;
 }
 
-bool Link::on_barrier(const wire::Header& header, ByteView body) {
-  const auto credit = wire::decode_credit(private_copy(body));
-  if (!credit) return on_broken(credit.error().message), false;
-  if (header.number == wire::credit_ask) {
-    if (!parked_.empty()) return park(header, body);
-    if (const auto sent = post(wire::Kind::credit, wire::credit_answer, wire::encode_credit(*credit)); !sent)
-      hang_up(sent.error());
-    return true;
-  }
-  if (header.number != wire::credit_answer || credit->consumed > barriers_sent_ || credit->consumed <= barriers_passed_)
-    return on_broken(fmt::format("a credit frame of type {} answers barrier {} when {} were sent and {} answered",
-                                 header.number, credit->consumed, barriers_sent_, barriers_passed_)),
-           false;
-  barriers_passed_ = credit->consumed;
+// Its bytes stay where they were put together: the future gets that memory.
+bool Link::on_large_reply(Assembly::Whole whole) {
+  const auto reply = wire::decode_reply({whole.body, whole.header.length});
+  if (!reply) return on_broken(reply.error().message), false;
+  node_.complete(*reply, std::move(whole.memory));
   return true;
 }
 
-bool Link::on_fragment(uint32_t mark, ByteView piece) {
-  if (mark > 1) return on_broken(fmt::format("a fragment is marked {} when 0 and 1 are known", mark)), false;
-  if (assembly_.empty()) assembly_.resize(wire::header_bytes);  // so that the payload comes to lie at 16 bytes
-  if (assembly_.size() + piece.size() > node_.config().max_message + 4096)
-    return on_broken(fmt::format("its fragments put together exceed {} bytes", node_.config().max_message)), false;
-  assembly_.insert(assembly_.end(), piece.begin(), piece.end());
-  if (mark == 0) return true;
-  auto whole = std::exchange(assembly_, {});
-  if (whole.size() < 2 * wire::header_bytes) return on_broken("its fragments hold no frame"), false;
-  uint64_t word;
-  std::memcpy(&word, whole.data() + wire::header_bytes, sizeof word);
-  const auto header = wire::decode(word);
-  const auto length = whole.size() - 2 * wire::header_bytes;
-  if (header.length != length || header.kind == wire::Kind::fragment)
-    return on_broken(fmt::format("its fragments are {} bytes when the frame in them says {}", length, header.length)),
+bool Link::on_barrier(const wire::Header& header, ByteView body) {
+  const auto number = wire::decode_barrier(private_copy(body));
+  if (!number) return on_broken(number.error().message), false;
+  if (header.number == wire::barrier_ask) {
+    if (!parked_.empty()) return park(header, body);
+    if (const auto sent = post(wire::Kind::barrier, wire::barrier_answer, wire::encode_barrier(*number)); !sent)
+      hang_up(sent.error());
+    return true;
+  }
+  if (header.number != wire::barrier_answer || *number > barriers_sent_ || *number <= barriers_passed_)
+    return on_broken(fmt::format("a barrier frame of type {} answers barrier {} when {} were sent and {} answered",
+                                 header.number, *number, barriers_sent_, barriers_passed_)),
            false;
-  return on_frame(header, whole.data() + 2 * wire::header_bytes);
+  barriers_passed_ = *number;
+  return true;
 }
 
 // ---- Snapshots (snapshot.h)

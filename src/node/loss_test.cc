@@ -43,14 +43,14 @@ class Loss : public testing::Test {
   test::Net net;
 };
 
-TEST_F(Loss, an_ifunc_that_forwards_to_a_node_that_is_not_there_is_told_so) {
+TEST_F(Loss, a_call_that_is_forwarded_to_a_node_that_is_not_there_fails_at_its_first_sender) {
   auto first = member(0);
   auto client = net.make(99);
   auto* link = connect(*client, *first, "n0");
   const auto future = client->call(*link, *travel(*client, 1), 5000, Deadline::after_ms(100)).value();
   ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return future->ready.load(); }));
-  EXPECT_EQ(future->status, TC_ERR_IFUNC);
-  EXPECT_EQ(future->code, TC_ERR_DISCONNECTED);
+  EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
+  EXPECT_THAT(future->message, testing::AllOf(testing::HasSubstr("node 0 (test0)"), testing::HasSubstr("n1")));
 }
 
 TEST_F(Loss, calls_that_wait_for_a_greeting_that_never_comes_fail_at_their_first_sender) {

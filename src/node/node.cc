@@ -10,33 +10,25 @@
 
 #include <algorithm>
 
-#include "base/hot_page.h"
 #include "node/bootstrap/advertise.h"
 
 namespace tc::node {
 
 namespace {
 
-// Of who serves, and comes back to nobody: messages between looks at the clock.
+// Of who serves: messages between looks at the clock.
 constexpr uint32_t messages_between_clocks = 16;
-// A wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
+// While answers are awaited a wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
-// Marks of routes begin anew behind it, far from where they would wrap.
-constexpr uint32_t last_route_mark = UINT32_MAX / 2;
-// A sender without room: how often it looks before it naps between looks, and how long.
-constexpr uint32_t looks_before_nap = 4096;
+// A sender without room: how often it polls before it naps between polls, and how long.
+constexpr uint32_t polls_before_nap = 4096;
 constexpr uint64_t nap_ns = 200'000;
 // Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_tending = 64;
-// Where nearly every message ends a sleep, not before each of them but at the end of a longer one: a timer that is due
-// before the system's next tick costs a virtual machine half as much as a hop (docs/transport.md, "Sleep").
-constexpr uint64_t tending_gap_ns = 10'000'000;
-constexpr uint64_t nap_before_tending_ns = 50'000'000;
-// The same for what is to be done for each link where peers send messages: their room suffices without small news, and
-// greetings have seconds.
-constexpr uint64_t link_tending_gap_ns = 500'000'000;
+// Polls of memory between two looks at the clock; a poll that asks the system is worth one by itself.
+constexpr uint32_t polls_of_memory = 16;
 
 // Also when memory runs out in between.
 class Raised {
@@ -71,6 +63,7 @@ Node::Node(Config config)
       config_(std::move(config)),
       log_(make_logger(config_)),
       instance_(random_instance()),
+      buffers_(BufferPool::create(config_.message_memory)),
       registry_(config_.path) {
   label_ = make_label();
 }
@@ -94,7 +87,6 @@ Status Node::start(const MakeTransport& make_transport) {
   for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
   for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   const auto forget = [this](target::Code& code) {
-    forget_hops();
     for (auto& link : links_) link->forget(code);
     forget_code(code);
   };
@@ -155,9 +147,7 @@ const std::string& Node::address_of(uint32_t number) const noexcept {
 Node::~Node() {
   futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
   if (transport_ == nullptr) return;
-  for (auto& link : links_) link->say_goodbye();
-  // Goodbyes leave with the next rounds of progress; nobody is waited for.
-  for (int round = 0; round < 64; ++round) transport_->progress();
+  for (auto& link : links_) link->say_goodbye();  // what they say leaves with the transport's end
   links_.clear();
 }
 
@@ -168,72 +158,61 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
 [[gnu::hot]] size_t Node::poll() {
   if (polling_) return 0;
   const Raised polling(polling_);
-  ++transport_->pulse.turn;
+  auto& pulse = transport_->pulse;
+  ++pulse.turn;
+  const Raised gathering(pulse.gathering);
   size_t happened = 0;
-  const auto& pulse = transport_->pulse;
-  // What came while falling asleep, or waking, need not wait for another round through UCX. Else frames come after it,
-  // so that what it took in runs before we return.
-  if (pulse.arrivals == arrivals_seen_ && (pulse.urgent || ++polls_ % polls_between_progress == 0))
-    happened = progress();
-  if (happened != 0 || pulse.direct || pulse.arrivals != arrivals_seen_ || look_at_all_) happened += receive();
-  happened += std::exchange(ran_at_once_, 0);
-  if (!local_calls_.empty()) [[unlikely]]
+  if (!polled_links_.empty()) happened += receive_from_polled();
+  if (!pending_.empty()) [[unlikely]]
+    happened += receive_from_pending();
+  if (!local_calls_.empty()) [[unlikely]] {
     run_local_calls();
+    ++happened;
+  }
+  // Behind all that may send.
+  if (pulse.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
   return happened;
 }
 
-// Links lie far apart in memory, and with more nodes than cores they are cold in every poll: only those are touched
-// that may have something.
-[[gnu::hot]] size_t Node::receive() {
-  auto& pulse = transport_->pulse;
-  // A lone frame's sends are not held back: it may run for long.
-  lone_traffic_ = std::exchange(arrivals_seen_, pulse.arrivals) + 1 >= pulse.arrivals;
-  pulse.gathering = !lone_traffic_;
-  size_t taken = 0;
-  if (pulse.direct || look_at_all_)
-    taken = receive_from_all();
-  else if (transport_->came.size() != 0)
-    taken = receive_from_few();
-  if (std::exchange(pulse.gathering, false)) transport_->flush();
-  return taken;
+[[gnu::hot]] size_t Node::receive_from_polled() {
+  size_t happened = 0;
+  // A link may open or end meanwhile.
+  for (size_t i = 0; i < polled_links_.size(); ++i)
+    if (auto& link = *polled_links_[i]; link.has_frame()) happened += receive_from(link);
+  return happened;
 }
 
-size_t Node::receive_from_all() {
-  size_t taken = 0;
-  transport_->came.clear();
-  look_at_all_ = false;
-  // By index: a running ifunc may add links.
-  for (size_t i = 0; i < links_.size(); ++i)
-    if (links_[i]->has_frame()) taken += receive_from(*links_[i]);
-  look_at_all_ |= taken != 0;
-  return taken;
-}
-
-[[gnu::hot]] size_t Node::receive_from_few() {
-  auto& came = transport_->came;
-  size_t taken = 0;
-  for (size_t i = 0; i < came.size() && !came.from_anybody(); ++i) {
-    auto* const link = static_cast<Link*>(came[i]->owner());
-    if (link == nullptr) continue;
-    const auto frames = receive_from(*link);
-    if (frames != 0 && link->has_frame()) look_at_all_ = true;  // its turn was over before its frames
-    taken += frames;
+size_t Node::receive_from_pending() {
+  size_t happened = 0;
+  for (auto* const link : std::exchange(pending_, {})) {
+    link->is_pending = false;
+    happened += receive_from(*link);
   }
-  if (came.from_anybody()) look_at_all_ = true;
-  came.clear();
-  return taken;
+  return happened;
 }
 
-// Gives the memory of frames that were run back to their senders.
-[[gnu::hot]] void Node::settle_links() {
-  if (auto* const link = std::exchange(unsettled_link_, nullptr)) link->settle();
-  if (!std::exchange(unsettled_links_, false)) return;
-  for (const auto& link : links_) link->settle();
+void Node::come_back_to(Link& link) {
+  if (std::exchange(link.is_pending, true)) return;
+  pending_.push_back(&link);
+}
+
+// A link for whose frames there is no memory ends; the node does not.
+[[gnu::hot]] size_t Node::receive_from(Link& link) {
+  if (!link.readable()) return 0;
+  before_calls();
+  const target::Executor::Scope scope(executor_);
+  try {
+    return link.receive();
+  } catch (const std::bad_alloc&) {
+    log_->error("{} ends: there is no memory for what it sends", link.peer_label());
+    executor_.reset();
+    link.end_for_memory();
+    return 1;
+  }
 }
 
 [[gnu::hot]] size_t Node::progress() {
-  settle_links();
-  const size_t moved = running_lone_calls([](auto& transport) { return transport.progress(); });
+  const size_t moved = transport_->progress();
   if (backlog_) [[unlikely]]
     drain_backlogs();
   if (compiles_ && compile_service_->has_done()) answer_compiled();
@@ -242,94 +221,51 @@ size_t Node::receive_from_all() {
   return moved;
 }
 
-[[gnu::hot]] size_t Node::receive_from(Link& link) {
-  if (!link.readable()) return 0;
-  before_calls();
-  const target::Executor::Scope scope(executor_);
-  const auto taken = link.receive();
-  if (taken != 0) {
-    const auto* const before = std::exchange(unsettled_link_, &link);
-    unsettled_links_ |= before != nullptr && before != &link;
-  }
-  return taken;
-}
-
-// Whether, until a message comes or somebody calls us, there is nothing to do here.
-bool Node::can_only_get_messages() const noexcept {
-  return !transport_->pulse.direct && !look_at_all_ && !backlog_ && !links_lost_ && !compiles_ && lone_traffic_ &&
-         unsettled_link_ == nullptr && local_calls_.empty();
-}
-
-// Of what came, nothing is left to do.
-[[gnu::always_inline]] inline bool Node::all_ran_at_once() noexcept {
-  if (transport_->pulse.arrivals != arrivals_seen_ + ran_at_once_ || !can_only_get_messages()) return false;
-  arrivals_seen_ = transport_->pulse.arrivals;
-  return true;
-}
-
-[[gnu::always_inline]] inline size_t Node::wait_for(transport::Looking looking) {
-  using transport::Seen;
+[[gnu::hot]] size_t Node::wait_by(transport::WaitPolicy policy) {
+  using Next = transport::WaitPolicy::Next;
   if (polling_) return 0;
-  looking.let_nap(tended_ns_ + tending_gap_ns, tended_ns_ + nap_before_tending_ns);
-  auto seen = Seen::something;
-  if (can_only_get_messages()) [[likely]] {
-    seen = wait_for_messages(looking);
-    // Most likely one call, which has run.
-    if (seen == Seen::something && ran_at_once_ != 0 && all_ran_at_once()) [[likely]]
-      return std::exchange(ran_at_once_, 0);
-  }
-  return wait_for_all(seen, looking);
-}
-
-// Where nothing but messages can be. What came alone has run when something was seen.
-[[gnu::always_inline]] inline transport::Seen Node::wait_for_messages(transport::Looking& looking) noexcept {
-  const Raised polling(polling_);
-  ++transport_->pulse.turn;
-  return running_lone_calls([&](auto& transport) { return transport.wait_for_messages(looking); });
-}
-
-// For anything that may happen.
-[[gnu::hot]] size_t Node::wait_for_all(transport::Seen seen, transport::Looking& looking) {
-  using transport::Seen;
   while (true) {
-    if (seen == Seen::something) {
-      // A look that asks the system costs as much as giving way to those who share our core, one into memory does not.
-      const uint32_t looks = transport_->pulse.urgent ? 1 : looks_between_yields;
-      for (uint32_t i = 0; i < looks; ++i)
-        if (const auto happened = poll(); happened != 0) return happened;
-      seen = looking.go_on(transport_->pulse.urgent);
+    const bool asks_system = transport_->pulse.urgent;
+    for (uint32_t i = 0; i < (asks_system ? 1 : polls_of_memory); ++i)
+      if (const auto happened = poll(); happened != 0) return happened;
+    switch (policy.after_empty_poll(asks_system)) {
+      case Next::poll: break;
+      case Next::block: return block(policy.deadline());
+      case Next::give_up: return 0;
     }
-    if (seen == Seen::over) return 0;
-    if (seen == Seen::too_long) return sleep_until_something(looking);
-    ::sched_yield();
-    seen = can_only_get_messages() ? wait_for_messages(looking) : Seen::something;
   }
 }
 
-[[gnu::hot]] size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
-  return wait_for(transport::Looking::until(deadline, make_way));
+size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
+  return wait_by(transport::WaitPolicy::until(deadline, make_way));
 }
 
-[[gnu::hot]] size_t Node::wait_ms(uint32_t timeout_ms) {
-  return wait_for(transport::Looking::for_ns(uint64_t{timeout_ms} * 1'000'000));
+size_t Node::wait_ms(uint32_t timeout_ms) {
+  return wait_by(transport::WaitPolicy::for_ns(uint64_t{timeout_ms} * 1'000'000));
 }
 
-// Who serves need not be told of each call.
-TC_ON_HOT_PAGE bool Node::goes_on() noexcept {
-  if (!serves_ || awaits_answers_ || !all_ran_at_once()) return false;
-  ran_at_once_ = 0;
-  ++transport_->pulse.turn;
-  return true;
+// Everything that is due is done before, so that only what comes can be missed, and the transport looks for that.
+size_t Node::block(Deadline deadline) {
+  tend();
+  if (const auto happened = poll(); happened != 0) return happened;
+  auto until = deadline.at_ns();
+  if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
+  if (awaits_answers_) until = std::min(until, now_ns() + longest_sleep_ns);
+  const auto executed = executor_.executed();
+  {
+    const Raised polling(polling_);
+    const Raised gathering(transport_->pulse.gathering);
+    transport_->sleep(Deadline::at_ns(until));
+  }
+  return poll() + static_cast<size_t>(executor_.executed() - executed);
 }
 
-[[gnu::hot]] void Node::serve(Deadline deadline) {
+void Node::serve(Deadline deadline) {
   if (polling_) return;
-  const Raised serving(serves_);
   uint64_t unclocked = 0;
   while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake
-    const auto executed = executor_.executed();
-    const size_t happened = wait_for(transport::Looking::until(deadline));
-    unclocked += std::max<uint64_t>(happened, executor_.executed() - executed);  // goes_on() is silent of calls
+    const size_t happened = wait(deadline);
+    unclocked += happened;
     if (happened == 0 || unclocked >= messages_between_clocks) {
       if (deadline.passed()) break;
       unclocked = 0;
@@ -339,36 +275,15 @@ TC_ON_HOT_PAGE bool Node::goes_on() noexcept {
   woken_.store(false, std::memory_order_relaxed);
 }
 
-[[gnu::hot]] size_t Node::sleep_until_something(const transport::Looking& looking) {
-  const auto deadline = looking.deadline();
-  // Who was woken for housekeeping alone goes on sleeping: to look first would cost an idle node a sixth of its core.
-  if (looking.may_nap()) {
-    const auto due = looking.nap_until();
-    const bool undisturbed = sleep(due);
-    const auto happened = poll();
-    if (!undisturbed || happened != 0 || !due.passed() || deadline.passed()) return happened;
-  }
-  tend();
-  if (const auto happened = poll(); happened != 0) return happened;
-  sleep(deadline);
-  return poll();
-}
-
-// True when time alone ended it.
-[[gnu::hot]] bool Node::sleep(Deadline deadline) {
-  auto until = deadline.at_ns();
-  if (backlog_) until = std::min(until, now_ns() + expiry_step_ns);
-  const Raised polling(polling_);
-  return running_lone_calls([&](auto& transport) { return transport.sleep(Deadline::at_ns(until)); });
-}
-
 // False when the deadline has passed.
-bool Node::give_others_a_turn(Deadline deadline, uint32_t looks) {
+bool Node::give_others_a_turn(Deadline deadline, uint32_t polls) {
   if (deadline.passed()) return false;
-  if (looks < looks_before_nap)
+  if (polls < polls_before_nap) {
     ::sched_yield();
-  else
+  } else if (!polling_) {
+    const Raised polling(polling_);
     transport_->sleep(Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + nap_ns)));
+  }
   expire();
   return true;
 }
@@ -395,23 +310,12 @@ void Node::drain_backlogs() {
 }
 
 // What must be done now and then, and before sleeping.
-[[gnu::hot]] void Node::tend() {
-  tended_ns_ = now_ns();
+void Node::tend() {
   store_->tend();
   expire();
   slices_.tick();
   compile_requests_.tick();
-  if (executor_.running().route_mark > last_route_mark) [[unlikely]] {  // none may come twice
-    forget_hops();
-    executor_.running().route_mark = 1;
-  }
-  if (transport_->pulse.direct || tended_ns_ - links_tended_ns_ >= link_tending_gap_ns) {
-    links_tended_ns_ = tended_ns_;
-    for (auto& link : links_) {
-      link->give_credit(true);
-      link->check_greeting();
-    }
-  }
+  buffers_->trim(now_ns());
   remove_lost_links();
 }
 
@@ -434,6 +338,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"load-ns", counters_.load_ns},
       {"links", links_.size()},
       {"dropped-links", counters_.dropped_links},
+      {"refused-strangers", counters_.refused_strangers},
       {"late-answers", counters_.late_answers},
       {"needs", counters_.needs},
       {"slice-requests", counters_.slice_requests},

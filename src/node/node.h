@@ -8,7 +8,6 @@
 //   node_calls.cc  registering, calling, answers
 //   deaths.cc      nodes that die, and calls that die with them
 //   invocation.cc  what a running ifunc asks of us (IfuncHost)
-//   link_hop.cc    a call that comes alone, and its next hop
 //
 // Thread: one at a time. Two nodes in one process do not know of each other.
 #pragma once
@@ -24,12 +23,12 @@
 #include "node/config.h"
 #include "node/deaths.h"
 #include "node/future.h"
-#include "node/last_calls.h"
 #include "node/link.h"
 #include "node/slice_requests.h"
 #include "node/watchdog.h"
 #include "source/registry.h"
 #include "target/executor.h"
+#include "transport/wait_policy.h"
 
 namespace spdlog {
 class logger;
@@ -37,7 +36,7 @@ class logger;
 
 namespace tc::node {
 
-class alignas(4096) Node final : public transport::Events, public target::IfuncHost {
+class Node final : public transport::Events, public target::IfuncHost {
  public:
   using MakeTransport = std::function<Result<std::unique_ptr<transport::Transport>>(const Config&, transport::Events&)>;
 
@@ -130,19 +129,12 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   // Takes code into the store; it is known by its name from then on. `from`: the host it came from, empty for our own.
   // `object`: what somebody compiled of it for us, if that was needed.
   Result<target::Code*> load(Bundle bundle, std::string_view from, Bytes object = {});
-  bool trusts(Link& link) const;
-  Error not_trusted(Link& link) const;
+  // May peers from there run code here?
+  bool trusts(const transport::Origin& origin) const noexcept;
+  Error not_trusted(const transport::Origin& origin) const;
   void on_link_lost(Link& link);
   transport::Transport& transport() noexcept { return *transport_; }
-  // Before anything changes by which calls of a link run at once, or leave at once: its state, what waits on it, what its
-  // numbers mean, whether calls are to be noted.
-  void forget_hops() noexcept {
-    last_calls_.forget();
-    next_hops_.forget();
-  }
-  void note_call(uint32_t index, const LastCall& call) { last_calls_.note(index, call); }
-  // Runs a call that came by the link. False: it did not run, and the link is broken.
-  bool run_call(Link& link, target::Code& code, uint8_t flags, std::byte* body, size_t length);  // link_hop.cc
+  BufferPool& buffers() noexcept { return *buffers_; }
   FutureTable& futures() noexcept { return futures_; }
   Deaths& deaths() noexcept { return deaths_; }
   SliceRequests& slices() noexcept { return slices_; }
@@ -160,8 +152,8 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   Link* link_marked(uint64_t mark);
   // The link to who listens there; it may have to greet first.
   Result<Link*> link_at(std::string_view address);
-  // The next poll looks at every link.
-  void look_again() noexcept { look_at_all_ = true; }
+  // The link has something to do though no frame comes: the next poll sees to it.
+  void come_back_to(Link& link);
   // Calls with a token that are here, neither running nor passed on, with the instance of the node that asked.
   void each_call_held(const std::function<void(uint64_t asker, uint64_t token)>& show) const;
 
@@ -178,14 +170,17 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   // A call that was not run fails: tells whoever waits for it. With the next poll(), as it may take a connection,
   // and links are lost in the middle of everything.
   void answer_for(uint64_t token, const wire::Route* route, const Error& error);
-  void complete(const wire::Reply& reply);
+  // `memory`: where the answer's bytes lie, when that is a buffer; the future keeps it.
+  void complete(const wire::Reply& reply, Buffer memory = {});
 
-  // ---- transport::Events
-  void on_accept(std::unique_ptr<transport::Connection> connection) override;
-  void on_control(transport::Connection& connection, ByteView frame) override;
-  bool on_call(transport::Connection& connection, uint32_t index, const wire::Header& header, std::byte* body) override;
-  bool goes_on() noexcept override;
+  // ---- transport::Events (node_links.cc)
+  Status may_connect(const transport::Origin& origin) override;
+  void on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) override;
+  void on_greeting(transport::Connection& connection, ByteView hello) override;
+  void on_frames(transport::Connection& connection) override;
   void on_lost(transport::Connection& connection, const Error& reason) override;
+  void on_refused(const std::string& who, const Error& why) override;
+  void on_warning(const std::string& what) override;
 
   // ---- target::IfuncHost (invocation.cc)
   void* data(std::string_view name, size_t* size) noexcept override;
@@ -205,40 +200,25 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   std::string make_label() const;
   static Deadline slice_of(Deadline deadline) noexcept;
   static constexpr uint32_t looks_between_yields = 16;
-  bool can_only_get_messages() const noexcept;
-  bool all_ran_at_once() noexcept;
-  size_t wait_for(transport::Looking looking);
-  transport::Seen wait_for_messages(transport::Looking& looking) noexcept;
-  size_t wait_for_all(transport::Seen seen, transport::Looking& looking);
-  size_t sleep_until_something(const transport::Looking& looking);
-  // Around what takes messages in (`take_in`, of the transport): a call that comes alone may run as soon as it is here.
-  template <class TakeIn>
-  auto running_lone_calls(const TakeIn& take_in) {
-    auto& transport = *transport_;
-    transport.pulse.at_once = lone_traffic_;
-    const auto taken = take_in(transport);
-    transport.pulse.at_once = false;
-    return taken;
-  }
-  bool sleep(Deadline deadline);
+  size_t wait_by(transport::WaitPolicy policy);
+  size_t block(Deadline deadline);
   bool give_others_a_turn(Deadline deadline, uint32_t looks);
   void tend();
   size_t progress();
-  size_t receive();
-  size_t receive_from_all();
-  size_t receive_from_few();
   size_t receive_from(Link& link);
+  size_t receive_from_polled();
+  size_t receive_from_pending();
   void before_calls() noexcept {
     executor_.next_tick();
     if (executor_.watcher_dozes()) [[unlikely]]
       watchdog_->rouse();
   }
-  void settle_links();
   void drain_backlogs();
   void answer_owed();
   void run_local_calls();
-  bool is_here(const Link& link) const;
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
+  void meet(Link& link, ByteView hello);
+  void settle_on_one(Link& link);
   void remove_lost_links();
   // Of a node of the cluster; null: not looked for yet, or lost.
   Link* known_link(uint32_t node) const noexcept {
@@ -246,6 +226,8 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   }
   Result<Link*> link_to(uint32_t node);
   Link* link_to_address(std::string_view address);
+  // A link by which who listens there connected to us, and is ready.
+  Link* accepted_from(std::string_view address);
   Link* link_to_instance(uint64_t instance);
   Result<Link*> reach(std::string_view address);
   // Sends on behalf of the running call.
@@ -253,9 +235,8 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   void answer_at_end(target::Call& call);
   wire::CallTicket ticket_of(const target::Call& call) const noexcept;
   wire::Route route_to_asker(const target::Call& call) const;
-  [[gnu::noinline]] tc_status_t forward_call(uint32_t node, Outgoing call);
-  bool recall_route(LastCall& last);
-  [[gnu::noinline]] bool forward_with_route(NextHop& hop, const wire::CallTicket& ticket, ByteView payload) noexcept;
+  tc_status_t forward_call(uint32_t node, Outgoing call);
+  tc_status_t inject_call(uint32_t node, std::string_view name, ByteView payload);
   Result<const Bundle*> bundle_named(std::string_view name);
   const Bundle* companion_named(std::string_view name);
 
@@ -279,6 +260,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
     uint64_t compiled_for_others = 0;
     uint64_t failures = 0;
     uint64_t dropped_links = 0;
+    uint64_t refused_strangers = 0;
     uint64_t late_answers = 0;
     uint64_t first_execution_ns = 0;
     uint64_t load_ns = 0;
@@ -289,30 +271,21 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
     size_t size;
   };
 
-  // What each poll and each hop touches stands together, on one page with what the bases hold: with more nodes than cores
-  // all of it is cold.
+  // What each poll touches.
   std::unique_ptr<transport::Transport> transport_;
-  uint64_t arrivals_seen_ = 0;
+  std::vector<Link*> polled_links_;  // whose peers write into our memory
+  std::vector<Link*> pending_;       // come_back_to()
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
   std::atomic<bool> woken_ = false;  // serve() shall end
   bool polling_ = false;
-  bool serves_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;
-  bool look_at_all_ = true;   // any link may have frames
-  bool lone_traffic_ = true;  // messages come one by one: each may run as soon as it is here
-  bool unsettled_links_ = false;
-  bool awaits_answers_ = false;     // a future may have a deadline
-  bool compiles_ = false;           // for others: there is a compile_service_
-  Link* unsettled_link_ = nullptr;  // of which frames were taken since links were settled: this one, or several
-  size_t ran_at_once_ = 0;          // frames, of which poll() has not told yet
+  bool awaits_answers_ = false;  // a future may have a deadline
+  bool compiles_ = false;        // for others: there is a compile_service_
   std::vector<LocalCall> local_calls_;
   uint64_t next_expiry_ns_ = 0;
-  uint64_t tended_ns_ = 0, links_tended_ns_ = 0;
   target::Executor executor_;
-  LastCalls last_calls_;
-  NextHops next_hops_;
 
   Config config_;
   std::shared_ptr<spdlog::logger> log_;
@@ -320,6 +293,7 @@ class alignas(4096) Node final : public transport::Events, public target::IfuncH
   std::string label_;
   std::string address_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
+  std::shared_ptr<BufferPool> buffers_;
   source::Registry registry_;
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;

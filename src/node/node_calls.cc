@@ -76,7 +76,6 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
 }
 
 void Node::expose(std::string name, void* data, size_t size) {
-  forget_near();
   std::erase_if(exposed_, [&](const auto& exposed) { return exposed.name == name; });
   if (data != nullptr) exposed_.push_back({std::move(name), data, size});
 }
@@ -211,8 +210,8 @@ void Node::answer_compiled() {
   }
 }
 
-void Node::complete(const wire::Reply& reply) {
-  if (futures_.complete(reply)) return;
+void Node::complete(const wire::Reply& reply, Buffer memory) {
+  if (futures_.complete(reply, std::move(memory))) return;
   ++counters_.late_answers;
   log_->debug("an answer to call {} came when nobody waited for it any more", reply.token);
 }

@@ -16,22 +16,22 @@ Link& Node::adopt(std::unique_ptr<transport::Connection> connection, bool initia
 
 // Starts a connection; frames queue until it is ready.
 Result<Link*> Node::reach(std::string_view address) {
-  TC_ASSIGN(auto connection, transport_->connect(address));
-  auto& link = adopt(std::move(connection), true);
-  if (const auto greeted = link.greet(); !greeted) {
-    link.hang_up(greeted.error());
-    return tc::fail(greeted.error());
-  }
-  return &link;
+  TC_ASSIGN(auto connection, transport_->connect(address, Link::hello_of(*this)));
+  return &adopt(std::move(connection), true);
 }
 
 Result<Link*> Node::connect(std::string_view address, Deadline deadline) {
   if (inside_ifunc()) return tc::fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for a connection");
+  // One connection serves both ways: over TCP, what goes back acknowledges what came.
+  if (Link* const theirs = accepted_from(address)) {
+    ++theirs->endpoints;
+    return theirs;
+  }
   TC_ASSIGN(Link * link, reach(address));
-  link->has_endpoint = true;  // until we return, nobody else may remove it
+  link->endpoints = 1;  // until we return, nobody else may remove it
   poll_until(deadline, [&] { return link->state() != Link::State::greeting; });
   if (link->state() == Link::State::ready) return link;
-  link->has_endpoint = false;
+  link->endpoints = 0;
   auto error =
       link->state() == Link::State::lost ? link->reason() : Error{TC_ERR_TIMEOUT, "no answer within the deadline"};
   if (link->state() == Link::State::greeting) link->hang_up(error);
@@ -42,8 +42,7 @@ Result<Link*> Node::connect(std::string_view address, Deadline deadline) {
 Status Node::close(Link& link, Deadline deadline) {
   if (inside_ifunc()) return tc::fail(TC_ERR_INVALID, "an ifunc that runs cannot close an endpoint");
   auto flushed = link.flush(deadline);
-  link.say_goodbye();
-  link.has_endpoint = false;
+  if (--link.endpoints == 0 && !link.is_accepted()) link.say_goodbye();
   links_lost_ = true;
   remove_lost_links();
   return flushed;
@@ -51,6 +50,7 @@ Status Node::close(Link& link, Deadline deadline) {
 
 void Node::on_link_lost(Link& link) {
   std::ranges::replace(links_by_number_, &link, nullptr);
+  std::erase(polled_links_, &link);
   links_lost_ = true;
   slices_.on_link_lost(link);
   compile_requests_.on_link_lost(link);
@@ -82,47 +82,87 @@ void Node::each_link(const std::function<void(Link&)>& show) {
 void Node::remove_lost_links() {
   if (!links_lost_ || inside_ifunc()) return;
   links_lost_ = false;
-  if (std::exchange(unsettled_link_, nullptr) != nullptr) unsettled_links_ = true;
-  std::erase_if(links_, [](const auto& link) { return link->state() == Link::State::lost && !link->has_endpoint; });
+  const auto goes = [](const Link& link) { return link.state() == Link::State::lost && link.endpoints == 0; };
+  std::erase_if(pending_, [&](const Link* link) { return goes(*link); });
+  std::erase_if(links_, [&](const auto& link) { return goes(*link); });
 }
 
-void Node::on_accept(std::unique_ptr<transport::Connection> connection) { adopt(std::move(connection), false); }
+// ---- What the transport tells
 
-void Node::on_control(transport::Connection& connection, ByteView frame) {
-  look_at_all_ = true;  // a link that becomes ready, or ends, may hold frames already
-  if (connection.owner() != nullptr) static_cast<Link*>(connection.owner())->on_control(frame);
+Status Node::may_connect(const transport::Origin& origin) {
+  if (trusts(origin)) return {};
+  return tc::fail(not_trusted(origin));
+}
+
+void Node::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
+  meet(adopt(std::move(connection), false), hello);
+}
+
+void Node::on_greeting(transport::Connection& connection, ByteView hello) {
+  meet(*static_cast<Link*>(connection.owner()), hello);
+}
+
+void Node::meet(Link& link, ByteView hello) {
+  if (const auto accepted = link.accept_hello(hello); !accepted) return link.hang_up(accepted.error());
+  if (link.connection().is_polled()) polled_links_.push_back(&link);
+  settle_on_one(link);
+}
+
+// Two nodes that connect to each other at the same time have two connections. Both use the one of the smaller instance
+// from then on, so that what goes back acknowledges what came.
+void Node::settle_on_one(Link& link) {
+  const auto instance = link.peer().instance;
+  const auto found = std::ranges::find_if(links_, [&](const auto& other) {
+    return other.get() != &link && other->state() == Link::State::ready && other->peer().instance == instance;
+  });
+  if (found == links_.end() || link.is_accepted() == (*found)->is_accepted()) return;
+  const bool prefers_accepted = instance < instance_;
+  Link* const better = link.is_accepted() == prefers_accepted ? &link : found->get();
+  std::ranges::replace(links_by_number_, better == &link ? found->get() : &link, better);
+}
+
+void Node::on_frames(transport::Connection& connection) {
+  if (connection.owner() != nullptr) receive_from(*static_cast<Link*>(connection.owner()));
 }
 
 void Node::on_lost(transport::Connection& connection, const Error& reason) {
-  look_at_all_ = true;
   if (connection.owner() == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner());
-  link.end(Error{reason.code, fmt::format("{} is gone: {}", link.peer_label(), reason.message)});
+  const bool was_there = link.state() == Link::State::ready;
+  link.end(Error{reason.code, fmt::format("{}{}: {}", link.peer_label(), was_there ? " is gone" : "", reason.message)});
 }
 
-bool Node::trusts(Link& link) const { return config_.trust == Trust::any || is_here(link); }
+void Node::on_refused(const std::string& who, const Error& why) {
+  ++counters_.refused_strangers;
+  log_->warn("{} is refused: {}", who, why.message);
+}
 
-// Is the peer a process of this host?
-bool Node::is_here(const Link& link) const {
-  if (transport_->name() == "loopback") return true;
-  const auto address = link.connection().origin();
-  return address.starts_with("127.") || address.starts_with("[::1]") || address.starts_with("::1");
+void Node::on_warning(const std::string& what) { log_->warn("{}", what); }
+
+// ---- Trust
+
+bool Node::trusts(const transport::Origin& origin) const noexcept {
+  return config_.trust == Trust::any || origin.same_user;
+}
+
+Error Node::not_trusted(const transport::Origin& origin) const {
+  return Error{TC_ERR_DENIED,
+               fmt::format("{} is not trusted: without keys only processes of the same user on this host "
+                           "are; start the node with trust 'any' to let in everybody",
+                           origin.text)};
 }
 
 Status Node::may_compile_for(const Link& link) const {
   if (config_.compile_for == CompileFor::none)
-    return tc::fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for loopback or any", label());
-  if (link.trusted() && (config_.compile_for == CompileFor::any || is_here(link))) return {};
+    return tc::fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for user or any", label());
+  if (link.trusted() && (config_.compile_for == CompileFor::any || link.connection().origin().same_user)) return {};
   return tc::fail(TC_ERR_DENIED,
-                  "{} compiles for nodes of its own host only, and {} is none; start it with --compile-for any",
+                  "{} compiles for processes of its own user on this host only, and {} is none; start it with "
+                  "--compile-for any",
                   label(), link.peer_label());
 }
 
-Error Node::not_trusted(Link& link) const {
-  return Error{TC_ERR_DENIED, fmt::format("code from {} is not trusted: without keys only peers on this host are; "
-                                          "start the node with trust 'any' to run code from everywhere",
-                                          link.connection().origin())};
-}
+// ---- Finding links
 
 Link* Node::link_to_instance(uint64_t instance) {
   const auto found = std::ranges::find_if(links_, [&](const auto& link) {
@@ -132,10 +172,14 @@ Link* Node::link_to_instance(uint64_t instance) {
 }
 
 Link* Node::link_to_address(std::string_view address) {
+  const auto found = std::ranges::find_if(
+      links_, [&](const auto& link) { return link->state() != Link::State::lost && link->leads_to(address); });
+  return found != links_.end() ? found->get() : nullptr;
+}
+
+Link* Node::accepted_from(std::string_view address) {
   const auto found = std::ranges::find_if(links_, [&](const auto& link) {
-    if (link->state() == Link::State::lost) return false;
-    return link->state() == Link::State::ready ? link->peer().address == address
-                                               : link->connection().peer_address() == address;
+    return link->is_accepted() && link->state() == Link::State::ready && link->leads_to(address);
   });
   return found != links_.end() ? found->get() : nullptr;
 }

@@ -66,22 +66,17 @@ TEST(Node, an_idle_wait_sleeps_until_its_deadline) {
 // A transport that notes how long it may sleep, and is woken at once.
 class Sleepless final : public transport::Transport {
  public:
-  explicit Sleepless(std::vector<uint64_t>& naps_ns) : Transport(came_), naps_ns_(naps_ns) {}
+  explicit Sleepless(std::vector<uint64_t>& naps_ns) : naps_ns_(naps_ns) {}
   Result<std::string> listen(std::string_view address) override { return std::string(address); }
-  Result<std::unique_ptr<transport::Connection>> connect(std::string_view) override {
+  Result<std::unique_ptr<transport::Connection>> connect(std::string_view, ByteView) override {
     return tc::fail(TC_ERR_UNSUPPORTED, "nobody is there");
   }
   unsigned progress() noexcept override { return 0; }
-  bool sleep(Deadline deadline) noexcept override {
-    naps_ns_.push_back(deadline.remaining_ns());
-    return false;
-  }
+  void flush() noexcept override {}
+  void sleep(Deadline deadline) noexcept override { naps_ns_.push_back(deadline.remaining_ns()); }
   void wake() noexcept override {}
-  std::string version() const override { return "1"; }
-  std::string name() const override { return "sleepless"; }
 
  private:
-  transport::Arrivals came_;
   std::vector<uint64_t>& naps_ns_;
 };
 
@@ -99,7 +94,6 @@ TEST(Node, housekeeping_sets_no_timer_that_is_due_before_the_next_tick) {
   EXPECT_THAT(naps_ns, ::testing::Each(::testing::Gt(10'000'000u)));
 }
 
-// What was asked for last is found by a shorter way.
 TEST(Node, named_data_is_what_was_exposed_last_however_often_it_was_asked_for) {
   test::Net net;
   auto node = net.make(1);

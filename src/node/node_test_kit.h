@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes of one process on a loopback network, driven by one thread: what the protocol's tests stand on.
+// Nodes of one process on a simulated network, driven by one thread: what the protocol's tests stand on.
 #pragma once
 
 #include <gmock/gmock.h>
@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "node/node.h"
-#include "transport/loopback.h"
+#include "transport/simulated/simulated.h"
 
 namespace tc::node::test {
 
@@ -73,7 +73,7 @@ class Net {
     return std::move(*node);
   }
 
-  transport::LoopbackNetwork network;
+  transport::SimulatedNetwork network;
 };
 
 // The payload of the ifunc `travel` (tests/ifuncs).

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "threechains/ifunc.h"
-#include "transport/loopback.h"
+#include "transport/simulated/simulated.h"
 #include "wire/bundle.h"
 #include "wire/hello.h"
 
@@ -23,10 +23,14 @@ class RawPeer final : public transport::Events {
     Bytes body;
   };
 
-  explicit RawPeer(transport::LoopbackNetwork& network) : transport_(network.join(*this)) {}
+  explicit RawPeer(transport::SimulatedNetwork& network) : transport_(network.join(*this)) {}
 
   void listen(std::string_view address) { (void)transport_->listen(address).value(); }
-  void connect(std::string_view address) { connection_ = transport_->connect(address).value(); }
+  // Connects and greets.
+  void connect(std::string_view address) { connect(address, wire::encode_hello(hello())); }
+  void connect(std::string_view address, ByteView greeting) {
+    connection_ = transport_->connect(address, greeting).value();
+  }
   void vanish() { connection_.reset(); }
 
   static wire::Hello hello() {
@@ -38,15 +42,8 @@ class RawPeer final : public transport::Events {
     hello.max_message = 1 << 20;
     hello.name = "raw";
     hello.triple = TargetTriple::host().text;
-    hello.offer = copy_of(as_bytes("loopback"));
     return hello;
   }
-
-  void control(wire::Kind kind, uint32_t number, ByteView body) { control(wire::make_frame(kind, 0, number, body)); }
-  void control(const Bytes& frame) { (void)connection_->send_control(frame); }
-  void greet() { control(wire::Kind::hello, 0, wire::encode_hello(hello())); }
-  // Frames may be sent from now on, whatever the node says.
-  void open() { (void)connection_->open_way(transport::Way::automatic, as_bytes("loopback")); }
 
   // False when there is no room.
   bool send(wire::Kind kind, uint8_t flags, uint32_t number, ByteView body) {
@@ -59,19 +56,7 @@ class RawPeer final : public transport::Events {
   }
   bool send(wire::Kind kind, uint32_t number, ByteView body) { return send(kind, 0, number, body); }
 
-  // Takes everything that came.
-  void progress() {
-    transport_->progress();
-    if (!connection_) return;
-    auto& in = connection_->in();
-    while (in.peek() != 0 || in.refill()) {
-      const auto header = wire::decode(in.peek());
-      if (!in.fits(header.length)) break;
-      frames.push_back({header, copy_of({in.body(), header.length})});
-      in.advance(header.length);
-    }
-    in.release();
-  }
+  void progress() { transport_->progress(); }
 
   const Frame* find(wire::Kind kind, std::optional<uint32_t> number = {}) const {
     const auto found = std::ranges::find_if(frames, [&](const auto& frame) {
@@ -90,21 +75,31 @@ class RawPeer final : public transport::Events {
   std::optional<wire::Hello> peer;
   std::optional<wire::Bye> bye;
   std::optional<Error> lost;
-  bool greets_back = true;
+  bool answers = true;  // those who connect to it
 
   // ---- transport::Events
-  void on_accept(std::unique_ptr<transport::Connection> connection) override { connection_ = std::move(connection); }
-  void on_control(transport::Connection&, ByteView frame) override {
-    const auto header = wire::decode(Reader(frame).u64());
-    const auto body = frame.subspan(wire::header_bytes);
-    if (header.kind == wire::Kind::bye) bye = wire::decode_bye(body).value();
-    if (header.kind == wire::Kind::credit && header.number == wire::credit_window)
-      (void)connection_->out().credit(wire::decode_credit(body).value().consumed);
-    if (header.kind != wire::Kind::hello || peer) return;
-    peer = wire::decode_hello(body).value();
-    open();
+  Status may_connect(const transport::Origin&) override { return {}; }
+  void on_accept(std::unique_ptr<transport::Connection> connection, ByteView greeting) override {
+    connection_ = std::move(connection);
+    if (!answers) return;
+    peer = wire::decode_hello(greeting).value();
+    (void)connection_->open(wire::encode_hello(hello()));
   }
-  bool on_call(transport::Connection&, uint32_t, const wire::Header&, std::byte*) override { return false; }
+  void on_greeting(transport::Connection& connection, ByteView greeting) override {
+    peer = wire::decode_hello(greeting).value();
+    (void)connection.open({});
+  }
+  // Takes everything that came.
+  void on_frames(transport::Connection& connection) override {
+    auto& in = connection.in();
+    while (in.refill()) {
+      const auto header = wire::decode(in.peek());
+      frames.push_back({header, copy_of({in.body(), header.length})});
+      if (header.kind == wire::Kind::bye) bye = wire::decode_bye(frames.back().body).value();
+      in.advance(header.length);
+    }
+    in.release();
+  }
   void on_lost(transport::Connection&, const Error& reason) override { lost = reason; }
 
  private:

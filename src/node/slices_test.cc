@@ -134,10 +134,9 @@ class Slices : public testing::Test {
   // A source made by hand, which greeted nodes[0].
   void join(RawPeer& raw) {
     raw.listen("raw");
-    raw.connect("n0");
     auto hello = RawPeer::hello();
     hello.address = "raw";
-    raw.control(Kind::hello, 0, wire::encode_hello(hello));
+    raw.connect("n0", wire::encode_hello(hello));
     ASSERT_TRUE(pump(raw, [&] { return raw.peer.has_value(); }));
   }
   bool pump(RawPeer& raw, const std::function<bool()>& done) {

@@ -41,7 +41,6 @@ void Snapshots::begin(uint64_t origin, uint32_t number, Link* parent) {
   if (!make_room()) return;  // who asks gets no report, and waits for its deadlines
   auto& part = parts_[origin];
   ++recording_;
-  node_.forget_hops();
   part.number = number;
   part.parent = parent;
   node_.each_call_held([&](uint64_t asker, uint64_t token) {

@@ -86,32 +86,6 @@ TEST(Travel, answers_find_each_of_several_askers_whose_travellers_go_by_the_same
     });
 }
 
-TEST(NextHops, a_peer_that_goes_by_two_numbers_has_one_row) {
-  NextHops hops;
-  const auto* const code = reinterpret_cast<const target::Code*>(uintptr_t{64});
-  auto* const one = reinterpret_cast<transport::OutStream*>(uintptr_t{128});
-  auto* const other = reinterpret_cast<transport::OutStream*>(uintptr_t{256});
-  for (const uint32_t number : {5u, 500u}) {
-    hops.note(2, {.out = one, .code = code});
-    hops.note(3, {.out = other, .code = code});
-    hops.note(number, {.out = one, .code = code});
-    EXPECT_EQ(hops.find(2, code), nullptr);
-    EXPECT_NE(hops.find(3, code), nullptr);
-    EXPECT_NE(hops.find(number, code), nullptr);
-  }
-  EXPECT_EQ(hops.find(5, code), nullptr);
-}
-
-TEST(NextHops, a_peer_keeps_a_route_only_as_long_as_that_is_the_last_one) {
-  NextHop hop;
-  EXPECT_FALSE(hop.keeps(1));
-  hop.route_mark = 1;
-  EXPECT_FALSE(hop.keeps(1));
-  hop.keeps_route = 1;
-  EXPECT_TRUE(hop.keeps(1));
-  EXPECT_FALSE(hop.keeps(2));
-}
-
 TEST(Travel, it_goes_on_through_a_node_that_died_and_came_back) {
   Cluster cluster(3);
   auto client = cluster.net.make(99);

@@ -9,7 +9,6 @@
 #include <string_view>
 #include <utility>
 
-#include "base/hot_page.h"
 #include "target/ifunc_host.h"
 
 namespace tc::target {
@@ -28,22 +27,19 @@ ByteView view(const void* bytes, size_t size) noexcept {
 
 extern "C" {
 
-TC_ON_HOT_PAGE uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
+uint32_t tc_id(void) { return current_host != nullptr ? current_host->node_id() : 0; }
 
-TC_ON_HOT_PAGE uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
+uint32_t tc_count(void) { return current_host != nullptr ? current_host->node_count() : 1; }
 
-TC_ON_HOT_PAGE void* tc_data(const char* name, size_t* size) {
-  if (current_host == nullptr) return nullptr;
-  if (name == nullptr) name = "";
-  if (void* const data = current_host->near_data(name, size)) return data;
-  return current_host->data(name, size);
+void* tc_data(const char* name, size_t* size) {
+  return current_host != nullptr ? current_host->data(text(name), size) : nullptr;
 }
 
 tc_status_t tc_reply(const void* bytes, size_t size) {
   return current_host != nullptr ? current_host->reply(view(bytes, size)) : TC_ERR_INVALID;
 }
 
-TC_ON_HOT_PAGE tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
+tc_status_t tc_forward(uint32_t node, const void* payload, size_t size) {
   return current_host != nullptr ? current_host->forward(node, view(payload, size)) : TC_ERR_INVALID;
 }
 

@@ -7,7 +7,6 @@
 #include <threechains/ifunc.h>
 
 #include "base/clock.h"
-#include "target/heap_ahead.h"
 #include "target/store.h"
 
 namespace tc::target {
@@ -114,7 +113,6 @@ void Store::tend() noexcept {
   if (options_.executions != nullptr) free_left();
   tuner_.start();
   arena_->prepare();
-  if (std::exchange(prepared_for_, stats_.loads) != stats_.loads) map_heap_ahead();
 }
 
 bool Store::wait_until_tuned(uint64_t deadline_ms) {

@@ -49,23 +49,9 @@ struct Call {
   bool answered = false;  // a reply was sent, or the duty to reply was forwarded
   bool failed = false;    // with the code and message below
   int32_t fail_code = 0;
-  uint32_t route_mark = 1;  // of `route`: another one with every other route, and never 0
   wire::CallTicket ticket;
   wire::PackedRoute route;  // the last one that came, while has_route is false
   std::string fail_message;
-
-  void take_route(const wire::PackedRoute& other) {
-    if (other.is(route)) return;
-    route = other;
-    ++route_mark;
-  }
-  // As PackedRoute::take().
-  Result<size_t> take_route(ByteView body) {
-    if (const auto same = route.size_if_same(body); same != 0) return same;
-    auto taken = route.take(body);
-    if (taken) ++route_mark;
-    return taken;
-  }
 };
 
 class alignas(64) Executor {

@@ -21,16 +21,6 @@ class IfuncHost {
   uint32_t node_count() const noexcept { return node_count_; }
   // Named data that the application exposed; null when there is none.
   virtual void* data(std::string_view name, size_t* size) noexcept = 0;
-  // The same for what was asked for last, if that is it: an ifunc most likely asks for the same each time.
-  void* near_data(const char* name, size_t* size) const noexcept {
-    const char* known = near_.name;
-    for (; *name == *known; ++name, ++known) {
-      if (*name != 0) continue;
-      if (size != nullptr) *size = near_.size;
-      return near_.data;
-    }
-    return nullptr;
-  }
   // These return TC_OK or what went wrong; the bytes are copied before they return.
   virtual tc_status_t reply(ByteView bytes) noexcept = 0;
   virtual tc_status_t forward(uint32_t node, ByteView payload) noexcept = 0;
@@ -45,20 +35,9 @@ class IfuncHost {
     node_id_ = id;
     node_count_ = count;
   }
-  void keep_near(std::string_view name, void* data, size_t size) noexcept {
-    if (name.empty() || name.size() >= sizeof near_.name) return;
-    near_ = {.data = data, .size = size};
-    name.copy(near_.name, name.size());
-  }
-  void forget_near() noexcept { near_ = {}; }
 
  private:
   uint32_t node_id_ = 0, node_count_ = 1;
-  struct Near {
-    char name[16] = {};  // ends with 0; empty: there is nothing
-    void* data = nullptr;
-    size_t size = 0;
-  } near_;
 };
 
 // The host of the ifunc that runs on this thread; null when none does. Set by the executor around a run of

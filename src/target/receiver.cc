@@ -29,11 +29,8 @@ constexpr uint64_t plain_call = static_cast<uint64_t>(wire::Kind::call);
 // Frames whose payload needs more than the 16 bytes that every frame has are the cold path's.
 bool runs_in_place(const Code* code) noexcept { return code != nullptr && code->alignment_log2 <= 4; }
 
-void complain_about_length(const transport::InStream&, uint64_t word, FrameHandler& handler) {
-  const auto header = wire::decode(word);
-  handler.on_broken(fmt::format("a frame of kind {} claims {} bytes, more than its way can carry",
-                                static_cast<int>(header.kind), header.length));
-}
+// So much is read before its memory goes back: a small part of the smallest buffer that frames come by.
+constexpr ptrdiff_t bytes_a_release = 16 * 1024;
 
 // What receive() keeps in registers.
 struct Run {
@@ -42,11 +39,17 @@ struct Run {
   FrameHandler& handler;
   const size_t most;
   const std::byte* at;
+  const std::byte* released;  // up to where the memory was given back
   size_t taken = 0;
   bool gone = false;  // the stream was closed by what a frame led to
 
   bool fits(size_t stride) const noexcept { return stride <= static_cast<size_t>(in.end() - at); }
   bool still_here() noexcept { return !(gone = in.at() != at); }
+  void release() noexcept {
+    in.seek(at);
+    in.release();
+    at = released = in.at();
+  }
 };
 
 // Runs a plain call and all that follow with the same header word: a burst of one ifunc, most of the time. Where it is
@@ -56,7 +59,7 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
   auto& executor = run.executor;
   const size_t stride = wire::stride(length);
   const std::byte* at = run.at;
-  const std::byte* const last = in.end() - stride;
+  const std::byte* const last = std::min(in.end() - stride, run.released + bytes_a_release);
   size_t left = run.most - run.taken;
   executor.prepare_plain(code);
   do {
@@ -76,20 +79,19 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
   run.taken = run.most - left;
 }
 
-// Any other frame. False: stop.
-bool take_other(Run& run, uint64_t word, size_t& pads) noexcept {
+// No whole frame at hand: a pad, or the end of what has come. False: stop.
+bool take_more(Run& run, size_t& pads) {
+  run.in.seek(run.at);
+  const bool more = run.in.refill() && ++pads <= run.most;
+  if (!more && run.in.broken()) run.handler.on_broken("its frames lead outside the memory that they lie in");
+  run.at = run.released = run.in.at();
+  return more;
+}
+
+// Any frame but a plain call of held code. False: stop.
+bool take_other(Run& run, uint64_t word) {
   const auto header = wire::decode(word);
   run.in.seek(run.at);
-  if (word == 0 || header.kind == wire::Kind::pad) {
-    const bool more = run.in.refill() && ++pads <= run.most;
-    if (!more && run.in.broken()) run.handler.on_broken("the ring's frames lead outside it");
-    run.at = run.in.at();
-    return more;
-  }
-  if (!run.fits(wire::stride(header.length))) {
-    complain_about_length(run.in, word, run.handler);
-    return run.gone = true, false;
-  }
   const bool fine = run.handler.on_frame(header, run.in.body());
   if (!run.still_here() || !fine) return run.gone = true, false;
   run.at += wire::stride(header.length);
@@ -100,23 +102,25 @@ bool take_other(Run& run, uint64_t word, size_t& pads) noexcept {
 }  // namespace
 
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
-               size_t most) noexcept {
-  Run run{in, executor, handler, most, in.at()};
+               size_t most) {
+  Run run{in, executor, handler, most, in.at(), in.at()};
   size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
   while (run.taken < most && !run.gone) {
     const uint64_t word = transport::load_header(run.at);
-    const auto length = static_cast<size_t>(word >> 32);
-    if ((word & 0xff) == plain_call && run.fits(wire::stride(length))) [[likely]] {
-      Code* const code = numbers.find(static_cast<uint32_t>(word >> 8) & wire::max_number);
-      if (runs_in_place(code)) [[likely]] {
-        run_alike(run, *code, word, length);
-        continue;
-      }
-    }
+    const auto header = wire::decode(word);
     if (word == 0 && in.dry_at_zero()) break;
-    if (!take_other(run, word, pads)) break;
+    if (word == 0 || header.kind == wire::Kind::pad || !run.fits(wire::stride(header.length))) {
+      if (!take_more(run, pads)) break;
+      continue;
+    }
+    Code* const code = (word & 0xff) == plain_call ? numbers.find(header.number) : nullptr;
+    if (runs_in_place(code)) [[likely]]
+      run_alike(run, *code, word, header.length);
+    else if (!take_other(run, word))
+      break;
+    if (!run.gone && run.at - run.released >= bytes_a_release) run.release();
   }
-  if (!run.gone) in.seek(run.at);
+  if (!run.gone) run.release();
   return run.taken;
 }
 

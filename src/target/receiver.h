@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // From bytes to frames to running code: the hot path of a target (paper III.D; DESIGN section 7). It runs plain
-// calls of code that is held and hands everything else to a FrameHandler. It never blocks, allocates or locks.
+// calls of code that is held and hands everything else to a FrameHandler. It never blocks or locks, and allocates nothing
+// by itself.
 //
 // Thread: the node's.
 #pragma once
@@ -42,7 +43,7 @@ class FrameHandler {
  public:
   // `body` is `header.length` bytes, valid and writable until the stream is released; it lies in memory that the
   // peer may still write to, so it is copied before it is checked. False: the link is to be dropped; nothing more
-  // is read from it.
+  // is read from it. May throw std::bad_alloc.
   virtual bool on_frame(const wire::Header& header, std::byte* body) = 0;
   // The call that just ran was touched by its ifunc (replied, failed, ...).
   virtual void on_touched() = 0;
@@ -53,9 +54,9 @@ class FrameHandler {
   ~FrameHandler() = default;
 };
 
-// Takes up to `most` frames off `in`. Returns how many; 0 is "nothing there". The caller releases the stream, when it
-// finds the time: a lone call should not wait for that.
+// Takes up to `most` frames off `in`. Returns how many; 0 is "nothing there". Their memory goes back to the sender on the
+// way, so that it can write while we read. Throws what the handler throws.
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
-               size_t most) noexcept;
+               size_t most);
 
 }  // namespace tc::target

@@ -102,8 +102,7 @@ class Store final : public CodeStore {
   std::vector<CodeMemory> outdated_, leaving_;  // with options_.executions: not waited for yet, and waited for
   StoredCode* last_loaded_ = nullptr;
   CodeStoreStats stats_;
-  uint64_t prepared_for_ = 0;  // stats_.loads when memory was last seen to
-  Tuner tuner_;                // last, so that its thread ends before what it uses does
+  Tuner tuner_;  // last, so that its thread ends before what it uses does
 };
 
 }  // namespace tc::target

@@ -1,39 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What two transports tell each other over the plain socket before UCX can carry anything: where the worker is,
-// and by which token its messages are to be marked. Little-endian:
+// The first words on a socket: each side says one message, the side that connected first. Little-endian:
 //
-//     u32 magic "TCW1" | u32 size of what follows | u16 version | str8 UCX version | u64 machine | u64 token
-//     | u32 batch limit | u32 window | str16 listening address | u16 size, worker address
+//     u32 magic "TCN1" | u8 version | u8 kind | u16 zero | u32 size of what follows
+//
+//     kind 1, greeting:  str8 transport | u16 size, details of the transport's own | the node's HELLO (wire/hello.h)
+//     kind 2, refusal:   u32 status | str16 reason; the connection ends behind it
+//
+// A refusal is laid out alike in all versions, so that a peer of another version can be told why.
+// Thread: any.
 #pragma once
 
-#include <optional>
 #include <string>
 
 #include "base/bytes.h"
 
 namespace tc::transport {
 
+inline constexpr uint8_t greeting_version = 1;
+inline constexpr size_t greeting_head_bytes = 12;
+// Stops a stranger from making us wait for, and keep, megabytes. UCX's worker addresses are the longest part.
+inline constexpr size_t max_greeting_bytes = 16 * 1024;
+
 struct Greeting {
-  std::string ucx_version;
-  uint64_t machine = 0;      // equal for processes that can share memory: see this_machine()
-  uint64_t token = 0;        // marks the messages that are meant for this connection
-  uint32_t batch_bytes = 0;  // the longest batch taken
-  uint32_t window_bytes = 0;
-  std::string listening;  // "host:port"; empty when the sender does not listen
-  Bytes worker_address;
+  std::string transport;  // how the sender wants frames to travel: "shm", "tcp", ...
+  Bytes details;          // what that transport has to know
+  Bytes hello;            // the node's, opaque here
 };
 
-inline constexpr uint16_t greeting_version = 1;
-inline constexpr size_t greeting_head_bytes = 8;
-// UCX addresses are some hundred bytes. Stops a stranger from making us wait for, and keep, megabytes.
-inline constexpr size_t max_greeting_bytes = 32 * 1024;
-
 Bytes encode_greeting(const Greeting& greeting);
-// Nothing when `received` is only the beginning of one. TC_ERR_MALFORMED, TC_ERR_VERSION.
-Result<std::optional<Greeting>> decode_greeting(ByteView received);
+Bytes encode_refusal(const Error& why);
 
-// Boot id and the namespaces that decide who sees whose memory.
-uint64_t this_machine();
+// How many bytes follow a head. TC_ERR_MALFORMED: it is none of ours. TC_ERR_VERSION, TC_ERR_TOO_LARGE.
+Result<size_t> decode_greeting_head(ByteView head);
+// `message`: head and what follows it. A refusal is an error: the peer's status and reason.
+Result<Greeting> decode_greeting(ByteView message);
 
 }  // namespace tc::transport

@@ -48,16 +48,22 @@ Result<Need> decode_need(ByteView body) {
   return need;
 }
 
-Bytes encode_reply(const Reply& reply) {
+Bytes encode_reply_head(const Reply& reply) {
   Bytes out;
-  out.reserve(22 + reply.message.size() + reply.bytes.size());
+  out.reserve(32 + reply.message.size());
   Writer(out)
       .u64(reply.token)
       .u32(static_cast<uint32_t>(reply.status))
       .u32(static_cast<uint32_t>(reply.code))
       .u32(reply.node_id)
       .str16(reply.message)
-      .bytes(reply.bytes);
+      .align(alignment);
+  return out;
+}
+
+Bytes encode_reply(const Reply& reply) {
+  auto out = encode_reply_head(reply);
+  Writer(out).bytes(reply.bytes);
   return out;
 }
 
@@ -69,24 +75,23 @@ Result<Reply> decode_reply(ByteView body) {
   reply.code = static_cast<int32_t>(in.u32());
   reply.node_id = in.u32();
   reply.message = words(in.str16());
+  in.skip((alignment - in.position() % alignment) % alignment);
   TC_CHECK(in.finish("reply frame"));
   reply.bytes = in.rest();
   return reply;
 }
 
-Bytes encode_credit(const Credit& credit) {
+Bytes encode_barrier(uint64_t number) {
   Bytes out;
-  Writer(out).u64(credit.consumed).u64(credit.executed);
+  Writer(out).u64(number);
   return out;
 }
 
-Result<Credit> decode_credit(ByteView body) {
+Result<uint64_t> decode_barrier(ByteView body) {
   Reader in(body);
-  Credit credit;
-  credit.consumed = in.u64();
-  credit.executed = in.u64();
-  TC_CHECK(in.finish_exactly("credit frame"));
-  return credit;
+  const uint64_t number = in.u64();
+  TC_CHECK(in.finish_exactly("barrier frame"));
+  return number;
 }
 
 Bytes encode_bye(const Bye& bye) {

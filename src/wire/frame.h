@@ -20,7 +20,7 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 2;
+inline constexpr uint32_t protocol_version = 3;
 
 enum class Kind : uint8_t {
   none = 0,       // the zero word: no frame
@@ -29,13 +29,11 @@ enum class Kind : uint8_t {
   need = 3,       // Need: the target does not hold code `number`
   code = 4,       // CodeHead, bundle: the answer to need
   known = 5,      // the target holds code `number` now (acknowledgement of code)
-  reply = 6,      // ReplyHead, message, bytes: what became of a call
-  credit = 7,     // Credit: how far the target has come
-  hello = 8,      // the first frame both ways (wire/hello.h)
-  bye = 9,        // Bye: the last one, with the reason
-  fragment = 10,  // a piece of a frame too large for the way; number 1 marks the last piece
+  reply = 6,      // Reply: what became of a call
+  barrier = 7,    // tell me when you come here, and the answer to that
+  bye = 9,        // Bye: the last frame, with the reason
+  fragment = 10,  // a piece of a frame too large for the stream; number 1 marks the last piece
   pad = 11,       // nothing: skip `length` bytes (a ring's end)
-  wake = 12,      // nothing: somebody slept
   notice = 13,    // what nodes tell each other about calls whose sender may wait in vain (wire/notice.h)
   compile = 14,   // bitcode that one node compiles for another (wire/compile.h)
 };
@@ -44,16 +42,9 @@ inline constexpr uint8_t last_kind = 14;
 // Flags of call and call_code.
 inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload
 inline constexpr uint8_t flag_route = 2;  // behind the ticket: a Route (the call came from a third node)
-// Of call alone, with a ticket. Beside flag_route: the target keeps this route, for this link. Without it: no route stands
-// there, it is the one that was kept last.
-inline constexpr uint8_t flag_kept_route = 4;
 // May a call have these? Flags that we do not know would change what stands in front of the payload.
-constexpr bool are_call_flags(uint8_t flags) noexcept { return flags == 0 || (flags < 8 && (flags & flag_token) != 0); }
-constexpr bool are_call_code_flags(uint8_t flags) noexcept {
-  return are_call_flags(flags) && (flags & flag_kept_route) == 0;
-}
-constexpr bool takes_kept_route(uint8_t flags) noexcept {
-  return (flags & (flag_kept_route | flag_route)) == flag_kept_route;
+constexpr bool are_call_flags(uint8_t flags) noexcept {
+  return flags == 0 || flags == flag_token || flags == (flag_token | flag_route);
 }
 
 // Flag of need and code: slices that the target cannot run itself, for a node that it passes the code on to.
@@ -131,21 +122,16 @@ struct Reply {
   std::string message;   // readable, empty when status is TC_OK
   ByteView bytes;        // the answer; in a decoded reply it points into the frame
 };
+// Everything but the bytes, which follow at a multiple of 16.
+Bytes encode_reply_head(const Reply& reply);
 Bytes encode_reply(const Reply& reply);
 Result<Reply> decode_reply(ByteView body);
 
-// What a credit frame is about stands in its number.
-inline constexpr uint32_t credit_window = 0;  // beside the stream: `consumed` bytes were taken off
-inline constexpr uint32_t credit_ask =
-    1;  // in the stream: tell me when you come here; `consumed` is a barrier's number
-inline constexpr uint32_t credit_answer = 2;  // in the stream: all calls before that barrier ended
-inline constexpr uint32_t credit_way = 3;     // beside the stream: `consumed` is the way by which I write to you
-struct Credit {
-  uint64_t consumed = 0;  // bytes of frames taken off this link since HELLO
-  uint64_t executed = 0;  // calls that ended, well or not, since HELLO
-};
-Bytes encode_credit(const Credit& credit);
-Result<Credit> decode_credit(ByteView body);
+// What a barrier frame is about stands in its number; its body is the number of the barrier.
+inline constexpr uint32_t barrier_ask = 1;     // tell me when you come here
+inline constexpr uint32_t barrier_answer = 2;  // all calls before that barrier ended
+Bytes encode_barrier(uint64_t number);
+Result<uint64_t> decode_barrier(ByteView body);
 
 struct Bye {
   tc_status_t status = TC_OK;

@@ -12,7 +12,6 @@ Bytes encode_hello(const Hello& hello) {
   // The protocol version comes first and stays there, so that any two versions can tell each other apart.
   w.u32(hello.protocol).u8(hello.abi).u64(hello.instance).u32(hello.node_id).u64(hello.max_message);
   w.str8(hello.name).str8(hello.address).str8(hello.triple).str8(hello.cpu);
-  w.u16(static_cast<uint16_t>(hello.offer.size())).bytes(hello.offer);
   return out;
 }
 
@@ -31,11 +30,10 @@ Result<Hello> decode_hello(ByteView body) {
   hello.address = in.str8();
   hello.triple = in.str8();
   hello.cpu = in.str8();
-  const auto offer = in.bytes(in.u16());
-  TC_CHECK(in.finish_exactly("hello frame"));
-  hello.offer.assign(offer.begin(), offer.end());
+  TC_CHECK(in.finish_exactly("greeting of a node"));
   for (const auto& label : {hello.name, hello.address, hello.triple, hello.cpu})
-    if (!printable(label)) return fail(TC_ERR_MALFORMED, "hello frame: a label holds bytes that cannot be printed");
+    if (!printable(label))
+      return fail(TC_ERR_MALFORMED, "greeting of a node: a label holds bytes that cannot be printed");
   return hello;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first frame each side of a link sends: who it is and what it understands (DESIGN section 5).
+// The greeting of each side of a link, carried by the transport (transport/greeting.h): who it is and what it understands.
 #pragma once
 
 #include "base/bytes.h"
@@ -17,7 +17,6 @@ struct Hello {
   std::string address;       // where it listens; empty when it does not
   std::string triple;
   std::string cpu;
-  Bytes offer;  // how to write to it: the transport's, opaque here
 };
 
 Bytes encode_hello(const Hello& hello);

@@ -34,18 +34,11 @@ class PackedRoute {
   const Route& route() const noexcept { return route_; }
   ByteView bytes() const noexcept { return {bytes_.data(), size_}; }
 
-  // Of the route in front of `body`, padding included, if it is this one; else 0.
-  size_t size_if_same(ByteView body) const noexcept {
-    return size_ != 0 && body.size() >= size_ && same_short(body.data(), bytes_.data(), size_) ? size_ : 0;
-  }
-  bool is(const PackedRoute& other) const noexcept {
-    return other.size_ == size_ && size_if_same(other.bytes()) == size_;
-  }
   // Becomes the route in front of `body`, which may be memory that its sender still writes to. Returns the bytes taken,
   // padding included. TC_ERR_MALFORMED when there is none; then it stays what it was.
   Result<size_t> take(ByteView body) {
-    const auto same = size_if_same(body);
-    return same != 0 ? same : take_another(body);
+    const bool is_same = size_ != 0 && body.size() >= size_ && std::memcmp(body.data(), bytes_.data(), size_) == 0;
+    return is_same ? size_ : take_another(body);
   }
 
  private:

@@ -29,7 +29,7 @@ def internet_sockets(pid):
 
 
 def test_a_default_node_listens_on_its_own_address_and_nowhere_else(t):
-    node = t.serve("--listen", "127.0.0.1:0", env={"UCX_TLS": None})
+    node = t.serve("--listen", "127.0.0.1:0")
     port = int(node.address.rsplit(":", 1)[1])
     assert internet_sockets(node.pid) == [("tcp", "0100007F", port)], internet_sockets(node.pid)
 

@@ -95,14 +95,14 @@ class Nodes:
             node = t.start(*command, "serve", *options, "--id", str(number), "--cluster", ",".join(self.addresses),
                            "--listen", address, "--data", f"table={t.path('table')}", "--data",
                            f"text={t.path('text')}", "--scratch", "counter=8", "--allow-lib", "libm.so.6",
-                           env={"UCX_TLS": "tcp,self"}, kind=harness.Node)
+                           env=harness.TCP, kind=harness.Node)
             node.wait_until_ready(60)
 
     def check(self, t, file, payload, expected):
         """None, or what was wrong."""
         payload_file = t.write("payload", payload)
         result = t.ifunc("send", file, self.addresses[0], "--payload-file", payload_file, "--hex-out",
-                         "--timeout", "30000", env={"UCX_TLS": "tcp,self"}, seconds=60)
+                         "--timeout", "30000", env=harness.TCP, seconds=60)
         if isinstance(expected, str):
             return None if result.code != 0 and expected in result.err else f"expected to be told {expected!r}: {result}"
         if result.code != 0:

@@ -89,9 +89,9 @@ void check_compile(uint32_t what, tc::ByteView body) {
 void check_control(Kind kind, tc::ByteView body) {
   if (kind == Kind::need)
     if (const auto need = decode_need(body)) expect(std::ranges::equal(encode_need(*need), body));
-  if (kind == Kind::credit)
-    if (const auto credit = decode_credit(body)) expect(std::ranges::equal(encode_credit(*credit), body));
-  if (kind == Kind::hello)
+  if (kind == Kind::barrier)
+    if (const auto barrier = decode_barrier(body)) expect(std::ranges::equal(encode_barrier(*barrier), body));
+  if (kind == Kind::none)  // the greeting, which is no frame
     if (const auto hello = decode_hello(body)) expect(std::ranges::equal(encode_hello(*hello), body));
   if (kind == Kind::bye)
     if (const auto bye = decode_bye(body)) expect(decode_bye(encode_bye(*bye))->reason == bye->reason);

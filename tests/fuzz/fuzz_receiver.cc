@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Any bytes as what a peer says: greeting, control frames and frames of the stream, in any order, to a real node that
-// holds real code. The node must answer or hang up, and be as empty at the end as it was before.
+// Any bytes as what a peer says: greeting and frames of the stream, in any order, to a real node that holds real code. The node must answer or hang up, and be as empty at the end as it was before.
 //
 // The input is a script: one byte says what is done, and what follows it is taken from the input. So the fuzzer need
 // not find content ids and greetings by itself, only what to do with them.
@@ -89,7 +88,7 @@ class Play {
     const auto number = static_cast<uint32_t>(script_.u8());
     const auto flags = static_cast<uint8_t>(what >> 4);
     switch (what & 15) {
-      case 0: return peer_.control(some());
+      case 0: return again(some());
       case 1: return (void)peer_.send(static_cast<Kind>(script_.u8() & 15), flags, number, some());
       case 2: {
         auto body = front(flags & 3);
@@ -102,18 +101,18 @@ class Play {
       }
       case 4: return (void)peer_.send(Kind::code, 0, number, code_section(code()));
       case 5: return (void)peer_.send(Kind::fragment, 0, number & 3, some());
-      case 6: return peer_.greet();
-      case 7: return peer_.open();
+      case 6: return (void)peer_.send(Kind::fragment, 0, number & 1, wire::make_frame(Kind::reply, 0, 0, some()));
+      case 7:
+        return (void)peer_.send(Kind::fragment, 0, number & 1, wire::make_frame(Kind::call, flags, number, some()));
       case 8: return node_->store().evict(code().id());
-      case 9: {  // begins again
-        peer_.vanish();
-        turn();
-        peer_.peer.reset();
-        peer_.connect("n1");
-        return;
+      case 9: return again(wire::encode_hello(node::test::RawPeer::hello()));
+      case 10: {  // a greeting with one change
+        auto hello = wire::encode_hello(node::test::RawPeer::hello());
+        const auto at = script_.u16() % hello.size();
+        hello[at] ^= static_cast<std::byte>(script_.u8());
+        return again(hello);
       }
-      case 10: return peer_.control(Kind::credit, number & 3, wire::encode_credit({script_.u16(), 0}));
-      case 11: return (void)peer_.send(Kind::credit, number & 3, wire::encode_credit({script_.u8(), 0}));
+      case 11: return (void)peer_.send(Kind::barrier, number & 3, wire::encode_barrier(script_.u8()));
       case 12: {  // one change to a call with code
         auto body = front(flags & 3);
         body = std::move(body) + code_section(code());
@@ -125,9 +124,17 @@ class Play {
     }
   }
 
+  // Begins again, with that greeting.
+  void again(const Bytes& greeting) {
+    peer_.vanish();
+    turn();
+    peer_.peer.reset();
+    peer_.connect("n1", greeting);
+  }
+
   Reader script_;
   uint64_t counter_ = 0;
-  transport::LoopbackNetwork network_;
+  transport::SimulatedNetwork network_;
   std::unique_ptr<node::Node> node_;
   node::test::RawPeer peer_;
 };

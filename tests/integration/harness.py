@@ -29,8 +29,11 @@ IFUNC = str(BUILD / "bin/ifunc")
 CLIENT = str(BUILD / "bin/tc_test_client")
 MEMBER = str(BUILD / "bin/tc_test_member")
 IFUNC_SOURCES = pathlib.Path(__file__).resolve().parent / "ifuncs"
-SHM = {"UCX_TLS": "posix,self,tcp"}  # tcp carries the wire-up
-TCP = {"UCX_TLS": "tcp,self"}
+SHM = {"TC_TRANSPORT": "shm"}
+TCP = {"TC_TRANSPORT": "tcp"}
+# For nodes with transport=ucx, and for programs that use UCX themselves. On shared memory, tcp carries the wire-up.
+UCX_SHM = {"UCX_TLS": "posix,self,tcp", "UCX_NET_DEVICES": "lo"}
+UCX_TCP = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
 
 
 def environment(changes):
@@ -268,6 +271,11 @@ class Test:
         for cleanup in self.cleanups:
             cleanup()
         shutil.rmtree(self.directory, ignore_errors=True)
+
+
+def inside(namespace):
+    """What goes in front of a command that is to run in this network namespace."""
+    return ("ip", "netns", "exec", namespace)
 
 
 def run_case(name, case):

@@ -8,7 +8,7 @@ import struct
 import time
 
 import harness
-from harness import SHM
+from harness import SHM, UCX_TCP
 
 
 def test_a_text_is_sent_and_the_reply_printed(t):
@@ -34,12 +34,12 @@ def test_a_reply_is_printed_in_hexadecimal_when_asked(t):
     assert (result.code, result.out) == (0, b"hello, A".hex() + "\n"), result
 
 
-def test_every_way_carries_a_call(t):
+def test_every_transport_carries_a_call(t):
     hello = t.build("hello.c")
-    for way in ["ring", "am", "put"]:
-        node = t.serve("--way", way)
-        result = t.ifunc("send", hello, node.address, "--payload", way, "--way", way, "--repeat", "3")
-        assert (result.code, result.out) == (0, f"hello, {way}" * 3), result
+    for name in ["shm", "tcp", "ucx", "ucx-put"]:
+        node = t.serve("--transport", name, env=UCX_TCP)
+        result = t.ifunc("send", hello, node.address, "--payload", name, "--transport", name, "--repeat", "3", env=UCX_TCP)
+        assert (result.code, result.out) == (0, f"hello, {name}" * 3), result
 
 
 def test_nobody_at_the_target_is_a_clear_error_in_time(t):

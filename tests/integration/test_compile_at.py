@@ -7,11 +7,11 @@ import hashlib
 import os
 import pathlib
 import signal
-import socket
 import struct
 import time
 
 import harness
+from harness import inside
 
 SMALL = ["--no-bitcode"]
 
@@ -25,7 +25,7 @@ def small(t, *options):
 
 
 def helper(t, *options):
-    return t.serve("--listen", "127.0.0.1:0", "--stats", "--name", "aide", "--compile-for", "loopback", *options)
+    return t.serve("--listen", "127.0.0.1:0", "--stats", "--name", "aide", "--compile-for", "user", *options)
 
 
 def test_bitcode_is_compiled_by_a_helper_for_this_cpu(t):
@@ -105,7 +105,7 @@ def test_the_small_nodes_policy_holds_for_what_was_compiled_elsewhere(t):
 
 def test_a_helper_that_is_killed_fails_what_waits_and_its_successor_is_asked(t):
     address, = harness.free_addresses(1)
-    aide = t.serve("--listen", address, "--name", "aide", "--compile-for", "loopback")
+    aide = t.serve("--listen", address, "--name", "aide", "--compile-for", "user")
     node = small(t, "--compile-at", address, "--allow-lib", "libm.so.6")
     assert t.ifunc("send", bitcode(t), node.address, "--payload", "x").code == 0
     aide.signal(signal.SIGKILL)
@@ -113,7 +113,7 @@ def test_a_helper_that_is_killed_fails_what_waits_and_its_successor_is_asked(t):
     got = t.build("got.c", "--no-object")
     result = t.ifunc("send", got, node.address, "--hex-out")
     assert result.code == 1 and address in result.err, result
-    t.serve("--listen", address, "--name", "aide", "--compile-for", "loopback")
+    t.serve("--listen", address, "--name", "aide", "--compile-for", "user")
     time.sleep(1.1)  # so long a failure is the answer to the same question
     result = t.ifunc("send", got, node.address, "--hex-out")
     assert result.code == 0, result
@@ -142,26 +142,18 @@ def with_last_slice(bundle, code):
     return bundle[:8] + bytes(manifest) + code
 
 
-def own_address():
-    """An address of this host that is not its loopback's, or none."""
-    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
-        try:
-            probe.connect(("192.0.2.1", 9))  # nothing is sent
-            return probe.getsockname()[0]
-        except OSError:
-            raise harness.Skip("this host has no address but its loopback's") from None
-
-
 def test_whom_a_helper_compiles_for_is_its_operators_to_say(t):
-    outside = own_address()
-    env = {"UCX_TLS": "tcp,self"}
-    for whom, code in [("loopback", 1), ("any", 0)]:
-        aide = t.serve("--listen", f"{outside}:0", "--trust", "any", "--compile-for", whom, "--name", "aide", env=env)
-        node = t.serve("--listen", "127.0.0.1:0", *SMALL, "--compile-at", aide.address, env=env)
-        result = t.run(harness.IFUNC, "send", bitcode(t), node.address, "--payload", "world", env=env)
+    (here, address), (there, other) = t.namespaces(2)
+    hello = bitcode(t)
+    for whom, code in [("user", 1), ("any", 0)]:
+        aide = t.serve("--listen", f"{address}:0", "--trust", "any", "--compile-for", whom, "--name", "aide",
+                       prefix=inside(here))
+        node = t.serve("--listen", f"{other}:0", "--trust", "any", *SMALL, "--compile-at", aide.address,
+                       prefix=inside(there))
+        result = t.run(*inside(here), harness.IFUNC, "send", hello, node.address, "--payload", "world")
         assert result.code == code, result
         if code != 0:
-            assert "aide compiles for nodes of its own host only" in result.err, result
+            assert "compiles for processes of its own user on this host only" in result.err, result
 
 
 if __name__ == "__main__":

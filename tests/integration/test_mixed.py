@@ -12,9 +12,7 @@ from harness import ROOT, Machine
 
 LABELS = ["mixed"]  # not part of the step `release`: see scripts/test
 
-# The versions of UCX differ between the suites; TCP and Active Messages are what all of them share.
-TCP = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "lo"}
-SHM = {"UCX_TLS": "posix,self,tcp", "UCX_NET_DEVICES": "lo", "UCX_POSIX_USE_PROC_LINK": "n"}
+TCP, SHM = harness.TCP, harness.SHM
 TARGETS = ["--target", "x86_64-linux-gnu", "--target", "aarch64-linux-gnu", "--target", "riscv64-linux-gnu"]
 TABLE = "chase-table"
 TO_ASKER = 2**32 - 1
@@ -43,10 +41,10 @@ def answers(result):
 # ---- Two kinds
 
 
-def check_hello(t, client, server, env=TCP, way="auto"):
-    node = t.serve("--way", way, "--listen", "127.0.0.1:0", env=env, machine=server)
+def check_hello(t, client, server, env=TCP):
+    node = t.serve("--listen", "127.0.0.1:0", env=env, machine=server)
     for _ in range(2):  # with its code, and the same from another client
-        result = send(t, client, t.build("hello.c", *TARGETS), node, "--payload", "world", "--way", way, env=env)
+        result = send(t, client, t.build("hello.c", *TARGETS), node, "--payload", "world", env=env)
         assert (result.code, result.out) == (0, "hello, world"), result
 
 
@@ -59,7 +57,7 @@ def test_an_aarch64_client_calls_an_x86_64_server(t):
 
 
 def test_an_x86_64_client_calls_an_aarch64_server_over_shared_memory(t):
-    check_hello(t, Machine.native(), Machine.other("aarch64"), env=SHM, way="ring")
+    check_hello(t, Machine.native(), Machine.other("aarch64"), env=SHM)
 
 
 def test_an_x86_64_client_calls_a_riscv64_server(t):
@@ -119,7 +117,7 @@ def test_got_openmp_and_atomics_work_as_bitcode_on_riscv64(t):
 
 def check_compiled_elsewhere(t, name):
     """Bitcode alone, for a node that runs objects only; its helper has LLVM, and is an x86-64 machine."""
-    aide = t.serve("--listen", "127.0.0.1:0", "--compile-for", "loopback", "--name", "aide", "--stats", env=TCP)
+    aide = t.serve("--listen", "127.0.0.1:0", "--compile-for", "user", "--name", "aide", "--stats", env=TCP)
     node = t.serve("--listen", "127.0.0.1:0", "--no-bitcode", "--compile-at", aide.address, "--allow-lib", "libm.so.6",
                    env=TCP, machine=Machine.other(name))
     bitcode = [*TARGETS, "--no-object"]

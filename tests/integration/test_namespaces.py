@@ -2,11 +2,7 @@
 """Nodes that reach each other by TCP alone: each in a network namespace of its own."""
 
 import harness
-from harness import TCP
-
-
-def inside(name):
-    return ("ip", "netns", "exec", name)
+from harness import TCP, inside
 
 
 def test_a_call_crosses_the_network(t):

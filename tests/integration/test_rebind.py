@@ -104,7 +104,7 @@ class TwoHosts:
 
     def __init__(self, t):
         (self.one, self.address), (self.two, self.sender) = t.namespaces(2)
-        self.t, self.env = t, {**harness.TCP, "UCX_NET_DEVICES": "eth0"}
+        self.t, self.env = t, harness.TCP
 
     def serve(self, *options):
         return self.t.serve("--listen", f"{self.address}:0", "--trust", "any", *options, env=self.env,

@@ -9,7 +9,7 @@ import shutil
 import harness
 
 IFUNCS = str(harness.BUILD / "ifuncs")
-TCP = {**harness.TCP, "UCX_NET_DEVICES": "lo"}
+SHM, TCP = harness.UCX_SHM, harness.UCX_TCP
 
 
 def run(t, transport, program, *arguments, env={}):
@@ -30,7 +30,7 @@ def ping_pong(t, transport):
 
 
 def test_ping_pong_over_shared_memory_in_one_slot_each(t):
-    ping_pong(t, harness.SHM)
+    ping_pong(t, SHM)
 
 
 def test_ping_pong_over_tcp_in_one_slot_each(t):
@@ -44,7 +44,7 @@ def ring(t, transport):
 
 
 def test_a_ring_of_slots_over_shared_memory(t):
-    ring(t, harness.SHM)
+    ring(t, SHM)
 
 
 def test_a_ring_of_slots_over_tcp(t):
@@ -52,7 +52,7 @@ def test_a_ring_of_slots_over_tcp(t):
 
 
 def test_a_chase_finds_its_own_way_over_three_nodes_with_shared_memory(t):
-    assert "10 chases of 60 steps" in run(t, harness.SHM, "chase_nodes", 10, 60).out
+    assert "10 chases of 60 steps" in run(t, SHM, "chase_nodes", 10, 60).out
 
 
 def test_a_chase_finds_its_own_way_over_three_nodes_with_tcp(t):
@@ -64,7 +64,7 @@ def test_a_chase_whose_first_node_is_killed_leaves_no_process(t):
     if not path.exists():
         raise harness.Skip("ucp_chase_nodes is not built")
     first = t.start(str(path), "1000000000", "60",
-                    env={**harness.SHM, "UCX_IFUNC_LIB_DIR": IFUNCS, "UCX_WARN_UNUSED_ENV_VARS": "n"})
+                    env={**SHM, "UCX_IFUNC_LIB_DIR": IFUNCS, "UCX_WARN_UNUSED_ENV_VARS": "n"})
 
     def others():
         return [pid for pid in os.listdir("/proc") if pid.isdigit() and int(pid) != first.pid and of_group(pid)]
@@ -86,7 +86,7 @@ def record_digest():
 
 def test_the_2021_listing_runs_with_zlib_libcrypto_and_a_thread_over_shared_memory(t):
     for memory in ("allocated", "own"):
-        assert f"5000 bytes, SHA-256 {record_digest()}\n" == run(t, harness.SHM, "listing_1_4", memory).out
+        assert f"5000 bytes, SHA-256 {record_digest()}\n" == run(t, SHM, "listing_1_4", memory).out
 
 
 def test_the_2021_listing_runs_with_zlib_libcrypto_and_a_thread_over_tcp(t):
@@ -100,7 +100,7 @@ def without_slots(t, transport):
 
 
 def test_worker_progress_alone_runs_ifuncs_over_shared_memory(t):
-    without_slots(t, harness.SHM)
+    without_slots(t, SHM)
 
 
 def test_worker_progress_alone_runs_ifuncs_over_tcp(t):
@@ -121,7 +121,7 @@ def test_loose_bitcode_beside_a_deps_file_is_packed_when_it_is_registered(t):
                       os.path.join(folder, f"digest.{triple}.bc"), "-idirafter", "/usr/aarch64-linux-gnu/include")
         assert built.code == 0, built
     shutil.copy(source.with_suffix(".deps"), os.path.join(folder, "digest.deps"))
-    result = run(t, harness.SHM, "listing_1_4", env={"UCX_IFUNC_LIB_DIR": folder})
+    result = run(t, SHM, "listing_1_4", env={"UCX_IFUNC_LIB_DIR": folder})
     assert record_digest() in result.out, result
 
 
@@ -129,7 +129,7 @@ def test_an_ifunc_that_is_not_there_is_named_with_the_directory(t):
     path = harness.BUILD / "bin/ucp_ring"
     if not path.exists():
         raise harness.Skip("ucp_ring is not built")
-    result = t.run(str(path), env={**harness.SHM, "UCX_IFUNC_LIB_DIR": t.directory, "UCX_WARN_UNUSED_ENV_VARS": "n"})
+    result = t.run(str(path), env={**SHM, "UCX_IFUNC_LIB_DIR": t.directory, "UCX_WARN_UNUSED_ENV_VARS": "n"})
     assert result.code != 0 and "count" in result.err and t.directory in result.err, result
 
 

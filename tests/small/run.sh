@@ -29,7 +29,7 @@ done
 work=$(mktemp -d)
 children=()
 trap 'kill "${children[@]}" 2>/dev/null; rm -rf "$work"' EXIT
-export UCX_TLS=tcp,self
+export TC_TRANSPORT=tcp
 
 # serve NAME PROGRAM OPTION…: starts a node; its address is in $work/NAME.
 serve() {
@@ -59,7 +59,7 @@ echo "resident with nothing but a UCX worker: $("$build/bin/tc_bare_ucx") KiB wi
 "$build/bin/ifunc" build "$source/examples/02-hello/hello.c" --no-object -q -o "$work/bitcode.ifunc" || fail "build"
 send "$work/bitcode.ifunc" drive 2>"$work/err" && fail "bitcode ran"
 grep -q "no LLVM" "$work/err" || { cat "$work/err"; fail "the refusal does not say why"; }
-serve aide "$build/bin/ifunc" --compile-for loopback
+serve aide "$build/bin/ifunc" --compile-for user
 serve helped "$program" --compile-at "$(cat "$work/aide")"
 answer=$(send "$work/bitcode.ifunc" helped) || fail "no answer"
 [ "$answer" = "Hello, you, from node 0" ] || fail "compiled elsewhere, it answered '$answer'"

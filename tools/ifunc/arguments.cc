@@ -102,6 +102,8 @@ Result<HostPort> parse_address(std::string_view text) {
   return address;
 }
 
+bool is_path(std::string_view address) noexcept { return address.starts_with("unix:"); }
+
 bool is_loopback(const HostPort& address) {
   if (address.host == "localhost" || address.host == "::1") return true;
   in_addr v4{};
@@ -122,7 +124,7 @@ std::vector<std::string> split_commas(std::string_view text) {
 Result<std::string> resolve_target(std::string_view target, const char* cluster_addresses) {
   size_t number = 0;
   if (!parse_number(target, number)) {
-    TC_CHECK(parse_address(target));
+    if (!is_path(target)) TC_CHECK(parse_address(target));
     return std::string(target);
   }
   if (cluster_addresses == nullptr)

@@ -39,6 +39,8 @@ struct HostPort {
   uint16_t port = 0;
 };
 Result<HostPort> parse_address(std::string_view text);
+// Is it "unix:PATH", which is reached on this machine alone?
+bool is_path(std::string_view address) noexcept;
 
 // Can only processes on this machine reach that address? Names other than "localhost" count as not: what they
 // mean is decided elsewhere.

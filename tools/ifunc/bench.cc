@@ -33,8 +33,7 @@ void add_tsi(CLI::App& bench_command, int& exit_code) {
   auto* const command = bench_command.add_subcommand(
       "tsi", "Target-side increment: latency, rate and first execution, beside UCX Active Messages");
   const auto options = std::make_shared<bench::TsiOptions>();
-  command->add_option("--transport", options->transport, "shm or tcp")->check(CLI::IsMember({"shm", "tcp"}));
-  command->add_option("--way", options->way, "How frames travel: auto, ring, am or put");
+  command->add_option("--transport", options->transport, "shm or tcp")->check(CLI::IsMember(bench::transport_names()));
   command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000));
   command->add_option("--latency-rounds", options->latency_rounds, "Round trips in a run (0: by transport)");
   command->add_option("--rate-calls", options->rate_calls, "Calls in a run (0: by transport)");
@@ -79,7 +78,7 @@ void add_dapc(CLI::App& bench_command, int& exit_code) {
       "dapc", "Distributed pointer chase: ifuncs beside UCX Active Messages and GETs, by depth and servers");
   const auto options = std::make_shared<bench::DapcOptions>();
   command->add_option("--transport", options->transport, "tcp (between network namespaces, as root) or shm")
-      ->check(CLI::IsMember({"shm", "tcp"}))
+      ->check(CLI::IsMember(bench::transport_names()))
       ->capture_default_str();
   command->add_option("--servers", options->servers, "Numbers of servers")
       ->delimiter(',')
@@ -136,7 +135,7 @@ void add_graph(CLI::App& bench_command, int& exit_code) {
       "graph", "Breadth-first search over a sharded graph: ifuncs at the servers beside a client that GETs rows");
   const auto options = std::make_shared<bench::GraphOptions>();
   command->add_option("--transport", options->transport, "tcp (between network namespaces, as root) or shm")
-      ->check(CLI::IsMember({"shm", "tcp"}))
+      ->check(CLI::IsMember(bench::transport_names()))
       ->capture_default_str();
   command->add_option("--servers", options->servers, "Servers")->check(CLI::Range(1u, 17u))->capture_default_str();
   command->add_option("--shards", options->shards, "A directory of make_shards, in place of a generated graph")
@@ -177,8 +176,7 @@ void add_tsi_target(CLI::App& bench_command, int& exit_code) {
   auto* const command = bench_command.add_subcommand("tsi-target", "")->group("");
   const auto options = std::make_shared<bench::TsiOptions>();
   command->add_option("--transport", options->transport);
-  command->add_option("--way", options->way);
-  command->callback([options, &exit_code] { exit_code = bench::run_tsi_target(options->transport, options->way); });
+  command->callback([options, &exit_code] { exit_code = bench::run_tsi_target(options->transport); });
 }
 
 }  // namespace

@@ -32,7 +32,7 @@ struct SendOptions {
   uint16_t hops = 64;
   uint16_t fanout = 1024;
   std::string listen;
-  std::string way = "auto";
+  std::string transport;
   std::string log = "warn";
 };
 
@@ -102,6 +102,7 @@ Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& o
 // Where nodes that the ifunc was forwarded to bring its answer. Other machines get no port of ours unless asked for.
 Result<std::string> answer_address(const std::string& target, const SendOptions& options) {
   if (!options.listen.empty()) return options.listen;
+  if (is_path(target)) return "127.0.0.1:0";
   TC_ASSIGN(const auto address, parse_address(target));
   return is_loopback(address) ? "127.0.0.1:0" : "none";
 }
@@ -113,7 +114,8 @@ Status send(const SendOptions& options) {
   ConfigBuilder config;
   // Nobody's code runs here: we only wait for an answer.
   config.set("objects", "off").set("bitcode", "off");
-  config.set("listen", listen).set("way", options.way).set("log", options.log);
+  config.set("listen", listen).set("log", options.log);
+  if (!options.transport.empty()) config.set("transport", options.transport);
   config.set("hops", std::to_string(options.hops)).set("fan-out", std::to_string(options.fanout));
   TC_ASSIGN(const Node node, config.create());
   TC_ASSIGN(tc_ifunc_t * ifunc, register_ifunc(node.get(), options.ifunc));
@@ -145,7 +147,8 @@ void add_send(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<SendOptions>();
   sub->add_option("IFUNC", options->ifunc, "An .ifunc file (see `ifunc build`), or a name in $TC_IFUNC_PATH")
       ->required();
-  sub->add_option("TARGET", options->target, "ADDRESS:PORT of a node, or its number inside `ifunc cluster`")
+  sub->add_option("TARGET", options->target,
+                  "ADDRESS:PORT or unix:PATH of a node, or its number inside `ifunc cluster`")
       ->required();
   auto* input = sub->add_option_group("payload", "Where the payload comes from; empty without any of these");
   input->add_option("--payload", options->payload, "This text")->type_name("TEXT");
@@ -166,9 +169,9 @@ void add_send(CLI::App& app, int& exit_code) {
                   "Where a node to which the ifunc was forwarded can bring the answer: `127.0.0.1:0` when TARGET is on "
                   "this machine, else none")
       ->type_name("ADDRESS:PORT");
-  sub->add_option("--way", options->way, "How frames reach the node")
-      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))
-      ->capture_default_str();
+  sub->add_option("--transport", options->transport,
+                  "How frames reach the node. `auto`, unless TC_TRANSPORT is set: shared memory or TCP")
+      ->check(CLI::IsMember({"auto", "shm", "tcp", "ucx", "ucx-put"}));
   sub->add_option("--log", options->log, "Level of messages on stderr")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
       ->capture_default_str();

@@ -46,7 +46,6 @@ Result<Node> create_node(const ServeOptions& options) {
   const auto on_or_off = [](bool on) { return std::string(on ? "on" : "off"); };
   ConfigBuilder config;
   config.set("listen", options.listen)
-      .set("way", options.way)
       .set("trust", options.trust)
       .set("objects", on_or_off(!options.no_object))
       .set("bitcode", on_or_off(!options.no_bitcode))
@@ -61,6 +60,8 @@ Result<Node> create_node(const ServeOptions& options) {
   if (options.id) config.set("id", std::to_string(*options.id));
   if (options.nodes != 0) config.set("nodes", std::to_string(options.nodes));
   if (!options.advertise.empty()) config.set("advertise", options.advertise);
+  if (!options.transport.empty()) config.set("transport", options.transport);
+  if (!options.ucx_devices.empty()) config.set("ucx-devices", options.ucx_devices);
   if (!options.name.empty()) config.set("name", options.name);
   if (!options.cluster.empty()) config.set("cluster", options.cluster);
   if (!options.cache_dir.empty()) config.set("cache-dir", options.cache_dir);

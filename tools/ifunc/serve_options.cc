@@ -34,13 +34,17 @@ void ServeOptions::add_shared_to(CLI::App& app) {
       ->type_name("FILE.ifunc")
       ->allow_extra_args(false);
   app.add_option("--trust", trust,
-                 "Whose code to run: `loopback`, that of processes on this machine; `any`, that of "
+                 "Whom to let in and whose code to run: `user`, processes of the same user on this machine; `any`, "
                  "everybody who can reach the address. Code that runs here can do whatever this process can")
-      ->check(CLI::IsMember({"loopback", "any"}))
+      ->check(CLI::IsMember({"user", "any"}))
       ->capture_default_str();
-  app.add_option("--way", way, "How frames reach other nodes; `put` must be asked for on both sides")
-      ->check(CLI::IsMember({"auto", "ring", "am", "put"}))
-      ->capture_default_str();
+  app.add_option(
+         "--transport", transport,
+         "How frames reach other nodes: `auto` (unless TC_TRANSPORT is set), shared memory on this machine and TCP "
+         "otherwise; `ucx`, by UCX, on networks where everybody is trusted")
+      ->check(CLI::IsMember({"auto", "shm", "tcp", "ucx", "ucx-put"}));
+  app.add_option("--ucx-devices", ucx_devices, "With --transport ucx: on which network devices, as UCX_NET_DEVICES")
+      ->type_name("DEVICE,...");
   app.add_flag("--no-bitcode", no_bitcode,
                "Run ready machine code only and never load the compiler: small and quick "
                "to start");
@@ -51,9 +55,11 @@ void ServeOptions::add_shared_to(CLI::App& app) {
                  "With --no-bitcode, or built without LLVM: a node that compiles what is sent here as bitcode alone, "
                  "for this node's processor; what it gives back runs here")
       ->type_name("ADDRESS:PORT");
-  app.add_option("--compile-for", compile_for,
-                 "Whom this node compiles for: nobody, nodes on this machine, or `any` that --trust lets in")
-      ->check(CLI::IsMember({"none", "loopback", "any"}))
+  app.add_option(
+         "--compile-for", compile_for,
+         "Whom this node compiles for: nobody, nodes of the same user on this machine, or `any` that --trust lets "
+         "in")
+      ->check(CLI::IsMember({"none", "user", "any"}))
       ->capture_default_str();
   app.add_option("--compile-limit", compile_limit_ms,
                  "Milliseconds that compiling one ifunc for another node, or at one, may take")
@@ -68,8 +74,11 @@ void ServeOptions::add_shared_to(CLI::App& app) {
 }
 
 void ServeOptions::add_own_to(CLI::App& app) {
-  app.add_option("--listen", listen, "Where to accept peers; port 0 picks a free one, which is printed")
-      ->type_name("ADDRESS:PORT")
+  app.add_option(
+         "--listen", listen,
+         "Where to accept peers; port 0 picks a free one, which is printed. At unix:PATH: processes of the same "
+         "user on this machine alone")
+      ->type_name("ADDRESS:PORT|unix:PATH")
       ->capture_default_str();
   app.add_option("--name", name, "Label of this node in messages");
   app.add_option("--advertise", advertise,
@@ -118,7 +127,8 @@ std::vector<std::string> ServeOptions::arguments() const {
   for (const auto& one : ifuncs) add("--ifunc", one);
   add("--target-args-data", target_args_data);
   add("--trust", trust);
-  add("--way", way);
+  add("--transport", transport);
+  add("--ucx-devices", ucx_devices);
   add("--cache-dir", cache_dir);
   add("--compile-at", compile_at);
   add("--compile-for", compile_for);
@@ -142,13 +152,15 @@ std::vector<std::string> ServeOptions::arguments() const {
 }
 
 Status ServeOptions::check() const {
-  TC_ASSIGN(const auto address, parse_address(listen));
-  if (trust != "any" && !is_loopback(address))
-    return fail(TC_ERR_DENIED,
-                "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
-                "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
-                "`--trust any` when only machines you trust can reach it",
-                address.host);
+  if (!is_path(listen)) {
+    TC_ASSIGN(const auto address, parse_address(listen));
+    if (trust != "any" && !is_loopback(address))
+      return fail(TC_ERR_DENIED,
+                  "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
+                  "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
+                  "`--trust any` when only machines you trust can reach it",
+                  address.host);
+  }
   if (no_bitcode && no_object)
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-object together leave no code that could run");
   if (!compile_at.empty()) TC_CHECK(parse_address(compile_at));

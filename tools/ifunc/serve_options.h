@@ -19,8 +19,9 @@ struct ServeOptions {
   std::vector<std::string> allowed_libraries;
   std::vector<std::string> allowed_exports;
   std::vector<std::string> ifuncs;  // files to register, for tc_inject()
-  std::string trust = "loopback";
-  std::string way = "auto";
+  std::string trust = "user";
+  std::string transport;
+  std::string ucx_devices;
   std::string cache_dir;
   std::string compile_at;
   std::string compile_for = "none";

@@ -181,10 +181,10 @@ uint32_t Engine::peer_id(size_t endpoint) {
   return tc_endpoint_peer_id(endpoint_at(endpoint).handle);
 }
 
-std::string Engine::way(size_t endpoint) {
+std::string Engine::transport(size_t endpoint) {
   check_usable();
   const Turn turn(*this);
-  return tc_endpoint_way(endpoint_at(endpoint).handle);
+  return tc_endpoint_transport(endpoint_at(endpoint).handle);
 }
 
 tc_status_t Engine::endpoint_status(size_t endpoint) {

@@ -88,7 +88,7 @@ class Engine {
   void disconnect(size_t endpoint, uint32_t timeout_ms);
   std::string peer(size_t endpoint);
   uint32_t peer_id(size_t endpoint);
-  std::string way(size_t endpoint);
+  std::string transport(size_t endpoint);
   tc_status_t endpoint_status(size_t endpoint);
   size_t register_ifunc(std::span<const std::byte> bundle);
 

@@ -276,7 +276,7 @@ void bind_engine(nb::module_& module) {
           nb::arg("endpoint"), nb::arg("timeout"), Release())
       .def("peer", &Engine::peer, nb::arg("endpoint"), Release())
       .def("peer_id", &Engine::peer_id, nb::arg("endpoint"), Release())
-      .def("way", &Engine::way, nb::arg("endpoint"), Release())
+      .def("transport", &Engine::transport, nb::arg("endpoint"), Release())
       .def(
           "endpoint_status",
           [](Engine& self, size_t endpoint) { return static_cast<int>(self.endpoint_status(endpoint)); },

@@ -98,9 +98,9 @@ class Endpoint:
         return self._engine.peer(self._index)
 
     @property
-    def way(self) -> str:
-        """How frames travel there: "ring", "am" or "put"."""
-        return self._engine.way(self._index)
+    def transport(self) -> str:
+        """How frames travel there: "shm", "tcp", "ucx" or "ucx-put"."""
+        return self._engine.transport(self._index)
 
     def __repr__(self) -> str:
         return f"<threechains.Endpoint {self.address}>"

@@ -10,7 +10,7 @@
 #include <future>
 
 #include "node/node.h"
-#include "transport/loopback.h"
+#include "transport/simulated/simulated.h"
 
 namespace tc::node {
 namespace {
@@ -41,7 +41,7 @@ class Bootstrapping : public testing::Test {
   std::string dir() const { return "dir:" + directory_; }
 
   std::string directory_;
-  transport::LoopbackNetwork network_;
+  transport::SimulatedNetwork network_;
 };
 
 TEST_F(Bootstrapping, gives_a_node_its_number_and_everybodys_address) {

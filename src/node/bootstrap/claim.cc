@@ -15,8 +15,6 @@ namespace tc::node::bootstrap {
 
 namespace {
 
-using transport::Fd;
-using transport::system_words;
 namespace fs = std::filesystem;
 
 enum class Lock { got, held, impossible };

@@ -16,8 +16,8 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/fd.h"
 #include "node/bootstrap/record.h"
-#include "transport/socket.h"
 
 namespace tc::node::bootstrap {
 
@@ -37,9 +37,9 @@ class Claim {
   const std::filesystem::path& path() const noexcept { return path_; }
 
  private:
-  Claim(std::filesystem::path path, transport::Fd file) : path_(std::move(path)), file_(std::move(file)) {}
+  Claim(std::filesystem::path path, Fd file) : path_(std::move(path)), file_(std::move(file)) {}
   std::filesystem::path path_;
-  transport::Fd file_;
+  Fd file_;
 };
 
 std::filesystem::path claim_path(const std::filesystem::path& directory, uint32_t id);

@@ -42,8 +42,7 @@ Result<Cluster> Directory::meet(const std::string& address, std::optional<uint32
 
 Status Directory::prepare() const {
   if (::mkdir(directory_.c_str(), 0700) != 0 && errno != EEXIST)
-    return fail(TC_ERR_IO, "making the rendezvous directory {}: {}", directory_.string(),
-                transport::system_words(errno));
+    return fail(TC_ERR_IO, "making the rendezvous directory {}: {}", directory_.string(), tc::system_words(errno));
   struct stat info{};
   if (::stat(directory_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     return fail(TC_ERR_INVALID, "the rendezvous directory {} is no directory", directory_.string());

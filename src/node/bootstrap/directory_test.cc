@@ -130,7 +130,7 @@ TEST_F(DirectoryTest, junk_is_not_believed_even_when_somebody_holds_it) {
                                       std::string("threechains-node 1 w 1 of 2 on h at \0\n", 39)};
   for (const auto& text : junk) {
     write(1, text);
-    const transport::Fd held(::open(file(1).c_str(), O_RDWR | O_CLOEXEC));
+    const Fd held(::open(file(1).c_str(), O_RDWR | O_CLOEXEC));
     struct flock lock{};
     lock.l_type = F_WRLCK;
     ASSERT_EQ(::fcntl(held.get(), F_OFD_SETLK, &lock), 0);

@@ -36,7 +36,7 @@ int main(int argc, char **argv) {
   size_t size = 0;
   const char *bytes = tc_future_bytes(answer, &size);
   const int right = size == 12 && memcmp(bytes, "hello, world", 12) == 0;
-  printf("%.*s (C, %s, %s)\n", (int)size, bytes, tc_endpoint_way(peer), tc_version());
+  printf("%.*s (C, %s, %s)\n", (int)size, bytes, tc_endpoint_transport(peer), tc_version());
 
   tc_future_free(answer);
   tc_message_free(message);

@@ -10,7 +10,7 @@ int main(int argc, char** argv) try {
   threechains::Node source(threechains::Config().set("path", argv[1]));
   auto peer = source.connect(target.address());
   const auto reply = peer.call(source.load("greet").message("world")).get();
-  std::cout << reply.text() << " (C++, " << peer.way() << ")\n";
+  std::cout << reply.text() << " (C++, " << peer.transport() << ")\n";
   if (reply.text() != "hello, world") return 1;
 
   try {

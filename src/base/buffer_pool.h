@@ -1,0 +1,104 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory for large messages. Fresh pages cost more than the copy into them, so memory that was used comes back and is
+// used again; what nobody wanted for a second goes back to the system. What is in use counts against a budget, so that
+// peers together cannot take more than the node's operator allows.
+//
+// Threads: any.
+#pragma once
+
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <mutex>
+#include <utility>
+#include <vector>
+
+#include "base/bytes.h"
+
+namespace tc {
+
+// How much memory may be in use for messages that have not run, left, or been read yet.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(size_t limit) noexcept : limit_(limit) {}
+  // False: that would be too much, and nothing was taken.
+  bool take(size_t bytes) noexcept {
+    const auto before = used_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes <= limit_ && before <= limit_ - bytes) return true;
+    give(bytes);
+    return false;
+  }
+  void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  size_t limit() const noexcept { return limit_; }
+
+ private:
+  const size_t limit_;
+  std::atomic<size_t> used_{0};
+};
+
+class BufferPool;
+
+// A piece of a pool's memory, page-aligned; goes back to the pool when it is destroyed.
+class Buffer {
+ public:
+  Buffer() = default;
+  Buffer(Buffer&& other) noexcept { swap(other); }
+  Buffer& operator=(Buffer&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Buffer();
+
+  std::byte* data() const noexcept { return data_; }
+  size_t size() const noexcept { return size_; }  // as asked for
+  explicit operator bool() const noexcept { return data_ != nullptr; }
+  // It belongs to the application from now on: it does not count against the budget any more.
+  void hand_over() noexcept;
+
+ private:
+  friend class BufferPool;
+  void swap(Buffer& other) noexcept {
+    std::swap(pool_, other.pool_);
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    std::swap(capacity_, other.capacity_);
+    std::swap(counts_, other.counts_);
+  }
+
+  std::shared_ptr<BufferPool> pool_;
+  std::byte* data_ = nullptr;
+  size_t size_ = 0, capacity_ = 0;
+  bool counts_ = false;
+};
+
+class BufferPool : public std::enable_shared_from_this<BufferPool> {
+ public:
+  static std::shared_ptr<BufferPool> create(size_t limit) { return std::make_shared<BufferPool>(limit); }
+  explicit BufferPool(size_t limit) noexcept : budget_(limit) {}
+  ~BufferPool();
+
+  // Memory of `size` bytes, whose content is undefined. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
+  Result<Buffer> take(size_t size);
+  MemoryBudget& budget() noexcept { return budget_; }
+  // Gives memory that nobody wanted for a second back to the system. Call now and then.
+  void trim(uint64_t now_ns) noexcept;
+
+ private:
+  friend class Buffer;
+  struct Idle {
+    std::byte* data;
+    size_t capacity;
+    uint64_t since_ns;
+  };
+  void put_back(std::byte* data, size_t capacity) noexcept;
+
+  MemoryBudget budget_;
+  std::mutex mutex_;
+  std::vector<Idle> idle_;
+  std::atomic<bool> has_idle_{false};
+};
+
+}  // namespace tc

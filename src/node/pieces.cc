@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/pieces.h"
+
+#include <algorithm>
+#include <cstring>
+
+namespace tc::node {
+
+namespace {
+
+// In a buffer, the header lies so that the body behind it begins at a multiple of 64.
+constexpr size_t lead = 64 - wire::header_bytes;
+// Of a frame that is refused: its ticket, its route, and what names its code.
+constexpr size_t beginning_bytes = 1024;
+
+}  // namespace
+
+void gather(std::byte* to, std::span<const ByteView> parts, size_t from, size_t length) noexcept {
+  for (const auto part : parts) {
+    if (from >= part.size()) {
+      from -= part.size();
+      continue;
+    }
+    const size_t here = std::min(length, part.size() - from);
+    std::memcpy(to, part.data() + from, here);
+    to += here;
+    length -= here;
+    from = 0;
+    if (length == 0) return;
+  }
+}
+
+size_t size_of(std::span<const ByteView> parts) noexcept {
+  size_t size = 0;
+  for (const auto part : parts) size += part.size();
+  return size;
+}
+
+size_t write_pieces(transport::OutStream& out, std::span<const ByteView> parts, size_t from) noexcept {
+  const size_t total = size_of(parts);
+  while (from < total) {
+    const size_t length = std::min(out.piece_length(), total - from);
+    std::byte* const at = out.reserve(length);
+    if (at == nullptr) break;
+    gather(at + wire::header_bytes, parts, from, length);
+    from += length;
+    const uint32_t number = from == total ? last_piece : more_pieces;
+    out.commit(wire::encode(wire::Kind::fragment, 0, number, static_cast<uint32_t>(length)));
+  }
+  return from;
+}
+
+Result<bool> Assembly::add(ByteView piece, bool is_last) {
+  if (size_ == 0) TC_CHECK(begin(piece));
+  if (piece.size() > size_ - come_ || is_last != (piece.size() == size_ - come_))
+    return fail(TC_ERR_MALFORMED, "its pieces are {} bytes or more when the frame in them is {}", come_ + piece.size(),
+                size_);
+  if (whole_.memory) std::memcpy(whole_.memory.data() + lead + come_, piece.data(), piece.size());
+  come_ += piece.size();
+  if (!is_last) return false;
+  size_ = 0;
+  return true;
+}
+
+Status Assembly::begin(ByteView piece) {
+  uint64_t word = 0;
+  if (piece.size() < sizeof word) return fail(TC_ERR_MALFORMED, "its first piece is {} bytes", piece.size());
+  std::memcpy(&word, piece.data(), sizeof word);
+  whole_ = {};
+  whole_.header = wire::decode(word);
+  come_ = 0;
+  if (whole_.header.kind == wire::Kind::fragment || whole_.header.kind == wire::Kind::none)
+    return fail(TC_ERR_MALFORMED, "its pieces hold no frame");
+  if (whole_.header.length > limit_)
+    return fail(TC_ERR_TOO_LARGE, "its pieces are a frame of {} bytes when at most {} are taken", whole_.header.length,
+                limit_);
+  size_ = wire::header_bytes + whole_.header.length;
+  auto memory = pool_.take(lead + size_);
+  if (memory) {
+    whole_.memory = std::move(*memory);
+    whole_.body = whole_.memory.data() + lead + wire::header_bytes;
+    return {};
+  }
+  const auto body = piece.subspan(wire::header_bytes);
+  const auto beginning = body.first(std::min(body.size(), beginning_bytes));
+  whole_.beginning.assign(beginning.begin(), beginning.end());
+  whole_.refused = std::move(memory).error();
+  return {};
+}
+
+}  // namespace tc::node

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/address.h"
+
+#include <errno.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstddef>
+#include <cstring>
+#include <memory>
+
+namespace tc::transport {
+
+namespace {
+
+using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
+
+constexpr std::string_view door_prefix = "threechains/";
+
+SocketAddress unix_address(std::string_view name, bool abstract) noexcept {
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  const size_t first = abstract ? 1 : 0;  // an abstract name begins with a zero byte
+  std::memcpy(address.sun_path + first, name.data(), name.size());
+  const size_t size = offsetof(sockaddr_un, sun_path) + first + name.size() + (abstract ? 0 : 1);
+  return SocketAddress::of(reinterpret_cast<const sockaddr*>(&address), static_cast<socklen_t>(size));
+}
+
+void without_delay(const Fd& socket, int family) noexcept {
+  const int on = 1;
+  if (family != AF_UNIX) (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+}
+
+}  // namespace
+
+SocketAddress SocketAddress::of(const sockaddr* address, socklen_t size) noexcept {
+  SocketAddress made;
+  made.size_ = std::min<socklen_t>(size, sizeof made.storage_);
+  std::memcpy(&made.storage_, address, made.size_);
+  return made;
+}
+
+Result<SocketAddress> SocketAddress::at_path(std::string_view path) {
+  if (path.empty() || path.size() >= sizeof(sockaddr_un::sun_path))
+    return fail(TC_ERR_INVALID, "'unix:{}' is no address: a path is 1 to {} bytes, not {}", path,
+                sizeof(sockaddr_un::sun_path) - 1, path.size());
+  return unix_address(path, false);
+}
+
+SocketAddress SocketAddress::second_door(std::string_view listening) noexcept {
+  char name[sizeof(sockaddr_un::sun_path) - 1];
+  const size_t size = std::min(door_prefix.size() + listening.size(), sizeof name);
+  std::memcpy(name, door_prefix.data(), door_prefix.size());
+  std::memcpy(name + door_prefix.size(), listening.data(), size - door_prefix.size());
+  return unix_address({name, size}, true);
+}
+
+uint16_t SocketAddress::port() const noexcept {
+  if (family() == AF_INET) return ntohs(reinterpret_cast<const sockaddr_in*>(&storage_)->sin_port);
+  if (family() == AF_INET6) return ntohs(reinterpret_cast<const sockaddr_in6*>(&storage_)->sin6_port);
+  return 0;
+}
+
+std::string SocketAddress::host() const {
+  char host[NI_MAXHOST];
+  if (getnameinfo(get(), size_, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return "unknown";
+  return host;
+}
+
+std::string SocketAddress::text() const {
+  return family() == AF_INET6 ? fmt::format("[{}]:{}", host(), port()) : fmt::format("{}:{}", host(), port());
+}
+
+std::string SocketAddress::any_interface() const {
+  return fmt::format("{}:{}", family() == AF_INET6 ? "[::]" : "0.0.0.0", port());
+}
+
+// A socket can be bound to the addresses of this host, and to no others.
+bool SocketAddress::is_here() const noexcept {
+  SocketAddress any_port = *this;
+  if (family() == AF_INET)
+    reinterpret_cast<sockaddr_in*>(&any_port.storage_)->sin_port = 0;
+  else if (family() == AF_INET6)
+    reinterpret_cast<sockaddr_in6*>(&any_port.storage_)->sin6_port = 0;
+  else
+    return family() == AF_UNIX;
+  const Fd probe(socket(family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  return probe && bind(probe.get(), any_port.get(), any_port.size()) == 0;
+}
+
+Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen) {
+  const size_t colon = address.rfind(':');
+  if (colon == std::string_view::npos || colon + 1 == address.size())
+    return fail(TC_ERR_INVALID, "'{}' is no address: it wants to be HOST:PORT or unix:PATH", address);
+  std::string_view host = address.substr(0, colon);
+  if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
+  const std::string host_text(host), port_text(address.substr(colon + 1));
+  uint16_t port = 0;  // the system's own look-up takes 99999 for 34463
+  if (const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
+      error != std::errc{} || *end != '\0')
+    return fail(TC_ERR_INVALID, "'{}' is no address: a port is 0 to 65535, not '{}'", address, port_text);
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | (to_listen ? AI_PASSIVE : 0);
+  addrinfo* found = nullptr;
+  if (const int error = getaddrinfo(host.empty() ? nullptr : host_text.c_str(), port_text.c_str(), &hints, &found);
+      error != 0)
+    return fail(error == EAI_NONAME ? TC_ERR_NOT_FOUND : TC_ERR_INVALID, "'{}' is no address: {}", address,
+                gai_strerror(error));
+  const AddressList list(found, &freeaddrinfo);
+  std::vector<SocketAddress> all;
+  for (const auto* one = list.get(); one != nullptr; one = one->ai_next)
+    all.push_back(SocketAddress::of(one->ai_addr, one->ai_addrlen));
+  return all;
+}
+
+Result<Fd> listen_at(const SocketAddress& address, int type) {
+  Fd fd(socket(address.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  const int on = 1;
+  if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
+      bind(fd.get(), address.get(), address.size()) != 0 || listen(fd.get(), SOMAXCONN) != 0)
+    return fail(TC_ERR_IO, "{}", system_words(errno));
+  return fd;
+}
+
+Result<Fd> connect_to(const SocketAddress& address, int type) {
+  Fd fd(socket(address.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd) without_delay(fd, address.family());
+  if (!fd || (connect(fd.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS))
+    return fail(TC_ERR_IO, "{}", system_words(errno));
+  return fd;
+}
+
+int socket_error(const Fd& socket) noexcept {
+  int error = 0;
+  socklen_t size = sizeof error;
+  return getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 ? error : errno;
+}
+
+SocketAddress local_address(const Fd& socket) noexcept {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  (void)getsockname(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return SocketAddress::of(reinterpret_cast<const sockaddr*>(&address), size);
+}
+
+SocketAddress peer_address(const Fd& socket) noexcept {
+  sockaddr_storage address{};
+  socklen_t size = sizeof address;
+  (void)getpeername(socket.get(), reinterpret_cast<sockaddr*>(&address), &size);
+  return SocketAddress::of(reinterpret_cast<const sockaddr*>(&address), size);
+}
+
+}  // namespace tc::transport

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where the network lets peers in.
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+#include "transport/network/network.h"
+
+namespace tc::transport {
+
+Result<std::string> Network::listen(std::string_view address) {
+  if (address.starts_with(unix_prefix)) return listen_on_path(address.substr(unix_prefix.size()));
+  TC_ASSIGN(const auto found, resolve(address, true));
+  auto socket = listen_at(found.front(), SOCK_STREAM);
+  if (!socket) return context(fmt::format("listening at {}", address), std::move(socket).error());
+  auto name = local_address(*socket).text();
+  TC_CHECK(reception_.open(std::move(*socket), false));
+  if (can_use_rings_) open_second_door(name);
+  return name;
+}
+
+// The port is ours, so the name that follows from it should be. Another user can have taken it before us; then we are
+// reached by the port alone.
+void Network::open_second_door(const std::string& listening) {
+  auto door = listen_at(SocketAddress::second_door(listening), SOCK_SEQPACKET);
+  auto opened = door ? reception_.open(std::move(*door), true) : fail(door.error());
+  if (!opened)
+    events.on_warning(
+        fmt::format("no peer can reach {} by shared memory, only by TCP: its Unix socket cannot be had: {}", listening,
+                    opened.error().message));
+}
+
+Result<std::string> Network::listen_on_path(std::string_view path) {
+  if (!can_use_rings_)
+    return fail(TC_ERR_UNSUPPORTED, "listening at unix:{}: this kernel has no membarrier, which shared memory needs",
+                path);
+  TC_ASSIGN(const auto address, SocketAddress::at_path(path));
+  const std::string file(path);
+  struct stat found{};
+  if (::lstat(file.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) {
+    if (connect_to(address, SOCK_SEQPACKET))
+      return fail(TC_ERR_IO, "listening at unix:{}: somebody listens there already", path);
+    (void)::unlink(file.c_str());  // left behind by one that died
+  }
+  auto socket = listen_at(address, SOCK_SEQPACKET);
+  if (!socket) return context(fmt::format("listening at unix:{}", path), std::move(socket).error());
+  (void)::chmod(file.c_str(), S_IRUSR | S_IWUSR);  // others are refused by who they are; this spares them the question
+  paths_.push_back(file);
+  TC_CHECK(reception_.open(std::move(*socket), true));
+  return std::string(unix_prefix) + file;
+}
+
+}  // namespace tc::transport

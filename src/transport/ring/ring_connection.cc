@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ring/ring_connection.h"
+
+#include <linux/membarrier.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <cerrno>
+
+namespace tc::transport {
+
+namespace {
+
+// What the side that connects says of its memory: how large each ring is.
+Bytes details_of(const RingMemory& memory) {
+  Bytes details;
+  Writer(details).u32(static_cast<uint32_t>(memory.bytes()));
+  return details;
+}
+
+constexpr RingMemory::Side other(RingMemory::Side side) noexcept {
+  return side == RingMemory::Side::creator ? RingMemory::Side::receiver : RingMemory::Side::creator;
+}
+
+}  // namespace
+
+bool RingConnection::is_possible() noexcept {
+  return syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_GLOBAL_EXPEDITED, 0, 0) == 0;
+}
+
+bool RingConnection::barrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
+
+RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory)
+    : SocketConnection(hub, std::move(socket), std::move(address), {}, Greeter::Socket::packets),
+      memory_(std::move(memory)),
+      side_(RingMemory::Side::creator),
+      out_(hub.flush_list, *this) {}
+
+RingConnection::RingConnection(Hub& hub, Fd socket, Origin origin, RingMemory memory)
+    : SocketConnection(hub, std::move(socket), std::move(origin)),
+      memory_(std::move(memory)),
+      side_(RingMemory::Side::receiver),
+      out_(hub.flush_list, *this) {}
+
+Result<std::unique_ptr<RingConnection>> RingConnection::connect(Hub& hub, Fd socket, std::string address,
+                                                                size_t ring_bytes, ByteView hello) {
+  TC_ASSIGN(auto memory, RingMemory::create(ring_bytes));
+  Greeting greeting{std::string(name), details_of(memory), Bytes(hello.begin(), hello.end())};
+  std::unique_ptr<RingConnection> made(
+      new RingConnection(hub, std::move(socket), std::move(address), std::move(memory)));
+  TC_CHECK(made->start(encode_greeting(greeting), made->memory_.descriptor().get()));
+  return made;
+}
+
+Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, Fd& socket, const Origin& origin,
+                                                               const Greeting& greeting, Fd descriptor) {
+  Reader details(greeting.details);
+  const size_t ring_bytes = details.u32();
+  TC_CHECK(details.finish_exactly("what it says of its rings"));
+  TC_ASSIGN(auto memory, RingMemory::adopt(std::move(descriptor), ring_bytes));
+  std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(socket), origin, std::move(memory)));
+  TC_CHECK(made->start());
+  return made;
+}
+
+Greeting RingConnection::answer() const { return {std::string(name), {}, {}}; }
+
+Status RingConnection::open_streams() {
+  memory_.close_descriptor();
+  in_.open(memory_.written_by(other(side_)));
+  out_.open(memory_.written_by(side_));
+  watch(EPOLLIN | EPOLLRDHUP);
+  return {};
+}
+
+// What the peer wrote stays readable.
+void RingConnection::shut_streams() noexcept { out_.shut(); }
+
+// Doorbells, and the end.
+void RingConnection::on_socket(uint32_t) {
+  constexpr int most_bells = 16;  // of a peer that does nothing else
+  for (int i = 0; i < most_bells; ++i) {
+    char bells[64];
+    const auto got = ::recv(socket_.get(), bells, sizeof bells, MSG_DONTWAIT);
+    if (got > 0) continue;
+    if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
+    return lose(Error{TC_ERR_DISCONNECTED, got == 0 ? "it ended without a word" : system_words(errno)});
+  }
+}
+
+void RingConnection::ring() noexcept {
+  const char bell = 1;
+  (void)!::send(socket_.get(), &bell, sizeof bell, MSG_NOSIGNAL | MSG_DONTWAIT);
+}
+
+}  // namespace tc::transport

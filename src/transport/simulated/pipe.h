@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The inside of the simulated network: pipes, one per direction of a connection, and who listens where. One lock guards
+// it all; nodes may be driven by one thread or by several.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/simulated/simulated.h"
+
+namespace tc::transport {
+
+// A sleeping node. Lives as long as its transport, or a pipe that leads to it.
+struct Sleeper {
+  std::condition_variable condition;
+  bool awake = false;  // wake() was called, or something came
+};
+
+struct Message {
+  unsigned wait = 0;    // progress() calls of the receiver until it arrives
+  unsigned number = 0;  // in its direction, from 1
+  bool cuts = false;    // the connection is lost behind it
+  Bytes bytes;
+};
+
+struct Pipe {
+  // So many bytes may be on their way, as in the buffers of a socket.
+  static constexpr size_t capacity = 1024 * 1024;
+
+  std::optional<Bytes> greeting;  // comes first
+  std::deque<Message> messages;
+  std::optional<Error> end;  // comes last
+  size_t bytes = 0;          // in `messages`
+  unsigned sent = 0;         // messages so far
+  unsigned taken = 0;        // the number of the last one that arrived
+  bool cut = false;          // Faults::disconnect: nothing passes any more
+  bool abandoned = false;    // the receiver is gone: nobody will read
+  std::shared_ptr<Sleeper> receiver, sender;
+};
+
+struct SimulatedState {
+  struct Arrival {
+    std::shared_ptr<Pipe> in, out;
+    std::string from;
+    Bytes hello;
+  };
+  struct Listener {
+    std::shared_ptr<Sleeper> sleeper;
+    std::deque<Arrival> arrivals;
+  };
+
+  std::mutex mutex;
+  Faults faults;
+  std::map<std::string, Listener, std::less<>> listeners;
+  std::vector<std::weak_ptr<Pipe>> pipes;
+  unsigned next_port = 1;
+
+  // All with the mutex held.
+  std::shared_ptr<Pipe> make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver);
+  // Applies the faults. How many bytes were taken.
+  size_t send(Pipe& pipe, ByteView bytes);
+  void end(Pipe& pipe, Error why);
+  void cut_all();
+};
+
+void notify(Sleeper& sleeper);
+
+}  // namespace tc::transport

@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/socket/byte_out.h"
+
+#include <cstring>
+#include <new>
+
+#include "transport/socket/byte_in.h"
+
+namespace tc::transport {
+
+namespace {
+
+// Room for two of the longest frames.
+constexpr size_t capacity = 2 * (byte_frame_length + wire::header_bytes);
+constexpr std::align_val_t alignment{64};
+// Behind the last frame a zero word may be written.
+constexpr size_t slack = 2 * wire::header_bytes;
+
+}  // namespace
+
+void ByteOut::Free::operator()(std::byte* memory) const noexcept { ::operator delete[](memory, alignment); }
+
+void ByteOut::open() {
+  memory_.reset(new (alignment) std::byte[capacity + slack]);
+  std::memset(memory_.get(), 0, capacity + slack);  // the padding between frames travels: it must not tell old secrets
+  base_ = sent_ = cursor_ = memory_.get() + wire::header_bytes;
+  end_ = base_ + capacity;
+  max_length_ = piece_length_ = byte_frame_length;
+}
+
+void ByteOut::shut() noexcept {
+  if (!is_open()) return;
+  list_.remove(*this);
+  max_length_ = 0;
+  unsent_ = {sent_, static_cast<size_t>(cursor_ - sent_)};
+  cursor_ = end_ = held_end_ = nullptr;
+}
+
+void ByteOut::send() noexcept {
+  try {
+    while (sent_ != cursor_) {
+      const auto took = channel_.send({sent_, static_cast<size_t>(cursor_ - sent_)});
+      if (!took) return owner_.on_channel_lost(took.error());
+      if (*took == 0) {
+        is_full_ = true;
+        return owner_.on_channel_full();
+      }
+      sent_ += *took;
+    }
+  } catch (const std::exception& problem) {
+    return owner_.on_channel_lost(Error{TC_ERR_NO_MEMORY, problem.what()});
+  }
+  sent_ = cursor_ = base_;  // where it is warm
+}
+
+[[gnu::hot]] void ByteOut::flush() noexcept {
+  if (!is_open()) return;
+  held_end_ = nullptr;
+  if (!is_full_) send();
+}
+
+void ByteOut::on_channel_room() noexcept {
+  is_full_ = false;
+  flush();
+}
+
+// Frames that follow in this turn are only stored.
+[[gnu::hot]] void ByteOut::attend() noexcept {
+  const auto& pulse = list_.pulse();
+  if (!pulse.gathering && sent_in_turn_ != pulse.turn && !is_full_) {
+    sent_in_turn_ = pulse.turn;
+    return send();
+  }
+  list_.add(*this);
+  held_end_ = base_ + capacity + slack;
+}
+
+std::byte* ByteOut::make_room(size_t length) noexcept {
+  if (!is_open() || length > max_length_) return nullptr;
+  const size_t need = wire::stride(length);
+  if (!is_full_) send();
+  if (!is_open()) return nullptr;  // the channel was lost
+  if (need > static_cast<size_t>(end_ - cursor_) && sent_ != base_) {
+    const auto left = static_cast<size_t>(cursor_ - sent_);
+    std::memmove(base_, sent_, left);
+    sent_ = base_;
+    cursor_ = base_ + left;
+  }
+  return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
+}
+
+}  // namespace tc::transport

@@ -1,0 +1,26 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// An ordered, reliable stream of bytes to a peer and back: what ByteIn and ByteOut stand on. A TCP socket, or a network
+// that a test simulates.
+//
+// Thread: the node's. Neither call blocks.
+#pragma once
+
+#include <span>
+
+#include "base/bytes.h"
+
+namespace tc::transport {
+
+class Channel {
+ public:
+  // How many bytes it took; 0: none now. An error: it takes no more, ever.
+  virtual Result<size_t> send(ByteView bytes) = 0;
+  // How many bytes came; 0: none now. TC_ERR_DISCONNECTED: no more will come.
+  virtual Result<size_t> receive(std::span<std::byte> into) = 0;
+
+ protected:
+  ~Channel() = default;
+};
+
+}  // namespace tc::transport

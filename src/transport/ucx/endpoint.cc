@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ucx/endpoint.h"
+
+#include <cstring>
+
+#include "base/clock.h"
+#include "transport/ucx/worker.h"
+
+namespace tc::transport {
+
+namespace {
+
+// UCX reads an address as far as its own lengths lead: behind a short one it shall find zeroes.
+constexpr size_t address_slack = 4096;
+// A forced close is local and quick; should UCX not come to an end, its request is left to the worker's end.
+constexpr uint64_t close_ms = 100;
+
+}  // namespace
+
+Result<std::shared_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, ByteView address, unsigned& failures) {
+  std::shared_ptr<UcxEndpoint> made(new UcxEndpoint(failures));
+  Bytes padded(address.size() + address_slack);
+  std::memcpy(padded.data(), address.data(), address.size());
+  ucp_ep_params_t params{};
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(padded.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = &UcxEndpoint::on_error;
+  params.err_handler.arg = made.get();
+  made->worker_ = worker;
+  if (const auto status = ucp_ep_create(worker, &params, &made->endpoint_); status != UCS_OK) {
+    made->endpoint_ = nullptr;
+    return fail(TC_ERR_DISCONNECTED, "no UCX transport leads to the peer (is UCX_TLS the same on both sides?): {}",
+                ucx_words(status));
+  }
+  return made;
+}
+
+void UcxEndpoint::on_error(void* self, ucp_ep_h, ucs_status_t status) noexcept {
+  auto& endpoint = *static_cast<UcxEndpoint*>(self);
+  endpoint.failure_ = status;
+  ++endpoint.failures_;
+}
+
+UcxEndpoint::~UcxEndpoint() {
+  if (endpoint_ == nullptr) return;
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint_, &params);
+  if (!UCS_PTR_IS_PTR(request)) return;
+  const auto deadline = Deadline::after_ms(close_ms);
+  while (ucp_request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) ucp_worker_progress(worker_);
+  ucp_request_free(request);
+}
+
+ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
+                                   ucp_send_nbx_callback_t done, void* user) noexcept {
+  if (failed()) return UCS_STATUS_PTR(failure_);
+  return send_eager(endpoint_, id, header, header_size, data, size, done, user);
+}
+
+}  // namespace tc::transport
