@@ -1,9 +1,10 @@
 # What an installed copy consists of:
 #   bin/ifunc                           the command
-#   lib/libthreechains.so               the library; libthreechains_jit.so and libthreechains_pmix.so beside
-#                                       it, loaded on demand
+#   lib/libthreechains.so               the library; libthreechains_jit.so, libthreechains_ucx.so and
+#                                       libthreechains_pmix.so beside it, loaded on demand
 #   lib/libucp_ifunc.so                 the papers' API, for programs that own their UCX context
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
+#   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
 #   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h, ucp_ifunc.h
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 include(CMakePackageConfigHelpers)
@@ -42,7 +43,7 @@ foreach(plugin IN ITEMS threechains_ucx threechains_pmix)  # installed where the
     add_dependencies(product ${plugin})
   endif()
 endforeach()
-foreach(program IN ITEMS ifunc ifunc-toolchain)  # installed where they are built, in tools/
+foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench)  # installed where they are built, in tools/
   if(TARGET ${program})
     add_dependencies(product ${program})
   endif()

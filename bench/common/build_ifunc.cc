@@ -6,6 +6,7 @@
 #include "base/file.h"
 #include "base/temporary_directory.h"
 #include "common/machine.h"
+#include "common/sibling.h"
 #include "wire/bundle.h"
 #include "wire/target_triple.h"
 
@@ -13,14 +14,11 @@ namespace tc::bench {
 
 Result<Bytes> build_ifunc(const std::string& name, const std::vector<SourceFile>& files) {
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
-  std::error_code failed;
-  const auto self = std::filesystem::read_symlink("/proc/self/exe", failed).string();
-  if (failed) return fail(TC_ERR_IO, "/proc/self/exe cannot be read: {}", failed.message());
   const auto input = scratch.path() / files.at(0).name, output = scratch.path() / "out.ifunc";
   for (const auto& file : files) TC_CHECK(write_file_atomically(scratch.path() / file.name, file.text));
   const auto command =
-      fmt::format("{} build --quiet --name {} --target {} -o {} {}", shell_quoted(self), name,
-                  TargetTriple::host().text, shell_quoted(output.string()), shell_quoted(input.string()));
+      fmt::format("{} build --quiet --name {} --target {} -o {} {}", shell_quoted(sibling("ifunc-toolchain").string()),
+                  name, TargetTriple::host().text, shell_quoted(output.string()), shell_quoted(input.string()));
   if (std::system(command.c_str()) != 0)
     return fail(TC_ERR_COMPILE, "{} cannot be built on this machine (the reason is above)", files.at(0).name);
   return read_file(output, BundleLimits::bundle_bytes);

@@ -16,14 +16,11 @@ void add_serve(CLI::App& app, int& exit_code);
 void add_send(CLI::App& app, int& exit_code);
 // `command` is what stood behind `--`; it must outlive the parse.
 void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_code);
-void add_bench(CLI::App& app, int& exit_code);  // bench.cc; compiled in when that file is there
-void add_bench_languages(CLI::App& bench_command, int& exit_code);
-void add_bench_report(CLI::App& bench_command, int& exit_code);
-void add_bench_tune(CLI::App& bench_command, int& exit_code);
-void add_bench_ucp_ifunc(CLI::App& bench_command, int& exit_code);
+void add_bench(CLI::App& app);
 
-// `ifunc build` and `ifunc inspect --asm` are a program of their own, because it links LLVM and this one must not:
-// replaces the process by it, with the same arguments ("build" and what follows). Returns only when that failed.
+// `ifunc build` and `ifunc inspect --asm` are a program of their own because it links LLVM, `ifunc bench` because it links UCX.
+// Each replaces the process by that program, with the same arguments ("build" and what follows). Returns only when that failed.
 int exec_toolchain(char** argv);
+int exec_bench(char** argv);
 
 }  // namespace tc::command

@@ -22,6 +22,7 @@ int run(int argc, char** argv) {
   using namespace tc::command;
   // Its arguments are the toolchain's to read, also those behind `--`.
   if (argc > 1 && std::strcmp(argv[1], "build") == 0) return exec_toolchain(argv);
+  if (argc > 1 && std::strcmp(argv[1], "bench") == 0) return exec_bench(argv);
   if (argc > 1 && std::strcmp(argv[1], "inspect") == 0 && std::any_of(argv + 2, argv + argc, is_about_assembly))
     return exec_toolchain(argv);
 
@@ -47,9 +48,7 @@ int run(int argc, char** argv) {
   add_serve(app, exit_code);
   add_send(app, exit_code);
   add_cluster(app, command, exit_code);
-#ifdef TC_HAVE_BENCH
-  add_bench(app, exit_code);
-#endif
+  add_bench(app);
   const auto is_named = [&](const CLI::App* sub) { return sub->check_name(argv[1]); };
   if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
     std::fprintf(stderr, "ifunc: there is no command '%s'; `ifunc --help` lists them\n", argv[1]);

@@ -10,9 +10,9 @@
 #include <cstring>
 #include <memory>
 
+#include "common/sibling.h"
+#include "ifunc-bench/commands.h"
 #include "ifunc/child_process.h"
-#include "ifunc/commands.h"
-#include "ifunc/libexec.h"
 
 namespace tc::command {
 
@@ -54,7 +54,7 @@ int run_report(const ReportOptions& options) {
                  tried.c_str());
     return 1;
   }
-  std::vector<std::string> arguments{python, "-B", libexec_path("report").string(), "-o", options.output};
+  std::vector<std::string> arguments{python, "-B", bench::sibling("report").string(), "-o", options.output};
   if (!options.data.empty()) arguments.insert(arguments.end(), {"--data", options.data});
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), options.results.begin(), options.results.end());
@@ -68,9 +68,9 @@ int run_report(const ReportOptions& options) {
 
 }  // namespace
 
-void add_bench_report(CLI::App& bench_command, int& exit_code) {
+void add_report(CLI::App& parent, int& exit_code) {
   auto* const command =
-      bench_command.add_subcommand("report", "One HTML page and figures from saved --json, beside the paper's values");
+      parent.add_subcommand("report", "One HTML page and figures from saved --json, beside the paper's values");
   const auto options = std::make_shared<ReportOptions>();
   command->add_option("results", options->results, "JSON files of `ifunc bench`, or folders of them")->required();
   command->add_option("-o,--output", options->output, "Folder for the page and its figures")->capture_default_str();
