@@ -119,8 +119,8 @@ Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_lis
   return all;
 }
 
-Result<Fd> listen_at(const SocketAddress& address, int type) {
-  Fd fd(socket(address.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<Fd> listen_at(const SocketAddress& address) {
+  Fd fd(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   const int on = 1;
   if (!fd || setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on) != 0 ||
       bind(fd.get(), address.get(), address.size()) != 0 || listen(fd.get(), SOMAXCONN) != 0)
@@ -128,8 +128,8 @@ Result<Fd> listen_at(const SocketAddress& address, int type) {
   return fd;
 }
 
-Result<Fd> connect_to(const SocketAddress& address, int type) {
-  Fd fd(socket(address.family(), type | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+Result<Fd> connect_to(const SocketAddress& address) {
+  Fd fd(socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
   if (fd) without_delay(fd, address.family());
   if (!fd || (connect(fd.get(), address.get(), address.size()) != 0 && errno != EINPROGRESS))
     return fail(TC_ERR_IO, "{}", system_words(errno));

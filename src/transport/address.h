@@ -50,10 +50,10 @@ inline constexpr std::string_view unix_prefix = "unix:";
 // All that "HOST:PORT" stands for, the best first. TC_ERR_INVALID, TC_ERR_NOT_FOUND.
 Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen);
 
-// Listens there. `type`: SOCK_STREAM or SOCK_SEQPACKET. TC_ERR_IO.
-Result<Fd> listen_at(const SocketAddress& address, int type);
+// Listens there. TC_ERR_IO.
+Result<Fd> listen_at(const SocketAddress& address);
 // Starts to connect; when the socket becomes writable, socket_error() says how it ended. TC_ERR_IO.
-Result<Fd> connect_to(const SocketAddress& address, int type);
+Result<Fd> connect_to(const SocketAddress& address);
 int socket_error(const Fd& socket) noexcept;
 
 // Our end of the socket, and the other one.

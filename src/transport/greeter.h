@@ -5,8 +5,7 @@
 //   the side that connected     say() ... go_on() until it has heard
 //   the side that accepted      go_on() until it has heard, then say() ... go_on() until it has said
 //
-// On a Unix socket (SOCK_SEQPACKET) each message is one packet and may carry a descriptor; on TCP it is a piece of the
-// stream. Thread: the node's.
+// On a Unix socket a message may carry a descriptor. Thread: the node's.
 #pragma once
 
 #include <optional>
@@ -18,11 +17,7 @@ namespace tc::transport {
 
 class Greeter {
  public:
-  enum class Socket : uint8_t { stream, packets };
-
-  explicit Greeter(Socket kind) noexcept : kind_(kind) {}
-
-  // What go_on() sends. `attached`: a descriptor that goes along, on packets; it is duplicated by the kernel.
+  // What go_on() sends. `attached`: a descriptor that goes along; the kernel duplicates it.
   void say(Bytes message, int attached = -1);
   // Sends and hears as far as the socket goes. TC_ERR_DISCONNECTED: it ended. Else what is wrong with the peer's message;
   // where that is a refusal, its status and reason.
@@ -38,11 +33,9 @@ class Greeter {
 
  private:
   Status send(const Fd& socket);
-  Status hear_stream(const Fd& socket);
-  Status hear_packet(const Fd& socket);
-  Status understand();
+  Status hear(const Fd& socket);
+  Result<size_t> receive(const Fd& socket, std::span<std::byte> into);
 
-  const Socket kind_;
   Bytes out_;
   size_t said_ = 0;
   int attached_ = -1;

@@ -14,14 +14,13 @@ constexpr uint64_t greeting_ns = 10'000'000'000;  // a peer that does not answer
 
 }  // namespace
 
-SocketConnection::SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others,
-                                   Greeter::Socket kind)
+SocketConnection::SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others)
     : hub_(hub),
       socket_(std::move(socket)),
       address_(std::move(address)),
       stage_(Stage::greeting),
       accepted_(false),
-      greeter_(kind),
+      greeter_(std::in_place),
       others_(std::move(others)) {}
 
 SocketConnection::SocketConnection(Hub& hub, Fd socket, Origin origin)
@@ -38,17 +37,21 @@ SocketConnection::~SocketConnection() {
   hub_.note_change();
 }
 
-Status SocketConnection::start(Bytes greeting, int attached) {
+Bytes SocketConnection::our_greeting(ByteView hello) {
+  return encode_greeting({std::string(transport()), our_details(), {hello.begin(), hello.end()}});
+}
+
+Status SocketConnection::start_greeting(ByteView hello, int attached) {
   hub_.connections.push_back(this);
   hub_.note_change();
   give_up_at_ns_ = now_ns() + greeting_ns;
-  if (attached < 0) greeting_ = greeting;
-  greeter_->say(std::move(greeting), attached);
+  greeting_ = our_greeting(hello);
+  greeter_->say(greeting_, attached);
   watched_ = greeter_->wanted_events();
   return hub_.poller.add(socket_, *this, watched_);
 }
 
-Status SocketConnection::start() {
+Status SocketConnection::start_accepted() {
   hub_.connections.push_back(this);
   hub_.note_change();
   return hub_.poller.add(socket_, *this, watched_);
@@ -96,7 +99,7 @@ bool SocketConnection::try_next_address() {
   while (!others_.empty()) {
     const auto next = others_.front();
     others_.erase(others_.begin());
-    auto socket = connect_to(next, SOCK_STREAM);
+    auto socket = connect_to(next);
     if (!socket) continue;
     hub_.poller.remove(socket_);
     socket_ = std::move(*socket);
@@ -108,11 +111,7 @@ bool SocketConnection::try_next_address() {
 
 Status SocketConnection::open(ByteView hello) {
   if (stage_ != Stage::greeted) return fail(TC_ERR_DISCONNECTED, "the connection to {} has ended", address_);
-  if (accepted_) {
-    auto greeting = answer();
-    greeting.hello.assign(hello.begin(), hello.end());
-    TC_CHECK(say_at_once(socket_, encode_greeting(greeting)));
-  }
+  if (accepted_) TC_CHECK(say_at_once(socket_, our_greeting(hello)));
   TC_CHECK(open_streams());
   stage_ = Stage::open;
   hub_.note_change();

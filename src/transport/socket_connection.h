@@ -36,8 +36,6 @@ class SocketConnection : public Connection, public Watcher {
   void check_time(uint64_t now) noexcept;
   // Until when it has to greet; 0: it has.
   uint64_t gives_up_at_ns() const noexcept { return give_up_at_ns_; }
-  // For peers that write into our memory: says there that we sleep, or do not.
-  virtual void set_sleeping(bool sleeping) noexcept { (void)sleeping; }
   bool is_open() const noexcept { return stage_ == Stage::open; }
   // Is a whole frame, or something else that its owner must see, in sight?
   bool has_frames() noexcept { return is_open() && in().peek() != 0; }
@@ -48,23 +46,25 @@ class SocketConnection : public Connection, public Watcher {
   enum class Stage : uint8_t { greeting, greeted, open, over };
 
   // Of the side that connects: `socket` connects to the first of `addresses`, and when nobody is there, others are tried.
-  SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others, Greeter::Socket kind);
+  SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others);
   // Of the side that accepted a peer that has greeted.
   SocketConnection(Hub& hub, Fd socket, Origin origin);
 
-  // Both: once made, in this order. The side that connects says `greeting`.
-  Status start(Bytes greeting, int attached = -1);
-  Status start();
+  // Once made. The side that connects greets: `attached` is a descriptor that goes along.
+  Status start_greeting(ByteView hello, int attached = -1);
+  Status start_accepted();
 
   // The peer has greeted us back.
   virtual Status on_greeted(Greeting& greeting) { return (void)greeting, Status{}; }
-  // Our answer to a peer that connected: what it has to know of the transport.
-  virtual Greeting answer() const = 0;
+  // The details that the peer is told when we greet it: what it has to know of the transport.
+  virtual Bytes our_details() { return {}; }
   virtual Status open_streams() = 0;
   // Nothing is sent or received any more; frames that have come stay readable.
   virtual void shut_streams() noexcept = 0;
   // What was committed and has not left, once the streams are shut.
   virtual Bytes unsent() { return {}; }
+  // The owner has closed: sends the rest, and lets the peer see the end. May take the socket away.
+  virtual void part(Bytes unsent);
   // While open.
   virtual void on_socket(uint32_t events) = 0;
 
@@ -79,10 +79,10 @@ class SocketConnection : public Connection, public Watcher {
   Origin origin_;
 
  private:
+  Bytes our_greeting(ByteView hello);
   void go_on_greeting();
   void hear_greeting();
   bool try_next_address();
-  void part(Bytes unsent);
   void leave() noexcept;
   void end() noexcept;
 

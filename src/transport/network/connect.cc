@@ -11,7 +11,7 @@ namespace {
 
 // Somebody of our own user at that Unix socket; nobody otherwise.
 Fd knock_at(const SocketAddress& door) {
-  auto socket = connect_to(door, SOCK_SEQPACKET);
+  auto socket = connect_to(door);
   return socket && origin_of(*socket).same_user ? std::move(*socket) : Fd();
 }
 
@@ -40,7 +40,7 @@ Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, B
   if (options_.choice == Choice::shm)
     return fail(TC_ERR_UNSUPPORTED,
                 "no process of this user listens at {} on this host, so no memory can be shared with it", address);
-  auto socket = connect_to(found.front(), SOCK_STREAM);
+  auto socket = connect_to(found.front());
   if (!socket) return context(fmt::format("connecting to {}", address), std::move(socket).error());
   std::vector<SocketAddress> others(found.begin() + 1, found.end());
   if (fabric_ != nullptr) return fabric_->connect(std::move(*socket), std::string(address), std::move(others), hello);

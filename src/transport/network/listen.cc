@@ -13,7 +13,7 @@ namespace tc::transport {
 Result<std::string> Network::listen(std::string_view address) {
   if (address.starts_with(unix_prefix)) return listen_on_path(address.substr(unix_prefix.size()));
   TC_ASSIGN(const auto found, resolve(address, true));
-  auto socket = listen_at(found.front(), SOCK_STREAM);
+  auto socket = listen_at(found.front());
   if (!socket) return context(fmt::format("listening at {}", address), std::move(socket).error());
   auto name = local_address(*socket).text();
   TC_CHECK(reception_.open(std::move(*socket), false));
@@ -24,7 +24,7 @@ Result<std::string> Network::listen(std::string_view address) {
 // The port is ours, so the name that follows from it should be. Another user can have taken it before us; then we are
 // reached by the port alone.
 void Network::open_second_door(const std::string& listening) {
-  auto door = listen_at(SocketAddress::second_door(listening), SOCK_SEQPACKET);
+  auto door = listen_at(SocketAddress::second_door(listening));
   auto opened = door ? reception_.open(std::move(*door), true) : fail(door.error());
   if (!opened)
     events.on_warning(
@@ -40,11 +40,10 @@ Result<std::string> Network::listen_on_path(std::string_view path) {
   const std::string file(path);
   struct stat found{};
   if (::lstat(file.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) {
-    if (connect_to(address, SOCK_SEQPACKET))
-      return fail(TC_ERR_IO, "listening at unix:{}: somebody listens there already", path);
+    if (connect_to(address)) return fail(TC_ERR_IO, "listening at unix:{}: somebody listens there already", path);
     (void)::unlink(file.c_str());  // left behind by one that died
   }
-  auto socket = listen_at(address, SOCK_SEQPACKET);
+  auto socket = listen_at(address);
   if (!socket) return context(fmt::format("listening at unix:{}", path), std::move(socket).error());
   (void)::chmod(file.c_str(), S_IRUSR | S_IWUSR);  // others are refused by who they are; this spares them the question
   paths_.push_back(file);

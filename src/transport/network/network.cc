@@ -144,7 +144,7 @@ void Network::review() noexcept {
     for (auto* const connection : connections) {
       is_meeting_ |= connection->gives_up_at_ns() != 0;
       if (!connection->is_open()) continue;
-      if (connection->is_polled()) polled_.push_back(connection);
+      if (connection->is_polled()) polled_.push_back(static_cast<RingConnection*>(connection));
       if (connection->transport() != TcpConnection::name) continue;
       ++sockets_;
       if (sockets_ <= most_polled_directly) direct_.push_back(static_cast<TcpConnection*>(connection));

@@ -30,6 +30,8 @@ struct NetworkOptions {
   std::string fabric_plugin;          // path of libthreechains_ucx.so; empty: beside this library
 };
 
+class RingConnection;
+
 class Network final : public Transport, private Hub, private Reception::Host {
  public:
   // `events` must outlive the network. TC_ERR_INVALID, TC_ERR_IO, TC_ERR_UNSUPPORTED (UCX cannot be had).
@@ -77,9 +79,9 @@ class Network final : public Transport, private Hub, private Reception::Host {
   uint32_t calls_ = 0;
   uint64_t last_look_ns_ = 0;  // at descriptors
   std::vector<TcpConnection*> direct_;
-  std::vector<SocketConnection*> polled_;  // whose peers write into our memory
-  size_t sockets_ = 0;                     // open TCP connections
-  std::vector<std::string> paths_;         // of sockets that are ours to remove
+  std::vector<RingConnection*> polled_;  // whose peers write into our memory
+  size_t sockets_ = 0;                   // open TCP connections
+  std::vector<std::string> paths_;       // of sockets that are ours to remove
   Farewells farewells_{poller};
   Reception reception_{poller, farewells_, *this};
   std::unique_ptr<Fabric> fabric_;

@@ -86,8 +86,7 @@ void Reception::welcome(Fd socket, bool is_local) {
   make_room_for(origin);
   const int on = 1;
   if (!is_local) (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  auto& one = half_open_.emplace_back(*this, Guest{std::move(socket), std::move(origin), {}, {}},
-                                      is_local ? Greeter::Socket::packets : Greeter::Socket::stream);
+  auto& one = half_open_.emplace_back(*this, Guest{std::move(socket), std::move(origin), {}, {}});
   one.give_up_at_ns = now_ns() + greeting_ns;
   if (!poller_.add(one.guest.socket, one, EPOLLIN)) half_open_.pop_back();
 }

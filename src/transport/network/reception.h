@@ -57,8 +57,7 @@ class Reception {
     void on_ready(uint32_t) noexcept override { owner.accept(*this); }
   };
   struct HalfOpen final : Watcher {
-    HalfOpen(Reception& reception, Guest who, Greeter::Socket kind)
-        : owner(reception), guest(std::move(who)), greeter(kind) {}
+    HalfOpen(Reception& reception, Guest who) : owner(reception), guest(std::move(who)) {}
     Reception& owner;
     Guest guest;
     Greeter greeter;

@@ -11,13 +11,6 @@ namespace tc::transport {
 
 namespace {
 
-// What the side that connects says of its memory: how large each ring is.
-Bytes details_of(const RingMemory& memory) {
-  Bytes details;
-  Writer(details).u32(static_cast<uint32_t>(memory.bytes()));
-  return details;
-}
-
 constexpr RingMemory::Side other(RingMemory::Side side) noexcept {
   return side == RingMemory::Side::creator ? RingMemory::Side::receiver : RingMemory::Side::creator;
 }
@@ -31,7 +24,7 @@ bool RingConnection::is_possible() noexcept {
 bool RingConnection::barrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
 RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory)
-    : SocketConnection(hub, std::move(socket), std::move(address), {}, Greeter::Socket::packets),
+    : SocketConnection(hub, std::move(socket), std::move(address), {}),
       memory_(std::move(memory)),
       side_(RingMemory::Side::creator),
       out_(hub.flush_list, *this) {}
@@ -45,10 +38,9 @@ RingConnection::RingConnection(Hub& hub, Fd socket, Origin origin, RingMemory me
 Result<std::unique_ptr<RingConnection>> RingConnection::connect(Hub& hub, Fd socket, std::string address,
                                                                 size_t ring_bytes, ByteView hello) {
   TC_ASSIGN(auto memory, RingMemory::create(ring_bytes));
-  Greeting greeting{std::string(name), details_of(memory), Bytes(hello.begin(), hello.end())};
   std::unique_ptr<RingConnection> made(
       new RingConnection(hub, std::move(socket), std::move(address), std::move(memory)));
-  TC_CHECK(made->start(encode_greeting(greeting), made->memory_.descriptor().get()));
+  TC_CHECK(made->start_greeting(hello, made->memory_.descriptor().get()));
   return made;
 }
 
@@ -59,11 +51,16 @@ Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, Fd& soc
   TC_CHECK(details.finish_exactly("what it says of its rings"));
   TC_ASSIGN(auto memory, RingMemory::adopt(std::move(descriptor), ring_bytes));
   std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(socket), origin, std::move(memory)));
-  TC_CHECK(made->start());
+  TC_CHECK(made->start_accepted());
   return made;
 }
 
-Greeting RingConnection::answer() const { return {std::string(name), {}, {}}; }
+// How large each ring is.
+Bytes RingConnection::our_details() {
+  Bytes details;
+  Writer(details).u32(static_cast<uint32_t>(memory_.bytes()));
+  return details;
+}
 
 Status RingConnection::open_streams() {
   memory_.close_descriptor();

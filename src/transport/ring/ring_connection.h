@@ -36,13 +36,14 @@ class RingConnection final : public SocketConnection, private RingOut::Doorbell 
   InStream& in() noexcept override { return in_; }
   bool is_polled() const noexcept override { return true; }
   std::string_view transport() const noexcept override { return name; }
-  void set_sleeping(bool sleeping) noexcept override { in_.set_sleeping(sleeping); }
+  // Says to the peer that we sleep, or do not.
+  void set_sleeping(bool sleeping) noexcept { in_.set_sleeping(sleeping); }
 
  private:
   RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory);
   RingConnection(Hub& hub, Fd socket, Origin origin, RingMemory memory);
 
-  Greeting answer() const override;
+  Bytes our_details() override;
   Status open_streams() override;
   void shut_streams() noexcept override;
   void on_socket(uint32_t events) override;

@@ -25,7 +25,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
         out_pipe_(std::move(out)),
         peer_(std::move(peer)),
         accepted_(accepted),
-        out_(list, *this, *this) {
+        out_(list, *this) {
     origin_ = {.host = peer_.substr(0, peer_.rfind(':')), .text = peer_, .same_user = true};
   }
   ~SimulatedConnection() override;
@@ -117,7 +117,7 @@ SimulatedConnection::~SimulatedConnection() {
 Status SimulatedConnection::open(ByteView hello) {
   if (has_ended()) return fail(TC_ERR_DISCONNECTED, "the connection to {} has ended", peer_);
   in_.open();
-  out_.open();
+  out_.open(*this);
   open_ = true;
   if (!accepted_) return {};
   const std::scoped_lock lock(state_.mutex);

@@ -20,7 +20,8 @@ constexpr size_t slack = 2 * wire::header_bytes;
 
 void ByteOut::Free::operator()(std::byte* memory) const noexcept { ::operator delete[](memory, alignment); }
 
-void ByteOut::open() {
+void ByteOut::open(Channel& channel) {
+  channel_ = &channel;
   memory_.reset(new (alignment) std::byte[capacity + slack]);
   std::memset(memory_.get(), 0, capacity + slack);  // the padding between frames travels: it must not tell old secrets
   base_ = sent_ = cursor_ = memory_.get() + wire::header_bytes;
@@ -39,7 +40,7 @@ void ByteOut::shut() noexcept {
 void ByteOut::send() noexcept {
   try {
     while (sent_ != cursor_) {
-      const auto took = channel_.send({sent_, static_cast<size_t>(cursor_ - sent_)});
+      const auto took = channel_->send({sent_, static_cast<size_t>(cursor_ - sent_)});
       if (!took) return owner_.on_channel_lost(took.error());
       if (*took == 0) {
         is_full_ = true;

@@ -27,13 +27,11 @@ class ByteOut final : public OutStream {
     ~Owner() = default;
   };
 
-  ByteOut(FlushList& list, Channel& channel, Owner& owner) noexcept : list_(list), channel_(channel), owner_(owner) {
-    attention_ = &always;
-  }
+  ByteOut(FlushList& list, Owner& owner) noexcept : list_(list), owner_(owner) { attention_ = &always; }
   ~ByteOut() override { list_.remove(*this); }
 
-  // May throw std::bad_alloc.
-  void open();
+  // `channel` must stay until shut(). May throw std::bad_alloc.
+  void open(Channel& channel);
   // Nothing is granted or sent any more.
   void shut() noexcept;
   void flush() noexcept override;
@@ -53,8 +51,8 @@ class ByteOut final : public OutStream {
   bool is_open() const noexcept { return max_length_ != 0; }
 
   FlushList& list_;
-  Channel& channel_;
   Owner& owner_;
+  Channel* channel_ = nullptr;
   std::unique_ptr<std::byte, Free> memory_;
   std::byte* base_ = nullptr;  // where the first frame lies
   std::byte* sent_ = nullptr;  // up to here the channel has taken it

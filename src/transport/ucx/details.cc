@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/details.h"
 
-#include "transport/ring/ring.h"
 #include "wire/text.h"
 
 namespace tc::transport {
@@ -9,11 +8,9 @@ namespace tc::transport {
 Bytes encode_details(const UcxDetails& details) {
   Bytes out;
   Writer w(out);
-  w.str8(details.version).u8(details.tcp_alone ? 1 : 0).u64(details.token);
-  w.u32(details.batch_bytes).u32(details.window_bytes);
+  w.str8(details.version).u8(details.tcp_alone ? 1 : 0).u64(details.token).u32(details.window_bytes);
   w.u16(static_cast<uint16_t>(details.worker_address.size())).bytes(details.worker_address);
-  w.u32(details.ring_bytes).u64(details.ring_address);
-  w.u16(static_cast<uint16_t>(details.ring_key.size())).bytes(details.ring_key);
+  w.u64(details.address).u16(static_cast<uint16_t>(details.key.size())).bytes(details.key);
   return out;
 }
 
@@ -24,18 +21,15 @@ Result<UcxDetails> decode_details(ByteView bytes) {
   const uint8_t flags = r.u8();
   details.tcp_alone = flags == 1;
   details.token = r.u64();
-  details.batch_bytes = r.u32();
   details.window_bytes = r.u32();
   const ByteView address = r.bytes(r.u16());
   details.worker_address.assign(address.begin(), address.end());
-  details.ring_bytes = r.u32();
-  details.ring_address = r.u64();
+  details.address = r.u64();
   const ByteView key = r.bytes(r.u16());
-  details.ring_key.assign(key.begin(), key.end());
-  if (flags > 1 || !wire::visible(details.version) || address.empty() || details.batch_bytes < 256 ||
-      details.window_bytes < 2 * details.batch_bytes)
+  details.key.assign(key.begin(), key.end());
+  if (flags > 1 || !wire::visible(details.version) || address.empty() || details.token >> 48 != 0 ||
+      details.window_bytes < min_window_bytes || details.window_bytes > max_window_bytes)
     r.refuse();
-  if (details.ring_bytes != 0 && (!ring_size_is_valid(details.ring_bytes) || key.empty())) r.refuse();
   TC_CHECK(r.finish_exactly("what it says of its UCX"));
   return details;
 }

@@ -55,10 +55,4 @@ UcxEndpoint::~UcxEndpoint() {
   ucp_request_free(request);
 }
 
-ucs_status_ptr_t UcxEndpoint::send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
-                                   ucp_send_nbx_callback_t done, void* user) noexcept {
-  if (failed()) return UCS_STATUS_PTR(failure_);
-  return send_eager(endpoint_, id, header, header_size, data, size, done, user);
-}
-
 }  // namespace tc::transport

@@ -17,18 +17,6 @@
 
 namespace tc::transport {
 
-// One active message, eager. Null: done, the memory is free again. A request: `done` will be called with `user`, and
-// header and data must stay until then. An error status: it was not sent.
-inline ucs_status_ptr_t send_eager(ucp_ep_h endpoint, unsigned id, const void* header, size_t header_size,
-                                   const void* data, size_t size, ucp_send_nbx_callback_t done, void* user) noexcept {
-  ucp_request_param_t params;  // what its mask leaves out is not read
-  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  params.flags = UCP_AM_SEND_FLAG_EAGER;
-  params.cb.send = done;
-  params.user_data = user;
-  return ucp_am_send_nbx(endpoint, id, header, header_size, data, size, &params);
-}
-
 class UcxEndpoint {
  public:
   // `failures` counts endpoints that broke, so that their owner knows when to look.
@@ -41,14 +29,10 @@ class UcxEndpoint {
   bool failed() const noexcept { return failure_ != UCS_OK; }
   ucs_status_t failure() const noexcept { return failure_; }
 
-  // send_eager(), unless the endpoint has failed: then its failure.
-  ucs_status_ptr_t send(unsigned id, const void* header, size_t header_size, const void* data, size_t size,
-                        ucp_send_nbx_callback_t done, void* user) noexcept;
-
-  // Memory of ours that the peer may still write to while this endpoint lives.
-  void keep(std::unique_ptr<OwnMemory> memory) { kept_.push_back(std::move(memory)); }
-  // A key that operations on their way still use.
-  void keep(std::unique_ptr<RemoteKey> key) { kept_keys_.push_back(std::move(key)); }
+  // Memory of ours that the peer may still write to, and a key that operations on their way still use.
+  void keep(std::unique_ptr<OwnMemory> memory, std::unique_ptr<RemoteKey> key) {
+    kept_.emplace_back(std::move(memory), std::move(key));
+  }
 
  private:
   explicit UcxEndpoint(unsigned& failures) : failures_(failures) {}
@@ -58,8 +42,7 @@ class UcxEndpoint {
   ucp_worker_h worker_ = nullptr;
   ucs_status_t failure_ = UCS_OK;
   unsigned& failures_;
-  std::vector<std::unique_ptr<OwnMemory>> kept_;
-  std::vector<std::unique_ptr<RemoteKey>> kept_keys_;
+  std::vector<std::pair<std::unique_ptr<OwnMemory>, std::unique_ptr<RemoteKey>>> kept_;
 };
 
 }  // namespace tc::transport

@@ -12,20 +12,15 @@ namespace tc::transport {
 
 namespace {
 
-constexpr size_t max_connections = 65536;       // a token has 16 bits for the place
+constexpr size_t max_channels = 65536;          // a token has 16 bits for the place
 constexpr uint64_t closing_ns = 1'000'000'000;  // a peer that does not end its side
 constexpr uint64_t sending_nap_ns = 5'000'000;  // UCX does not say when a full socket takes bytes again
-constexpr uint32_t calls_between_checks = 64;
 
 Status check_options(const FabricOptions& options) {
-  if (options.batch_bytes < 256 || options.batch_bytes > 1u << 20 || options.window_bytes < 4 * options.batch_bytes ||
-      options.window_bytes > 1u << 30)
-    return fail(TC_ERR_INVALID,
-                "messages of {} bytes in a window of {}: 256 to 1 MiB, and four times that, are possible",
-                options.batch_bytes, options.window_bytes);
-  if (!ring_size_is_valid(options.ring_bytes))
-    return fail(TC_ERR_INVALID, "a ring of {} bytes: it wants to be a power of two from {} to {}", options.ring_bytes,
-                min_ring_bytes, max_ring_bytes);
+  for (const size_t window : {options.window_bytes, options.ring_bytes})
+    if (window < min_window_bytes || window > max_window_bytes)
+      return fail(TC_ERR_INVALID, "a window of {} bytes: {} to {} are possible", window, min_window_bytes,
+                  max_window_bytes);
   return {};
 }
 
@@ -59,8 +54,8 @@ Status UcxFabric::start() {
       return fail(TC_ERR_UNSUPPORTED, "receiving Active Messages: {}", ucx_words(status));
     return {};
   };
-  TC_CHECK(handle(am_batch, &UcxFabric::on_batch));
-  return handle(am_signal, &UcxFabric::on_signal);
+  TC_CHECK(handle(am_bytes, &UcxFabric::on_message<am_bytes>));
+  return handle(am_signal, &UcxFabric::on_message<am_signal>);
 }
 
 // Connections are gone by now; what they still had to say leaves.
@@ -81,32 +76,31 @@ Result<std::unique_ptr<SocketConnection>> UcxFabric::accept(Fd& socket, const Or
   return UcxConnection::accept(*this, socket, origin, greeting);
 }
 
-Result<uint64_t> UcxFabric::enlist(UcxConnection& connection) {
-  auto free = std::ranges::find(connections_, nullptr);
-  if (free == connections_.end() && connections_.size() == max_connections)
-    return fail(TC_ERR_LIMIT, "{} peers are connected already", connections_.size());
+Result<uint64_t> UcxFabric::enlist(UcxChannel& channel) {
+  auto free = std::ranges::find(channels_, nullptr);
+  if (free == channels_.end() && channels_.size() == max_channels)
+    return fail(TC_ERR_LIMIT, "{} peers are connected already", channels_.size());
   uint32_t secret = 0;
   if (getrandom(&secret, sizeof secret, 0) != sizeof secret)
     return fail(TC_ERR_INTERNAL, "the system has no random bytes");
-  if (free == connections_.end()) {
-    connections_.push_back(nullptr);
-    noted_.reserve(connections_.size());  // so that noting never allocates
-    free = connections_.end() - 1;
+  if (free == channels_.end()) {
+    channels_.push_back(nullptr);
+    noted_.reserve(2 * channels_.size());  // those that are delivered, and noted again: noting never allocates
+    free = channels_.end() - 1;
   }
-  *free = &connection;
-  return static_cast<uint64_t>(secret) << 16 | static_cast<uint64_t>(free - connections_.begin());
+  *free = &channel;
+  return static_cast<uint64_t>(secret) << 16 | static_cast<uint64_t>(free - channels_.begin());
 }
 
-void UcxFabric::forget(UcxConnection& connection) noexcept {
-  std::ranges::replace(connections_, &connection, nullptr);
-  std::erase(noted_, &connection);
+void UcxFabric::forget(UcxChannel& channel) noexcept {
+  std::ranges::replace(channels_, &channel, nullptr);
+  std::erase(noted_, &channel);
 }
 
-UcxConnection* UcxFabric::find(uint64_t token) const noexcept {
+UcxChannel* UcxFabric::find(uint64_t token) const noexcept {
   const size_t place = token & 0xffff;
-  if (place >= connections_.size() || connections_[place] == nullptr || connections_[place]->token() != token)
-    return nullptr;
-  return connections_[place];
+  if (place >= channels_.size() || channels_[place] == nullptr || channels_[place]->token() != token) return nullptr;
+  return channels_[place];
 }
 
 Result<std::shared_ptr<UcxEndpoint>> UcxFabric::endpoint_to(const Bytes& worker_address) {
@@ -118,57 +112,68 @@ Result<std::shared_ptr<UcxEndpoint>> UcxFabric::endpoint_to(const Bytes& worker_
   return endpoint;
 }
 
-void UcxFabric::note(UcxConnection& connection) noexcept {
-  if (std::exchange(connection.is_noted, true)) return;
-  noted_.push_back(&connection);
+void UcxFabric::note(UcxChannel& channel) noexcept {
+  if (!std::exchange(channel.is_noted, true)) noted_.push_back(&channel);
 }
 
-void UcxFabric::linger(Fd socket, std::shared_ptr<UcxEndpoint> endpoint) noexcept {
-  try {
-    lingering_.push_back({std::move(socket), std::move(endpoint), now_ns() + closing_ns});
-  } catch (const std::exception&) {  // no memory: it ends at once
-  }
+void UcxFabric::linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent) {
+  channel->owner = nullptr;
+  lingering_.push_back({std::move(socket), std::move(channel), std::move(unsent), 0, now_ns() + closing_ns});
+  send_last_words();
   note_time();
 }
 
-ucs_status_t UcxFabric::on_batch(void* self, const void*, size_t header_size, void* data, size_t size,
-                                 const ucp_am_recv_param_t* param) noexcept {
-  // The mark stands in front of the frames. Messages are sent eagerly: the data of a rendezvous would not be here.
+// Messages are sent eagerly: the data of a rendezvous would not be here.
+template <unsigned Id>
+ucs_status_t UcxFabric::on_message(void* self, const void*, size_t header_size, void* data, size_t size,
+                                   const ucp_am_recv_param_t* param) noexcept {
   uint64_t mark = 0;
   if (header_size != 0 || size < sizeof mark || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
   std::memcpy(&mark, data, sizeof mark);
-  if (auto* const connection = static_cast<UcxFabric*>(self)->find(mark & 0xffff'ffff'ffff))
-    connection->on_message(am_batch, static_cast<uint16_t>(mark >> 48),
-                           {static_cast<const std::byte*>(data) + sizeof mark, size - sizeof mark});
-  return UCS_OK;
-}
-
-ucs_status_t UcxFabric::on_signal(void* self, const void* header, size_t header_size, void* data, size_t size,
-                                  const ucp_am_recv_param_t* param) noexcept {
-  uint64_t mark = 0;
-  if (header_size != sizeof mark || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
-  std::memcpy(&mark, header, sizeof mark);
-  if (auto* const connection = static_cast<UcxFabric*>(self)->find(mark & 0xffff'ffff'ffff))
-    connection->on_message(am_signal, static_cast<uint16_t>(mark >> 48), {static_cast<const std::byte*>(data), size});
+  if (auto* const channel = static_cast<UcxFabric*>(self)->find(mark & 0xffff'ffff'ffff))
+    channel->on_message(Id, static_cast<uint16_t>(mark >> 48),
+                        {static_cast<const std::byte*>(data) + sizeof mark, size - sizeof mark});
   return UCS_OK;
 }
 
 unsigned UcxFabric::progress() noexcept {
-  const unsigned done = ucp_worker_progress(worker_->get());
+  unsigned done = ucp_worker_progress(worker_->get());
+  if (options_.puts) note_puts();
+  done += static_cast<unsigned>(noted_.size());
   if (!noted_.empty()) deliver_noted();
-  const bool is_due = next_check_ns_ != 0 || failures_ != failures_seen_;
-  if (is_due || (options_.puts && ++calls_ % calls_between_checks == 0)) check(now_ns());
+  if (!lingering_.empty()) send_last_words();
+  if (next_check_ns_ != 0 || failures_ != failures_seen_) check(now_ns());
   return done;
 }
 
-// What they do may note others, and themselves again.
+void UcxFabric::note_puts() noexcept {
+  for (auto* const channel : channels_)
+    if (channel != nullptr && channel->is_open() && channel->has_news()) note(*channel);
+}
+
+// What they do may note others; and themselves again, for the next time.
 void UcxFabric::deliver_noted() noexcept {
-  for (size_t i = 0; i < noted_.size(); ++i) {
-    auto& connection = *noted_[i];
-    connection.is_noted = false;
-    connection.deliver();
+  for (size_t i = 0, count = noted_.size(); i < count && i < noted_.size(); ++i) {
+    auto& channel = *noted_[i];
+    channel.is_noted = false;
+    noted_[i] = nullptr;
+    if (channel.owner != nullptr) channel.owner->deliver();
   }
-  noted_.clear();
+  std::erase(noted_, nullptr);
+}
+
+void UcxFabric::send_last_words() noexcept {
+  for (auto& one : lingering_) {
+    try {
+      while (one.sent < one.unsent.size()) {
+        const auto sent = one.channel->send(ByteView(one.unsent).subspan(one.sent));
+        if (!sent) one.give_up_at_ns = 0;
+        if (!sent || *sent == 0) break;
+        one.sent += *sent;
+      }
+    } catch (const std::exception&) {  // no memory: it is tried again
+    }
+  }
 }
 
 void UcxFabric::check(uint64_t now) noexcept {
@@ -177,13 +182,18 @@ void UcxFabric::check(uint64_t now) noexcept {
   const auto due = [this](uint64_t time) {
     if (time != 0 && (next_check_ns_ == 0 || time < next_check_ns_)) next_check_ns_ = time;
   };
-  for (auto* const connection : connections_)
-    if (connection != nullptr) due(connection->check(now));
+  for (auto* const channel : channels_)
+    if (channel != nullptr && channel->owner != nullptr) due(channel->owner->check(now));
   std::erase_if(lingering_, [&](const Lingering& one) { return now >= one.give_up_at_ns || has_ended(one.socket); });
   if (!lingering_.empty()) due(lingering_.front().give_up_at_ns);
 }
 
 bool UcxFabric::arm() noexcept {
+  if (options_.puts) {
+    note_puts();
+    for (auto* const channel : channels_)
+      if (channel != nullptr && channel->owner != nullptr) channel->tell_that_we_sleep();
+  }
   if (!noted_.empty()) return false;
   if (ucp_worker_arm(worker_->get()) == UCS_OK) return true;
   (void)progress();
@@ -191,10 +201,7 @@ bool UcxFabric::arm() noexcept {
 }
 
 uint64_t UcxFabric::next_time() noexcept {
-  if (!lingering_.empty()) return now_ns() + sending_nap_ns;
-  const bool is_sending = std::ranges::any_of(
-      connections_, [](auto* connection) { return connection != nullptr && connection->has_sends_on_the_way(); });
-  return is_sending ? now_ns() + sending_nap_ns : next_check_ns_;
+  return !lingering_.empty() || messages_on_the_way != 0 ? now_ns() + sending_nap_ns : next_check_ns_;
 }
 
 }  // namespace tc::transport

@@ -28,33 +28,40 @@ class UcxFabric final : public Fabric {
   int event_descriptor() const noexcept override { return worker_->event_fd(); }
   uint64_t next_time() noexcept override;
 
-  // For connections.
+  // For channels and connections.
   const FabricOptions& options() const noexcept { return options_; }
   Hub& hub() const noexcept { return hub_; }
   UcxWorker& worker() const noexcept { return *worker_; }
-  // Gives the connection its token. TC_ERR_LIMIT.
-  Result<uint64_t> enlist(UcxConnection& connection);
-  void forget(UcxConnection& connection) noexcept;
+  // Of a channel to us, in bytes.
+  size_t window() const noexcept { return options_.puts ? options_.ring_bytes : options_.window_bytes; }
+  // Gives the channel its token. TC_ERR_LIMIT.
+  Result<uint64_t> enlist(UcxChannel& channel);
+  void forget(UcxChannel& channel) noexcept;
   Result<std::shared_ptr<UcxEndpoint>> endpoint_to(const Bytes& worker_address);
-  void note(UcxConnection& connection) noexcept;
+  // The channel has news for its owner.
+  void note(UcxChannel& channel) noexcept;
   void note_time() noexcept { next_check_ns_ = 1; }
-  // Keeps an endpoint until the peer has all that was sent by it, and so ends its socket.
-  void linger(Fd socket, std::shared_ptr<UcxEndpoint> endpoint) noexcept;
+  // Sends what is left, and keeps the channel until the peer has it all and so ends its socket.
+  void linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent);
+  unsigned messages_on_the_way = 0;  // that UCX still reads
 
  private:
   UcxFabric(const FabricOptions& options, Hub& hub) : options_(options), hub_(hub) {}
   Status start();
-  UcxConnection* find(uint64_t token) const noexcept;
+  UcxChannel* find(uint64_t token) const noexcept;
+  void note_puts() noexcept;
   void deliver_noted() noexcept;
   void check(uint64_t now) noexcept;
-  static ucs_status_t on_batch(void* self, const void* header, size_t header_size, void* data, size_t size,
-                               const ucp_am_recv_param_t* param) noexcept;
-  static ucs_status_t on_signal(void* self, const void* header, size_t header_size, void* data, size_t size,
-                                const ucp_am_recv_param_t* param) noexcept;
+  void send_last_words() noexcept;
+  template <unsigned Id>
+  static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
+                                 const ucp_am_recv_param_t* param) noexcept;
 
   struct Lingering {
     Fd socket;
-    std::shared_ptr<UcxEndpoint> endpoint;
+    std::unique_ptr<UcxChannel> channel;
+    Bytes unsent;
+    size_t sent;
     uint64_t give_up_at_ns;
   };
 
@@ -62,11 +69,10 @@ class UcxFabric final : public Fabric {
   Hub& hub_;
   std::unique_ptr<UcxWorker> worker_;
   unsigned failures_ = 0, failures_seen_ = 0;  // of endpoints
-  uint32_t calls_ = 0;
-  uint64_t next_check_ns_ = 0;  // when connections have something to see to; 0: never
+  uint64_t next_check_ns_ = 0;                 // when connections have something to see to; 0: never
   std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
-  std::vector<UcxConnection*> connections_;                                   // by the token's low 16 bits; null: free
-  std::vector<UcxConnection*> noted_;
+  std::vector<UcxChannel*> channels_;                                         // by the token's low 16 bits; null: free
+  std::vector<UcxChannel*> noted_;
   std::list<Lingering> lingering_;
 };
 

@@ -58,9 +58,4 @@ Result<std::unique_ptr<RemoteKey>> RemoteKey::unpack(ucp_ep_h endpoint, ByteView
 
 RemoteKey::~RemoteKey() { ucp_rkey_destroy(key_); }
 
-void* RemoteKey::pointer(uint64_t remote_address) const noexcept {
-  void* mapped = nullptr;
-  return ucp_rkey_ptr(key_, remote_address, &mapped) == UCS_OK ? mapped : nullptr;
-}
-
 }  // namespace tc::transport

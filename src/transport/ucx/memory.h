@@ -41,8 +41,6 @@ class RemoteKey {
   RemoteKey& operator=(const RemoteKey&) = delete;
 
   ucp_rkey_h get() const noexcept { return key_; }
-  // Where the peer's memory is mapped here; null when it cannot be.
-  void* pointer(uint64_t remote_address) const noexcept;
 
  private:
   explicit RemoteKey(ucp_rkey_h key) : key_(key) {}

@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/ucx/channel.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "transport/ucx/am_channel.h"
+#include "transport/ucx/fabric.h"
+#include "transport/ucx/put_channel.h"
+
+namespace tc::transport {
+
+UcxChannel::UcxChannel(UcxFabric& fabric) noexcept : fabric_(fabric), staging_(fabric.messages_on_the_way) {}
+
+Result<std::unique_ptr<UcxChannel>> UcxChannel::create(UcxFabric& fabric, UcxConnection& owner) {
+  std::unique_ptr<UcxChannel> made;
+  if (fabric.options().puts) {
+    TC_ASSIGN(made, PutChannel::create(fabric));
+  } else {
+    made = std::make_unique<AmChannel>(fabric);
+  }
+  TC_ASSIGN(made->token_, fabric.enlist(*made));
+  made->owner = &owner;
+  return made;
+}
+
+UcxChannel::~UcxChannel() { fabric_.forget(*this); }
+
+UcxDetails UcxChannel::details() const {
+  return {.version = UcxWorker::version(),
+          .tcp_alone = fabric_.worker().tcp_alone(),
+          .token = token_,
+          .window_bytes = static_cast<uint32_t>(fabric_.window()),
+          .worker_address = fabric_.worker().address()};
+}
+
+Status UcxChannel::open(const UcxDetails& theirs) {
+  TC_ASSIGN(endpoint_, fabric_.endpoint_to(theirs.worker_address));
+  their_token_ = theirs.token;
+  window_ = theirs.window_bytes;
+  return open_memory(theirs);
+}
+
+Result<size_t> UcxChannel::send(ByteView bytes) {
+  const uint64_t room = window_ - (sent_ - credited_);
+  const size_t size = std::min({bytes.size(), static_cast<size_t>(room), fabric_.options().batch_bytes});
+  if (size == 0) return 0;
+  TC_CHECK(transmit(bytes.first(size), sent_));
+  sent_ += size;
+  if (std::exchange(peer_sleeps_, false)) TC_CHECK(signal(Signal::wake, 0));
+  return size;
+}
+
+Result<size_t> UcxChannel::receive(std::span<std::byte> into) {
+  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_words(endpoint_->failure()));
+  TC_ASSIGN(const size_t size, take(into, taken_));
+  if (size == 0 && trouble_) return fail(*trouble_);
+  taken_ += size;
+  if (taken_ - told_ >= fabric_.window() / 4) {  // news worth a message
+    told_ = taken_;
+    TC_CHECK(signal(Signal::credit, taken_));
+  }
+  return size;
+}
+
+Status UcxChannel::post(unsigned id, ByteView payload) {
+  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_words(endpoint_->failure()));
+  const uint64_t mark = their_token_ | static_cast<uint64_t>(next_out_++) << 48;
+  std::byte* const message = staging_.begin(sizeof mark + payload.size());
+  std::memcpy(message, &mark, sizeof mark);
+  std::memcpy(message + sizeof mark, payload.data(), payload.size());
+  auto parameters = staging_.parameters();
+  parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
+  parameters.flags = UCP_AM_SEND_FLAG_EAGER;
+  const auto status = staging_.note(
+      ucp_am_send_nbx(endpoint_->get(), id, nullptr, 0, message, sizeof mark + payload.size(), &parameters));
+  staging_.end();
+  if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "sending to it: {}", ucx_words(status));
+  return {};
+}
+
+Status UcxChannel::signal(Signal what, uint64_t value) {
+  std::byte message[1 + sizeof value];
+  message[0] = static_cast<std::byte>(what);
+  std::memcpy(message + 1, &value, sizeof value);
+  return post(am_signal, message);
+}
+
+void UcxChannel::on_message(unsigned id, uint16_t number, ByteView data) noexcept {
+  if (trouble_) return;
+  try {
+    Status fine = number == next_in_++
+                      ? (id == am_signal ? on_signal(data) : on_bytes(data))
+                      : fail(TC_ERR_MALFORMED, "message {} came when {} was next", number, next_in_ - 1);
+    if (!fine) trouble_ = std::move(fine).error();
+  } catch (const std::exception& problem) {
+    trouble_ = Error{TC_ERR_NO_MEMORY, problem.what()};
+  }
+  fabric_.note(*this);
+}
+
+Status UcxChannel::on_signal(ByteView data) {
+  Reader r(data);
+  const auto what = static_cast<Signal>(r.u8());
+  const uint64_t value = r.u64();
+  TC_CHECK(r.finish_exactly("a signal"));
+  if (what == Signal::wake) {
+    told_sleeping_ = false;
+    return {};
+  }
+  const bool makes_sense = value >= credited_ && value <= sent_;
+  if (makes_sense && what == Signal::credit) {
+    credited_ = value;
+    return {};
+  }
+  if (makes_sense && what == Signal::sleeping && endpoint_ != nullptr) {
+    peer_sleeps_ = value == sent_;
+    return peer_sleeps_ ? Status{} : signal(Signal::wake, 0);
+  }
+  return fail(TC_ERR_MALFORMED, "its signal {} with {} makes no sense", static_cast<int>(what), value);
+}
+
+// Once: the peer sends a wake with its next bytes, or at once when it has sent more than we have taken.
+void UcxChannel::tell_that_we_sleep() {
+  if (told_sleeping_ || !is_open()) return;
+  told_sleeping_ = true;
+  if (auto told = signal(Signal::sleeping, taken_); !told) trouble_ = std::move(told).error();
+}
+
+}  // namespace tc::transport
