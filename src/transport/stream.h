@@ -56,9 +56,9 @@ class OutStream {
  public:
   virtual ~OutStream() = default;
 
-  // Where a frame with `length` bytes behind its header may be built: write the body at the returned address
-  // + 8, then commit(). Null when there is no room now (progress and try again) or when length > max_length() (use
-  // fragments). At most one reservation at a time; it may be dropped silently.
+  // Where a frame with `length` bytes behind its header, at most max_length(), may be built: write the body at the
+  // returned address + 8, then commit(). Null when there is no room now: progress and try again. At most one reservation
+  // at a time; it may be dropped silently.
   std::byte* reserve(size_t length) noexcept {
     if (wire::stride(length) > static_cast<size_t>(end_ - cursor_)) [[unlikely]]
       return make_room(length);
@@ -108,7 +108,7 @@ class OutStream {
   // Hands everything committed to the wire. Cheap when there is nothing to do.
   virtual void flush() noexcept = 0;
 
-  // The longest `length` that reserve() can ever grant here; 0 while the stream is not open.
+  // The longest frame that may go this way; longer ones go in pieces. 0 while the stream is not open.
   size_t max_length() const noexcept { return max_length_; }
   // Into which pieces a larger frame is best cut: small enough that both sides work at the same time.
   size_t piece_length() const noexcept { return piece_length_; }

@@ -24,7 +24,10 @@ Result<std::unique_ptr<UcxChannel>> UcxChannel::create(UcxFabric& fabric, UcxCon
   return made;
 }
 
-UcxChannel::~UcxChannel() { fabric_.forget(*this); }
+UcxChannel::~UcxChannel() {
+  fabric_.forget(*this);
+  fabric_.retire(std::move(endpoint_));
+}
 
 UcxDetails UcxChannel::details() const {
   return {.version = UcxWorker::version(),

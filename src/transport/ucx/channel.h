@@ -43,6 +43,9 @@ class UcxChannel : public Channel {
   Result<size_t> send(ByteView bytes) override;
   Result<size_t> receive(std::span<std::byte> into) override;
 
+  // Bytes so far, in each direction.
+  uint64_t sent() const noexcept { return sent_; }
+  uint64_t taken() const noexcept { return taken_; }
   // Would send() or receive() have something to do?
   bool has_room() const noexcept { return sent_ - credited_ < window_; }
   bool has_news() const noexcept { return trouble_ || has_arrived() || (endpoint_ && endpoint_->failed()); }

@@ -4,6 +4,7 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstring>
 
 #include "transport/ucx/fabric.h"
 
@@ -13,6 +14,7 @@ namespace {
 
 // The socket's end can overtake messages on UCX's way: look for those first.
 constexpr uint64_t last_words_ns = 3'000'000;
+constexpr uint64_t closing_ns = 1'000'000'000;
 
 }  // namespace
 
@@ -74,15 +76,31 @@ void UcxConnection::part(Bytes unsent) {
   fabric_.linger(std::move(socket_), std::move(channel_), std::move(unsent));
 }
 
-// Nothing is said on the socket after the greetings.
+// Nothing is said on the socket after the greetings but the last word.
 void UcxConnection::on_socket(uint32_t) {
-  char byte;
-  const auto got = ::recv(socket_.get(), &byte, 1, MSG_DONTWAIT);
+  std::byte bytes[sizeof(uint64_t) + 1];
+  const auto got = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0) return lose(Error{TC_ERR_MALFORMED, "it sent bytes behind its greeting"});
+  if (got > 0) last_word_.insert(last_word_.end(), bytes, bytes + got);
+  if (last_word_.size() > sizeof(uint64_t))
+    return lose(Error{TC_ERR_MALFORMED, "it sent more than its last word behind its greeting"});
+  if (got > 0 && last_word_.size() < sizeof(uint64_t)) return;
   watch(0);
-  lost_at_ns_ = now_ns() + last_words_ns;
+  wait_for_last_words(last_word_.empty() ? last_words_ns : closing_ns);
+  fabric_.note(*channel_);
+}
+
+void UcxConnection::wait_for_last_words(uint64_t ns) noexcept {
+  lost_at_ns_ = now_ns() + ns;
   fabric_.note_time();
+}
+
+// Has it sent its last word, and is everything here that it sent before?
+bool UcxConnection::has_ended() const noexcept {
+  uint64_t sent = 0;
+  if (last_word_.size() != sizeof sent) return false;
+  std::memcpy(&sent, last_word_.data(), sizeof sent);
+  return channel_->taken() == sent;
 }
 
 void UcxConnection::deliver() noexcept {
@@ -92,6 +110,7 @@ void UcxConnection::deliver() noexcept {
   }
   while (is_open() && channel_->has_news() && take_in_safely()) {
   }
+  if (is_open() && has_ended()) return lose(Error{TC_ERR_DISCONNECTED, "it closed the connection"});
   if (is_open() && channel_->has_news()) fabric_.note(*channel_);  // its owner is behind
 }
 

@@ -4,6 +4,9 @@
 // workers are; UCX is given a peer's address only after the node has accepted the peer. The socket stays: by its end a death
 // is noticed, which UCX on shared memory never does.
 //
+// When one side closes, it says on the socket how many bytes it has sent in all (u64), so that the other one knows whether
+// UCX still holds some.
+//
 // Thread: the node's.
 #pragma once
 
@@ -41,8 +44,12 @@ class UcxConnection final : public ByteConnection {
   UcxFabric& fabric_;
   std::unique_ptr<UcxChannel> channel_;
   UcxDetails theirs_;
+  bool has_ended() const noexcept;
+  void wait_for_last_words(uint64_t ns) noexcept;
+
   bool waits_for_room_ = false;
-  uint64_t lost_at_ns_ = 0;  // the socket has ended: UCX may still hold bytes, until then
+  Bytes last_word_;          // that came on the socket: how much the peer has sent
+  uint64_t lost_at_ns_ = 0;  // the peer has ended: UCX may still hold bytes, until then
 };
 
 }  // namespace tc::transport

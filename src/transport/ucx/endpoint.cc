@@ -34,6 +34,8 @@ Result<std::shared_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, Byte
     return fail(TC_ERR_DISCONNECTED, "no UCX transport leads to the peer (is UCX_TLS the same on both sides?): {}",
                 ucx_words(status));
   }
+  ucp_request_param_t nothing{};
+  made->settling_ = ucp_ep_flush_nbx(made->endpoint_, &nothing);
   return made;
 }
 
@@ -43,8 +45,13 @@ void UcxEndpoint::on_error(void* self, ucp_ep_h, ucs_status_t status) noexcept {
   ++endpoint.failures_;
 }
 
+bool UcxEndpoint::is_settled() const noexcept {
+  return failed() || !UCS_PTR_IS_PTR(settling_) || ucp_request_check_status(settling_) != UCS_INPROGRESS;
+}
+
 UcxEndpoint::~UcxEndpoint() {
   if (endpoint_ == nullptr) return;
+  if (UCS_PTR_IS_PTR(settling_)) ucp_request_free(settling_);
   ucp_request_param_t params{};
   params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   params.flags = UCP_EP_CLOSE_FLAG_FORCE;

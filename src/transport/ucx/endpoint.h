@@ -26,6 +26,8 @@ class UcxEndpoint {
   UcxEndpoint& operator=(const UcxEndpoint&) = delete;
 
   ucp_ep_h get() const noexcept { return endpoint_; }
+  // Do both sides know each other, so that UCX may close it? UCX 1.13 ends the process of a peer that still connects.
+  bool is_settled() const noexcept;
   bool failed() const noexcept { return failure_ != UCS_OK; }
   ucs_status_t failure() const noexcept { return failure_; }
 
@@ -39,6 +41,7 @@ class UcxEndpoint {
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status) noexcept;
 
   ucp_ep_h endpoint_ = nullptr;
+  ucs_status_ptr_t settling_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   ucs_status_t failure_ = UCS_OK;
   unsigned& failures_;

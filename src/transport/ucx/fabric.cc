@@ -14,6 +14,7 @@ namespace {
 
 constexpr size_t max_channels = 65536;          // a token has 16 bits for the place
 constexpr uint64_t closing_ns = 1'000'000'000;  // a peer that does not end its side
+constexpr uint64_t settling_ns = 200'000'000;   // one that does not get to know us
 constexpr uint64_t sending_nap_ns = 5'000'000;  // UCX does not say when a full socket takes bytes again
 
 Status check_options(const FabricOptions& options) {
@@ -63,6 +64,9 @@ UcxFabric::~UcxFabric() {
   for (const auto deadline = Deadline::after_ms(closing_ns / 1'000'000); !lingering_.empty() && !deadline.passed();)
     progress();
   lingering_.clear();
+  for (const auto deadline = Deadline::after_ms(settling_ns / 1'000'000); !retired_.empty() && !deadline.passed();)
+    progress();
+  retired_.clear();
   endpoints_.clear();
 }
 
@@ -118,8 +122,17 @@ void UcxFabric::note(UcxChannel& channel) noexcept {
 
 void UcxFabric::linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent) {
   channel->owner = nullptr;
-  lingering_.push_back({std::move(socket), std::move(channel), std::move(unsent), 0, now_ns() + closing_ns});
+  lingering_.push_back({std::move(socket), std::move(channel), std::move(unsent), 0, false, now_ns() + closing_ns});
   send_last_words();
+  note_time();
+}
+
+void UcxFabric::retire(std::shared_ptr<UcxEndpoint> endpoint) noexcept {
+  if (endpoint == nullptr || endpoint->is_settled()) return;
+  try {
+    retired_.emplace_back(std::move(endpoint), now_ns() + settling_ns);
+  } catch (const std::exception&) {  // no memory: it is closed at once
+  }
   note_time();
 }
 
@@ -164,12 +177,18 @@ void UcxFabric::deliver_noted() noexcept {
 
 void UcxFabric::send_last_words() noexcept {
   for (auto& one : lingering_) {
+    if (one.said_all) continue;
     try {
       while (one.sent < one.unsent.size()) {
         const auto sent = one.channel->send(ByteView(one.unsent).subspan(one.sent));
         if (!sent) one.give_up_at_ns = 0;
         if (!sent || *sent == 0) break;
         one.sent += *sent;
+      }
+      if (one.sent == one.unsent.size()) {
+        const uint64_t last_word = one.channel->sent();
+        (void)!::send(one.socket.get(), &last_word, sizeof last_word, MSG_NOSIGNAL | MSG_DONTWAIT);
+        one.said_all = true;
       }
     } catch (const std::exception&) {  // no memory: it is tried again
     }
@@ -186,6 +205,8 @@ void UcxFabric::check(uint64_t now) noexcept {
     if (channel != nullptr && channel->owner != nullptr) due(channel->owner->check(now));
   std::erase_if(lingering_, [&](const Lingering& one) { return now >= one.give_up_at_ns || has_ended(one.socket); });
   if (!lingering_.empty()) due(lingering_.front().give_up_at_ns);
+  std::erase_if(retired_, [&](const auto& one) { return now >= one.second || one.first->is_settled(); });
+  if (!retired_.empty()) due(retired_.front().second);
 }
 
 bool UcxFabric::arm() noexcept {

@@ -38,6 +38,8 @@ class UcxFabric final : public Fabric {
   Result<uint64_t> enlist(UcxChannel& channel);
   void forget(UcxChannel& channel) noexcept;
   Result<std::shared_ptr<UcxEndpoint>> endpoint_to(const Bytes& worker_address);
+  // Keeps an endpoint that its last channel leaves until it may be closed.
+  void retire(std::shared_ptr<UcxEndpoint> endpoint) noexcept;
   // The channel has news for its owner.
   void note(UcxChannel& channel) noexcept;
   void note_time() noexcept { next_check_ns_ = 1; }
@@ -62,6 +64,7 @@ class UcxFabric final : public Fabric {
     std::unique_ptr<UcxChannel> channel;
     Bytes unsent;
     size_t sent;
+    bool said_all;
     uint64_t give_up_at_ns;
   };
 
@@ -74,6 +77,7 @@ class UcxFabric final : public Fabric {
   std::vector<UcxChannel*> channels_;                                         // by the token's low 16 bits; null: free
   std::vector<UcxChannel*> noted_;
   std::list<Lingering> lingering_;
+  std::vector<std::pair<std::shared_ptr<UcxEndpoint>, uint64_t>> retired_;  // and until when they are kept
 };
 
 }  // namespace tc::transport

@@ -1,0 +1,129 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: a node on any of the transports that knows nothing but to greet and to remember what it was told.
+#pragma once
+
+#include <functional>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "transport/network/network.h"
+#include "transport/simulated/simulated.h"
+#include "transport/testing/frames.h"
+
+namespace tc::transport {
+
+// A transport, as it is named in a test.
+struct Kind {
+  const char* name;
+  Choice choice;
+  const char* ucx_tls;
+  bool is_simulated() const noexcept { return *name == 's' && name[1] == 'i'; }
+  bool is_ucx() const noexcept { return ucx_tls != nullptr; }
+};
+inline constexpr Kind kinds[] = {
+    {"simulated", Choice::automatic, nullptr},
+    {"ring", Choice::shm, nullptr},
+    {"socket", Choice::tcp, nullptr},
+    {"ucx_over_memory", Choice::ucx, "posix,self"},
+    {"ucx_over_tcp", Choice::ucx, "tcp,self"},
+    {"ucx_puts_over_memory", Choice::ucx_put, "posix,self"},
+    {"ucx_puts_over_tcp", Choice::ucx_put, "tcp,self"},
+};
+
+inline NetworkOptions options_of(const Kind& kind) {
+  NetworkOptions options{.choice = kind.choice};
+  if (kind.is_ucx()) {
+    options.fabric.tls = kind.ucx_tls;
+    options.fabric.devices = "lo";
+    options.fabric_plugin = TC_UCX_PLUGIN;
+  }
+  return options;
+}
+
+class TestNode final : public Events {
+ public:
+  // `network` is needed by a simulated one only.
+  explicit TestNode(const Kind& kind, SimulatedNetwork* network = nullptr) {
+    if (kind.is_simulated()) {
+      transport = network->join(*this);
+      return;
+    }
+    auto made = Network::create(options_of(kind), *this);
+    if (!made) throw std::runtime_error(made.error().message);
+    transport = std::move(*made);
+  }
+
+  std::string listen(std::string_view address = "127.0.0.1:0") { return transport->listen(address).value(); }
+  Connection& connect(const std::string& address, std::string_view hello = "hello") {
+    peer = transport->connect(address, as_bytes(hello)).value();
+    return *peer;
+  }
+  // Progresses until `done` or the deadline; false when that came first.
+  bool until(const std::function<bool()>& done, uint64_t ms = 20'000) {
+    for (const auto deadline = Deadline::after_ms(ms); !done();) {
+      turn();
+      if (deadline.passed()) return false;
+    }
+    return true;
+  }
+  void turn() {
+    ++transport->pulse.turn;
+    transport->progress();
+  }
+  void sleep(uint64_t ms) { transport->sleep(Deadline::after_ms(ms)); }
+  OutStream& out() { return peer->out(); }
+  InStream& in() { return peer->in(); }
+  bool is_open() const { return opened != 0 && peer != nullptr && !lost; }
+  // For the next peer.
+  void start_anew() {
+    peer.reset();
+    lost.reset();
+    opened = 0;
+  }
+
+  // ---- Events
+  Status may_connect(const Origin& origin) override {
+    return admits(origin) ? Status{} : fail(TC_ERR_DENIED, "nobody is let in");
+  }
+  void on_accept(std::unique_ptr<Connection> connection, ByteView hello) override {
+    ++accepted;
+    heard = std::string(as_text(hello));
+    if (peer != nullptr) earlier.push_back(std::move(peer));
+    peer = std::move(connection);
+    if (opens && !peer->open(as_bytes(std::string_view("hello back")))) ++failed_opens;
+    opened += opens ? 1 : 0;
+  }
+  void on_greeting(Connection& connection, ByteView hello) override {
+    heard = std::string(as_text(hello));
+    if (auto fine = connection.open({}); !fine)
+      lost = fine.error();
+    else
+      ++opened;
+  }
+  void on_frames(Connection& connection) override {
+    ++told;
+    if (on_told) on_told(connection);
+  }
+  void on_lost(Connection&, const Error& reason) override {
+    lost = reason;
+    ++losses;
+  }
+  void on_refused(const std::string&, const Error& why) override { refused.push_back(why); }
+  void on_warning(const std::string& what) override { warnings.push_back(what); }
+
+  std::unique_ptr<Transport> transport;
+  std::unique_ptr<Connection> peer;                  // the latest
+  std::vector<std::unique_ptr<Connection>> earlier;  // that were accepted
+  std::function<bool(const Origin&)> admits = [](const Origin&) { return true; };
+  bool opens = true;  // those who connect
+  std::function<void(Connection&)> on_told;
+  std::string heard;
+  std::optional<Error> lost;
+  std::vector<Error> refused;
+  std::vector<std::string> warnings;
+  unsigned accepted = 0, opened = 0, failed_opens = 0, losses = 0, told = 0;
+};
+
+}  // namespace tc::transport
