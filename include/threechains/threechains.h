@@ -99,7 +99,9 @@ TC_API void tc_config_free(tc_config_t *config);
  *   compile-limit     milliseconds that compiling one ifunc for another node, or at one, may take  (10000)
  *   code-budget       bytes of code that are kept                      (67108864)
  *   max-message       largest payload or bundle accepted, in bytes     (268435456)
- *   message-memory    bytes of large messages that may wait here, of all peers together  (1073741824)
+ *   message-memory    bytes of messages that may wait here, of all peers together   (1073741824)
+ *   source-budget     bytes of code that was sent and is not registered any more, kept so that a peer which dropped it
+ *                     can have it again; beyond it, such code must be registered again             (67108864)
  *   hops, fan-out     limits given to calls that start here            (64, 1024)
  *   execution-limit   milliseconds after which a running ifunc is reported as stuck; 0: never      (10000)
  *   ring-bytes        shared memory per peer and direction, a power of two         (262144)

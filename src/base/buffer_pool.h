@@ -16,28 +16,9 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "base/memory_budget.h"
 
 namespace tc {
-
-// How much memory may be in use for messages that have not run, left, or been read yet.
-class MemoryBudget {
- public:
-  explicit MemoryBudget(size_t limit) noexcept : limit_(limit) {}
-  // False: that would be too much, and nothing was taken.
-  bool take(size_t bytes) noexcept {
-    const auto before = used_.fetch_add(bytes, std::memory_order_relaxed);
-    if (bytes <= limit_ && before <= limit_ - bytes) return true;
-    give(bytes);
-    return false;
-  }
-  void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
-  size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
-  size_t limit() const noexcept { return limit_; }
-
- private:
-  const size_t limit_;
-  std::atomic<size_t> used_{0};
-};
 
 class BufferPool;
 

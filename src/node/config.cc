@@ -133,6 +133,10 @@ const std::map<std::string_view, Setter, std::less<>>& setters() {
        [](Config& c, std::string_view v) {
          return parse_number<size_t>("message-memory", v, c.message_memory, 1u << 20, size_t{1} << 44);
        }},
+      {"source-budget",
+       [](Config& c, std::string_view v) {
+         return parse_number<size_t>("source-budget", v, c.source_budget, 0, size_t{1} << 40);
+       }},
       {"hops", [](Config& c, std::string_view v) { return parse_number<uint16_t>("hops", v, c.hops, 0, 65535); }},
       {"fan-out",
        [](Config& c, std::string_view v) { return parse_number<uint16_t>("fan-out", v, c.fanout, 0, 65535); }},

@@ -41,6 +41,7 @@ Link::Link(Node& node, std::unique_ptr<transport::Connection> connection, bool i
       in_(&connection->in()),
       out_(&connection->out()),
       mark_(node.next_link_mark()),
+      prepared_mark_(mark_),
       connection_(std::move(connection)),
       assembly_(node.buffers(), node.config().max_message + frame_overhead) {
   connection_->own(this);
@@ -71,7 +72,7 @@ std::string Link::peer_host() const { return connection_->origin().host; }
 bool Link::prepare(source::Message& message) const noexcept {
   const auto number = codes_.number_of(message.index());
   if (!open_ || number == source::CodeTable::none) return false;
-  message.prepared_for = mark_;
+  message.prepared_for = prepared_mark_;
   message.prepared_header = wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size()));
   return true;
 }
@@ -116,11 +117,13 @@ void Link::enqueue(Queued item) {
 Status Link::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) {
   const auto size = total_size(parts);
   TC_CHECK(may_queue(size));
+  Charge charge;
+  if (!charge.take(node_.buffers().budget(), size)) return fail(TC_ERR_LIMIT, "{}", node_.no_memory_for_messages(size));
   Bytes frame(wire::header_bytes + size);
   const auto word = header_for(kind, flags, number, parts);
   std::memcpy(frame.data(), &word, sizeof word);
   copy_parts(frame.data() + wire::header_bytes, parts);
-  enqueue({.whole = std::move(frame), .rest = {}});
+  enqueue({.whole = std::move(frame), .rest = {}, .charge = std::move(charge)});
   return {};
 }
 
@@ -221,18 +224,6 @@ bool Link::drain_backlog() {
   return moved;
 }
 
-ByteView Link::code_section(uint32_t number) {
-  if (encoded_number_ != number) {
-    const Bundle& bundle = *codes_.bundle(number);
-    const auto which = bundle.useful_for(peer_triple_);
-    encoded_.clear();
-    const auto bytes = bundle.bytes_for(which);
-    wire::append_code(encoded_, {bundle.id(), which, static_cast<uint32_t>(bytes.size())}, bytes);
-    encoded_number_ = number;
-  }
-  return encoded_;
-}
-
 Result<uint32_t> Link::number_for(const Outgoing& call, bool& is_new) {
   is_new = false;
   if (const auto number = codes_.number_of(call.bundle->id()); number != source::CodeTable::none) {
@@ -246,7 +237,16 @@ Result<uint32_t> Link::number_for(const Outgoing& call, bool& is_new) {
   is_new = true;
   const Bundle* const other =
       call.bundle->useful_for(peer_triple_) == 0 ? node_.slices().at_hand(call.bundle->id(), peer_triple_) : nullptr;
-  return codes_.assign(other != nullptr ? *other : *call.bundle, call.index);
+  node_.sent_code().keep(other != nullptr ? *other : *call.bundle);
+  return codes_.assign(call.bundle->id(), call.index);
+}
+
+// Messages that were prepared with the number are prepared anew.
+void Link::withdraw(uint32_t number) {
+  codes_.withdraw(number);
+  prepared_mark_ = node_.next_link_mark();
+  if (passed_number_ == number) passed_number_ = source::CodeTable::none;
+  update_open();
 }
 
 Status Link::send_call(const Outgoing& call, Deadline deadline) {
@@ -264,11 +264,12 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
   const bool with_code = is_new || call.with_code;
   const auto ticket_part = call.ticket != nullptr ? wire::bytes_of(*call.ticket) : ByteView{};
   const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
-  const ByteView code_part = with_code ? code_section(number) : ByteView{};
+  const auto section = with_code ? node_.code_section(*call.bundle, peer_triple_) : nullptr;
+  const ByteView code_part = section != nullptr ? ByteView(*section) : ByteView{};
   const auto code_bytes = code_part.size();
   const auto size = ticket_part.size() + route.size() + code_bytes + call.payload.size();
   if (size > peer_.max_message) {
-    if (is_new) codes_.withdraw(number);
+    if (is_new) withdraw(number);
     return fail(TC_ERR_TOO_LARGE, "ifunc '{}' with its payload is {} bytes when {} takes at most {}",
                 call.bundle->manifest().name, size, peer_label(), peer_.max_message);
   }
@@ -282,7 +283,7 @@ Status Link::send_now(const Outgoing& call, Deadline deadline) {
     passed_number_ = number;
   }
   if (sent) node_.count_code_sent(code_bytes);
-  if (!sent && is_new && state_ != State::lost) codes_.withdraw(number);
+  if (!sent && is_new && state_ != State::lost) withdraw(number);
   return sent;
 }
 
@@ -296,7 +297,7 @@ bool Link::try_pass_on(const Outgoing& call) noexcept {
 
 void Link::update_open() noexcept {
   open_ = state_ == State::ready && backlog_.empty() && held_.empty() && !streaming_;
-  open_mark_ = open_ ? mark_ : closed_mark;
+  open_mark_ = open_ ? prepared_mark_ : closed_mark;
   const uint64_t most = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
   most_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
 }

@@ -197,7 +197,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool drain(Queued& item) noexcept;
   Status post_when_possible(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline);
   Result<uint32_t> number_for(const Outgoing& call, bool& is_new);
-  ByteView code_section(uint32_t number);
+  void withdraw(uint32_t number);
   Status send_now(const Outgoing& call, Deadline deadline);
   void update_open() noexcept;
 
@@ -235,6 +235,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_call_code(const wire::Header& header, ByteView body);
   bool on_code(const wire::Header& header, ByteView body);
   bool on_need(const wire::Header& header, ByteView body);
+  void deny_code(uint32_t number, const ContentId& id);
   bool on_reply(ByteView body);
   bool on_barrier(const wire::Header& header, ByteView body);
   bool on_bye(ByteView body);
@@ -270,7 +271,7 @@ class alignas(64) Link final : public target::FrameHandler {
   transport::InStream* in_;
   // What sending touches.
   alignas(64) transport::OutStream* out_;
-  uint64_t open_mark_ = closed_mark;  // mark_ while open_
+  uint64_t open_mark_ = closed_mark;  // prepared_mark_ while open_
   uint32_t most_at_once_ = 0;         // bytes of a frame that may be written at once; 0 unless open_
   // What was last sent by its number alone, and that number. Its code, where that is held here: its id is two cache
   // lines away.
@@ -278,6 +279,8 @@ class alignas(64) Link final : public target::FrameHandler {
   uint32_t passed_number_ = source::CodeTable::none;
   ContentId passed_on_;
   uint64_t mark_;  // of this link among all of its node, ever; never 0
+  uint64_t
+      prepared_mark_;  // what messages that are prepared for this link have; another one once numbers were withdrawn
   std::unique_ptr<transport::Connection> connection_;
   Error reason_;
   std::optional<Error> ending_;  // why, while what came before is still to be run
@@ -294,6 +297,7 @@ class alignas(64) Link final : public target::FrameHandler {
     std::optional<wire::CallTicket> ticket;
     std::optional<wire::PackedRoute> route;
     uint64_t since_ns;
+    Charge charge;
     bool asked = false;  // for slices
     std::optional<Error> refused;
   };
@@ -309,12 +313,11 @@ class alignas(64) Link final : public target::FrameHandler {
     Bytes whole;
     Buffer rest;
     size_t sent = 0;  // of `rest`
+    Charge charge;    // for `whole`
     size_t size() const noexcept { return rest ? rest.size() : whole.size(); }
   };
   std::deque<Queued> backlog_;
   size_t backlog_bytes_ = 0;
-  uint32_t encoded_number_ = source::CodeTable::none;  // whose code section is in encoded_
-  Bytes encoded_;
   uint64_t barriers_sent_ = 0;
   uint64_t barriers_passed_ = 0;
   std::optional<Error> first_failure_;
@@ -328,6 +331,7 @@ class alignas(64) Link final : public target::FrameHandler {
     wire::Header header;
     Bytes body;
     uint64_t since_ns;
+    Charge charge;
   };
   std::deque<Parked> parked_;        // calls that wait for code, and all frames that must stay behind them
   bool waits_for_compiler_ = false;  // what is parked first is the frame with code that is compiled elsewhere

@@ -128,8 +128,8 @@ Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
   auto* held = store.find(code.head.id);
   if (held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0) {
     if (code.bundle.empty())
-      return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called", peer_label(),
-                  code.head.id.short_hex());
+      return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called: register it there again",
+                  peer_label(), code.head.id.short_hex());
     TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
     TC_ASSIGN(held, node_.compile_requests().load(std::move(bundle), peer_host(), mark_));
     if (held == nullptr) return nullptr;
@@ -212,9 +212,13 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
 
 // In front of everything that is parked: a call with its code, or the code that parked calls had asked for.
 bool Link::park_for_compiler(const wire::Header& header, ByteView body) {
+  Charge charge;
+  // Code that was asked for is taken in any case: calls wait for it.
+  if (!charge.take(node_.buffers().budget(), body.size() + sizeof(Parked)) && header.kind != wire::Kind::code)
+    return refuse(header, body, Error{TC_ERR_LIMIT, node_.no_memory_for_messages(body.size())}), true;
   waits_for_compiler_ = true;
   parked_bytes_ += body.size() + sizeof(Parked);
-  parked_.push_front({header, private_copy(body), now_ns()});
+  parked_.push_front({header, private_copy(body), now_ns(), std::move(charge)});
   return true;
 }
 
@@ -223,14 +227,25 @@ bool Link::on_need(const wire::Header& header, ByteView body) {
   const auto need = wire::decode_need(private_copy(body));
   if (!need) return on_broken(need.error().message), false;
   if ((header.flags & wire::flag_for_another) != 0) return on_slices_needed(number, *need);
-  const auto* bundle = codes_.bundle(number);
-  if (bundle == nullptr)
-    return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
+  const auto* const id = codes_.id_of(number);
+  if (id == nullptr) return on_broken(fmt::format("it asks for code number {}, which was never sent", number)), false;
+  const auto* const bundle = node_.bundle_of(*id, peer_triple_);
+  if (bundle == nullptr) return deny_code(number, *id), true;
   node_.log().info("{} asks for the code of ifunc '{}' again", peer_label(), bundle->manifest().name);
-  const auto code = code_section(number);
-  node_.count_code_sent(code.size());
-  if (const auto sent = post(wire::Kind::code, number, code); !sent) hang_up(sent.error());
+  const auto code = node_.code_section(*bundle, peer_triple_);
+  node_.count_code_sent(code->size());
+  if (const auto sent = post(wire::Kind::code, number, *code); !sent) hang_up(sent.error());
   return true;
+}
+
+// It was sent once, and is neither registered nor kept any more. The peer fails the calls that wait for it.
+void Link::deny_code(uint32_t number, const ContentId& id) {
+  node_.log().warn("{} asks for the code {} again, which is not registered here any more: register it again",
+                   peer_label(), id.short_hex());
+  withdraw(number);
+  Bytes none;
+  wire::append_code(none, {id, 0, 0}, {});
+  if (const auto sent = post(wire::Kind::code, number, none); !sent) hang_up(sent.error());
 }
 
 void Link::ask_for(uint32_t number) {
@@ -249,8 +264,14 @@ bool Link::park(const wire::Header& header, ByteView body) {
                  fmt::format("{} bytes of calls wait for code, and at most {} may", parked_bytes_, parked_limit)});
     return true;
   }
+  Charge charge;
+  if (!charge.take(node_.buffers().budget(), bytes)) {
+    if (header.kind == wire::Kind::barrier) return on_broken("its barriers fill what may wait for code"), false;
+    refuse(header, body, Error{TC_ERR_LIMIT, node_.no_memory_for_messages(bytes)});
+    return true;
+  }
   parked_bytes_ += bytes;
-  parked_.push_back({header, private_copy(body), now_ns()});
+  parked_.push_back({header, private_copy(body), now_ns(), std::move(charge)});
   return true;
 }
 
@@ -266,7 +287,7 @@ bool Link::resume_parked() {
   auto waiting = std::exchange(parked_, {});
   parked_bytes_ = 0;
   while (!waiting.empty()) {
-    auto [header, body, since_ns] = std::move(waiting.front());
+    auto [header, body, since_ns, charge] = std::move(waiting.front());
     waiting.pop_front();
     if (header.kind == wire::Kind::code) {  // it was compiled
       awaited_ = header.number;

@@ -24,8 +24,11 @@ Status Link::hold(const Outgoing& call) {
   if (!held_.empty() && held_bytes_ + call.payload.size() > held_bytes_limit)
     return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", held_bytes_, peer_label(),
                 held_bytes_limit);
+  Held held{*call.bundle, call.index, {}, {}, {}, now_ns(), {}};
+  if (!held.charge.take(node_.buffers().budget(), call.payload.size()))
+    return fail(TC_ERR_LIMIT, "{}", node_.no_memory_for_messages(call.payload.size()));
+  held.payload.assign(call.payload.begin(), call.payload.end());
   held_bytes_ += call.payload.size();
-  Held held{*call.bundle, call.index, Bytes(call.payload.begin(), call.payload.end()), {}, {}, now_ns()};
   if (call.ticket != nullptr) held.ticket = *call.ticket;
   if (call.route != nullptr) held.route = *call.route;
   held_.push_back(std::move(held));
@@ -107,16 +110,15 @@ void Link::ask_for_slices(const ContentId& id, const TargetTriple& triple) {
 }
 
 bool Link::on_slices_needed(uint32_t number, const wire::Need& need) {
-  const auto* const bundle = codes_.bundle(number);
+  const auto* const id = codes_.id_of(number);
   const auto triple = TargetTriple::parse(need.triple);
-  if (bundle == nullptr || bundle->id() != need.id || !triple)
+  if (id == nullptr || *id != need.id || !triple)
     return on_broken(fmt::format("it asks for code number {} to pass on to '{}', which was never sent or no triple",
                                  number, need.triple)),
            false;
-  if (bundle->useful_for(*triple) != 0) return send_slices(number, need.id, bundle, *triple), true;
-  if (const auto* other = node_.slices().at_hand(need.id, *triple))
-    return send_slices(number, need.id, other, *triple), true;
-  if (!bundle->lists(*triple) || !node_.slices().ask(*bundle, *triple, {mark_, number}))
+  const auto* const bundle = node_.bundle_of(need.id, *triple);
+  if (bundle != nullptr && bundle->useful_for(*triple) != 0) return send_slices(number, need.id, bundle, *triple), true;
+  if (bundle == nullptr || !bundle->lists(*triple) || !node_.slices().ask(*bundle, *triple, {mark_, number}))
     send_slices(number, need.id, nullptr, *triple);
   return true;
 }

@@ -4,13 +4,14 @@
 #include "node/node.h"
 
 #include <sched.h>
-#include <spdlog/sinks/stdout_color_sinks.h>
 #include <spdlog/spdlog.h>
 #include <sys/random.h>
+#include <unistd.h>
 
 #include <algorithm>
 
 #include "node/bootstrap/advertise.h"
+#include "node/log_sink.h"
 
 namespace tc::node {
 
@@ -49,7 +50,7 @@ uint64_t random_instance() {
 }
 
 std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
-  auto sink = std::make_shared<spdlog::sinks::stderr_color_sink_mt>();
+  auto sink = std::make_shared<LogSink>(STDERR_FILENO);
   auto logger = std::make_shared<spdlog::logger>(config.name, std::move(sink));
   logger->set_level(config.log == "off" ? spdlog::level::off : spdlog::level::from_str(config.log));
   logger->set_pattern("%H:%M:%S.%e %n %^%l%$: %v");
@@ -64,7 +65,8 @@ Node::Node(Config config)
       log_(make_logger(config_)),
       instance_(random_instance()),
       buffers_(BufferPool::create(config_.message_memory)),
-      registry_(config_.path) {
+      registry_(config_.path),
+      sent_code_(config_.source_budget) {
   label_ = make_label();
 }
 
@@ -316,6 +318,8 @@ void Node::tend() {
   slices_.tick();
   compile_requests_.tick();
   buffers_->trim(now_ns());
+  if (const auto unsaid = refusals_.take_unsaid(now_ns()); unsaid != 0)
+    log_->warn("{} more were refused in a second", unsaid);
   remove_lost_links();
 }
 

@@ -24,9 +24,11 @@
 #include "node/deaths.h"
 #include "node/future.h"
 #include "node/link.h"
+#include "node/refusals.h"
 #include "node/slice_requests.h"
 #include "node/watchdog.h"
 #include "source/registry.h"
+#include "source/sent_code.h"
 #include "target/executor.h"
 #include "transport/wait_policy.h"
 
@@ -108,6 +110,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   void expose(std::string name, void* data, size_t size);
 
   source::Registry& registry() noexcept { return registry_; }
+  source::SentCode& sent_code() noexcept { return sent_code_; }
   target::Policy& policy() noexcept { return policy_; }
   target::Executor& executor() noexcept { return executor_; }
   target::CodeStore& store() noexcept { return *store_; }
@@ -129,6 +132,11 @@ class Node final : public transport::Events, public target::IfuncHost {
   // Takes code into the store; it is known by its name from then on. `from`: the host it came from, empty for our own.
   // `object`: what somebody compiled of it for us, if that was needed.
   Result<target::Code*> load(Bundle bundle, std::string_view from, Bytes object = {});
+  // What is here of that code, if possible with slices for `triple`: sent, registered or loaded. Null: nothing.
+  const Bundle* bundle_of(const ContentId& id, const TargetTriple& triple);
+  // The code section of a frame for a peer with this triple, of what `bundle` or this node holds.
+  std::shared_ptr<const Bytes> code_section(const Bundle& bundle, const TargetTriple& triple);
+  std::string no_memory_for_messages(size_t bytes);
   // May peers from there run code here?
   bool trusts(const transport::Origin& origin) const noexcept;
   Error not_trusted(const transport::Origin& origin) const;
@@ -295,6 +303,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
   std::shared_ptr<BufferPool> buffers_;
   source::Registry registry_;
+  source::SentCode sent_code_;
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   std::vector<Exposed> exposed_;        // few: found by looking at each
@@ -315,6 +324,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   };
   std::vector<Owed> owed_;  // bad news for callers
   Counters counters_;
+  Refusals refusals_;
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
   uint64_t link_marks_ = 0;
   std::unique_ptr<CompileService> compile_service_;  // null: we compile for nobody

@@ -94,6 +94,28 @@ Result<target::Code*> Node::load(Bundle bundle, std::string_view from, Bytes obj
   return code;
 }
 
+const Bundle* Node::bundle_of(const ContentId& id, const TargetTriple& triple) {
+  const Bundle* const sent = sent_code_.find(id);
+  if (sent != nullptr && sent->useful_for(triple) != 0) return sent;
+  if (const Bundle* const useful = slices_.at_hand(id, triple)) return useful;
+  if (sent != nullptr) return sent;
+  if (const auto ifunc = registry_.find(id)) return &ifunc->bundle;
+  const auto* const code = store_->find(id);
+  return code != nullptr ? code->bundle.get() : nullptr;
+}
+
+std::shared_ptr<const Bytes> Node::code_section(const Bundle& bundle, const TargetTriple& triple) {
+  if (const auto which = bundle.useful_for(triple)) return sent_code_.section(bundle, which);
+  const auto* const other = bundle_of(bundle.id(), triple);
+  return other != nullptr ? sent_code_.section(*other, other->useful_for(triple)) : sent_code_.section(bundle, 0);
+}
+
+std::string Node::no_memory_for_messages(size_t bytes) {
+  auto& budget = buffers_->budget();
+  return fmt::format("{} bytes of messages wait at {}, {} more are wanted, and {} is the limit (message-memory)",
+                     budget.used(), label_, bytes, budget.limit());
+}
+
 // A node that only sends has no watchdog.
 void Node::watch(const target::Code& code) {
   if (config_.execution_limit_ms == 0) return;

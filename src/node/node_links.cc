@@ -134,7 +134,7 @@ void Node::on_lost(transport::Connection& connection, const Error& reason) {
 
 void Node::on_refused(const std::string& who, const Error& why) {
   ++counters_.refused_strangers;
-  log_->warn("{} is refused: {}", who, why.message);
+  if (refusals_.note(now_ns())) log_->warn("{} is refused: {}", who, why.message);
 }
 
 void Node::on_warning(const std::string& what) { log_->warn("{}", what); }

@@ -15,13 +15,13 @@ uint32_t CodeTable::number_of(const ContentId& id) const noexcept {
   return found != by_content_.end() ? found->second : none;
 }
 
-Result<uint32_t> CodeTable::assign(const Bundle& bundle, uint32_t index) {
+Result<uint32_t> CodeTable::assign(const ContentId& id, uint32_t index) {
   if (entries_.size() >= number_limit)
     return fail(TC_ERR_LIMIT, "{} different ifuncs were sent to one peer, which is as many as it takes; connect again",
                 entries_.size());
   const auto number = static_cast<uint32_t>(entries_.size());
-  entries_.push_back({std::make_unique<Bundle>(bundle), Knowledge::offered});
-  by_content_[bundle.id()] = number;
+  entries_.push_back({id, Knowledge::offered});
+  by_content_[id] = number;
   alias(index, number);
   return number;
 }
@@ -34,7 +34,7 @@ void CodeTable::alias(uint32_t index, uint32_t number) {
 
 void CodeTable::withdraw(uint32_t number) {
   // The number itself is never used again: a frame that names it may be on its way already.
-  by_content_.erase(entries_[number].bundle->id());
+  by_content_.erase(entries_[number].id);
   std::ranges::replace(by_index_, number, none);
 }
 
@@ -48,8 +48,8 @@ bool CodeTable::is_known(uint32_t number) const noexcept {
   return number < entries_.size() && entries_[number].knowledge == Knowledge::known;
 }
 
-const Bundle* CodeTable::bundle(uint32_t number) const noexcept {
-  return number < entries_.size() ? entries_[number].bundle.get() : nullptr;
+const ContentId* CodeTable::id_of(uint32_t number) const noexcept {
+  return number < entries_.size() ? &entries_[number].id : nullptr;
 }
 
 }  // namespace tc::source

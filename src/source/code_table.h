@@ -6,7 +6,6 @@
 // Thread: the node's.
 #pragma once
 
-#include <memory>
 #include <unordered_map>
 #include <vector>
 
@@ -29,23 +28,23 @@ class CodeTable {
   // The number for some code, whoever registered it; `none` when the peer was never offered it.
   uint32_t number_of(const ContentId& id) const noexcept;
 
-  // Takes a new number for code about to be sent, and keeps a copy of the bundle to answer NEED with. `index` may
-  // be `none` (code that only passes through). TC_ERR_LIMIT when numbers are used up.
-  Result<uint32_t> assign(const Bundle& bundle, uint32_t index);
+  // Takes a new number for code about to be sent. `index` may be `none` (code that only passes through). TC_ERR_LIMIT
+  // when numbers are used up.
+  Result<uint32_t> assign(const ContentId& id, uint32_t index);
   // Remembers that an ifunc of this node has a number already.
   void alias(uint32_t index, uint32_t number);
-  // Undoes assign() when the code could not be sent after all: the table records only what left.
+  // The code could not be sent after all, or not again when the peer asked for it: the next call takes a new number.
   void withdraw(uint32_t number);
 
   // The peer said KNOWN. False: it was never offered that number.
   bool acknowledge(uint32_t number) noexcept;
   bool is_known(uint32_t number) const noexcept;
-  // What to answer a NEED with; null when the number was never used.
-  const Bundle* bundle(uint32_t number) const noexcept;
+  // Which code has that number; null when it was never used.
+  const ContentId* id_of(uint32_t number) const noexcept;
 
  private:
   struct Entry {
-    std::unique_ptr<Bundle> bundle;
+    ContentId id;
     Knowledge knowledge = Knowledge::offered;
   };
   std::vector<Entry> entries_;  // by number

@@ -6,35 +6,26 @@
 namespace tc::source {
 namespace {
 
-Bundle make_bundle(std::string_view code) {
-  Manifest manifest;
-  manifest.name = "tsi";
-  Slice slice;
-  slice.triple = TargetTriple::host();
-  slice.unpacked_size = static_cast<uint32_t>(code.size());
-  manifest.slices.push_back(slice);
-  const auto bytes = as_bytes(code);
-  return *Bundle::pack(manifest, {Bytes(bytes.begin(), bytes.end())});
-}
+ContentId id_of(std::string_view code) { return ContentId::of(as_bytes(code)); }
 
 TEST(CodeTable, a_peer_that_was_never_offered_code_has_no_number_for_it) {
   CodeTable table;
   EXPECT_EQ(table.number_of(3), CodeTable::none);
-  EXPECT_EQ(table.number_of(make_bundle("a").id()), CodeTable::none);
-  EXPECT_EQ(table.bundle(0), nullptr);
+  EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
+  EXPECT_EQ(table.id_of(0), nullptr);
 }
 
 TEST(CodeTable, numbers_are_dense_and_found_by_index_and_by_content) {
   CodeTable table;
-  EXPECT_EQ(table.assign(make_bundle("a"), 5), 0u);
-  EXPECT_EQ(table.assign(make_bundle("b"), CodeTable::none), 1u);
+  EXPECT_EQ(table.assign(id_of("a"), 5), 0u);
+  EXPECT_EQ(table.assign(id_of("b"), CodeTable::none), 1u);
   EXPECT_EQ(table.number_of(5), 0u);
-  EXPECT_EQ(table.number_of(make_bundle("b").id()), 1u);
+  EXPECT_EQ(table.number_of(id_of("b")), 1u);
 }
 
 TEST(CodeTable, code_is_known_only_once_the_peer_said_so) {
   CodeTable table;
-  ASSERT_EQ(table.assign(make_bundle("a"), 0), 0u);
+  ASSERT_EQ(table.assign(id_of("a"), 0), 0u);
   EXPECT_FALSE(table.is_known(0));
   EXPECT_TRUE(table.acknowledge(0));
   EXPECT_TRUE(table.is_known(0));
@@ -43,11 +34,11 @@ TEST(CodeTable, code_is_known_only_once_the_peer_said_so) {
 
 TEST(CodeTable, code_that_could_not_be_sent_is_not_recorded_as_sent_and_its_number_is_not_used_again) {
   CodeTable table;
-  ASSERT_EQ(table.assign(make_bundle("a"), 2), 0u);
+  ASSERT_EQ(table.assign(id_of("a"), 2), 0u);
   table.withdraw(0);
   EXPECT_EQ(table.number_of(2), CodeTable::none);
-  EXPECT_EQ(table.number_of(make_bundle("a").id()), CodeTable::none);
-  EXPECT_EQ(table.assign(make_bundle("b"), 2), 1u);
+  EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
+  EXPECT_EQ(table.assign(id_of("b"), 2), 1u);
 }
 
 }  // namespace

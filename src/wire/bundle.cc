@@ -113,34 +113,41 @@ Result<Bundle> Bundle::pack(Manifest manifest, std::vector<Bytes> stored) {
     if (!slice.compressed) slice.unpacked_size = slice.stored_size;
     if (slice.compressed) TC_CHECK(check_content_size(stored[i], slice.unpacked_size));
   }
-  Bundle bundle;
-  bundle.manifest_bytes_ = encode(manifest);
-  if (bundle.manifest_bytes_.size() > BundleLimits::manifest_bytes)
+  auto head = std::make_shared<Head>();
+  head->bytes = encode(manifest);
+  if (head->bytes.size() > BundleLimits::manifest_bytes)
     return fail(TC_ERR_TOO_LARGE, "manifest of '{}' is {} bytes when at most {} are allowed", manifest.name,
-                bundle.manifest_bytes_.size(), BundleLimits::manifest_bytes);
-  TC_CHECK(bundle_format::check_manifest(bundle.manifest_bytes_));
-  bundle.manifest_ = std::move(manifest);
-  bundle.id_ = ContentId::of(bundle.manifest_bytes_);
-  bundle.stored_ = std::move(stored);
-  bundle.carried_ = bundle_format::all_slices(bundle.stored_.size());
+                head->bytes.size(), BundleLimits::manifest_bytes);
+  TC_CHECK(bundle_format::check_manifest(head->bytes));
+  head->manifest = std::move(manifest);
+  head->id = ContentId::of(head->bytes);
+  Bundle bundle;
+  bundle.head_ = std::move(head);
+  bundle.carried_ = bundle_format::all_slices(stored.size());
+  for (auto& slice : stored) bundle.stored_.push_back(std::make_shared<const Bytes>(std::move(slice)));
   return bundle;
 }
 
+const std::shared_ptr<const Bundle::Head>& Bundle::empty_head() {
+  static const auto head = std::make_shared<const Head>();
+  return head;
+}
+
 ByteView Bundle::stored(size_t slice) const noexcept {
-  return slice < stored_.size() ? ByteView(stored_[slice]) : ByteView{};
+  return slice < stored_.size() && stored_[slice] != nullptr ? ByteView(*stored_[slice]) : ByteView{};
 }
 
 Result<Bytes> Bundle::unpack(size_t slice) const {
   if (slice >= stored_.size() || !holds(slice))
-    return fail(TC_ERR_NOT_FOUND, "slice {} of '{}' is not in this copy of the bundle", slice, manifest_.name);
-  const auto& about = manifest_.slices[slice];
-  if (!about.compressed) return stored_[slice];
-  return decompress(stored_[slice], about.unpacked_size);
+    return fail(TC_ERR_NOT_FOUND, "slice {} of '{}' is not in this copy of the bundle", slice, manifest().name);
+  const auto& about = manifest().slices[slice];
+  if (!about.compressed) return *stored_[slice];
+  return decompress(*stored_[slice], about.unpacked_size);
 }
 
 std::optional<size_t> Bundle::find(SliceRole role, SliceForm form, const TargetTriple& node) const noexcept {
-  for (size_t i = 0; i < manifest_.slices.size(); ++i) {
-    const auto& s = manifest_.slices[i];
+  for (size_t i = 0; i < manifest().slices.size(); ++i) {
+    const auto& s = manifest().slices[i];
     if (s.role == role && s.form == form && holds(i) && s.triple.runs_on(node)) return i;
   }
   return std::nullopt;
@@ -148,46 +155,46 @@ std::optional<size_t> Bundle::find(SliceRole role, SliceForm form, const TargetT
 
 uint64_t Bundle::useful_for(const TargetTriple& node) const noexcept {
   uint64_t which = 0;
-  for (size_t i = 0; i < manifest_.slices.size(); ++i) {
-    const auto& s = manifest_.slices[i];
+  for (size_t i = 0; i < manifest().slices.size(); ++i) {
+    const auto& s = manifest().slices[i];
     if (s.role == SliceRole::target && holds(i) && s.triple.runs_on(node)) which |= uint64_t{1} << i;
   }
   if (which == 0) return 0;
-  for (size_t i = 0; i < manifest_.slices.size(); ++i)
-    if (manifest_.slices[i].role == SliceRole::companion && holds(i)) which |= uint64_t{1} << i;
+  for (size_t i = 0; i < manifest().slices.size(); ++i)
+    if (manifest().slices[i].role == SliceRole::companion && holds(i)) which |= uint64_t{1} << i;
   return which;
 }
 
 bool Bundle::lists(const TargetTriple& node) const noexcept {
-  return std::ranges::any_of(manifest_.slices,
+  return std::ranges::any_of(manifest().slices,
                              [&](const auto& s) { return s.role == SliceRole::target && s.triple.runs_on(node); });
 }
 
 bool Bundle::has_companion(std::string_view name) const noexcept {
-  return std::ranges::any_of(manifest_.slices,
+  return std::ranges::any_of(manifest().slices,
                              [&](const auto& s) { return s.role == SliceRole::companion && s.cpu == name; });
 }
 
 Result<Bundle> Bundle::companion(std::string_view name) const {
-  for (size_t i = 0; i < manifest_.slices.size(); ++i) {
-    const auto& s = manifest_.slices[i];
+  for (size_t i = 0; i < manifest().slices.size(); ++i) {
+    const auto& s = manifest().slices[i];
     if (s.role != SliceRole::companion || s.cpu != name || !holds(i)) continue;
     TC_ASSIGN(const auto bytes, unpack(i));
     auto bundle = read(bytes);
     if (!bundle)
-      return context(fmt::format("companion '{}' of ifunc '{}'", name, manifest_.name), std::move(bundle).error());
-    if (bundle->manifest_.name != name)
-      return fail(TC_ERR_MALFORMED, "companion '{}' of ifunc '{}' is ifunc '{}'", name, manifest_.name,
-                  bundle->manifest_.name);
+      return context(fmt::format("companion '{}' of ifunc '{}'", name, manifest().name), std::move(bundle).error());
+    if (bundle->manifest().name != name)
+      return fail(TC_ERR_MALFORMED, "companion '{}' of ifunc '{}' is ifunc '{}'", name, manifest().name,
+                  bundle->manifest().name);
     return bundle;
   }
-  return fail(TC_ERR_NOT_FOUND, "ifunc '{}' has no companion '{}'", manifest_.name, name);
+  return fail(TC_ERR_NOT_FOUND, "ifunc '{}' has no companion '{}'", manifest().name, name);
 }
 
 size_t Bundle::size_for(uint64_t which) const noexcept {
-  size_t size = bundle_format::header_bytes + manifest_bytes_.size();
+  size_t size = bundle_format::header_bytes + head_->bytes.size();
   for (size_t i = 0; i < stored_.size(); ++i)
-    if ((which & carried_) >> i & 1) size += stored_[i].size();
+    if ((which & carried_) >> i & 1) size += stored_[i]->size();
   return size;
 }
 
@@ -195,14 +202,14 @@ Bytes Bundle::bytes_for(uint64_t which) const {
   Bytes out;
   out.reserve(size_for(which));
   Writer w(out);
-  w.u32(bundle_format::magic).u32(static_cast<uint32_t>(manifest_bytes_.size())).bytes(manifest_bytes_);
+  w.u32(bundle_format::magic).u32(static_cast<uint32_t>(head_->bytes.size())).bytes(head_->bytes);
   for (size_t i = 0; i < stored_.size(); ++i)
-    if ((which & carried_) >> i & 1) w.bytes(stored_[i]);
+    if ((which & carried_) >> i & 1) w.bytes(*stored_[i]);
   return out;
 }
 
 void Bundle::merge(const Bundle& other) {
-  if (other.id_ != id_) return;
+  if (other.id() != id()) return;
   for (size_t i = 0; i < stored_.size(); ++i)
     if (!holds(i) && other.holds(i)) stored_[i] = other.stored_[i];
   carried_ |= other.carried_;

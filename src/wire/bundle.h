@@ -11,6 +11,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -75,7 +76,7 @@ struct Manifest {
   bool has(Entry entry) const noexcept { return (entries & entry) != 0; }
 };
 
-// A bundle that was read and checked. Owns its bytes.
+// A bundle that was read and checked. Copies share its bytes, which never change.
 class Bundle {
  public:
   // From a whole `.ifunc` file: every slice present and matching its hash.
@@ -88,8 +89,8 @@ class Bundle {
   // that read() would refuse: TC_ERR_TOO_LARGE, TC_ERR_INVALID or TC_ERR_MALFORMED says why.
   static Result<Bundle> pack(Manifest manifest, std::vector<Bytes> stored);
 
-  const Manifest& manifest() const noexcept { return manifest_; }
-  const ContentId& id() const noexcept { return id_; }
+  const Manifest& manifest() const noexcept { return head_->manifest; }
+  const ContentId& id() const noexcept { return head_->id; }
   bool holds(size_t slice) const noexcept { return (carried_ >> slice & 1) != 0; }
   uint64_t carried() const noexcept { return carried_; }
   ByteView stored(size_t slice) const noexcept;
@@ -118,10 +119,15 @@ class Bundle {
 
  private:
   friend class BundleReader;
-  Manifest manifest_;
-  ContentId id_;
-  Bytes manifest_bytes_;
-  std::vector<Bytes> stored_;
+  struct Head {
+    Manifest manifest;
+    ContentId id;
+    Bytes bytes;  // of the manifest
+  };
+  static const std::shared_ptr<const Head>& empty_head();
+
+  std::shared_ptr<const Head> head_ = empty_head();
+  std::vector<std::shared_ptr<const Bytes>> stored_;  // null: not carried
   uint64_t carried_ = 0;
 };
 

@@ -23,7 +23,7 @@ class BundleReader {
   static Result<Slice> read_slice(Reader& in);
   static Status read_exports(Reader& in, Manifest& m);
   static Status read_against(Reader& in, Manifest& m);
-  static Status read_slices(Reader& in, Bundle& bundle, ByteView manifest);
+  static Status read_slices(Reader& in, Bundle& bundle, Bundle::Head& head);
 };
 
 namespace {
@@ -152,25 +152,25 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
 }
 
 // The manifest is named together with the first slice: never-seen code waits for both.
-Status BundleReader::read_slices(Reader& in, Bundle& bundle, ByteView manifest) {
+Status BundleReader::read_slices(Reader& in, Bundle& bundle, Bundle::Head& head) {
   bool named = false;
-  bundle.stored_.resize(bundle.manifest_.slices.size());
+  bundle.stored_.resize(head.manifest.slices.size());
   for (size_t i = 0; i < bundle.stored_.size(); ++i) {
     if (!bundle.holds(i)) continue;
-    const auto& about = bundle.manifest_.slices[i];
+    const auto& about = head.manifest.slices[i];
     const auto stored = in.bytes(about.stored_size);
     TC_CHECK(in.finish("bundle"));
     ContentId hash;
     if (std::exchange(named, true))
       hash = ContentId::of(stored);
     else
-      std::tie(bundle.id_, hash) = ContentId::of_both(manifest, stored);
+      std::tie(head.id, hash) = ContentId::of_both(head.bytes, stored);
     if (hash != about.hash)
-      return fail(TC_ERR_MALFORMED, "bundle '{}': the slice for {} does not match its hash {}", bundle.manifest_.name,
+      return fail(TC_ERR_MALFORMED, "bundle '{}': the slice for {} does not match its hash {}", head.manifest.name,
                   about.triple.text, about.hash.short_hex());
-    bundle.stored_[i].assign(stored.begin(), stored.end());
+    bundle.stored_[i] = std::make_shared<const Bytes>(stored.begin(), stored.end());
   }
-  if (!named) bundle.id_ = ContentId::of(manifest);
+  if (!named) head.id = ContentId::of(head.bytes);
   return in.finish_exactly("bundle");
 }
 
@@ -190,15 +190,17 @@ Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carrie
                 BundleLimits::manifest_bytes);
   const auto manifest = in.bytes(manifest_size);
   TC_CHECK(in.finish("bundle"));
+  auto head = std::make_shared<Bundle::Head>();
+  TC_ASSIGN(head->manifest, read_manifest(manifest));
+  head->bytes.assign(manifest.begin(), manifest.end());
+  const auto all = bundle_format::all_slices(head->manifest.slices.size());
   Bundle bundle;
-  TC_ASSIGN(bundle.manifest_, read_manifest(manifest));
-  bundle.manifest_bytes_.assign(manifest.begin(), manifest.end());
-  const auto all = bundle_format::all_slices(bundle.manifest_.slices.size());
   bundle.carried_ = carried.value_or(all);
   if ((bundle.carried_ & ~all) != 0)
-    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", bundle.manifest_.name,
-                bundle.carried_, bundle.manifest_.slices.size());
-  TC_CHECK(read_slices(in, bundle, manifest));
+    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", head->manifest.name,
+                bundle.carried_, head->manifest.slices.size());
+  TC_CHECK(read_slices(in, bundle, *head));
+  bundle.head_ = std::move(head);
   return bundle;
 }
 

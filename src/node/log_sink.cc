@@ -1,0 +1,127 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/log_sink.h"
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <pthread.h>
+#include <signal.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <ctime>
+
+namespace tc::node {
+
+namespace {
+
+// A pipe takes so much at once or nothing, so no reader sees half a line.
+constexpr size_t longest_line = PIPE_BUF;
+
+// Whoever read standard error may be gone. That is no reason to die of SIGPIPE, nor to change what the signal does in
+// the rest of the process.
+class NoSigpipe {
+ public:
+  NoSigpipe() noexcept {
+    sigemptyset(&pipe_);
+    sigaddset(&pipe_, SIGPIPE);
+    sigset_t pending;
+    sigpending(&pending);
+    was_pending_ = sigismember(&pending, SIGPIPE) == 1;
+    pthread_sigmask(SIG_BLOCK, &pipe_, &before_);
+  }
+  ~NoSigpipe() {
+    constexpr timespec at_once{};
+    if (!was_pending_) (void)sigtimedwait(&pipe_, nullptr, &at_once);
+    pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+  }
+  NoSigpipe(const NoSigpipe&) = delete;
+  NoSigpipe& operator=(const NoSigpipe&) = delete;
+
+ private:
+  sigset_t pipe_, before_;
+  bool was_pending_;
+};
+
+std::string_view colour_of(spdlog::level::level_enum level) noexcept {
+  switch (level) {
+    case spdlog::level::err:
+    case spdlog::level::critical: return "\033[31m\033[1m";
+    case spdlog::level::warn: return "\033[33m\033[1m";
+    case spdlog::level::info: return "\033[32m";
+    default: return "\033[36m";
+  }
+}
+
+}  // namespace
+
+LogSink::~LogSink() { say_dropped(); }
+
+void LogSink::look_at_descriptor() noexcept {
+  struct stat now{};
+  if (fstat(descriptor_, &now) != 0) {
+    kind_ = Kind::unknown;
+    return;
+  }
+  if (kind_ != Kind::unknown && now.st_dev == device_ && now.st_ino == inode_) return;
+  device_ = now.st_dev;
+  inode_ = now.st_ino;
+  is_terminal_ = isatty(descriptor_) == 1;
+  reopened_.reset();
+  if (S_ISSOCK(now.st_mode)) {
+    kind_ = Kind::socket;
+  } else if (S_ISFIFO(now.st_mode) || S_ISCHR(now.st_mode)) {
+    kind_ = Kind::stream;
+    char path[64];
+    *fmt::format_to_n(path, sizeof path - 1, "/proc/self/fd/{}", descriptor_).out = '\0';
+    reopened_ = Fd(open(path, O_WRONLY | O_APPEND | O_NONBLOCK | O_NOCTTY | O_CLOEXEC));
+  } else {
+    kind_ = Kind::file;
+  }
+}
+
+bool LogSink::write(std::string_view line) noexcept {
+  const NoSigpipe ignored;
+  ssize_t wrote = -1;
+  if (kind_ == Kind::socket) {
+    wrote = ::send(descriptor_, line.data(), line.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+  } else if (kind_ == Kind::stream && reopened_) {
+    wrote = ::write(reopened_.get(), line.data(), line.size());
+  } else {
+    // A file takes all there is; what could not be opened anew is asked whether it would.
+    pollfd room{.fd = descriptor_, .events = POLLOUT, .revents = 0};
+    if (kind_ == Kind::file || (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0))
+      wrote = ::write(descriptor_, line.data(), line.size());
+  }
+  return wrote >= 0;
+}
+
+void LogSink::say_dropped() noexcept {
+  if (dropped_ == 0) return;
+  char line[96];
+  const auto end =
+      fmt::format_to_n(line, sizeof line, "{} lines of this log were dropped: nobody read them\n", dropped_);
+  if (write({line, end.size})) dropped_ = 0;
+}
+
+std::string LogSink::in_colour(const spdlog::details::log_msg& message, std::string_view line) const {
+  const auto begin = std::min(message.color_range_start, line.size()),
+             end = std::min(message.color_range_end, line.size());
+  return fmt::format("{}{}{}\033[0m{}", line.substr(0, begin), colour_of(message.level),
+                     line.substr(begin, end - begin), line.substr(end));
+}
+
+void LogSink::sink_it_(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t formatted;
+  formatter_->format(message, formatted);
+  std::string line(formatted.data(), formatted.size());
+  if (line.size() > longest_line) line.replace(longest_line - 5, line.size(), " ...\n");
+  look_at_descriptor();
+  if (is_terminal_) line = in_colour(message, line);
+  say_dropped();
+  if (dropped_ != 0 || !write(line)) ++dropped_;
+}
+
+}  // namespace tc::node

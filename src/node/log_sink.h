@@ -1,0 +1,47 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a node's log goes: standard error, without ever waiting for it. A line that cannot be written at once is dropped
+// and counted, and the next one that can be says how many were: an operator's pipe that nobody reads must not stop a node.
+//
+// Threads: any.
+#pragma once
+
+#include <spdlog/sinks/base_sink.h>
+#include <sys/stat.h>
+
+#include <mutex>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+
+namespace tc::node {
+
+class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
+ public:
+  // `descriptor` stays its owner's, who may let it lead elsewhere at any time.
+  explicit LogSink(int descriptor) noexcept : descriptor_(descriptor) {}
+  ~LogSink() override;
+
+ protected:
+  void sink_it_(const spdlog::details::log_msg& message) override;
+  void flush_() override {}
+
+ private:
+  // What the descriptor leads to, and so how to write to it without waiting.
+  enum class Kind : uint8_t { file, stream, socket, unknown };
+  void look_at_descriptor() noexcept;
+  bool write(std::string_view line) noexcept;
+  void say_dropped() noexcept;
+  std::string in_colour(const spdlog::details::log_msg& message, std::string_view line) const;
+
+  const int descriptor_;
+  Kind kind_ = Kind::unknown;
+  bool is_terminal_ = false;
+  dev_t device_ = 0;
+  ino_t inode_ = 0;
+  Fd reopened_;  // of a stream: our own, so that not waiting is a property of ours alone
+  uint64_t dropped_ = 0;
+};
+
+}  // namespace tc::node

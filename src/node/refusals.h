@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How much of what strangers do is said in the log: so many lines a second, and of the rest how many there were. Else one
+// who connects again and again fills the disk of the log.
+//
+// Thread: the node's.
+#pragma once
+
+#include <cstdint>
+#include <utility>
+
+namespace tc::node {
+
+class Refusals {
+ public:
+  static constexpr uint32_t lines_a_second = 10;
+
+  // May this one be said?
+  bool note(uint64_t now_ns) noexcept {
+    if (now_ns - second_began_ns_ >= second_ns) {
+      second_began_ns_ = now_ns;
+      said_ = 0;
+    }
+    if (said_ < lines_a_second) return ++said_, true;
+    ++unsaid_;
+    return false;
+  }
+  // How many were not said, once their second is over; then they are told.
+  uint64_t take_unsaid(uint64_t now_ns) noexcept {
+    return unsaid_ != 0 && now_ns - second_began_ns_ >= second_ns ? std::exchange(unsaid_, 0) : 0;
+  }
+
+ private:
+  static constexpr uint64_t second_ns = 1'000'000'000;
+  uint64_t second_began_ns_ = 0;
+  uint32_t said_ = 0;
+  uint64_t unsaid_ = 0;
+};
+
+}  // namespace tc::node
