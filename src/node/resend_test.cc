@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Code that a peer dropped, when its source may have let go of it too.
+#include "node/node_test_kit.h"
+
+namespace tc::node {
+namespace {
+
+using test::call;
+using test::connect;
+using test::message;
+
+class Resend : public testing::Test {
+ protected:
+  // `budget` of the source, for code that is not registered any more.
+  explicit Resend(size_t budget = 0) : source(net.make(2, [&](Config& config) { config.source_budget = budget; })) {
+    running = std::make_unique<test::Background>(*target);
+    link = connect(*source, "n1");
+  }
+  void drop_at_target() {
+    running.reset();
+    target->store().evict(test::load_bundle("echo").id());
+    running = std::make_unique<test::Background>(*target);
+  }
+  test::Net net;
+  std::unique_ptr<Node> target = net.make(1);
+  std::unique_ptr<Node> source;
+  std::unique_ptr<test::Background> running;
+  Link* link = nullptr;
+};
+
+class ResendWithBudget : public Resend {
+ protected:
+  ResendWithBudget() : Resend(1 << 20) {}
+};
+
+TEST_F(Resend, registered_code_needs_no_budget_to_be_sent_again) {
+  const auto echo = message(*source, "echo", "x");
+  ASSERT_EQ(call(*source, *link, *echo)->status, TC_OK);
+  drop_at_target();
+  EXPECT_EQ(call(*source, *link, *echo)->status, TC_OK);
+}
+
+TEST_F(ResendWithBudget, code_that_was_deregistered_is_sent_again_within_the_budget) {
+  const auto echo = message(*source, "echo", "x");
+  ASSERT_EQ(call(*source, *link, *echo)->status, TC_OK);
+  source->registry().remove(echo->ifunc());
+  drop_at_target();
+  EXPECT_EQ(call(*source, *link, *echo)->status, TC_OK);
+}
+
+TEST_F(Resend, code_that_neither_side_holds_fails_one_call_with_advice_and_the_next_one_brings_it) {
+  const auto echo = message(*source, "echo", "x");
+  ASSERT_EQ(call(*source, *link, *echo)->status, TC_OK);
+  ASSERT_TRUE(link->try_send(*echo)) << "the message is prepared with the code's number";
+  ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
+  source->registry().remove(echo->ifunc());
+  drop_at_target();
+  const auto lost = call(*source, *link, *echo);
+  EXPECT_EQ(lost->status, TC_ERR_NOT_FOUND);
+  EXPECT_THAT(lost->message, testing::HasSubstr("register it there again"));
+  EXPECT_FALSE(link->try_send(*echo)) << "that number means nothing any more";
+  EXPECT_EQ(call(*source, *link, *echo)->status, TC_OK) << "the message still holds the code";
+  EXPECT_EQ(call(*source, *link, *message(*source, "echo", "y"))->status, TC_OK);
+}
+
+TEST_F(Resend, messages_that_wait_count_against_the_limit_of_the_node) {
+  auto small = net.make(3, [](Config& config) { config.message_memory = 1 << 20; });
+  EXPECT_TRUE(small->buffers().budget().take(1 << 20)) << "nothing waits yet";
+  auto* waiting = small->link_at("n1").value();  // has not greeted: calls wait
+  const auto echo = message(*small, "echo", "x");
+  const auto refused = small->call(*waiting, *echo, 1000, Deadline::after_ms(0));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+  EXPECT_THAT(refused.error().message, testing::HasSubstr("message-memory"));
+  small->buffers().budget().give(1 << 20);
+  EXPECT_EQ(call(*small, *waiting, *echo)->status, TC_OK);
+  EXPECT_EQ(small->buffers().budget().used(), 0u) << "what has left is given back";
+}
+
+}  // namespace
+}  // namespace tc::node
