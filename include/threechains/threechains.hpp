@@ -210,7 +210,7 @@ class Ifunc {
   std::unique_ptr<tc_ifunc_t, detail::Free<tc_ifunc_deregister>> handle_;
 };
 
-// The way to one peer. Its end flushes for at most a second and says goodbye.
+// The connection to one peer. Its end flushes for at most a second and disconnects.
 class Endpoint {
  public:
   Endpoint(detail::NodeHandle node, tc_endpoint_t *handle) noexcept : node_(std::move(node)), handle_(handle) {}
