@@ -119,7 +119,7 @@ TC_API tc_status_t tc_config_set(tc_config_t *config, const char *key, const cha
  * TC_ERR_BUSY, a living node has our number. */
 TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
 
-/* Says goodbye to all peers, fails all futures that still wait (TC_ERR_CLOSED) and frees the node and all its
+/* Disconnects from all peers, fails all futures that still wait (TC_ERR_CLOSED) and frees the node and all its
  * endpoints, ifuncs and messages. Futures stay valid until freed. Not from inside an ifunc. NULL is ignored. */
 TC_API void tc_node_destroy(tc_node_t *node);
 
@@ -176,7 +176,7 @@ TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *val
  * tc_endpoint_close() or the node's end. TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED (nobody there), TC_ERR_VERSION,
  * TC_ERR_DENIED (the peer does not trust us), TC_ERR_UNSUPPORTED (the transport asked for cannot be had). */
 TC_API tc_status_t tc_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
-/* Flushes for at most `timeout_ms`, says goodbye and frees the endpoint, whatever it returns. */
+/* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 /* TC_OK while the peer is there, else why not. Does not progress the node. */
 TC_API tc_status_t tc_endpoint_status(tc_endpoint_t *endpoint);

@@ -237,7 +237,7 @@ class Endpoint {
   std::string peer() const { return tc_endpoint_peer(handle_.get()); }
   uint32_t peer_id() const noexcept { return tc_endpoint_peer_id(handle_.get()); }
 
-  // Flushes, says goodbye and frees the endpoint, also when it throws what the flush reports.
+  // Flushes, disconnects and frees the endpoint, also when it throws what the flush reports.
   void close(milliseconds timeout = milliseconds(10'000)) {
     detail::check(tc_endpoint_close(handle_.release(), detail::count(timeout)));
   }
