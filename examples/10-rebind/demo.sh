@@ -4,8 +4,8 @@
 #   demo.sh BUILD_DIR [SENDERS [SWAPS]]
 #
 # A node hashes payloads with a library that is swapped while it works: FNV-1a for XXH64 and back, under load. Prints what
-# happened. Exit code 0: no call was lost, none was answered by a mixture, and the old code is gone. UCX_TLS chooses the
-# way: posix,self,tcp for shared memory, tcp,self for TCP.
+# happened. Exit code 0: no call was lost, none was answered by a mixture, and the old code is gone. TC_TRANSPORT
+# chooses the transport: shm (the default here) or tcp.
 set -euo pipefail
 
 build=$(realpath "${1:?usage: demo.sh BUILD_DIR [SENDERS [SWAPS]]}")

@@ -38,7 +38,7 @@ extern "C" {
 
 typedef struct tc_config tc_config_t;     /* how a node is to be; used up by nothing, free it */
 typedef struct tc_node tc_node_t;         /* this process's place in the system: source and target in one */
-typedef struct tc_endpoint tc_endpoint_t; /* the way to one peer */
+typedef struct tc_endpoint tc_endpoint_t; /* our end of the connection to one peer */
 typedef struct tc_ifunc tc_ifunc_t;       /* a registered ifunc */
 typedef struct tc_message tc_message_t;   /* an ifunc and a payload, ready to be sent any number of times */
 typedef struct tc_future tc_future_t;     /* an answer that will come */
@@ -79,7 +79,7 @@ TC_API void tc_config_free(tc_config_t *config);
  *                       shm, tcp   that one alone
  *                       ucx        UCX's Active Messages, between nodes that all have this option; for networks on which
  *                                  everybody is trusted, as UCX asks nobody who they are. ucx-put: one-sided puts
- *   ucx-tls           which of UCX's transports, as UCX_TLS            (what the environment says)
+ *   ucx-tls           which of UCX's transports, as UCX_TLS            (what the environment says, else all but sysv)
  *   ucx-devices       on which network devices, as UCX_NET_DEVICES; must be named here or there, unless ucx-tls has no
  *                     network                                          (what the environment says)
  *   trust             user: let in, and run code from, processes of the same user on this host; any: everybody who can
@@ -115,12 +115,13 @@ TC_API tc_status_t tc_config_set(tc_config_t *config, const char *key, const cha
 /* ---- Node -------------------------------------------------------------------------------------------------- */
 
 /* Starts a node. `config` may be NULL for all defaults; it is copied. TC_ERR_IO when the address cannot be listened at,
- * TC_ERR_UNSUPPORTED when the transport cannot be had, with the system's or UCX's words. With a bootstrap it returns when all nodes know each other's addresses:
+ * TC_ERR_UNSUPPORTED when the transport cannot be had, with the system's or UCX's words; TC_ERR_DENIED when UCX would be
+ * open to every network (ucx-devices). With a bootstrap it returns when all nodes know each other's addresses:
  * TC_ERR_TIMEOUT names who did not come; TC_ERR_INVALID, when options contradict what the launcher or others say;
  * TC_ERR_BUSY, a living node has our number. */
 TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
 
-/* Says goodbye to all peers, fails all futures that still wait (TC_ERR_CLOSED) and frees the node and all its
+/* Disconnects from all peers, fails all futures that still wait (TC_ERR_CLOSED) and frees the node and all its
  * endpoints, ifuncs and messages. Futures stay valid until freed. Not from inside an ifunc. NULL is ignored. */
 TC_API void tc_node_destroy(tc_node_t *node);
 
@@ -162,12 +163,13 @@ TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
 
 /* One number about the node: "executed" (ifuncs run), "code-bytes", "codes", "code-loads", "code-evictions",
  * "tuned" (codes swapped for host-tuned ones), "rebinds" (of ifuncs to newer libraries), "retired" (pieces of code that
- * were replaced and are not freed yet), "cache-hits" (on-disk),
- * "first-execution-ns" (last never-seen
- * ifunc: last byte received to end of its first execution), "load-ns" (its check and load or compile), "links",
- * "dropped-links", "refused-strangers" (who connected and was turned away), "needs" (times code was asked for), "slice-requests" (times code for another processor
- * was asked for, to pass it on), "compile-requests" (ifuncs that compile-at was asked for), "compiled-for-others", "code-bytes-sent" (code given to peers), "failures" (calls that ended badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer
- * than execution-limit). TC_ERR_NOT_FOUND for other names. */
+ * were replaced and are not freed yet), "cache-hits" (on-disk), "first-execution-ns" (last never-seen ifunc: last byte
+ * received to end of its first execution), "load-ns" (its check and load or compile), "links", "dropped-links",
+ * "refused-strangers" (peers that connected and were turned away before they had greeted), "needs" (times code was asked
+ * for), "slice-requests" (times code for another processor was asked for, to pass it on), "compile-requests" (ifuncs that
+ * compile-at was asked for), "compiled-for-others", "code-bytes-sent" (code given to peers), "failures" (calls that ended
+ * badly), "late-answers" (for which nobody waited any more), "stuck" (calls reported for running longer than
+ * execution-limit). TC_ERR_NOT_FOUND for other names. */
 TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *value);
 
 /* ---- Endpoints --------------------------------------------------------------------------------------------- */
@@ -176,7 +178,7 @@ TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *val
  * tc_endpoint_close() or the node's end. TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED (nobody there), TC_ERR_VERSION,
  * TC_ERR_DENIED (the peer does not trust us), TC_ERR_UNSUPPORTED (the transport asked for cannot be had). */
 TC_API tc_status_t tc_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
-/* Flushes for at most `timeout_ms`, says goodbye and frees the endpoint, whatever it returns. */
+/* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 /* TC_OK while the peer is there, else why not. Does not progress the node. */
 TC_API tc_status_t tc_endpoint_status(tc_endpoint_t *endpoint);

@@ -210,7 +210,7 @@ class Ifunc {
   std::unique_ptr<tc_ifunc_t, detail::Free<tc_ifunc_deregister>> handle_;
 };
 
-// The way to one peer. Its end flushes for at most a second and says goodbye.
+// The connection to one peer. Its end flushes for at most a second and disconnects.
 class Endpoint {
  public:
   Endpoint(detail::NodeHandle node, tc_endpoint_t *handle) noexcept : node_(std::move(node)), handle_(handle) {}
@@ -237,7 +237,7 @@ class Endpoint {
   std::string peer() const { return tc_endpoint_peer(handle_.get()); }
   uint32_t peer_id() const noexcept { return tc_endpoint_peer_id(handle_.get()); }
 
-  // Flushes, says goodbye and frees the endpoint, also when it throws what the flush reports.
+  // Flushes, disconnects and frees the endpoint, also when it throws what the flush reports.
   void close(milliseconds timeout = milliseconds(10'000)) {
     detail::check(tc_endpoint_close(handle_.release(), detail::count(timeout)));
   }

@@ -104,7 +104,7 @@ ucs_status_t ucp_poll_ifunc(ucp_context_h context, void *buffer, size_t buffer_s
                             ucp_worker_h worker);
 #endif
 
-/* ---- Without slots: the send-receive way that the 2021 paper announces (section 5.1) ------------------------ */
+/* ---- Without slots: the send-receive form that the 2021 paper announces (section 5.1) ----------------------- */
 
 /* From now on ucp_worker_progress(worker) runs the ifuncs that arrive as Active Message `am_id`, with `target_args`.
  * What goes wrong with one is in the log. The context needs UCP_FEATURE_AM. */

@@ -22,7 +22,7 @@ size=$(stat -c %s "$program")
 echo "program: $size bytes"
 [ "$size" -le "$program_limit" ] || fail "the program has $size bytes when at most $program_limit are allowed"
 libraries=$(ldd "$program")
-for unwanted in LLVM libstdc++ libfmt libspdlog libzstd libsodium; do
+for unwanted in LLVM libucp libstdc++ libfmt libspdlog libzstd libsodium; do
   grep -q "$unwanted" <<<"$libraries" && fail "the program needs $unwanted"
 done
 
@@ -52,7 +52,6 @@ own=$(awk '/^[0-9a-f]+-[0-9a-f]+ /{name=$6} /^Rss:/{rss=$2}
   "/proc/$node/smaps")
 all=$(awk '/^Rss:/{print $2}' "/proc/$node/smaps_rollup")
 echo "resident after the first ifunc: $own KiB of its own, $all KiB with the pages of shared libraries"
-echo "resident with nothing but a UCX worker: $("$build/bin/tc_bare_ucx") KiB with the pages of shared libraries"
 [ $((own * 1024)) -le "$memory_limit" ] || fail "$own KiB are resident when at most $memory_limit bytes are allowed"
 
 # Bitcode alone is refused with what to do, or compiled by a helper.

@@ -94,7 +94,7 @@ function stat(node::Node, name)
     return value[]
 end
 
-"The way to one peer."
+"The connection to one peer."
 struct Endpoint
     node::Node
     pointer::Ptr{Cvoid}
