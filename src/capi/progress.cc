@@ -41,8 +41,11 @@ void Progress::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();
     gate_.mutex_.lock();
-    node_.wait(Deadline::after_ms(longest_hold_ms), &gate_.waiting());
-    node_.expire();
+    try {
+      node_.wait(Deadline::after_ms(longest_hold_ms), &gate_.waiting());
+      node_.expire();
+    } catch (const std::bad_alloc&) {  // nobody to tell; what it cost has been told to whom it concerned
+    }
     gate_.leave(node_);
   }
 }

@@ -59,9 +59,14 @@ bool FutureTable::complete(const wire::Reply& reply, Buffer memory) {
   return true;
 }
 
-void FutureTable::settle(Future& future, const Error& error) {
+// Whoever waits is told, if need be without the words.
+void FutureTable::settle(Future& future, const Error& error) noexcept {
   future.status = error.code;
-  future.message = fmt::format("{}: {}", future.what(), error.message);
+  try {
+    future.message = fmt::format("{}: {}", future.what(), error.message);
+  } catch (const std::bad_alloc&) {
+    future.message = "no memory";
+  }
   make_ready(future);
 }
 

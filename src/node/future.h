@@ -68,7 +68,7 @@ class FutureTable {
   uint64_t settled() const noexcept { return settled_; }
 
  private:
-  void settle(Future& future, const Error& error);
+  void settle(Future& future, const Error& error) noexcept;
   void make_ready(Future& future) noexcept {
     ++settled_;
     future.ready.store(true, std::memory_order_release);

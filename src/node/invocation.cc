@@ -190,7 +190,14 @@ void Node::log(int level, std::string_view message) noexcept {
 void Node::run_local_calls() {
   const target::Executor::Scope scope(executor_);
   // Only what is there now: a call that calls itself again gets its turn with the next poll.
-  for (auto calls = std::exchange(local_calls_, {}); auto& call : calls) run_local(call);
+  for (auto calls = std::exchange(local_calls_, {}); auto& call : calls) try {
+      run_local(call);
+    } catch (const std::bad_alloc&) {
+      reserve_.release();
+      executor_.reset();
+      const auto* const route = call.route ? &call.route->route() : nullptr;
+      answer_for(call.ticket.token, route, Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
+    }
 }
 
 void Node::run_local(LocalCall& local) {

@@ -139,12 +139,14 @@ class alignas(64) Link final : public target::FrameHandler {
   Status accept_hello(ByteView body);
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
-  // The end: everything that waits on this link fails with `reason`. Idempotent.
+  // The end: everything that waits on this link fails with `reason`. Idempotent, and goes on where it was when memory
+  // ran out: until then loss_is_told() is false.
   void lose(const Error& reason);
+  bool loss_is_told() const noexcept { return loss_is_told_; }
   // Tells the peer why, closes the connection and loses the link.
   void hang_up(const Error& reason);
   void say_goodbye();
-  // There is no memory for what the peer sends: the link ends, without a word that would need more.
+  // There is no memory for what the peer sends: the link ends, and the peer is told if that is possible.
   void end_for_memory() noexcept;
 
   // ----
@@ -263,7 +265,8 @@ class alignas(64) Link final : public target::FrameHandler {
   Node& node_;
   State state_ = State::greeting;
   bool initiator_;
-  bool trusted_ = false;    // may the peer run code here?
+  bool trusted_ = false;  // may the peer run code here?
+  bool loss_is_told_ = false;
   bool open_ = false;       // ready, and nothing is queued: frames may be written at once
   bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
   size_t parked_bytes_ = 0;

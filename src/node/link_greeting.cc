@@ -52,8 +52,9 @@ bool Link::on_bye(ByteView body) {
 void Link::end(const Error& reason) {
   if (state_ == State::lost || ending_) return;
   if (state_ == State::ready) {
+    node_.come_back_to(*this);
     ending_ = reason;
-    return node_.come_back_to(*this);
+    return;
   }
   connection_->drop();
   lose(reason);
@@ -71,18 +72,23 @@ void Link::answer_unrun(const wire::Header& header, ByteView body, const Error& 
 }
 
 void Link::lose(const Error& reason) {
-  if (state_ == State::lost) return;
-  state_ = State::lost;
-  update_open();
-  reason_ = reason;
-  for (auto& held : held_)
-    if (held.ticket) node_.answer_for(held.ticket->token, held.route ? &held.route->route() : nullptr, reason);
-  held_.clear();
-  for (const auto& queued : std::exchange(backlog_, {}))
-    if (const ByteView frame(queued.whole); !frame.empty())
-      answer_unrun(wire::decode(Reader(frame).u64()), frame.subspan(wire::header_bytes), reason);
-  for (const auto& parked : std::exchange(parked_, {})) answer_unrun(parked.header, parked.body, reason);
+  if (loss_is_told_) return;
+  if (state_ != State::lost) {
+    state_ = State::lost;
+    update_open();
+    node_.note_loss();
+    reason_ = {reason.code, "no memory"};
+    reason_.message = reason.message;
+  }
+  for (; !held_.empty(); held_.pop_front())
+    if (const auto& held = held_.front(); held.ticket)
+      node_.answer_for(held.ticket->token, held.route ? &held.route->route() : nullptr, reason_);
+  for (; !backlog_.empty(); backlog_.pop_front())
+    if (const ByteView frame(backlog_.front().whole); !frame.empty())
+      answer_unrun(wire::decode(Reader(frame).u64()), frame.subspan(wire::header_bytes), reason_);
+  for (; !parked_.empty(); parked_.pop_front()) answer_unrun(parked_.front().header, parked_.front().body, reason_);
   node_.on_link_lost(*this);
+  loss_is_told_ = true;
 }
 
 // The last frame, where there is room for one.
@@ -116,9 +122,13 @@ void Link::say_goodbye() {
 
 void Link::end_for_memory() noexcept {
   try {
+    hang_up(Error{TC_ERR_NO_MEMORY, fmt::format("there is no memory for what {} sends", peer_label())});
+  } catch (const std::bad_alloc&) {
+  }
+  try {
     connection_->close();
     lose(Error{TC_ERR_NO_MEMORY, "no memory"});
-  } catch (const std::exception&) {  // what could not be told is told by deadlines
+  } catch (const std::bad_alloc&) {  // the node tries again
   }
 }
 

@@ -53,6 +53,7 @@ std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
   auto sink = std::make_shared<LogSink>(STDERR_FILENO);
   auto logger = std::make_shared<spdlog::logger>(config.name, std::move(sink));
   logger->set_level(config.log == "off" ? spdlog::level::off : spdlog::level::from_str(config.log));
+  logger->set_error_handler([](const std::string&) {});  // a line for which there is no memory
   logger->set_pattern("%H:%M:%S.%e %n %^%l%$: %v");
   return logger;
 }
@@ -194,8 +195,9 @@ size_t Node::receive_from_pending() {
 }
 
 void Node::come_back_to(Link& link) {
-  if (std::exchange(link.is_pending, true)) return;
+  if (link.is_pending) return;
   pending_.push_back(&link);
+  link.is_pending = true;
 }
 
 // A link for whose frames there is no memory ends; the node does not.
@@ -206,9 +208,8 @@ void Node::come_back_to(Link& link) {
   try {
     return link.receive();
   } catch (const std::bad_alloc&) {
-    log_->error("{} ends: there is no memory for what it sends", link.peer_label());
     executor_.reset();
-    link.end_for_memory();
+    give_up(link);
     return 1;
   }
 }
@@ -313,6 +314,7 @@ void Node::drain_backlogs() {
 
 // What must be done now and then, and before sleeping.
 void Node::tend() {
+  reserve_.refill();
   store_->tend();
   expire();
   slices_.tick();

@@ -12,12 +12,14 @@
 // Thread: one at a time. Two nodes in one process do not know of each other.
 #pragma once
 
+#include <deque>
 #include <functional>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
 
+#include "base/memory_reserve.h"
 #include "node/compile_requests.h"
 #include "node/compile_service.h"
 #include "node/config.h"
@@ -125,6 +127,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   spdlog::logger& log() noexcept { return *log_; }
   uint64_t next_link_mark() noexcept { return ++link_marks_; }
   void note_backlog() noexcept { backlog_ = true; }
+  void note_loss() noexcept { links_lost_ = true; }
   void count_code_sent(size_t bytes) noexcept { counters_.code_bytes_sent += bytes; }
   void count_need() noexcept { ++counters_.needs; }
   void count_failure(const Error& why);
@@ -186,9 +189,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   void on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) override;
   void on_greeting(transport::Connection& connection, ByteView hello) override;
   void on_frames(transport::Connection& connection) override;
-  void on_lost(transport::Connection& connection, const Error& reason) override;
-  void on_refused(const std::string& who, const Error& why) override;
-  void on_warning(const std::string& what) override;
+  void on_lost(transport::Connection& connection, const Error& reason) noexcept override;
+  void on_refused(const std::string& who, const Error& why) noexcept override;
+  void on_warning(const std::string& what) noexcept override;
 
   // ---- target::IfuncHost (invocation.cc)
   void* data(std::string_view name, size_t* size) noexcept override;
@@ -227,6 +230,9 @@ class Node final : public transport::Events, public target::IfuncHost {
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
   void meet(Link& link, ByteView hello);
   void settle_on_one(Link& link);
+  // There was no memory for what it sends, or for what its loss wants done.
+  void give_up(Link& link) noexcept;
+  void finish_losses() noexcept;
   void remove_lost_links();
   // Of a node of the cluster; null: not looked for yet, or lost.
   Link* known_link(uint32_t node) const noexcept {
@@ -322,9 +328,10 @@ class Node final : public transport::Events, public target::IfuncHost {
     uint64_t token;
     Error error;
   };
-  std::vector<Owed> owed_;  // bad news for callers
+  std::deque<Owed> owed_;  // bad news for callers
   Counters counters_;
   Refusals refusals_;
+  MemoryReserve reserve_;
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
   uint64_t link_marks_ = 0;
   std::unique_ptr<CompileService> compile_service_;  // null: we compile for nobody

@@ -203,7 +203,9 @@ void Node::answer_for(uint64_t token, const wire::Route* route, const Error& err
 }
 
 void Node::answer_owed() {
-  for (const auto& owed : std::exchange(owed_, {})) {
+  while (!owed_.empty()) {
+    const auto owed = std::move(owed_.front());
+    owed_.pop_front();
     wire::Reply reply;
     reply.token = owed.token;
     reply.status = owed.error.code;

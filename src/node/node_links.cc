@@ -51,7 +51,6 @@ Status Node::close(Link& link, Deadline deadline) {
 void Node::on_link_lost(Link& link) {
   std::ranges::replace(links_by_number_, &link, nullptr);
   std::erase(polled_links_, &link);
-  links_lost_ = true;
   slices_.on_link_lost(link);
   compile_requests_.on_link_lost(link);
   if (compile_service_) compile_service_->forget(link.mark());
@@ -79,10 +78,25 @@ void Node::each_link(const std::function<void(Link&)>& show) {
   for (size_t i = 0; i < links_.size(); ++i) show(*links_[i]);
 }
 
+void Node::give_up(Link& link) noexcept {
+  reserve_.release();
+  link.end_for_memory();
+}
+
+// Losses of which not everybody could be told for lack of memory.
+void Node::finish_losses() noexcept {
+  for (const auto& link : links_) {
+    if (link->state() != Link::State::lost || link->loss_is_told()) continue;
+    link->end_for_memory();
+    if (!link->loss_is_told()) links_lost_ = true;  // again with the next turn
+  }
+}
+
 void Node::remove_lost_links() {
   if (!links_lost_ || inside_ifunc()) return;
   links_lost_ = false;
-  const auto goes = [](const Link& link) { return link.state() == Link::State::lost && link.endpoints == 0; };
+  finish_losses();
+  const auto goes = [](const Link& link) { return link.loss_is_told() && link.endpoints == 0; };
   std::erase_if(pending_, [&](const Link* link) { return goes(*link); });
   std::erase_if(links_, [&](const auto& link) { return goes(*link); });
 }
@@ -102,10 +116,12 @@ void Node::on_greeting(transport::Connection& connection, ByteView hello) {
   meet(*static_cast<Link*>(connection.owner()), hello);
 }
 
-void Node::meet(Link& link, ByteView hello) {
+void Node::meet(Link& link, ByteView hello) try {
   if (const auto accepted = link.accept_hello(hello); !accepted) return link.hang_up(accepted.error());
   if (link.connection().is_polled()) polled_links_.push_back(&link);
   settle_on_one(link);
+} catch (const std::bad_alloc&) {
+  give_up(link);
 }
 
 // Two nodes that connect to each other at the same time have two connections. Both use the one of the smaller instance
@@ -125,19 +141,24 @@ void Node::on_frames(transport::Connection& connection) {
   if (connection.owner() != nullptr) receive_from(*static_cast<Link*>(connection.owner()));
 }
 
-void Node::on_lost(transport::Connection& connection, const Error& reason) {
+void Node::on_lost(transport::Connection& connection, const Error& reason) noexcept {
   if (connection.owner() == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner());
-  const bool was_there = link.state() == Link::State::ready;
-  link.end(Error{reason.code, fmt::format("{}{}: {}", link.peer_label(), was_there ? " is gone" : "", reason.message)});
+  try {
+    const bool was_there = link.state() == Link::State::ready;
+    link.end(
+        Error{reason.code, fmt::format("{}{}: {}", link.peer_label(), was_there ? " is gone" : "", reason.message)});
+  } catch (const std::bad_alloc&) {
+    give_up(link);
+  }
 }
 
-void Node::on_refused(const std::string& who, const Error& why) {
+void Node::on_refused(const std::string& who, const Error& why) noexcept {
   ++counters_.refused_strangers;
   if (refusals_.note(now_ns())) log_->warn("{} is refused: {}", who, why.message);
 }
 
-void Node::on_warning(const std::string& what) { log_->warn("{}", what); }
+void Node::on_warning(const std::string& what) noexcept { log_->warn("{}", what); }
 
 // ---- Trust
 

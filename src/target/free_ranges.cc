@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <iterator>
+#include <new>
 
 namespace tc::target {
 
@@ -23,29 +24,35 @@ std::optional<size_t> FreeRanges::take(size_t size, size_t alignment) {
       node.key() = at + size;
       free_.insert(it, std::move(node));
     } else {
-      it->second = at;
       if (at + size != end) free_.emplace_hint(std::next(it), at + size, end);
+      it->second = at;
     }
     return at;
   }
   return std::nullopt;
 }
 
-void FreeRanges::give(size_t offset, size_t size) {
-  size_t begin = offset;
-  size_t end = offset + size;
-  auto next = free_.lower_bound(offset);
+void FreeRanges::give(size_t offset, size_t size) noexcept {
+  const size_t end = offset + size;
+  const auto next = free_.lower_bound(offset);
+  const bool joins_next = next != free_.end() && next->first == end;
   if (next != free_.begin()) {
-    if (auto before = std::prev(next); before->second == begin) {
-      begin = before->first;
-      free_.erase(before);
+    if (const auto before = std::prev(next); before->second == offset) {
+      before->second = joins_next ? next->second : end;
+      if (joins_next) free_.erase(next);
+      return;
     }
   }
-  if (next != free_.end() && next->first == end) {
-    end = next->second;
-    next = free_.erase(next);
+  if (joins_next) {
+    auto node = free_.extract(next);
+    node.key() = offset;
+    free_.insert(std::move(node));
+    return;
   }
-  free_.emplace_hint(next, begin, end);
+  try {
+    free_.emplace_hint(next, offset, end);
+  } catch (const std::bad_alloc&) {  // it stays taken: nobody can note that it is free
+  }
 }
 
 }  // namespace tc::target

@@ -21,7 +21,7 @@ class FreeRanges {
   // is none.
   std::optional<size_t> take(size_t size, size_t alignment);
   // Gives back exactly what take() granted.
-  void give(size_t offset, size_t size);
+  void give(size_t offset, size_t size) noexcept;
 
   // In how many pieces the free bytes lie.
   size_t pieces() const noexcept { return free_.size(); }

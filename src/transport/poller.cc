@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <climits>
+#include <utility>
 
 namespace tc::transport {
 
@@ -39,7 +40,10 @@ unsigned Poller::poll() noexcept { return tell(epoll_wait(epoll_.get(), events_,
 
 unsigned Poller::wait(Deadline deadline) noexcept {
   const auto left = deadline.remaining_ns();
-  return left == 0 ? poll() : tell(wait_ns(left));
+  const bool was_woken = std::exchange(woken_, false);
+  const auto told = left == 0 || was_woken ? poll() : tell(wait_ns(left));
+  woken_ = false;
+  return told;
 }
 
 int Poller::wait_ns(uint64_t ns) noexcept {
@@ -59,6 +63,7 @@ unsigned Poller::tell(int count) noexcept {
     if (events_[i].data.ptr == nullptr) {
       uint64_t wakes = 0;
       (void)!::read(wake_.get(), &wakes, sizeof wakes);
+      woken_ = true;
       continue;
     }
     ++told;

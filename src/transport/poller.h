@@ -46,6 +46,7 @@ class Poller {
   static constexpr int most_events = 64;
   Fd epoll_, wake_;
   epoll_event events_[most_events];
+  bool woken_ = false;   // and nobody has waited since
   bool coarse_ = false;  // the kernel (or its emulation) waits in milliseconds only
 };
 

@@ -70,9 +70,7 @@ void SocketConnection::on_ready(uint32_t events) noexcept {
     else if (stage_ == Stage::greeting)
       go_on_greeting();
   } catch (const std::bad_alloc&) {
-    lose(Error{TC_ERR_NO_MEMORY, "there is no memory for what it sends"});
-  } catch (const std::exception& problem) {
-    lose(Error{TC_ERR_INTERNAL, problem.what()});
+    lose_for_memory();
   }
 }
 
@@ -171,7 +169,7 @@ void SocketConnection::lose(Error reason) noexcept {
   end();
 }
 
-bool SocketConnection::deliver_loss() {
+bool SocketConnection::deliver_loss() noexcept {
   if (stage_ != Stage::over || loss_told_) return false;
   loss_told_ = true;
   hub_.events.on_lost(*this, *reason_);
@@ -179,8 +177,12 @@ bool SocketConnection::deliver_loss() {
 }
 
 void SocketConnection::check_time(uint64_t now) noexcept {
-  if (give_up_at_ns_ != 0 && now >= give_up_at_ns_)
+  if (give_up_at_ns_ == 0 || now < give_up_at_ns_) return;
+  try {
     lose(Error{TC_ERR_TIMEOUT, fmt::format("it did not answer within {} s", greeting_ns / 1'000'000'000)});
+  } catch (const std::bad_alloc&) {
+    lose_for_memory();
+  }
 }
 
 }  // namespace tc::transport

@@ -31,7 +31,7 @@ class SocketConnection : public Connection, public Watcher {
   const Origin& origin() const noexcept override { return origin_; }
 
   // For the transport. Delivers the loss if there is one that the owner was not told of; true when there was.
-  bool deliver_loss();
+  bool deliver_loss() noexcept;
   // Gives up on a peer that does not greet.
   void check_time(uint64_t now) noexcept;
   // Until when it has to greet; 0: it has.
@@ -69,6 +69,8 @@ class SocketConnection : public Connection, public Watcher {
   virtual void on_socket(uint32_t events) = 0;
 
   void lose(Error reason) noexcept;
+  // There was no memory for what it sends.
+  void lose_for_memory() noexcept { lose(Error{TC_ERR_NO_MEMORY, "no memory"}); }  // short: it allocates nothing
   void watch(uint32_t events) noexcept;
   // Tells the owner of frames that came.
   void deliver_frames() { hub_.events.on_frames(*this); }

@@ -66,14 +66,14 @@ class Connection {
 
 class Events {
  public:
+  // The first four may throw std::bad_alloc, which costs the connection; the others may not throw.
   // May somebody from there connect? Asked before anything that a stranger says is read. The error is told to him.
   virtual Status may_connect(const Origin& origin) = 0;
   // A peer connected to us and greeted. The receiver calls open() or refuse(), now or later.
   virtual void on_accept(std::unique_ptr<Connection> connection, ByteView hello) = 0;
   // The peer that we connected to has greeted. The receiver calls open() or close().
   virtual void on_greeting(Connection& connection, ByteView hello) = 0;
-  // Frames have come: take them off connection.in(). What is left is the receiver's to come back to. May throw
-  // std::bad_alloc, which costs the connection.
+  // Frames have come: take them off connection.in(). What is left is the receiver's to come back to.
   virtual void on_frames(Connection& connection) = 0;
   // The peer is gone (killed, closed, network), or refused us. Comes once. Frames that came before can still be read.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;

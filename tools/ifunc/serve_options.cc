@@ -43,7 +43,9 @@ void ServeOptions::add_shared_to(CLI::App& app) {
          "How frames reach other nodes: `auto` (unless TC_TRANSPORT is set), shared memory on this machine and TCP "
          "otherwise; `ucx`, by UCX, on networks where everybody is trusted")
       ->check(CLI::IsMember({"auto", "shm", "tcp", "ucx", "ucx-put"}));
-  app.add_option("--ucx-devices", ucx_devices, "With --transport ucx: on which network devices, as UCX_NET_DEVICES")
+  app.add_option(
+         "--ucx-devices", ucx_devices,
+         "Needed with --transport ucx, unless UCX_NET_DEVICES is set: on which network devices of a trusted network")
       ->type_name("DEVICE,...");
   app.add_flag("--no-bitcode", no_bitcode,
                "Run ready machine code only and never load the compiler: small and quick "

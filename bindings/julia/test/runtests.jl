@@ -80,7 +80,7 @@ end
 
 @testset "an emulated aarch64 node runs Julia functions" begin
     if haskey(ENV, "TC_AARCH64_IFUNC")
-        tcp = Node(way = "am")
+        tcp = Node(transport = "tcp")
         with_server("--transport", "tcp"; tool = split(ENV["TC_AARCH64_IFUNC"])) do address
             endpoint = connect(tcp, address; timeout = 60)
             ask(ifunc, arguments, T) = fetch(call(endpoint, register(tcp, ifunc), arguments), T; timeout = 60)

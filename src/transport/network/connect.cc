@@ -61,13 +61,14 @@ void Network::on_guest(Guest guest) {
 Result<std::unique_ptr<SocketConnection>> Network::admit(Guest& guest) {
   const auto& wanted = guest.greeting.transport;
   const bool is_local = local_address(guest.socket).family() == AF_UNIX;
-  if (is_local && wanted == RingConnection::name)
+  // Memory is shared with processes of our own user alone, whoever else may connect.
+  if (is_local && wanted == RingConnection::name && guest.origin.same_user)
     return RingConnection::accept(*this, guest.socket, guest.origin, guest.greeting, std::move(guest.descriptor));
   if (!is_local && wanted == TcpConnection::name) return TcpConnection::accept(*this, guest.socket, guest.origin);
   if (!is_local && fabric_ != nullptr && wanted.starts_with("ucx"))
     return fabric_->accept(guest.socket, guest.origin, guest.greeting);
   return fail(TC_ERR_UNSUPPORTED, "frames are to travel by '{}', which this node does not do{}", wanted,
-              wanted.starts_with("ucx") ? "; start it with the option transport=ucx" : "");
+              wanted.starts_with("ucx") ? fmt::format("; start it with the option transport={}", wanted) : "");
 }
 
 }  // namespace tc::transport

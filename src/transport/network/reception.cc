@@ -135,10 +135,17 @@ void Reception::refuse(Fd socket, const std::string& who, const Error& why) {
   if (say_at_once(socket, encode_refusal(why))) farewells_.add(std::move(socket), {});
 }
 
+void Reception::time_out(HalfOpen& one) noexcept {
+  try {
+    drop(one, Error{TC_ERR_TIMEOUT, fmt::format("it did not greet within {} s", greeting_ns / 1'000'000'000)});
+  } catch (const std::bad_alloc&) {
+    drop(one, Error{TC_ERR_TIMEOUT, "it is late"});
+  }
+}
+
 uint64_t Reception::sweep(uint64_t now) noexcept {
   for (auto& one : half_open_)
-    if (!one.over && now >= one.give_up_at_ns)
-      drop(one, Error{TC_ERR_TIMEOUT, fmt::format("it did not greet within {} s", greeting_ns / 1'000'000'000)});
+    if (!one.over && now >= one.give_up_at_ns) time_out(one);
   std::erase_if(half_open_, [](const HalfOpen& one) { return one.over; });
   return half_open_.empty() ? 0 : half_open_.front().give_up_at_ns;
 }

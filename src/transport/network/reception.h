@@ -72,6 +72,7 @@ class Reception {
   void go_on(HalfOpen& one) noexcept;
   void refuse(Fd socket, const std::string& who, const Error& why);
   void drop(HalfOpen& one, const Error& why) noexcept;
+  void time_out(HalfOpen& one) noexcept;
   void turn_one_away(const Listener& listener) noexcept;
 
   Poller& poller_;

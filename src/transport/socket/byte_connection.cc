@@ -29,8 +29,8 @@ bool ByteConnection::take_in() {
 bool ByteConnection::take_in_safely() noexcept {
   try {
     return is_open() && take_in();
-  } catch (const std::exception& problem) {
-    lose(Error{TC_ERR_NO_MEMORY, problem.what()});
+  } catch (const std::bad_alloc&) {
+    lose_for_memory();
     return true;
   }
 }

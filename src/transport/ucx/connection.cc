@@ -55,8 +55,8 @@ Status UcxConnection::take_details(ByteView bytes) {
   if (!is_same && (fabric_.options().puts || !theirs_.tcp_alone || !fabric_.worker().tcp_alone()))
     return fail(
         TC_ERR_VERSION,
-        "one side runs UCX {} when the other runs {}: between them only Active Messages over TCP work (ucx-tls=tcp "
-        "on both sides)",
+        "one side runs UCX {} when the other runs {}: between them only Active Messages over TCP work (ucx-tls, or "
+        "UCX_TLS: tcp, on both sides)",
         theirs_.version, UcxWorker::version());
   return {};
 }

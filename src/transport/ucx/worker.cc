@@ -95,7 +95,8 @@ Status UcxWorker::start(const std::string& tls, const std::string& devices, bool
     return fail(
         TC_ERR_DENIED,
         "UCX would accept writes into this process on every network interface, from anybody: name the devices of "
-        "a network where everybody is trusted (ucx-devices), or shared memory alone (ucx-tls=posix,self)");
+        "a network where everybody is trusted (ucx-devices, or UCX_NET_DEVICES), or shared memory alone (ucx-tls, or "
+        "UCX_TLS: posix,self)");
 
   ucp_config_t* config = nullptr;
   if (const auto status = ucp_config_read(nullptr, nullptr, &config); status != UCS_OK)

@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Memory that is set aside for the moment when there is none: it is given back to the system, so that what failed can be
+// ended in good order and its owner be told.
+//
+// Thread: one at a time.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <new>
+
+namespace tc {
+
+class MemoryReserve {
+ public:
+  MemoryReserve() noexcept { refill(); }
+  void release() noexcept { block_.reset(); }
+  // Call when things are well again.
+  void refill() noexcept {
+    if (block_ == nullptr) block_.reset(new (std::nothrow) std::byte[size]);
+  }
+
+ private:
+  static constexpr size_t size = size_t{256} * 1024;
+  std::unique_ptr<std::byte[]> block_;
+};
+
+}  // namespace tc

@@ -1,0 +1,146 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Each allocation of a target fails once, and then many in a row: it costs a call or a link, whose owner is told, and never
+// the node.
+#include <cstdlib>
+#include <new>
+
+#include "node/node_test_kit.h"
+#include "transport/network/network.h"
+
+namespace {
+
+// Of this thread: how many allocations from now on succeed, and how many fail behind those.
+thread_local bool is_failing = false;
+thread_local size_t succeed = 0, fail_then = 0, failed = 0;
+
+bool allocation_fails() noexcept {
+  if (!is_failing) return false;
+  if (succeed != 0) return --succeed, false;
+  if (fail_then == 0) return false;
+  --fail_then;
+  ++failed;
+  return true;
+}
+
+void* allocate(size_t size, size_t alignment) {
+  void* const memory =
+      allocation_fails() ? nullptr : std::aligned_alloc(alignment, (size + alignment - 1) / alignment * alignment);
+  if (memory == nullptr) throw std::bad_alloc();
+  return memory;
+}
+
+}  // namespace
+
+void* operator new(size_t size) { return allocate(size, alignof(std::max_align_t)); }
+void* operator new(size_t size, std::align_val_t alignment) { return allocate(size, static_cast<size_t>(alignment)); }
+void operator delete(void* memory) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t) noexcept { std::free(memory); }
+void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
+void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+
+namespace tc::node {
+namespace {
+
+using Kind = std::string_view;
+
+class NoMemory : public testing::TestWithParam<Kind> {
+ protected:
+  std::unique_ptr<Node> make(uint32_t id) {
+    auto config = Config::defaults();
+    config.id = id;
+    config.log = std::getenv("TC_TEST_LOG") ? "debug" : "off";
+    config.code.use_bitcode = false;
+    config.network.choice = *transport::parse_choice(GetParam());
+    return std::move(*Node::create(std::move(config), [](const Config& c, transport::Events& events) {
+      return transport::Network::create(c.network, events);
+    }));
+  }
+
+  // The target's turn: here its allocations fail.
+  void turn() {
+    is_failing = true;
+    try {
+      target->poll();
+      target->expire();
+    } catch (const std::bad_alloc&) {  // what an application is told: no memory; it goes on
+    }
+    is_failing = false;
+    source->poll();
+    source->expire();
+  }
+  template <class Done>
+  bool until(Done&& done) {
+    for (const auto deadline = Deadline::after_ms(3000); !done();) {
+      if (deadline.passed()) return false;
+      turn();
+    }
+    return true;
+  }
+  Link* reach() {
+    auto link = source->link_at(target->address());
+    EXPECT_TRUE(link) << link.error().message;
+    (*link)->endpoints = 1;  // it stays when it is lost
+    EXPECT_TRUE(until([&] { return (*link)->state() != Link::State::greeting; })) << "a greeting ends";
+    return *link;
+  }
+  // Null: it was not accepted.
+  std::shared_ptr<Future> ask(Link& link, const std::string& ifunc, std::string_view payload) {
+    auto future = source->call(link, *test::message(*source, ifunc, payload), 500, Deadline::after_ms(0));
+    return future ? *future : nullptr;
+  }
+  void scenario() {
+    auto* link = reach();
+    std::vector<std::shared_ptr<Future>> futures;
+    const std::string large(300'000, 'x');
+    for (const std::string_view payload : {std::string_view("one"), std::string_view(large), std::string_view("two")}) {
+      if (link->state() != Link::State::ready) break;
+      if (auto future = ask(*link, "echo", payload)) futures.push_back(std::move(future));
+    }
+    EXPECT_TRUE(until([&] { return std::ranges::all_of(futures, [](const auto& f) { return f->ready.load(); }); }))
+        << "every call ends";
+    for (const auto& future : futures)
+      if (future->status != TC_OK) EXPECT_FALSE(future->message.empty());
+    target->store().evict(test::load_bundle("echo").id());
+    if (link->state() == Link::State::ready)
+      if (const auto again = ask(*link, "echo", "again")) EXPECT_TRUE(until([&] { return again->ready.load(); }));
+    leave(*link);
+  }
+  void leave(Link& link) {
+    (void)source->close(link, Deadline::after_ms(0));
+    EXPECT_TRUE(until([&] { return target->stat("links") == 0u && source->stat("links") == 0u; })) << "no link is left";
+  }
+  void check_that_it_lives() {
+    auto* link = reach();
+    ASSERT_EQ(link->state(), Link::State::ready) << link->reason().message;
+    const auto answer = ask(*link, "echo", "as ever");
+    ASSERT_NE(answer, nullptr);
+    until([&] { return answer->ready.load(); });
+    EXPECT_EQ(answer->status, TC_OK) << answer->message;
+    leave(*link);
+  }
+
+  std::unique_ptr<Node> target = make(1), source = make(2);
+};
+
+TEST_P(NoMemory, costs_a_call_or_a_link_and_never_the_node) {
+  for (const size_t in_a_row : {1u, 30u}) {
+    for (size_t number = 0; number < 5000; ++number) {
+      SCOPED_TRACE(fmt::format("{} allocations succeed, then {} fail", number, in_a_row));
+      failed = 0;
+      succeed = number;
+      fail_then = in_a_row;
+      scenario();
+      fail_then = 0;
+      check_that_it_lives();
+      if (HasFailure() || failed == 0) break;
+    }
+    EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(On, NoMemory, testing::Values("shm", "tcp"),
+                         [](const auto& kind) { return std::string(kind.param); });
+
+}  // namespace
+}  // namespace tc::node
