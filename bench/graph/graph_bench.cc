@@ -136,7 +136,6 @@ Status GraphBench::connect() {
   TC_CHECK(get_->fetch_index());
   TC_CHECK(tell("ifunc"));
   TC_CHECK(ifunc_->connect(addresses_));
-  result_.way = ifunc_->transport();
   return {};
 }
 
