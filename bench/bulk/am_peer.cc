@@ -12,7 +12,7 @@ constexpr unsigned data_id = 11, answer_id = 12;
 }  // namespace
 
 Result<std::unique_ptr<BulkAm>> BulkAm::create(const std::string& tls, std::span<std::byte> landing) {
-  TC_ASSIGN(auto party, UcxParty::create(tls, UCP_FEATURE_AM));
+  TC_ASSIGN(auto party, UcxParty::create(tls, UCP_FEATURE_AM, UcxParty::PeerFailure::fatal));
   std::unique_ptr<BulkAm> made(new BulkAm(std::move(party), landing));
   TC_CHECK(made->handle(data_id, &BulkAm::on_data));
   TC_CHECK(made->handle(answer_id, &BulkAm::on_answer));

@@ -66,7 +66,7 @@ Status Bulk::start() {
   TC_ASSIGN(partner_, Partner::start({"bench", "bulk-target", "--transport", options.transport, "--largest",
                                       std::to_string(largest_)}));
   pin_to(0);
-  TC_ASSIGN(peers_.am, BulkAm::create(bulk_am_tls(transport), {}));
+  TC_ASSIGN(peers_.am, BulkAm::create(transport.tls, {}));
   TC_ASSIGN(peers_.node, BulkNode::create(transport, {}));
   TC_ASSIGN(const auto line, partner_->talk().hear(Deadline::after_ms(talk_ms), [this] { (void)peers_.poll(); }));
   std::string verb, node, am, raw_memory, raw_socket;
@@ -156,10 +156,6 @@ Status Bulk::run() {
 }
 
 }  // namespace
-
-std::string bulk_am_tls(const BenchTransport& transport) {
-  return transport.by_network ? transport.tls : "cma," + transport.tls;
-}
 
 Result<BulkResult> run_bulk(const BulkOptions& options) {
   for (const auto size : options.sizes)

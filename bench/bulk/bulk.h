@@ -47,9 +47,6 @@ Result<BulkResult> run_bulk(const BulkOptions& options);
 // The other process.
 int run_bulk_target(const std::string& transport, uint64_t largest);
 
-// What UCX's Active Messages may use beside us: on one host also to read another process's memory.
-std::string bulk_am_tls(const BenchTransport& transport);
-
 // A table, or one JSON object (docs/measuring.md).
 std::string format_table(const BulkResult& result);
 std::string format_json(const BulkResult& result);

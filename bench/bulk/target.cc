@@ -29,7 +29,7 @@ Status serve(const std::string& name, uint64_t largest, Talk& talk) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(name));
   BulkPeers peers(largest);
   TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
-  TC_ASSIGN(peers.am, BulkAm::create(bulk_am_tls(transport), peers.landing));
+  TC_ASSIGN(peers.am, BulkAm::create(transport.tls, peers.landing));
   TC_ASSIGN(peers.node, BulkNode::create(transport, peers.data));
   const auto meanwhile = [&] { (void)peers.poll(); };
   TC_ASSIGN(const auto am_address, peers.am->address());
