@@ -55,14 +55,18 @@ void Placement::set_flags(const std::vector<double>& runs) {
   least_flag_ns = runs.empty() ? 0 : std::ranges::min(runs);
 }
 
+const char* Placement::verdict() const noexcept {
+  if (least_flag_ns >= far_ns) return "far";
+  return flag_ns.high < far_ns ? "near" : "mixed";
+}
+
 std::string format_placement(const Placement& p) {
   const auto cache = p.shared_cache_level != 0 ? fmt::format("share an L{} cache", p.shared_cache_level)
                                                : std::string("share no cache");
   return fmt::format(
       "CPUs {} and {} {} (as the system says) and are {}: two flags take {:.1f} ns [{:.1f}, {:.1f}], {:.1f} at "
       "best",
-      p.cpus[0], p.cpus[1], cache, p.is_near() ? "near" : "far", p.flag_ns.median, p.flag_ns.low, p.flag_ns.high,
-      p.least_flag_ns);
+      p.cpus[0], p.cpus[1], cache, p.verdict(), p.flag_ns.median, p.flag_ns.low, p.flag_ns.high, p.least_flag_ns);
 }
 
 void put_placement(nlohmann::ordered_json& root, const Placement& placement) {
@@ -71,7 +75,7 @@ void put_placement(nlohmann::ordered_json& root, const Placement& placement) {
   object["shared_cache_level"] = placement.shared_cache_level;
   put(object, "flag_latency_ns", placement.flag_ns);
   object["least_flag_latency_ns"] = placement.least_flag_ns;
-  object["near"] = placement.is_near();
+  object["verdict"] = placement.verdict();
 }
 
 }  // namespace tc::bench

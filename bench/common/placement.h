@@ -21,7 +21,9 @@ struct Placement {
   double least_flag_ns = 0;    // of all runs: what else runs on the machine makes the others slow
 
   void set_flags(const std::vector<double>& runs);
-  bool is_near() const noexcept { return least_flag_ns < far_ns; }
+  // "near": the flags of three runs in four took less than far_ns; "far": those of no run did. "mixed": the host moved the CPUs
+  // during the benchmark, or something else ran on them.
+  const char* verdict() const noexcept;
   static constexpr double far_ns = 100;
 };
 
