@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ifunc bench tsi` and `ifunc bench bulk`: that they measure, on every transport, and say all that
-docs/measuring.md promises. What they measure is not judged here."""
+docs/measuring.md promises; `ifunc bench dapc` and `graph` through UCX. What they measure is not judged here."""
 
 import json
 
@@ -77,6 +77,17 @@ def test_large_payloads_are_measured_over_tcp(t):
 def test_large_payloads_are_measured_through_ucx(t):
     check_bulk(t, "ucx-shm")
     check_bulk(t, "ucx-tcp")
+
+
+def test_chases_and_searches_agree_through_ucx(t):
+    for transport in ("ucx-shm", "ucx-tcp"):
+        for name, options in [("dapc", ["--servers", "2", "--depth", "9", "--run-ms", "2", "--shard", "64"]),
+                              ("graph", ["--servers", "2", "--scale", "6", "--searches", "1"])]:
+            result = t.ifunc("bench", name, "--transport", transport, "--loopback", "--runs", "2", *options, "--json",
+                             seconds=100)
+            assert result.code == 0, (name, transport, result)
+            found = json.loads(result.out)
+            assert (found["bench"], found["transport"]) == (name, transport) and "way" not in found, found
 
 
 def test_sizes_that_cannot_be_measured_are_exit_code_2(t):
