@@ -126,9 +126,10 @@ bool Network::enter(uint32_t index) const noexcept {
 }
 
 std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {
-  if (transport == "shm") return "shared memory";
-  if (namespaces) return "TCP between network namespaces";
-  return fmt::format("TCP on loopback (no namespaces: {})", why_no_namespaces);
+  const auto* const carrier = transport.starts_with("ucx-") ? ", ifuncs carried by UCX" : "";
+  if (transport.ends_with("shm")) return fmt::format("shared memory{}", carrier);
+  if (namespaces) return fmt::format("TCP between network namespaces{}", carrier);
+  return fmt::format("TCP on loopback{} (no namespaces: {})", carrier, why_no_namespaces);
 }
 
 }  // namespace tc::bench

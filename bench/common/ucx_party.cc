@@ -39,11 +39,10 @@ std::vector<unsigned char> from_hex(const std::string& text) {
   return bytes;
 }
 
-Result<std::unique_ptr<UcxParty>> UcxParty::create(const std::string& tls, uint64_t features) {
-  // With error handling UCX would leave shared memory out; over TCP an endpoint without it takes the process down when
-  // its peer dies.
+Result<std::unique_ptr<UcxParty>> UcxParty::create(const std::string& tls, uint64_t features,
+                                                   PeerFailure peer_failure) {
   const bool sockets = tls.starts_with("tcp");
-  std::unique_ptr<UcxParty> party(new UcxParty(sockets));
+  std::unique_ptr<UcxParty> party(new UcxParty(sockets, peer_failure));
   TC_CHECK(party->start(tls, features));
   return party;
 }
@@ -96,7 +95,7 @@ Result<ucp_ep_h> UcxParty::connect(const std::string& address) {
   ucp_ep_params_t params{};
   params.field_mask = UCP_EP_PARAM_FIELD_REMOTE_ADDRESS;
   params.address = reinterpret_cast<const ucp_address_t*>(bytes.data());
-  if (by_sockets_alone_) {  // else failures cannot be reported
+  if (by_sockets_alone_ && peer_failure_ == PeerFailure::reported) {  // in shared memory they cannot be
     params.field_mask |= UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
     params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
     params.err_handler.cb = &UcxParty::on_error;

@@ -17,8 +17,13 @@ namespace tc::bench {
 
 class UcxParty {
  public:
+  // What a peer's death does. To have it reported costs UCX its faster protocols for large messages over TCP; where it
+  // is not, UCX ends this process over it.
+  enum class PeerFailure : uint8_t { reported, fatal };
+
   // `tls`: UCX_TLS for this context alone. `features`: UCP_FEATURE_AM or _RMA; waking up is added.
-  static Result<std::unique_ptr<UcxParty>> create(const std::string& tls, uint64_t features);
+  static Result<std::unique_ptr<UcxParty>> create(const std::string& tls, uint64_t features,
+                                                  PeerFailure peer_failure = PeerFailure::reported);
   ~UcxParty();
   UcxParty(const UcxParty&) = delete;
   UcxParty& operator=(const UcxParty&) = delete;
@@ -39,12 +44,14 @@ class UcxParty {
   Status status() const;
 
  private:
-  explicit UcxParty(bool by_sockets_alone) : by_sockets_alone_(by_sockets_alone) {}
+  UcxParty(bool by_sockets_alone, PeerFailure peer_failure)
+      : by_sockets_alone_(by_sockets_alone), peer_failure_(peer_failure) {}
   Status start(const std::string& tls, uint64_t features);
   bool found_something() noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
   const bool by_sockets_alone_;
+  const PeerFailure peer_failure_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;
   int event_fd_ = -1;

@@ -91,7 +91,6 @@ Status Sweep::measure(Setting& setting, DapcPoint point) {
 
 Status Sweep::sweep_servers(uint32_t servers) {
   TC_ASSIGN(const auto setting, Setting::create(options(), servers, network_.get(), translations_));
-  result_.way = setting->transport();
   for (const auto depth : options().depths)
     for (const auto inflight : options().inflight) {
       DapcPoint point;

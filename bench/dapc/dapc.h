@@ -54,7 +54,6 @@ struct DapcResult {
   DapcOptions options;
   std::string ucx_version;
   Machine machine;
-  std::string way;
   bool namespaces = false;
   std::string why_no_namespaces;
   bool complete = false;  // false: stopped before the end

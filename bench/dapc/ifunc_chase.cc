@@ -102,10 +102,6 @@ Status IfuncChaseClient::connect(const std::vector<std::string>& servers, const 
   return {};
 }
 
-std::string IfuncChaseClient::transport() const {
-  return servers_.empty() ? "" : tc_endpoint_transport(servers_.front());
-}
-
 Status IfuncChaseClient::start_next(Slot& slot) {
   if (started_ == chases_.starts.size()) return {};
   slot.chase = started_++;

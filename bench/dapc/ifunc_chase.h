@@ -56,7 +56,6 @@ class IfuncChaseClient final : public ChaseClient {
   void chase_by(ChaseMode mode);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
-  std::string transport() const;
   Status run(const Chases& chases, const Watch& watch) override;
   // Time of one hop of an ifunc that goes round the first `round` servers, in us.
   Result<double> hop_us(uint32_t round, const Watch& watch);

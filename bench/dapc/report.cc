@@ -52,11 +52,11 @@ std::string with_spread(const Summary& s) { return fmt::format("{:.3f} [{:.3f}, 
 
 std::string format_table(const DapcResult& r) {
   std::string out = fmt::format(
-      "Distributed pointer chase over {} (way {}), UCX {}, {}.\n"
+      "Distributed pointer chase over {}, UCX {}, {}.\n"
       "{} interleaved runs of about {} ms for each mode, {} entries a server, seed {}; all answers are right.\n"
       "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n"
       "{:>7}{:>7}{:>9}  {:<20}{:>11}{:>24}{:>8}{:>8}{:>10}{}\n",
-      describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.way, r.ucx_version, r.machine.cpu,
+      describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.ucx_version, r.machine.cpu,
       r.options.runs, r.options.run_ms, r.options.shard_entries, r.options.seed, "servers", "depth", "inflight", "mode",
       "chases/s", "", "x AM", "x GET", "of bound", r.options.languages.empty() ? "" : fmt::format("{:>22}", "x C"));
   auto to = std::back_inserter(out);
@@ -84,7 +84,6 @@ std::string format_json(const DapcResult& r) {
   ordered_json root;
   root["bench"] = "dapc";
   root["transport"] = r.options.transport;
-  root["way"] = r.way;
   root["ucx"] = r.ucx_version;
   root["runs"] = r.options.runs;
   root["run_ms"] = r.options.run_ms;

@@ -22,7 +22,6 @@ class Setting {
   Status calibrate(DapcPoint& point);
   // One round of every mode.
   Result<DapcRun> run(DapcPoint& point);
-  std::string transport() const { return bitcode_->transport(); }
 
  private:
   Setting(const DapcOptions& options, uint32_t servers) : options_(options), servers_count_(servers) {}

@@ -67,7 +67,7 @@ class GraphBench {
 
 Status GraphBench::choose_network() {
   TC_ASSIGN(transport_, BenchTransport::parse(options().transport));
-  if (options().transport != "tcp") return {};
+  if (!transport_.by_network) return {};
   result_.why_no_namespaces = "--loopback was given";
   if (!options().loopback) {
     auto network = Network::create(options().servers);
@@ -136,7 +136,6 @@ Status GraphBench::connect() {
   TC_CHECK(get_->fetch_index());
   TC_CHECK(tell("ifunc"));
   TC_CHECK(ifunc_->connect(addresses_));
-  result_.way = ifunc_->transport();
   return {};
 }
 

@@ -55,7 +55,7 @@ struct ModeResult {
 struct GraphResult {
   GraphOptions options;
   Machine machine;
-  std::string way, why_no_namespaces;
+  std::string why_no_namespaces;
   bool namespaces = false;
   uint32_t vertices = 0;
   uint64_t edges = 0;

@@ -91,10 +91,6 @@ Status IfuncSearch::connect(const std::vector<std::string>& servers) {
   return {};
 }
 
-std::string IfuncSearch::transport() const {
-  return client_->servers == 0 ? "" : tc_endpoint_transport(client_->endpoints[0]);
-}
-
 Status IfuncSearch::search(uint32_t source, SearchCost& cost) {
   const auto status = bfs_search(client_.get(), source, &add_level, &cost);
   if (status != TC_OK) return fail(status, "{}", client_->error);

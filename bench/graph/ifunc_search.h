@@ -47,7 +47,6 @@ class IfuncSearch {
                                                      const std::string& trust, uint32_t vertices);
   ~IfuncSearch();
   Status connect(const std::vector<std::string>& servers);
-  std::string transport() const;
   Status search(uint32_t source, SearchCost& cost);
   // The levels of the last search, from all servers.
   Result<const Levels*> collect(SearchCost& cost);

@@ -25,12 +25,12 @@ double bytes_moved(const ModeResult& m) { return m.bytes_to_client + m.bytes_fro
 
 std::string format_table(const GraphResult& r) {
   std::string out = fmt::format(
-      "Breadth-first search over {} (way {}), {} servers, UCX {}, {} x {}.\n"
+      "Breadth-first search over {}, {} servers, UCX {}, {} x {}.\n"
       "{}: {} vertices, {} edges; a search reaches {:.0f} vertices by {:.0f} edges on {:.1f} levels (means).\n"
       "{} interleaved runs of {} searches for each way; the levels of all {} searches are right.\n"
       "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n"
       "{:<17}{:>10}{:>22}{:>13}{:>8}{:>12}{:>11}{:>13}{:>16}\n",
-      describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.way, r.options.servers, r.machine.ucx,
+      describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.options.servers, r.machine.ucx,
       r.machine.cores, r.machine.cpu, graph_name(r), r.vertices, r.edges, r.reached, r.edges_searched, r.levels,
       r.options.runs, r.options.searches, r.verified, "", "searches/s", "", "M edges/s", "x GET", "x indexed",
       "requests", "client bytes", "between servers");
@@ -51,7 +51,6 @@ std::string format_json(const GraphResult& r) {
   root["bench"] = "graph";
   root["transport"] = r.options.transport;
   root["namespaces"] = r.namespaces;
-  root["way"] = r.way;
   root["servers"] = r.options.servers;
   root["graph"] = graph_name(r);
   root["vertices"] = r.vertices;

@@ -5,8 +5,8 @@ import json
 import os
 from dataclasses import dataclass, field
 
-TRANSPORTS = ("shm", "tcp")
-BENCHES = ("tsi", "dapc", "ucp-ifunc")
+TRANSPORTS = ("shm", "tcp", "ucx-shm", "ucx-tcp")
+BENCHES = ("tsi", "bulk", "dapc", "ucp-ifunc")
 TSI_KEYS = {  # of each object: the figures that the tables need
     "am": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "batched64_rate_msgs_per_s", "lookup_execution_ns"),
     "cached": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "single_rate_msgs_per_s", "latency_ratio_to_am",
@@ -14,6 +14,8 @@ TSI_KEYS = {  # of each object: the figures that the tables need
     "uncached_object": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us"),
     "uncached_bitcode": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us"),
 }
+BULK_KEYS = ("bytes", "call_gb_per_s", "reply_gb_per_s", "memcpy_gb_per_s", "am_gb_per_s", "call_ratio_to_memcpy",
+             "reply_ratio_to_memcpy", "call_ratio_to_am", "reply_ratio_to_am")
 UCP_KEYS = ("payload_bytes", "am_latency_ns", "ifunc_latency_ns", "send_receive_latency_ns", "latency_ratio_to_am",
             "send_receive_latency_ratio_to_am", "am_rate_msgs_per_s", "ifunc_rate_msgs_per_s",
             "send_receive_rate_msgs_per_s", "rate_ratio_to_am", "send_receive_rate_ratio_to_am")
@@ -66,22 +68,24 @@ class Point:
 @dataclass
 class Results:
     tsi: list = field(default_factory=list)
+    bulk: list = field(default_factory=list)
     dapc: list = field(default_factory=list)
     ucp: list = field(default_factory=list)
     points: list = field(default_factory=list)  # of all dapc files; where two have a setting, of the longer sweep
 
     def all(self):
-        return self.tsi + self.dapc + self.ucp
+        return self.tsi + self.bulk + self.dapc + self.ucp
 
     def tsi_on(self, transport):
         return next((r for r in self.tsi if r.transport == transport), None)
 
     def network(self, transport):
         """In words: where the nodes of the chases over it are."""
-        if transport == "shm":
-            return "shared memory"
+        carrier = ", ifuncs carried by UCX" if transport.startswith("ucx-") else ""
+        if transport.endswith("shm"):
+            return f"shared memory{carrier}"
         separate = all(r.json.get("namespaces", True) for r in self.dapc if r.transport == transport)
-        return "TCP between network namespaces" if separate else "TCP on loopback"
+        return ("TCP between network namespaces" if separate else "TCP on loopback") + carrier
 
     def select(self, **wanted):
         """Points whose attributes equal the given ones, by servers, depth and chases in flight."""
@@ -114,6 +118,15 @@ def _check_tsi(result):
         holder = _object(result.path, result.json, name)
         for key in keys:
             _number(result.path, holder, key, name + ".")
+
+
+def _check_bulk(result):
+    points = result.json.get("points")
+    if not isinstance(points, list) or not points or not all(isinstance(p, dict) for p in points):
+        raise BadResult(f"{result.path}: the key points is missing or not a list with points in it")
+    for index, point in enumerate(points):
+        for key in BULK_KEYS:
+            _number(result.path, point, key, f"points[{index}].")
 
 
 def _check_ucp(result):
@@ -191,6 +204,10 @@ def load(paths):
         if result.json["bench"] == "tsi":
             _check_tsi(result)
             results.tsi.append(result)
+            continue
+        if result.json["bench"] == "bulk":
+            _check_bulk(result)
+            results.bulk.append(result)
             continue
         if result.json["bench"] == "ucp-ifunc":
             _check_ucp(result)

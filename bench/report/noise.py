@@ -28,7 +28,9 @@ def _all_widths(json):
     for s in json.get("sizes", []):
         yield from _widths(s, f"{s['payload_bytes']} bytes: ")
     for p in json.get("points", []):
-        yield from _widths(p, f"{p['servers']} servers, depth {p['depth']}, {p['inflight']} in flight: ")
+        where = f"{p['bytes']} bytes" if "bytes" in p else \
+            f"{p['servers']} servers, depth {p['depth']}, {p['inflight']} in flight"
+        yield from _widths(p, where + ": ")
 
 
 def of(result):

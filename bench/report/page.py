@@ -3,10 +3,10 @@
 
 import os
 
-from . import conditions, markup, paper, ratios, scale_section, tables, ucp_section
+from . import bulk_section, conditions, markup, paper, ratios, scale_section, tables, ucp_section
 from .markup import absent, code, paragraph
 
-SECTIONS = (("conditions", "Conditions"), ("breakdown", "Tables I–III"), ("rates", "Tables IV–VI"),
+SECTIONS = (("conditions", "Conditions"), ("breakdown", "Tables I–III"), ("rates", "Tables IV–VI"), ("bulk", "Large payloads"),
             ("depth", "Figures 5–8"), ("servers", "Figures 9–12"), ("ratios", "Ratios"),
             ("ucp", "2021 paper"), ("scale", "Scale on paper"))
 
@@ -106,7 +106,7 @@ def _in_brief(results):
     for r in results.tsi:
         cached = r.json["cached"]
         items.append(f"A cached ifunc takes <b>{cached['latency_ratio_to_am']:.2f}</b> times the latency of an Active "
-                     f"Message over {'shared memory' if r.transport == 'shm' else 'TCP'}; the paper's systems: "
+                     f"Message over {tables.SYSTEM[r.transport].removeprefix('Ours, ')}; the paper's systems: "
                      "0.98–1.03.")
     for transport in ("tcp", "shm"):
         depth = max((p.depth for p in results.select(transport=transport)), default=0)
@@ -137,7 +137,7 @@ def render(results, drawn, prediction, data=None):
         paragraph("The tables and figures of the main paper (“Three-Chains”, 2022), ours beside its published "
                   f"values.{date} Made by {code('ifunc bench report')} from the files listed below.", "lead"),
         _in_brief(results), f"<nav>{links}</nav>", conditions.render(results, drawn, data), _breakdown(results),
-        _rates(results), _depth(drawn), _servers(drawn), _ratios(results, drawn), ucp_section.render(results, drawn),
+        _rates(results), bulk_section.render(results), _depth(drawn), _servers(drawn), _ratios(results, drawn), ucp_section.render(results, drawn),
         scale_section.render(results, prediction, drawn)]
     return ('<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
             '<meta name="viewport" content="width=device-width, initial-scale=1">\n'

@@ -28,6 +28,8 @@ begun=$SECONDS
 # About how long on two cores, by the benchmarks' own estimates; the last is long because GETs gain nothing in flight.
 measure tsi-shm.json tsi --transport shm                                                                   # 15 s
 measure tsi-tcp.json tsi --transport tcp                                                                   # 20 s
+measure bulk-shm.json bulk --transport shm                                                                 # 10 s
+measure bulk-tcp.json bulk --transport tcp                                                                 # 30 s
 measure dapc-tcp.json dapc --transport tcp --servers 1,2,4,8,16                                            # 4 min
 measure dapc-shm.json dapc --transport shm --servers 1,2,4,8,16 --depth 1,8,64,512,4096                    # 2 min
 measure dapc-tcp-inflight.json dapc --transport tcp --servers 2,4,8,16 --depth 1024 --inflight 16,64,256 --runs 3  # 3 min

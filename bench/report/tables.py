@@ -7,7 +7,8 @@ from . import paper
 
 COLUMNS = ("Active Message", "Uncached bitcode", "Cached bitcode")
 MODES = ("am", "uncached_bitcode", "cached")
-SYSTEM = {"shm": "Ours, shared memory", "tcp": "Ours, TCP on loopback"}
+SYSTEM = {"shm": "Ours, shared memory", "tcp": "Ours, TCP on loopback",
+          "ucx-shm": "Ours, carried by UCX through shared memory", "ucx-tcp": "Ours, carried by UCX over TCP on loopback"}
 
 
 @dataclass
@@ -124,8 +125,13 @@ def our_rates(result):
     rows.append(["64 calls in one Active Message", "", "", _rate(am, "batched64_rate_msgs_per_s"),
                  percent(cached["rate_msgs_per_s"] / am["batched64_rate_msgs_per_s"] - 1)])
     rows.append(["Cached bitcode, 64 in a call", "", "", _rate(cached, "rate_msgs_per_s"), ""])
+    raw = result.json.get("raw")  # older files have none
+    if raw:
+        rows.append(["No runtime (flags, ring or socket)", _latency(raw), percent(raw["latency_ns"] / cached["latency_ns"] - 1),
+                     _rate(raw, "rate_msgs_per_s"), percent(single / raw["rate_msgs_per_s"] - 1)])
+        rows.append(list(cached_row))
     return Table(SYSTEM[result.transport], True, RATES_HEAD, rows, source=result,
-                 group_starts={2, 4, 6})
+                 group_starts={2, 4, 6, 8})
 
 
 def paper_rates(platform):

@@ -3,23 +3,25 @@
 
 #include <array>
 
+#include "common/ping.h"
+
 namespace tc::bench {
 
 namespace {
 
-constexpr uint64_t limit_ms = 60'000;
-constexpr uint64_t polls_between_looks = 1u << 16;
-
-constexpr std::array names{std::pair{Mode::am, "am"},
+constexpr std::array names{std::pair{Mode::raw_flags, "raw-flags"},
+                           std::pair{Mode::raw, "raw"},
+                           std::pair{Mode::am, "am"},
                            std::pair{Mode::am_batched, "am-batched"},
                            std::pair{Mode::cached, "cached"},
                            std::pair{Mode::cached_batched, "cached-batched"},
                            std::pair{Mode::uncached_object, "uncached-object"},
                            std::pair{Mode::uncached_bitcode, "uncached-bitcode"}};
 
+bool is_raw(Mode mode) noexcept { return mode == Mode::raw_flags || mode == Mode::raw; }
 bool is_am(Mode mode) noexcept { return mode == Mode::am || mode == Mode::am_batched; }
 
-// One call by each way, with nothing between the loop and the way's own send and poll.
+// For ping() and pong(), beside those of floor/floor.h.
 struct ByAm {
   AmPeer& peer;
   void send() { peer.send(); }
@@ -42,43 +44,31 @@ struct Uncached {
   Status status() const { return peer.status(); }
 };
 
-template <class By>
-Status poll_until_count(By& by, uint64_t wanted) {
-  const auto deadline = Deadline::after_ms(limit_ms);
-  for (uint64_t polls = 1; by.count() < wanted; ++polls) {
-    by.poll();
-    if (polls % polls_between_looks != 0) continue;
-    TC_CHECK(by.status());
-    if (deadline.passed())
-      return fail(TC_ERR_TIMEOUT, "{} of {} calls came within {} ms", by.count(), wanted, limit_ms);
-  }
-  return {};
-}
+double per_second(uint64_t calls, uint64_t ns) { return static_cast<double>(calls) * 1e9 / static_cast<double>(ns); }
 
-template <class By>
-Result<double> ping(By by, uint64_t rounds) {
-  const auto before = by.count();
+Result<double> raw_rate(Floor& floor, uint64_t calls) {
   const auto started = now_ns();
-  for (uint64_t i = 1; i <= rounds; ++i) {
-    by.send();
-    TC_CHECK(poll_until_count(by, before + i));
+  if (floor.socket) {
+    const auto before = floor.socket->count();
+    for (uint64_t i = 0; i < calls; ++i) floor.socket->send();
+    floor.socket->flush();
+    BySocket by{*floor.socket};
+    TC_CHECK(poll_until_count(by, before + 1));  // the target says that it has all
+  } else {
+    ByRings by{floor.memory->rings()};
+    const auto before = by.count();
+    for (uint64_t i = 0; i < calls; ++i) by.send();
+    TC_CHECK(poll_until_count(by, before + 1));
   }
-  const auto spent = now_ns() - started;
-  TC_CHECK(by.status());
-  return static_cast<double>(spent) / static_cast<double>(rounds) / 2;
+  return per_second(calls, now_ns() - started);
 }
 
 template <class By>
-Status pong(By by, uint64_t rounds) {
-  const auto before = by.count();
-  for (uint64_t i = 1; i <= rounds; ++i) {
-    TC_CHECK(poll_until_count(by, before + i));
-    by.send();
-  }
+Status take_and_answer(By by, uint64_t calls) {
+  TC_CHECK(poll_until_count(by, by.count() + calls));
+  by.send();
   return by.status();
 }
-
-double per_second(uint64_t calls, uint64_t ns) { return static_cast<double>(calls) * 1e9 / static_cast<double>(ns); }
 
 Result<double> am_rate(AmPeer& am, Mode mode, uint64_t calls) {
   ByAm by{am};
@@ -100,7 +90,7 @@ Result<double> ifunc_rate(IfuncPeer& peer, Mode mode, uint64_t calls) {
     for (uint64_t i = 0; i < calls; i += IfuncPeer::burst) peer.send_burst();
   else
     for (uint64_t i = 0; i < calls; ++i) peer.send_with_code();
-  TC_CHECK(peer.flush(limit_ms));
+  TC_CHECK(peer.flush(ping_limit_ms));
   const auto spent = now_ns() - started;
   TC_CHECK(peer.status());
   return per_second(calls, spent);
@@ -122,25 +112,29 @@ Result<Mode> parse_mode(std::string_view name) {
 
 Result<double> measure_latency(Peers& peers, Mode mode, uint64_t rounds) {
   if (is_am(mode)) return ping(ByAm{*peers.am}, rounds);
+  if (mode == Mode::raw_flags) return ping(ByFlags{peers.floor.memory->flags()}, rounds);
+  if (mode == Mode::raw && peers.floor.socket) return ping(BySocket{*peers.floor.socket}, rounds);
+  if (mode == Mode::raw) return ping(ByRings{peers.floor.memory->rings()}, rounds);
   return mode == Mode::cached ? ping(Cached{*peers.ifunc}, rounds) : ping(Uncached{*peers.ifunc}, rounds);
 }
 
 Status answer_latency(Peers& peers, Mode mode, uint64_t rounds) {
   if (is_am(mode)) return pong(ByAm{*peers.am}, rounds);
+  if (mode == Mode::raw_flags) return pong(ByFlags{peers.floor.memory->flags()}, rounds);
+  if (mode == Mode::raw && peers.floor.socket) return pong(BySocket{*peers.floor.socket}, rounds);
+  if (mode == Mode::raw) return pong(ByRings{peers.floor.memory->rings()}, rounds);
   return mode == Mode::cached ? pong(Cached{*peers.ifunc}, rounds) : pong(Uncached{*peers.ifunc}, rounds);
 }
 
 Result<double> measure_rate(Peers& peers, Mode mode, uint64_t calls) {
+  if (is_raw(mode)) return raw_rate(peers.floor, calls);
   return is_am(mode) ? am_rate(*peers.am, mode, calls) : ifunc_rate(*peers.ifunc, mode, calls);
 }
 
 Status answer_rate(Peers& peers, Mode mode, uint64_t calls) {
-  if (is_am(mode)) {
-    ByAm by{*peers.am};
-    TC_CHECK(poll_until_count(by, by.count() + calls));
-    by.send();
-    return {};
-  }
+  if (is_am(mode)) return take_and_answer(ByAm{*peers.am}, calls);
+  if (is_raw(mode) && peers.floor.socket) return take_and_answer(BySocket{*peers.floor.socket}, calls);
+  if (is_raw(mode)) return take_and_answer(ByRings{peers.floor.memory->rings()}, calls);
   Cached by{*peers.ifunc};
   return poll_until_count(by, by.count() + calls);
 }

@@ -5,17 +5,20 @@
 
 #include <string_view>
 
+#include "floor/floor.h"
 #include "tsi/am_peer.h"
 #include "tsi/ifunc_peer.h"
 
 namespace tc::bench {
 
-// `am_batched` and `cached_batched` hand over 64 calls at a time.
-enum class Mode : uint8_t { am, am_batched, cached, cached_batched, uncached_object, uncached_bitcode };
+// `raw_flags` (latency alone) and `raw`, the ring or the socket: the floor, without a runtime. `am_batched` and
+// `cached_batched` hand over 64 calls at a time.
+enum class Mode : uint8_t { raw_flags, raw, am, am_batched, cached, cached_batched, uncached_object, uncached_bitcode };
 std::string_view mode_name(Mode mode) noexcept;
 Result<Mode> parse_mode(std::string_view name);
 
 struct Peers {
+  Floor floor;
   std::unique_ptr<AmPeer> am;
   std::unique_ptr<IfuncPeer> ifunc;
 

@@ -61,17 +61,22 @@ void breakdown(std::string& out, const TsiResult& r) {
   out += "\n(JIT or link is paid once per code and, as in the paper, not part of the total.)\n";
 }
 
+// A figure, its quartiles and its ratios: 12, 20, 7 and 7 places.
+std::string cells(const Summary& value, double unit, const char* number, const Summary& to_am, const Summary& to_raw) {
+  if (value.median <= 0) return fmt::format("{:>12}{:>20}{:>7}{:>7}", "-", "-", "-", "-");
+  const auto text = [&](double of) { return fmt::format(fmt::runtime(number), of / unit); };
+  return fmt::format("{:>12}{:>20}{:>7}{:>7}", text(value.median),
+                     fmt::format("[{}, {}]", text(value.low), text(value.high)), fmt::format("{:.2f}", to_am.median),
+                     fmt::format("{:.2f}", to_raw.median));
+}
+
 void row(std::string& out, const char* name, const TsiResult& r, Mode mode) {
-  const auto& l = at(r.latency_ns, mode);
-  const auto& m = at(r.rate, mode);
   const auto frame = r.frame_bytes.find(mode);
-  fmt::format_to(std::back_inserter(out), "{:<20}{:>7}{:>12}{:>22}{:>8}{:>12}{:>22}{:>8}\n", name,
-                 frame != r.frame_bytes.end() ? fmt::format("{}", frame->second) : "-",
-                 l.median > 0 ? fmt::format("{:.1f}", l.median) : "-",
-                 l.median > 0 ? fmt::format("[{:.1f}, {:.1f}]", l.low, l.high) : "-",
-                 l.median > 0 ? fmt::format("{:.2f}", at(r.latency_ratio_to_am, mode).median) : "-",
-                 fmt::format("{:.3f}", m.median / 1e6), fmt::format("[{:.3f}, {:.3f}]", m.low / 1e6, m.high / 1e6),
-                 fmt::format("{:.1f}", at(r.rate_ratio_to_am, mode).median));
+  fmt::format_to(
+      std::back_inserter(out), "{:<20}{:>6}{}{}\n", name,
+      frame != r.frame_bytes.end() ? fmt::format("{}", frame->second) : "-",
+      cells(at(r.latency_ns, mode), 1, "{:.1f}", at(r.latency_ratio_to_am, mode), at(r.latency_ratio_to_raw, mode)),
+      cells(at(r.rate, mode), 1e6, "{:.3f}", at(r.rate_ratio_to_am, mode), at(r.rate_ratio_to_raw, mode)));
 }
 
 }  // namespace
@@ -79,9 +84,13 @@ void row(std::string& out, const char* name, const TsiResult& r, Mode mode) {
 std::string format_table(const TsiResult& r) {
   std::string out = fmt::format(
       "Target-side increment, 1-byte payload, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
-      "Medians with quartiles; x AM is the median of the runs' own ratios.\n\n"
-      "{:<20}{:>7}{:>12}{:>22}{:>8}{:>12}{:>22}{:>8}\n",
-      r.options.transport, r.ucx_version, r.options.runs, "", "bytes", "latency ns", "", "x AM", "M msg/s", "", "x AM");
+      "{}.\n"
+      "Medians with quartiles; x AM and x raw are medians of the runs' own ratios.\n\n"
+      "{:<20}{:>6}{:>12}{:>20}{:>7}{:>7}{:>12}{:>20}{:>7}{:>7}\n",
+      r.options.transport, r.ucx_version, r.options.runs, format_placement(r.placement), "", "bytes", "latency ns", "",
+      "x AM", "x raw", "M msg/s", "", "x AM", "x raw");
+  row(out, "Two raw flags", r, Mode::raw_flags);
+  row(out, r.by_network ? "Raw socket" : "Raw ring", r, Mode::raw);
   row(out, "Active Message", r, Mode::am);
   row(out, "  64 in a message", r, Mode::am_batched);
   row(out, "Cached ifunc", r, Mode::cached);
@@ -109,6 +118,11 @@ std::string format_json(const TsiResult& r) {
   root["ucx"] = r.ucx_version;
   root["runs"] = r.options.runs;
   put_machine(root, r.machine);
+  put_placement(root, r.placement);
+  auto& raw = root["raw"];
+  put(raw, "latency_ns", at(r.latency_ns, r.latency_floor()));
+  put(raw, "rate_msgs_per_s", at(r.rate, Mode::raw));
+  if (!r.by_network) put(raw, "ring_latency_ns", at(r.latency_ns, Mode::raw));
   auto& am = root["am"];
   am["frame_bytes"] = r.frame_bytes.at(Mode::am);
   put(am, "latency_ns", at(r.latency_ns, Mode::am));
@@ -123,6 +137,9 @@ std::string format_json(const TsiResult& r) {
   put(cached, "latency_ratio_to_am", at(r.latency_ratio_to_am, Mode::cached));
   put(cached, "rate_ratio_to_am", at(r.rate_ratio_to_am, Mode::cached_batched));
   put(cached, "single_rate_ratio_to_am", at(r.rate_ratio_to_am, Mode::cached));
+  put(cached, "latency_ratio_to_raw", at(r.latency_ratio_to_raw, Mode::cached));
+  put(cached, "rate_ratio_to_raw", at(r.rate_ratio_to_raw, Mode::cached_batched));
+  put(cached, "single_rate_ratio_to_raw", at(r.rate_ratio_to_raw, Mode::cached));
   cached["lookup_execution_ns"] = r.cached_dispatch_ns;
   root["uncached_object"] = uncached(r, Mode::uncached_object);
   root["uncached_bitcode"] = uncached(r, Mode::uncached_bitcode);

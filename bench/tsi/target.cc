@@ -48,13 +48,16 @@ Status serve(const std::string& name, Talk& talk) {
   pin_to(1);
   TC_ASSIGN(const auto transport, BenchTransport::parse(name));
   Peers peers;
+  TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
   TC_ASSIGN(peers.am, AmPeer::create(transport.tls));
   TC_ASSIGN(peers.ifunc, IfuncPeer::create(transport));
   const auto meanwhile = [&] { peers.poll(); };
-  TC_CHECK(talk.say(fmt::format("ready {} {}", peers.ifunc->address(), peers.am->address())));
+  TC_CHECK(
+      talk.say(fmt::format("ready {} {} {}", peers.ifunc->address(), peers.am->address(), peers.floor.addresses())));
   TC_ASSIGN(const auto line, talk.hear(Deadline::after_ms(20'000), meanwhile));
   std::string verb, node_address, am_address;
   std::istringstream(line) >> verb >> node_address >> am_address;
+  TC_CHECK(peers.floor.accept());
   TC_CHECK(peers.am->connect(am_address));
   TC_CHECK(peers.ifunc->connect(node_address));
   TC_CHECK(talk.say("connected"));

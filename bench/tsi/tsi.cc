@@ -42,15 +42,16 @@ class Bench {
   Result<uint64_t> ask_stat(const std::string& name);
   Status latency(Mode mode, uint64_t rounds, std::vector<double>& into);
   Status rate(Mode mode, uint64_t calls, std::vector<double>& into);
+  void note_ratios();
   void note_frame_sizes();
   void summarize_all();
   void show_progress(const char* what, int done, int of) const;
-  bool tcp() const { return result_.options.transport.ends_with("tcp"); }
+  bool tcp() const { return result_.by_network; }
 
   TsiResult result_;
   std::unique_ptr<Partner> partner_;
   Peers peers_;
-  PerMode latency_, rate_, latency_ratio_, rate_ratio_;
+  PerMode latency_, rate_, latency_ratio_, rate_ratio_, latency_to_raw_, rate_to_raw_;
 };
 
 Status Bench::tell(const std::string& line, const std::string& expected) {
@@ -64,17 +65,20 @@ Status Bench::start() {
   auto& options = result_.options;
   if (usable_cpus() < 2) return fail(TC_ERR_UNSUPPORTED, "this benchmark needs two CPUs and may use {}", usable_cpus());
   TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
+  result_.by_network = transport.by_network;
   if (transport.by_network && std::getenv("UCX_NET_DEVICES") == nullptr) ::setenv("UCX_NET_DEVICES", "lo", 1);
   result_.ucx_version = ucp_get_version_string();
   result_.machine = describe_machine(result_.ucx_version);
+  result_.placement = describe_placement();
   TC_ASSIGN(partner_, Partner::start({"bench", "tsi-target", "--transport", options.transport}));
   pin_to(0);
   TC_ASSIGN(peers_.am, AmPeer::create(transport.tls));
   TC_ASSIGN(peers_.ifunc, IfuncPeer::create(transport));
   const auto meanwhile = [this] { peers_.poll(); };
   TC_ASSIGN(const auto line, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
-  std::string verb, node_address, am_address;
-  std::istringstream(line) >> verb >> node_address >> am_address;
+  std::string verb, node_address, am_address, raw_memory, raw_socket;
+  std::istringstream(line) >> verb >> node_address >> am_address >> raw_memory >> raw_socket;
+  TC_ASSIGN(peers_.floor, Floor::open(raw_memory, raw_socket));
   TC_CHECK(peers_.am->connect(am_address));
   TC_CHECK(tell(fmt::format("connect {} {}", peers_.ifunc->address(), peers_.am->address()), "connected"));
   TC_CHECK(partner_->talk().say("stat executed"));  // its answer proves that the target polls: connect() needs that
@@ -110,8 +114,9 @@ Status Bench::rate(Mode mode, uint64_t calls, std::vector<double>& into) {
 Status Bench::warm_up() {
   std::vector<double> ignored;
   TC_CHECK(use(SliceForm::object));
-  for (const auto mode : {Mode::am, Mode::cached, Mode::uncached_object}) TC_CHECK(latency(mode, 200, ignored));
-  for (const auto mode : {Mode::am, Mode::am_batched, Mode::cached}) TC_CHECK(rate(mode, 6400, ignored));
+  for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am, Mode::cached, Mode::uncached_object})
+    TC_CHECK(latency(mode, 200, ignored));
+  for (const auto mode : {Mode::raw, Mode::am, Mode::am_batched, Mode::cached}) TC_CHECK(rate(mode, 6400, ignored));
   TC_CHECK(use(SliceForm::bitcode));
   return latency(Mode::uncached_bitcode, 200, ignored);
 }
@@ -122,9 +127,10 @@ Status Bench::one_run() {
   const auto calls = o.rate_calls != 0 ? o.rate_calls / 64 * 64 : (tcp() ? 1'280'000 : 6'400'000);
   const auto slow_calls = std::max<uint64_t>(calls / (tcp() ? 40 : 20), 64);
   TC_CHECK(use(SliceForm::object));
-  TC_CHECK(latency(Mode::am, rounds, latency_[Mode::am]));
+  for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am}) TC_CHECK(latency(mode, rounds, latency_[mode]));
   TC_CHECK(latency(Mode::cached, rounds, latency_[Mode::cached]));
   TC_CHECK(latency(Mode::uncached_object, rounds / 4, latency_[Mode::uncached_object]));
+  TC_CHECK(rate(Mode::raw, calls, rate_[Mode::raw]));
   TC_CHECK(rate(Mode::am, slow_calls, rate_[Mode::am]));
   TC_CHECK(rate(Mode::am_batched, calls, rate_[Mode::am_batched]));
   TC_CHECK(rate(Mode::cached, calls, rate_[Mode::cached]));
@@ -133,9 +139,20 @@ Status Bench::one_run() {
   TC_CHECK(use(SliceForm::bitcode));
   TC_CHECK(latency(Mode::uncached_bitcode, rounds / 4, latency_[Mode::uncached_bitcode]));
   TC_CHECK(rate(Mode::uncached_bitcode, slow_calls, rate_[Mode::uncached_bitcode]));
-  for (auto& [mode, values] : latency_) latency_ratio_[mode].push_back(values.back() / latency_[Mode::am].back());
-  for (auto& [mode, values] : rate_) rate_ratio_[mode].push_back(values.back() / rate_[Mode::am].back());
+  note_ratios();
   return {};
+}
+
+void Bench::note_ratios() {
+  const auto floor_ns = latency_[result_.latency_floor()].back();
+  for (auto& [mode, values] : latency_) {
+    latency_ratio_[mode].push_back(values.back() / latency_[Mode::am].back());
+    latency_to_raw_[mode].push_back(values.back() / floor_ns);
+  }
+  for (auto& [mode, values] : rate_) {
+    rate_ratio_[mode].push_back(values.back() / rate_[Mode::am].back());
+    rate_to_raw_[mode].push_back(values.back() / rate_[Mode::raw].back());
+  }
 }
 
 Result<uint64_t> Bench::ask_stat(const std::string& name) {
@@ -191,6 +208,9 @@ void Bench::summarize_all() {
   for (auto& [mode, values] : rate_) result_.rate[mode] = summarize(values);
   for (auto& [mode, values] : latency_ratio_) result_.latency_ratio_to_am[mode] = summarize(values);
   for (auto& [mode, values] : rate_ratio_) result_.rate_ratio_to_am[mode] = summarize(values);
+  for (auto& [mode, values] : latency_to_raw_) result_.latency_ratio_to_raw[mode] = summarize(values);
+  for (auto& [mode, values] : rate_to_raw_) result_.rate_ratio_to_raw[mode] = summarize(values);
+  result_.placement.set_flags(latency_[Mode::raw_flags]);
 }
 
 void Bench::show_progress(const char* what, int done, int of) const {

@@ -7,6 +7,7 @@
 #include <string>
 
 #include "common/machine.h"
+#include "common/placement.h"
 #include "common/statistics.h"
 #include "tsi/measure.h"
 
@@ -30,17 +31,24 @@ struct FirstExecution {
 struct TsiResult {
   TsiOptions options;
   Machine machine;
+  Placement placement;
   std::string ucx_version;
   std::map<Mode, Summary> latency_ns;
   std::map<Mode, Summary> rate;                 // calls per second
   std::map<Mode, Summary> latency_ratio_to_am;  // of the same run
   std::map<Mode, Summary> rate_ratio_to_am;
+  std::map<Mode, Summary> latency_ratio_to_raw;
+  std::map<Mode, Summary> rate_ratio_to_raw;
   std::map<Mode, size_t> frame_bytes;
   std::map<Mode, Summary> first_execution_us;  // the two uncached modes
   std::map<Mode, Summary> load_us;             // check and link, or compile
   FirstExecution ten_symbols;                  // the object of ten_symbols.c
   double am_dispatch_ns = 0;                   // "lookup and execution"
   double cached_dispatch_ns = 0;
+
+  // Whose latency is the floor: two flags in memory, or a socket.
+  Mode latency_floor() const noexcept { return by_network ? Mode::raw : Mode::raw_flags; }
+  bool by_network = false;
 };
 
 // Starts the other process, measures, and gives the results. Progress goes to stderr when that is a terminal.

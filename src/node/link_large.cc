@@ -11,6 +11,11 @@ namespace {
 
 // A reader that has made no room for so long is busy with something else: what is left waits in memory of ours.
 constexpr uint64_t stall_ns = 50'000;
+// To copy what is left costs about this much. A reader of shared memory may be late by as much, for instance because
+// the system took its CPU away for a moment ...
+constexpr size_t copied_bytes_per_ns = 10;
+// ... beside one that reads at this rate, so that nobody holds the node up by reading a little now and then.
+constexpr size_t least_bytes_per_ns = 1;
 // Of a frame: its ticket and its route.
 constexpr size_t beginning_bytes = 512;
 
@@ -59,15 +64,21 @@ Status Link::post_large(std::span<const ByteView> frame, Deadline deadline) {
 Status Link::post_while_read(std::span<const ByteView> frame) {
   size_t sent = 0;
   if (open_) {
-    for (uint64_t progress_ns = now_ns(); state_ == State::ready;) {
+    const size_t size = size_of(frame);
+    const uint64_t begun_ns = now_ns();
+    const auto may_be_late = [&](uint64_t now) {
+      return connection_->is_polled() &&
+             now - begun_ns < sent / least_bytes_per_ns + (size - sent) / copied_bytes_per_ns;
+    };
+    for (uint64_t progress_ns = begun_ns; state_ == State::ready;) {
       const size_t before = sent;
       sent = write_pieces(*out_, frame, sent);
-      if (sent == size_of(frame)) return {};
+      if (sent == size) return {};
       out_->flush();
       const auto now = now_ns();
       if (sent != before)
         progress_ns = now;
-      else if (now - progress_ns > stall_ns)
+      else if (now - progress_ns > stall_ns && !may_be_late(now))
         break;
     }
   }

@@ -13,6 +13,25 @@ constexpr size_t lead = 64 - wire::header_bytes;
 // Of a frame that is refused: its ticket, its route, and what names its code.
 constexpr size_t beginning_bytes = 1024;
 
+using Slices = std::array<ByteView, transport::most_gathered_parts>;
+
+// `length` bytes of what lies in `parts`, from `from` on.
+std::span<const ByteView> slice(Slices& into, std::span<const ByteView> parts, size_t from, size_t length) noexcept {
+  size_t count = 0;
+  for (const auto part : parts) {
+    if (length == 0) break;
+    if (from < part.size()) {
+      const size_t here = std::min(length, part.size() - from);
+      into[count++] = part.subspan(from, here);
+      length -= here;
+      from = 0;
+    } else {
+      from -= part.size();
+    }
+  }
+  return {into.data(), count};
+}
+
 }  // namespace
 
 void gather(std::byte* to, std::span<const ByteView> parts, size_t from, size_t length) noexcept {
@@ -38,14 +57,21 @@ size_t size_of(std::span<const ByteView> parts) noexcept {
 
 size_t write_pieces(transport::OutStream& out, std::span<const ByteView> parts, size_t from) noexcept {
   const size_t total = size_of(parts);
+  std::array<transport::GatheredFrame, transport::most_gathered_frames> pieces;
+  std::array<Slices, transport::most_gathered_frames> slices;
+  std::array<size_t, transport::most_gathered_frames> ends;
   while (from < total) {
-    const size_t length = std::min(out.piece_length(), total - from);
-    std::byte* const at = out.reserve(length);
-    if (at == nullptr) break;
-    gather(at + wire::header_bytes, parts, from, length);
-    from += length;
-    const uint32_t number = from == total ? last_piece : more_pieces;
-    out.commit(wire::encode(wire::Kind::fragment, 0, number, static_cast<uint32_t>(length)));
+    size_t count = 0;
+    for (size_t at = from; at < total && count < pieces.size(); ++count) {
+      const size_t length = std::min(out.piece_length(), total - at);
+      const auto body = slice(slices[count], parts, at, length);
+      ends[count] = at += length;
+      const uint32_t number = at == total ? last_piece : more_pieces;
+      pieces[count] = {wire::encode(wire::Kind::fragment, 0, number, static_cast<uint32_t>(length)), body};
+    }
+    const size_t taken = out.put_gathered({pieces.data(), count});
+    if (taken != 0) from = ends[taken - 1];
+    if (taken != count) break;
   }
   return from;
 }

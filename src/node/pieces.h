@@ -35,7 +35,7 @@ class FrameParts {
  private:
   uint64_t word_;
   size_t count_ = 1;
-  std::array<ByteView, 6> parts_;
+  std::array<ByteView, transport::most_gathered_parts> parts_;
 };
 
 // Writes pieces of the frame that lies in `parts`, its header word first, from byte `from` on, as far as there is room.

@@ -12,6 +12,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <cstring>
+#include <span>
 
 #include "base/bytes.h"
 #include "wire/frame.h"
@@ -45,6 +46,14 @@ inline void copy_body(std::byte* to, const std::byte* from, size_t length) noexc
     std::memcpy(to, from, length <= 24 ? 24 : length);
 }
 
+// A frame whose body lies in several places, none of them empty.
+struct GatheredFrame {
+  uint64_t header;
+  std::span<const ByteView> body;
+  size_t length() const noexcept { return static_cast<size_t>(header >> 32); }
+};
+inline constexpr size_t most_gathered_frames = 16, most_gathered_parts = 6;  // at a time, and in each frame's body
+
 // What a node and the streams of its transport tell each other without a call.
 struct Pulse {
   uint64_t turn = 1;       // the node counts it up with every poll: frames of one turn may leave together
@@ -72,6 +81,24 @@ class OutStream {
   void put(uint64_t header, const std::byte* body) noexcept {
     copy_body(cursor_ + wire::header_bytes, body, static_cast<size_t>(header >> 32));
     commit(header);
+  }
+
+  // Frames whose bodies lie elsewhere. Where the wire takes bytes from there, they are not copied. How many there was
+  // room for.
+  virtual size_t put_gathered(std::span<const GatheredFrame> frames) noexcept {
+    size_t taken = 0;
+    for (const auto& frame : frames) {
+      std::byte* const at = reserve(frame.length());
+      if (at == nullptr) break;
+      std::byte* to = at + wire::header_bytes;
+      for (const auto part : frame.body) {
+        std::memcpy(to, part.data(), part.size());
+        to += part.size();
+      }
+      commit(frame.header);
+      ++taken;
+    }
+    return taken;
   }
 
   // Several frames that become visible together: one publication for all. While a burst lives, nothing else is

@@ -52,7 +52,7 @@ class Page(unittest.TestCase):
 
     def test_each_file_says_by_which_command_it_was_made(self):
         for name in ("tsi-shm.json", "tsi-tcp.json", "dapc-tcp.json", "dapc-shm.json", "dapc-tcp-inflight.json",
-                     "ucp-shm.json"):
+                     "ucp-shm.json", "bulk-tcp.json"):
             self.assertIn(f"<code>{samples.sample(name)['command']}</code>", self.html)
 
     def test_the_page_says_where_it_was_measured(self):
@@ -70,6 +70,19 @@ class Page(unittest.TestCase):
         self.assertIn("81 % lower at 1 B", self.html)
         size = samples.sample("ucp-shm.json")["sizes"][0]
         self.assertIn(f"{size['latency_ratio_to_am']:.2f}", self.html)
+
+    def test_large_payloads_stand_beside_memcpy_a_raw_stream_and_active_messages(self):
+        point = samples.sample("bulk-tcp.json")["points"][0]
+        self.assertIn("<td>1 MiB</td>", self.html)
+        self.assertIn(f"{point['call_ratio_to_raw']:.2f} / {point['reply_ratio_to_raw']:.2f}", self.html)
+
+    def test_a_bulk_point_without_a_figure_fails_with_the_keys_path(self):
+        changed = samples.sample("bulk-tcp.json")
+        del changed["points"][0]["reply_ratio_to_am"]
+        with tempfile.TemporaryDirectory() as directory:
+            result = report(samples.write(directory, changed), "-o", os.path.join(directory, "page"))
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("points[0].reply_ratio_to_am is missing", result.stderr)
 
     def test_a_benchmark_without_a_way_fails_with_the_keys_path(self):
         changed = samples.sample("ucp-shm.json")

@@ -9,6 +9,7 @@
 namespace tc::command {
 
 void add_tsi(CLI::App& parent, int& exit_code);
+void add_bulk(CLI::App& parent, int& exit_code);
 void add_token(CLI::App& parent, int& exit_code);
 void add_dapc(CLI::App& parent, int& exit_code);
 void add_graph(CLI::App& parent, int& exit_code);
@@ -18,6 +19,7 @@ void add_ucp_ifunc(CLI::App& parent, int& exit_code);
 void add_report(CLI::App& parent, int& exit_code);
 // The benchmarks' further processes; for themselves only.
 void add_tsi_target(CLI::App& parent, int& exit_code);
+void add_bulk_target(CLI::App& parent, int& exit_code);
 void add_dapc_server(CLI::App& parent, int& exit_code);
 void add_graph_server(CLI::App& parent, int& exit_code);
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/socket/byte_out.h"
 
+#include <array>
 #include <cstring>
 #include <new>
 
@@ -52,6 +53,54 @@ void ByteOut::send() noexcept {
     return owner_.on_channel_lost(Error{TC_ERR_NO_MEMORY, problem.what()});
   }
   sent_ = cursor_ = base_;  // where it is warm
+}
+
+size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
+  if (!is_open()) return 0;
+  if (!channel_->can_gather()) return OutStream::put_gathered(frames);
+  if (!is_full_) send();  // what was committed before
+  if (!is_open() || is_full_) return 0;
+  static constexpr std::byte padding[wire::alignment] = {};
+  std::array<ByteView, most_gathered_frames*(most_gathered_parts + 2)> parts;
+  size_t count = 0;
+  for (const auto& frame : frames) {
+    parts[count++] = std::as_bytes(std::span(&frame.header, 1));
+    for (const auto part : frame.body) parts[count++] = part;
+    parts[count++] = {padding, wire::stride(frame.length()) - wire::header_bytes - frame.length()};
+  }
+  try {
+    const auto took = channel_->send_gathered({parts.data(), count});
+    if (took) return keep_rest(frames, *took);
+    owner_.on_channel_lost(took.error());
+  } catch (const std::exception& problem) {
+    owner_.on_channel_lost(Error{TC_ERR_NO_MEMORY, problem.what()});
+  }
+  return 0;
+}
+
+// The channel took so many bytes. What is left of a frame that it took in part goes into the buffer, where it would lie
+// had the frame been written there. How many frames that makes.
+size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) noexcept {
+  size_t whole = 0;
+  for (; whole < frames.size() && taken >= wire::stride(frames[whole].length()); ++whole)
+    taken -= wire::stride(frames[whole].length());
+  if (whole == frames.size()) return whole;
+  is_full_ = true;
+  if (taken != 0) {
+    const auto& frame = frames[whole++];
+    std::byte* to = base_;
+    const auto add = [&](ByteView part) {
+      std::memcpy(to, part.data(), part.size());
+      to += part.size();
+    };
+    add(std::as_bytes(std::span(&frame.header, 1)));
+    for (const auto part : frame.body) add(part);
+    sent_ = base_ + taken;
+    cursor_ = base_ + wire::stride(frame.length());
+    std::memset(to, 0, static_cast<size_t>(cursor_ - to));
+  }
+  owner_.on_channel_full();
+  return whole;
 }
 
 [[gnu::hot]] void ByteOut::flush() noexcept {

@@ -34,6 +34,7 @@ class ByteOut final : public OutStream {
   void open(Channel& channel);
   // Nothing is granted or sent any more.
   void shut() noexcept;
+  size_t put_gathered(std::span<const GatheredFrame> frames) noexcept override;
   void flush() noexcept override;
   void on_channel_room() noexcept;
   // What was committed before shut() and was not sent.
@@ -48,6 +49,7 @@ class ByteOut final : public OutStream {
   std::byte* make_room(size_t length) noexcept override;
   void attend() noexcept override;
   void send() noexcept;
+  size_t keep_rest(std::span<const GatheredFrame> frames, size_t taken) noexcept;
   bool is_open() const noexcept { return max_length_ != 0; }
 
   FlushList& list_;

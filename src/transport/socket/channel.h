@@ -16,6 +16,9 @@ class Channel {
  public:
   // How many bytes it took; 0: none now. An error: it takes no more, ever.
   virtual Result<size_t> send(ByteView bytes) = 0;
+  // The same for bytes in several places, where that takes one call of the system: only if can_gather().
+  virtual bool can_gather() const noexcept { return false; }
+  virtual Result<size_t> send_gathered(std::span<const ByteView> parts) { return send(parts.front()); }
   // How many bytes came; 0: none now. TC_ERR_DISCONNECTED: no more will come.
   virtual Result<size_t> receive(std::span<std::byte> into) = 0;
 

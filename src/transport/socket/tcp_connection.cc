@@ -1,11 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/socket/tcp_connection.h"
 
+#include <sys/socket.h>
+#include <sys/uio.h>
+
+#include <algorithm>
+#include <array>
 #include <cerrno>
 
 namespace tc::transport {
 
 namespace {
+
+// In one call of the system; more leave with the next one.
+constexpr size_t most_places = most_gathered_frames * (most_gathered_parts + 2);
 
 constexpr uint32_t reading = EPOLLIN | EPOLLRDHUP;
 
@@ -44,6 +52,19 @@ void TcpConnection::on_channel_full() noexcept { watch(reading | EPOLLOUT); }
 
 Result<size_t> TcpConnection::send(ByteView bytes) {
   const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
+  if (sent >= 0) return static_cast<size_t>(sent);
+  if (errno == EAGAIN || errno == EINTR) return 0;
+  return lost(errno);
+}
+
+Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
+  std::array<iovec, most_places> places;
+  const size_t count = std::min(parts.size(), places.size());
+  for (size_t i = 0; i < count; ++i) places[i] = {const_cast<std::byte*>(parts[i].data()), parts[i].size()};
+  msghdr message{};
+  message.msg_iov = places.data();
+  message.msg_iovlen = count;
+  const auto sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) return static_cast<size_t>(sent);
   if (errno == EAGAIN || errno == EINTR) return 0;
   return lost(errno);

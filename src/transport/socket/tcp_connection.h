@@ -29,6 +29,8 @@ class TcpConnection final : public ByteConnection, private Channel {
   void on_channel_full() noexcept override;
 
   Result<size_t> send(ByteView bytes) override;
+  bool can_gather() const noexcept override { return true; }
+  Result<size_t> send_gathered(std::span<const ByteView> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
 };
 

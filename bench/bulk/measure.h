@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the two processes of `ifunc bench bulk` do together, one function for each side.
+#pragma once
+
+#include <memory>
+#include <string_view>
+#include <vector>
+
+#include "bulk/am_peer.h"
+#include "bulk/node_peer.h"
+#include "floor/floor.h"
+
+namespace tc::bench {
+
+// `copy` is memcpy in one process; `raw` a stream of bytes through a socket.
+enum class BulkMode : uint8_t { flags, call, reply, copy, am, raw };
+std::string_view mode_name(BulkMode mode) noexcept;
+Result<BulkMode> parse_bulk_mode(std::string_view name);
+
+struct BulkPeers {
+  std::vector<std::byte> data;     // of the largest size; the same words in both processes
+  std::vector<std::byte> landing;  // for memcpy and the raw stream at the source and the target, and Active Messages
+  Floor floor;
+  std::unique_ptr<BulkAm> am;
+  std::unique_ptr<BulkNode> node;
+
+  explicit BulkPeers(size_t largest);
+  Status poll();
+};
+
+// Bytes per ns, each message answered before the next one, after one round that is not measured.
+Result<double> measure_bulk(BulkPeers& peers, BulkMode mode, uint64_t rounds);
+Status answer_bulk(BulkPeers& peers, BulkMode mode, size_t size, uint64_t rounds);
+
+// Half of a round trip of two flags, in ns.
+Result<double> measure_flags(BulkPeers& peers, uint64_t rounds);
+
+}  // namespace tc::bench

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The target's process: does as it is told over the talk.
+#include <sstream>
+
+#include "bulk/bulk.h"
+#include "common/pinning.h"
+#include "common/talk.h"
+
+namespace tc::bench {
+
+namespace {
+
+constexpr int talk_fd = 3;
+
+Result<std::string> obey(BulkPeers& peers, Talk& talk, const std::string& order) {
+  std::string name;
+  size_t size = 0;
+  uint64_t rounds = 0;
+  std::istringstream(order) >> name >> size >> rounds;
+  TC_ASSIGN(const auto mode, parse_bulk_mode(name));
+  TC_CHECK(talk.say("go"));
+  TC_CHECK(answer_bulk(peers, mode, size, rounds));
+  return "done";
+}
+
+Status serve(const std::string& name, uint64_t largest, Talk& talk) {
+  pin_to(1);
+  TC_ASSIGN(const auto transport, BenchTransport::parse(name));
+  BulkPeers peers(largest);
+  TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
+  TC_ASSIGN(peers.am, BulkAm::create(transport.tls, peers.landing));
+  TC_ASSIGN(peers.node, BulkNode::create(transport, peers.data));
+  const auto meanwhile = [&] { (void)peers.poll(); };
+  TC_ASSIGN(const auto am_address, peers.am->address());
+  TC_CHECK(talk.say(fmt::format("ready {} {} {}", peers.node->address(), am_address, peers.floor.addresses())));
+  TC_ASSIGN(const auto source_am_address, talk.hear(Deadline::after_ms(20'000), meanwhile));
+  TC_CHECK(peers.floor.accept());
+  TC_CHECK(peers.am->connect(source_am_address));
+  TC_CHECK(talk.say("connected"));
+  while (true) {
+    TC_ASSIGN(const auto order, talk.hear(Deadline::after_ms(600'000), meanwhile));
+    if (order == "end") return {};
+    auto answer = obey(peers, talk, order);
+    TC_CHECK(talk.say(answer ? *answer : "error " + answer.error().message));
+  }
+}
+
+}  // namespace
+
+int run_bulk_target(const std::string& transport, uint64_t largest) {
+  Talk talk(talk_fd);
+  const auto served = serve(transport, largest, talk);
+  if (served) return 0;
+  (void)talk.say("error " + served.error().message);
+  return 1;
+}
+
+}  // namespace tc::bench

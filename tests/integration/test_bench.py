@@ -1,0 +1,100 @@
+# SPDX-License-Identifier: Apache-2.0
+"""`ifunc bench tsi` and `ifunc bench bulk`: that they measure, on every transport, and say all that
+docs/measuring.md promises; `ifunc bench dapc` and `graph` through UCX. What they measure is not judged here."""
+
+import json
+
+import harness
+
+TSI_SMALL = ["--runs", "2", "--latency-rounds", "200", "--rate-calls", "6400", "--first-samples", "2"]
+
+
+def bench(t, name, transport, *options):
+    result = t.ifunc("bench", name, "--transport", transport, *options, "--json", seconds=100)
+    assert result.code == 0, result
+    found = json.loads(result.out)
+    assert (found["bench"], found["transport"], found["runs"]) == (name, transport, 2), found
+    assert "way" not in found, found
+    placement = found["placement"]
+    assert len(set(placement["cpus"])) == 2 and placement["verdict"] in ("near", "far", "mixed"), placement
+    check_figures(placement, "flag_latency_ns")
+    return found
+
+
+def check_figures(holder, *keys):
+    for key in keys:
+        low, high = holder[key + "_spread"]
+        assert 0 < low <= holder[key] <= high, (key, holder)
+
+
+def check_tsi(t, transport):
+    found = bench(t, "tsi", transport, *TSI_SMALL)
+    check_figures(found["raw"], "latency_ns", "rate_msgs_per_s")
+    assert ("ring_latency_ns" in found["raw"]) == transport.endswith("shm"), found["raw"]
+    check_figures(found["am"], "latency_ns", "rate_msgs_per_s", "batched64_rate_msgs_per_s")
+    check_figures(found["cached"], "latency_ns", "rate_msgs_per_s", "single_rate_msgs_per_s", "latency_ratio_to_am",
+                  "latency_ratio_to_raw", "rate_ratio_to_am", "rate_ratio_to_raw", "single_rate_ratio_to_am",
+                  "single_rate_ratio_to_raw")
+    for name in ("uncached_object", "uncached_bitcode"):
+        check_figures(found[name], "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us")
+
+
+def check_bulk(t, transport):
+    by_network = transport.endswith("tcp")
+    found = bench(t, "bulk", transport, "--runs", "2", "--sizes", "64KiB,3MiB", "--run-bytes", "4MiB")
+    assert [(p["bytes"], p["rounds"]) for p in found["points"]] == [(65536, 64), (3 << 20, 1)], found["points"]
+    ways, floors = ["call", "reply", "memcpy", "am"], ["memcpy", "am"]
+    if by_network:
+        ways.append("raw")
+        floors.append("raw")
+    for point in found["points"]:
+        assert ("raw_gb_per_s" in point) == by_network, point
+        check_figures(point, *(f"{way}_gb_per_s" for way in ways))
+        check_figures(point, *(f"{of}_ratio_to_{to}" for of in ("call", "reply") for to in floors))
+
+
+def test_the_increment_is_measured_beside_its_floor_over_shared_memory(t):
+    check_tsi(t, "shm")
+
+
+def test_the_increment_is_measured_beside_its_floor_over_tcp(t):
+    check_tsi(t, "tcp")
+
+
+def test_the_increment_is_measured_beside_its_floor_through_ucx(t):
+    check_tsi(t, "ucx-shm")
+    check_tsi(t, "ucx-tcp")
+
+
+def test_large_payloads_are_measured_over_shared_memory(t):
+    check_bulk(t, "shm")
+
+
+def test_large_payloads_are_measured_over_tcp(t):
+    check_bulk(t, "tcp")
+
+
+def test_large_payloads_are_measured_through_ucx(t):
+    check_bulk(t, "ucx-shm")
+    check_bulk(t, "ucx-tcp")
+
+
+def test_chases_and_searches_agree_through_ucx(t):
+    for transport in ("ucx-shm", "ucx-tcp"):
+        for name, options in [("dapc", ["--servers", "2", "--depth", "9", "--run-ms", "2", "--shard", "64"]),
+                              ("graph", ["--servers", "2", "--scale", "6", "--searches", "1"])]:
+            result = t.ifunc("bench", name, "--transport", transport, "--loopback", "--runs", "2", *options, "--json",
+                             seconds=100)
+            assert result.code == 0, (name, transport, result)
+            found = json.loads(result.out)
+            assert (found["bench"], found["transport"]) == (name, transport) and "way" not in found, found
+
+
+def test_sizes_that_cannot_be_measured_are_exit_code_2(t):
+    for size in ["0", "8", "1TiB", "large"]:
+        result = t.ifunc("bench", "bulk", "--sizes", size)
+        assert result.code == 2 and "--sizes" in result.err, (size, result)
+
+
+if __name__ == "__main__":
+    harness.main(globals())
