@@ -94,6 +94,9 @@ TEST_F(AByteOut, room_that_comes_in_any_portions_gives_all_frames_in_order) {
   uint32_t sent = 0;
   while (sent < 2000) {
     ++pulse.turn;
+    if (const std::byte* const at = out.reserve(100)) {
+      ASSERT_EQ(reinterpret_cast<uintptr_t>(at) % 16, 8u) << "whatever portion of a frame has left";
+    }
     if (put_frame(out, sent, random.below(3000))) {
       ++sent;
       continue;
