@@ -3,9 +3,11 @@
 // For tests: UCX in the hands of a hostile peer.
 #pragma once
 
+#include <list>
 #include <optional>
 
 #include "transport/testing/raw_peer.h"
+#include "transport/ucx/channel.h"
 #include "transport/ucx/details.h"
 #include "transport/ucx/endpoint.h"
 #include "transport/ucx/memory.h"
@@ -20,6 +22,7 @@ class RawUcx {
         worker_(UcxWorker::open(kind.ucx_tls, "lo", uses_puts_).value()),
         tls_is_tcp_(worker_->tcp_alone()) {
     if (uses_puts_) memory_ = OwnMemory::allocate(worker_->context(), window + 64).value();
+    for (const unsigned id : {0u, am_bytes, 2u, am_signal}) ignore(id);
   }
   ~RawUcx() {
     endpoint_.reset();
@@ -49,8 +52,13 @@ class RawUcx {
     endpoint_.reset();
   }
   // An Active Message with these bytes and nothing else.
-  void send(unsigned id, ByteView message, ByteView header = {}) {
-    finish(ucp_am_send_nbx(endpoint_->get(), id, header.data(), header.size(), message.data(), message.size(), &none_));
+  void send(unsigned id, ByteView message, ByteView header = {}, unsigned flags = UCP_AM_SEND_FLAG_EAGER) {
+    ucp_request_param_t how{};
+    how.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+    how.flags = flags;
+    const Bytes& kept = keep(message);
+    const Bytes& head = keep(header);
+    finish(ucp_am_send_nbx(endpoint_->get(), id, head.data(), head.size(), kept.data(), kept.size(), &how));
   }
   // One with the mark that belongs in front of it.
   void send_marked(unsigned id, uint16_t number, ByteView payload, uint64_t change_of_mark = 0) {
@@ -60,7 +68,9 @@ class RawUcx {
   }
   // Into the node's memory for puts.
   void put(ByteView bytes, uint64_t offset) {
-    finish(ucp_put_nbx(endpoint_->get(), bytes.data(), bytes.size(), theirs.address + offset, key_->get(), &none_));
+    const ucp_request_param_t none{};
+    const Bytes& kept = keep(bytes);
+    finish(ucp_put_nbx(endpoint_->get(), kept.data(), kept.size(), theirs.address + offset, key_->get(), &none));
   }
   void progress() { (void)ucp_worker_progress(worker_->get()); }
 
@@ -68,20 +78,28 @@ class RawUcx {
   UcxDetails theirs;
 
  private:
-  // The node of the test must be driven meanwhile, so nothing is waited for: what is sent here is short.
-  void finish(ucs_status_ptr_t request) {
-    for (int i = 0; i < 100; ++i) progress();
-    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+  void ignore(unsigned id) {
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB;
+    handler.id = id;
+    handler.cb = [](void*, const void*, size_t, void*, size_t, const ucp_am_recv_param_t*) { return UCS_OK; };
+    EXPECT_EQ(ucp_worker_set_am_recv_handler(worker_->get(), &handler), UCS_OK);
   }
+  // Nothing is waited for: the node of the test must be driven meanwhile.
+  void finish(ucs_status_ptr_t request) {
+    if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
+    for (int i = 0; i < 10; ++i) progress();
+  }
+  const Bytes& keep(ByteView bytes) { return kept_.emplace_back(bytes.begin(), bytes.end()); }
 
   bool uses_puts_;
+  std::list<Bytes> kept_;  // UCX may still read it
   std::unique_ptr<UcxWorker> worker_;
   bool tls_is_tcp_;
   std::unique_ptr<OwnMemory> memory_;
   unsigned failures_ = 0;
   std::shared_ptr<UcxEndpoint> endpoint_;
   std::unique_ptr<RemoteKey> key_;
-  ucp_request_param_t none_{};
 };
 
 // What a peer of this kind needs to greet well.
