@@ -206,6 +206,21 @@ TEST_P(AHostileUcxPeer, a_last_word_that_lies_or_is_truncated_keeps_the_node_for
   EXPECT_LT(now_ns() - before, 2'000'000'000u);
 }
 
+TEST_P(AHostileUcxPeer, one_that_no_ucx_transport_leads_to_can_still_be_refused_in_words) {
+  const bool is_tcp = std::string_view(GetParam().ucx_tls) == "tcp,self";
+  means.emplace(Kind{kind.name, kind.choice, is_tcp ? "posix,self" : "tcp,self"});
+  RawPeer raw(kind, address);
+  (void)raw.say(means->greeting());
+  ASSERT_TRUE(turn_until([&] { return node->failed_opens == 1; }));
+  node->peer->refuse({TC_ERR_DISCONNECTED, "nothing leads to you"});
+  ASSERT_TRUE(turn_until([&] { return !raw.hear(); }));
+  const auto answer = decode_greeting(raw.heard);
+  ASSERT_FALSE(answer) << "it was greeted before";
+  EXPECT_EQ(answer.error().message, "nothing leads to you");
+  forget();
+  expect_witness_is_served();
+}
+
 TEST_P(AHostileUcxPeer, another_version_is_refused_where_it_would_not_be_understood) {
   Means other(GetParam());
   auto details = other.ucx->details();
