@@ -221,6 +221,22 @@ TEST_P(AHostileUcxPeer, one_that_no_ucx_transport_leads_to_can_still_be_refused_
   expect_witness_is_served();
 }
 
+// No hostile one: it may sleep before the node has read its greeting, and its signal travels by another road than that.
+TEST_P(AHostileUcxPeer, one_that_sleeps_before_its_greeting_is_heard_is_not_lost) {
+  const auto listener = listen_at(resolve("127.0.0.1:0", true).value().front());
+  const auto connection = node->transport->connect(local_address(*listener).text(), {}).value();
+  RawPeer raw(Fd(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  ASSERT_TRUE(turn_until([&] { return raw.hear() && raw.heard.size() > greeting_head_bytes; }));
+  means.emplace(GetParam());
+  ucx().meet(decode_details(decode_greeting(raw.heard).value().details).value());
+  ucx().send_marked(am_signal, 0, signal(sleeping, 0));
+  settle();
+  (void)raw.say(means->greeting());
+  ASSERT_TRUE(turn_until([&] { return node->opened == 1; }));
+  settle();
+  EXPECT_FALSE(node->lost) << node->lost->message;
+}
+
 TEST_P(AHostileUcxPeer, another_version_is_refused_where_it_would_not_be_understood) {
   Means other(GetParam());
   auto details = other.ucx->details();
