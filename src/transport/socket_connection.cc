@@ -109,8 +109,12 @@ bool SocketConnection::try_next_address() {
 
 Status SocketConnection::open(ByteView hello) {
   if (stage_ != Stage::greeted) return fail(TC_ERR_DISCONNECTED, "the connection to {} has ended", address_);
-  if (accepted_) TC_CHECK(say_at_once(socket_, our_greeting(hello)));
-  TC_CHECK(open_streams());
+  TC_CHECK(open_streams());  // before the greeting: a peer that was greeted cannot be refused any more
+  if (accepted_)
+    if (auto said = say_at_once(socket_, our_greeting(hello)); !said) {
+      shut_streams();
+      return said;
+    }
   stage_ = Stage::open;
   hub_.note_change();
   give_up_at_ns_ = 0;

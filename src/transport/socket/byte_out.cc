@@ -130,11 +130,13 @@ std::byte* ByteOut::make_room(size_t length) noexcept {
   const size_t need = wire::stride(length);
   if (!is_full_) send();
   if (!is_open()) return nullptr;  // the channel was lost
-  if (need > static_cast<size_t>(end_ - cursor_) && sent_ != base_) {
-    const auto left = static_cast<size_t>(cursor_ - sent_);
-    std::memmove(base_, sent_, left);
-    sent_ = base_;
-    cursor_ = base_ + left;
+  // The channel may have taken a part of a word. What is left moves by whole strides, so that frames stay aligned.
+  const auto left = static_cast<size_t>(cursor_ - sent_);
+  const auto odd = static_cast<size_t>(sent_ - base_) % wire::alignment;
+  if (need > static_cast<size_t>(end_ - cursor_) && sent_ != base_ + odd) {
+    std::memmove(base_ + odd, sent_, left);
+    sent_ = base_ + odd;
+    cursor_ = sent_ + left;
   }
   return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
 }

@@ -116,7 +116,7 @@ Status UcxChannel::on_signal(ByteView data) {
     credited_ = value;
     return {};
   }
-  if (makes_sense && what == Signal::sleeping) {  // it may come before the greeting by which we open: nothing was sent
+  if (makes_sense && what == Signal::sleeping) {  // also before open(): then both are 0
     peer_sleeps_ = value == sent_;
     return peer_sleeps_ ? Status{} : signal(Signal::wake, 0);
   }

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests: a ring in memory of this process, with both of its ends.
+#pragma once
+
+#include <atomic>
+
+#include "transport/ring/ring_in.h"
+#include "transport/ring/ring_memory.h"
+#include "transport/ring/ring_out.h"
+#include "transport/testing/frames.h"
+
+namespace tc::transport {
+
+class RingPair final : private RingOut::Doorbell {
+ public:
+  explicit RingPair(size_t bytes) : memory(RingMemory::create(bytes).value()) {
+    out.open(view);
+    in.open(view);
+  }
+  // The first frame of a turn of its own: visible at once.
+  bool put(uint32_t number, size_t length) {
+    ++pulse.turn;
+    out.flush();
+    return put_frame(out, number, length);
+  }
+
+  RingMemory memory;
+  RingView view = memory.written_by(RingMemory::Side::creator);
+  Pulse pulse;
+  FlushList list{pulse};
+  RingOut out{list, *this};
+  RingIn in;
+  int rings = 0;  // of the doorbell
+
+ private:
+  void ring() noexcept override { ++rings; }
+};
+
+}  // namespace tc::transport

@@ -1,0 +1,317 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a peer may do that was accepted and speaks UCX by itself: messages with wrong marks, gaps, signals that lie, puts
+// of anything. Its worker address is a good one: UCX believes those, so a node takes them from accepted peers alone.
+#include <gmock/gmock.h>
+
+#include "transport/testing/raw_ucx.h"
+#include "transport/ucx/channel.h"
+
+namespace tc::transport {
+namespace {
+
+using ::testing::HasSubstr;
+
+enum : uint8_t { wake = 1, credit = 2, sleeping = 3 };
+
+Bytes signal(uint8_t what, uint64_t value) {
+  Bytes bytes;
+  Writer(bytes).u8(what).u64(value);
+  return bytes;
+}
+
+class AHostileUcxPeer : public AttackedNode, public testing::WithParamInterface<Kind> {
+ protected:
+  void SetUp() override { start(GetParam()); }
+  // UCX 1.13 ends the process of a peer whose other side goes while the two still connect. Here that is ourselves.
+  void TearDown() override {
+    means.reset();
+    for (const auto deadline = Deadline::after_ms(50); !deadline.passed();) turn(1);
+  }
+  RawPeer meet() {
+    means.emplace(GetParam());
+    RawPeer raw(kind, address);
+    (void)raw.say(means->greeting());
+    EXPECT_TRUE(turn_until([&] { return raw.hear() && node->opened == 1 && raw.heard.size() > greeting_head_bytes; }));
+    ucx().meet(decode_details(decode_greeting(raw.heard).value().details).value());
+    settle();
+    return raw;
+  }
+  RawUcx& ucx() { return *means->ucx; }
+  void settle() {
+    for (const auto deadline = Deadline::after_ms(5); !deadline.passed();) {
+      turn(1);
+      ucx().progress();
+    }
+  }
+  void expect_lost(const char* why) {
+    EXPECT_TRUE(turn_until([&] {
+      ucx().progress();
+      return node->lost.has_value();
+    })) << why;
+    if (node->lost) {
+      EXPECT_THAT(node->lost->message, HasSubstr(why));
+    }
+    forget();
+    expect_witness_is_served();
+  }
+  bool uses_puts() const { return GetParam().choice == Choice::ucx_put; }
+
+  std::optional<Means> means;
+};
+
+TEST_P(AHostileUcxPeer, messages_with_a_mark_that_is_not_its_own_reach_nobody) {
+  RawPeer raw = meet();
+  for (unsigned bit = 0; bit < 48; ++bit) ucx().send_marked(am_bytes, 0, frame_bytes(0, 8), uint64_t{1} << bit);
+  for (unsigned bit = 0; bit < 48; ++bit) ucx().send_marked(am_signal, 0, signal(9, 9), uint64_t{1} << bit);
+  settle();
+  EXPECT_FALSE(node->lost) << node->lost->message;
+  EXPECT_EQ(take_frame(node->in(), 0), Took::nothing);
+  expect_witness_is_served();
+}
+
+// By Active Messages, and by puts.
+class AHostileUcxSender : public AHostileUcxPeer {};
+class AHostileUcxPutter : public AHostileUcxPeer {};
+
+// Only with ids that the node uses: for any other one UCX 1.13 reads past the end of its table of handlers, and that is
+// one more reason why UCX is for networks where everybody is trusted.
+TEST_P(AHostileUcxPeer, messages_that_are_too_short_or_of_another_form_are_ignored) {
+  RawPeer raw = meet();
+  for (size_t size = 0; size < 8; ++size)
+    for (const unsigned id : {am_bytes, am_signal}) ucx().send(id, Bytes(size, std::byte{0xff}));
+  for (const unsigned id : {am_bytes, am_signal}) {
+    ucx().send(id, Bytes(40), Bytes(8));
+    ucx().send(id, Bytes(40), {}, UCP_AM_SEND_FLAG_RNDV);
+  }
+  settle();
+  EXPECT_FALSE(node->lost) << node->lost->message;
+  expect_witness_is_served();
+}
+
+TEST_P(AHostileUcxPeer, a_gap_in_the_numbers_of_its_messages_is_a_loss) {
+  RawPeer raw = meet();
+  ucx().send_marked(am_signal, 1, signal(wake, 0));
+  expect_lost("message 1 came when 0 was next");
+}
+
+TEST_P(AHostileUcxPeer, a_number_that_comes_twice_is_a_loss) {
+  RawPeer raw = meet();
+  for (int i = 0; i < 2; ++i) ucx().send_marked(am_signal, 0, signal(wake, 0));
+  expect_lost("message 0 came when 1 was next");
+}
+
+TEST_P(AHostileUcxPeer, signals_that_are_truncated_or_too_long_or_unknown_are_a_loss) {
+  for (size_t size = 0; size < 12; ++size) {
+    if (size == 9) continue;
+    SCOPED_TRACE(size);
+    RawPeer raw = meet();
+    ucx().send_marked(am_signal, 0, Bytes(size, std::byte{wake}));
+    expect_lost("a signal");
+  }
+  for (const uint8_t what : {0, 4, 255}) {
+    RawPeer raw = meet();
+    ucx().send_marked(am_signal, 0, signal(what, 0));
+    expect_lost("makes no sense");
+  }
+}
+
+TEST_P(AHostileUcxPeer, credit_for_more_than_was_sent_is_a_loss) {
+  for (const uint64_t lie : {uint64_t{1}, uint64_t{65536}, ~uint64_t{0}}) {
+    RawPeer raw = meet();
+    ucx().send_marked(am_signal, 0, signal(credit, lie));
+    expect_lost("makes no sense");
+  }
+}
+
+TEST_P(AHostileUcxPeer, one_that_says_it_sleeps_again_and_again_is_woken_and_no_more) {
+  RawPeer raw = meet();
+  for (uint16_t i = 0; i < 20; ++i) {
+    ucx().send_marked(am_signal, i, signal(sleeping, 0));
+    settle();
+  }
+  EXPECT_FALSE(node->lost) << node->lost->message;
+  expect_witness_is_served();
+}
+
+TEST_P(AHostileUcxSender, bytes_that_are_truncated_are_the_frames_before_and_nothing_more) {
+  RawPeer raw = meet();
+  node->on_told = nullptr;
+  Bytes bytes = frame_bytes(0, 8);
+  const Bytes second = frame_bytes(1, 100);
+  bytes.insert(bytes.end(), second.begin(), second.end() - 1);
+  ucx().send_marked(am_bytes, 0, bytes);
+  ASSERT_TRUE(turn_until([&] {
+    ucx().progress();
+    return take_frame(node->in(), 0) == Took::frame;
+  }));
+  settle();
+  EXPECT_EQ(take_frame(node->in(), 1), Took::nothing);
+  ucx().send_marked(am_bytes, 1, ByteView(second).last(1));
+  EXPECT_TRUE(turn_until([&] {
+    ucx().progress();
+    return take_frame(node->in(), 1) == Took::frame;
+  }));
+}
+
+TEST_P(AHostileUcxSender, more_bytes_than_the_node_has_room_for_are_a_loss) {
+  RawPeer raw = meet();
+  node->on_told = nullptr;  // nothing is taken off
+  for (uint16_t i = 0; i < 200; ++i) {
+    ucx().send_marked(am_bytes, i, frame_bytes(i, 7984));
+    if (i % 10 == 0) settle();
+  }
+  uint32_t taken = 0;
+  EXPECT_TRUE(turn_until([&] {
+    while (take_frame(node->in(), taken) == Took::frame) ++taken;
+    node->in().release();
+    return node->lost.has_value();
+  }));
+  EXPECT_GT(taken, 100u) << "what it had room for";
+  EXPECT_LT(taken, 200u);
+  expect_lost("are its limit");
+}
+
+TEST_P(AHostileUcxPutter, bytes_beside_its_puts_are_a_loss) {
+  RawPeer raw = meet();
+  ucx().send_marked(am_bytes, 0, Bytes(10));
+  expect_lost("it sent 10 bytes beside its puts");
+}
+
+TEST_P(AHostileUcxPutter, a_counter_that_lies_is_a_loss) {
+  const uint64_t window = FabricOptions{}.ring_bytes;
+  for (const uint64_t lie : {window + 1, uint64_t{1} << 40, ~uint64_t{0}}) {
+    SCOPED_TRACE(lie);
+    RawPeer raw = meet();
+    Bytes counter;
+    Writer(counter).u64(lie);
+    ucx().put(counter, 0);
+    expect_lost("bytes into memory of");
+  }
+}
+
+TEST_P(AHostileUcxPeer, more_than_a_last_word_on_the_socket_is_a_loss) {
+  RawPeer raw = meet();
+  (void)raw.say(Bytes(9));
+  expect_lost("more than its last word");
+}
+
+TEST_P(AHostileUcxPeer, a_last_word_that_lies_or_is_truncated_keeps_the_node_for_a_second_at_most) {
+  RawPeer raw = meet();
+  const Bytes word(uses_puts() ? 1 : 8, std::byte{0x7f});
+  (void)raw.say(word);
+  raw.end_writing();
+  const uint64_t before = now_ns();
+  expect_lost("it ended without a word");
+  EXPECT_LT(now_ns() - before, 2'000'000'000u);
+}
+
+TEST_P(AHostileUcxPeer, one_that_no_ucx_transport_leads_to_can_still_be_refused_in_words) {
+  const bool is_tcp = std::string_view(GetParam().ucx_tls) == "tcp,self";
+  means.emplace(Kind{kind.name, kind.choice, is_tcp ? "posix,self" : "tcp,self"});
+  RawPeer raw(kind, address);
+  (void)raw.say(means->greeting());
+  ASSERT_TRUE(turn_until([&] { return node->failed_opens == 1; }));
+  node->peer->refuse({TC_ERR_DISCONNECTED, "nothing leads to you"});
+  ASSERT_TRUE(turn_until([&] { return !raw.hear(); }));
+  const auto answer = decode_greeting(raw.heard);
+  ASSERT_FALSE(answer) << "it was greeted before";
+  EXPECT_EQ(answer.error().message, "nothing leads to you");
+  forget();
+  expect_witness_is_served();
+}
+
+// No hostile one: it may sleep before the node has read its greeting, and its signal travels by another road than that.
+TEST_P(AHostileUcxPeer, one_that_sleeps_before_its_greeting_is_heard_is_not_lost) {
+  const auto listener = listen_at(resolve("127.0.0.1:0", true).value().front());
+  const auto connection = node->transport->connect(local_address(*listener).text(), {}).value();
+  RawPeer raw(Fd(accept4(listener->get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK)));
+  ASSERT_TRUE(turn_until([&] { return raw.hear() && raw.heard.size() > greeting_head_bytes; }));
+  means.emplace(GetParam());
+  ucx().meet(decode_details(decode_greeting(raw.heard).value().details).value());
+  ucx().send_marked(am_signal, 0, signal(sleeping, 0));
+  settle();
+  (void)raw.say(means->greeting());
+  ASSERT_TRUE(turn_until([&] { return node->opened == 1; }));
+  settle();
+  EXPECT_FALSE(node->lost) << node->lost->message;
+}
+
+TEST_P(AHostileUcxPeer, another_version_is_refused_where_it_would_not_be_understood) {
+  Means other(GetParam());
+  auto details = other.ucx->details();
+  details.version = "9.99.0";
+  const bool is_understood = details.tcp_alone && !uses_puts();
+  node->opens = false;
+  const unsigned before = turned_away();
+  RawPeer raw(kind, address);
+  (void)raw.say(encode_greeting({std::string(choice_name(kind.choice)), encode_details(details), Bytes(10)}));
+  ASSERT_TRUE(turn_until([&] { return turned_away() != before || node->accepted == 2; }));
+  EXPECT_EQ(node->accepted == 2, is_understood);
+  if (is_understood) return;
+  EXPECT_THAT(last_reason(), HasSubstr("one side runs UCX 9.99.0"));
+  expect_one_goes(raw, before);
+}
+
+std::string name(const testing::TestParamInfo<Kind>& info) { return info.param.name; }
+INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxPeer, testing::ValuesIn(std::begin(kinds) + 3, std::end(kinds)), name);
+INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxSender, testing::Values(kinds[3], kinds[4]), name);
+INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxPutter, testing::Values(kinds[5], kinds[6]), name);
+
+// ---- What it says of its UCX
+
+UcxDetails sample() {
+  return {.version = "1.13.1",
+          .tcp_alone = true,
+          .token = 0x0123456789ab,
+          .window_bytes = 65536,
+          .worker_address = Bytes(40, std::byte{1}),
+          .address = 0x7f0000001000,
+          .key = Bytes(20, std::byte{2})};
+}
+
+TEST(UcxDetails, are_decoded_to_what_was_encoded) {
+  const auto read = decode_details(encode_details(sample()));
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(encode_details(*read), encode_details(sample()));
+  EXPECT_EQ(read->worker_address, sample().worker_address);
+}
+
+TEST(UcxDetails, truncated_at_any_byte_or_too_long_are_malformed) {
+  Bytes bytes = encode_details(sample());
+  for (size_t size = 0; size < bytes.size(); ++size) {
+    const auto read = decode_details(ByteView(bytes).first(size));
+    ASSERT_FALSE(read) << size;
+    EXPECT_EQ(read.error().code, TC_ERR_MALFORMED);
+    EXPECT_THAT(read.error().message, HasSubstr("what it says of its UCX"));
+  }
+  bytes.push_back(std::byte{0});
+  EXPECT_FALSE(decode_details(bytes));
+}
+
+TEST(UcxDetails, with_any_bit_flipped_are_malformed_or_others) {
+  const Bytes whole = encode_details(sample());
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
+    const Bytes bytes = with_bit_flipped(whole, bit);
+    if (const auto read = decode_details(bytes)) {
+      EXPECT_EQ(encode_details(*read), bytes) << bit;
+    }
+  }
+}
+
+TEST(UcxDetails, that_make_no_sense_are_malformed) {
+  const auto refused = [](auto&& change) {
+    UcxDetails details = sample();
+    change(details);
+    return !decode_details(encode_details(details));
+  };
+  EXPECT_TRUE(refused([](auto& d) { d.version = "1 13"; }));
+  EXPECT_TRUE(refused([](auto& d) { d.token = uint64_t{1} << 48; }));
+  EXPECT_TRUE(refused([](auto& d) { d.window_bytes = min_window_bytes - 1; }));
+  EXPECT_TRUE(refused([](auto& d) { d.window_bytes = max_window_bytes + 1; }));
+  EXPECT_TRUE(refused([](auto& d) { d.worker_address.clear(); }));
+  EXPECT_FALSE(refused([](auto& d) { d.key.clear(); })) << "one without puts";
+}
+
+}  // namespace
+}  // namespace tc::transport
