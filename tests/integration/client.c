@@ -1,11 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0
  *
- * A long-living source, for tests that do something to its target meanwhile. Reads commands from stdin, one a line,
- * and answers each with one line on stdout:
+ * A program with a node of its own, for tests that do something to its peers meanwhile:
  *
+ *     tc_test_client [KEY=VALUE...]      options of the node: tc_config_set(). It listens nowhere unless told to
+ *
+ * Reads commands from stdin, one a line, and answers each with one line on stdout:
+ *
+ *     peer NUMBER                which of its peers (0, unless told) the commands below are about: "ok"
  *     connect ADDRESS            "ok", or "error STATUS MESSAGE"
  *     close                      "ok"
  *     register FILE              "ok"
+ *     deregister                 "ok"
+ *     address                    "ok ADDRESS", where it listens
+ *     stat NAME                  "ok VALUE", or "error STATUS MESSAGE"
+ *     serve                      progresses the node from now on, in a thread: "ok", or "error STATUS MESSAGE"
  *     call DEADLINE_MS TEXT      "ok REPLY" or "error STATUS MESSAGE"
  *     flood COUNT DEADLINE_MS    makes so many calls without waiting, then waits for each answer:
  *                                "done ACCEPTED REFUSED OK TIMEOUT DISCONNECTED OTHER LATEST_MS", where LATEST_MS is how
@@ -20,9 +28,12 @@
 #include <threechains/threechains.h>
 #include <time.h>
 
+enum { max_peers = 8 };
+
 struct client {
   tc_node_t *node;
-  tc_endpoint_t *endpoint;
+  tc_endpoint_t *endpoints[max_peers];
+  size_t peer;
   tc_ifunc_t *ifunc;
   tc_future_t **futures; /* of a flood */
   double *deadlines;
@@ -44,7 +55,7 @@ static void answer(tc_status_t status, const char *message) {
 
 static tc_message_t *message_of(struct client *c, char *text) {
   tc_message_t *message = NULL;
-  if (c->ifunc == NULL || c->endpoint == NULL) {
+  if (c->ifunc == NULL || c->endpoints[c->peer] == NULL) {
     printf("error client: register and connect first\n");
     return NULL;
   }
@@ -57,7 +68,7 @@ static void call(struct client *c, unsigned deadline_ms, char *text) {
   tc_message_t *message = message_of(c, text);
   if (message == NULL) return;
   tc_future_t *future = NULL;
-  tc_status_t status = tc_call(c->endpoint, message, deadline_ms, &future);
+  tc_status_t status = tc_call(c->endpoints[c->peer], message, deadline_ms, &future);
   tc_message_free(message);
   if (status != TC_OK) {
     answer(status, tc_error_message());
@@ -81,17 +92,17 @@ static void flood_start(struct client *c, size_t count, unsigned deadline_ms) {
   c->futures = calloc(count, sizeof *c->futures);
   c->deadlines = calloc(count, sizeof *c->deadlines);
   c->accepted = c->refused = 0;
-  tc_endpoint_set_timeout(c->endpoint, 0);
+  tc_endpoint_set_timeout(c->endpoints[c->peer], 0);
   for (size_t i = 0; i < count; ++i) {
     tc_future_t *future = NULL;
-    if (tc_call(c->endpoint, message, deadline_ms, &future) == TC_OK) {
+    if (tc_call(c->endpoints[c->peer], message, deadline_ms, &future) == TC_OK) {
       c->deadlines[c->accepted] = now_ms() + deadline_ms;
       c->futures[c->accepted++] = future;
     } else {
       ++c->refused;
     }
   }
-  tc_endpoint_set_timeout(c->endpoint, 1000);
+  tc_endpoint_set_timeout(c->endpoints[c->peer], 1000);
   tc_message_free(message);
 }
 
@@ -115,18 +126,40 @@ static void flood_wait(struct client *c) {
   c->deadlines = NULL;
 }
 
+static void show_stat(struct client *c, const char *name) {
+  uint64_t value = 0;
+  const tc_status_t status = tc_node_stat(c->node, name, &value);
+  if (status == TC_OK)
+    printf("ok %llu\n", (unsigned long long)value);
+  else
+    answer(status, tc_error_message());
+}
+
 static void obey(struct client *c, char *line) {
   char *space = strchr(line, ' ');
   char *rest = space != NULL ? space + 1 : line + strlen(line);
   if (space != NULL) *space = 0;
-  if (strcmp(line, "connect") == 0) {
-    answer(tc_connect(c->node, rest, 5000, &c->endpoint), tc_error_message());
+  if (strcmp(line, "peer") == 0) {
+    c->peer = strtoul(rest, NULL, 10) % max_peers;
+    printf("ok\n");
+  } else if (strcmp(line, "connect") == 0) {
+    answer(tc_connect(c->node, rest, 5000, &c->endpoints[c->peer]), tc_error_message());
   } else if (strcmp(line, "close") == 0) {
-    (void)tc_endpoint_close(c->endpoint, 1000);
-    c->endpoint = NULL;
+    (void)tc_endpoint_close(c->endpoints[c->peer], 1000);
+    c->endpoints[c->peer] = NULL;
     printf("ok\n");
   } else if (strcmp(line, "register") == 0) {
     answer(tc_ifunc_register(c->node, rest, &c->ifunc), tc_error_message());
+  } else if (strcmp(line, "deregister") == 0) {
+    tc_ifunc_deregister(c->ifunc);
+    c->ifunc = NULL;
+    printf("ok\n");
+  } else if (strcmp(line, "address") == 0) {
+    printf("ok %s\n", tc_node_address(c->node));
+  } else if (strcmp(line, "stat") == 0) {
+    show_stat(c, rest);
+  } else if (strcmp(line, "serve") == 0) {
+    answer(tc_node_start_progress(c->node), tc_error_message());
   } else if (strcmp(line, "call") == 0) {
     char *text = NULL;
     const unsigned deadline_ms = (unsigned)strtoul(rest, &text, 10);
@@ -150,13 +183,24 @@ static void obey(struct client *c, char *line) {
   }
 }
 
-int main(void) {
+static tc_status_t configure(tc_config_t *config, int count, char **settings) {
+  tc_status_t status = tc_config_set(config, "listen", "none");
+  if (status == TC_OK) status = tc_config_set(config, "name", "client");
+  for (int i = 0; i < count && status == TC_OK; ++i) {
+    char *value = strchr(settings[i], '=');
+    if (value != NULL) *value++ = 0;
+    status = tc_config_set(config, settings[i], value != NULL ? value : "");
+  }
+  return status;
+}
+
+int main(int argc, char **argv) {
   struct client c = {0};
   tc_config_t *config;
   char line[4096];
   setvbuf(stdout, NULL, _IOLBF, 0);
-  if (tc_config_create(&config) != TC_OK || tc_config_set(config, "listen", "none") != TC_OK ||
-      tc_config_set(config, "name", "client") != TC_OK || tc_node_create(config, &c.node) != TC_OK) {
+  if (tc_config_create(&config) != TC_OK || configure(config, argc - 1, argv + 1) != TC_OK ||
+      tc_node_create(config, &c.node) != TC_OK) {
     fprintf(stderr, "client: %s\n", tc_error_message());
     return 1;
   }

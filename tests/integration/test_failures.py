@@ -1,50 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """Targets that restart, die or stop while a long-living source talks to them."""
 
-import os
 import signal
-import subprocess
-import threading
 import time
 
 import harness
+from client import Client
 from harness import SHM, TCP
-
-
-class Client:
-    """tests/integration/client.c, by its line protocol."""
-
-    def __init__(self, t, env):
-        if not os.path.exists(harness.CLIENT):
-            raise harness.Skip("tc_test_client is not built")
-        self.process = subprocess.Popen([harness.CLIENT], stdin=subprocess.PIPE, stdout=subprocess.PIPE,
-                                        text=True, bufsize=1, env={**os.environ, **env})
-        t.cleanups.append(self.end)
-
-    def end(self):
-        self.process.kill()
-        self.process.wait()
-
-    def tell(self, line):
-        self.process.stdin.write(line + "\n")
-        self.process.stdin.flush()
-
-    def answer(self, seconds=20.0):
-        timer = threading.Timer(seconds, self.process.kill)  # readline has no deadline of its own
-        timer.start()
-        line = self.process.stdout.readline().rstrip("\n")
-        timer.cancel()
-        assert line, f"the client gave no answer within {seconds} s, or died: {self.process.poll()}"
-        return line
-
-    def ask(self, line, seconds=20.0):
-        self.tell(line)
-        return self.answer(seconds)
-
-    def must(self, line, seconds=20.0):
-        answer = self.ask(line, seconds)
-        assert answer.startswith("ok"), f"{line}: {answer}"
-        return answer
 
 
 def connected(t, env, *options):
@@ -154,6 +116,14 @@ def test_a_target_that_stops_cleanly_is_known_at_once(t):
     start = time.monotonic()
     harness.wait_for(lambda: client.ask("call 20000 x").startswith("error"), "the loss is noticed")
     assert time.monotonic() - start < 5
+
+
+def test_a_target_that_is_told_to_stop_just_as_its_source_leaves_stops(t):
+    hello = t.build("hello.c")
+    for _ in range(40):  # what is told while the node looks at its sockets must not be lost
+        node = t.serve(env=TCP)
+        assert t.ifunc("send", hello, node.address, env=TCP).code == 0
+        assert node.stop(5) == 0
 
 
 def test_changed_code_under_the_same_name_runs_at_once(t):

@@ -1,0 +1,233 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What the attack tests share: strangers, talking to a node by hand, and what a process has open.
+
+A stranger is a process with another user id, or in another network namespace. It is forked from the test, so that what
+it does is an ordinary function of the test.
+"""
+
+import contextlib
+import ctypes
+import itertools
+import json
+import os
+import pathlib
+import re
+import resource
+import signal
+import socket
+import sys
+import threading
+import time
+import traceback
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
+import harness
+from client import Client
+
+OTHER_USER = 61_002
+AT_ONCE = 3.0  # seconds for an answer that shall come at once, on a machine that is busy with other tests
+CLONE_NEWNET = 0x40000000
+LISTEN, UNCONNECTED = "0A", "07"
+
+
+# ---- Strangers
+
+def _enter(uid, namespace):
+    if namespace is not None:
+        with open(f"/run/netns/{namespace}") as file:
+            if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
+                raise harness.Skip(f"entering a network namespace: {os.strerror(ctypes.get_errno())}")
+    if uid is not None:
+        try:
+            os.setgroups([])
+            os.setresuid(uid, uid, uid)
+        except OSError as error:
+            raise harness.Skip(f"this process cannot become another user: {error}") from None
+
+
+def _child(action, uid, namespace, result, stop):
+    """Does `action`, writes what it returned as JSON, and ends when `stop` is closed."""
+    kept = None
+    try:
+        _enter(uid, namespace)
+        kept = action()  # sockets in it stay open until the end
+        answer = {"result": kept if not isinstance(kept, Held) else kept.result}
+    except harness.Skip as reason:
+        answer = {"skip": str(reason)}
+    except BaseException:
+        answer = {"failed": traceback.format_exc()}
+    with os.fdopen(result, "w") as out:
+        json.dump(answer, out)
+    os.read(stop, 1)
+    del kept
+
+
+class Held:
+    """What an action returns that has opened something which shall stay open."""
+
+    def __init__(self, opened, result=None):
+        self.opened, self.result = opened, result
+
+
+@contextlib.contextmanager
+def stranger(action, *, uid=None, namespace=None, seconds=30.0):
+    """While a process with this user id (in the same group), in this network namespace, does `action`, and then holds
+    open what it opened. Gives what `action` returned."""
+    if os.geteuid() != 0:
+        raise harness.Skip("to be another user, or in another network, needs root")
+    result, result_in = os.pipe()
+    stop_out, stop = os.pipe()
+    child = os.fork()
+    if child == 0:
+        try:
+            os.close(result)
+            os.close(stop)
+            _child(action, uid, namespace, result_in, stop_out)
+        finally:
+            os._exit(0)
+    os.close(result_in)
+    os.close(stop_out)
+    timer = threading.Timer(seconds, lambda: os.kill(child, signal.SIGKILL))
+    timer.start()
+    try:
+        with os.fdopen(result) as answers:
+            text = answers.read()
+        timer.cancel()
+        assert text, f"a stranger did not end within {seconds} s"
+        answer = json.loads(text)
+        if "skip" in answer:
+            raise harness.Skip(answer["skip"])
+        assert "failed" not in answer, answer["failed"]
+        yield answer["result"]
+    finally:
+        timer.cancel()
+        os.close(stop)
+        os.waitpid(child, 0)
+
+
+def stranger_does(action, **who):
+    with stranger(action, **who) as result:
+        return result
+
+
+def needs_ucx():
+    if not (harness.BUILD / "lib/libthreechains_ucx.so").exists():
+        raise harness.Skip("this build has no UCX")
+
+
+# ---- Nodes
+
+class ProgramNode(Client):
+    """A node of a program: unlike `ifunc serve` it listens wherever it is told to, and tells its counters."""
+
+    def __init__(self, t, listen, *settings, prefix=()):
+        super().__init__(t, {}, f"listen={listen}", *settings, prefix=prefix)
+        self.address = self.must("address").split()[1]
+        self.port = int(self.address.rsplit(":", 1)[1])
+        self.must("serve")
+
+    def stat(self, name):
+        return int(self.must(f"stat {name}").split()[1])
+
+
+# ---- Talking to a node by hand
+
+def host_and_port(address):
+    host, port = address.rsplit(":", 1)
+    return host, int(port)
+
+
+def unix_name(address):
+    """The abstract Unix socket by which processes of the same user reach the node at this address."""
+    return f"\0threechains/{address}"
+
+
+def hold_connections(address, count, message=b""):
+    """Connects so often, says that each time, and does nothing more. Gives how many connections were made."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard < count + 100:
+        raise harness.Skip(f"a process can have only {hard} descriptors here")
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 100), hard))
+    peers = []
+    for _ in range(count):
+        with contextlib.suppress(OSError):
+            peers.append(dial(address, 1.0))
+            send(peers[-1], message)
+    return Held(peers, len(peers))
+
+
+def dial(address, seconds=5.0):
+    """A socket to `HOST:PORT` or, beginning with a zero byte, to a Unix socket."""
+    if address.startswith("\0"):
+        made = socket.socket(socket.AF_UNIX)
+        made.settimeout(seconds)
+        made.connect(address)
+        return made
+    return socket.create_connection(host_and_port(address), seconds)
+
+
+def send(to, message, descriptors=()):
+    """All of it, as far as the node takes it: one that refuses does not read."""
+    with contextlib.suppress(OSError):
+        if descriptors:
+            socket.send_fds(to, [message[:1]], descriptors)
+        to.sendall(message[1:] if descriptors else message)
+
+
+def say(address, message, descriptors=(), quiet=0.3):
+    """Says that, and gives as text what the node answers until it closes or is quiet; nothing when nobody is there. Our
+    own end stays open meanwhile: the node asks the kernel whose it is."""
+    answer = b""
+    with contextlib.suppress(OSError), dial(address) as to:
+        send(to, message, descriptors)
+        to.settimeout(quiet)
+        while more := to.recv(65536):
+            answer += more
+    return answer.decode(errors="replace")
+
+
+def say_all(address, messages, descriptors=(), at_once=64, patience=0.05):
+    """Says each message on a connection of its own, some at a time. What the node answered to each."""
+    answers, left = [], iter(messages)
+    while group := list(itertools.islice(left, at_once)):
+        peers = [dial(address) for _ in group]
+        for peer, message in zip(peers, group):
+            send(peer, message, descriptors)
+        end = time.monotonic() + patience
+        for peer in peers:
+            peer.settimeout(max(0.001, end - time.monotonic()))
+            with contextlib.suppress(OSError):
+                answers.append(peer.recv(4096).decode(errors="replace"))
+            peer.close()
+    return answers
+
+
+# ---- What is to be seen of a process
+
+def internet_sockets(pid):
+    """Local addresses of the process's TCP sockets that listen, and of its UDP sockets that take from anybody."""
+    inodes = set()
+    for descriptor in os.scandir(f"/proc/{pid}/fd"):
+        link = os.readlink(descriptor.path)
+        if link.startswith("socket:["):
+            inodes.add(link[len("socket:["):-1])
+    found = []
+    for table in ["tcp", "tcp6", "udp", "udp6"]:
+        for line in pathlib.Path(f"/proc/{pid}/net/{table}").read_text().splitlines()[1:]:
+            fields = line.split()
+            if fields[9] in inodes and fields[3] in (LISTEN, UNCONNECTED):
+                host, port = fields[1].split(":")
+                found.append((table, host, int(port, 16)))
+    return found
+
+
+def answers_soon(t, address, *, env=harness.TCP, prefix=()):
+    """A client of the same user gets its call answered, and soon."""
+    hello = t.build("hello.c")
+    result = t.run(*prefix, harness.IFUNC, "send", hello, address, "--payload", "you", env=env)
+    assert (result.code, result.out) == (0, "hello, you"), result
+    assert result.seconds < AT_ONCE, f"the answer took {result.seconds:.1f} s"
+
+
+def lines_about(text, pattern):
+    return [line for line in text.splitlines() if re.search(pattern, line)]

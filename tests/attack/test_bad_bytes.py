@@ -1,0 +1,140 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Bytes that are nearly right, and bytes that are nothing: the node says so, lives, and answers the next call."""
+
+import os
+import random
+import socket
+
+import attack
+import harness
+import messages
+
+GREETINGS = 2500
+BLOBS = 200  # of each kind
+SEED = 20_240_229
+
+
+def mutated(message, count=GREETINGS):
+    return list(messages.mutations(message, count, SEED))
+
+
+def lives(t, node, env=harness.TCP):
+    assert node.running(), f"the node ended: {node.err[-2000:]}"
+    attack.answers_soon(t, node.address, env=env)
+
+
+def understood_too_little(answers):
+    """How many were refused for what they said, not for who said it."""
+    return sum("TCN1" in answer and "is not trusted" not in answer for answer in answers)
+
+
+def test_a_node_survives_mutated_greetings_of_the_same_user(t):
+    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    node = t.serve("--listen", "127.0.0.1:0")
+    answers = attack.say_all(node.address, mutated(greeting))
+    assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
+    lives(t, node)
+
+
+def test_a_node_survives_mutated_greetings_of_another_user(t):
+    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    node = t.serve("--listen", "127.0.0.1:0")
+    answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), uid=attack.OTHER_USER)
+    assert understood_too_little(answers) == 0, "something that a stranger said was read"
+    lives(t, node)
+
+
+def test_a_node_that_trusts_everybody_survives_mutated_greetings_from_another_host(t):
+    (here, address), (there, _) = t.namespaces(2)
+    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    node = t.serve("--listen", f"{address}:0", "--trust", "any", prefix=harness.inside(here))
+    answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), namespace=there)
+    assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
+    assert node.running(), node.err[-2000:]
+    attack.answers_soon(t, node.address, prefix=harness.inside(here))
+
+
+def test_a_node_survives_mutated_greetings_at_its_unix_socket(t):
+    greeting, memory = messages.record_greeting(t, by_unix=True)
+    node = t.serve("--listen", "127.0.0.1:0")
+    answers = attack.say_all(attack.unix_name(node.address), mutated(greeting), memory)
+    assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
+    lives(t, node, env=harness.SHM)
+
+
+def test_a_node_survives_memory_that_is_not_what_the_greeting_says(t):
+    greeting, _ = messages.record_greeting(t, by_unix=True)
+    node = t.serve("--listen", "127.0.0.1:0")
+    door = attack.unix_name(node.address)
+    short, unsealed = os.memfd_create("short"), os.memfd_create("unsealed")
+    os.truncate(unsealed, 1 << 20)
+    with open(t.write("file", b"x" * (1 << 20)), "r+b") as file, socket.socket() as other:
+        for descriptor in [short, unsealed, file.fileno(), other.fileno()]:
+            answer = attack.say(door, greeting, [descriptor])
+            assert "it offers" in answer, answer
+        assert "it offers" in attack.say(door, greeting), "without any memory"
+        assert "more than one descriptor" in attack.say(door, greeting, [short, unsealed])
+    lives(t, node, env=harness.SHM)
+
+
+UCX = ["--transport", "ucx", "--ucx-devices", "lo"]
+UCX_ENV = {"UCX_TLS": "tcp,self", "TC_TRANSPORT": None}
+
+
+def ucx_node_and_greeting(t):
+    attack.needs_ucx()
+    env = {**UCX_ENV, "UCX_NET_DEVICES": "lo"}
+    greeting, _ = messages.record_greeting(t, "--transport", "ucx", env=env)
+    assert b"ucx" in greeting, greeting
+    return t.serve("--listen", "127.0.0.1:0", *UCX, env=UCX_ENV), greeting
+
+
+def call_by_ucx(t, node):
+    result = t.ifunc("send", t.build("hello.c"), node.address, "--transport", "ucx", "--payload", "you",
+                     env={**UCX_ENV, "UCX_NET_DEVICES": "lo"})
+    assert (result.code, result.out) == (0, "hello, you"), result
+
+
+def test_a_strangers_greeting_never_reaches_ucx(t):
+    node, greeting = ucx_node_and_greeting(t)
+    answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), uid=attack.OTHER_USER)
+    assert understood_too_little(answers) == 0, "something that a stranger said was read"
+    assert node.running(), node.err[-2000:]
+    call_by_ucx(t, node)
+
+
+def test_a_node_that_uses_ucx_survives_mutated_greetings_of_the_same_user(t):
+    node, greeting = ucx_node_and_greeting(t)
+    answers = attack.say_all(node.address, mutated(greeting))
+    assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
+    assert node.running(), node.err[-2000:]
+    call_by_ucx(t, node)
+
+
+def refusals_told(log):
+    """How many refusals a log tells of: one a line, or, where there were too many, their number."""
+    counted = sum(int(line.split()[-7]) for line in attack.lines_about(log, r"\d+ more were refused in a second$"))
+    return len(attack.lines_about(log, " is refused: ")) + counted
+
+
+def test_random_messages_lose_their_own_connection_and_each_loss_is_told_once(t):
+    chance = random.Random(SEED)
+    blobs = [chance.randbytes(chance.randrange(12, 2000)) for _ in range(3 * BLOBS)]
+    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    node = attack.ProgramNode(t, "127.0.0.1:0", "log=info")
+    attack.say_all(node.address, blobs[:BLOBS])
+    attack.say_all(attack.unix_name(node.address), blobs[BLOBS:2 * BLOBS])
+    attack.say_all(node.address, [greeting + blob for blob in blobs[2 * BLOBS:]])
+    harness.wait_for(lambda: node.stat("links") == 0, "all links are gone")
+    assert node.stat("refused-strangers") == 2 * BLOBS
+    assert node.stat("dropped-links") == BLOBS
+    assert node.stat("executed") == 0
+    harness.wait_for(lambda: refusals_told(node.err) == 2 * BLOBS, f"{2 * BLOBS} refusals are told")
+    lost = attack.lines_about(node.err, "link to .* (ended|dropped): ")
+    assert len(lost) == BLOBS, f"{len(lost)} lines about {BLOBS} lost links"
+    lives(t, node)
+    assert refusals_told(node.err) == 2 * BLOBS, "some were told more than once"
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,174 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Peers that take what there is little of: places at the door, descriptors, memory, room in a pipe."""
+
+import contextlib
+import fcntl
+import os
+import pathlib
+import re
+import resource
+import time
+
+import attack
+import harness
+import messages
+from client import Client
+from harness import SHM, TCP, inside
+
+IDLE = 128
+MANY = 1000
+FEW_DESCRIPTORS = ("prlimit", "--nofile=256:256")
+LINES_A_SECOND = 20  # of one kind, that a log may grow by whatever strangers do
+
+
+def half_of_a_greeting(t):
+    greeting, _ = messages.record_greeting(t, env=TCP)
+    return greeting[:len(greeting) // 2]
+
+
+def test_a_call_is_answered_while_the_same_user_holds_idle_connections(t):
+    node = t.serve("--listen", "127.0.0.1:0")
+    held = attack.hold_connections(node.address, IDLE)
+    attack.answers_soon(t, node.address)
+    attack.answers_soon(t, node.address, env=SHM)
+    assert held.result == IDLE and node.running()
+
+
+def test_a_call_is_answered_while_the_same_user_holds_half_made_greetings(t):
+    half = half_of_a_greeting(t)
+    node = t.serve("--listen", "127.0.0.1:0")
+    held = attack.hold_connections(node.address, MANY, half)
+    attack.answers_soon(t, node.address)
+    assert held.result == MANY and node.running()
+
+
+def test_a_call_is_answered_while_the_same_user_holds_half_made_greetings_and_descriptors_are_few(t):
+    half = half_of_a_greeting(t)
+    node = t.serve("--listen", "127.0.0.1:0", prefix=FEW_DESCRIPTORS)
+    held = attack.hold_connections(node.address, MANY, half)
+    attack.answers_soon(t, node.address)
+    assert held.result > 0 and node.running()
+
+
+def test_a_call_is_answered_while_another_user_connects_a_thousand_times(t):
+    node = t.serve("--listen", "127.0.0.1:0", prefix=FEW_DESCRIPTORS)
+    start = time.monotonic()
+    with attack.stranger(lambda: attack.hold_connections(node.address, MANY), uid=attack.OTHER_USER):
+        attack.answers_soon(t, node.address)
+        attack.answers_soon(t, node.address, env=SHM)
+    lines = len(attack.lines_about(node.err, "is refused"))
+    most = LINES_A_SECOND * (time.monotonic() - start + 1)
+    assert 0 < lines <= most, f"{lines} lines about {MANY} refusals; at most {most:.0f} were to be"
+
+
+def under_attack_from_another_host(t, message, count, prefix=()):
+    """A node that trusts everybody answers a client of its own host while another host holds that many connections."""
+    (here, address), (there, _) = t.namespaces(2)
+    node = t.serve("--listen", f"{address}:0", "--trust", "any", prefix=[*inside(here), *prefix])
+    with attack.stranger(lambda: attack.hold_connections(node.address, count, message), namespace=there) as connected:
+        assert connected > 0
+        attack.answers_soon(t, node.address, prefix=inside(here))
+        attack.answers_soon(t, node.address, prefix=inside(here), env=SHM)
+        assert node.running()
+    return node
+
+
+def test_a_call_is_answered_while_another_host_holds_idle_connections(t):
+    node = under_attack_from_another_host(t, b"", IDLE)
+    assert attack.lines_about(node.err, "is refused: .*has not greeted"), node.err
+
+
+def test_a_call_is_answered_while_another_host_greets_a_thousand_times_and_stops(t):
+    greeting, _ = messages.record_greeting(t, env=TCP)
+    under_attack_from_another_host(t, greeting, MANY)
+
+
+def test_a_call_is_answered_while_another_host_takes_all_descriptors_that_it_can_get(t):
+    greeting, _ = messages.record_greeting(t, env=TCP)
+    node = under_attack_from_another_host(t, greeting, MANY, FEW_DESCRIPTORS)
+    assert attack.lines_about(node.err, " is refused: "), "it is refused in silence"
+
+
+# ---- Memory
+
+PAYLOAD_BYTES = 200_000_000
+SMALL_BYTES = 150_000_000  # that the node may still take, less than the payload
+
+
+def forbid_more_memory(node):
+    """The node may map that much more than it has, and no more."""
+    status = pathlib.Path(f"/proc/{node.pid}/status").read_text()
+    now = int(re.search(r"VmSize:\s+(\d+) kB", status)[1]) * 1024
+    resource.prlimit(node.pid, resource.RLIMIT_AS, (now + SMALL_BYTES, resource.RLIM_INFINITY))
+
+
+def lives_without_memory(t, env):
+    hello = t.build("hello.c")
+    large = t.path("large")
+    with open(large, "wb") as file:
+        file.truncate(PAYLOAD_BYTES)
+    node = t.serve("--listen", "127.0.0.1:0")
+    other = Client(t, env)  # another peer, that has done nothing wrong
+    other.must(f"register {hello}")
+    other.must(f"connect {node.address}")
+    assert other.ask("call 5000 one") == "ok hello, one"
+    forbid_more_memory(node)
+    result = t.ifunc("send", hello, node.address, "--payload-file", large, "--timeout", "20000", env=env)
+    assert node.running(), f"the node ended: {node.err[-2000:]}"
+    assert result.code == 1 and re.search("memory", result.err), f"the sender is not told why: {result!r:.2000}"
+    assert other.ask("call 5000 two") == "ok hello, two"
+    attack.answers_soon(t, node.address, env=env)
+
+
+@harness.labels("release_only")
+def test_a_payload_for_which_there_is_no_memory_fails_alone_by_shared_memory(t):
+    lives_without_memory(t, SHM)
+
+
+@harness.labels("release_only")
+def test_a_payload_for_which_there_is_no_memory_fails_alone_by_tcp(t):
+    lives_without_memory(t, TCP)
+
+
+# ---- The log
+
+CONNECTIONS = 1000
+
+
+def come_and_go(client, node, times):
+    for _ in range(times):
+        client.must(f"connect {node.address}")
+        client.must("close")
+
+
+def test_a_node_whose_log_nobody_reads_still_answers(t):
+    log = t.path("log")
+    os.mkfifo(log)
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    t.cleanups.append(lambda: os.close(reader))
+    fcntl.fcntl(reader, fcntl.F_SETPIPE_SZ, 4096)
+    node = t.serve("--listen", "127.0.0.1:0", "--log", "info", prefix=["sh", "-c", 'exec "$@" 2>"$0"', log])
+    # Of each connection the node says at least that it ended: a thousand lines where some forty find room.
+    client = Client(t, TCP)
+    come_and_go(client, node, CONNECTIONS)
+    attack.answers_soon(t, node.address)
+    attack.answers_soon(t, node.address, env=SHM)
+    # Whoever reads again sees what is said from then on, and how many lines are missing.
+    read = drain(reader)
+    assert len(read) >= 2000, f"only {len(read)} bytes were logged, so this test says nothing"
+    come_and_go(client, node, 2)
+    read += harness.wait_for(lambda: drain(reader), "something is logged again")
+    dropped = sum(int(number) for number in re.findall(r"(\d+) lines of this log were dropped", read))
+    assert dropped > 0 and dropped + len(attack.lines_about(read, "link to .* ended")) >= CONNECTIONS, read[-1000:]
+
+
+def drain(reader):
+    text = b""
+    with contextlib.suppress(BlockingIOError):
+        while more := os.read(reader, 65536):
+            text += more
+    return text.decode(errors="replace")
+
+
+if __name__ == "__main__":
+    harness.main(globals())

@@ -1,0 +1,157 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What another user of the same host can do, even one of the same group: nothing."""
+
+import ctypes
+import os
+import pathlib
+import socket
+import stat
+
+import attack
+import harness
+import messages
+from client import Client
+from harness import SHM
+
+IPC_READ_WRITE = 0
+
+
+def two_that_share_memory(t):
+    """A node and a client that calls it through shared memory."""
+    node, client = t.serve(env=SHM), Client(t, SHM)
+    client.must(f"register {t.build('hello.c')}")
+    client.must(f"connect {node.address}")
+    assert client.ask("call 5000 one") == "ok hello, one"
+    return node, client
+
+
+def system_v_segments(*pids):
+    """Numbers of the System V segments that these processes made or touched last."""
+    rows = [line.split() for line in pathlib.Path("/proc/sysvipc/shm").read_text().splitlines()]
+    column = {name: index for index, name in enumerate(rows[0])}
+    return [int(row[column["shmid"]]) for row in rows[1:]
+            if {int(row[column["cpid"]]), int(row[column["lpid"]])} & set(pids)]
+
+
+def shared_mappings(pid):
+    """(range, name) of what a process maps shared and writable."""
+    rows = [line.split(maxsplit=5) for line in pathlib.Path(f"/proc/{pid}/maps").read_text().splitlines()]
+    return [(row[0], row[5]) for row in rows if row[1] == "rw-s" and len(row) == 6]
+
+
+def opened(paths):
+    """Which of these files can be opened, to read or to write."""
+    found = []
+    for path in paths:
+        for way in [os.O_RDONLY, os.O_RDWR]:
+            try:
+                os.close(os.open(path, way))
+                found.append(path)
+            except OSError:
+                pass
+    return found
+
+
+def test_another_user_of_the_group_cannot_open_the_memory_of_two_that_talk(t):
+    node, client = two_that_share_memory(t)
+    pids = [node.pid, client.pid]
+    segments = system_v_segments(*pids)
+
+    def attach():
+        libc = ctypes.CDLL(None)
+        libc.shmat.restype = ctypes.c_ssize_t
+        return [segment for segment in segments if libc.shmat(segment, None, IPC_READ_WRITE) != -1]
+
+    assert attack.stranger_does(attach, uid=attack.OTHER_USER) == [], "System V segments"
+
+    rings = {pid: [row for row in shared_mappings(pid) if "memfd:" in row[1]] for pid in pids}
+    assert rings[node.pid] and rings[client.pid], f"no memory is shared, so this test says nothing: {rings}"
+    descriptors = [f"/proc/{pid}/fd/{number}" for pid in pids for number in os.listdir(f"/proc/{pid}/fd")]
+    mapped = [f"/proc/{pid}/map_files/{row[0]}" for pid in pids for row in rings[pid]]
+    memory = [f"/proc/{pid}/mem" for pid in pids]
+    files = [str(path) for path in pathlib.Path("/dev/shm").glob("**/*") if stat.S_ISREG(path.lstat().st_mode)
+             and any(str(path) in name for pid in pids for _, name in shared_mappings(pid))]
+    paths = [*descriptors, *mapped, *memory, *files]
+    assert set(memory) <= set(opened(paths)), "not even the owner can open it, so this test says nothing"
+    assert attack.stranger_does(lambda: opened(paths), uid=attack.OTHER_USER) == []
+    assert client.ask("call 5000 two") == "ok hello, two"
+
+
+def test_two_that_talk_leave_no_memory_where_others_could_find_it(t):
+    before = set(os.listdir("/dev/shm"))
+    node, client = two_that_share_memory(t)
+    assert system_v_segments(node.pid, client.pid) == []
+    names = [name for pid in [node.pid, client.pid] for _, name in shared_mappings(pid)]
+    assert not [name for name in names if name.startswith(("/dev/shm", "/SYSV"))], names
+    assert set(os.listdir("/dev/shm")) <= before
+
+
+def test_another_user_is_refused_at_the_port(t):
+    said = messages.record_conversation(t, t.build("hello.c"), "stranger")
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+
+    def say():
+        return attack.say(node.address, said)
+
+    answer = attack.stranger_does(say, uid=attack.OTHER_USER)
+    assert "is not trusted" in answer and "hello, stranger" not in answer, answer
+    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-strangers")) == (0, 0, 1)
+    assert attack.lines_about(node.err, r"127\.0\.0\.1:\d+ is refused: .*is not trusted"), node.err
+    assert "hello, stranger" in say(), "the same user is refused, so this test says nothing"
+
+
+def test_another_user_is_refused_at_the_abstract_unix_socket_by_who_he_is(t):
+    said, memory = messages.record_greeting(t, by_unix=True)
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+
+    def say():
+        return attack.say(attack.unix_name(node.address), said, memory)
+
+    answer = say()
+    assert answer and "is not trusted" not in answer, f"the same user is refused, so this test says nothing: {answer}"
+    answer = attack.stranger_does(say, uid=attack.OTHER_USER)
+    assert "is not trusted" in answer, answer
+    assert node.stat("refused-strangers") == 1
+    pattern = rf"process \d+ of user {attack.OTHER_USER} is refused: .*is not trusted"
+    assert len(attack.lines_about(node.err, pattern)) == 1, node.err
+
+
+def test_another_user_cannot_come_in_by_a_unix_socket_with_a_path(t):
+    os.chmod(t.directory, 0o755)  # nothing but the node itself keeps him out
+    path = t.path("door")
+    node = t.serve("--listen", f"unix:{path}")
+
+    def connect():
+        with socket.socket(socket.AF_UNIX) as door:
+            return os.strerror(door.connect_ex(path))
+
+    assert attack.stranger_does(connect, uid=attack.OTHER_USER) == "Permission denied"
+    os.chmod(path, 0o777)  # and not even the file
+
+    def say():
+        with socket.socket(socket.AF_UNIX) as door:
+            door.connect(path)
+            door.settimeout(5)
+            return door.recv(4096).decode(errors="replace")
+
+    assert "is not trusted" in attack.stranger_does(say, uid=attack.OTHER_USER)
+    assert attack.lines_about(node.err, rf"of user {attack.OTHER_USER} is refused: "), node.err
+
+
+def test_a_client_does_not_talk_to_another_user_who_took_the_name_of_its_nodes_unix_socket(t):
+    address = harness.free_addresses(1)[0]
+
+    def squat():
+        door = socket.socket(socket.AF_UNIX)
+        door.bind(attack.unix_name(address))
+        door.listen()
+        return attack.Held(door)
+
+    with attack.stranger(squat, uid=attack.OTHER_USER):
+        node = t.serve("--listen", address)
+        attack.answers_soon(t, node.address, env={})
+        assert attack.lines_about(node.err, "Unix socket cannot be had"), node.err
+
+
+if __name__ == "__main__":
+    harness.main(globals())
