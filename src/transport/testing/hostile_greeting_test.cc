@@ -33,7 +33,7 @@ class EachGreeting : public AttackedNode, public testing::WithParamInterface<Kin
   }
 
   // With UCX each takes time, and much of it once it has an endpoint to us: behind the head, bits of all places in a byte
-  // are taken, but not of all bytes. UcxDetails (hostile_ucx_test.cc) has the rest.
+  // are taken, but not of all bytes. UcxDetails (ucx/details_test.cc) has the rest.
   static size_t step(size_t bit, size_t behind_the_head) {
     return GetParam().is_ucx() && bit >= greeting_head_bytes * 8 ? behind_the_head : 1;
   }
