@@ -101,8 +101,8 @@ bool LogSink::write(std::string_view line) noexcept {
 void LogSink::say_dropped() noexcept {
   if (dropped_ == 0) return;
   char line[96];
-  const auto end =
-      fmt::format_to_n(line, sizeof line, "{} lines of this log were dropped: nobody read them\n", dropped_);
+  const auto end = fmt::format_to_n(line, sizeof line, "{} line{} of this log {} dropped: nobody read the log\n",
+                                    dropped_, dropped_ == 1 ? "" : "s", dropped_ == 1 ? "was" : "were");
   if (write({line, end.size})) dropped_ = 0;
 }
 

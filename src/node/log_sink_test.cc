@@ -60,7 +60,7 @@ void check_nobody_reads(const Ends& ends) {
   const auto written = static_cast<size_t>(std::ranges::count(first, '\n'));
   log.warn("the next one");
   EXPECT_EQ(read_what_is_there(ends.read),
-            fmt::format("{} lines of this log were dropped: nobody read them\nthe next one\n", 100'000 - written));
+            fmt::format("{} lines of this log were dropped: nobody read the log\nthe next one\n", 100'000 - written));
 }
 
 TEST(LogSink, a_pipe_that_nobody_reads_costs_lines_which_are_counted_and_never_time) {

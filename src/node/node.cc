@@ -93,7 +93,9 @@ Status Node::start(const MakeTransport& make_transport) {
     for (auto& link : links_) link->forget(code);
     forget_code(code);
   };
-  TC_ASSIGN(store_, target::CodeStore::create(config_.code, policy_, forget));
+  auto code_options = config_.code;
+  code_options.warn = [log = log_](const std::string& what) { log->warn("{}", what); };
+  TC_ASSIGN(store_, target::CodeStore::create(std::move(code_options), policy_, forget));
   if (config_.warm_up) TC_CHECK(store_->warm_up());
   TC_CHECK(start_compile_service());
   TC_ASSIGN(transport_, make_transport(config_, *this));

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/bitcode_builder.h"
 
-#include <spdlog/spdlog.h>
-
 namespace tc::target {
 
 namespace {
@@ -63,7 +61,7 @@ Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, 
   if (one_at_a_time) one_at_a_time.unlock();
   if (!key.empty())
     if (auto stored = cache_->store(key, object); !stored)
-      spdlog::warn("the compiled form of ifunc '{}' is not kept on disk: {}", slice.name, stored.error().message);
+      warn(fmt::format("the compiled form of ifunc '{}' is not kept on disk: {}", slice.name, stored.error().message));
   return host_.link(object, slice.name, resolve);
 }
 

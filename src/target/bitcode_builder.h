@@ -6,6 +6,7 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <mutex>
 
 #include "target/disk_cache.h"
@@ -27,8 +28,14 @@ struct BitcodeSlice {
 
 class BitcodeBuilder {
  public:
-  // `host` must outlive the builder and all that it builds; `cache` may be null.
-  BitcodeBuilder(JitHost& host, std::unique_ptr<DiskCache> cache) : host_(host), cache_(std::move(cache)) {}
+  using Warn = std::function<void(const std::string&)>;
+  // `host` must outlive the builder and all that it builds; `cache` and `warn` may be null.
+  BitcodeBuilder(JitHost& host, std::unique_ptr<DiskCache> cache, Warn warn = nullptr)
+      : host_(host), cache_(std::move(cache)), warn_(std::move(warn)) {}
+  // Says something to the operator. Any thread.
+  void warn(const std::string& what) const {
+    if (warn_) warn_(what);
+  }
 
   // Compiles, or takes from the cache, and links. With `keep`, what had to be compiled is put into the cache.
   Result<JitCode> build(const BitcodeSlice& slice, Effort effort, bool keep, const SymbolResolver& resolve);
@@ -44,6 +51,7 @@ class BitcodeBuilder {
 
   JitHost& host_;
   const std::unique_ptr<DiskCache> cache_;
+  const Warn warn_;
   std::atomic<uint64_t> hits_{0}, misses_{0};
   std::mutex tuned_mutex_;  // the JIT compiles one at a time of each effort
 };

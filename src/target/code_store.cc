@@ -3,7 +3,6 @@
 // CodeStore: what is held, what it costs, what must go.
 #include "target/code_store.h"
 
-#include <spdlog/spdlog.h>
 #include <threechains/ifunc.h>
 
 #include "base/clock.h"
@@ -145,7 +144,8 @@ std::unique_ptr<DiskCache> open_cache(const CodeStoreOptions& options) {
   if (options.cache_dir.empty() || !options.use_bitcode) return nullptr;
   auto cache = DiskCache::open(options.cache_dir);
   if (cache) return std::move(*cache);
-  spdlog::warn("compiled ifuncs are not kept in '{}': {}", options.cache_dir, cache.error().message);
+  if (options.warn)
+    options.warn(fmt::format("compiled ifuncs are not kept in '{}': {}", options.cache_dir, cache.error().message));
   return nullptr;
 }
 

@@ -60,6 +60,8 @@ struct CodeStoreOptions {
   // Where any thread may run code at any time: what tells when replaced code is left. It must outlive the store. Null: all
   // is one thread's, and Code::running tells.
   Executions* executions = nullptr;
+  // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: nobody wants to know.
+  std::function<void(const std::string&)> warn;
 };
 
 struct CodeStoreStats {

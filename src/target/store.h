@@ -24,7 +24,7 @@ class Store final : public CodeStore {
         on_evict_(std::move(on_evict)),
         arena_(std::move(arena)),
         jit_(options_.jit_plugin),
-        builder_(jit_, std::move(cache)),
+        builder_(jit_, std::move(cache), options_.warn),
         tuner_(builder_, policy_, host_) {
     codes_.max_load_factor(sparse);
   }

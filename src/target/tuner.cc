@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/tuner.h"
 
-#include <spdlog/spdlog.h>
 #include <sys/resource.h>
 
 #include <algorithm>
@@ -99,8 +98,8 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
     // A missing plug-in is the same for every ifunc; saying it once is enough.
     const bool same_for_all = !built && built.error().code == TC_ERR_UNSUPPORTED;
     if (!same_for_all || !std::exchange(warned_, true))
-      spdlog::warn("ifunc '{}' is not compiled for this CPU and stays as it is: {}", slice.name,
-                   built ? fmt::format("its bitcode has no '{}'", main_symbol) : built.error().message);
+      builder_.warn(fmt::format("ifunc '{}' is not compiled for this CPU and stays as it is: {}", slice.name,
+                                built ? fmt::format("its bitcode has no '{}'", main_symbol) : built.error().message));
     lock.lock();
     return;
   }

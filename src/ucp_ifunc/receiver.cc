@@ -113,6 +113,7 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
     target::CodeStoreOptions options;
     options.budget_bytes = code_budget;
     options.executions = &executions_;
+    options.warn = [log = log_](const std::string& what) { log->warn("{}", what); };
     TC_ASSIGN(store_,
               target::CodeStore::create(std::move(options), policy_, [this](target::Code& code) { forget(code); }));
   }

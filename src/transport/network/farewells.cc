@@ -11,19 +11,31 @@ namespace tc::transport {
 namespace {
 
 constexpr uint64_t farewell_ns = 1'000'000'000;
-constexpr size_t most_farewells = 256;
+constexpr size_t most_closed = 256, most_refused = 32;
 
 bool must_wait(ssize_t result) noexcept { return result < 0 && (errno == EAGAIN || errno == EINTR); }
 
 }  // namespace
 
-void Farewells::add(Fd socket, Bytes unsent) {
-  const auto lasts = [](const Farewell& farewell) { return !farewell.over; };
-  if (static_cast<size_t>(std::ranges::count_if(all_, lasts)) >= most_farewells)
-    std::ranges::find_if(all_, lasts)->end();
+// Null when there are fewer than `least` of that kind.
+Farewells::Farewell* Farewells::oldest(bool is_refused, size_t least) noexcept {
+  const auto counts = [&](const Farewell& farewell) { return !farewell.over && farewell.is_refused == is_refused; };
+  if (static_cast<size_t>(std::ranges::count_if(all_, counts)) < least) return nullptr;
+  return &*std::ranges::find_if(all_, counts);
+}
+
+bool Farewells::drop_refused() noexcept {
+  auto* const farewell = oldest(true, 1);
+  if (farewell != nullptr) farewell->end();
+  return farewell != nullptr;
+}
+
+void Farewells::take(Fd socket, Bytes unsent, bool is_refused) {
+  if (auto* const first = oldest(is_refused, is_refused ? most_refused : most_closed)) first->end();
   auto& farewell = all_.emplace_back();
   farewell.socket = std::move(socket);
   farewell.unsent = std::move(unsent);
+  farewell.is_refused = is_refused;
   farewell.poller = &poller_;
   farewell.give_up_at_ns = now_ns() + farewell_ns;
   if (!poller_.add(farewell.socket, farewell, EPOLLIN | EPOLLRDHUP | EPOLLOUT)) all_.pop_back();

@@ -26,6 +26,8 @@ constexpr int accepts_a_turn = 64;
 // from strangers than from our own user.
 constexpr int kept_from_all = 16, kept_from_strangers = 64;
 
+int kept_from(const Origin& origin) noexcept { return origin.same_user ? kept_from_all : kept_from_strangers; }
+
 int limit_of_descriptors() noexcept {
   rlimit limit{};
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur > INT_MAX) return INT_MAX;
@@ -77,18 +79,42 @@ void Reception::turn_one_away(const Listener& listener) noexcept {
 void Reception::welcome(Fd socket, bool is_local) {
   auto origin = origin_of(socket);
   if (auto may = host_.may_connect(origin); !may) return refuse(std::move(socket), origin.text, may.error());
-  const int kept = origin.same_user ? kept_from_all : kept_from_strangers;
-  if (socket.get() >= descriptor_limit_ - kept)
+  make_room_for(origin);
+  if (!has_descriptors_for(socket, origin))
     return refuse(std::move(socket), origin.text,
                   Error{TC_ERR_LIMIT, fmt::format("this node may have {} descriptors open, and the last {} are not for "
                                                   "peers from there",
-                                                  descriptor_limit_, kept)});
-  make_room_for(origin);
+                                                  descriptor_limit_, kept_from(origin))});
   const int on = 1;
   if (!is_local) (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
   auto& one = half_open_.emplace_back(*this, Guest{std::move(socket), std::move(origin), {}, {}});
   one.give_up_at_ns = now_ns() + greeting_ns;
   if (!poller_.add(one.guest.socket, one, EPOLLIN)) half_open_.pop_back();
+}
+
+// A socket whose number is among the last ones gets a lower one when others go for it.
+bool Reception::has_descriptors_for(Fd& socket, const Origin& origin) noexcept {
+  while (socket.get() >= descriptor_limit_ - kept_from(origin)) {
+    if (!free_descriptor_for(origin)) return false;
+    Fd lower(fcntl(socket.get(), F_DUPFD_CLOEXEC, 0));
+    if (lower && lower.get() < socket.get()) socket = std::move(lower);
+  }
+  return true;
+}
+
+// Those go first who were refused already, then strangers who have not greeted, the oldest first.
+bool Reception::free_descriptor_for(const Origin& origin) noexcept {
+  if (farewells_.drop_refused()) return true;
+  for (const bool ours : {false, true}) {
+    if (ours && !origin.same_user) break;
+    const auto oldest = std::ranges::find_if(
+        half_open_, [&](const HalfOpen& one) { return !one.over && one.guest.origin.same_user == ours; });
+    if (oldest == half_open_.end()) continue;
+    drop(*oldest, Error{TC_ERR_LIMIT, "no descriptor"});  // a short word: it needs no memory
+    (void)farewells_.drop_refused();
+    return true;
+  }
+  return false;
 }
 
 void Reception::make_room_for(const Origin& origin) {
@@ -132,7 +158,7 @@ void Reception::drop(HalfOpen& one, const Error& why) noexcept {
 
 void Reception::refuse(Fd socket, const std::string& who, const Error& why) {
   host_.on_refused(who, why);
-  if (say_at_once(socket, encode_refusal(why))) farewells_.add(std::move(socket), {});
+  if (say_at_once(socket, encode_refusal(why))) farewells_.add_refused(std::move(socket));
 }
 
 void Reception::time_out(HalfOpen& one) noexcept {

@@ -69,6 +69,8 @@ class Reception {
   void accept(Listener& listener) noexcept;
   void welcome(Fd socket, bool is_local);
   void make_room_for(const Origin& origin);
+  bool has_descriptors_for(Fd& socket, const Origin& origin) noexcept;
+  bool free_descriptor_for(const Origin& origin) noexcept;
   void go_on(HalfOpen& one) noexcept;
   void refuse(Fd socket, const std::string& who, const Error& why);
   void drop(HalfOpen& one, const Error& why) noexcept;

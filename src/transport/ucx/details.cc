@@ -1,9 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/details.h"
 
+#include <algorithm>
+
+#include "base/content_id.h"
 #include "wire/text.h"
 
 namespace tc::transport {
+
+namespace {
+constexpr size_t hash_bytes = 8;
+}
 
 Bytes encode_details(const UcxDetails& details) {
   Bytes out;
@@ -11,6 +18,8 @@ Bytes encode_details(const UcxDetails& details) {
   w.str8(details.version).u8(details.tcp_alone ? 1 : 0).u64(details.token).u32(details.window_bytes);
   w.u16(static_cast<uint16_t>(details.worker_address.size())).bytes(details.worker_address);
   w.u64(details.address).u16(static_cast<uint16_t>(details.key.size())).bytes(details.key);
+  const auto hash = ContentId::of(out);
+  w.bytes(ByteView(hash.bytes).first(hash_bytes));
   return out;
 }
 
@@ -27,6 +36,11 @@ Result<UcxDetails> decode_details(ByteView bytes) {
   details.address = r.u64();
   const ByteView key = r.bytes(r.u16());
   details.key.assign(key.begin(), key.end());
+  const ByteView hash = r.bytes(hash_bytes);
+  TC_CHECK(r.finish_exactly("what it says of its UCX"));
+  if (!std::ranges::equal(hash,
+                          ByteView(ContentId::of(bytes.first(bytes.size() - hash_bytes)).bytes).first(hash_bytes)))
+    return fail(TC_ERR_MALFORMED, "what it says of its UCX does not match its hash");
   if (flags > 1 || !wire::visible(details.version) || address.empty() || details.token >> 48 != 0 ||
       details.window_bytes < min_window_bytes || details.window_bytes > max_window_bytes)
     r.refuse();

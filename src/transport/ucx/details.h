@@ -4,6 +4,10 @@
 //
 //     str8 UCX version | u8 flags (1: TCP alone) | u64 token | u32 window | u16 size, worker address
 //     | u64 address of the memory for puts | u16 size, packed key to it, empty: none
+//     | the first 8 bytes of the SHA-256 of all this
+//
+// UCX believes a worker address, and aborts the process on a damaged one: the hash finds damage. It is no defence against
+// a peer that means harm; those are refused before.
 //
 // Thread: any.
 #pragma once

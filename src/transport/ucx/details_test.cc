@@ -39,14 +39,9 @@ TEST(UcxDetails, truncated_at_any_byte_or_too_long_are_malformed) {
   EXPECT_FALSE(decode_details(bytes));
 }
 
-TEST(UcxDetails, with_any_bit_flipped_are_malformed_or_others) {
+TEST(UcxDetails, with_any_bit_flipped_are_malformed) {
   const Bytes whole = encode_details(sample());
-  for (size_t bit = 0; bit < whole.size() * 8; ++bit) {
-    const Bytes bytes = with_bit_flipped(whole, bit);
-    if (const auto read = decode_details(bytes)) {
-      EXPECT_EQ(encode_details(*read), bytes) << bit;
-    }
-  }
+  for (size_t bit = 0; bit < whole.size() * 8; ++bit) EXPECT_FALSE(decode_details(with_bit_flipped(whole, bit))) << bit;
 }
 
 TEST(UcxDetails, that_make_no_sense_are_malformed) {
