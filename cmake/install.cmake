@@ -17,11 +17,6 @@ if(TARGET threechains)
   add_dependencies(product threechains)
   # Only the C API leaves the library; templates of the standard library would otherwise.
   target_link_options(threechains PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/threechains.map)
-  # Functions that are [[gnu::hot]] stand side by side: a hop through a node that shares its core finds six pages of code cold
-  # in place of twenty. GNU ld does so by itself.
-  if(CMAKE_SHARED_LINKER_FLAGS MATCHES "fuse-ld=lld")
-    target_link_options(threechains PRIVATE -Wl,-z,keep-text-section-prefix)
-  endif()
   set_property(TARGET threechains APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/threechains.map)
   install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()

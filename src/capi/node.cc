@@ -87,7 +87,7 @@ void tc_node_set_target_args(tc_node_t* node, void* target_args) {
   node->node->executor().target_args = target_args;
 }
 
-[[gnu::hot]] tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
+tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
   TC_NOT_NULL(node);
   if (executed == nullptr && !node->gate.is_shared()) [[likely]]
     return guarded_plain([&] { node->node->poll(); });
@@ -99,7 +99,7 @@ void tc_node_set_target_args(tc_node_t* node, void* target_args) {
   });
 }
 
-[[gnu::hot]] tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
+tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
   TC_NOT_NULL(node);
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*node);

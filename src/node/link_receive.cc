@@ -33,7 +33,7 @@ const target::NumberTable& no_numbers() {
 
 }  // namespace
 
-[[gnu::hot]] size_t Link::receive() {
+size_t Link::receive() {
   auto& executor = node_.executor();
   executor.running().link = this;
   if (std::exchange(compiled_, false)) {

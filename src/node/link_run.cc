@@ -6,7 +6,7 @@
 
 namespace tc::node {
 
-[[gnu::hot]] bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
+bool Link::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
   auto& executor = node_.executor();
   auto& call = executor.running();
   size_t skip = 0;

@@ -160,7 +160,7 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
   return Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + longest_sleep_ns));
 }
 
-[[gnu::hot]] size_t Node::poll() {
+size_t Node::poll() {
   if (polling_) return 0;
   const Raised polling(polling_);
   auto& pulse = transport_->pulse;
@@ -179,7 +179,7 @@ Deadline Node::slice_of(Deadline deadline) noexcept {
   return happened;
 }
 
-[[gnu::hot]] size_t Node::receive_from_polled() {
+size_t Node::receive_from_polled() {
   size_t happened = 0;
   // A link may open or end meanwhile.
   for (size_t i = 0; i < polled_links_.size(); ++i)
@@ -203,7 +203,7 @@ void Node::come_back_to(Link& link) {
 }
 
 // A link for whose frames there is no memory ends; the node does not.
-[[gnu::hot]] size_t Node::receive_from(Link& link) {
+size_t Node::receive_from(Link& link) {
   if (!link.readable()) return 0;
   before_calls();
   const target::Executor::Scope scope(executor_);
@@ -216,7 +216,7 @@ void Node::come_back_to(Link& link) {
   }
 }
 
-[[gnu::hot]] size_t Node::progress() {
+size_t Node::progress() {
   const size_t moved = transport_->progress();
   if (backlog_) [[unlikely]]
     drain_backlogs();
@@ -226,7 +226,7 @@ void Node::come_back_to(Link& link) {
   return moved;
 }
 
-[[gnu::hot]] size_t Node::wait_by(transport::WaitPolicy policy) {
+size_t Node::wait_by(transport::WaitPolicy policy) {
   using Next = transport::WaitPolicy::Next;
   if (polling_) return 0;
   while (true) {

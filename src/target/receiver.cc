@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "base/speed.h"
+
 namespace tc::target {
 
 Status NumberTable::bind(uint32_t number, Code& code) {
@@ -74,7 +76,7 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
       break;
     }
     at += stride;
-  } while (left != 0 && at <= last && transport::load_header(at) == word);
+  } while (speed::alike && left != 0 && at <= last && transport::load_header(at) == word);
   run.at = at;
   run.taken = run.most - left;
 }

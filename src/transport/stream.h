@@ -15,6 +15,7 @@
 #include <span>
 
 #include "base/bytes.h"
+#include "base/speed.h"
 #include "wire/frame.h"
 
 namespace tc::transport {
@@ -29,6 +30,7 @@ inline void store_header(std::byte* at, uint64_t word) noexcept {
 // Frames are written one behind the other into memory that the peer has in its cache. Asking for the lines early hides
 // their way between two cores. In assembly on x86, because compilers turn the builtin into a prefetch for reading.
 inline void prefetch_for_store(const std::byte* at) noexcept {
+  if constexpr (!speed::prefetch) return;
 #if defined(__x86_64__)
   asm volatile("prefetchw %0" : : "m"(*at));
 #else

@@ -7,6 +7,7 @@
 #include <array>
 
 #include "base/plugin.h"
+#include "base/speed.h"
 #include "transport/ring/ring_connection.h"
 
 namespace tc::transport {
@@ -16,7 +17,7 @@ namespace {
 constexpr const char* fabric_plugin_name = "libthreechains_ucx.so";
 
 // So few sockets are asked one by one whether something has come; of more, epoll tells which have.
-constexpr size_t most_polled_directly = 2;
+constexpr size_t most_polled_directly = speed::direct ? 2 : 0;
 constexpr uint64_t look_gap_ns = 2'000'000;  // between looks at descriptors by which nothing urgent can come
 constexpr uint32_t calls_a_clock = 4;        // progress() calls between looks at the clock
 constexpr uint64_t farewell_ns = 1'000'000'000;
@@ -97,7 +98,7 @@ void Network::part_with(Fd socket, Bytes unsent) noexcept {
   pulse.urgent = is_meeting_ = true;
 }
 
-[[gnu::hot]] unsigned Network::progress() noexcept {
+unsigned Network::progress() noexcept {
   unsigned done = has_changed ? deliver_losses() : 0;  // first of all: connections may be gone
   if (!flush_list.empty()) flush_list.flush_all();
   done += take_in();
@@ -107,7 +108,7 @@ void Network::part_with(Fd socket, Bytes unsent) noexcept {
   return done;
 }
 
-[[gnu::hot]] unsigned Network::take_in() noexcept {
+unsigned Network::take_in() noexcept {
   ++calls_;
   unsigned done = fabric_ != nullptr ? fabric_->progress() : 0;
   for (auto* const connection : direct_) done += connection->poll() ? 1u : 0u;

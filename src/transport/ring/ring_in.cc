@@ -26,7 +26,7 @@ void RingIn::shut() noexcept {
   abandon();
 }
 
-[[gnu::hot]] bool RingIn::refill() noexcept {
+bool RingIn::refill() noexcept {
   if (!is_open()) return false;
   const uint64_t word = peek();
   if (word == 0) return false;
@@ -44,7 +44,7 @@ void RingIn::shut() noexcept {
 
 // The sender looks at `consumed` only when it believes the ring to be full, and then each store costs it a cache
 // miss: publish seldom while frames keep coming, and at once when they stop.
-[[gnu::hot]] void RingIn::release() noexcept {
+void RingIn::release() noexcept {
   if (!is_open()) return;
   const uint64_t now = position();
   if (now == published_ || (now - published_ < ring_.bytes / 8 && peek() != 0)) return;

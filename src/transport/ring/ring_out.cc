@@ -44,7 +44,7 @@ void RingOut::shut() noexcept {
   turn_lag_ = last_turn_ = 1;
 }
 
-[[gnu::hot]] void RingOut::flush() noexcept {
+void RingOut::flush() noexcept {
   publish();
   stop_holding();
 }
@@ -100,14 +100,14 @@ std::byte* RingOut::make_room(size_t length) noexcept {
   return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
 }
 
-[[gnu::hot]] void RingOut::attend() noexcept {
+void RingOut::attend() noexcept {
   if (held_end_ != nullptr) {
     publish();
     hold_from_here();
     return;
   }
   if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) wake_if_asleep();
-  if (*turn_ != last_turn_) return;
+  if (!speed::hold || *turn_ != last_turn_) return;
   hold_from_here();
   list_.add(*this);
 }

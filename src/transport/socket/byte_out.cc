@@ -103,7 +103,7 @@ size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) n
   return whole;
 }
 
-[[gnu::hot]] void ByteOut::flush() noexcept {
+void ByteOut::flush() noexcept {
   if (!is_open()) return;
   held_end_ = nullptr;
   if (!is_full_) send();
@@ -115,7 +115,7 @@ void ByteOut::on_channel_room() noexcept {
 }
 
 // Frames that follow in this turn are only stored.
-[[gnu::hot]] void ByteOut::attend() noexcept {
+void ByteOut::attend() noexcept {
   const auto& pulse = list_.pulse();
   if (!pulse.gathering && sent_in_turn_ != pulse.turn && !is_full_) {
     sent_in_turn_ = pulse.turn;
