@@ -91,8 +91,8 @@ size_t Link::try_send(source::Message* const* messages, size_t count) noexcept {
 
 bool Link::try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept {
   const auto size = total_size(parts);
-  if (size > most_at_once_) return false;  // which is 0 unless frames may be written at once
-  std::byte* const at = open_ ? out_->reserve(size) : nullptr;
+  std::byte* const at =
+      size <= most_at_once_ ? out_->reserve(size) : nullptr;  // 0 unless frames may be written at once
   if (at == nullptr) return false;
   copy_parts(at + wire::header_bytes, parts);
   out_->commit(header_for(kind, flags, number, parts));
@@ -292,7 +292,14 @@ bool Link::try_pass_on(const Outgoing& call) noexcept {
   if (call.code != nullptr ? call.code != passed_code_ : call.bundle->id() != passed_on_) return false;
   const auto flags = static_cast<uint8_t>(wire::flag_token | (call.route != nullptr ? wire::flag_route : 0));
   const auto route = call.route != nullptr ? call.route->bytes() : ByteView{};
-  return try_post(wire::Kind::call, flags, passed_number_, {wire::bytes_of(*call.ticket), route, call.payload});
+  const size_t size = wire::ticket_bytes + route.size() + call.payload.size();
+  std::byte* const at = size <= most_at_once_ ? out_->reserve(size) : nullptr;
+  if (at == nullptr) return false;
+  std::byte* const body = at + wire::header_bytes;
+  wire::write_ticket(body, *call.ticket);
+  copy_parts(body + wire::ticket_bytes, {route, call.payload});
+  out_->commit(wire::encode(wire::Kind::call, flags, passed_number_, static_cast<uint32_t>(size)));
+  return true;
 }
 
 void Link::update_open() noexcept {
