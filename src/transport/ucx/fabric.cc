@@ -15,7 +15,8 @@ namespace {
 constexpr size_t max_channels = 65536;          // a token has 16 bits for the place
 constexpr uint64_t closing_ns = 1'000'000'000;  // a peer that does not end its side
 constexpr uint64_t settling_ns = 200'000'000;   // one that does not get to know us
-constexpr uint64_t sending_nap_ns = 5'000'000;  // UCX does not say when a full socket takes bytes again
+// UCX does not say when it can go on with what it is sending: look after a moment, and ever later while nothing moves.
+constexpr uint64_t shortest_nap_ns = 20'000, longest_nap_ns = 5'000'000;
 
 Status check_options(const FabricOptions& options) {
   for (const size_t window : {options.window_bytes, options.ring_bytes})
@@ -222,7 +223,10 @@ bool UcxFabric::arm() noexcept {
 }
 
 uint64_t UcxFabric::next_time() noexcept {
-  return !lingering_.empty() || messages_on_the_way != 0 ? now_ns() + sending_nap_ns : next_check_ns_;
+  if (lingering_.empty() && messages_on_the_way == 0) return next_check_ns_;
+  const bool moves = std::exchange(seen_on_the_way_, messages_on_the_way) != messages_on_the_way;
+  nap_ns_ = moves ? shortest_nap_ns : std::min(2 * nap_ns_, longest_nap_ns);
+  return now_ns() + nap_ns_;
 }
 
 }  // namespace tc::transport

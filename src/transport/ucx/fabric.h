@@ -73,6 +73,8 @@ class UcxFabric final : public Fabric {
   std::unique_ptr<UcxWorker> worker_;
   unsigned failures_ = 0, failures_seen_ = 0;  // of endpoints
   uint64_t next_check_ns_ = 0;                 // when connections have something to see to; 0: never
+  uint64_t nap_ns_ = 0;                        // until the next look at what is on its way
+  unsigned seen_on_the_way_ = 0;               // then
   std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
   std::vector<UcxChannel*> channels_;                                         // by the token's low 16 bits; null: free
   std::vector<UcxChannel*> noted_;
