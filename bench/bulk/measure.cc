@@ -38,23 +38,17 @@ Status one_round(BulkPeers& peers, BulkMode mode, ByteView bytes) {
 
 // The target serves until the source says by a flag that all answers have come.
 template <class Serve>
-struct UntilFlag {
-  RawFlags& flags;
-  Serve serve;
-  Status problem{};
-  void poll() {
-    flags.poll();
-    if (auto served = serve(); !served) problem = std::move(served);
-  }
-  uint64_t count() const { return flags.count(); }
-  Status status() const { return problem; }
-};
-
-template <class Serve>
 Status serve_until_flag(RawFlags& flags, Serve serve) {
-  UntilFlag<Serve> by{flags, std::move(serve)};
-  TC_CHECK(poll_until_count(by, flags.count() + 1));
-  return by.problem;
+  constexpr uint64_t polls_between_clocks = 1u << 16;
+  const auto wanted = flags.count() + 1;
+  const auto deadline = Deadline::after_ms(ping_limit_ms);
+  for (uint64_t polls = 1; flags.count() < wanted; ++polls) {
+    flags.poll();
+    TC_CHECK(serve());
+    if (polls % polls_between_clocks == 0 && deadline.passed())
+      return fail(TC_ERR_TIMEOUT, "the other process has not said within {} ms that it is done", ping_limit_ms);
+  }
+  return {};
 }
 
 Status take_streams(BulkPeers& peers, size_t size, uint64_t rounds) {

@@ -62,9 +62,12 @@ struct AmPeer::State {
 
   static ucs_status_t on_batch(void* arg, const void*, size_t, void* data, size_t size, const ucp_am_recv_param_t*) {
     auto& state = *static_cast<State*>(arg);
-    auto* const calls = static_cast<BatchedCall*>(data);
-    for (size_t i = 0; i < size / sizeof(BatchedCall); ++i)
-      state.table[calls[i].index & 3](&calls[i].payload, 1, &state.count);
+    const auto* const calls = static_cast<const std::byte*>(data);  // UCX aligns nothing
+    for (size_t at = 0; at + sizeof(BatchedCall) <= size; at += sizeof(BatchedCall)) {
+      BatchedCall call;
+      std::memcpy(&call, calls + at, sizeof call);
+      state.table[call.index & 3](&call.payload, 1, &state.count);
+    }
     return UCS_OK;
   }
 
