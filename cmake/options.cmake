@@ -78,6 +78,11 @@ endif()
 add_library(tc_foreign_bytes INTERFACE)
 target_compile_options(tc_foreign_bytes INTERFACE -Wconversion -Wsign-conversion)
 
+# tc_may_include(what...): what this folder's own code includes of other folders below src/, and of libraries that few
+# folders know (tests/structure holds the code against it). It says so to readers and to that test; it builds nothing.
+function(tc_may_include)
+endfunction()
+
 # tc_module(NAME sources...): one folder of src/, a static library that goes into libthreechains.
 function(tc_module name)
   add_library(${name} STATIC ${ARGN})

@@ -6,7 +6,7 @@
 #include <thread>
 
 #include "base/clock.h"
-#include "transport/ring/ring_pair.h"
+#include "transport/testing/ring_pair.h"
 
 namespace tc::transport {
 namespace {

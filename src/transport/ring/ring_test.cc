@@ -4,7 +4,7 @@
 #include <cstdlib>
 #include <thread>
 
-#include "transport/ring/ring_pair.h"
+#include "transport/testing/ring_pair.h"
 
 namespace tc::transport {
 namespace {

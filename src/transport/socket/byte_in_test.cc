@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "transport/socket/test_channel.h"
+#include "transport/testing/test_channel.h"
 
 namespace tc::transport {
 namespace {

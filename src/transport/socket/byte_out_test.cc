@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "transport/socket/byte_in.h"
-#include "transport/socket/test_channel.h"
+#include "transport/testing/test_channel.h"
 
 namespace tc::transport {
 namespace {
