@@ -166,7 +166,7 @@ Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, P
   // Built without the plug-in, so there is none to look for; somebody else's may still be named.
   if (options.jit_plugin.empty()) options.use_bitcode = false;
 #endif
-  TC_ASSIGN(auto arena, Arena::create(Arena::Kind::shared));
+  TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
   auto cache = open_cache(options);
   return std::make_unique<Store>(std::move(options), policy, std::move(on_evict), std::move(arena), std::move(cache));
 }

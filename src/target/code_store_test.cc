@@ -6,10 +6,10 @@
 #include <sys/resource.h>
 
 #include "base/clock.h"
-#include "target/arena.h"
-#include "target/populate.h"
+#include "memory/arena.h"
+#include "memory/populate.h"
+#include "memory/testing/process_memory.h"
 #include "target/testing/object_builder.h"
-#include "target/testing/process_memory.h"
 
 namespace tc::target {
 namespace {
@@ -196,7 +196,7 @@ TEST_F(CodeStoreTest, running_code_is_not_evicted) {
 }
 
 TEST_F(CodeStoreTest, code_larger_than_the_budget_evicts_nothing) {
-  if ((*Arena::create(Arena::Kind::shared))->kind() != Arena::Kind::shared)
+  if ((*memory::Arena::create(memory::Arena::Kind::shared))->kind() != memory::Arena::Kind::shared)
     GTEST_SKIP() << "images cannot share mappings on this system, and take whole pages";
   CodeStoreOptions options;
   options.budget_bytes = 8192;
@@ -221,7 +221,7 @@ TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
 }
 
 TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mappings_flat) {
-  if ((*Arena::create(Arena::Kind::shared))->kind() != Arena::Kind::shared)
+  if ((*memory::Arena::create(memory::Arena::Kind::shared))->kind() != memory::Arena::Kind::shared)
     GTEST_SKIP() << "images cannot share mappings on this system, and take whole pages";
   CodeStoreOptions options;
   options.budget_bytes = 1024 * 1024;
@@ -238,13 +238,13 @@ TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mapp
     }
   };
   load_some(0, 3000);  // fills the budget
-  const auto before = testing::process_memory();
+  const auto before = memory::testing::process_memory();
   load_some(3000, 10'000);
-  const auto after = testing::process_memory();
+  const auto after = memory::testing::process_memory();
   EXPECT_EQ(codes.stats().loads, 10'000u);
   EXPECT_GT(codes.stats().evictions, 9'000u / 2);
   EXPECT_LE(after.mappings, before.mappings + 4);
-  EXPECT_LE(after.resident_bytes, before.resident_bytes + testing::resident_slack);
+  EXPECT_LE(after.resident_bytes, before.resident_bytes + memory::testing::resident_slack);
 }
 
 // Each page fault would take longer than all the rest of loading.
@@ -252,8 +252,8 @@ TEST_F(CodeStoreTest, the_arena_is_mapped_before_small_codes_come) {
 #ifdef TC_EMULATED
   GTEST_SKIP() << "the emulator's own page faults are counted too";
 #endif
-  if (testing::resident_slack >= size_t{1} << 30) GTEST_SKIP() << "a sanitizer's allocator has ways of its own";
-  if (!populate(nullptr, 0)) GTEST_SKIP() << "this kernel maps nothing ahead";
+  if (memory::testing::resident_slack >= size_t{1} << 30) GTEST_SKIP() << "a sanitizer's allocator has ways of its own";
+  if (!memory::populate(nullptr, 0)) GTEST_SKIP() << "this kernel maps nothing ahead";
   const auto page_faults = [] {
     rusage usage{};
     getrusage(RUSAGE_THREAD, &usage);

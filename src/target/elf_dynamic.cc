@@ -3,7 +3,7 @@
 // The dynamic table of an object slice, and the symbols and relocations that it leads to.
 #include <algorithm>
 
-#include "target/code_mapping.h"
+#include "memory/code_mapping.h"
 #include "target/elf_image.h"
 #include "target/elf_records.h"
 
@@ -129,8 +129,8 @@ Result<uint64_t> ElfImage::count_by_gnu_hash(uint64_t address) const {
   struct Head {
     uint32_t buckets, first, bloom_words, bloom_shift;
   };
-  const auto& bytes = address >= image_half ? data_.bytes : text_.bytes;
-  uint64_t offset = address >= image_half ? address - image_half : address;
+  const auto& bytes = address >= memory::image_half ? data_.bytes : text_.bytes;
+  uint64_t offset = address >= memory::image_half ? address - memory::image_half : address;
   const auto outside = [address] {
     return fail(TC_ERR_MALFORMED, "GNU hash table at address {:#x} lies outside the image", address);
   };

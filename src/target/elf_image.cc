@@ -7,7 +7,7 @@
 #include <bit>
 #include <cstring>
 
-#include "target/code_mapping.h"
+#include "memory/code_mapping.h"
 #include "target/elf_records.h"
 
 namespace tc::target {
@@ -118,15 +118,15 @@ Status ElfImage::read_segments(ByteView file, const Elf64_Ehdr& header, Elf64_Ph
 
 Status ElfImage::read_load(ByteView file, const Elf64_Phdr& segment) {
   const bool is_text = segment.p_vaddr == 0 && segment.p_flags == (PF_R | PF_X);
-  const bool is_data = segment.p_vaddr == image_half && segment.p_flags == (PF_R | PF_W);
+  const bool is_data = segment.p_vaddr == memory::image_half && segment.p_flags == (PF_R | PF_W);
   auto& half = is_text ? text_ : data_;
   if ((!is_text && !is_data) || half.size != 0)
     return fail(TC_ERR_MALFORMED,
                 "segment at address {:#x} with flags {} when one R+X at 0 and one R+W at {:#x} are allowed",
-                segment.p_vaddr, segment.p_flags, image_half);
-  if (segment.p_memsz > image_half || segment.p_filesz > segment.p_memsz)
+                segment.p_vaddr, segment.p_flags, memory::image_half);
+  if (segment.p_memsz > memory::image_half || segment.p_filesz > segment.p_memsz)
     return fail(TC_ERR_MALFORMED, "segment at address {:#x} has {} bytes, {} in the file, when at most {} are allowed",
-                segment.p_vaddr, segment.p_memsz, segment.p_filesz, image_half);
+                segment.p_vaddr, segment.p_memsz, segment.p_filesz, memory::image_half);
   if (segment.p_offset > file.size() || segment.p_filesz > file.size() - segment.p_offset)
     return fail(TC_ERR_MALFORMED, "segment of {} bytes at byte {} when the object ends at byte {}", segment.p_filesz,
                 segment.p_offset, file.size());
@@ -145,19 +145,20 @@ void ElfImage::find_alignment() noexcept {
 }
 
 std::optional<ByteView> ElfImage::at(uint64_t address, uint64_t size) const noexcept {
-  const bool high = address >= image_half;
+  const bool high = address >= memory::image_half;
   const auto& bytes = high ? data_.bytes : text_.bytes;
-  const uint64_t offset = high ? address - image_half : address;
+  const uint64_t offset = high ? address - memory::image_half : address;
   if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
   return bytes.subspan(offset, size);
 }
 
 bool ElfImage::contains(uint64_t address) const noexcept {
-  return address <= text_.size || (data_.size != 0 && address >= image_half && address - image_half <= data_.size);
+  return address <= text_.size ||
+         (data_.size != 0 && address >= memory::image_half && address - memory::image_half <= data_.size);
 }
 
 bool ElfImage::in_data(uint64_t address, uint64_t size) const noexcept {
-  return address >= image_half && size <= data_.size && address - image_half <= data_.size - size;
+  return address >= memory::image_half && size <= data_.size && address - memory::image_half <= data_.size - size;
 }
 
 }  // namespace tc::target

@@ -10,7 +10,7 @@
 #include <memory>
 #include <random>
 
-#include "target/code_mapping.h"
+#include "memory/code_mapping.h"
 #include "target/loader.h"
 #include "target/testing/object_builder.h"
 
@@ -33,7 +33,7 @@ Error load_refusal(const ObjectBuilder& object) {
   const auto file = object.build();
   const auto image = ElfImage::read(file, object.arch);
   if (!image) return image.error();
-  const auto arena = std::move(*Arena::create(Arena::Kind::separate));
+  const auto arena = std::move(*memory::Arena::create(memory::Arena::Kind::separate));
   const auto loaded = load_image(*image, *arena, [](const std::string&) -> Result<void*> { return nullptr; });
   return loaded ? Error{TC_OK, "accepted"} : loaded.error();
 }
@@ -95,7 +95,7 @@ TEST(ElfImage, relocations_of_text_are_refused) {
 
 TEST(ElfImage, a_segment_that_is_writable_and_executable_is_refused) {
   auto object = counting_object();
-  object.more_segments.push_back(segment(PT_LOAD, PF_R | PF_W | PF_X, image_half, 16));
+  object.more_segments.push_back(segment(PT_LOAD, PF_R | PF_W | PF_X, memory::image_half, 16));
   EXPECT_THAT(refusal(object).message, HasSubstr("flags 7"));
 }
 
@@ -126,7 +126,8 @@ TEST(ElfImage, relocations_outside_the_data_half_are_refused) {
   const uint32_t relative = object.arch == Arch::x86_64    ? R_X86_64_RELATIVE
                             : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE
                                                            : R_RISCV_RELATIVE;
-  for (const uint64_t offset : {uint64_t{1}, uint64_t{8}, uint64_t{0} - image_half, uint64_t{0} - 8, ~uint64_t{0}}) {
+  for (const uint64_t offset :
+       {uint64_t{1}, uint64_t{8}, uint64_t{0} - memory::image_half, uint64_t{0} - 8, ~uint64_t{0}}) {
     object.relocations = {{.offset = offset, .type = relative}};
     EXPECT_EQ(load_refusal(object).code, TC_ERR_MALFORMED) << offset;
     EXPECT_THAT(load_refusal(object).message, HasSubstr("outside the data half"));
@@ -139,7 +140,7 @@ TEST(ElfImage, relative_relocations_that_point_out_of_the_image_are_refused) {
   const uint32_t relative = object.arch == Arch::x86_64    ? R_X86_64_RELATIVE
                             : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE
                                                            : R_RISCV_RELATIVE;
-  for (const int64_t addend : {int64_t{-1}, int64_t{1} << 20, static_cast<int64_t>(image_half) + 9}) {
+  for (const int64_t addend : {int64_t{-1}, int64_t{1} << 20, static_cast<int64_t>(memory::image_half) + 9}) {
     object.relocations = {{.offset = 0, .type = relative, .addend = addend}};
     EXPECT_EQ(load_refusal(object).code, TC_ERR_MALFORMED) << addend;
   }
@@ -198,7 +199,7 @@ TEST(ElfImage, an_alignment_is_kept_up_to_a_page) {
 void use(ByteView bytes, Arch arch) {
   const auto exact = std::make_unique<std::byte[]>(bytes.size());
   std::memcpy(exact.get(), bytes.data(), bytes.size());
-  static const auto arena = std::move(*Arena::create(Arena::Kind::shared));
+  static const auto arena = std::move(*memory::Arena::create(memory::Arena::Kind::shared));
   const auto image = ElfImage::read(ByteView(exact.get(), bytes.size()), arch);
   if (!image) {
     EXPECT_FALSE(image.error().message.empty());
@@ -254,15 +255,15 @@ TEST(HostileObject, an_object_with_extreme_numbers_anywhere_never_crashes) {
   const auto original = rich_object().build();
   const uint64_t extremes[] = {0,
                                1,
-                               image_half - 1,
-                               image_half,
-                               2 * image_half,
+                               memory::image_half - 1,
+                               memory::image_half,
+                               2 * memory::image_half,
                                uint64_t{1} << 31,
                                uint64_t{1} << 32,
                                uint64_t{1} << 63,
                                ~uint64_t{0},
                                ~uint64_t{0} - 7,
-                               ~uint64_t{0} - image_half};
+                               ~uint64_t{0} - memory::image_half};
   for (size_t at = 0; at + 8 <= original.size(); at += 4)
     for (const auto value : extremes) {
       auto file = original;

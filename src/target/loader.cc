@@ -36,7 +36,7 @@ class Linker {
                   r.r_offset, arch_name(image_.arch()));
     if (!image_.in_data(r.r_offset, sizeof(uint64_t)))
       return fail(TC_ERR_MALFORMED, "relocation at {:#x} lies outside the data half, which is {} bytes at {:#x}",
-                  r.r_offset, image_.data().size, image_half);
+                  r.r_offset, image_.data().size, memory::image_half);
     auto value = static_cast<uint64_t>(r.r_addend);
     if (kind == Relocation::relative) {
       if (!image_.contains(value))
@@ -77,7 +77,7 @@ class Linker {
 
 }  // namespace
 
-Result<LoadedImage> load_image(const ElfImage& image, Arena& arena, const SymbolResolver& resolve) {
+Result<LoadedImage> load_image(const ElfImage& image, memory::Arena& arena, const SymbolResolver& resolve) {
   TC_ASSIGN(const auto placement, arena.place(image.text().size, image.data().size, image.alignment()));
   LoadedImage loaded(arena, placement);
   copy_half(placement.writable, image.text());

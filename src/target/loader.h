@@ -6,7 +6,7 @@
 // Thread: that of the arena.
 #pragma once
 
-#include "target/arena.h"
+#include "memory/arena.h"
 #include "target/elf_image.h"
 #include "target/jit_plugin.h"
 
@@ -16,7 +16,8 @@ namespace tc::target {
 class LoadedImage {
  public:
   LoadedImage() = default;
-  LoadedImage(Arena& arena, const Placement& placement) noexcept : arena_(&arena), placement_(placement) {}
+  LoadedImage(memory::Arena& arena, const memory::Placement& placement) noexcept
+      : arena_(&arena), placement_(placement) {}
   LoadedImage(LoadedImage&& other) noexcept { swap(other); }
   LoadedImage& operator=(LoadedImage&& other) noexcept {
     LoadedImage(std::move(other)).swap(*this);
@@ -37,13 +38,13 @@ class LoadedImage {
     std::swap(placement_, other.placement_);
   }
 
-  Arena* arena_ = nullptr;
-  Placement placement_;
+  memory::Arena* arena_ = nullptr;
+  memory::Placement placement_;
 };
 
 // `resolve` gives each undefined symbol its address; its errors are passed on unchanged, but a weak symbol that it
 // does not know becomes null. TC_ERR_MALFORMED for relocations that are unknown or reach outside the data half,
 // and the arena's errors.
-Result<LoadedImage> load_image(const ElfImage& image, Arena& arena, const SymbolResolver& resolve);
+Result<LoadedImage> load_image(const ElfImage& image, memory::Arena& arena, const SymbolResolver& resolve);
 
 }  // namespace tc::target

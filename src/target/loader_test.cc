@@ -18,9 +18,9 @@ using Entry = void (*)(void*, size_t, void*);
 
 Result<void*> nothing_resolves(const std::string& symbol) { return fail(TC_ERR_UNRESOLVED, "no '{}'", symbol); }
 
-class Loader : public ::testing::TestWithParam<Arena::Kind> {
+class Loader : public ::testing::TestWithParam<memory::Arena::Kind> {
  protected:
-  Loader() : arena_(std::move(*Arena::create(GetParam()))) {}
+  Loader() : arena_(std::move(*memory::Arena::create(GetParam()))) {}
 
   Result<LoadedImage> load(const ObjectBuilder& object, const SymbolResolver& resolve = nothing_resolves) {
     file_ = object.build();
@@ -31,13 +31,15 @@ class Loader : public ::testing::TestWithParam<Arena::Kind> {
     return reinterpret_cast<Entry>(loaded.at(*image_.find_code("ifunc_main")));
   }
 
-  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<memory::Arena> arena_;
   Bytes file_;
   ElfImage image_;
 };
 
-INSTANTIATE_TEST_SUITE_P(Arenas, Loader, ::testing::Values(Arena::Kind::shared, Arena::Kind::separate),
-                         [](const auto& info) { return info.param == Arena::Kind::shared ? "shared" : "separate"; });
+INSTANTIATE_TEST_SUITE_P(Arenas, Loader, ::testing::Values(memory::Arena::Kind::shared, memory::Arena::Kind::separate),
+                         [](const auto& info) {
+                           return info.param == memory::Arena::Kind::shared ? "shared" : "separate";
+                         });
 
 TEST_P(Loader, an_image_runs) {
   const auto loaded = load(counting_object());
@@ -89,7 +91,7 @@ TEST_P(Loader, a_weak_symbol_that_is_nowhere_is_null) {
   const auto loaded = load(object);
   ASSERT_TRUE(loaded) << loaded.error().message;
   uint64_t slot = 1;
-  std::memcpy(&slot, loaded->at(image_half), sizeof slot);
+  std::memcpy(&slot, loaded->at(memory::image_half), sizeof slot);
   EXPECT_EQ(slot, 0u);
 }
 
@@ -108,13 +110,13 @@ TEST_P(Loader, relative_relocations_point_into_the_image) {
   const uint32_t relative = object.arch == Arch::x86_64    ? R_X86_64_RELATIVE
                             : object.arch == Arch::aarch64 ? R_AARCH64_RELATIVE
                                                            : R_RISCV_RELATIVE;
-  object.relocations = {{.offset = 8, .type = relative, .addend = static_cast<int64_t>(image_half) + 16},
+  object.relocations = {{.offset = 8, .type = relative, .addend = static_cast<int64_t>(memory::image_half) + 16},
                         {.offset = 16, .type = relative, .addend = 0}};
   const auto loaded = load(object);
   ASSERT_TRUE(loaded) << loaded.error().message;
   void* slots[3];
-  std::memcpy(slots, loaded->at(image_half), sizeof slots);
-  EXPECT_EQ(slots[1], loaded->at(image_half + 16));
+  std::memcpy(slots, loaded->at(memory::image_half), sizeof slots);
+  EXPECT_EQ(slots[1], loaded->at(memory::image_half + 16));
   EXPECT_EQ(slots[2], loaded->at(0));
 }
 
@@ -124,11 +126,11 @@ TEST_P(Loader, bss_is_zero_also_in_memory_that_was_used_before) {
   {
     const auto first = load(object);
     ASSERT_TRUE(first);
-    std::memset(first->at(image_half), 0xAB, 4096);
+    std::memset(first->at(memory::image_half), 0xAB, 4096);
   }
   const auto second = load(object);
   ASSERT_TRUE(second);
-  const auto* const bss = static_cast<const unsigned char*>(second->at(image_half));
+  const auto* const bss = static_cast<const unsigned char*>(second->at(memory::image_half));
   for (size_t i = 0; i < 4096; ++i) ASSERT_EQ(bss[i], 0) << "byte " << i;
 }
 
@@ -155,13 +157,13 @@ TEST_P(Loader, code_finds_its_data_at_the_distance_the_linker_gave) {
     ASSERT_TRUE(loaded) << loaded.error().message;
     void* address = nullptr;
     entry (*loaded)(nullptr, 0, &address);
-    EXPECT_EQ(address, loaded->at(image_half + 8));
+    EXPECT_EQ(address, loaded->at(memory::image_half + 8));
     images.push_back(std::move(*loaded));
   }
 }
 
 TEST(LoaderDeath, a_stale_call_traps) {
-  auto arena = std::move(*Arena::create(Arena::Kind::shared));
+  auto arena = std::move(*memory::Arena::create(memory::Arena::Kind::shared));
   const auto file = counting_object().build();
   const auto image = *ElfImage::read(file, Arch::x86_64);
   Entry stale = nullptr;

@@ -57,7 +57,7 @@ class Libraries {
 
 class LoadedSource final : public SourceCode {
  public:
-  explicit LoadedSource(std::unique_ptr<Arena> arena) : arena_(std::move(arena)) {}
+  explicit LoadedSource(std::unique_ptr<memory::Arena> arena) : arena_(std::move(arena)) {}
 
   Status load_for_host(const Bundle& bundle) {
     const auto host = TargetTriple::host();
@@ -105,7 +105,7 @@ class LoadedSource final : public SourceCode {
 
   Libraries libraries_;
   std::string missing_;
-  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<memory::Arena> arena_;
   LoadedImage image_;
   JitHost jit_{""};
   JitCode jitted_;
@@ -115,7 +115,7 @@ class LoadedSource final : public SourceCode {
 }  // namespace
 
 Result<std::unique_ptr<SourceCode>> SourceCode::load(const Bundle& bundle) {
-  TC_ASSIGN(auto arena, Arena::create(Arena::Kind::separate));
+  TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::separate));
   auto source = std::make_unique<LoadedSource>(std::move(arena));
   if (auto loaded = source->load_for_host(bundle); !loaded)
     return context(fmt::format("ifunc '{}'", bundle.manifest().name), std::move(loaded).error());

@@ -17,7 +17,7 @@ namespace tc::target {
 
 class Store final : public CodeStore {
  public:
-  Store(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<Arena> arena,
+  Store(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<memory::Arena> arena,
         std::unique_ptr<DiskCache> cache)
       : options_(std::move(options)),
         policy_(policy),
@@ -93,7 +93,7 @@ class Store final : public CodeStore {
   Policy& policy_;
   const OnEvict on_evict_;
   const TargetTriple host_ = options_.triple;
-  const std::unique_ptr<Arena> arena_;
+  const std::unique_ptr<memory::Arena> arena_;
   JitHost jit_;
   BitcodeBuilder builder_;
   std::unordered_map<ContentId, std::unique_ptr<StoredCode>> codes_;

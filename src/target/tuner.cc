@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "base/quiet_thread.h"
-#include "target/alias_probe.h"
+#include "memory/alias_probe.h"
 
 namespace tc::target {
 
@@ -110,7 +110,7 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
     lock.lock();
     return;
   }
-  sync_other_threads();
+  memory::sync_other_threads();
   code.entry.store(reinterpret_cast<EntryPoint>(entry), std::memory_order_release);
   code.tier.store(Tier::tuned, std::memory_order_release);
   finished_.push_back({&code, std::move(*built)});

@@ -49,7 +49,7 @@ def arrows(allowed):
             library = next((l for l, pattern in LIBRARIES.items() if re.match(pattern, name)), None)
             if library:
                 yield relative, room, library
-            elif (SOURCE / name).exists():
+            elif (SOURCE / name).is_file():
                 other = room_of(pathlib.PurePosixPath(name), allowed)
                 if other != room:
                     yield relative, room, other

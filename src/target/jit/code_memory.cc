@@ -15,7 +15,7 @@ Status Allocation::seal() {
 }
 
 Result<std::shared_ptr<CodeMemory>> CodeMemory::create() {
-  TC_ASSIGN(auto arena, Arena::create(Arena::Kind::shared));
+  TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
   return std::shared_ptr<CodeMemory>(new CodeMemory(std::move(arena)));
 }
 

@@ -10,7 +10,7 @@
 #include <mutex>
 #include <utility>
 
-#include "target/arena.h"
+#include "memory/arena.h"
 
 namespace tc::target::jit {
 
@@ -28,17 +28,17 @@ class Allocation {
     return *this;
   }
 
-  const Placement& placement() const noexcept { return placement_; }
+  const memory::Placement& placement() const noexcept { return placement_; }
   // Makes the text executable; it is not written any more.
   Status seal();
 
  private:
   friend class CodeMemory;
-  Allocation(std::shared_ptr<CodeMemory> owner, Placement placement) noexcept
+  Allocation(std::shared_ptr<CodeMemory> owner, memory::Placement placement) noexcept
       : owner_(std::move(owner)), placement_(placement) {}
 
   std::shared_ptr<CodeMemory> owner_;
-  Placement placement_;
+  memory::Placement placement_;
 };
 
 // Threads: any; calls may overlap.
@@ -51,10 +51,10 @@ class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
 
  private:
   friend class Allocation;
-  explicit CodeMemory(std::unique_ptr<Arena> arena) noexcept : arena_(std::move(arena)) {}
+  explicit CodeMemory(std::unique_ptr<memory::Arena> arena) noexcept : arena_(std::move(arena)) {}
 
   std::mutex mutex_;
-  std::unique_ptr<Arena> arena_;
+  std::unique_ptr<memory::Arena> arena_;
 };
 
 }  // namespace tc::target::jit

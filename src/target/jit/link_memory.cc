@@ -67,9 +67,9 @@ Status LinkMemory::lay_out(BasicLayout& layout) {
     const auto protection = group.getMemProt();
     if (has(protection, MemProt::Write) && has(protection, MemProt::Exec))
       return fail(TC_ERR_COMPILE, "the object has a section that is both writable and executable");
-    if (segment.ContentSize > image_half || segment.ZeroFillSize > image_half)
+    if (segment.ContentSize > memory::image_half || segment.ZeroFillSize > memory::image_half)
       return fail(TC_ERR_TOO_LARGE, "the object has {} bytes in one segment when at most {} are allowed",
-                  std::max(uint64_t{segment.ContentSize}, segment.ZeroFillSize), image_half);
+                  std::max(uint64_t{segment.ContentSize}, segment.ZeroFillSize), memory::image_half);
     // Placements are aligned to a page at most; JITLink counts on what the object asks for.
     if (segment.Alignment.value() > 4096)
       return fail(TC_ERR_TOO_LARGE, "the object wants data aligned to {} bytes when 4096 is the most",

@@ -3,7 +3,7 @@
 
 #include <cstring>
 
-#include "target/code_mapping.h"
+#include "memory/code_mapping.h"
 
 namespace tc::target::testing {
 
@@ -78,8 +78,8 @@ Bytes ObjectBuilder::build() const {
   put(out, header);
   put(out, segment(PT_LOAD, PF_R | PF_X, l.text_offset, 0, l.text_size, l.text_size, alignment));
   if (!data.empty() || bss != 0)
-    put(out, segment(PT_LOAD, PF_R | PF_W, l.text_offset + l.text_size, image_half, data.size(), data.size() + bss,
-                     alignment));
+    put(out, segment(PT_LOAD, PF_R | PF_W, l.text_offset + l.text_size, memory::image_half, data.size(),
+                     data.size() + bss, alignment));
   const auto dynamic_bytes = l.dynamic_count * sizeof(Elf64_Dyn);
   put(out, segment(PT_DYNAMIC, PF_R, l.text_offset + l.dynamic, l.dynamic, dynamic_bytes, dynamic_bytes, 8));
   for (const auto& s : more_segments) put(out, s);
@@ -91,7 +91,7 @@ Bytes ObjectBuilder::build() const {
     symbol.st_name = name_at;
     symbol.st_info = static_cast<unsigned char>(ELF64_ST_INFO(s.binding, s.type));
     symbol.st_shndx = s.where == In::nowhere ? SHN_UNDEF : 1;
-    symbol.st_value = s.where == In::nowhere ? 0 : s.offset + (s.where == In::data ? image_half : l.code);
+    symbol.st_value = s.where == In::nowhere ? 0 : s.offset + (s.where == In::data ? memory::image_half : l.code);
     put(out, symbol);
     name_at += static_cast<uint32_t>(s.name.size() + 1);
   }
@@ -104,7 +104,7 @@ Bytes ObjectBuilder::build() const {
   put(out, dynamic_entry(DT_RELASZ, relocations.size() * sizeof(Elf64_Rela)));
   put(out, dynamic_entry(DT_NULL, 0));
   for (const auto& r : relocations)
-    put(out, Elf64_Rela{.r_offset = image_half + r.offset,
+    put(out, Elf64_Rela{.r_offset = memory::image_half + r.offset,
                         .r_info = ELF64_R_INFO(uint64_t{r.symbol}, r.type),
                         .r_addend = r.addend});
   const auto count = static_cast<uint32_t>(symbols.size() + 1);
@@ -160,7 +160,7 @@ uint32_t address_of_symbol(Arch arch) {
 
 // A 32-bit distance from the end of an instruction at `at` of the code to `offset` of the data half.
 void put_distance(ObjectBuilder& object, size_t instruction_end, uint64_t offset) {
-  const auto distance = static_cast<int32_t>(static_cast<int64_t>(image_half + offset) -
+  const auto distance = static_cast<int32_t>(static_cast<int64_t>(memory::image_half + offset) -
                                              static_cast<int64_t>(object.code_address() + instruction_end));
   std::memcpy(object.code.data() + instruction_end - 4, &distance, 4);
 }

@@ -10,7 +10,7 @@
 #include <map>
 #include <optional>
 
-namespace tc::target {
+namespace tc::memory {
 
 class FreeRanges {
  public:
@@ -30,4 +30,4 @@ class FreeRanges {
   std::map<size_t, size_t> free_;  // begin -> end, never touching each other
 };
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/arena.h"
+#include "memory/arena.h"
 
 #include <gtest/gtest.h>
 
 #include <cstring>
 #include <random>
 
-#include "target/free_ranges.h"
-#include "target/testing/process_memory.h"
+#include "memory/free_ranges.h"
+#include "memory/testing/process_memory.h"
 
-namespace tc::target {
+namespace tc::memory {
 namespace {
 
 std::unique_ptr<Arena> shared_arena() { return std::move(*Arena::create(Arena::Kind::shared)); }
@@ -158,4 +158,4 @@ TEST(Arena, a_process_with_an_empty_arena_stays_small) {
 }
 
 }  // namespace
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -14,9 +14,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "target/code_mapping.h"
+#include "memory/code_mapping.h"
 
-namespace tc::target {
+namespace tc::memory {
 
 struct Placement {
   std::byte* text = nullptr;      // where the text half runs; image address 0
@@ -67,4 +67,4 @@ class Arena {
   size_t empty_chunks_ = 0;  // committed chunks that hold nothing
 };
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -6,7 +6,7 @@
 #include <cstddef>
 #include <cstring>
 
-namespace tc::target {
+namespace tc::memory {
 
 // `size` is a multiple of 4.
 inline void fill_with_traps(std::byte* at, size_t size) noexcept {
@@ -22,4 +22,4 @@ inline void fill_with_traps(std::byte* at, size_t size) noexcept {
 #endif
 }
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -7,7 +7,7 @@
 
 #include <cstddef>
 
-namespace tc::target {
+namespace tc::memory {
 
 // Makes `bytes` at `begin` fit to be executed after they were written, here or at another address of the same memory.
 // On x86-64 this is nothing; elsewhere the instruction fetch must be told.
@@ -21,4 +21,4 @@ void sync_other_threads() noexcept;
 // the memory executes, `writable` where it is written.
 bool new_code_runs(std::byte* code, std::byte* writable) noexcept;
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/arena.h"
+#include "memory/arena.h"
 
 #include <algorithm>
 
-#include "target/alias_probe.h"
-#include "target/free_ranges.h"
-#include "target/trap.h"
+#include "memory/alias_probe.h"
+#include "memory/free_ranges.h"
+#include "memory/trap.h"
 
-namespace tc::target {
+namespace tc::memory {
 
 namespace {
 
@@ -188,4 +188,4 @@ void Arena::prepare() noexcept {
     }
 }
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -16,7 +16,7 @@
 
 #include "base/result.h"
 
-namespace tc::target {
+namespace tc::memory {
 
 // The distance between the text half and the data half of every image, agreed with the toolchain.
 inline constexpr size_t image_half = size_t{64} * 1024 * 1024;
@@ -65,4 +65,4 @@ Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes);
 Status seal_lone(const LoneMapping& mapping);
 void unmap_lone(const LoneMapping& mapping) noexcept;
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/free_ranges.h"
+#include "memory/free_ranges.h"
 
 #include <algorithm>
 #include <iterator>
 #include <new>
 
-namespace tc::target {
+namespace tc::memory {
 
 FreeRanges::FreeRanges(size_t size) {
   if (size != 0) free_.emplace(0, size);
@@ -55,4 +55,4 @@ void FreeRanges::give(size_t offset, size_t size) noexcept {
   }
 }
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -5,7 +5,7 @@
 
 #include <cstddef>
 
-namespace tc::target::testing {
+namespace tc::memory::testing {
 
 struct ProcessMemory {
   size_t mappings = 0;
@@ -26,4 +26,4 @@ inline constexpr size_t resident_slack = 2 * 1024 * 1024;
 inline constexpr size_t resident_slack = 2 * 1024 * 1024;
 #endif
 
-}  // namespace tc::target::testing
+}  // namespace tc::memory::testing

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/code_mapping.h"
+#include "memory/code_mapping.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>
@@ -10,7 +10,7 @@
 #include <cstring>
 #include <utility>
 
-#include "target/populate.h"
+#include "memory/populate.h"
 
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
@@ -19,7 +19,7 @@
 #define MADV_POPULATE_READ 22
 #endif
 
-namespace tc::target {
+namespace tc::memory {
 
 namespace {
 
@@ -138,4 +138,4 @@ void unmap_lone(const LoneMapping& mapping) noexcept {
   if (mapping.data != nullptr) munmap(mapping.data, mapping.data_bytes);
 }
 
-}  // namespace tc::target
+}  // namespace tc::memory

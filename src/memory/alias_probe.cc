@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/alias_probe.h"
+#include "memory/alias_probe.h"
 
 #include <linux/membarrier.h>
 #include <sys/syscall.h>
@@ -7,7 +7,7 @@
 
 #include <cstring>
 
-namespace tc::target {
+namespace tc::memory {
 
 namespace {
 
@@ -54,4 +54,4 @@ bool new_code_runs(std::byte* code, std::byte* writable) noexcept {
   return first && second;
 }
 
-}  // namespace tc::target
+}  // namespace tc::memory

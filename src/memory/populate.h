@@ -9,10 +9,10 @@
 #define MADV_POPULATE_WRITE 23
 #endif
 
-namespace tc::target {
+namespace tc::memory {
 
 // Has the system map these pages, the first of which begins at `begin`, before anybody uses them; what lies in them stays.
 // False where it cannot: Linux before 5.14. Threads: any.
 inline bool populate(void* begin, size_t bytes) noexcept { return madvise(begin, bytes, MADV_POPULATE_WRITE) == 0; }
 
-}  // namespace tc::target
+}  // namespace tc::memory

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/testing/process_memory.h"
+#include "memory/testing/process_memory.h"
 
 #include <unistd.h>
 
 #include <fstream>
 #include <string>
 
-namespace tc::target::testing {
+namespace tc::memory::testing {
 
 ProcessMemory process_memory() {
   ProcessMemory memory;
@@ -20,4 +20,4 @@ ProcessMemory process_memory() {
   return memory;
 }
 
-}  // namespace tc::target::testing
+}  // namespace tc::memory::testing
