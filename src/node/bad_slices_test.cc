@@ -6,7 +6,7 @@
 
 #include <functional>
 
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

@@ -2,7 +2,7 @@
 //
 // Two nodes and a network that loses, repeats, cuts and turns bits: every call ends in time, no call that was reported
 // to be done is done twice or not at all, and a fresh link works as if nothing had been.
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

@@ -2,8 +2,8 @@
 //
 // A node and a peer that lies, stammers or dies in the middle of a word: the link is dropped with a reason, or the call
 // is refused with a status, and everybody else is served as before.
-#include "node/node_test_kit.h"
-#include "node/raw_peer.h"
+#include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
 
 namespace tc::node {
 namespace {

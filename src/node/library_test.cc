@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Libraries that are sent to a node and change what other ifuncs there do (2021 paper, section 2.1).
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

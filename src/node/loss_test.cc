@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Calls on their way through a node when the way ends: whoever waits at its start is told.
-#include "node/node_test_kit.h"
-#include "node/raw_peer.h"
+#include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
 
 namespace tc::node {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdlib>
 #include <new>
 
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 #include "transport/network/network.h"
 
 namespace {

@@ -10,8 +10,8 @@
 
 #include <algorithm>
 
+#include "base/log_sink.h"
 #include "node/bootstrap/advertise.h"
-#include "node/log_sink.h"
 
 namespace tc::node {
 

@@ -3,7 +3,7 @@
 // The link protocol between nodes of one process, over a network that does as it is told.
 #include "node/node.h"
 
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 #include "threechains/ifunc.h"
 
 namespace tc::node {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Code that a peer dropped, when its source may have let go of it too.
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

@@ -3,7 +3,7 @@
 // One node, a progress thread, and an application of several threads. Says the most under the thread sanitizer.
 #include "capi/gate.h"
 #include "capi/progress.h"
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

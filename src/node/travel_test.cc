@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // X-RDMA: code that goes on from node to node by itself, and its answer that goes straight home.
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ucp_ifunc/context.h"
 
-#include <spdlog/sinks/stdout_color_sinks.h>
+#include <spdlog/spdlog.h>
+#include <unistd.h>
 
 #include <cstdlib>
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/log_sink.h"
 #include "ucp_ifunc/exports.h"
 
 namespace tc::ucp {
@@ -14,7 +16,7 @@ namespace tc::ucp {
 namespace {
 
 std::shared_ptr<spdlog::logger> make_logger() {
-  auto logger = std::make_shared<spdlog::logger>("ucp_ifunc", std::make_shared<spdlog::sinks::stderr_color_sink_mt>());
+  auto logger = std::make_shared<spdlog::logger>("ucp_ifunc", std::make_shared<LogSink>(STDERR_FILENO));
   const char* const level = std::getenv("UCP_IFUNC_LOG");
   logger->set_level(level != nullptr ? spdlog::level::from_str(level) : spdlog::level::warn);
   logger->set_pattern("%H:%M:%S.%e %n %^%l%$: %v");

@@ -8,7 +8,7 @@
 #include <cstdlib>
 
 #include "node/node.h"
-#include "node/raw_peer.h"
+#include "node/testing/raw_peer.h"
 #include "target/testing/object_builder.cc"  // NOLINT: not a library of its own
 #include "target/testing/object_builder.h"
 

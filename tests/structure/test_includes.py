@@ -31,7 +31,7 @@ def room_of(path, allowed):
 
 
 def is_test(path):
-    return "testing" in path.parts or path.name.endswith("_test.cc") or path.name in ("node_test_kit.h", "raw_peer.h")
+    return "testing" in path.parts or path.name.endswith("_test.cc")
 
 
 def includes(path):

@@ -2,7 +2,7 @@
 //
 // Frames that travel in pieces (pieces.h): how they leave, and what becomes of them when they are here.
 #include "base/clock.h"
-#include "node/link.h"
+#include "node/link/link.h"
 #include "node/node.h"
 
 namespace tc::node {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/snapshot.h"
+#include "node/liveness/snapshot.h"
 
 #include <algorithm>
 

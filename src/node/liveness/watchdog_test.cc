@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/watchdog.h"
+#include "node/liveness/watchdog.h"
 
 #include <filesystem>
 
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 #include "wire/testing.h"
 
 namespace tc::node {

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-#include "node/snapshot.h"
+#include "node/liveness/snapshot.h"
 
 namespace tc::node {
 

@@ -4,7 +4,7 @@
 // had been. Everything runs on one thread, so that a test says exactly who has come how far.
 #include <set>
 
-#include "node/node_test_kit.h"
+#include "node/testing/node_test_kit.h"
 
 namespace tc::node {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Running a call that came by a link, with its ticket and its route.
-#include "node/link.h"
+#include "node/link/link.h"
 #include "node/node.h"
 
 namespace tc::node {

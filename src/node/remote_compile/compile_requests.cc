@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/compile_requests.h"
+#include "node/remote_compile/compile_requests.h"
 
 #include <spdlog/logger.h>
 

@@ -6,7 +6,7 @@
 
 #include <algorithm>
 
-#include "node/link.h"
+#include "node/link/link.h"
 #include "node/node.h"
 
 namespace tc::node {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/compiler_process.h"
+#include "node/remote_compile/compiler_process.h"
 
 #include <fcntl.h>
 #include <signal.h>

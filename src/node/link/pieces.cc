@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/pieces.h"
+#include "node/link/pieces.h"
 
 #include <algorithm>
 #include <cstring>

@@ -7,8 +7,8 @@
 
 #include <filesystem>
 
-#include "node/node_test_kit.h"
-#include "node/raw_peer.h"
+#include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
 
 namespace tc::node {
 namespace {

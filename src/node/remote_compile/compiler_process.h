@@ -3,7 +3,7 @@
 // One compilation for another node, in a process of its own that ends with its deadline.
 #pragma once
 
-#include "node/compile_service.h"
+#include "node/remote_compile/compile_service.h"
 
 namespace tc::node {
 

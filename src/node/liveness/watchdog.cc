@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/watchdog.h"
+#include "node/liveness/watchdog.h"
 
 #include <algorithm>
 #include <chrono>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The sending half of a link.
-#include "node/link.h"
+#include "node/link/link.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/compile_service.h"
+#include "node/remote_compile/compile_service.h"
 
 #include <unistd.h>
 
@@ -8,7 +8,7 @@
 
 #include "base/plugin.h"
 #include "base/quiet_thread.h"
-#include "node/compiler_process.h"
+#include "node/remote_compile/compiler_process.h"
 
 namespace tc::node {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/log_sink.h"
+#include "base/log_sink.h"
 
 #include <fcntl.h>
 #include <fmt/format.h>
@@ -13,7 +13,7 @@
 #include <climits>
 #include <ctime>
 
-namespace tc::node {
+namespace tc {
 
 namespace {
 
@@ -124,4 +124,4 @@ void LogSink::sink_it_(const spdlog::details::log_msg& message) {
   if (dropped_ != 0 || !write(line)) ++dropped_;
 }
 
-}  // namespace tc::node
+}  // namespace tc

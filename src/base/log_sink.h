@@ -15,7 +15,7 @@
 
 #include "base/fd.h"
 
-namespace tc::node {
+namespace tc {
 
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
@@ -44,4 +44,4 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   uint64_t dropped_ = 0;
 };
 
-}  // namespace tc::node
+}  // namespace tc

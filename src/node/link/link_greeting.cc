@@ -4,7 +4,7 @@
 #include <spdlog/logger.h>
 #include <threechains/ifunc.h>
 
-#include "node/link.h"
+#include "node/link/link.h"
 #include "node/node.h"
 
 namespace tc::node {

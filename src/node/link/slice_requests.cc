@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/slice_requests.h"
+#include "node/link/slice_requests.h"
 
 #include <spdlog/logger.h>
 

@@ -23,7 +23,7 @@
 #include <span>
 #include <unordered_map>
 
-#include "node/pieces.h"
+#include "node/link/pieces.h"
 #include "source/code_table.h"
 #include "source/message.h"
 #include "target/receiver.h"

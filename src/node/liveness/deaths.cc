@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/deaths.h"
+#include "node/liveness/deaths.h"
 
 #include <spdlog/logger.h>
 

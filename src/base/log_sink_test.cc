@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/log_sink.h"
+#include "base/log_sink.h"
 
 #include <fcntl.h>
 #include <gtest/gtest.h>
@@ -10,7 +10,7 @@
 #include <algorithm>
 #include <climits>
 
-namespace tc::node {
+namespace tc {
 namespace {
 
 struct Ends {
@@ -97,4 +97,4 @@ TEST(LogSink, a_descriptor_that_leads_elsewhere_later_is_followed) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc
