@@ -9,7 +9,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   using namespace tc;
   using namespace tc::target;
-  static const auto arena = std::move(*Arena::create(Arena::Kind::shared));
+  static const auto arena = std::move(*memory::Arena::create(memory::Arena::Kind::shared));
   const ByteView bytes(reinterpret_cast<const std::byte*>(data), size);
   for (const auto arch : {Arch::x86_64, Arch::aarch64, Arch::riscv64}) {
     const auto image = ElfImage::read(bytes, arch);
