@@ -4,7 +4,7 @@
 // same offset in their half, so that every distance inside an image stays what the linker made it.
 //
 // A placement costs no system call as long as committed memory is free; the number of mappings does not grow with
-// the number of images (FINDINGS, section 3: `vm.max_map_count` bites at 32 000 images otherwise).
+// the number of images (two mappings for each image would meet `vm.max_map_count` at 32 000 images).
 //
 // Thread: one at a time. Placements are plain values: whoever has one releases it, once, before the arena dies.
 #pragma once

@@ -4,7 +4,7 @@
 //
 //  - CodeMapping: a pair of halves of 64 MiB, mapped once for thousands of images. The code half is a memfd mapped
 //    twice, read+execute where it runs and read+write elsewhere; the data half lies image_half above it. Loading an
-//    image is then a memcpy, without a system call (FINDINGS, section 1).
+//    image is then a memcpy, without a system call.
 //  - LoneMapping: one image in mappings of its own, written first and made executable after. For systems that forbid
 //    the first way, and for code that is loaded once (the source's).
 //

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node: source and target in one, wired together (DESIGN section 1). It owns everything below it: transport,
+// A node: source and target in one, wired together (docs/architecture.md). It owns everything below it: transport,
 // links, registry, policy, code store, executor.
 //
 //   node.cc        life, polling, waiting

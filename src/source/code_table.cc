@@ -16,11 +16,11 @@ uint32_t CodeTable::number_of(const ContentId& id) const noexcept {
 }
 
 Result<uint32_t> CodeTable::assign(const ContentId& id, uint32_t index) {
-  if (entries_.size() >= number_limit)
+  if (ids_.size() >= number_limit)
     return fail(TC_ERR_LIMIT, "{} different ifuncs were sent to one peer, which is as many as it takes; connect again",
-                entries_.size());
-  const auto number = static_cast<uint32_t>(entries_.size());
-  entries_.push_back({id, Knowledge::offered});
+                ids_.size());
+  const auto number = static_cast<uint32_t>(ids_.size());
+  ids_.push_back(id);
   by_content_[id] = number;
   alias(index, number);
   return number;
@@ -34,22 +34,12 @@ void CodeTable::alias(uint32_t index, uint32_t number) {
 
 void CodeTable::withdraw(uint32_t number) {
   // The number itself is never used again: a frame that names it may be on its way already.
-  by_content_.erase(entries_[number].id);
+  by_content_.erase(ids_[number]);
   std::ranges::replace(by_index_, number, none);
 }
 
-bool CodeTable::acknowledge(uint32_t number) noexcept {
-  if (number >= entries_.size()) return false;
-  entries_[number].knowledge = Knowledge::known;
-  return true;
-}
-
-bool CodeTable::is_known(uint32_t number) const noexcept {
-  return number < entries_.size() && entries_[number].knowledge == Knowledge::known;
-}
-
 const ContentId* CodeTable::id_of(uint32_t number) const noexcept {
-  return number < entries_.size() ? &entries_[number].id : nullptr;
+  return number < ids_.size() ? &ids_[number] : nullptr;
 }
 
 }  // namespace tc::source

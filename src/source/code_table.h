@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one peer holds of the code we send it, and by which numbers (DESIGN section 5). The table belongs to a
+// What one peer holds of the code we send it, and by which numbers (docs/wire-format.md). The table belongs to a
 // link and dies with it: a peer that comes back is a new peer that holds nothing.
 //
 // Thread: the node's.
@@ -12,11 +12,6 @@
 #include "source/registry.h"
 
 namespace tc::source {
-
-enum class Knowledge : uint8_t {
-  offered,  // code was sent in front of a call; frames run in order, so later calls may go by number
-  known,    // the peer said KNOWN
-};
 
 class CodeTable {
  public:
@@ -36,18 +31,12 @@ class CodeTable {
   // The code could not be sent after all, or not again when the peer asked for it: the next call takes a new number.
   void withdraw(uint32_t number);
 
-  // The peer said KNOWN. False: it was never offered that number.
-  bool acknowledge(uint32_t number) noexcept;
-  bool is_known(uint32_t number) const noexcept;
-  // Which code has that number; null when it was never used.
+  // Which code has that number; null when it was never used. Code is sent in front of its first call, and frames run in
+  // order, so later calls may go by number at once.
   const ContentId* id_of(uint32_t number) const noexcept;
 
  private:
-  struct Entry {
-    ContentId id;
-    Knowledge knowledge = Knowledge::offered;
-  };
-  std::vector<Entry> entries_;  // by number
+  std::vector<ContentId> ids_;  // by number
   std::vector<uint32_t> by_index_;
   std::unordered_map<ContentId, uint32_t> by_content_;
 };

@@ -23,13 +23,12 @@ TEST(CodeTable, numbers_are_dense_and_found_by_index_and_by_content) {
   EXPECT_EQ(table.number_of(id_of("b")), 1u);
 }
 
-TEST(CodeTable, code_is_known_only_once_the_peer_said_so) {
+TEST(CodeTable, a_number_leads_to_its_code_and_one_never_used_to_none) {
   CodeTable table;
   ASSERT_EQ(table.assign(id_of("a"), 0), 0u);
-  EXPECT_FALSE(table.is_known(0));
-  EXPECT_TRUE(table.acknowledge(0));
-  EXPECT_TRUE(table.is_known(0));
-  EXPECT_FALSE(table.acknowledge(1)) << "nobody can know what was never offered";
+  ASSERT_NE(table.id_of(0), nullptr);
+  EXPECT_EQ(*table.id_of(0), id_of("a"));
+  EXPECT_EQ(table.id_of(1), nullptr);
 }
 
 TEST(CodeTable, code_that_could_not_be_sent_is_not_recorded_as_sent_and_its_number_is_not_used_again) {

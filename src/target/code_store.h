@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The code that a node holds, by content id: checked, linked, ready to call, and freed again when its byte
-// budget is full (main paper, III.D; DESIGN section 7). The cold half of the code cache: the hot path reads
+// budget is full (main paper, III.D; docs/code-cache.md). The cold half of the code cache: the hot path reads
 // only Code::entry, through the number table of its link.
 //
 // Thread: the node's. Compilation for the host's own CPU goes on in a thread of the store's own, whose results
@@ -30,7 +30,7 @@ class alignas(64) Code {
  public:
   std::atomic<EntryPoint> entry{nullptr};
   uint64_t last_used = 0;  // set by the executor to its own tick; the smallest is evicted first
-  uint32_t running = 0;    // executions on the stack: never evicted while not 0
+  bool pinned = false;     // never evicted: it may run in threads that nobody counts
   uint8_t alignment_log2 = 4;
 
   const ContentId& id() const noexcept { return bundle->id(); }
@@ -58,7 +58,7 @@ struct CodeStoreOptions {
   std::string cache_dir;                       // compiled objects persist here; empty: nowhere
   std::string jit_plugin;  // path of libthreechains_jit.so; empty: beside this library, then the loader's path
   // Where any thread may run code at any time: what tells when replaced code is left. It must outlive the store. Null: all
-  // is one thread's, and Code::running tells.
+  // is one thread's.
   Executions* executions = nullptr;
   // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: nobody wants to know.
   std::function<void(const std::string&)> warn;

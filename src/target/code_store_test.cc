@@ -185,13 +185,13 @@ TEST_F(CodeStoreTest, running_code_is_not_evicted) {
   options.budget_bytes = each + each / 2;
   auto& small = store(options);
   Code* const running = *small.load(numbered(1));
-  running->running = 1;
+  running->pinned = true;
   const auto refused = small.load(numbered(2));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
   EXPECT_THAT(refused.error().message, HasSubstr("code-budget"));
   EXPECT_TRUE(evicted_.empty());
-  running->running = 0;
+  running->pinned = false;
   EXPECT_TRUE(small.load(numbered(2)));
 }
 

@@ -24,7 +24,7 @@ StoredCode* EvictionQueue::least_recent(const StoredCode* spared) {
       if (it == queue_.end() || *put < *it) it = put;
       continue;
     }
-    if (code->running == 0 && code != spared) return code;
+    if (!code->pinned && code != spared) return code;
     ++it;
   }
   return nullptr;

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The seam to the JIT. Behind it stands libthreechains_jit.so, the only part of a node that knows LLVM; it is
-// loaded with dlopen on the first bitcode slice, so a node that runs objects alone never maps LLVM (FINDINGS,
-// section 1). In front stands CodeStore. Compilation and linking are two steps, so that compiled objects can be
+// loaded with dlopen on the first bitcode slice, so a node that runs objects alone never maps LLVM. In front stands CodeStore. Compilation and linking are two steps, so that compiled objects can be
 // kept on disk in between.
 //
 // Bitcode given to compile() has passed every check of ours; LLVM's own reader is not safe against malice.

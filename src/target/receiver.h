@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From bytes to frames to running code: the hot path of a target (paper III.D; DESIGN section 7). It runs plain
+// From bytes to frames to running code: the hot path of a target (main paper, III.D). It runs plain
 // calls of code that is held and hands everything else to a FrameHandler. It never blocks or locks, and allocates nothing
 // by itself.
 //

@@ -37,7 +37,7 @@ void Store::wait_for_leaving(CodeMemory memory) {
 
 void Store::retire() {
   std::erase_if(retiring_, [this](StoredCode* code) {
-    if (code->running != 0) return false;
+    if (code->pinned) return false;
     code->retired.clear();
     count(*code);
     return true;

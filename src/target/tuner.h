@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Compiles bitcode for this CPU at full optimisation, in a thread of its own, and swaps the result in: one atomic
-// store to Code::entry (FINDINGS, section 3). The thread is started by the first job.
+// store to Code::entry. The thread is started by the first job.
 //
 // Threads: add(), start(), cancel(), finished() and the destructor from the node's thread. A code that was added
 // must be cancelled before it is freed; after cancel() the tuner's thread does not touch it again.

@@ -101,12 +101,12 @@ TEST_F(Tuning, an_object_is_swapped_too_and_its_memory_freed) {
 TEST_F(Tuning, code_that_runs_keeps_its_old_memory_until_it_returned) {
   auto& codes = store();
   Code* const code = *codes.load(bundle_of("f", ""));
-  code->running = 1;
+  code->pinned = true;
   ASSERT_TRUE(codes.wait_until_tuned(5000));
   EXPECT_EQ(count("fake_jit_live_code"), 2);
   codes.tend();
   EXPECT_EQ(count("fake_jit_live_code"), 2);
-  code->running = 0;
+  code->pinned = false;
   codes.tend();
   EXPECT_EQ(count("fake_jit_live_code"), 1);
 }

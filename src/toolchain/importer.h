@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The importer, shared by all languages: makes bitcode fit to travel (DESIGN section 4).
+// The importer, shared by all languages: makes bitcode fit to travel (docs/languages.md).
 //
 //     parse (upgrades older bitcode) -> entries: follow aliases, rename -> for each role: internalise the rest,
 //     optimise up to where the target takes over -> check -> strip -> bitcode_writer

@@ -121,7 +121,7 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
   const bool is_new = store_->find(bundle.id()) == nullptr;
   TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
   if (!is_library) {
-    code->running = 1;  // for good: who runs it is not counted, so it is never evicted
+    code->pinned = true;  // for good: its callers are not counted
     held_.add(*code);
   }
   by_name_.insert_or_assign(code->name(), code);

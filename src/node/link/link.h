@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The ordered way from this node to one peer and back (DESIGN section 5): greeting, numbering of code, sending,
+// The ordered way from this node to one peer and back (docs/wire-format.md): greeting, numbering of code, sending,
 // receiving, loss. Source side and target side meet here.
 //
 //   link.cc           sending: frames, fragments, the backlog, barriers

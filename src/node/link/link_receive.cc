@@ -63,7 +63,7 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
     case wire::Kind::barrier: return on_barrier(header, view);
     case wire::Kind::fragment: return on_fragment(header.number, view);
     case wire::Kind::known:
-      if (codes_.acknowledge(header.number)) return true;
+      if (codes_.id_of(header.number) != nullptr) return true;  // it has what it was sent: nothing to do
       return on_broken(fmt::format("it claims to know code number {}, which was never sent", header.number)), false;
     case wire::Kind::notice: return on_notice(header.number, view);
     case wire::Kind::compile: return on_compile(header.number, view);

@@ -3,7 +3,7 @@
 // Memory for linked code: the target's arena behind a lock, for linking and freeing may happen on two threads.
 //
 // One arena serves thousands of ifuncs with a fixed number of mappings; JITLink's own allocator takes two mappings
-// and 42 KiB for each, of the 65 530 mappings that a process may have (FINDINGS, section 3).
+// and 42 KiB for each, of the 65 530 mappings that a process may have.
 #pragma once
 
 #include <memory>

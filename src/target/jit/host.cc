@@ -51,7 +51,7 @@ std::string host_triple() {
 #endif
 }
 
-// The calling convention needs these; bitcode comes without them (FINDINGS: stripping attributes drops `+d`).
+// The calling convention needs these; bitcode comes without them (stripping attributes drops `+d`).
 std::vector<std::string> abi_features(const llvm::Triple& triple) {
   if (triple.isRISCV64()) return {"+m", "+a", "+f", "+d", "+c"};
   if (triple.isLoongArch64()) return {"+f", "+d"};
@@ -61,7 +61,7 @@ std::vector<std::string> abi_features(const llvm::Triple& triple) {
 const char* abi_name(const llvm::Triple& triple) { return triple.isRISCV64() || triple.isLoongArch64() ? "lp64d" : ""; }
 
 // On most of Intel's CPUs LLVM prefers 256 bits where there are 512, for the sake of code around the loops. Injected
-// functions are the loops: 81 against 50 GFLOP/s there (FINDINGS, section 3). Elsewhere it is the default anyway.
+// functions are the loops: 81 against 50 GFLOP/s there. Elsewhere it is the default anyway.
 const char* preferred_width(bool has_avx512) { return has_avx512 ? "512" : ""; }
 
 std::string join_features(const llvm::StringMap<bool>& found, const llvm::Triple& triple) {
