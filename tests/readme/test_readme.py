@@ -25,7 +25,8 @@ LABELS = ("release_only",)
 SECONDS = 100
 LEFT_OUT = {"docs/measuring.md"}  # its commands take minutes
 PAGES = sorted(str(page.relative_to(harness.ROOT))
-               for pattern in ("*.md", "docs/*.md", "examples/README.md", "examples/*/README.md")
+               for pattern in ("*.md", "docs/*.md", "docs/*/README.md", "examples/README.md", "examples/*/README.md",
+                               "bench/*/README.md", "bindings/*/*/README.md")
                for page in harness.ROOT.glob(pattern) if str(page.relative_to(harness.ROOT)) not in LEFT_OUT)
 
 PRELUDE = r"""
@@ -85,7 +86,7 @@ class Session:
     def run(self, t, folder):
         (pathlib.Path(self.directory) / "script").write_text("\n".join(self.script))
         environment = {"PATH": f"{harness.BUILD}/bin:{os.environ['PATH']}", "TMPDIR": self.directory,
-                       "PKG_CONFIG_PATH": str(harness.BUILD)}
+                       "PYTHONDONTWRITEBYTECODE": "1"}
         process = t.start("bash", "-c", f"cd {shlex.quote(str(folder))} && . {self.directory}/script", env=environment)
         try:
             status = process.wait(SECONDS)
