@@ -44,11 +44,15 @@ foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench)  # installed where t
   endif()
 endforeach()
 if(TC_TOOLCHAIN)
-  get_property(examples DIRECTORY examples PROPERTY BUILDSYSTEM_TARGETS)
-  list(FILTER examples EXCLUDE REGEX "_test$")
-  if(examples)
-    add_dependencies(product ${examples})
-  endif()
+  # With the folders below: the READMEs of the examples name what is built there.
+  get_property(folders DIRECTORY examples PROPERTY SUBDIRECTORIES)
+  foreach(folder IN ITEMS ${CMAKE_SOURCE_DIR}/examples LISTS folders)
+    get_property(examples DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
+    list(FILTER examples EXCLUDE REGEX "_test$")
+    if(examples)
+      add_dependencies(product ${examples})
+    endif()
+  endforeach()
 endif()
 
 # What `ifunc build foo.rs` compiles along.

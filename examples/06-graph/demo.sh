@@ -40,4 +40,7 @@ search flights './bfs --shards flights BTM && ./sample --shards flights --hops 2
 say "3. A generated graph with 2^$scale vertices, searched twice: the second search finds links and code there"
 ./make_graph --scale "$scale" >edges
 ./make_shards --numbered --vertices $((1 << scale)) --undirected edges 4 generated | tee generated.size
-search generated './bfs --shards generated 1 && ./bfs --shards generated 1'
+# From a vertex with edges: a good part of such a graph's vertices has none.
+source=$(awk '$1 != $2 { print $1; exit }' edges)
+search generated "./bfs --shards generated $source && ./bfs --shards generated $source" | tee generated.found
+! grep -q '^1 vertices reached' generated.found || { echo "demo: the search found nothing" >&2; exit 1; }

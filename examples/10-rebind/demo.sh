@@ -26,7 +26,7 @@ say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 give_up() { echo "demo: $*" >&2; cat "$work/node.err" >&2 || true; exit 1; }
 stat() { awk -v name="$1" '$1 == "stat" && $2 == name { print $3 }' "$work/node.out"; }
 load=$build/examples/10-rebind/load
-[ -x "$load" ] || { echo "demo: $load is not built (ninja rebind_load)" >&2; exit 1; }
+[ -x "$load" ] || { echo "demo: $load is not built (make release)" >&2; exit 1; }
 
 say "1. A node that lets libraries export hash and hash_name, and nothing else"
 "$build/bin/ifunc" serve --allow-export hash --allow-export hash_name --stats >"$work/node.out" 2>"$work/node.err" &
