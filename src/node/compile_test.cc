@@ -106,11 +106,14 @@ class CompileAt : public testing::Test {
     const auto deadline = Deadline::after_ms(8000);
     while (!done()) {
       if (deadline.passed()) return false;
-      caller.progress();
-      aide.progress();
-      for (auto& node : nodes) node->wait(Deadline::after_ms(0));
+      turn();
     }
     return true;
+  }
+  void turn() {
+    caller.progress();
+    aide.progress();
+    for (auto& node : nodes) node->wait(Deadline::after_ms(0));
   }
   void join() {
     caller.connect("n0");
@@ -396,6 +399,18 @@ TEST_F(CompileAt, answers_that_nobody_asked_for_are_ignored) {
   answer(token, TC_OK, "", object_of("echo"));
   expect_refused(TC_ERR_COMPILE, "which says: no");
   EXPECT_EQ(stat(node, "codes"), 0u);
+}
+
+TEST_F(CompileAt, an_answer_of_a_peer_that_was_not_asked_is_ignored) {
+  auto& node = small();
+  const auto token = ask(bitcode_only("echo")).token;
+  caller.send(Kind::compile, wire::compile_answer, wire::encode_compile_answer({token, TC_ERR_COMPILE, "a lie", {}}));
+  for (int i = 0; i < 20; ++i) turn();
+  EXPECT_FALSE(caller.reply_to(55).has_value()) << "the call waits for the helper";
+  answer(token, TC_OK, "", object_of("echo"));
+  ASSERT_TRUE(pump([&] { return caller.reply_to(55).has_value(); }));
+  EXPECT_EQ(caller.reply_to(55)->status, TC_OK) << caller.reply_to(55)->message;
+  EXPECT_EQ(stat(node, "codes"), 1u);
 }
 
 TEST_F(CompileAt, an_answer_that_is_cut_short_costs_the_helper_its_link) {
