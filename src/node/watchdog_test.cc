@@ -68,12 +68,27 @@ TEST_F(WatchdogOf, a_call_over_the_limit_is_reported_once_and_by_name) {
   EXPECT_EQ(reported().size(), 2u) << "another call, another report";
 }
 
+// On a busy machine a call may be interrupted for longer than the limit. Such a call is reported rightly: nobody can
+// tell it from a slow one. So the test measures its calls itself, two in a row at a time, as a call that the watchdog
+// sees begins somewhere between two looks at the clock.
 TEST_F(WatchdogOf, many_quick_calls_are_no_slow_one) {
   dog.know(quick);
   const auto until = Deadline::after_ms(200);
-  const target::Executor::Scope scope(executor);
-  while (!until.passed()) executor.run_plain(quick, nullptr, 0);
-  EXPECT_TRUE(reported().empty());
+  uint64_t interrupted = 0, before = now_ns(), last = before;
+  const auto measure = [&] {
+    const auto now = now_ns();
+    if (now - before >= 20'000'000) ++interrupted;
+    before = std::exchange(last, now);
+  };
+  {
+    const target::Executor::Scope scope(executor);
+    while (!until.passed()) {
+      executor.run_plain(quick, nullptr, 0);
+      measure();
+    }
+  }
+  measure();
+  EXPECT_LE(reported().size(), interrupted);
 }
 
 TEST_F(WatchdogOf, an_executor_that_rests_is_not_stuck) {
