@@ -293,6 +293,36 @@ TEST_F(CompileAt, the_words_of_the_compiler_reach_the_sender) {
   EXPECT_THAT(answer->message, HasSubstr("which says: LLVM knows no CPU pdp11; or build it without --no-object"));
 }
 
+TEST_F(CompileAt, the_compiler_is_told_the_processor_of_the_node_that_asks) {
+  nodes.push_back(net.make(0, [&](Config& config) {
+    config.compile_for = CompileFor::any;
+    config.compiler = compiler("echo \"$@\" >&2; exit 1");
+  }));
+  join();
+  const auto bundle = bitcode_only("echo");
+  const auto bytes = bundle.bytes();
+  const auto arguments_for = [&](const std::string& cpu, const std::string& features) {
+    wire::CompileQuestion question;
+    question.token = 7;
+    question.limit_ms = 4321;
+    question.triple = TargetTriple::host().text;
+    question.cpu = cpu;
+    question.features = features;
+    question.head = {bundle.id(), bundle.carried(), 0};
+    question.bundle = bytes;
+    caller.frames.clear();
+    caller.send(Kind::compile, wire::compile_question, wire::encode_compile_question(question));
+    EXPECT_TRUE(pump([&] { return caller.find(Kind::compile) != nullptr; }));
+    const auto* const frame = caller.find(Kind::compile);
+    return frame != nullptr ? wire::decode_compile_answer(frame->body).value().message : "";
+  };
+  EXPECT_THAT(arguments_for("z80", "+fast,-slow"),
+              HasSubstr("compile --name=echo --target=" + TargetTriple::host().text +
+                        " --limit-ms=4321 --cpu=z80 --features=+fast,-slow "));
+  const auto none = arguments_for("", "");
+  EXPECT_THAT(none, testing::Not(testing::AnyOf(HasSubstr("--cpu"), HasSubstr("--features")))) << none;
+}
+
 TEST_F(CompileAt, a_compiler_that_crashes_costs_one_refusal) {
   small();
   helper(compiler("kill -SEGV $$"));
