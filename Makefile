@@ -1,7 +1,10 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-graph test fuzz bench results format format-check tidy setup release clean
+.PHONY: help demo demo-graph test fuzz mutants bench results format format-check tidy setup release clean
 SECONDS_PER_TARGET ?= 600
+MODULE ?= src/node
+COUNT ?= 10
+SEED ?= 1
 
 help:            ## this list
 	@sed -nE 's/^([a-z-]+): .*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -23,6 +26,9 @@ results: release ## the reference run: every benchmark, then docs/results/ (quie
 
 fuzz: setup      ## long fuzzing: SECONDS_PER_TARGET=600, TARGETS="fuzz_bundle …"
 	@scripts/fuzz --seconds $(SECONDS_PER_TARGET) $(TARGETS)
+
+mutants: setup   ## deliberate faults, and whether the tests notice: MODULE=src/node COUNT=10 SEED=1 (no part of `make test`)
+	@scripts/mutants --module $(MODULE) --count $(COUNT) --seed $(SEED)
 
 format:          ## applies .clang-format
 	@scripts/format

@@ -45,6 +45,17 @@ class NoSigpipe {
   bool was_pending_;
 };
 
+// One entry. The words of a peer may have several lines: none of them may look like an entry of its own.
+std::string entry_of(std::string_view formatted) {
+  std::string entry;
+  entry.reserve(formatted.size());
+  for (size_t at = 0; at < formatted.size(); ++at) {
+    entry += formatted[at];
+    if (formatted[at] == '\n' && at + 1 != formatted.size()) entry += "    ";
+  }
+  return entry;
+}
+
 std::string_view colour_of(spdlog::level::level_enum level) noexcept {
   switch (level) {
     case spdlog::level::err:
@@ -116,7 +127,7 @@ std::string LogSink::in_colour(const spdlog::details::log_msg& message, std::str
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
   spdlog::memory_buf_t formatted;
   formatter_->format(message, formatted);
-  std::string line(formatted.data(), formatted.size());
+  std::string line = entry_of({formatted.data(), formatted.size()});
   if (line.size() > longest_line) line.replace(longest_line - 5, line.size(), " ...\n");
   look_at_descriptor();
   if (is_terminal_) line = in_colour(message, line);

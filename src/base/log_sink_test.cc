@@ -52,6 +52,14 @@ TEST(LogSink, lines_arrive_in_order) {
   EXPECT_EQ(read_what_is_there(ends.read), "one\ntwo\n");
 }
 
+TEST(LogSink, words_of_several_lines_cannot_forge_entries) {
+  const auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("it says: one\nerror: two\n\nthree");
+  log.warn("four");
+  EXPECT_EQ(read_what_is_there(ends.read), "it says: one\n    error: two\n    \n    three\nfour\n");
+}
+
 void check_nobody_reads(const Ends& ends) {
   auto log = logger_to(ends.write);
   for (int i = 0; i < 100'000; ++i) log.warn("line {}", i);  // waits for ever if it waits at all

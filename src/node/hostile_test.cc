@@ -182,6 +182,7 @@ TEST_F(Hostile, notices_that_make_no_sense_are_refused) {
   };
   refused(3, {}, "a notice is of type 3 when 0 to 2 are known");
   refused(wire::notice_gone, Bytes(10), "notice of a node that is gone");
+  refused(wire::notice_gone, wire::encode_gone({1, 2, 3, "\x1b[2Jnode", "gone"}), "its name is not printable");
   refused(wire::notice_marker, wire::encode_marker({1, 1, 4}), "flags are 4 when 1 and 2 are known");
   refused(wire::notice_report, Bytes(14), "snapshot report: 1 bytes of tokens when a token takes 8");
 }
@@ -352,6 +353,16 @@ TEST_F(Hostile, code_that_nobody_asked_for_is_refused) {
   join();
   peer.send(Kind::code, 0, code_section(echo));
   expect_dropped("it sends code number 0 that nobody asked for");
+}
+
+TEST_F(Hostile, code_that_was_asked_for_is_taken_once) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5)));
+  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  ASSERT_TRUE(peer.send(Kind::code, 3, code_section(echo)));
+  ASSERT_TRUE(pump([&] { return peer.reply_to(5).has_value(); }));
+  peer.send(Kind::code, 3, code_section(echo));
+  expect_dropped("it sends code number 3 that nobody asked for");
 }
 
 TEST_F(Hostile, code_for_another_number_than_was_asked_for_is_refused) {

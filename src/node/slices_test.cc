@@ -212,6 +212,24 @@ TEST_F(Slices, many_calls_that_wait_for_one_slice_arrive_in_order_after_one_ques
   EXPECT_EQ(asked(*nodes[0]), 1u);
 }
 
+TEST_F(Slices, calls_of_new_code_wait_for_its_slice_on_links_that_are_up_already) {
+  make_nodes({arm, riscv});
+  auto client = net.make(99);
+  start();
+  auto* link = test::connect(*client, "n0");
+  EXPECT_EQ(test::call(*client, *link, *travel(*client, for_three("travel"), 1))->status, TC_OK);
+  const auto message = travel(*client, test::renamed(for_three("travel"), "other"), 1);
+  std::vector<std::shared_ptr<Future>> calls;
+  for (int i = 0; i < 5; ++i) calls.push_back(client->call(*link, *message, 5000, Deadline::after_ms(5000)).value());
+  for (auto& call : calls) {
+    client->poll_until(Deadline::after_ms(6000), [&] { return call->ready.load(); });
+    EXPECT_EQ(call->status, TC_OK) << call->message;
+    EXPECT_EQ(result_of(*call).visited, 2u);
+  }
+  stop();
+  EXPECT_EQ(asked(*nodes[0]), 2u) << "once for each code";
+}
+
 TEST_F(Slices, a_node_that_registered_the_ifunc_itself_asks_nobody) {
   make_nodes({arm, riscv});
   ASSERT_TRUE(nodes[0]->register_bundle(for_three("travel")));

@@ -12,7 +12,10 @@ namespace {
 // The payload is built at the alignment at which it will lie at the target, so that payload_init may rely on it.
 constexpr std::align_val_t payload_alignment{4096 / 64};
 
-size_t allocation(size_t capacity) noexcept { return std::max<size_t>((capacity + 7) & ~size_t{7}, 24); }
+// So many bytes of a small payload are copied, whatever its size (copy_body() in transport/stream.h).
+constexpr size_t copied_at_least = 24;
+
+size_t allocation(size_t capacity) noexcept { return std::max((capacity + 7) & ~size_t{7}, copied_at_least); }
 
 size_t capacity_for(const Ifunc& ifunc, void* source_args, size_t size) {
   return ifunc.functions.max_size != nullptr ? ifunc.functions.max_size(source_args, size) : size;
@@ -25,9 +28,7 @@ void Message::Free::operator()(std::byte* memory) const noexcept { ::operator de
 Message::Message(std::shared_ptr<Ifunc> ifunc, size_t capacity)
     : payload_(static_cast<std::byte*>(::operator new[](allocation(capacity), payload_alignment, std::nothrow))),
       index_(ifunc->index),
-      ifunc_(std::move(ifunc)) {
-  if (payload_ != nullptr) std::memset(payload_.get() + allocation(capacity) - 24, 0, 24);
-}
+      ifunc_(std::move(ifunc)) {}
 
 Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, void* source_args, size_t size,
                                                  size_t limit) {
@@ -39,6 +40,9 @@ Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, v
   if (message->payload_ == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
   TC_ASSIGN(message->size_, fill_payload(message->ifunc_->functions, message->ifunc_->name(), source_args, size,
                                          message->payload(), capacity));
+  // What is copied behind the payload travels: it must not tell what this memory held before.
+  if (message->size_ < copied_at_least)
+    std::memset(message->payload() + message->size_, 0, copied_at_least - message->size_);
   return message;
 }
 

@@ -2,6 +2,9 @@
 #include "source/registry.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
+
+#include <cstring>
 
 #include "base/file.h"
 #include "source/message.h"
@@ -93,6 +96,41 @@ TEST(Message, in_the_form_of_2022_the_payload_may_shrink_but_not_grow) {
   const auto too_much = Message::create(ifunc, &eleven, 8, 100);
   ASSERT_FALSE(too_much);
   EXPECT_EQ(too_much.error().message, "payload_init of 'tsi' made 11 bytes when its bound was 10");
+}
+
+// All fresh memory is full of something, as long as this lives. (Sanitizers see to it by themselves.)
+struct DirtyMemory {
+  DirtyMemory() { ::mallopt(M_PERTURB, 0x5e); }
+  ~DirtyMemory() { ::mallopt(M_PERTURB, 0); }
+};
+
+// Small payloads are copied in whole words, up to 24 bytes.
+void expect_clean_padding(const Message& message) {
+  for (size_t at = message.size(); at < 24; ++at)
+    EXPECT_EQ(message.payload()[at], std::byte{0}) << "byte " << at << " behind " << message.size();
+}
+
+TEST(Message, the_padding_behind_a_small_payload_tells_nothing_of_what_was_there_before) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  char text[24] = "abcdefghijklmnopqrstuvw";
+  const DirtyMemory dirty;
+  for (size_t size = 0; size <= sizeof text; ++size)
+    expect_clean_padding(*Message::create(ifunc, text, size, 100).value());
+}
+
+TEST(Message, a_payload_that_shrank_leaves_no_secrets_behind_it_either) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  ifunc->functions.max_size = [](void*, size_t) -> size_t { return 200; };
+  ifunc->functions.init_2022 = [](void* args, size_t, void* payload, size_t* size) {
+    *size = *static_cast<size_t*>(args);
+    std::memset(payload, 'x', *size);
+    return 0;
+  };
+  const DirtyMemory dirty;
+  for (size_t size = 0; size <= 24; ++size)
+    expect_clean_padding(*Message::create(ifunc, &size, sizeof size, 1000).value());
 }
 
 TEST(Message, a_payload_init_that_fails_and_a_payload_over_the_limit_are_errors) {

@@ -210,6 +210,23 @@ TEST_F(CodeStoreTest, code_larger_than_the_budget_evicts_nothing) {
   EXPECT_TRUE(evicted_.empty());
 }
 
+TEST_F(CodeStoreTest, code_that_fills_the_budget_to_the_last_byte_is_kept) {
+  CodeStoreOptions options;
+  const size_t each = (*store(options).load(numbered(0)))->bytes;
+  options.budget_bytes = each;
+  ASSERT_TRUE(store(options).load(numbered(1)));
+  options.budget_bytes = 2 * each;
+  auto& two = store(options);
+  ASSERT_TRUE(two.load(numbered(1)));
+  ASSERT_TRUE(two.load(numbered(2)));
+  EXPECT_EQ(two.stats().bytes, options.budget_bytes);
+  EXPECT_TRUE(evicted_.empty());
+  options.budget_bytes = each - 1;
+  const auto refused = store(options).load(numbered(1));
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+}
+
 TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
   auto& codes = store();
   Code* const code = *codes.load(numbered(1));

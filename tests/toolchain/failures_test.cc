@@ -57,6 +57,21 @@ TEST_P(ToolchainFailures, all_functions_on_the_way_out_return_at_once) {
   EXPECT_EQ(host_.replied, "ab");
 }
 
+TEST_P(ToolchainFailures, an_entry_that_calls_itself_is_left_all_the_way_up) {
+  load(c_file("foo",
+              "void abort(void) __attribute__((noreturn));\n"
+              "void foo_main(void *p, size_t n, void *t) {\n"
+              "  if (n == 0) abort();\n  if (n < 10) foo_main(p, n - 1, t);\n  ++*(volatile int *)t; }\n"));
+  int value = 0;
+  run("four", &value);
+  EXPECT_THAT(host_.failed, HasSubstr("-2 abort()"));
+  EXPECT_EQ(value, 0);
+  host_.failed.clear();
+  run("longer than that", &value);
+  EXPECT_EQ(host_.failed, "");
+  EXPECT_EQ(value, 1);
+}
+
 TEST_P(ToolchainFailures, a_failure_behind_a_function_pointer_leaves_the_entry_too) {
   load(c_file("foo",
               "void abort(void) __attribute__((noreturn));\n"

@@ -64,7 +64,7 @@ void Watchdog::run() {
     const auto now = now_ns();
     if (const auto moment = executor_.moment(); moment != seen) {
       seen = moment;
-      since = now;
+      since = now_ns();  // not `now`: this thread may have been interrupted before it looked
       looks = 0;
       reported = false;
     } else if (!moment.runs && ++looks >= patience) {

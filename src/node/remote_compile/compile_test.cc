@@ -106,11 +106,14 @@ class CompileAt : public testing::Test {
     const auto deadline = Deadline::after_ms(8000);
     while (!done()) {
       if (deadline.passed()) return false;
-      caller.progress();
-      aide.progress();
-      for (auto& node : nodes) node->wait(Deadline::after_ms(0));
+      turn();
     }
     return true;
+  }
+  void turn() {
+    caller.progress();
+    aide.progress();
+    for (auto& node : nodes) node->wait(Deadline::after_ms(0));
   }
   void join() {
     caller.connect("n0");
@@ -290,6 +293,36 @@ TEST_F(CompileAt, the_words_of_the_compiler_reach_the_sender) {
   EXPECT_THAT(answer->message, HasSubstr("which says: LLVM knows no CPU pdp11; or build it without --no-object"));
 }
 
+TEST_F(CompileAt, the_compiler_is_told_the_processor_of_the_node_that_asks) {
+  nodes.push_back(net.make(0, [&](Config& config) {
+    config.compile_for = CompileFor::any;
+    config.compiler = compiler("echo \"$@\" >&2; exit 1");
+  }));
+  join();
+  const auto bundle = bitcode_only("echo");
+  const auto bytes = bundle.bytes();
+  const auto arguments_for = [&](const std::string& cpu, const std::string& features) {
+    wire::CompileQuestion question;
+    question.token = 7;
+    question.limit_ms = 4321;
+    question.triple = TargetTriple::host().text;
+    question.cpu = cpu;
+    question.features = features;
+    question.head = {bundle.id(), bundle.carried(), 0};
+    question.bundle = bytes;
+    caller.frames.clear();
+    caller.send(Kind::compile, wire::compile_question, wire::encode_compile_question(question));
+    EXPECT_TRUE(pump([&] { return caller.find(Kind::compile) != nullptr; }));
+    const auto* const frame = caller.find(Kind::compile);
+    return frame != nullptr ? wire::decode_compile_answer(frame->body).value().message : "";
+  };
+  EXPECT_THAT(arguments_for("z80", "+fast,-slow"),
+              HasSubstr("compile --name=echo --target=" + TargetTriple::host().text +
+                        " --limit-ms=4321 --cpu=z80 --features=+fast,-slow "));
+  const auto none = arguments_for("", "");
+  EXPECT_THAT(none, testing::Not(testing::AnyOf(HasSubstr("--cpu"), HasSubstr("--features")))) << none;
+}
+
 TEST_F(CompileAt, a_compiler_that_crashes_costs_one_refusal) {
   small();
   helper(compiler("kill -SEGV $$"));
@@ -396,6 +429,18 @@ TEST_F(CompileAt, answers_that_nobody_asked_for_are_ignored) {
   answer(token, TC_OK, "", object_of("echo"));
   expect_refused(TC_ERR_COMPILE, "which says: no");
   EXPECT_EQ(stat(node, "codes"), 0u);
+}
+
+TEST_F(CompileAt, an_answer_of_a_peer_that_was_not_asked_is_ignored) {
+  auto& node = small();
+  const auto token = ask(bitcode_only("echo")).token;
+  caller.send(Kind::compile, wire::compile_answer, wire::encode_compile_answer({token, TC_ERR_COMPILE, "a lie", {}}));
+  for (int i = 0; i < 20; ++i) turn();
+  EXPECT_FALSE(caller.reply_to(55).has_value()) << "the call waits for the helper";
+  answer(token, TC_OK, "", object_of("echo"));
+  ASSERT_TRUE(pump([&] { return caller.reply_to(55).has_value(); }));
+  EXPECT_EQ(caller.reply_to(55)->status, TC_OK) << caller.reply_to(55)->message;
+  EXPECT_EQ(stat(node, "codes"), 1u);
 }
 
 TEST_F(CompileAt, an_answer_that_is_cut_short_costs_the_helper_its_link) {

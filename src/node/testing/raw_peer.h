@@ -27,7 +27,7 @@ class RawPeer final : public transport::Events {
 
   void listen(std::string_view address) { (void)transport_->listen(address).value(); }
   // Connects and greets.
-  void connect(std::string_view address) { connect(address, wire::encode_hello(hello())); }
+  void connect(std::string_view address) { connect(address, wire::encode_hello(says)); }
   void connect(std::string_view address, ByteView greeting) {
     connection_ = transport_->connect(address, greeting).value();
   }
@@ -57,6 +57,8 @@ class RawPeer final : public transport::Events {
   bool send(wire::Kind kind, uint32_t number, ByteView body) { return send(kind, 0, number, body); }
 
   void progress() { transport_->progress(); }
+  // Sends without reading anything.
+  void flush() { transport_->flush(); }
 
   const Frame* find(wire::Kind kind, std::optional<uint32_t> number = {}) const {
     const auto found = std::ranges::find_if(frames, [&](const auto& frame) {
@@ -71,6 +73,7 @@ class RawPeer final : public transport::Events {
     return {};
   }
 
+  wire::Hello says = hello();  // its greeting
   std::vector<Frame> frames;
   std::optional<wire::Hello> peer;
   std::optional<wire::Bye> bye;
@@ -83,7 +86,7 @@ class RawPeer final : public transport::Events {
     connection_ = std::move(connection);
     if (!answers) return;
     peer = wire::decode_hello(greeting).value();
-    (void)connection_->open(wire::encode_hello(hello()));
+    (void)connection_->open(wire::encode_hello(says));
   }
   void on_greeting(transport::Connection& connection, ByteView greeting) override {
     peer = wire::decode_hello(greeting).value();

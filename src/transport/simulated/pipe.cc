@@ -70,6 +70,11 @@ void SimulatedState::cut_all() {
 SimulatedNetwork::SimulatedNetwork() : state_(std::make_unique<SimulatedState>()) {}
 SimulatedNetwork::~SimulatedNetwork() = default;
 
+void SimulatedNetwork::make_foreign(std::string address) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->foreign.insert(std::move(address));
+}
+
 void SimulatedNetwork::set_faults(const Faults& faults) {
   const std::scoped_lock lock(state_->mutex);
   state_->faults = faults;

@@ -10,6 +10,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -59,6 +60,7 @@ struct SimulatedState {
   std::mutex mutex;
   Faults faults;
   std::map<std::string, Listener, std::less<>> listeners;
+  std::set<std::string, std::less<>> foreign;  // addresses of other users
   std::vector<std::weak_ptr<Pipe>> pipes;
   unsigned next_port = 1;
 

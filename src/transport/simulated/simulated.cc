@@ -18,7 +18,7 @@ class SimulatedTransport;
 class SimulatedConnection final : public Connection, private Channel, private ByteOut::Owner {
  public:
   SimulatedConnection(SimulatedTransport& transport, SimulatedState& state, FlushList& list, std::shared_ptr<Pipe> in,
-                      std::shared_ptr<Pipe> out, std::string peer, bool accepted)
+                      std::shared_ptr<Pipe> out, std::string peer, bool is_foreign, bool accepted)
       : transport_(&transport),
         state_(state),
         in_pipe_(std::move(in)),
@@ -26,7 +26,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
         peer_(std::move(peer)),
         accepted_(accepted),
         out_(list, *this) {
-    origin_ = {.host = peer_.substr(0, peer_.rfind(':')), .text = peer_, .same_user = true};
+    origin_ = {.host = peer_.substr(0, peer_.rfind(':')), .text = peer_, .same_user = !is_foreign};
   }
   ~SimulatedConnection() override;
 
@@ -223,8 +223,14 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
 }
 
 std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::Arrival& arrival, bool accepted) {
-  auto connection = std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival.in),
-                                                          std::move(arrival.out), std::move(arrival.from), accepted);
+  bool is_foreign;
+  {
+    const std::scoped_lock lock(state_.mutex);
+    is_foreign = state_.foreign.contains(arrival.from);
+  }
+  auto connection =
+      std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival.in), std::move(arrival.out),
+                                            std::move(arrival.from), is_foreign, accepted);
   connections_.push_back(connection.get());
   return connection;
 }

@@ -30,6 +30,8 @@ class SimulatedNetwork {
   std::unique_ptr<Transport> join(Events& events);
   // Applies to everything sent on the network from now on.
   void set_faults(const Faults& faults);
+  // Who listens at `address` is another user's from now on: connections to it and from it have a foreign origin.
+  void make_foreign(std::string address);
   // Bytes still on their way.
   size_t in_flight() const;
 

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What an ifunc that runs may not do by way of the application that it calls: wait. The thread that waited would be the
+// one that has to bring the answer.
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <threechains/threechains.h>
+
+#include <functional>
+#include <string>
+#include <thread>
+
+namespace {
+
+using testing::HasSubstr;
+
+struct Node {
+  Node() {
+    tc_config_t* config = nullptr;
+    EXPECT_EQ(tc_config_create(&config), TC_OK);
+    for (const auto& [key, value] : {std::pair{"log", "off"}, {"transport", "tcp"}, {"path", TC_TEST_IFUNCS}})
+      EXPECT_EQ(tc_config_set(config, key, value), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_node_create(config, &handle), TC_OK) << tc_error_message();
+    tc_config_free(config);
+  }
+  ~Node() { tc_node_destroy(handle); }
+  Node(const Node&) = delete;
+  Node& operator=(const Node&) = delete;
+
+  tc_endpoint_t* connect(const Node& to) const {
+    tc_endpoint_t* endpoint = nullptr;
+    EXPECT_EQ(tc_connect(handle, tc_node_address(to.handle), 5000, &endpoint), TC_OK) << tc_error_message();
+    return endpoint;
+  }
+  tc_future_t* call(tc_endpoint_t* endpoint, const char* name) const {
+    tc_ifunc_t* ifunc = nullptr;
+    tc_message_t* message = nullptr;
+    tc_future_t* future = nullptr;
+    char nothing[] = "";
+    EXPECT_EQ(tc_ifunc_register(handle, name, &ifunc), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_message_create(ifunc, nothing, 0, &message), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_call(endpoint, message, 10'000, &future), TC_OK) << tc_error_message();
+    tc_message_free(message);
+    return future;
+  }
+
+  tc_node_t* handle = nullptr;
+};
+
+// Three nodes: `caller` runs an ifunc at `target`, which has a call out to `mute`, whom nobody drives.
+class InsideAnIfunc : public testing::Test {
+ protected:
+  InsideAnIfunc() {
+    EXPECT_EQ(tc_node_start_progress(mute.handle), TC_OK);
+    to_mute = target.connect(mute);
+    EXPECT_EQ(tc_node_stop_progress(mute.handle), TC_OK);
+    unanswered = target.call(to_mute, "echo");
+    current = this;
+  }
+  ~InsideAnIfunc() override { tc_future_free(unanswered); }
+
+  // What `does` says when the ifunc calls it, and with which words.
+  tc_status_t said_inside(std::function<tc_status_t()> does) {
+    does_inside = std::move(does);
+    EXPECT_EQ(tc_node_export(target.handle, "application_answer", reinterpret_cast<void*>(&answer)), TC_OK);
+    EXPECT_EQ(tc_node_start_progress(target.handle), TC_OK);
+    tc_future_t* const future = caller.call(caller.connect(target), "exported");
+    EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK) << tc_error_message();
+    tc_future_free(future);
+    EXPECT_EQ(tc_node_stop_progress(target.handle), TC_OK);
+    return said;
+  }
+  static uint64_t answer() {
+    current->said = current->does_inside();
+    current->words = tc_error_message();
+    return 0;
+  }
+
+  static inline InsideAnIfunc* current = nullptr;
+  Node target, mute, caller;
+  tc_endpoint_t* to_mute = nullptr;
+  tc_future_t* unanswered = nullptr;
+  std::function<tc_status_t()> does_inside;
+  tc_status_t said = TC_OK;
+  std::string words;
+};
+
+TEST_F(InsideAnIfunc, nobody_may_wait_for_an_answer) {
+  EXPECT_EQ(said_inside([this] { return tc_future_wait(unanswered, 300); }), TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for an answer"));
+}
+
+TEST_F(InsideAnIfunc, nobody_may_connect) {
+  tc_endpoint_t* endpoint = nullptr;
+  EXPECT_EQ(said_inside([&] { return tc_connect(target.handle, tc_node_address(caller.handle), 300, &endpoint); }),
+            TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for a connection"));
+}
+
+TEST_F(InsideAnIfunc, nobody_may_close_an_endpoint) {
+  EXPECT_EQ(said_inside([this] { return tc_endpoint_close(to_mute, 300); }), TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot close an endpoint"));
+}
+
+}  // namespace

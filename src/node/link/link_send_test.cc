@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a link sends to a peer that takes little, or reads late.
+#include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
+
+namespace tc::node {
+namespace {
+
+using test::RawPeer;
+using test::ticket;
+using test::operator+;
+using testing::HasSubstr;
+using wire::Kind;
+
+class LinkSends : public testing::Test {
+ protected:
+  bool pump(const std::function<bool()>& done) {
+    return alone([&] { return peer.progress(), done(); });
+  }
+  // The peer reads nothing meanwhile.
+  bool alone(const std::function<bool()>& done) {
+    const auto deadline = Deadline::after_ms(5000);
+    while (!done()) {
+      if (deadline.passed()) return false;
+      peer.flush();
+      node->poll();
+    }
+    return true;
+  }
+  bool backlog() {
+    bool any = false;
+    node->each_link([&](Link& link) { any = any || link.has_backlog(); });
+    return any;
+  }
+
+  test::Net net;
+  std::unique_ptr<Node> node = net.make(1);
+  RawPeer peer{net.network};
+};
+
+TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_next) {
+  const auto code_bytes = test::code_section(test::load_bundle("echo")).size();
+  peer.says.max_message = static_cast<uint32_t>(code_bytes + 1000);
+  peer.listen("small");
+  auto* const link = node->link_at("small").value();
+  ASSERT_TRUE(pump([&] { return link->state() == Link::State::ready; }));
+  const auto call = [&](size_t payload) {
+    return node->call(*link, *test::message(*node, "echo", std::string(payload, 'x')), 5000, Deadline::after_ms(0));
+  };
+  const auto refused = call(2000);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_TOO_LARGE);
+  ASSERT_TRUE(call(10));
+  ASSERT_TRUE(pump([&] { return !peer.frames.empty(); }));
+  EXPECT_EQ(peer.frames[0].header.kind, Kind::call_code) << "the peer was never sent that code";
+}
+
+TEST_F(LinkSends, failures_of_calls_without_an_answer_are_counted_for_a_peer_that_reads_late) {
+  peer.connect("n1");
+  ASSERT_TRUE(pump([&] { return peer.peer.has_value(); }));
+  const auto first_call_of = [&](const std::string& ifunc, uint32_t number) {
+    const auto body = ticket(number + 1) + test::code_section(test::load_bundle(ifunc)) + as_bytes("x");
+    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, number, body));
+    ASSERT_TRUE(pump([&] { return peer.reply_to(number + 1).has_value(); }));
+  };
+  first_call_of("echo", 0);
+  first_call_of("refuse", 1);
+  // Answers fill all room to the peer.
+  const auto large = ticket(7) + Bytes(30'000);
+  ASSERT_TRUE(alone([&] {
+    (void)peer.send(Kind::call, wire::flag_token, 0, large);
+    return backlog();
+  }));
+  const auto ran = [&] { return node->stat("executed").value(); };
+  constexpr uint64_t failures = 3;
+  for (uint64_t i = 0; i < failures; ++i) ASSERT_TRUE(alone([&] { return peer.send(Kind::call, 1, as_bytes("x")); }));
+  const auto told = [&] {
+    std::string words;
+    for (const auto& frame : peer.frames)
+      if (frame.header.kind == Kind::reply)
+        if (const auto reply = wire::decode_reply(frame.body); reply && reply->token == 0) words += reply->message;
+    return words;
+  };
+  ASSERT_TRUE(pump([&] { return !told().empty(); })) << "after " << ran() << " calls";
+  EXPECT_THAT(told(), HasSubstr("3 more calls failed"));
+}
+
+}  // namespace
+}  // namespace tc::node

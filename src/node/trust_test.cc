@@ -1,0 +1,91 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A peer that is not trusted: another user's, whom this node connected to. It is called, and what it says about anything
+// else counts for nothing.
+#include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
+
+namespace tc::node {
+namespace {
+
+using test::RawPeer;
+using test::operator+;
+using testing::HasSubstr;
+using wire::Kind;
+
+class Foreigner : public testing::Test {
+ protected:
+  Foreigner() {
+    net.network.make_foreign("far:1");
+    foreigner.listen("far:1");
+    friendly.says.instance = 4712;
+    friendly.connect("n1");
+    link = node->link_at("far:1").value();
+    EXPECT_TRUE(pump([&] { return friendly.peer && link->state() == Link::State::ready; }));
+  }
+  bool pump(const std::function<bool()>& done) {
+    const auto deadline = Deadline::after_ms(5000);
+    while (!done()) {
+      if (deadline.passed()) return false;
+      foreigner.progress();
+      friendly.progress();
+      node->poll();
+      node->expire();
+    }
+    return true;
+  }
+  // All that the foreigner has sent so far was taken.
+  void settle() {
+    foreigner.send(Kind::barrier, wire::barrier_ask, wire::encode_barrier(++barriers));
+    ASSERT_TRUE(pump([&] { return foreigner.find(Kind::barrier, wire::barrier_answer) != nullptr; }));
+    for (int i = 0; i < 8; ++i) pump([] { return true; });
+  }
+
+  test::Net net;
+  std::unique_ptr<Node> node = net.make(1);
+  RawPeer foreigner{net.network}, friendly{net.network};
+  Link* link = nullptr;
+  uint64_t barriers = 0;
+};
+
+TEST_F(Foreigner, news_of_a_death_is_hearsay_and_not_passed_on) {
+  foreigner.send(Kind::notice, wire::notice_gone, wire::encode_gone({12345, 1, 9, "victim", "I say so"}));
+  settle();
+  EXPECT_EQ(friendly.find(Kind::notice), nullptr);
+  EXPECT_FALSE(foreigner.bye.has_value());
+}
+
+TEST_F(Foreigner, nobody_is_asked_for_a_snapshot_in_its_name) {
+  foreigner.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 1, 0}));
+  settle();
+  EXPECT_EQ(friendly.find(Kind::notice), nullptr);
+  EXPECT_EQ(foreigner.find(Kind::notice), nullptr);
+}
+
+TEST_F(Foreigner, it_is_called_and_runs_nothing_here) {
+  const auto echo = test::load_bundle("echo");
+  foreigner.send(Kind::call_code, wire::flag_token, 0, test::ticket(5) + test::code_section(echo) + as_bytes("x"));
+  ASSERT_TRUE(pump([&] { return foreigner.reply_to(5).has_value(); }));
+  EXPECT_EQ(foreigner.reply_to(5)->status, TC_ERR_DENIED);
+  EXPECT_THAT(foreigner.reply_to(5)->message, HasSubstr("far:1 is not trusted"));
+  EXPECT_EQ(node->stat("code-loads"), 0u);
+  const auto future = node->call(*link, *test::message(*node, "echo", "x"), 5000, Deadline::after_ms(0)).value();
+  ASSERT_TRUE(pump([&] { return foreigner.find(Kind::call_code) != nullptr; }));
+  const auto token = wire::read_ticket(foreigner.find(Kind::call_code)->body.data()).token;
+  foreigner.send(Kind::reply, 0, wire::encode_reply({.token = token, .bytes = as_bytes("done")}));
+  ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+  EXPECT_EQ(as_text(future->bytes), "done");
+}
+
+TEST_F(Foreigner, it_is_not_let_in) {
+  RawPeer other{net.network};
+  net.network.make_foreign("far:2");
+  other.listen("far:2");
+  other.connect("n1");
+  ASSERT_TRUE(pump([&] { return other.progress(), other.lost.has_value(); }));
+  EXPECT_EQ(other.lost->code, TC_ERR_DENIED);
+  EXPECT_FALSE(other.peer.has_value());
+}
+
+}  // namespace
+}  // namespace tc::node
