@@ -105,7 +105,7 @@ TC_API void tc_config_free(tc_config_t *config);
  *   hops, fan-out     limits given to calls that start here            (64, 1024)
  *   execution-limit   milliseconds after which a running ifunc is reported as stuck; 0: never      (10000)
  *   ring-bytes        shared memory per peer and direction, a power of two         (262144)
- *   batch-bytes, window-bytes    of transport ucx: frames in one message, frames on their way      (16384, 1048576)
+ *   batch-bytes, window-bytes    of transport ucx: frames in one message, frames on their way     (131072, 1048576)
  *   log               off, error, warn, info or debug                  (warn)
  *   compiler          path of ifunc-toolchain, for compile-for         (in ../libexec/threechains of this library)
  *   jit-plugin, ucx-plugin, pmix-plugin    paths of libthreechains_jit.so, ..._ucx.so, ..._pmix.so (beside this library)

@@ -21,7 +21,7 @@ struct FabricOptions {
   std::string devices;                // as UCX_NET_DEVICES; empty: what the environment says
   bool puts = false;                  // frames go by one-sided puts, not by Active Messages
   size_t ring_bytes = 256 * 1024;     // of the memory that a peer puts into
-  size_t batch_bytes = 16 * 1024;     // frames coalesced into one active message or put
+  size_t batch_bytes = 128 * 1024;    // frames coalesced into one active message or put
   size_t window_bytes = 1024 * 1024;  // frames on their way to a peer without its credit
 };
 
