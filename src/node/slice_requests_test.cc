@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Requests for the slice of another kind of processor, with a source or a target made by hand.
+#include "node/testing/slices.h"
+
+namespace tc::node {
+namespace {
+
+using test::arm;
+using test::for_three;
+using test::RawPeer;
+using test::riscv;
+using test::Slices;
+using testing::HasSubstr;
+using wire::Kind;
+
+TEST_F(Slices, the_question_names_code_and_processor_and_its_answer_lets_the_call_go_on) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  const auto bundle = for_three("travel");
+  const auto need = send_and_be_asked(raw, bundle);
+  EXPECT_EQ(need.id, bundle.id());
+  EXPECT_EQ(need.triple, riscv);
+  EXPECT_EQ(nodes[1]->stat("executed").value(), 0u) << "the call waits";
+  raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, riscv));
+  EXPECT_TRUE(pump(raw, [&] { return nodes[1]->stat("executed").value() == 1; }));
+}
+
+TEST_F(Slices, a_source_that_has_no_such_slice_fails_the_call_with_its_name) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  const auto bundle = for_three("travel");
+  (void)send_and_be_asked(raw, bundle);
+  raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, nullptr));
+  ASSERT_TRUE(pump(raw, [&] { return raw.reply_to(55).has_value(); }));
+  EXPECT_EQ(raw.reply_to(55)->status, TC_ERR_NO_SLICE);
+  EXPECT_THAT(raw.reply_to(55)->message, HasSubstr("no slice of ifunc 'travel' for riscv64-unknown-linux-gnu"));
+  EXPECT_THAT(raw.reply_to(55)->message, HasSubstr("node 7 (raw)"));
+}
+
+TEST_F(Slices, a_slice_that_is_not_what_its_hash_says_fails_the_call_and_not_the_link) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  const auto bundle = for_three("travel");
+  (void)send_and_be_asked(raw, bundle);
+  auto section = section_for(bundle, riscv);
+  section[section.size() - 40] ^= std::byte{1};
+  raw.send(Kind::code, wire::flag_for_another, 0, section);
+  ASSERT_TRUE(pump(raw, [&] { return raw.reply_to(55).has_value(); }));
+  EXPECT_EQ(raw.reply_to(55)->status, TC_ERR_NO_SLICE);
+  EXPECT_FALSE(raw.lost);
+}
+
+TEST_F(Slices, a_source_that_dies_while_it_is_asked_fails_what_waited) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  (void)send_and_be_asked(raw, for_three("travel"));
+  raw.vanish();
+  EXPECT_TRUE(pump(raw, [&] { return nodes[0]->stat("failures").value() == 1; }));
+}
+
+TEST_F(Slices, slices_that_nobody_asked_for_break_the_link) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  raw.send(Kind::code, wire::flag_for_another, 0, section_for(for_three("travel"), riscv));
+  ASSERT_TRUE(pump(raw, [&] { return raw.bye.has_value(); }));
+  EXPECT_THAT(raw.bye->reason, HasSubstr("which nobody asked for"));
+}
+
+TEST_F(Slices, a_question_for_code_that_was_never_sent_breaks_the_link) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  raw.send(Kind::need, wire::flag_for_another, 3, wire::encode_need({for_three("travel").id(), riscv}));
+  ASSERT_TRUE(pump(raw, [&] { return raw.bye.has_value(); }));
+  EXPECT_THAT(raw.bye->reason, HasSubstr("code number 3"));
+}
+
+}  // namespace
+}  // namespace tc::node
