@@ -212,16 +212,16 @@ void Node::run_local(LocalCall& local) {
   call.touched = true;
   auto* code = store_->find(local.bundle.id());
   if (code == nullptr) {
-    auto loaded = compile_requests_.load(local.bundle, {}, CompileRequests::ourselves);
-    if (loaded && *loaded == nullptr) {
+    const auto loaded = code_loader_.load(local.bundle, {}, CodeLoader::this_node);
+    if (loaded.is_pending()) {
       uncompiled_calls_.push_back(std::move(local));
       return executor_.reset();
     }
-    if (!loaded) {
-      answer_for(call.ticket.token, call.has_route ? &call.route.route() : nullptr, loaded.error());
+    if (loaded.is_error()) {
+      answer_for(call.ticket.token, call.has_route ? &call.route.route() : nullptr, loaded.error);
       return executor_.reset();
     }
-    code = *loaded;
+    code = loaded.code;
   }
   Bytes memory;
   auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "base/memory_reserve.h"
+#include "node/code_loader.h"
 #include "node/config.h"
 #include "node/future.h"
 #include "node/link/link.h"
@@ -150,6 +151,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   Deaths& deaths() noexcept { return deaths_; }
   SliceRequests& slices() noexcept { return slices_; }
   CompileRequests& compile_requests() noexcept { return compile_requests_; }
+  CodeLoader& code_loader() noexcept { return code_loader_; }
   void count_compile_request() noexcept { ++counters_.compile_requests; }
   // A call of ours to ourselves waits for it no more.
   void on_compiled();
@@ -319,6 +321,7 @@ class Node final : public transport::Events, public target::IfuncHost {
   Deaths deaths_{*this};
   SliceRequests slices_{*this};
   CompileRequests compile_requests_{*this};
+  CodeLoader code_loader_{*this, compile_requests_};
   std::map<std::string, ContentId, std::less<>> names_of_code_;  // labels of code that others sent
   // Companions that running code asked for, by the code they came with; gone with it.
   std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> companions_;

@@ -23,6 +23,7 @@
 #include <span>
 #include <unordered_map>
 
+#include "node/code_loader.h"
 #include "node/link/pieces.h"
 #include "source/code_table.h"
 #include "source/message.h"
@@ -245,7 +246,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void note_for_snapshots(const wire::Header& header, ByteView body);
   void show_call(const wire::Header& header, ByteView body,
                  const std::function<void(uint64_t asker, uint64_t token)>& show) const;
-  Result<target::Code*> learn(uint32_t number, const wire::CodeBody& code);
+  LoadResult learn(uint32_t number, const wire::CodeBody& code);
   bool park_for_compiler(const wire::Header& header, ByteView body);
   bool means(uint32_t number, const ContentId& id);
   void note_unusable(uint32_t number, const Error& why);

@@ -122,26 +122,29 @@ void Link::refuse(const wire::Header& header, ByteView body, const Error& why) {
 
 // ---- Code
 
-// Null: it is being compiled elsewhere.
-Result<target::Code*> Link::learn(uint32_t number, const wire::CodeBody& code) {
+LoadResult Link::learn(uint32_t number, const wire::CodeBody& code) {
   auto& store = node_.store();
   auto* held = store.find(code.head.id);
   if (held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0) {
     if (code.bundle.empty())
-      return fail(TC_ERR_NOT_FOUND, "{} no longer holds the code {} that it called: register it there again",
-                  peer_label(), code.head.id.short_hex());
-    TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
-    TC_ASSIGN(held, node_.compile_requests().load(std::move(bundle), peer_host(), mark_));
-    if (held == nullptr) return nullptr;
+      return LoadResult::failed(
+          {TC_ERR_NOT_FOUND, fmt::format("{} no longer holds the code {} that it called: register it there again",
+                                         peer_label(), code.head.id.short_hex())});
+    auto bundle = Bundle::read_carried(code.bundle, code.head.carried, code.head.id);
+    if (!bundle) return LoadResult::failed(std::move(bundle).error());
+    auto loaded = node_.code_loader().load(std::move(*bundle), peer_host(), mark_);
+    if (!loaded.is_loaded()) return loaded;
+    held = loaded.code;
     node_.slices().note_supplier(code.head.id, *this);
   }
   if (number >= meanings_.size()) meanings_.resize(std::max<size_t>(number + 1, meanings_.size() * 2));
   meanings_[number] = meaning_of(code.head.id);
   const bool is_news = numbers_.find(number) != held;
-  TC_CHECK(numbers_.bind(number, *held));
+  if (auto bound = numbers_.bind(number, *held); !bound) return LoadResult::failed(std::move(bound).error());
   unusable_.erase(number);
-  if (is_news) TC_CHECK(post(wire::Kind::known, number, {}));
-  return held;
+  if (is_news)
+    if (auto told = post(wire::Kind::known, number, {}); !told) return LoadResult::failed(std::move(told).error());
+  return LoadResult::loaded(*held);
 }
 
 bool Link::on_call_code(const wire::Header& header, ByteView body) {
@@ -165,17 +168,17 @@ bool Link::on_call_code(const wire::Header& header, ByteView body) {
   if (!code) return on_broken(code.error().message), false;
   if (!means(header.number, code->head.id)) return false;
   const bool never_seen = node_.store().find(code->head.id) == nullptr;
-  auto learned = learn(header.number, *code);
-  if (!learned) {
-    if (!node_.compile_requests().failed_lately(code->head.id)) note_unusable(header.number, learned.error());
-    return refuse(header, body, learned.error()), true;
+  const auto learned = learn(header.number, *code);
+  if (learned.is_error()) {
+    if (!learned.transient) note_unusable(header.number, learned.error);
+    return refuse(header, body, learned.error), true;
   }
-  if (*learned == nullptr) return park_for_compiler(header, body);
+  if (learned.is_pending()) return park_for_compiler(header, body);
   // The payload moves up to the ticket, over the code: a call like any other from here.
   const auto payload = code->payload;
   std::byte* const to = copy.data() + skip;
   if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
-  const bool fine = run(**learned, header.flags, copy.data(), skip + payload.size());
+  const bool fine = run(*learned.code, header.flags, copy.data(), skip + payload.size());
   if (never_seen) node_.note_first_execution(now_ns() - started);
   if (copy.capacity() <= kept_copy_limit) code_copy_ = std::move(copy);  // fresh memory costs as much as its page fault
   return fine;
@@ -203,10 +206,10 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
   if (!means(header.number, code->head.id)) return false;
   awaited_.reset();
   const auto learned = learn(header.number, *code);
-  if (learned && *learned == nullptr) return park_for_compiler(header, copy);
-  if (!learned) note_unusable(header.number, learned.error());
+  if (learned.is_pending()) return park_for_compiler(header, copy);
+  if (learned.is_error()) note_unusable(header.number, learned.error);
   const bool fine = resume_parked();
-  if (!learned && node_.compile_requests().failed_lately(code->head.id)) unusable_.erase(header.number);
+  if (learned.is_error() && learned.transient) unusable_.erase(header.number);
   return fine;
 }
 

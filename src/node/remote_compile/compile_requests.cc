@@ -31,24 +31,29 @@ std::string CompileRequests::asked(std::string_view whom) {
       node_.config().code.triple.text, cpu().name, cpu().features.empty() ? "" : " ", cpu().features);
 }
 
-Result<target::Code*> CompileRequests::load(Bundle bundle, std::string_view from, uint64_t waiter) {
+bool CompileRequests::needs_helper(const Bundle& bundle) const {
+  return !node_.config().compile_at.empty() && node_.store().find(bundle.id()) == nullptr &&
+         node_.store().lacks_object(bundle);
+}
+
+LoadResult CompileRequests::compile(Bundle bundle, std::string_view from, uint64_t waiter) {
   const auto id = bundle.id();
-  if (node_.config().compile_at.empty() || node_.store().find(id) != nullptr || !node_.store().lacks_object(bundle))
-    return node_.load(std::move(bundle), from);
   for (auto& request : open_)
     if (request.bundle.id() == id) {
       if (std::ranges::find(request.waiters, waiter) == request.waiters.end()) request.waiters.push_back(waiter);
-      return nullptr;
+      return LoadResult::pending();
     }
   if (const auto failure = failures_.find(id); failure != failures_.end()) {
-    if (now_ns() < failure->second.until_ns) return fail(failure->second.error);
+    if (now_ns() < failure->second.until_ns) return LoadResult::failed_for_now(failure->second.error);
     failures_.erase(failure);
   }
-  TC_ASSIGN(auto* const cached, load_cached(bundle, from));
-  if (cached != nullptr) return cached;
+  const auto cached = load_cached(bundle, from);
+  if (!cached) return LoadResult::failed(cached.error());
+  if (*cached != nullptr) return LoadResult::loaded(**cached);
   const auto name = bundle.manifest().name;
-  if (const auto sent = ask(std::move(bundle), from, waiter); !sent) return fail(remember(id, name, sent.error()));
-  return nullptr;
+  if (const auto sent = ask(std::move(bundle), from, waiter); !sent)
+    return LoadResult::failed_for_now(remember(id, name, sent.error()));
+  return LoadResult::pending();
 }
 
 // ---- Objects on disk
@@ -206,7 +211,7 @@ void CompileRequests::tick() {
 bool CompileRequests::deliver() {
   const auto ended = std::exchange(ended_, {});
   for (const auto waiter : ended) {
-    if (waiter == ourselves)
+    if (waiter == CodeLoader::this_node)
       node_.on_compiled();
     else if (auto* const link = node_.link_marked(waiter))
       link->on_compiled();

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code that another node compiles for this one. A node without LLVM runs object slices; where a bundle has bitcode
-// alone, it asks the node that its operator named (`compile-at`), tells its CPU, and gets an object, which it checks,
-// links under its own policy and keeps like any other. The calls wait meanwhile, and fail with the reason when there is
-// none. With `cache-dir`, objects outlive the process, and no question is asked for them again.
+// Code that another node, the helper, compiles for this one. A node without LLVM runs object slices. When a bundle has
+// only bitcode, the node asks the helper that its operator named (`compile-at`) and tells it the CPU. The helper sends
+// an object, which this node checks, links under its own policy and keeps like any other. Calls wait meanwhile, and
+// fail with the reason if no object comes. With `cache-dir`, objects are kept on disk and need no second request.
 //
-// Thread: the node's. Who waits is told with the next poll(), as questions end in the middle of everything.
+// Thread: the node's. Waiters are told in the next poll(), because requests end in the middle of other work.
 #pragma once
 
 #include <cstdint>
@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "node/code_loader.h"
 #include "target/code_store.h"
 #include "target/cpu.h"
 #include "target/disk_cache.h"
@@ -28,14 +29,12 @@ class Node;
 
 class CompileRequests {
  public:
-  // Waits: the mark of a link, or this for calls of the node to itself.
-  static constexpr uint64_t ourselves = 0;
-
   explicit CompileRequests(Node& node) : node_(node) {}
 
-  // As Node::load(), but null when the code is being compiled elsewhere: `waiter` hears of it by
-  // Link::on_compiled() or Node::on_compiled(), and calls again.
-  Result<target::Code*> load(Bundle bundle, std::string_view from, uint64_t waiter);
+  // True when this node cannot run the bundle as it is, and may ask a helper to compile it.
+  bool needs_helper(const Bundle& bundle) const;
+  // Loads code that needs_helper(), from the cache on disk or by a request. CodeLoader::load() describes `waiter`.
+  LoadResult compile(Bundle bundle, std::string_view from, uint64_t waiter);
 
   // `link` has greeted: what waits for that is sent.
   void on_link_ready(Link& link);
@@ -43,11 +42,8 @@ class CompileRequests {
   void on_answer(const Link& from, const wire::CompileAnswer& answer);
   // Gives up on what took too long. Cheap when nothing is open.
   void tick();
-  // Tells those who wait. True when there was somebody.
+  // Tells the waiters of requests that have ended. True when there were any.
   bool deliver();
-
-  // Asking for that code came to nothing a moment ago. It may have passed by the next time: a helper comes back.
-  bool failed_lately(const ContentId& id) const { return failures_.contains(id); }
 
  private:
   struct Request {
@@ -77,8 +73,8 @@ class CompileRequests {
 
   Node& node_;
   std::deque<Request> open_;
-  std::unordered_map<ContentId, Failure> failures_;  // told to who waited, and to who asks again at once
-  std::vector<uint64_t> ended_;                      // who waits for what has ended
+  std::unordered_map<ContentId, Failure> failures_;  // for the waiters, and for calls that come soon after
+  std::vector<uint64_t> ended_;                      // waiters of requests that have ended
   target::Cpu cpu_;                                  // looked at when it is first needed
   std::unique_ptr<target::DiskCache> cache_;
   bool cache_tried_ = false;
