@@ -47,7 +47,7 @@ static void *progress_target(void *unused) {
 static void call(tc_endpoint_t *endpoint, tc_message_t *message, long count) {
   for (long i = 0; i < count; ++i) {
     size_t executed = 0;
-    check(tc_send(endpoint, message));
+    check(tc_endpoint_send(endpoint, message));
     check(tc_node_poll(nodes[0], NULL));
     while (executed == 0) check(tc_node_poll(nodes[1], &executed));
   }
@@ -55,7 +55,7 @@ static void call(tc_endpoint_t *endpoint, tc_message_t *message, long count) {
 
 static void hop(tc_endpoint_t *endpoint, tc_message_t *message) {
   tc_future_t *future = NULL;
-  check(tc_call(endpoint, message, 0, &future));
+  check(tc_endpoint_call(endpoint, message, 0, &future));
   while (!tc_future_ready(future))
     for (int i = 0; i < 2; ++i) check(tc_node_poll(nodes[i], NULL));
   check(tc_future_wait(future, 0));
@@ -81,7 +81,7 @@ int main(int argc, char **argv) {
   tc_ifunc_t *ifunc = NULL;
   tc_message_t *message = NULL;
   pthread_create(&thread, NULL, progress_target, NULL);
-  check(tc_connect(nodes[0], addresses[1], 10000, &endpoint));
+  check(tc_node_connect(nodes[0], addresses[1], 10000, &endpoint));
   check(tc_ifunc_register(nodes[0], argv[2], &ifunc));
   check(tc_message_create(ifunc, &payload, argv[1][0] == 'h' ? sizeof(uint32_t) : 1, &message));
   connected = 1;

@@ -42,7 +42,7 @@ BulkNode::~BulkNode() {
 Status BulkNode::connect(const std::string& address) {
   const auto code = carry_ifunc();
   TC_CHECK(check(tc_ifunc_register_memory(node_, code.data(), code.size(), &ifunc_), "tc_ifunc_register_memory"));
-  TC_CHECK(check(tc_connect(node_, address.c_str(), 10'000, &endpoint_), "tc_connect"));
+  TC_CHECK(check(tc_node_connect(node_, address.c_str(), 10'000, &endpoint_), "tc_node_connect"));
   tc_endpoint_set_timeout(endpoint_, deadline_ms);
   return {};
 }
@@ -60,7 +60,7 @@ Status BulkNode::use(ByteView data, size_t size) {
 
 Status BulkNode::ask(tc_message_t* message) {
   forget_answer();
-  TC_CHECK(check(tc_call(endpoint_, message, deadline_ms, &future_), "tc_call"));
+  TC_CHECK(check(tc_endpoint_call(endpoint_, message, deadline_ms, &future_), "tc_endpoint_call"));
   return check(tc_future_wait(future_, deadline_ms), "tc_future_wait");
 }
 

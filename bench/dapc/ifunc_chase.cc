@@ -96,7 +96,7 @@ Status IfuncChaseClient::connect(const std::vector<std::string>& servers, const 
   for (const auto& address : servers) {
     TC_CHECK(watch());
     tc_endpoint_t* endpoint = nullptr;
-    TC_CHECK(check(tc_connect(node_, address.c_str(), 10'000, &endpoint), "tc_connect"));
+    TC_CHECK(check(tc_node_connect(node_, address.c_str(), 10'000, &endpoint), "tc_node_connect"));
     servers_.push_back(endpoint);
   }
   return {};
@@ -108,7 +108,8 @@ Status IfuncChaseClient::start_next(Slot& slot) {
   const auto address = chases_.starts[slot.chase];
   const struct chase chase = {address, chases_.depth, CHASE_TO_ASKER};
   std::memcpy(tc_message_payload(slot.message, nullptr), &chase, sizeof chase);
-  return check(tc_call(servers_[address / shard_entries_], slot.message, chase_deadline_ms, &slot.future), "tc_call");
+  return check(tc_endpoint_call(servers_[address / shard_entries_], slot.message, chase_deadline_ms, &slot.future),
+               "tc_endpoint_call");
 }
 
 Status IfuncChaseClient::take_answer(Slot& slot) {
@@ -167,7 +168,7 @@ Result<double> IfuncChaseClient::hop_us(uint32_t round, const Watch& watch) {
   const std::unique_ptr<tc_message_t, void (*)(tc_message_t*)> message(raw, &tc_message_free);
   const auto started = now_ns();
   tc_future_t* future = nullptr;
-  TC_CHECK(check(tc_call(servers_[0], raw, chase_deadline_ms, &future), "tc_call"));
+  TC_CHECK(check(tc_endpoint_call(servers_[0], raw, chase_deadline_ms, &future), "tc_endpoint_call"));
   const std::unique_ptr<tc_future_t, void (*)(tc_future_t*)> owned(future, &tc_future_free);
   TC_CHECK(wait_for(future, watch));
   return static_cast<double>(now_ns() - started) / 1000 / hops;

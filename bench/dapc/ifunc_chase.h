@@ -31,8 +31,8 @@ class IfuncChaseServer {
   // A node that runs code of this form only and exposes `shard`.
   static Result<std::unique_ptr<IfuncChaseServer>> create(CodeForm form, const Place& place, std::span<uint64_t> shard);
   ~IfuncChaseServer();
-  // Until wake() or the timeout.
-  void serve(uint32_t timeout_ms) { tc_node_serve(node_, timeout_ms, nullptr); }
+  // Runs what comes; returns after the first of it, at wake() or at the timeout.
+  void wait(uint32_t timeout_ms) { tc_node_wait(node_, timeout_ms, nullptr); }
   void wake() noexcept { tc_node_wake(node_); }  // any thread
   // Waits until all bitcode that came is compiled for this CPU.
   Status settle();

@@ -118,8 +118,8 @@ void serve_mode(Parts& parts, std::string_view mode, const Orders& orders) {
   };
   if (mode == mode_name(ChaseMode::am)) serve([&] { parts.am->party().wait(Deadline::after_ms(wait_ms)); });
   if (mode == mode_name(ChaseMode::get)) serve([&] { parts.get->party().wait(Deadline::after_ms(wait_ms)); });
-  if (mode == mode_name(ChaseMode::ifunc_bitcode)) serve([&] { parts.bitcode->serve(wait_ms); });
-  if (mode == mode_name(ChaseMode::ifunc_object)) serve([&] { parts.object->serve(wait_ms); });
+  if (mode == mode_name(ChaseMode::ifunc_bitcode)) serve([&] { parts.bitcode->wait(wait_ms); });
+  if (mode == mode_name(ChaseMode::ifunc_object)) serve([&] { parts.object->wait(wait_ms); });
 }
 
 Status serve(const DapcServerOptions& options, Talk& talk) {

@@ -87,7 +87,8 @@ Status IfuncSearch::connect(const std::vector<std::string>& servers) {
   if (servers.size() > BFS_MOST_SERVERS)
     return fail(TC_ERR_LIMIT, "{} servers when at most {} can search together", servers.size(), BFS_MOST_SERVERS);
   for (const auto& address : servers)
-    TC_CHECK(check(tc_connect(node_, address.c_str(), 10'000, &client_->endpoints[client_->servers++]), "tc_connect"));
+    TC_CHECK(check(tc_node_connect(node_, address.c_str(), 10'000, &client_->endpoints[client_->servers++]),
+                   "tc_node_connect"));
   return {};
 }
 
@@ -114,7 +115,8 @@ Result<const Levels*> IfuncSearch::collect(SearchCost& cost) {
       tc_message_t* message = nullptr;
       tc_future_t* future = nullptr;
       TC_CHECK(check(tc_message_create(read_, &part.range, sizeof part.range, &message), "tc_message_create"));
-      const auto called = check(tc_call(client_->endpoints[server], message, search_ms, &future), "tc_call");
+      const auto called =
+          check(tc_endpoint_call(client_->endpoints[server], message, search_ms, &future), "tc_endpoint_call");
       tc_message_free(message);
       TC_CHECK(called);
       part.future.reset(future);

@@ -33,7 +33,7 @@ Result<double> hop_us(tc_endpoint_t* endpoint, tc_ifunc_t* token, uint32_t hops)
   const std::unique_ptr<tc_message_t, With<tc_message_free>> owned(message);
   const auto started = now_ns();
   tc_future_t* future = nullptr;
-  TC_CHECK(check(tc_call(endpoint, message, deadline_ms, &future), "tc_call"));
+  TC_CHECK(check(tc_endpoint_call(endpoint, message, deadline_ms, &future), "tc_endpoint_call"));
   const std::unique_ptr<tc_future_t, With<tc_future_free>> answer(future);
   TC_CHECK(check(tc_future_wait(future, deadline_ms), "the token"));
   return static_cast<double>(now_ns() - started) / 1000 / hops;
@@ -48,7 +48,7 @@ Result<TokenResult> run_token(const TokenOptions& options) {
   const std::unique_ptr<tc_node_t, With<tc_node_destroy>> owned(node);
   tc_endpoint_t* endpoint = nullptr;
   const auto first = options.addresses.substr(0, options.addresses.find(','));
-  TC_CHECK(check(tc_connect(node, first.c_str(), 10'000, &endpoint), "tc_connect"));
+  TC_CHECK(check(tc_node_connect(node, first.c_str(), 10'000, &endpoint), "tc_node_connect"));
   tc_ifunc_t* token = nullptr;
   TC_CHECK(
       check(tc_ifunc_register_memory(node, token_ifunc().data(), token_ifunc().size(), &token), "the token's code"));

@@ -18,7 +18,7 @@ IfuncPeer::~IfuncPeer() {
 }
 
 Status IfuncPeer::connect(const std::string& address) {
-  return check(tc_connect(node_, address.c_str(), 10'000, &endpoint_), "tc_connect");
+  return check(tc_node_connect(node_, address.c_str(), 10'000, &endpoint_), "tc_node_connect");
 }
 
 Status IfuncPeer::use(const Bundle& bundle) {
@@ -32,11 +32,13 @@ Status IfuncPeer::use(const Bundle& bundle) {
   return {};
 }
 
-Status IfuncPeer::flush(uint32_t timeout_ms) { return check(tc_flush(endpoint_, timeout_ms), "tc_flush"); }
+Status IfuncPeer::flush(uint32_t timeout_ms) {
+  return check(tc_endpoint_flush(endpoint_, timeout_ms), "tc_endpoint_flush");
+}
 
 Status IfuncPeer::call(uint32_t timeout_ms) {
   tc_future_t* future = nullptr;
-  TC_CHECK(check(tc_call(endpoint_, message_, timeout_ms, &future), "tc_call"));
+  TC_CHECK(check(tc_endpoint_call(endpoint_, message_, timeout_ms, &future), "tc_endpoint_call"));
   const auto answered = check(tc_future_wait(future, timeout_ms), "tc_future_wait");
   tc_future_free(future);
   return answered;

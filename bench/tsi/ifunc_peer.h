@@ -3,6 +3,7 @@
 // Our side of the comparison: target-side increment as an ifunc, through the public API.
 #pragma once
 
+#include <threechains/benchmark.h>
 #include <threechains/threechains.h>
 
 #include <array>
@@ -27,10 +28,10 @@ class IfuncPeer {
 
   // Registers code and makes a message with one byte of payload: what send() and call() send from now on.
   Status use(const Bundle& bundle);
-  void send() { keep(tc_send(endpoint_, message_)); }
+  void send() { keep(tc_endpoint_send(endpoint_, message_)); }
   static constexpr size_t burst = 64;
-  void send_burst() { keep(tc_send_many(endpoint_, burst_.data(), burst, nullptr)); }
-  void send_with_code() { keep(tc_send_with_code(endpoint_, message_)); }
+  void send_burst() { keep(tc_endpoint_send_many(endpoint_, burst_.data(), burst, nullptr)); }
+  void send_with_code() { keep(tc_endpoint_send_with_code(endpoint_, message_)); }
   void poll() { keep(tc_node_poll(node_, nullptr)); }
   Status flush(uint32_t timeout_ms);
   Status call(uint32_t timeout_ms);  // and waits for the answer

@@ -93,7 +93,7 @@ static tc_message_t *make_message(tc_ifunc_t *ifunc, struct record record, struc
 static double call(tc_endpoint_t *endpoint, tc_message_t *message) {
   tc_future_t *future;
   const double start = now();
-  check(tc_call(endpoint, message, 30000, &future), "sending a record");
+  check(tc_endpoint_call(endpoint, message, 30000, &future), "sending a record");
   if (tc_future_wait(future, 30000) != TC_OK) {
     fprintf(stderr, "feeder: the node says: %s\n", tc_future_error(future));
     exit(1);
@@ -116,12 +116,12 @@ static struct totals send_records(tc_node_t *node, tc_endpoint_t *endpoint, tc_i
   for (size_t i = 2; i < count; ++i) {
     tc_message_t *message = make_message(ifunc, records[i], &totals);
     tc_status_t status;
-    while ((status = tc_send(endpoint, message)) == TC_ERR_BUSY) {
+    while ((status = tc_endpoint_send(endpoint, message)) == TC_ERR_BUSY) {
     }
     check(status, "sending a record");
     tc_message_free(message);
   }
-  check(tc_flush(endpoint, 60000), "waiting until all records are in");
+  check(tc_endpoint_flush(endpoint, 60000), "waiting until all records are in");
   totals.rest_s = now() - start;
   totals.all_code = code_bytes_sent(node) - before;
   return totals;
@@ -158,7 +158,7 @@ int main(int argc, char **argv) {
   check(tc_config_set(config, "listen", "none"), "listen");
   check(tc_node_create(config, &node), "starting");
   tc_config_free(config);
-  check(tc_connect(node, argv[1], 10000, &endpoint), "connecting");
+  check(tc_node_connect(node, argv[1], 10000, &endpoint), "connecting");
   printf("connected to %s by way of %s; compressing with libzstd %s\n", tc_endpoint_peer(endpoint),
          tc_endpoint_transport(endpoint), ZSTD_versionString());
 

@@ -46,7 +46,7 @@ static inline tc_future_t* graph_call(const struct graph_client* client, uint32_
   tc_message_t* message = NULL;
   tc_future_t* future = NULL;
   graph_check(client, tc_message_create(ifunc, payload, size, &message), "making a message");
-  graph_check(client, tc_call(client->search.endpoints[server], message, client->search.deadline_ms, &future),
+  graph_check(client, tc_endpoint_call(client->search.endpoints[server], message, client->search.deadline_ms, &future),
               "calling a server");
   tc_message_free(message);
   if (tc_future_wait(future, client->search.deadline_ms + 1000) != TC_OK)
@@ -69,9 +69,10 @@ static inline void graph_connect(struct graph_client* client, const char* addres
   for (char* address = strtok(list, ","); address != NULL; address = strtok(NULL, ",")) {
     if (client->search.servers == BFS_MOST_SERVERS)
       graph_give_up("%s: at most %u servers can search together", client->program, BFS_MOST_SERVERS);
-    graph_check(client,
-                tc_connect(client->search.node, address, 10000, &client->search.endpoints[client->search.servers++]),
-                address);
+    graph_check(
+        client,
+        tc_node_connect(client->search.node, address, 10000, &client->search.endpoints[client->search.servers++]),
+        address);
   }
 }
 

@@ -78,7 +78,7 @@ static inline tc_status_t bfs_ask(struct bfs_client* client, struct bfs_round* r
   tc_message_t* message = NULL;
   tc_status_t status =
       tc_message_create(client->step, &step, sizeof step.head + step.head.count * sizeof step.row, &message);
-  if (status == TC_OK) status = tc_call(client->endpoints[server], message, left_ms, &round->futures[server]);
+  if (status == TC_OK) status = tc_endpoint_call(client->endpoints[server], message, left_ms, &round->futures[server]);
   if (status != TC_OK)
     snprintf(client->error, sizeof client->error, "server %u, level %u: %s", server, round->sum.level,
              tc_error_message());

@@ -51,13 +51,13 @@ static tc_node_t *start(const char *address, tc_endpoint_t **endpoint) {
   must(tc_config_set(config, "listen", "none"), "config");
   must(tc_node_create(config, &node), "node");
   tc_config_free(config);
-  must(tc_connect(node, address, patience_ms, endpoint), "connecting");
+  must(tc_node_connect(node, address, patience_ms, endpoint), "connecting");
   return node;
 }
 
 static void send_call(struct shared *shared, tc_endpoint_t *endpoint, struct call *call, struct sender *counts) {
   call->acknowledged = atomic_load(&shared->acknowledged);
-  must(tc_call(endpoint, call->message, patience_ms, &call->future), "calling digest");
+  must(tc_endpoint_call(endpoint, call->message, patience_ms, &call->future), "calling digest");
   atomic_fetch_add(&counts->sent, 1);
 }
 
@@ -130,7 +130,7 @@ static void inject(tc_node_t *node, tc_endpoint_t *endpoint, const char *file) {
   tc_future_t *future = NULL;
   must(tc_ifunc_register(node, file, &library), file);
   must(tc_message_create(library, NULL, 0, &message), file);
-  must(tc_call(endpoint, message, patience_ms, &future), file);
+  must(tc_endpoint_call(endpoint, message, patience_ms, &future), file);
   if (tc_future_wait(future, patience_ms) != TC_OK) {
     fprintf(stderr, "load: %s was refused: %s\n", file, tc_future_error(future));
     exit(1);

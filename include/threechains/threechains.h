@@ -132,8 +132,8 @@ TC_API const char *tc_node_address(const tc_node_t *node);
  * configured id (or 0), and 1. */
 TC_API uint32_t tc_node_id(const tc_node_t *node);
 TC_API uint32_t tc_node_count(const tc_node_t *node);
-/* Where node `number` of the cluster can be connected to, for tc_connect(); our own address for our own number. Empty
- * when there is no such node. Never NULL; valid while the node is. */
+/* Where node `number` of the cluster can be connected to, for tc_node_connect(); our own address for our own number.
+ * Empty when there is no such node. Never NULL; valid while the node is. */
 TC_API const char *tc_node_peer_address(const tc_node_t *node, uint32_t number);
 
 /* Lets injected code call `function` by `symbol`, or use data at that address. The application keeps it alive as
@@ -150,11 +150,8 @@ TC_API void tc_node_set_target_args(tc_node_t *node, void *target_args);
 TC_API tc_status_t tc_node_poll(tc_node_t *node, size_t *executed);
 /* The same, and when there is nothing to do, sleeps until there is, at most `timeout_ms`. Costs no CPU. */
 TC_API tc_status_t tc_node_wait(tc_node_t *node, uint32_t timeout_ms, size_t *executed);
-/* For a thread that does nothing else: as tc_node_wait() again and again, until tc_node_wake() or `timeout_ms`, without
- * coming back after each message, which is quicker when nodes share cores. May come back early; late by up to 32 messages. */
-TC_API tc_status_t tc_node_serve(tc_node_t *node, uint32_t timeout_ms, size_t *executed);
-/* Ends a tc_node_wait() or tc_node_serve() of another thread, now or the next one. From any thread, and from signal
- * handlers. */
+/* Ends a tc_node_wait() of another thread, now or the next one: set the flag by which that thread's loop ends, then wake
+ * it. From any thread, and from signal handlers. */
 TC_API void tc_node_wake(tc_node_t *node);
 
 /* A thread of the node's that polls and sleeps, so that the application need not. TC_ERR_INVALID when it runs. */
@@ -177,7 +174,7 @@ TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *val
 /* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted. The endpoint lives until
  * tc_endpoint_close() or the node's end. TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED (nobody there), TC_ERR_VERSION,
  * TC_ERR_DENIED (the peer does not trust us), TC_ERR_UNSUPPORTED (the transport asked for cannot be had). */
-TC_API tc_status_t tc_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
+TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
 /* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 /* TC_OK while the peer is there, else why not. Does not progress the node. */
@@ -191,7 +188,7 @@ TC_API uint32_t tc_endpoint_peer_id(const tc_endpoint_t *endpoint);
 /* Pushes what was sent and waits until the peer has run all of it. TC_OK: every message accepted so far ran and
  * ended well. Otherwise the first failure since the last flush: what the ifunc or its target said (by name), or
  * TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED. */
-TC_API tc_status_t tc_flush(tc_endpoint_t *endpoint, uint32_t timeout_ms);
+TC_API tc_status_t tc_endpoint_flush(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* ---- Ifuncs ------------------------------------------------------------------------------------------------ */
 
@@ -216,26 +213,26 @@ TC_API tc_status_t tc_message_create(tc_ifunc_t *ifunc, void *source_args, size_
                                      tc_message_t **message);
 /* The payload, to be read or changed between sends. Valid until the message is freed. */
 TC_API void *tc_message_payload(tc_message_t *message, size_t *size);
-/* NULL is ignored. A message may be freed as soon as tc_send() returned. */
+/* NULL is ignored. A message may be freed as soon as tc_endpoint_send() returned. */
 TC_API void tc_message_free(tc_message_t *message);
 
-/* Sends a message; nobody waits for its answer, but tc_flush() reports if it failed. The payload is copied before
- * it returns. The first send after a poll leaves at once; those that follow are coalesced and leave with the next
+/* Sends a message; nobody waits for its answer, but tc_endpoint_flush() reports if it failed. The payload is copied
+ * before it returns. The first send after a poll leaves at once; those that follow are coalesced and leave with the next
  * poll, wait or flush, or when a batch is full. Frames to one endpoint run in the order in which they were sent.
  * When the peer is behind, waits for room up to the endpoint's send timeout (1000 ms, tc_endpoint_set_timeout).
  * TC_ERR_BUSY: still no room, and the message was not accepted. TC_ERR_DISCONNECTED, TC_ERR_TOO_LARGE. */
-TC_API tc_status_t tc_send(tc_endpoint_t *endpoint, tc_message_t *message);
-/* Sends `count` messages in the order of `messages`: the same as tc_send() on each, but cheaper, as they become visible
- * to the peer together. `sent` (may be NULL) receives how many were accepted: all with TC_OK, else those before the
- * first that was not, whose error it returns. */
-TC_API tc_status_t tc_send_many(tc_endpoint_t *endpoint, tc_message_t *const *messages, size_t count, size_t *sent);
-/* The same, and the code goes along even if the peer has it (benchmarks: the paper's uncached ifunc). */
-TC_API tc_status_t tc_send_with_code(tc_endpoint_t *endpoint, tc_message_t *message);
+TC_API tc_status_t tc_endpoint_send(tc_endpoint_t *endpoint, tc_message_t *message);
+/* Sends `count` messages in the order of `messages`: the same as tc_endpoint_send() on each, but cheaper, as they become
+ * visible to the peer together. `sent` (may be NULL) receives how many were accepted: all with TC_OK, else those before
+ * the first that was not, whose error it returns. */
+TC_API tc_status_t tc_endpoint_send_many(tc_endpoint_t *endpoint, tc_message_t *const *messages, size_t count,
+                                         size_t *sent);
 TC_API void tc_endpoint_set_timeout(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* Sends a message and asks for its answer, to come within `deadline_ms` (0: no deadline; the peer's loss still
  * ends it). The future is the caller's: free it with tc_future_free(), also before the answer is there. */
-TC_API tc_status_t tc_call(tc_endpoint_t *endpoint, tc_message_t *message, uint32_t deadline_ms, tc_future_t **future);
+TC_API tc_status_t tc_endpoint_call(tc_endpoint_t *endpoint, tc_message_t *message, uint32_t deadline_ms,
+                                    tc_future_t **future);
 
 /* ---- Futures ----------------------------------------------------------------------------------------------- */
 

@@ -216,16 +216,16 @@ class Endpoint {
   Endpoint(detail::NodeHandle node, tc_endpoint_t *handle) noexcept : node_(std::move(node)), handle_(handle) {}
 
   // Sends; nobody waits for the answer, flush() reports failures. Leaves with the next poll, wait or flush, or sooner.
-  void send(const Message &message) { detail::check(tc_send(handle_.get(), message.handle())); }
+  void send(const Message &message) { detail::check(tc_endpoint_send(handle_.get(), message.handle())); }
   // Sends and asks for the answer, to come within `deadline` (0: none; the peer's loss still ends it).
   Future call(const Message &message, milliseconds deadline = milliseconds(10'000)) {
     tc_future_t *future = nullptr;
-    detail::check(tc_call(handle_.get(), message.handle(), detail::count(deadline), &future));
+    detail::check(tc_endpoint_call(handle_.get(), message.handle(), detail::count(deadline), &future));
     return Future(future);
   }
   // Waits until the peer has run all that was sent. Throws the first failure since the last flush.
   void flush(milliseconds timeout = milliseconds(10'000)) {
-    detail::check(tc_flush(handle_.get(), detail::count(timeout)));
+    detail::check(tc_endpoint_flush(handle_.get(), detail::count(timeout)));
   }
   // How long send() and call() wait for room when the peer is behind.
   void set_timeout(milliseconds timeout) noexcept { tc_endpoint_set_timeout(handle_.get(), detail::count(timeout)); }
@@ -294,13 +294,7 @@ class Node {
     detail::check(tc_node_wait(handle(), detail::count(timeout), &executed));
     return executed;
   }
-  // As wait() again and again, until wake() or `timeout`, without coming back after each message. May come back early.
-  size_t serve(milliseconds timeout) {
-    size_t executed = 0;
-    detail::check(tc_node_serve(handle(), detail::count(timeout), &executed));
-    return executed;
-  }
-  // Ends a wait() or serve() of another thread. From any thread, and from signal handlers.
+  // Ends a wait() of another thread, now or the next one. From any thread, and from signal handlers.
   void wake() noexcept { tc_node_wake(handle()); }
 
   // A thread of the node's that polls and sleeps, so that the application need not.
@@ -317,7 +311,7 @@ class Node {
   // Connects and waits until both sides have greeted.
   Endpoint connect(const std::string &address, milliseconds timeout = milliseconds(10'000)) {
     tc_endpoint_t *endpoint = nullptr;
-    detail::check(tc_connect(handle(), address.c_str(), detail::count(timeout), &endpoint));
+    detail::check(tc_node_connect(handle(), address.c_str(), detail::count(timeout), &endpoint));
     return {handle_, endpoint};
   }
 

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <threechains/benchmark.h>
+
 #include "capi/handles.h"
 
 using tc::capi::enter;
@@ -7,7 +9,7 @@ using tc::capi::message_of;
 
 namespace {
 
-// Everything that is not one frame written at once. Out of line, so that tc_send() stays small.
+// Everything that is not one frame written at once. Out of line, so that tc_endpoint_send() stays small.
 [[gnu::noinline]] tc_status_t send_slowly(tc_endpoint_t* endpoint, tc_message_t* message, bool with_code) {
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
@@ -21,7 +23,7 @@ namespace {
 
 extern "C" {
 
-tc_status_t tc_connect(tc_node_t* node, const char* address, uint32_t timeout_ms, tc_endpoint_t** endpoint) {
+tc_status_t tc_node_connect(tc_node_t* node, const char* address, uint32_t timeout_ms, tc_endpoint_t** endpoint) {
   TC_NOT_NULL(node);
   TC_NOT_NULL(address);
   TC_NOT_NULL(endpoint);
@@ -70,7 +72,7 @@ uint32_t tc_endpoint_peer_id(const tc_endpoint_t* endpoint) {
   return id == tc::node::Node::no_id ? 0 : id;
 }
 
-tc_status_t tc_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
+tc_status_t tc_endpoint_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   TC_NOT_NULL(endpoint);
   return guarded([&] {
     const auto pass = enter(*endpoint->owner);
@@ -78,7 +80,7 @@ tc_status_t tc_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   });
 }
 
-tc_status_t tc_send(tc_endpoint_t* endpoint, tc_message_t* message) {
+tc_status_t tc_endpoint_send(tc_endpoint_t* endpoint, tc_message_t* message) {
   TC_NOT_NULL(endpoint);
   TC_NOT_NULL(message);
   if (!endpoint->gate->is_shared() && endpoint->link->try_send(message_of(message))) [[likely]]
@@ -86,7 +88,7 @@ tc_status_t tc_send(tc_endpoint_t* endpoint, tc_message_t* message) {
   return send_slowly(endpoint, message, false);
 }
 
-tc_status_t tc_send_many(tc_endpoint_t* endpoint, tc_message_t* const* messages, size_t count, size_t* sent) {
+tc_status_t tc_endpoint_send_many(tc_endpoint_t* endpoint, tc_message_t* const* messages, size_t count, size_t* sent) {
   TC_NOT_NULL(endpoint);
   if (count != 0) TC_NOT_NULL(messages);
   auto status = TC_OK;
@@ -95,13 +97,13 @@ tc_status_t tc_send_many(tc_endpoint_t* endpoint, tc_message_t* const* messages,
     if (!endpoint->gate->is_shared())
       done += endpoint->link->try_send(reinterpret_cast<tc::source::Message* const*>(messages + done), count - done);
     // What stopped it: the end of a lap or a batch, no room, or code that must go along.
-    if (done < count && (status = tc_send(endpoint, messages[done])) == TC_OK) ++done;
+    if (done < count && (status = tc_endpoint_send(endpoint, messages[done])) == TC_OK) ++done;
   }
   if (sent != nullptr) *sent = done;
   return status;
 }
 
-tc_status_t tc_send_with_code(tc_endpoint_t* endpoint, tc_message_t* message) {
+tc_status_t tc_endpoint_send_with_code(tc_endpoint_t* endpoint, tc_message_t* message) {
   TC_NOT_NULL(endpoint);
   TC_NOT_NULL(message);
   return send_slowly(endpoint, message, true);
@@ -111,7 +113,8 @@ void tc_endpoint_set_timeout(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   if (endpoint != nullptr) endpoint->timeout_ms = timeout_ms;
 }
 
-tc_status_t tc_call(tc_endpoint_t* endpoint, tc_message_t* message, uint32_t deadline_ms, tc_future_t** future) {
+tc_status_t tc_endpoint_call(tc_endpoint_t* endpoint, tc_message_t* message, uint32_t deadline_ms,
+                             tc_future_t** future) {
   TC_NOT_NULL(endpoint);
   TC_NOT_NULL(message);
   TC_NOT_NULL(future);

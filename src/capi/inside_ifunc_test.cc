@@ -29,7 +29,7 @@ struct Node {
 
   tc_endpoint_t* connect(const Node& to) const {
     tc_endpoint_t* endpoint = nullptr;
-    EXPECT_EQ(tc_connect(handle, tc_node_address(to.handle), 5000, &endpoint), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_node_connect(handle, tc_node_address(to.handle), 5000, &endpoint), TC_OK) << tc_error_message();
     return endpoint;
   }
   tc_future_t* call(tc_endpoint_t* endpoint, const char* name) const {
@@ -39,7 +39,7 @@ struct Node {
     char nothing[] = "";
     EXPECT_EQ(tc_ifunc_register(handle, name, &ifunc), TC_OK) << tc_error_message();
     EXPECT_EQ(tc_message_create(ifunc, nothing, 0, &message), TC_OK) << tc_error_message();
-    EXPECT_EQ(tc_call(endpoint, message, 10'000, &future), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_endpoint_call(endpoint, message, 10'000, &future), TC_OK) << tc_error_message();
     tc_message_free(message);
     return future;
   }
@@ -92,7 +92,7 @@ TEST_F(InsideAnIfunc, nobody_may_wait_for_an_answer) {
 
 TEST_F(InsideAnIfunc, nobody_may_connect) {
   tc_endpoint_t* endpoint = nullptr;
-  EXPECT_EQ(said_inside([&] { return tc_connect(target.handle, tc_node_address(caller.handle), 300, &endpoint); }),
+  EXPECT_EQ(said_inside([&] { return tc_node_connect(target.handle, tc_node_address(caller.handle), 300, &endpoint); }),
             TC_ERR_INVALID);
   EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for a connection"));
 }

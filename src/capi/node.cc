@@ -110,16 +110,6 @@ tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed)
   });
 }
 
-tc_status_t tc_node_serve(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
-  TC_NOT_NULL(node);
-  return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
-    const Count count(*node, executed);
-    node->node->serve(tc::Deadline::after_ms(timeout_ms));
-    return {};
-  });
-}
-
 void tc_node_wake(tc_node_t* node) {
   if (node != nullptr) node->node->wake();
 }

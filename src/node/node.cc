@@ -18,7 +18,6 @@ namespace tc::node {
 namespace {
 
 // Of who serves: messages between looks at the clock.
-constexpr uint32_t messages_between_clocks = 16;
 // While answers are awaited a wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
 constexpr uint64_t longest_sleep_ns = 50'000'000;
 constexpr uint64_t expiry_step_ns = 1'000'000;
@@ -263,21 +262,6 @@ size_t Node::block(Deadline deadline) {
     transport_->sleep(Deadline::at_ns(until));
   }
   return poll() + static_cast<size_t>(executor_.executed() - executed);
-}
-
-void Node::serve(Deadline deadline) {
-  if (polling_) return;
-  uint64_t unclocked = 0;
-  while (!woken_.load(std::memory_order_acquire)) {  // who comes back sees what was stored before the wake
-    const size_t happened = wait(deadline);
-    unclocked += happened;
-    if (happened == 0 || unclocked >= messages_between_clocks) {
-      if (deadline.passed()) break;
-      unclocked = 0;
-    }
-    expire();
-  }
-  woken_.store(false, std::memory_order_relaxed);
 }
 
 // False when the deadline has passed.

@@ -63,8 +63,6 @@ class Node final : public transport::Events, public target::IfuncHost {
   size_t wait(Deadline deadline, const std::atomic<int>* make_way = nullptr);
   // The same with a timeout, and no look at the clock when something has come already.
   size_t wait_ms(uint32_t timeout_ms);
-  // Waits again and again, until wake() or the deadline.
-  void serve(Deadline deadline);
   // Fails futures whose deadline has passed.
   void expire();
   // Polls until `done` or the deadline; true when done. Does not sleep inside an ifunc.
@@ -85,10 +83,7 @@ class Node final : public transport::Events, public target::IfuncHost {
     }
     return true;
   }
-  void wake() noexcept {  // any thread
-    woken_.store(true, std::memory_order_release);
-    transport_->wake();
-  }
+  void wake() noexcept { transport_->wake(); }  // any thread
   const std::string& address() const noexcept { return address_; }
   // Where node `number` of the cluster listens; empty when there is no such node.
   const std::string& address_of(uint32_t number) const noexcept;
@@ -293,7 +288,6 @@ class Node final : public transport::Events, public target::IfuncHost {
   std::vector<Link*> pending_;       // come_back_to()
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
-  std::atomic<bool> woken_ = false;  // serve() shall end
   bool polling_ = false;
   bool backlog_ = false;
   bool links_lost_ = false;

@@ -86,25 +86,34 @@ TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
   EXPECT_EQ(counter, 1500u);
 }
 
-// A thread that serves until end().
+// A thread that waits for messages again and again, until end() sets a flag and wakes it.
 class Serving {
  public:
-  explicit Serving(Node& node) : node_(node), thread_([this] { node_.serve(Deadline::after_ms(60'000)); }) {}
+  explicit Serving(Node& node) : node_(node), thread_([this] { run(); }) {}
   ~Serving() { end(); }
   Serving(const Serving&) = delete;
   Serving& operator=(const Serving&) = delete;
   void end() {
     if (!thread_.joinable()) return;
+    stopping_.store(true, std::memory_order_release);
     node_.wake();
     thread_.join();
   }
 
  private:
+  void run() {
+    while (!stopping_.load(std::memory_order_acquire)) {
+      node_.wait_ms(60'000);
+      node_.expire();
+    }
+  }
+
   Node& node_;
+  std::atomic<bool> stopping_{false};
   std::thread thread_;
 };
 
-TEST(Threads, one_who_serves_runs_message_after_message_until_it_is_woken) {
+TEST(Threads, a_thread_in_a_loop_of_waits_runs_message_after_message_until_it_is_woken) {
   test::Net net;
   auto target = net.make(1);
   auto source = net.make(2);
@@ -119,7 +128,7 @@ TEST(Threads, one_who_serves_runs_message_after_message_until_it_is_woken) {
   EXPECT_LT(now_ns() - begin, 50'000'000'000u) << "the wake ended it, not its deadline";
 }
 
-TEST(Threads, one_who_serves_is_woken_out_of_traffic_that_does_not_end) {
+TEST(Threads, a_thread_in_a_loop_of_waits_is_woken_out_of_traffic_that_does_not_end) {
   test::Net net;
   auto target = net.make(1);
   auto source = net.make(2);
@@ -140,37 +149,16 @@ TEST(Threads, one_who_serves_is_woken_out_of_traffic_that_does_not_end) {
   EXPECT_TRUE(ended);
 }
 
-TEST(Threads, one_who_serves_ends_at_its_deadline_also_amid_calls_that_it_refuses) {
-  test::Net net;
-  auto target = net.make(1, [](Config& config) { config.code.use_objects = config.code.use_bitcode = false; });
-  auto source = net.make(2);
-  const auto echo = test::message(*source, "echo", "x");
-  Link* link = nullptr;
-  {
-    Serving serving(*target);
-    link = test::connect(*source, "n1");
-    EXPECT_NE(test::call(*source, *link, *echo)->status, TC_OK);
-  }
-  uint64_t sent = 1;
-  while (sent < 100'000 && source->send(*link, *echo, false, Deadline::at_ns(0))) ++sent;
-  source->poll();
-  target->serve(Deadline::after_ms(0));
-  EXPECT_LT(target->stat("failures").value(), sent);
-  while (target->poll() + source->poll() != 0) continue;
-  EXPECT_EQ(target->stat("failures"), sent);
-  EXPECT_EQ(target->stat("executed"), 0u);
-}
-
-TEST(Threads, a_wake_before_it_serves_ends_it_and_so_does_its_deadline) {
+TEST(Threads, a_wake_before_a_wait_ends_it_and_so_does_its_deadline) {
   test::Net net;
   auto node = net.make(1);
   node->wake();
   const auto begin = now_ns();
-  node->serve(Deadline::after_ms(60'000));
+  node->wait_ms(60'000);
   EXPECT_LT(now_ns() - begin, 30'000'000'000u);
-  node->serve(Deadline::after_ms(5));
+  node->wait_ms(5);
   EXPECT_GE(now_ns() - begin, 5'000'000u);
-  node->serve(Deadline::after_ms(0));
+  node->wait_ms(0);
 }
 
 TEST(Threads, the_progress_thread_starts_and_stops_again_and_again) {

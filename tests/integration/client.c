@@ -68,7 +68,7 @@ static void call(struct client *c, unsigned deadline_ms, char *text) {
   tc_message_t *message = message_of(c, text);
   if (message == NULL) return;
   tc_future_t *future = NULL;
-  tc_status_t status = tc_call(c->endpoints[c->peer], message, deadline_ms, &future);
+  tc_status_t status = tc_endpoint_call(c->endpoints[c->peer], message, deadline_ms, &future);
   tc_message_free(message);
   if (status != TC_OK) {
     answer(status, tc_error_message());
@@ -95,7 +95,7 @@ static void flood_start(struct client *c, size_t count, unsigned deadline_ms) {
   tc_endpoint_set_timeout(c->endpoints[c->peer], 0);
   for (size_t i = 0; i < count; ++i) {
     tc_future_t *future = NULL;
-    if (tc_call(c->endpoints[c->peer], message, deadline_ms, &future) == TC_OK) {
+    if (tc_endpoint_call(c->endpoints[c->peer], message, deadline_ms, &future) == TC_OK) {
       c->deadlines[c->accepted] = now_ms() + deadline_ms;
       c->futures[c->accepted++] = future;
     } else {
@@ -143,7 +143,7 @@ static void obey(struct client *c, char *line) {
     c->peer = strtoul(rest, NULL, 10) % max_peers;
     printf("ok\n");
   } else if (strcmp(line, "connect") == 0) {
-    answer(tc_connect(c->node, rest, 5000, &c->endpoints[c->peer]), tc_error_message());
+    answer(tc_node_connect(c->node, rest, 5000, &c->endpoints[c->peer]), tc_error_message());
   } else if (strcmp(line, "close") == 0) {
     (void)tc_endpoint_close(c->endpoints[c->peer], 1000);
     c->endpoints[c->peer] = NULL;

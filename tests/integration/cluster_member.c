@@ -27,7 +27,7 @@ static int expect(tc_node_t *node, tc_endpoint_t *endpoint, const char *name, ch
   tc_future_t *future = NULL;
   if (tc_ifunc_register(node, name, &ifunc) != TC_OK) return complain(name);
   if (tc_message_create(ifunc, payload, strlen(payload), &message) != TC_OK) return complain(name);
-  if (tc_call(endpoint, message, patience_ms, &future) != TC_OK) return complain(name);
+  if (tc_endpoint_call(endpoint, message, patience_ms, &future) != TC_OK) return complain(name);
   tc_message_free(message);
   if (tc_future_wait(future, patience_ms) != TC_OK) {
     fprintf(stderr, "member: %s failed: %s\n", name, tc_future_error(future));
@@ -46,7 +46,7 @@ static int lead(tc_node_t *node) {
   tc_endpoint_t *endpoints[10] = {0};
   char nothing[] = "", answer[32], route[16] = "";
   for (uint32_t n = 1; n < count; ++n) {
-    if (tc_connect(node, tc_node_peer_address(node, n), patience_ms, &endpoints[n]) != TC_OK)
+    if (tc_node_connect(node, tc_node_peer_address(node, n), patience_ms, &endpoints[n]) != TC_OK)
       return complain(tc_node_peer_address(node, n));
     if (tc_endpoint_peer_id(endpoints[n]) != n) return complain("a node has another number than its address");
     snprintf(answer, sizeof answer, "%u of %u", n, count);

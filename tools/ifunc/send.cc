@@ -85,7 +85,7 @@ void print_reply(const tc_future_t* future, const SendOptions& options) {
 
 Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& options) {
   tc_future_t* handle = nullptr;
-  TC_CHECK(checked(tc_call(endpoint, message, options.timeout_ms, &handle)));
+  TC_CHECK(checked(tc_endpoint_call(endpoint, message, options.timeout_ms, &handle)));
   const Future future(handle);
   // A little longer than the call itself: what it says when its deadline passes is worth more than that we waited.
   const auto status = tc_future_wait(handle, options.timeout_ms + 200);
@@ -124,11 +124,11 @@ Status send(const SendOptions& options) {
   TC_CHECK(checked(tc_message_create(ifunc, arguments.data(), arguments.size(), &made)));
   const Message message(made);
   tc_endpoint_t* endpoint = nullptr;
-  TC_CHECK(checked(tc_connect(node.get(), address.c_str(), options.timeout_ms, &endpoint)));
+  TC_CHECK(checked(tc_node_connect(node.get(), address.c_str(), options.timeout_ms, &endpoint)));
   tc_endpoint_set_timeout(endpoint, options.timeout_ms);
   for (uint64_t i = 0; i < options.repeat; ++i)
-    TC_CHECK(options.no_reply ? checked(tc_send(endpoint, made)) : call(endpoint, made, options));
-  if (options.no_reply) TC_CHECK(checked(tc_flush(endpoint, options.timeout_ms)));
+    TC_CHECK(options.no_reply ? checked(tc_endpoint_send(endpoint, made)) : call(endpoint, made, options));
+  if (options.no_reply) TC_CHECK(checked(tc_endpoint_flush(endpoint, options.timeout_ms)));
   std::fflush(stdout);
   // All that was sent has been answered or flushed: a goodbye that fails changes nothing for the caller.
   (void)tc_endpoint_close(endpoint, options.timeout_ms);

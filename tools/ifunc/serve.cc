@@ -145,7 +145,7 @@ Status serve(const ServeOptions& options) {
   serving = node.get();
   Status status = announce(node.get(), options);
   while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
-    status = checked(tc_node_serve(node.get(), longest_wait_ms, nullptr));
+    status = checked(tc_node_wait(node.get(), longest_wait_ms, nullptr));
   stop.finish();  // before the node that it wakes is gone
   if (options.stats) print_counters(node.get());
   return status;

@@ -105,7 +105,7 @@ end
 """
 function connect(node::Node, address; timeout = 10.0)
     endpoint = Ref{Ptr{Cvoid}}(C_NULL)
-    check(@tc(tc_connect, Cint, (Ptr{Cvoid}, Cstring, UInt32, Ptr{Ptr{Cvoid}}), handle(node), address,
+    check(@tc(tc_node_connect, Cint, (Ptr{Cvoid}, Cstring, UInt32, Ptr{Ptr{Cvoid}}), handle(node), address,
               round(UInt32, 1000timeout), endpoint))
     return Endpoint(node, endpoint[])
 end
@@ -116,7 +116,7 @@ end
 
 "Waits until the peer has run all that was sent; the first failure among it is a RemoteError."
 Base.flush(endpoint::Endpoint; timeout = 10.0) =
-    check(@tc(tc_flush, Cint, (Ptr{Cvoid}, UInt32), handle(endpoint), round(UInt32, 1000timeout)))
+    check(@tc(tc_endpoint_flush, Cint, (Ptr{Cvoid}, UInt32), handle(endpoint), round(UInt32, 1000timeout)))
 
 "An ifunc that the node knows."
 struct Registered
@@ -166,7 +166,7 @@ end
 Nobody waits for the answer; `flush` tells whether it failed.
 """
 send(endpoint::Endpoint, ifunc::Registered, arguments = nothing) = with_message(ifunc, arguments) do message
-    check(@tc(tc_send, Cint, (Ptr{Cvoid}, Ptr{Cvoid}), handle(endpoint), message))
+    check(@tc(tc_endpoint_send, Cint, (Ptr{Cvoid}, Ptr{Cvoid}), handle(endpoint), message))
 end
 
 """
@@ -177,7 +177,7 @@ Sends the ifunc and asks for its answer, to come within `deadline` seconds (0: w
 call(endpoint::Endpoint, ifunc::Registered, arguments = nothing; deadline = 0.0) = with_message(ifunc,
     arguments) do message
     future = Ref{Ptr{Cvoid}}(C_NULL)
-    check(@tc(tc_call, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}), handle(endpoint), message,
+    check(@tc(tc_endpoint_call, Cint, (Ptr{Cvoid}, Ptr{Cvoid}, UInt32, Ptr{Ptr{Cvoid}}), handle(endpoint), message,
               round(UInt32, 1000deadline), future))
     Future(endpoint.node, future[])
 end

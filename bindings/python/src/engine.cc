@@ -150,7 +150,7 @@ size_t Engine::connect(const std::string& address, uint32_t timeout_ms) {
   const Turn turn(*this);
   note_activity();
   tc_endpoint_t* endpoint = nullptr;
-  check(tc_connect(node_, address.c_str(), timeout_ms, &endpoint));
+  check(tc_node_connect(node_, address.c_str(), timeout_ms, &endpoint));
   tc_endpoint_set_timeout(endpoint, 0);  // who waits for room must not hold the lock meanwhile
   endpoints_.push_back({endpoint, {}});
   return endpoints_.size() - 1;
@@ -230,7 +230,7 @@ CallPtr Engine::try_call(size_t endpoint, tc_message_t& message, uint32_t deadli
   note_activity();
   auto& way = endpoint_at(endpoint);
   tc_future_t* future = nullptr;
-  const auto status = tc_call(way.handle, &message, deadline_ms, &future);
+  const auto status = tc_endpoint_call(way.handle, &message, deadline_ms, &future);
   if (status == TC_ERR_BUSY) return nullptr;
   check(status);
   auto call = std::make_shared<Call>(future);
@@ -245,7 +245,7 @@ bool Engine::try_send(size_t endpoint, tc_message_t& message) {
   check_usable();
   const Turn turn(*this);
   note_activity();
-  const auto status = tc_send(endpoint_at(endpoint).handle, &message);
+  const auto status = tc_endpoint_send(endpoint_at(endpoint).handle, &message);
   if (status == TC_ERR_BUSY) return false;
   check(status);
   return true;
@@ -270,7 +270,8 @@ void Engine::flush(size_t endpoint, uint32_t timeout_ms) {
     const auto left = until > now ? (until - now) / 1'000'000 : 0;
     const Turn turn(*this);
     note_activity();
-    const auto status = tc_flush(endpoint_at(endpoint).handle, static_cast<uint32_t>(std::min<uint64_t>(left, 20)));
+    const auto status =
+        tc_endpoint_flush(endpoint_at(endpoint).handle, static_cast<uint32_t>(std::min<uint64_t>(left, 20)));
     if (status == TC_OK) return;
     if (status != TC_ERR_TIMEOUT || left == 0) throw Failure(status, tc_error_message());
   }

@@ -23,14 +23,14 @@ int main(int argc, char **argv) {
   tc_config_free(config);
 
   tc_endpoint_t *peer = NULL;
-  must(tc_connect(source, tc_node_address(target), 10000, &peer), "connect");
+  must(tc_node_connect(source, tc_node_address(target), 10000, &peer), "connect");
   tc_ifunc_t *greet = NULL;
   must(tc_ifunc_register(source, "greet", &greet), "register");
   char name[] = "world";
   tc_message_t *message = NULL;
   must(tc_message_create(greet, name, strlen(name), &message), "message");
   tc_future_t *answer = NULL;
-  must(tc_call(peer, message, 10000, &answer), "call");
+  must(tc_endpoint_call(peer, message, 10000, &answer), "call");
   must(tc_future_wait(answer, 10000), "answer");
 
   size_t size = 0;
