@@ -13,7 +13,7 @@ namespace {
 [[gnu::noinline]] tc_status_t send_slowly(tc_endpoint_t* endpoint, tc_message_t* message, bool with_code) {
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
-    if (!with_code && endpoint->link->try_send(message_of(message))) return {};
+    if (!with_code && endpoint->link->sender().try_send(message_of(message))) return {};
     return endpoint->owner->node->send(*endpoint->link, message_of(message), with_code,
                                        tc::Deadline::after_ms(endpoint->timeout_ms));
   });
@@ -53,13 +53,13 @@ tc_status_t tc_endpoint_status(tc_endpoint_t* endpoint) {
   TC_NOT_NULL(endpoint);
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
-    if (endpoint->link->state() == tc::node::Link::State::lost) return tc::fail(endpoint->link->reason());
+    if (endpoint->link->is_lost()) return tc::fail(endpoint->link->reason());
     return {};
   });
 }
 
 const char* tc_endpoint_transport(const tc_endpoint_t* endpoint) {
-  return endpoint != nullptr ? endpoint->link->connection().transport().data() : "";
+  return endpoint != nullptr ? endpoint->link->channel().connection().transport().data() : "";
 }
 
 const char* tc_endpoint_peer(const tc_endpoint_t* endpoint) {
@@ -69,7 +69,7 @@ const char* tc_endpoint_peer(const tc_endpoint_t* endpoint) {
 uint32_t tc_endpoint_peer_id(const tc_endpoint_t* endpoint) {
   if (endpoint == nullptr) return 0;
   const auto id = endpoint->link->peer().node_id;
-  return id == tc::node::Node::no_id ? 0 : id;
+  return id == tc::node::Identity::no_id ? 0 : id;
 }
 
 tc_status_t tc_endpoint_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
@@ -83,7 +83,7 @@ tc_status_t tc_endpoint_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
 tc_status_t tc_endpoint_send(tc_endpoint_t* endpoint, tc_message_t* message) {
   TC_NOT_NULL(endpoint);
   TC_NOT_NULL(message);
-  if (!endpoint->gate->is_shared() && endpoint->link->try_send(message_of(message))) [[likely]]
+  if (!endpoint->gate->is_shared() && endpoint->link->sender().try_send(message_of(message))) [[likely]]
     return TC_OK;
   return send_slowly(endpoint, message, false);
 }
@@ -95,7 +95,8 @@ tc_status_t tc_endpoint_send_many(tc_endpoint_t* endpoint, tc_message_t* const* 
   size_t done = 0;
   while (done < count && status == TC_OK) {
     if (!endpoint->gate->is_shared())
-      done += endpoint->link->try_send(reinterpret_cast<tc::source::Message* const*>(messages + done), count - done);
+      done += endpoint->link->sender().try_send(reinterpret_cast<tc::source::Message* const*>(messages + done),
+                                                count - done);
     // What stopped it: the end of a lap or a batch, no room, or code that must go along.
     if (done < count && (status = tc_endpoint_send(endpoint, messages[done])) == TC_OK) ++done;
   }

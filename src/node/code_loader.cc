@@ -1,15 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/code_loader.h"
 
-#include "node/node.h"
+#include <fmt/ranges.h>
+#include <spdlog/logger.h>
+
+#include "node/counters.h"
+#include "node/known_code.h"
+#include "node/liveness/watchdog.h"
+#include "node/remote_compile/compile_requests.h"
+#include "target/executor.h"
 
 namespace tc::node {
 
+target::Code* CodeLoader::find(const ContentId& id) const { return store_->find(id); }
+
 LoadResult CodeLoader::load(Bundle bundle, std::string_view from, uint64_t waiter) {
   if (requests_.needs_helper(bundle)) return requests_.compile(std::move(bundle), from, waiter);
-  auto loaded = node_.load(std::move(bundle), from);
+  auto loaded = load_here(std::move(bundle), from);
   if (!loaded) return LoadResult::failed(std::move(loaded).error());
   return LoadResult::loaded(**loaded);
+}
+
+Result<target::Code*> CodeLoader::load_here(Bundle bundle, std::string_view from, Bytes object) {
+  const target::Executor::Pause pause(executor_);
+  TC_ASSIGN(auto* const code, store_->load(std::move(bundle), from, std::move(object)));
+  if (const auto& manifest = code->bundle->manifest(); manifest.has(entry_library))
+    log_.info("library '{}' ({}) from {} exports {}", code->name(), code->id().short_hex(),
+              from.empty() ? "here" : from, fmt::join(manifest.exports, ", "));
+  known_.loaded(*code);
+  counters_.load_ns = code->load_ns;
+  watchdog_.watch(*code);
+  return code;
 }
 
 }  // namespace tc::node

@@ -7,20 +7,29 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string_view>
 #include <utility>
 
 #include "base/result.h"
 #include "wire/bundle.h"
 
+namespace spdlog {
+class logger;
+}
+
 namespace tc::target {
 class Code;
-}
+class CodeStore;
+class Executor;
+}  // namespace tc::target
 
 namespace tc::node {
 
 class CompileRequests;
-class Node;
+class KnownCode;
+class Watchdog;
+struct Counters;
 
 struct LoadResult {
   enum class State : uint8_t { loaded, pending, error };
@@ -46,16 +55,34 @@ class CodeLoader {
   // The waiter for calls of this node to itself; every other waiter is the id of a link.
   static constexpr uint64_t this_node = 0;
 
-  CodeLoader(Node& node, CompileRequests& requests) : node_(node), requests_(requests) {}
+  CodeLoader(const std::unique_ptr<target::CodeStore>& store, CompileRequests& requests, KnownCode& known,
+             Watchdog& watchdog, target::Executor& executor, Counters& counters, spdlog::logger& log)
+      : store_(store),
+        requests_(requests),
+        known_(known),
+        watchdog_(watchdog),
+        executor_(executor),
+        counters_(counters),
+        log_(log) {}
+
+  // What was loaded before and is still here; else null.
+  target::Code* find(const ContentId& id) const;
 
   // Takes the bundle into the code store. `from`: the host that it came from, empty for this node's own code.
-  // When the result is `pending`, Link::on_compiled() or Node::on_compiled() tells `waiter` the end of the compilation,
-  // and the waiter loads again.
+  // When the result is `pending`, `waiter` is told the end of the compilation (Link::on_compiled(),
+  // LocalCalls::on_compiled()) and loads again.
   LoadResult load(Bundle bundle, std::string_view from, uint64_t waiter);
+  // The same without asking another node. `object`: what a helper compiled of the bundle, if that was needed.
+  Result<target::Code*> load_here(Bundle bundle, std::string_view from, Bytes object = {});
 
  private:
-  Node& node_;
+  const std::unique_ptr<target::CodeStore>& store_;  // made while the node starts
   CompileRequests& requests_;
+  KnownCode& known_;
+  Watchdog& watchdog_;
+  target::Executor& executor_;
+  Counters& counters_;
+  spdlog::logger& log_;
 };
 
 }  // namespace tc::node

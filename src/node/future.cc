@@ -82,7 +82,7 @@ void FutureTable::fail_link(const Link& link, const Error& error) {
   });
 }
 
-void FutureTable::note_death(uint32_t node_id, std::string label) {
+void FutureTable::record_death(uint32_t node_id, std::string label) {
   ++deaths_known_;
   deaths_.push_back({node_id, std::move(label)});
   if (deaths_.size() > deaths_remembered) deaths_.pop_front();

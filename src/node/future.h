@@ -56,7 +56,7 @@ class FutureTable {
   void fail_link(const Link& link, const Error& error);
   void fail_all(const Error& error);
   // A node died; calls that end without an answer from now on say so.
-  void note_death(uint32_t node_id, std::string label);
+  void record_death(uint32_t node_id, std::string label);
   // The call is nowhere: it went with a node that died since it was made.
   void fail_lost(uint64_t token);
   // Tokens of all that wait.

@@ -28,10 +28,10 @@ TEST_F(Hostile, notices_that_make_no_sense_are_refused) {
 TEST_F(Hostile, notices_that_lie_change_nothing) {
   join();
   // The node itself is dead; so is one that nobody knows; a report and a marker that belong to no snapshot of ours.
-  peer.send(Kind::notice, wire::notice_gone, wire::encode_gone({target->instance(), 1, 1, "you", "I say so"}));
+  peer.send(Kind::notice, wire::notice_gone, wire::encode_gone({target->identity().instance, 1, 1, "you", "I say so"}));
   peer.send(Kind::notice, wire::notice_gone, wire::encode_gone({12345, 1, 9, "nobody", "I say so"}));
-  peer.send(Kind::notice, wire::notice_report, wire::encode_report({target->instance(), 1, false, {}}));
-  peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({target->instance(), 1, 0}));
+  peer.send(Kind::notice, wire::notice_report, wire::encode_report({target->identity().instance, 1, false, {}}));
+  peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({target->identity().instance, 1, 0}));
   expect_still_linked();
 }
 

@@ -37,10 +37,10 @@ TEST(Node, code_travels_once_and_later_calls_go_by_number) {
     const Background running(*target);
     auto* link = connect(*source, "n1");
     const auto tsi = message(*source, "tsi", "x");
-    EXPECT_FALSE(link->try_send(*tsi)) << "the first one carries code";
+    EXPECT_FALSE(link->sender().try_send(*tsi)) << "the first one carries code";
     ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
     for (int i = 0; i < 1000; ++i) {
-      if (!link->try_send(*tsi)) {
+      if (!link->sender().try_send(*tsi)) {
         ASSERT_TRUE(source->send(*link, *tsi, false, Deadline::after_ms(1000)));
       }
     }
@@ -103,15 +103,15 @@ TEST(Node, messages_handed_over_together_run_in_order_and_what_has_no_room_is_no
   {
     const Background running(*target);
     auto* link = connect(*source, "n1");
-    EXPECT_EQ(link->try_send(handles.data(), handles.size()), 0u) << "the first one carries code";
+    EXPECT_EQ(link->sender().try_send(handles.data(), handles.size()), 0u) << "the first one carries code";
     ASSERT_TRUE(source->send(*link, *letters[0], false, Deadline::after_ms(1000)));
     ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
-    EXPECT_EQ(link->try_send(handles.data() + 1, 25), 25u);
+    EXPECT_EQ(link->sender().try_send(handles.data() + 1, 25), 25u);
     ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
     const auto echo = message(*source, "echo", "x");
     ASSERT_TRUE(source->send(*link, *echo, false, Deadline::after_ms(1000)));
     const std::vector<source::Message*> too_many(100'000, echo.get());
-    EXPECT_LT(link->try_send(too_many.data(), too_many.size()), too_many.size());
+    EXPECT_LT(link->sender().try_send(too_many.data(), too_many.size()), too_many.size());
   }
   EXPECT_EQ(std::string(reinterpret_cast<char*>(text.data()) + 1, 26), expected);
 }

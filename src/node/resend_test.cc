@@ -52,14 +52,14 @@ TEST_F(ResendWithBudget, code_that_was_deregistered_is_sent_again_within_the_bud
 TEST_F(Resend, code_that_neither_side_holds_fails_one_call_with_advice_and_the_next_one_brings_it) {
   const auto echo = message(*source, "echo", "x");
   ASSERT_EQ(call(*source, *link, *echo)->status, TC_OK);
-  ASSERT_TRUE(link->try_send(*echo)) << "the message is prepared with the code's number";
+  ASSERT_TRUE(link->sender().try_send(*echo)) << "the message is prepared with the code's number";
   ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
   source->registry().remove(echo->ifunc());
   drop_at_target();
   const auto lost = call(*source, *link, *echo);
   EXPECT_EQ(lost->status, TC_ERR_NOT_FOUND);
   EXPECT_THAT(lost->message, testing::HasSubstr("register it there again"));
-  EXPECT_FALSE(link->try_send(*echo)) << "that number means nothing any more";
+  EXPECT_FALSE(link->sender().try_send(*echo)) << "that number means nothing any more";
   EXPECT_EQ(call(*source, *link, *echo)->status, TC_OK) << "the message still holds the code";
   EXPECT_EQ(call(*source, *link, *message(*source, "echo", "y"))->status, TC_OK);
 }
@@ -67,7 +67,7 @@ TEST_F(Resend, code_that_neither_side_holds_fails_one_call_with_advice_and_the_n
 TEST_F(Resend, messages_that_wait_count_against_the_limit_of_the_node) {
   auto small = net.make(3, [](Config& config) { config.message_memory = 1 << 20; });
   EXPECT_TRUE(small->buffers().budget().take(1 << 20)) << "nothing waits yet";
-  auto* waiting = small->link_at("n1").value();  // has not greeted: calls wait
+  auto* waiting = small->links().at("n1").value();  // has not greeted: calls wait
   const auto echo = message(*small, "echo", "x");
   const auto refused = small->call(*waiting, *echo, 1000, Deadline::after_ms(0));
   ASSERT_FALSE(refused);

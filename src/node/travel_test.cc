@@ -99,7 +99,7 @@ TEST(Travel, it_goes_on_through_a_node_that_died_and_came_back) {
   for (const auto id : {0u, 1u}) {
     const auto knows = [&] {
       bool linked = false;
-      cluster.nodes[id]->each_link([&](Link& to) { linked |= to.readable() && to.peer().node_id == 2; });
+      cluster.nodes[id]->links().each([&](Link& to) { linked |= to.is_ready() && to.peer().node_id == 2; });
       return !linked;
     };
     ASSERT_TRUE(cluster.nodes[id]->poll_until(Deadline::after_ms(5000), knows));

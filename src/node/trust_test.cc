@@ -20,7 +20,7 @@ class Foreigner : public testing::Test {
     foreigner.listen("far:1");
     friendly.says.instance = 4712;
     friendly.connect("n1");
-    link = node->link_at("far:1").value();
+    link = node->links().at("far:1").value();
     EXPECT_TRUE(pump([&] { return friendly.peer && link->state() == Link::State::ready; }));
   }
   bool pump(const std::function<bool()>& done) {

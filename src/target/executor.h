@@ -77,6 +77,9 @@ class alignas(64) Executor {
     IfuncHost* before_;
   };
 
+  // Is the caller inside of a call, or of what is done between calls, of this executor?
+  bool inside_call() const noexcept { return current_host == &host_; }
+
   // Around what is done between calls and may take long: no ifunc is to blame for it.
   class Pause {
    public:

@@ -30,7 +30,7 @@ class LinkSends : public testing::Test {
   }
   bool backlog() {
     bool any = false;
-    node->each_link([&](Link& link) { any = any || link.has_backlog(); });
+    node->links().each([&](Link& link) { any = any || link.channel().has_backlog(); });
     return any;
   }
 
@@ -43,7 +43,7 @@ TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_n
   const auto code_bytes = test::code_section(test::load_bundle("echo")).size();
   peer.says.max_message = static_cast<uint32_t>(code_bytes + 1000);
   peer.listen("small");
-  auto* const link = node->link_at("small").value();
+  auto* const link = node->links().at("small").value();
   ASSERT_TRUE(pump([&] { return link->state() == Link::State::ready; }));
   const auto call = [&](size_t payload) {
     return node->call(*link, *test::message(*node, "echo", std::string(payload, 'x')), 5000, Deadline::after_ms(0));

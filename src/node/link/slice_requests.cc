@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/node.h"
+#include "node/links.h"
 
 namespace tc::node {
 
@@ -15,18 +15,16 @@ namespace {
 constexpr uint64_t patience_ns = 10'000'000'000;
 }  // namespace
 
-void SliceRequests::note_supplier(const ContentId& id, const Link& link) { suppliers_.try_emplace(id, link.mark()); }
-
 Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const {
   const auto asks_us = [&](const Link& link) {
-    return std::ranges::any_of(waiters, [&](const auto& w) { return w.number && w.link_mark == link.mark(); });
+    return std::ranges::any_of(waiters, [&](const auto& w) { return w.number && w.link_id == link.id(); });
   };
   const auto first = suppliers_.find(id);
   Link* other = nullptr;
   Link* best = nullptr;
-  node_.each_link([&](Link& link) {
-    if (link.state() != Link::State::ready || asks_us(link) || !link.number_of_its(id)) return;
-    if (first != suppliers_.end() && link.mark() == first->second)
+  links_.each([&](Link& link) {
+    if (!link.is_ready() || asks_us(link) || !link.receiver().number_of(id)) return;
+    if (first != suppliers_.end() && link.id() == first->second)
       best = &link;
     else if (other == nullptr)
       other = &link;
@@ -34,17 +32,10 @@ Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Waiter>&
   return best != nullptr ? best : other;
 }
 
-const Bundle* SliceRequests::at_hand(const ContentId& id, const TargetTriple& triple) const {
-  if (const auto ifunc = node_.registry().find(id); ifunc && ifunc->bundle.useful_for(triple) != 0)
-    return &ifunc->bundle;
-  const auto* code = node_.store().find(id);
-  return code != nullptr && code->bundle->useful_for(triple) != 0 ? code->bundle.get() : nullptr;
-}
-
 Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Waiter waiter) {
-  const auto asker = waiter.number ? waiter.link_mark : 0;
+  const auto caller = waiter.number ? waiter.link_id : 0;
   for (auto& request : open_)
-    if (request.id == bundle.id() && request.triple.text == triple.text && request.supplier != asker) {
+    if (request.id == bundle.id() && request.triple.text == triple.text && request.supplier != caller) {
       request.waiters.push_back(waiter);
       return {};
     }
@@ -52,9 +43,9 @@ Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Wait
   const auto& name = bundle.manifest().name;
   if (supplier == nullptr)
     return fail(TC_ERR_NO_SLICE, "{} was not sent the code of ifunc '{}' for {}, and whoever sent it the rest is gone",
-                node_.label(), name, triple.text);
-  open_.push_back({bundle.id(), name, triple, supplier->mark(), false, now_ns(), {waiter}});
-  node_.count_slice_request();
+                self_.label, name, triple.text);
+  open_.push_back({bundle.id(), name, triple, supplier->id(), false, now_ns(), {waiter}});
+  ++counters_.slice_requests;
   send_next(*supplier);
   return {};
 }
@@ -62,47 +53,47 @@ Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Wait
 // A link that was answered, or had nothing open, gets the next question.
 void SliceRequests::send_next(Link& link) {
   for (auto& request : open_) {
-    if (request.supplier != link.mark()) continue;
+    if (request.supplier != link.id()) continue;
     if (request.sent) return;
     request.sent = true;
-    return link.ask_for_slices(request.id, request.triple);
+    return link.slices().ask(request.id, request.triple);
   }
 }
 
-void SliceRequests::on_answer(const Link& from, Result<Bundle> answer) {
+void SliceRequests::on_answer(const Channel& from, Result<Bundle> answer) {
   const auto found =
-      std::ranges::find_if(open_, [&](const auto& request) { return request.supplier == from.mark() && request.sent; });
+      std::ranges::find_if(open_, [&](const auto& request) { return request.supplier == from.id() && request.sent; });
   if (found == open_.end()) return;
   std::optional<Error> error;
   if (!answer) {
     error = Error{TC_ERR_NO_SLICE, fmt::format("no slice of ifunc '{}' for {} could be had from {}: {}", found->name,
                                                found->triple.text, from.peer_label(), answer.error().message)};
-  } else if (node_.store().find(found->id) != nullptr) {
+  } else if (store_->find(found->id) != nullptr) {
     // The store keeps them beside its own, and counts them.
-    if (const auto kept = node_.store().load(std::move(*answer)); !kept) error = kept.error();
+    if (const auto kept = store_->load(std::move(*answer)); !kept) error = kept.error();
   } else {
     error = Error{TC_ERR_NO_SLICE, fmt::format("ifunc '{}' was evicted while its code for {} was on its way",
                                                found->name, found->triple.text)};
   }
   end(*found, error);
   open_.erase(found);
-  if (auto* link = node_.link_marked(from.mark())) send_next(*link);
+  if (auto* link = links_.with_id(from.id())) send_next(*link);
 }
 
 void SliceRequests::end(Request& request, const std::optional<Error>& error) {
   for (const auto& waiter : std::exchange(request.waiters, {}))
     ended_.push_back({request.id, waiter, request.triple, error});
-  if (!ended_.empty()) node_.note_backlog();
+  if (!ended_.empty()) work_.backlog = true;
 }
 
 void SliceRequests::on_link_lost(const Link& lost) {
   for (auto& request : std::exchange(open_, {})) {
-    if (request.supplier != lost.mark()) {
+    if (request.supplier != lost.id()) {
       open_.push_back(std::move(request));
       continue;
     }
     if (auto* const other = supplier_of(request.id, request.waiters)) {
-      request.supplier = other->mark();
+      request.supplier = other->id();
       request.sent = false;
       open_.push_back(std::move(request));
       send_next(*other);
@@ -110,7 +101,7 @@ void SliceRequests::on_link_lost(const Link& lost) {
     }
     end(request,
         Error{TC_ERR_NO_SLICE,
-              fmt::format("{} asked {}, which had sent ifunc '{}', for its code for {}, and lost it: {}", node_.label(),
+              fmt::format("{} asked {}, which had sent ifunc '{}', for its code for {}, and lost it: {}", self_.label,
                           lost.peer_label(), request.name, request.triple.text, lost.reason().message)});
   }
 }
@@ -120,7 +111,7 @@ void SliceRequests::tick() {
   const auto now = now_ns();
   for (auto& request : open_) {
     if (request.waiters.empty() || now - request.since_ns < patience_ns) continue;
-    const auto* const supplier = node_.link_marked(request.supplier);
+    const auto* const supplier = links_.with_id(request.supplier);
     end(request,
         Error{TC_ERR_TIMEOUT, fmt::format("{} has not sent the code of ifunc '{}' for {} within {} s",
                                           supplier != nullptr ? supplier->peer_label() : "the node it came from",
@@ -131,16 +122,16 @@ void SliceRequests::tick() {
 bool SliceRequests::deliver() {
   const auto ended = std::exchange(ended_, {});
   for (const auto& one : ended) {
-    auto* const link = node_.link_marked(one.waiter.link_mark);
+    auto* const link = links_.with_id(one.waiter.link_id);
     if (link == nullptr) continue;
     if (!one.waiter.number) {
-      link->on_slices(one.id, one.error);
+      link->sender().on_slices(one.id, one.error);
       continue;
     }
     if (one.error)
-      node_.log().info("{} is told that there is no code for {}: {}", link->peer_label(), one.triple.text,
-                       one.error->message);
-    link->send_slices(*one.waiter.number, one.id, one.error ? nullptr : at_hand(one.id, one.triple), one.triple);
+      log_.info("{} is told that there is no code for {}: {}", link->peer_label(), one.triple.text, one.error->message);
+    link->slices().send(*one.waiter.number, one.id, one.error ? nullptr : code_.runnable_on(one.triple, one.id),
+                        one.triple);
   }
   return !ended.empty();
 }

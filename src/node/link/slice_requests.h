@@ -18,42 +18,45 @@
 #include <unordered_map>
 #include <vector>
 
+#include "node/counters.h"
+#include "node/known_code.h"
+#include "node/pending_work.h"
 #include "wire/bundle.h"
 
 namespace tc::node {
 
+class Channel;
 class Link;
-class Node;
+class Links;
 
 class SliceRequests {
  public:
   // Who waits: a link's own calls, or (with the number it asked by) the peer behind it.
   struct Waiter {
-    uint64_t link_mark = 0;
+    uint64_t link_id = 0;
     std::optional<uint32_t> number;
   };
 
-  explicit SliceRequests(Node& node) : node_(node) {
+  SliceRequests(Links& links, KnownCode& code, const std::unique_ptr<target::CodeStore>& store, const Identity& self,
+                PendingWork& work, Counters& counters, spdlog::logger& log)
+      : links_(links), code_(code), store_(store), self_(self), work_(work), counters_(counters), log_(log) {
     suppliers_.max_load_factor(0.25F);  // so that adding one seldom looks at others, long out of the CPU's caches
   }
 
-  // What this node holds of that code that runs on `triple`: registered here, or sent. Null when there is none.
-  const Bundle* at_hand(const ContentId& id, const TargetTriple& triple) const;
-
-  // Asks for the slices of `bundle` that run on `triple`. The waiter hears of it: Link::on_slices() for its own
-  // calls, Link::send_slices() for its peer. TC_ERR_NO_SLICE when there is nobody to ask, in words for the sender.
+  // Asks for the slices of `bundle` that run on `triple`. The waiter hears of it: CallSender::on_slices() for its own
+  // calls, SliceExchange::send() for its peer. TC_ERR_NO_SLICE when there is nobody to ask, in words for the sender.
   Status ask(const Bundle& bundle, const TargetTriple& triple, Waiter waiter);
 
   // `from` answered the question that was open on it.
-  void on_answer(const Link& from, Result<Bundle> answer);
+  void on_answer(const Channel& from, Result<Bundle> answer);
   void on_link_lost(const Link& link);
   // Gives up on what took too long. Cheap when nothing is open.
   void tick();
   // Tells the waiters of what has ended. True when there was something to tell.
   bool deliver();
 
-  // `link` is whom this code first came from.
-  void note_supplier(const ContentId& id, const Link& link);
+  // This code first came by that link.
+  void record_supplier(const ContentId& id, uint64_t link_id) { suppliers_.try_emplace(id, link_id); }
   void forget(const ContentId& id) { suppliers_.erase(id); }
 
  private:
@@ -61,7 +64,7 @@ class SliceRequests {
     ContentId id;
     std::string name;  // of the ifunc, for messages
     TargetTriple triple;
-    uint64_t supplier = 0;  // mark of the link it goes to
+    uint64_t supplier = 0;  // id of the link it goes to
     bool sent = false;      // else another question to the same peer is open
     uint64_t since_ns = 0;
     std::vector<Waiter> waiters;  // none: they gave up, but the answer will still come
@@ -78,10 +81,16 @@ class SliceRequests {
   void send_next(Link& link);
   void end(Request& request, const std::optional<Error>& error);
 
-  Node& node_;
+  Links& links_;
+  KnownCode& code_;
+  const std::unique_ptr<target::CodeStore>& store_;
+  const Identity& self_;
+  PendingWork& work_;
+  Counters& counters_;
+  spdlog::logger& log_;
   std::deque<Request> open_;
   std::vector<Ended> ended_;
-  std::unordered_map<ContentId, uint64_t> suppliers_;  // link marks
+  std::unordered_map<ContentId, uint64_t> suppliers_;  // link ids
 };
 
 }  // namespace tc::node

@@ -3,7 +3,7 @@
 
 #include <spdlog/logger.h>
 
-#include "node/node.h"
+#include "node/links.h"
 
 namespace tc::node {
 
@@ -17,22 +17,44 @@ constexpr size_t known_limit = 4096;
 
 }  // namespace
 
-Deaths::Deaths(Node& node)
-    : node_(node), snapshots_(node, [this](bool is_void, const auto& alive) { on_snapshot(is_void, alive); }) {}
+Deaths::Deaths(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log,
+               Snapshots::EachCall each_call)
+    : links_(links),
+      futures_(futures),
+      self_(self),
+      log_(log),
+      snapshots_(links, self, std::move(each_call),
+                 [this](bool is_void, const auto& alive) { on_snapshot(is_void, alive); }) {}
+
+Status Deaths::on_event(Link& from, uint32_t what, ByteView body) {
+  if (what == wire::notice_gone) {
+    TC_ASSIGN(const auto gone, wire::decode_gone(body));
+    on_gone(from, gone);
+  } else if (what == wire::notice_marker) {
+    TC_ASSIGN(const auto marker, wire::decode_marker(body));
+    snapshots_.on_marker(from, marker);
+  } else if (what == wire::notice_report) {
+    TC_ASSIGN(const auto report, wire::decode_report(body));
+    snapshots_.on_report(from, report);
+  } else {
+    return fail(TC_ERR_MALFORMED, "a notice is of type {} when 0 to 2 are known", what);
+  }
+  return {};
+}
 
 void Deaths::on_link_lost(const Link& link) {
   snapshots_.on_link_lost(link);
   const auto& peer = link.peer();
   // Closed here: nothing was on its way. Not in a cluster: nothing is forwarded there.
-  if (link.reason().code == TC_ERR_CLOSED || peer.protocol == 0 || peer.node_id == Node::no_id) return;
-  const wire::Gone gone{peer.instance, node_.instance(), peer.node_id, peer.name, link.reason().message};
-  if (is_news(gone)) mourn(gone, nullptr);
+  if (link.reason().code == TC_ERR_CLOSED || peer.protocol == 0 || peer.node_id == Identity::no_id) return;
+  const wire::Gone gone{peer.instance, self_.instance, peer.node_id, peer.name, link.reason().message};
+  if (is_news(gone)) spread(gone, nullptr);
 }
 
 void Deaths::on_gone(const Link& from, const wire::Gone& gone) {
-  if (gone.instance == node_.instance() || !is_news(gone)) return;  // we are well: another's link to us broke
-  node_.log().info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
-  mourn(gone, &from);
+  if (gone.instance == self_.instance || !is_news(gone)) return;  // we are well: another's link to us broke
+  log_.info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
+  spread(gone, &from);
 }
 
 bool Deaths::is_news(const wire::Gone& gone) {
@@ -46,25 +68,23 @@ bool Deaths::is_news(const wire::Gone& gone) {
   return true;
 }
 
-void Deaths::mourn(const wire::Gone& gone, const Link* from) {
+void Deaths::spread(const wire::Gone& gone, const Link* from) {
   const auto notice = wire::encode_gone(gone);
-  std::vector<Link*> links;
-  node_.each_link([&](Link& link) {
-    if (&link != from && link.state() == Link::State::ready) links.push_back(&link);
+  links_.each([&](Link& link) {
+    if (&link != from && link.is_ready()) link.post_event(wire::notice_gone, notice);
   });
-  for (auto* link : links) link->post_notice(wire::notice_gone, notice);
-  node_.futures().note_death(gone.node_id, fmt::format("node {} ({})", gone.node_id, gone.name));
+  futures_.record_death(gone.node_id, fmt::format("node {} ({})", gone.node_id, gone.name));
   ask_soon();
 }
 
 void Deaths::ask_soon() {
-  if (!node_.futures().empty() && ask_at_ns_ == 0) ask_at_ns_ = now_ns() + ask_after_ns;
+  if (!futures_.empty() && ask_at_ns_ == 0) ask_at_ns_ = now_ns() + ask_after_ns;
 }
 
 void Deaths::tick() {
   if (ask_at_ns_ == 0 || now_ns() < ask_at_ns_) return;
   ask_at_ns_ = 0;
-  asked_ = node_.futures().waiting();
+  asked_ = futures_.waiting();
   if (!asked_.empty()) snapshots_.ask();
 }
 
@@ -74,7 +94,7 @@ void Deaths::on_snapshot(bool is_void, const std::unordered_set<uint64_t>& alive
     return;
   }
   for (const auto token : std::exchange(asked_, {}))
-    if (!alive.contains(token)) node_.futures().fail_lost(token);
+    if (!alive.contains(token)) futures_.fail_lost(token);
 }
 
 }  // namespace tc::node

@@ -18,24 +18,28 @@ namespace tc::node {
 
 class Deaths {
  public:
-  explicit Deaths(Node& node);
+  Deaths(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log, Snapshots::EachCall each_call);
 
   // One of our links ended.
   void on_link_lost(const Link& link);
-  // A peer says that a node is gone.
-  void on_gone(const Link& from, const wire::Gone& gone);
+  // A peer tells something about the cluster: a node is gone, or a part of a snapshot. TC_ERR_MALFORMED.
+  Status on_event(Link& from, uint32_t what, ByteView body);
   // Asks when it is time to; now and then.
   void tick();
 
   Snapshots& snapshots() noexcept { return snapshots_; }
 
  private:
+  void on_gone(const Link& from, const wire::Gone& gone);
   bool is_news(const wire::Gone& gone);
-  void mourn(const wire::Gone& gone, const Link* from);
+  void spread(const wire::Gone& gone, const Link* from);
   void ask_soon();
   void on_snapshot(bool is_void, const std::unordered_set<uint64_t>& alive);
 
-  Node& node_;
+  Links& links_;
+  FutureTable& futures_;
+  const Identity& self_;
+  spdlog::logger& log_;
   Snapshots snapshots_;
   std::set<std::pair<uint64_t, uint64_t>> known_;          // who is gone, who saw it
   std::deque<std::pair<uint64_t, uint64_t>> known_order_;  // oldest first

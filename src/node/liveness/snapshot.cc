@@ -3,15 +3,15 @@
 
 #include <algorithm>
 
-#include "node/node.h"
+#include "node/links.h"
 
 namespace tc::node {
 
 namespace {
 
-// Askers whose last snapshot is remembered: a peer must not fill our memory with questions.
+// Origins whose last snapshot is remembered: a peer must not fill our memory with questions.
 constexpr size_t parts_limit = 1024;
-// More calls of one asker than this are not counted one by one; its snapshot is void instead.
+// More calls of one origin than this are not counted one by one; its snapshot is void instead.
 constexpr size_t alive_limit = 1u << 20;
 
 bool erase(std::vector<const Link*>& links, const Link* link) { return std::erase(links, link) != 0; }
@@ -21,7 +21,7 @@ bool contains(const std::vector<const Link*>& links, const Link* link) {
 
 }  // namespace
 
-void Snapshots::ask() { begin(node_.instance(), ++number_, nullptr); }
+void Snapshots::ask() { begin(self_.instance, ++number_, nullptr); }
 
 bool Snapshots::make_room() {
   if (parts_.size() < parts_limit) return true;
@@ -38,32 +38,31 @@ void Snapshots::drop(std::unordered_map<uint64_t, Part>::iterator part) {
 
 void Snapshots::begin(uint64_t origin, uint32_t number, Link* parent) {
   if (const auto older = parts_.find(origin); older != parts_.end()) drop(older);
-  if (!make_room()) return;  // who asks gets no report, and waits for its deadlines
+  if (!make_room()) return;  // the origin gets no report, and waits for its deadlines
   auto& part = parts_[origin];
   ++recording_;
   part.number = number;
   part.parent = parent;
-  node_.each_call_held([&](uint64_t asker, uint64_t token) {
-    if (asker == origin) add(part, token);
+  each_call_([&](uint64_t caller, uint64_t token) {
+    if (caller == origin) add(part, token);
   });
-  // Sending may lose a link, which changes the part: all of it is noted before.
   std::vector<Link*> links;
-  node_.each_link([&](Link& link) {
-    if (link.state() != Link::State::lost) links.push_back(&link);
+  links_.each([&](Link& link) {
+    if (!link.is_lost()) links.push_back(&link);
   });
   part.links.assign(links.begin(), links.end());
   part.markers_due = part.links;
   erase(part.markers_due, parent);
   for (auto* link : links) {
     const uint8_t flags = link == parent ? wire::marker_from_child : 0;
-    link->post_notice(wire::notice_marker, wire::encode_marker({origin, number, flags}));
+    link->post_event(wire::notice_marker, wire::encode_marker({origin, number, flags}));
   }
-  if (const auto found = parts_.find(origin); found != parts_.end()) settle(origin, found->second);
+  settle(origin, part);
 }
 
 void Snapshots::on_marker(Link& from, const wire::Marker& marker) {
   const auto found = parts_.find(marker.origin);
-  const bool is_ours = marker.origin == node_.instance();
+  const bool is_ours = marker.origin == self_.instance;
   if (found == parts_.end() || found->second.number < marker.number) {
     if (!is_ours) begin(marker.origin, marker.number, &from);  // else: an echo of one that we dropped, or a lie
     return;
@@ -72,8 +71,8 @@ void Snapshots::on_marker(Link& from, const wire::Marker& marker) {
   if (part.number > marker.number) return;
   if (!contains(part.links, &from)) {
     if ((marker.flags & wire::marker_unrecorded) == 0)
-      from.post_notice(wire::notice_marker,
-                       wire::encode_marker({marker.origin, marker.number, wire::marker_unrecorded}));
+      from.post_event(wire::notice_marker,
+                      wire::encode_marker({marker.origin, marker.number, wire::marker_unrecorded}));
     return;
   }
   if (!erase(part.markers_due, &from)) return;
@@ -109,8 +108,8 @@ void Snapshots::on_link_lost(const Link& link) {
   }
 }
 
-void Snapshots::note(const Link& link, uint64_t asker, uint64_t token) {
-  const auto found = parts_.find(asker);
+void Snapshots::record_call(const Link& link, uint64_t caller, uint64_t token) {
+  const auto found = parts_.find(caller);
   if (found == parts_.end() || found->second.done || !contains(found->second.markers_due, &link)) return;
   add(found->second, token);
 }
@@ -130,7 +129,7 @@ void Snapshots::settle(uint64_t origin, Part& part) {
   const bool is_void = part.is_void;
   if (part.parent == nullptr) return done_(is_void, alive);
   wire::Report report{origin, part.number, is_void, {alive.begin(), alive.end()}};
-  part.parent->post_notice(wire::notice_report, wire::encode_report(report));
+  part.parent->post_event(wire::notice_report, wire::encode_report(report));
 }
 
 }  // namespace tc::node

@@ -5,11 +5,11 @@
 // asks: a snapshot of all nodes and links, taken while calls travel on (Chandy and Lamport, "Distributed Snapshots",
 // 1985), gathered on the tree along which it spread. A call that is nowhere in it is lost.
 //
-// How it goes. The origin sends a marker on each of its links. A node that sees a snapshot's first marker notes the
-// calls it holds, sends markers on each of its links, and from then on notes the calls that come by a link until that
+// How it goes. The origin sends a marker on each of its links. A node that sees a snapshot's first marker records the
+// calls it holds, sends markers on each of its links, and from then on records the calls that come by a link until that
 // link's marker has come: they were on their way. Links are ordered, so nothing slips through. When all markers are
 // there, and the reports of all nodes that heard of it from here, the node reports to the one it heard of it from.
-// A link that a node did not have when it noted its own calls makes the snapshot void; so does one that was lost.
+// A link that a node did not have when it recorded its own calls makes the snapshot void; so does one that was lost.
 //
 // Thread: the node's.
 #pragma once
@@ -20,19 +20,24 @@
 #include <unordered_set>
 #include <vector>
 
+#include "node/answers.h"
 #include "wire/notice.h"
 
 namespace tc::node {
 
 class Link;
-class Node;
+class Links;
 
 class Snapshots {
  public:
   // What an own snapshot found. `is_void`: take another one.
   using Done = std::function<void(bool is_void, const std::unordered_set<uint64_t>& alive)>;
 
-  Snapshots(Node& node, Done done) : node_(node), done_(std::move(done)) {}
+  // Shows all calls with a token that are here, neither running nor passed on.
+  using EachCall = std::function<void(ShowCall)>;
+
+  Snapshots(Links& links, const Identity& self, EachCall each_call, Done done)
+      : links_(links), self_(self), each_call_(std::move(each_call)), done_(std::move(done)) {}
 
   // Asks where this node's calls are. An earlier question of ours that is still open is dropped.
   void ask();
@@ -41,17 +46,17 @@ class Snapshots {
   void on_report(Link& from, const wire::Report& report);
   void on_link_lost(const Link& link);
 
-  // Is any part of a snapshot being taken here? Then every call that comes must be shown to note().
+  // Is any part of a snapshot being taken here? Then every call that comes must be shown to record_call().
   bool recording() const noexcept { return recording_ != 0; }
-  // A call of the node `asker` came by `link`.
-  void note(const Link& link, uint64_t asker, uint64_t token);
+  // A call of the node `caller` came by `link`.
+  void record_call(const Link& link, uint64_t caller, uint64_t token);
 
  private:
   // Our part of one snapshot.
   struct Part {
     uint32_t number = 0;
     Link* parent = nullptr;          // through whom we heard of it; null: it is ours
-    std::vector<const Link*> links;  // that we had when we noted our own calls
+    std::vector<const Link*> links;  // that we had when we recorded our own calls
     std::vector<const Link*> markers_due;
     std::vector<const Link*> reports_due;
     std::unordered_set<uint64_t> alive;
@@ -65,7 +70,9 @@ class Snapshots {
   bool make_room();
   void drop(std::unordered_map<uint64_t, Part>::iterator part);
 
-  Node& node_;
+  Links& links_;
+  const Identity& self_;
+  EachCall each_call_;
   Done done_;
   uint32_t number_ = 0;                       // of our own last snapshot
   std::unordered_map<uint64_t, Part> parts_;  // by origin: of each only the newest

@@ -21,9 +21,9 @@ class NodeSnapshots : public testing::Test {
     keeper.says.name = "keeper";
     keeper.listen("keeper");
     greet(doomed, 4712, 8, "doomed");
-    greet(client, 4713, Node::no_id, "client");
+    greet(client, 4713, Identity::no_id, "client");
     future = asker
-                 ->call(*asker->link_at("keeper").value(), *test::message(*asker, "echo", "x"), 20'000,
+                 ->call(*asker->links().at("keeper").value(), *test::message(*asker, "echo", "x"), 20'000,
                         Deadline::after_ms(0))
                  .value();
     EXPECT_TRUE(pump([&] { return keeper.find(Kind::call_code) != nullptr; }));
@@ -63,11 +63,11 @@ class NodeSnapshots : public testing::Test {
     return pump([&] { return std::ranges::count(asked(keeper), snapshot) == 1; });
   }
   void send_marker(RawPeer& peer, uint32_t snapshot, uint8_t flags = 0) {
-    peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({asker->instance(), snapshot, flags}));
+    peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({asker->identity().instance, snapshot, flags}));
   }
   void send_report(RawPeer& peer, uint32_t snapshot, bool is_void, std::vector<uint64_t> tokens) {
     peer.send(Kind::notice, wire::notice_report,
-              wire::encode_report({asker->instance(), snapshot, is_void, std::move(tokens)}));
+              wire::encode_report({asker->identity().instance, snapshot, is_void, std::move(tokens)}));
   }
   void expect_the_call_failed() {
     ASSERT_TRUE(pump([&] { return future->ready.load(); }));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <system_error>
 
 #include "base/clock.h"
 #include "base/quiet_thread.h"
@@ -20,12 +21,14 @@ std::chrono::nanoseconds longest_doze(std::chrono::nanoseconds step) {
 
 }  // namespace
 
-Watchdog::Watchdog(target::Executor& executor, uint32_t limit_ms, Report report)
-    : executor_(executor), limit_ns_(uint64_t{limit_ms} * 1'000'000), report_(std::move(report)) {
-  thread_ = quiet_thread([this] { run(); });
-}
+Watchdog::Watchdog(target::Executor& executor, uint32_t limit_ms, Report report, Warn warn)
+    : executor_(executor),
+      limit_ns_(uint64_t{limit_ms} * 1'000'000),
+      report_(std::move(report)),
+      warn_(std::move(warn)) {}
 
 Watchdog::~Watchdog() {
+  if (!thread_.joinable()) return;
   {
     const std::scoped_lock lock(mutex_);
     ends_ = true;
@@ -34,7 +37,14 @@ Watchdog::~Watchdog() {
   thread_.join();
 }
 
-void Watchdog::know(const target::Code& code) {
+void Watchdog::watch(const target::Code& code) {
+  if (limit_ns_ == 0) return;
+  if (!thread_.joinable()) try {
+      thread_ = quiet_thread([this] { run(); });
+    } catch (const std::system_error& error) {
+      limit_ns_ = 0;
+      return warn_(error.what());
+    }
   const std::scoped_lock lock(mutex_);
   names_.insert_or_assign(&code, code.name());
 }
@@ -78,7 +88,7 @@ void Watchdog::run() {
       reported = true;
       const auto known = names_.find(moment.code);
       const std::string name = known != names_.end() ? known->second : "?";
-      lock.unlock();  // the report may take its time; know() and forget() must not wait for it
+      lock.unlock();  // the report may take its time; watch() and forget() must not wait for it
       report_(name, (now - since) / 1'000'000);
       lock.lock();
     }

@@ -26,23 +26,29 @@ class Watchdog {
   // Called from the watchdog's thread with the name of the ifunc and the milliseconds that it has been running.
   using Report = std::function<void(const std::string& ifunc, uint64_t running_ms)>;
 
-  Watchdog(target::Executor& executor, uint32_t limit_ms, Report report);
+  // Called from the node's thread when there is no thread for the watchdog; nothing is watched then.
+  using Warn = std::function<void(const std::string& why)>;
+
+  // `limit_ms` 0: watches nothing.
+  Watchdog(target::Executor& executor, uint32_t limit_ms, Report report, Warn warn);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
 
-  // Frames are about to run while it dozes: Executor::watcher_dozes().
+  // Frames are about to run while it sleeps: Executor::watcher_dozes().
   void rouse() noexcept;
-  // Names are kept apart from the code, which may be freed while the watchdog looks.
-  void know(const target::Code& code);
+  // Watches calls of this code too. The first one starts the thread: a node that only sends needs none. Names are kept
+  // apart from the code, which may be freed while the watchdog looks.
+  void watch(const target::Code& code);
   void forget(const target::Code& code);
 
  private:
   void run();
 
   target::Executor& executor_;
-  const uint64_t limit_ns_;
+  uint64_t limit_ns_;  // 0: nothing is watched
   const Report report_;
+  const Warn warn_;
   std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<const target::Code*, std::string> names_;

@@ -77,15 +77,17 @@ class WatchdogOf : public ::testing::Test {
     entered_ns = now_ns();
     sleep_ms(14);
   }};
-  Watchdog dog{executor, 20, [this](const std::string& ifunc, uint64_t running_ms) {
+  Watchdog dog{executor, 20,
+               [this](const std::string& ifunc, uint64_t running_ms) {
                  EXPECT_GE(running_ms, 20u);
                  const std::scoped_lock lock(mutex);
                  reports.push_back(ifunc);
-               }};
+               },
+               [](const std::string& why) { ADD_FAILURE() << why; }};
 };
 
 TEST_F(WatchdogOf, a_call_over_the_limit_is_reported_once_and_by_name) {
-  dog.know(slow);
+  dog.watch(slow);
   run(slow);
   EXPECT_THAT(reported(), ::testing::ElementsAre("golden"));
   run(slow);
@@ -93,19 +95,19 @@ TEST_F(WatchdogOf, a_call_over_the_limit_is_reported_once_and_by_name) {
 }
 
 TEST_F(WatchdogOf, many_quick_calls_are_no_slow_one) {
-  dog.know(quick);
+  dog.watch(quick);
   const auto interrupted = run_often(quick);
   EXPECT_LE(reported().size(), interrupted);
 }
 
 TEST_F(WatchdogOf, calls_that_each_end_within_the_limit_are_no_slow_one) {
-  dog.know(brief);
+  dog.watch(brief);
   const auto interrupted = run_often(brief);
   EXPECT_LE(reported().size(), interrupted);
 }
 
 TEST_F(WatchdogOf, an_executor_that_rests_is_not_stuck) {
-  dog.know(quick);
+  dog.watch(quick);
   run(quick);
   sleep_ms(200);
   EXPECT_TRUE(reported().empty());
@@ -120,14 +122,14 @@ TEST_F(WatchdogOf, what_takes_long_between_calls_is_no_call) {
 }
 
 TEST_F(WatchdogOf, it_wakes_from_a_doze) {
-  dog.know(slow);
+  dog.watch(slow);
   sleep_ms(200);
   run(slow);
   EXPECT_EQ(reported().size(), 1u);
 }
 
 TEST_F(WatchdogOf, code_that_was_freed_is_not_looked_at) {
-  dog.know(slow);
+  dog.watch(slow);
   dog.forget(slow);
   run(slow);
   EXPECT_THAT(reported(), ::testing::ElementsAre("?"));

@@ -6,7 +6,11 @@
 #include <algorithm>
 #include <utility>
 
-#include "node/node.h"
+#include "node/config.h"
+#include "node/counters.h"
+#include "node/link/slice_requests.h"
+#include "node/links.h"
+#include "node/local_calls.h"
 
 namespace tc::node {
 
@@ -28,12 +32,12 @@ const target::Cpu& CompileRequests::cpu() {
 std::string CompileRequests::asked(std::string_view whom) {
   return fmt::format(
       "it holds only bitcode for this node, which has no LLVM and asked {} to compile it for {} ({}{}{})", whom,
-      node_.config().code.triple.text, cpu().name, cpu().features.empty() ? "" : " ", cpu().features);
+      node_.config.code.triple.text, cpu().name, cpu().features.empty() ? "" : " ", cpu().features);
 }
 
 bool CompileRequests::needs_helper(const Bundle& bundle) const {
-  return !node_.config().compile_at.empty() && node_.store().find(bundle.id()) == nullptr &&
-         node_.store().lacks_object(bundle);
+  return !node_.config.compile_at.empty() && node_.store->find(bundle.id()) == nullptr &&
+         node_.store->lacks_object(bundle);
 }
 
 LoadResult CompileRequests::compile(Bundle bundle, std::string_view from, uint64_t waiter) {
@@ -59,18 +63,18 @@ LoadResult CompileRequests::compile(Bundle bundle, std::string_view from, uint64
 // ---- Objects on disk
 
 target::DiskCache* CompileRequests::cache() {
-  const auto& directory = node_.config().code.cache_dir;
+  const auto& directory = node_.config.code.cache_dir;
   if (std::exchange(cache_tried_, true) || directory.empty()) return cache_.get();
   auto opened = target::DiskCache::open(directory);
   if (opened)
     cache_ = std::move(*opened);
   else
-    node_.log().warn("objects that others compile are not kept in '{}': {}", directory, opened.error().message);
+    node_.log.warn("objects that others compile are not kept in '{}': {}", directory, opened.error().message);
   return cache_.get();
 }
 
 std::string CompileRequests::cache_key(const Bundle& bundle) {
-  return fmt::format("compiled elsewhere {} {} {} {}", bundle.id().hex(), node_.config().code.triple.text, cpu().name,
+  return fmt::format("compiled elsewhere {} {} {} {}", bundle.id().hex(), node_.config.code.triple.text, cpu().name,
                      cpu().features);
 }
 
@@ -79,7 +83,7 @@ Result<target::Code*> CompileRequests::load_cached(const Bundle& bundle, std::st
   if (cache() == nullptr) return nullptr;
   auto object = cache_->find(cache_key(bundle));
   if (!object) return nullptr;
-  auto loaded = node_.load(bundle, from, std::move(*object));
+  auto loaded = node_.loader.load_here(bundle, from, std::move(*object));
   // A missing symbol, or one that is forbidden, says nothing against the object.
   if (loaded || loaded.error().code != TC_ERR_MALFORMED) return loaded;
   cache_->remove(cache_key(bundle));
@@ -89,53 +93,52 @@ Result<target::Code*> CompileRequests::load_cached(const Bundle& bundle, std::st
 // ---- Questions
 
 Result<Link*> CompileRequests::helper() {
-  if (auto* const known = node_.link_marked(helper_)) return known;
-  TC_ASSIGN(auto* const link, node_.link_at(node_.config().compile_at));
-  helper_ = link->mark();
+  if (auto* const known = node_.links.with_id(helper_)) return known;
+  TC_ASSIGN(auto* const link, node_.links.at(node_.config.compile_at));
+  helper_ = link->id();
   return link;
 }
 
 Status CompileRequests::ask(Bundle bundle, std::string_view from, uint64_t waiter) {
   if (open_.size() >= open_limit)
     return fail(TC_ERR_BUSY, "{} ifuncs wait to be compiled at {} already, and at most {} may", open_.size(),
-                node_.config().compile_at, open_limit);
+                node_.config.compile_at, open_limit);
   auto link = helper();
-  if (!link) return context(asked(node_.config().compile_at), std::move(link).error());
-  const auto limit_ns = uint64_t{node_.config().compile_limit_ms} * 1'000'000;
+  if (!link) return context(asked(node_.config.compile_at), std::move(link).error());
+  const auto limit_ns = uint64_t{node_.config.compile_limit_ms} * 1'000'000;
   open_.push_back({++tokens_,
-                   (*link)->mark(),
+                   (*link)->id(),
                    false,
                    now_ns() + limit_ns + grace_ns,
                    std::move(bundle),
                    std::string(from),
                    {waiter}});
-  node_.count_compile_request();
-  if ((*link)->state() == Link::State::ready) send(**link, open_.back());
+  ++node_.counters.compile_requests;
+  if ((*link)->is_ready()) send(**link, open_.back());
   return {};
 }
 
 void CompileRequests::send(Link& link, Request& request) {
   request.sent = true;
-  const auto& triple = node_.config().code.triple;
+  const auto& triple = node_.config.code.triple;
   const auto slice = request.bundle.find(SliceRole::target, SliceForm::bitcode, triple);
   const auto carried = slice ? uint64_t{1} << *slice : 0;
   const auto bytes = request.bundle.bytes_for(carried);
   wire::CompileQuestion question;
   question.token = request.token;
-  question.limit_ms = node_.config().compile_limit_ms;
+  question.limit_ms = node_.config.compile_limit_ms;
   question.triple = triple.text;
   question.cpu = cpu().name;
   question.features = cpu().features;
   question.head = {request.bundle.id(), carried, static_cast<uint32_t>(bytes.size())};
   question.bundle = bytes;
-  node_.log().info("{} is asked to compile ifunc '{}'", link.peer_label(), request.bundle.manifest().name);
+  node_.log.info("{} is asked to compile ifunc '{}'", link.peer_label(), request.bundle.manifest().name);
   link.post_compile(wire::compile_question, wire::encode_compile_question(question));
 }
 
 void CompileRequests::on_link_ready(Link& link) {
-  // By index: a link that is lost while it is sent to takes its requests away.
-  for (size_t i = 0; i < open_.size(); ++i)
-    if (open_[i].helper == link.mark() && !open_[i].sent) send(link, open_[i]);
+  for (auto& request : open_)
+    if (request.helper == link.id() && !request.sent) send(link, request);
 }
 
 // ---- How they end
@@ -143,7 +146,7 @@ void CompileRequests::on_link_ready(Link& link) {
 const Error& CompileRequests::remember(const ContentId& id, const std::string& name, const Error& error) {
   if (failures_.size() >= failures_limit) failures_.clear();
   const Error told{error.code, fmt::format("ifunc '{}': {}", name, error.message)};
-  node_.log().warn("{}", told.message);
+  node_.log.warn("{}", told.message);
   return failures_.insert_or_assign(id, Failure{told, now_ns() + failure_ns}).first->second.error;
 }
 
@@ -151,22 +154,23 @@ std::deque<CompileRequests::Request>::iterator CompileRequests::end(std::deque<R
                                                                     const Error* error) {
   if (error != nullptr) (void)remember(request->bundle.id(), request->bundle.manifest().name, *error);
   ended_.insert(ended_.end(), request->waiters.begin(), request->waiters.end());
-  node_.note_backlog();
+  node_.work.backlog = true;
   return open_.erase(request);
 }
 
 void CompileRequests::on_answer(const Link& from, const wire::CompileAnswer& answer) {
   const auto request = std::ranges::find_if(
-      open_, [&](const auto& one) { return one.sent && one.token == answer.token && one.helper == from.mark(); });
+      open_, [&](const auto& one) { return one.sent && one.token == answer.token && one.helper == from.id(); });
   if (request == open_.end()) return;  // it took too long
-  const auto whom = fmt::format("{} at {}", from.peer().name, node_.config().compile_at);
+  const auto whom = fmt::format("{} at {}", from.peer().name, node_.config.compile_at);
   if (answer.status != TC_OK) {
     const Error error{answer.status,
                       fmt::format("{}, which says: {}; or build it without --no-object", asked(whom), answer.message)};
     end(request, &error);
     return;
   }
-  auto loaded = node_.load(request->bundle, request->from, Bytes(answer.object.begin(), answer.object.end()));
+  auto loaded =
+      node_.loader.load_here(request->bundle, request->from, Bytes(answer.object.begin(), answer.object.end()));
   if (!loaded) {
     const Error error{loaded.error().code,
                       fmt::format("the object that {} compiled of it: {}", whom, loaded.error().message)};
@@ -175,21 +179,21 @@ void CompileRequests::on_answer(const Link& from, const wire::CompileAnswer& ans
   }
   if (cache() != nullptr)
     if (const auto kept = cache_->store(cache_key(request->bundle), answer.object); !kept)
-      node_.log().warn("the object of ifunc '{}' is not kept on disk: {}", (*loaded)->name(), kept.error().message);
+      node_.log.warn("the object of ifunc '{}' is not kept on disk: {}", (*loaded)->name(), kept.error().message);
   for (const auto waiter : request->waiters)
-    if (auto* const link = node_.link_marked(waiter)) node_.slices().note_supplier(request->bundle.id(), *link);
+    if (auto* const link = node_.links.with_id(waiter)) node_.slices.record_supplier(request->bundle.id(), link->id());
   end(request, nullptr);
 }
 
 void CompileRequests::on_link_lost(const Link& lost) {
   for (auto request = open_.begin(); request != open_.end();) {
-    if (request->helper != lost.mark()) {
+    if (request->helper != lost.id()) {
       ++request;
       continue;
     }
     const Error error{lost.reason().code,
                       fmt::format("{}, and lost it: {}; is a node serving there, with --compile-for?",
-                                  asked(node_.config().compile_at), lost.reason().message)};
+                                  asked(node_.config.compile_at), lost.reason().message)};
     request = end(request, &error);
   }
 }
@@ -203,7 +207,7 @@ void CompileRequests::tick() {
       continue;
     }
     const Error error{TC_ERR_TIMEOUT, fmt::format("{}, and had no answer within {} ms (compile-limit)",
-                                                  asked(node_.config().compile_at), node_.config().compile_limit_ms)};
+                                                  asked(node_.config.compile_at), node_.config.compile_limit_ms)};
     request = end(request, &error);
   }
 }
@@ -212,8 +216,8 @@ bool CompileRequests::deliver() {
   const auto ended = std::exchange(ended_, {});
   for (const auto waiter : ended) {
     if (waiter == CodeLoader::this_node)
-      node_.on_compiled();
-    else if (auto* const link = node_.link_marked(waiter))
+      node_.local_calls.on_compiled();
+    else if (auto* const link = node_.links.with_id(waiter))
       link->on_compiled();
   }
   return !ended.empty();

@@ -25,11 +25,27 @@
 namespace tc::node {
 
 class Link;
-class Node;
+class Links;
+class LocalCalls;
+class SliceRequests;
+struct Config;
+struct Counters;
+struct PendingWork;
 
 class CompileRequests {
  public:
-  explicit CompileRequests(Node& node) : node_(node) {}
+  struct Services {
+    Links& links;
+    LocalCalls& local_calls;
+    SliceRequests& slices;
+    CodeLoader& loader;
+    const std::unique_ptr<target::CodeStore>& store;
+    const Config& config;
+    PendingWork& work;
+    Counters& counters;
+    spdlog::logger& log;
+  };
+  explicit CompileRequests(const Services& services) : node_(services) {}
 
   // True when this node cannot run the bundle as it is, and may ask a helper to compile it.
   bool needs_helper(const Bundle& bundle) const;
@@ -48,7 +64,7 @@ class CompileRequests {
  private:
   struct Request {
     uint64_t token = 0;
-    uint64_t helper = 0;  // mark of the link it goes to
+    uint64_t helper = 0;  // id of the link it goes to
     bool sent = false;
     uint64_t until_ns = 0;
     Bundle bundle;
@@ -71,14 +87,14 @@ class CompileRequests {
   const Error& remember(const ContentId& id, const std::string& name, const Error& error);
   std::deque<Request>::iterator end(std::deque<Request>::iterator request, const Error* error);
 
-  Node& node_;
+  const Services node_;
   std::deque<Request> open_;
   std::unordered_map<ContentId, Failure> failures_;  // for the waiters, and for calls that come soon after
   std::vector<uint64_t> ended_;                      // waiters of requests that have ended
   target::Cpu cpu_;                                  // looked at when it is first needed
   std::unique_ptr<target::DiskCache> cache_;
   bool cache_tried_ = false;
-  uint64_t helper_ = 0;  // mark of the link to it
+  uint64_t helper_ = 0;  // id of the link to it
   uint64_t tokens_ = 0;
 };
 

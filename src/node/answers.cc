@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/answers.h"
+
+#include <spdlog/logger.h>
+
+#include "node/link/link.h"
+#include "node/links.h"
+
+namespace tc::node {
+
+// A link that has not greeted yet will do. Another instance at that address means that the caller is gone: to connect
+// again and again would change nothing.
+Link* Answers::link_to(const wire::Route& return_address) {
+  if (Link* const known = links_.ready_to_instance(return_address.instance)) return known;
+  if (return_address.address.empty()) return nullptr;
+  if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
+  auto reached = links_.reach(return_address.address);
+  return reached ? *reached : nullptr;
+}
+
+void Answers::send(Link* link, const wire::Route* return_address, const wire::Reply& reply) {
+  if (return_address != nullptr) {
+    const bool is_ours = return_address->instance == self_.instance;
+    link = is_ours ? nullptr : link_to(*return_address);
+    if (link == nullptr && !is_ours)
+      return log_.warn("an answer is lost: node {} ({}) cannot be reached", return_address->node_id,
+                       return_address->address);
+  }
+  if (link != nullptr)
+    link->post_reply(reply);
+  else if (reply.token != 0)
+    complete(reply);
+  else
+    log_.info("a call of this node's own failed: {}", reply.message);
+}
+
+// It failed, or owes an answer that its ifunc did not give.
+void Answers::send_at_end(const target::Call& call) {
+  wire::Reply reply;
+  reply.token = call.ticket.token;
+  reply.node_id = self_.wire_id();
+  if (call.failed) {
+    reply.status = TC_ERR_IFUNC;
+    reply.code = call.fail_code;
+    reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", self_.label, call.code->name(),
+                                call.fail_code, call.fail_message);
+    ++counters_.failures;
+    if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
+  }
+  send(static_cast<Link*>(call.link), call.has_route ? &call.route.route() : nullptr, reply);
+}
+
+void Answers::fail_later(uint64_t token, const wire::Route* return_address, const Error& error) {
+  if (token == 0) return;
+  pending_failures_.push_back(
+      {return_address != nullptr ? std::optional(*return_address) : std::nullopt, token, error});
+  work_.backlog = true;
+}
+
+void Answers::send_pending_failures() {
+  while (!pending_failures_.empty()) {
+    const auto failure = std::move(pending_failures_.front());
+    pending_failures_.pop_front();
+    wire::Reply reply;
+    reply.token = failure.token;
+    reply.status = failure.error.code;
+    reply.node_id = self_.wire_id();
+    reply.message = fmt::format("{}: {}", self_.label, failure.error.message);
+    send(nullptr, failure.return_address ? &*failure.return_address : nullptr, reply);
+  }
+}
+
+void Answers::complete(const wire::Reply& reply, Buffer memory) {
+  if (futures_.complete(reply, std::move(memory))) return;
+  ++counters_.late_answers;
+  log_.debug("an answer to call {} came when nobody waited for it any more", reply.token);
+}
+
+void Answers::count_failure(const Error& why) {
+  ++counters_.failures;
+  log_.info("a call failed here: {}", why.message);
+}
+
+void Answers::each_pending(ShowCall show) const {
+  for (const auto& failure : pending_failures_)
+    show(failure.return_address ? failure.return_address->instance : self_.instance, failure.token);
+}
+
+}  // namespace tc::node

@@ -1,0 +1,80 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How the outcome of a call gets to the process that made it: by the link that the call came by, by a return address when
+// the call was forwarded, or straight to a future of this node.
+//
+// Thread: the node's.
+#pragma once
+
+#include <deque>
+#include <optional>
+
+#include "base/buffer_pool.h"
+#include "base/function_ref.h"
+#include "node/counters.h"
+#include "node/future.h"
+#include "node/identity.h"
+#include "node/pending_work.h"
+#include "target/executor.h"
+#include "wire/frame.h"
+#include "wire/route.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace tc::node {
+
+class Link;
+class Links;
+
+// Shows a call that waits for an answer: the instance of the node that made it, and the token of its answer.
+using ShowCall = FunctionRef<void(uint64_t caller, uint64_t token)>;
+
+class Answers {
+ public:
+  Answers(Links& links, FutureTable& futures, const Identity& self, PendingWork& work, Counters& counters,
+          spdlog::logger& log)
+      : links_(links), futures_(futures), self_(self), work_(work), counters_(counters), log_(log) {}
+
+  // Sends a reply: to the return address when there is one, else by `link`, else (null) to this node.
+  void send(Link* link, const wire::Route* return_address, const wire::Reply& reply);
+  // The running call ended: what it still owes is sent, and the executor is ready for the next one.
+  void end_running_call(target::Executor& executor) {
+    const auto& call = executor.running();
+    if (call.failed || (call.wants_reply && !call.answered)) send_at_end(call);
+    executor.reset();
+  }
+  // A call that was not run fails: whoever waits for its answer is told with the next poll, as a connection may be needed
+  // for it.
+  void fail_later(uint64_t token, const wire::Route* return_address, const Error& error);
+  void send_pending_failures();
+  // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
+  void complete(const wire::Reply& reply, Buffer memory = {});
+  // A call ended badly here.
+  void count_failure(const Error& why);
+  // Failures that have not been sent yet.
+  void each_pending(ShowCall show) const;
+  // The caller of this node's own calls.
+  uint64_t own_instance() const noexcept { return self_.instance; }
+
+ private:
+  void send_at_end(const target::Call& call);
+  Link* link_to(const wire::Route& return_address);
+
+  struct PendingFailure {
+    std::optional<wire::Route> return_address;
+    uint64_t token;
+    Error error;
+  };
+
+  Links& links_;
+  FutureTable& futures_;
+  const Identity& self_;
+  PendingWork& work_;
+  Counters& counters_;
+  spdlog::logger& log_;
+  std::deque<PendingFailure> pending_failures_;
+};
+
+}  // namespace tc::node

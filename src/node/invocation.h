@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a running ifunc asks of its node: named data, replies, and calls to other nodes.
+//
+// Thread: the node's.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "node/config.h"
+#include "node/known_code.h"
+#include "node/local_calls.h"
+
+namespace tc::node {
+
+class Invocation final : public target::IfuncHost {
+ public:
+  Invocation(target::Executor& executor, Answers& answers, Links& links, LocalCalls& local, KnownCode& code,
+             const Config& config, const Identity& self, spdlog::logger& log)
+      : executor_(executor),
+        answers_(answers),
+        links_(links),
+        local_(local),
+        code_(code),
+        config_(config),
+        self_(self),
+        log_(log) {}
+
+  // Once the node's number is known.
+  void begin() noexcept { be_node(self_.id, self_.count()); }
+  // Gives ifuncs data by name; null withdraws it.
+  void expose(std::string name, void* data, size_t size);
+
+  // ---- target::IfuncHost
+  void* data(std::string_view name, size_t* size) noexcept override;
+  tc_status_t reply(ByteView bytes) noexcept override;
+  tc_status_t forward(uint32_t node, ByteView payload) noexcept override;
+  tc_status_t forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept override;
+  tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept override;
+  void fail(int32_t code, std::string_view message) noexcept override;
+  void log(int level, std::string_view message) noexcept override;
+
+ private:
+  tc_status_t send(uint32_t node, const OutgoingCall& call);
+  tc_status_t forward_call(uint32_t node, OutgoingCall call);
+  tc_status_t inject_call(uint32_t node, std::string_view name, ByteView payload);
+  wire::CallTicket header_of(const target::Call& call) const noexcept;
+  wire::Route caller_of(const target::Call& call) const;
+
+  struct Exposed {
+    std::string name;
+    void* data;
+    size_t size;
+  };
+
+  target::Executor& executor_;
+  Answers& answers_;
+  Links& links_;
+  LocalCalls& local_;
+  KnownCode& code_;
+  const Config& config_;
+  const Identity& self_;
+  spdlog::logger& log_;
+  std::vector<Exposed> exposed_;  // few: found by looking at each
+};
+
+}  // namespace tc::node

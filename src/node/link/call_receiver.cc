@@ -1,0 +1,333 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/link/call_receiver.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "node/link/call_front.h"
+#include "node/link/slice_requests.h"
+#include "node/trust.h"
+
+namespace tc::node {
+
+namespace {
+
+// Bounds what a peer can make us keep while its code is on its way.
+constexpr size_t waiting_limit = 64u * 1024 * 1024;
+// Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.
+constexpr size_t unusable_limit = 1024;
+// Memory for a call with code that a link keeps for the next one.
+constexpr size_t kept_copy_limit = 64 * 1024;
+
+Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
+
+// The call waited past its deadline.
+bool is_late(const wire::Header& header, ByteView body, uint64_t since_ns) {
+  const auto call = read_call_front(header, body).header;
+  return call && call->deadline_ms != 0 && now_ns() - since_ns > uint64_t{call->deadline_ms} * 1'000'000;
+}
+
+}  // namespace
+
+CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& services)
+    : link_(link),
+      channel_(channel),
+      executor_(services.executor),
+      loader_(services.loader),
+      code_(services.code),
+      slices_(services.slices),
+      answers_(services.answers),
+      counters_(services.counters),
+      config_(services.config),
+      self_(services.channel.self) {}
+
+bool CallReceiver::is_trusted() const noexcept { return node::is_trusted(config_, channel_.origin()); }
+
+const target::NumberTable& CallReceiver::numbers() const noexcept {
+  static const target::NumberTable none;
+  return awaiting_code_.empty() && is_trusted() ? numbers_ : none;
+}
+
+bool CallReceiver::broken(const std::string& what) {
+  executor_.reset();
+  return channel_.disconnect_for(what);
+}
+
+// ---- Calls
+
+bool CallReceiver::check(const wire::Header& header) {
+  if (!wire::are_call_flags(header.flags))
+    return broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags));
+  if (header.number < target::NumberTable::limit) return true;
+  return broken(
+      fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1));
+}
+
+bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
+  const ByteView view(body, header.length);
+  if (!check(header)) return false;
+  if (!is_trusted()) return refuse(header, view, not_trusted(channel_.origin())), true;
+  if (!awaiting_code_.empty()) return wait(header, view);
+  if (auto* const code = numbers_.find(header.number); code != nullptr)
+    return run(*code, header.flags, body, header.length);
+  if (const auto* const why = why_unusable(header.number); why != nullptr) return refuse(header, view, *why), true;
+  ask_for(header.number);
+  return wait(header, view);
+}
+
+bool CallReceiver::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
+  auto& call = executor_.running();
+  size_t skip = 0;
+  if ((flags & wire::flag_token) != 0) {
+    if (length < wire::ticket_bytes) [[unlikely]]
+      return broken(
+          fmt::format("a call with a token is {} bytes when the token alone takes {}", length, wire::ticket_bytes));
+    call.ticket = wire::read_ticket(body);
+    call.has_ticket = true;
+    call.wants_reply = call.ticket.token != 0;
+    skip = wire::ticket_bytes;
+  }
+  if ((flags & wire::flag_route) != 0) {
+    const auto taken = call.route.take({body + skip, length - skip});
+    if (!taken) return broken(taken.error().message);
+    skip += *taken;
+    call.has_route = true;
+  }
+  call.touched = flags != 0;
+  std::byte* payload = body + skip;
+  const auto size = length - skip;
+  if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
+    payload = aligned_copy(scratch_, {payload, size}, size_t{1} << code.alignment_log2);
+  if (!executor_.run_plain(code, payload, size)) answers_.end_running_call(executor_);
+  return true;
+}
+
+void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error& why) {
+  const auto call = read_call_front(header, body);
+  wire::Reply reply;
+  reply.token = call.header ? call.header->token : 0;
+  reply.status = why.code;
+  reply.node_id = self_.wire_id();
+  reply.message = fmt::format("{}: {}", self_.label, why.message);
+  answers_.count_failure(why);
+  // A peer that is not trusted shall not make us connect to anywhere.
+  answers_.send(&link_, call.return_address && is_trusted() ? &*call.return_address : nullptr, reply);
+}
+
+bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
+  if (!awaiting_code_.empty()) return wait(header, body);
+  const auto number = wire::decode_barrier(private_copy(body));
+  if (!number) return broken(number.error().message);
+  channel_.post_or_disconnect(wire::Kind::barrier, 0, wire::barrier_answer, wire::encode_barrier(*number));
+  return true;
+}
+
+// ---- Code
+
+bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
+  const auto started = now_ns();
+  if (!check(header)) return false;
+  if (!is_trusted()) return refuse(header, body, not_trusted(channel_.origin())), true;
+  if (!awaiting_code_.empty()) return wait(header, body);
+  Bytes copy = std::exchange(code_copy_, {});
+  copy.assign(body.begin(), body.end());
+  // The call header and the return address stand in front of the code; their sizes are needed to find it.
+  size_t skip = (header.flags & wire::flag_token) != 0 ? wire::ticket_bytes : 0;
+  if (skip > copy.size()) return broken(fmt::format("a call with a token is only {} bytes", copy.size()));
+  if ((header.flags & wire::flag_route) != 0) {
+    size_t size = 0;
+    if (const auto address = wire::decode_route(ByteView(copy).subspan(skip), size); !address)
+      return broken(address.error().message);
+    skip += size;
+  }
+  const auto code = wire::decode_code(ByteView(copy).subspan(skip));
+  if (!code) return broken(code.error().message);
+  if (!keeps_its_code(header.number, code->head.id)) return false;
+  const bool never_seen = loader_.find(code->head.id) == nullptr;
+  const auto learned = learn(header.number, *code);
+  if (learned.is_error()) {
+    if (!learned.transient) set_unusable(header.number, learned.error);
+    return refuse(header, body, learned.error), true;
+  }
+  if (learned.is_pending()) return wait_for_compiler(header, body);
+  // The payload moves up to the call header, over the code: a call like any other from here.
+  const auto payload = code->payload;
+  std::byte* const to = copy.data() + skip;
+  if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
+  const bool fine = run(*learned.code, header.flags, copy.data(), skip + payload.size());
+  if (never_seen) counters_.first_execution_ns = now_ns() - started;
+  if (copy.capacity() <= kept_copy_limit) code_copy_ = std::move(copy);  // fresh memory costs as much as its page fault
+  return fine;
+}
+
+bool CallReceiver::on_code(const wire::Header& header, const wire::CodeBody& code, ByteView body) {
+  if (awaited_ != header.number)
+    return broken(fmt::format("it sends code number {} that nobody asked for", header.number));
+  if (!keeps_its_code(header.number, code.head.id)) return false;
+  awaited_.reset();
+  const auto learned = learn(header.number, code);
+  if (learned.is_pending()) return wait_for_compiler(header, body);
+  if (learned.is_error()) set_unusable(header.number, learned.error);
+  const bool fine = resume();
+  if (learned.is_error() && learned.transient) unusable_.erase(header.number);
+  return fine;
+}
+
+LoadResult CallReceiver::learn(uint32_t number, const wire::CodeBody& code) {
+  auto* held = loader_.find(code.head.id);
+  if (held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0) {
+    if (code.bundle.empty())
+      return LoadResult::failed(
+          {TC_ERR_NOT_FOUND, fmt::format("{} no longer holds the code {} that it called: register it there again",
+                                         channel_.peer_label(), code.head.id.short_hex())});
+    auto bundle = Bundle::read_carried(code.bundle, code.head.carried, code.head.id);
+    if (!bundle) return LoadResult::failed(std::move(bundle).error());
+    auto loaded = loader_.load(std::move(*bundle), channel_.origin().host, channel_.id());
+    if (!loaded.is_loaded()) return loaded;
+    held = loaded.code;
+    slices_.record_supplier(code.head.id, channel_.id());
+  }
+  if (number >= id_prefixes_.size()) id_prefixes_.resize(std::max<size_t>(number + 1, id_prefixes_.size() * 2));
+  id_prefixes_[number] = id_prefix_of(code.head.id);
+  const bool is_new = numbers_.find(number) != held;
+  if (auto bound = numbers_.bind(number, *held); !bound) return LoadResult::failed(std::move(bound).error());
+  unusable_.erase(number);
+  if (is_new)
+    if (auto told = channel_.post(wire::Kind::known, 0, number, {}); !told)
+      return LoadResult::failed(std::move(told).error());
+  return LoadResult::loaded(*held);
+}
+
+bool CallReceiver::keeps_its_code(uint32_t number, const ContentId& id) {
+  if (number >= id_prefixes_.size() || id_prefixes_[number] == 0 || id_prefixes_[number] == id_prefix_of(id))
+    return true;
+  return broken(fmt::format("code number {} is {} now when it was other code before", number, id.short_hex()));
+}
+
+std::optional<uint32_t> CallReceiver::number_of(const ContentId& id) const noexcept {
+  const auto found = std::ranges::find(id_prefixes_, id_prefix_of(id));
+  if (found == id_prefixes_.end()) return std::nullopt;
+  return static_cast<uint32_t>(found - id_prefixes_.begin());
+}
+
+const Error* CallReceiver::why_unusable(uint32_t number) {
+  if (unusable_since_ != code_.libraries_loaded()) unusable_.clear();
+  const auto found = unusable_.find(number);
+  return found != unusable_.end() ? &found->second : nullptr;
+}
+
+void CallReceiver::set_unusable(uint32_t number, const Error& why) {
+  if (unusable_.size() >= unusable_limit || unusable_since_ != code_.libraries_loaded()) unusable_.clear();
+  unusable_since_ = code_.libraries_loaded();
+  unusable_.insert_or_assign(number, why);
+}
+
+void CallReceiver::ask_for(uint32_t number) {
+  ++counters_.needs;
+  awaited_ = number;
+  channel_.post_or_disconnect(wire::Kind::need, 0, number, wire::encode_need({{}, config_.code.triple.text}));
+}
+
+// ---- Calls that wait for code
+
+bool CallReceiver::wait(const wire::Header& header, ByteView body) {
+  Waiting waiting{header, {}, now_ns(), {}};
+  const auto bytes = body.size() + sizeof(Waiting);
+  Status may_wait;
+  if (awaiting_bytes_ + bytes > waiting_limit)
+    may_wait =
+        fail(TC_ERR_LIMIT, "{} bytes of calls wait for code, and at most {} may", awaiting_bytes_, waiting_limit);
+  else
+    may_wait = channel_.charge(waiting.charge, bytes);
+  if (!may_wait) {
+    if (header.kind == wire::Kind::barrier) return broken("its barriers fill what may wait for code");
+    return refuse(header, body, may_wait.error()), true;
+  }
+  awaiting_bytes_ += bytes;
+  waiting.body = private_copy(body);
+  awaiting_code_.push_back(std::move(waiting));
+  return true;
+}
+
+// In front of everything that waits: a call with its code, or the code that waiting calls had asked for.
+bool CallReceiver::wait_for_compiler(const wire::Header& header, ByteView body) {
+  Waiting waiting{header, {}, now_ns(), {}};
+  // Code that was asked for is taken in any case: calls wait for it.
+  if (const auto counted = channel_.charge(waiting.charge, body.size() + sizeof(Waiting));
+      !counted && header.kind != wire::Kind::code)
+    return refuse(header, body, counted.error()), true;
+  awaits_compiler_ = true;
+  waiting.body = private_copy(body);
+  awaiting_bytes_ += waiting.size();
+  awaiting_code_.push_front(std::move(waiting));
+  return true;
+}
+
+bool CallReceiver::continue_after_compiling() {
+  awaits_compiler_ = false;
+  return resume();
+}
+
+void CallReceiver::count_waiting() noexcept {
+  awaiting_bytes_ = 0;
+  for (const auto& frame : awaiting_code_) awaiting_bytes_ += frame.size();
+}
+
+bool CallReceiver::resume_one(const wire::Header& header, Bytes& body) {
+  if (header.kind == wire::Kind::call) return on_call(header, body.data());
+  if (header.kind == wire::Kind::call_code) return on_call_code(header, body);
+  return on_barrier(header, body);
+}
+
+// Runs what waited, in order, until something waits again.
+bool CallReceiver::resume() {
+  auto waiting = std::exchange(awaiting_code_, {});
+  awaiting_bytes_ = 0;
+  while (!waiting.empty()) {
+    auto [header, body, since_ns, charge] = std::move(waiting.front());
+    waiting.pop_front();
+    if (header.kind == wire::Kind::code) {  // it was compiled
+      awaited_ = header.number;
+      awaiting_code_ = std::move(waiting);
+      count_waiting();
+      const auto code = wire::decode_code(body);
+      return code ? on_code(header, *code, body) : broken(code.error().message);
+    }
+    if (is_late(header, body, since_ns)) {
+      refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited for its code past its deadline and was not run"});
+      continue;  // code that it brought along will be asked for when a later call needs it
+    }
+    if (!resume_one(header, body)) return false;
+    if (awaiting_code_.empty()) continue;
+    // It waits for other code now, and so does all that stands behind it.
+    awaiting_code_.front().since_ns = since_ns;
+    for (auto& frame : waiting) awaiting_code_.push_back(std::move(frame));
+    count_waiting();
+    break;
+  }
+  return true;
+}
+
+// ---- What is told to others of calls that wait
+
+void CallReceiver::show(const wire::Header& header, ByteView body, ShowCall show) const {
+  const auto call = read_call_front(header, body);
+  if (call.header)
+    show(call.return_address ? call.return_address->instance : channel_.peer().instance, call.header->token);
+}
+
+void CallReceiver::each_waiting(ShowCall show_call) const {
+  for (const auto& frame : awaiting_code_) show(frame.header, frame.body, show_call);
+}
+
+void CallReceiver::fail_unrun(const wire::Header& header, ByteView body, const Error& reason) {
+  const auto call = read_call_front(header, body);
+  if (call.header && call.return_address) answers_.fail_later(call.header->token, &*call.return_address, reason);
+}
+
+void CallReceiver::fail_waiting(const Error& reason) {
+  for (; !awaiting_code_.empty(); awaiting_code_.pop_front())
+    fail_unrun(awaiting_code_.front().header, awaiting_code_.front().body, reason);
+}
+
+}  // namespace tc::node

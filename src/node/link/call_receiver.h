@@ -1,0 +1,133 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The target's half of a link: runs the calls that come, and gets the code that they need.
+//
+// What happens to a call whose code is missing:
+//
+//   CALL 7 ......... number 7 has no code here: it was never sent, or the store has freed it
+//                    -> NEED 7 to the peer; the call waits, and so does every later frame of the link, in order
+//   CODE 7 ......... the code is read, checked and loaded (CodeLoader)
+//     loaded         -> the waiting frames run, until one waits for other code
+//     pending        -> another node compiles it; the frames wait on, and on_compiled() continues
+//     error          -> the reason is kept for number 7: the waiting call and later ones fail with it at once
+//   CALL_CODE 7 .... a call that brings its code: loaded as above, then run
+//
+// A waiting call fails when its deadline passes, when too much waits, and when the link is lost. Whatever becomes of a
+// call, its caller is told (Answers). Plain calls of loaded code never come here: target/receiver.cc runs them.
+//
+// Whatever a frame says is copied before it is checked: its memory may be the peer's to change.
+//
+// Thread: the node's.
+#pragma once
+
+#include <deque>
+#include <optional>
+#include <unordered_map>
+#include <vector>
+
+#include "node/code_loader.h"
+#include "node/link/services.h"
+#include "target/receiver.h"
+
+namespace tc::node {
+
+// What a link remembers of a content id; never 0.
+inline uint64_t id_prefix_of(const ContentId& id) noexcept {
+  uint64_t prefix;
+  std::memcpy(&prefix, id.bytes.data(), sizeof prefix);
+  return prefix | 1;
+}
+
+class CallReceiver {
+ public:
+  // `link` is only passed on: answers to calls go back by it.
+  CallReceiver(Link& link, Channel& channel, const LinkServices& services);
+
+  // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.
+  const target::NumberTable& numbers() const noexcept;
+
+  // ---- Frames. False: the peer breaks the protocol and was disconnected.
+
+  bool on_call(const wire::Header& header, std::byte* body);
+  bool on_call_code(const wire::Header& header, ByteView body);
+  bool on_code(const wire::Header& header, const wire::CodeBody& code, ByteView body);
+  // The peer asks to be told when all calls before have ended.
+  bool on_barrier(const wire::Header& header, ByteView body);
+  // Fails a call that is not run, with the answer that its caller waits for.
+  void refuse(const wire::Header& header, ByteView body, const Error& why);
+
+  // ---- Calls that wait for code
+
+  // What calls wait for was compiled elsewhere, or will never be. continue_after_compiling() takes them up.
+  bool awaits_compiler() const noexcept { return awaits_compiler_; }
+  bool continue_after_compiling();
+  void each_waiting(ShowCall show) const;
+  // Shows the call in a frame, if it is one that waits for an answer.
+  void show(const wire::Header& header, ByteView body, ShowCall show) const;
+  // The link is lost: callers behind a return address are told; the peer learns of it by itself. May throw std::bad_alloc
+  // and be called again.
+  void fail_waiting(const Error& reason);
+  // The same for one frame that will not be run or sent.
+  void fail_unrun(const wire::Header& header, ByteView body, const Error& reason);
+
+  // ---- Code
+
+  // May the peer run code here?
+  bool is_trusted() const noexcept;
+  // By which number the peer calls that code; nothing when it never did.
+  std::optional<uint32_t> number_of(const ContentId& id) const noexcept;
+  // The store is about to free this code.
+  void forget(const target::Code& code) noexcept { numbers_.forget(code); }
+
+ private:
+  struct Waiting {
+    wire::Header header;
+    Bytes body;
+    uint64_t since_ns;
+    Charge charge;
+    size_t size() const noexcept { return body.size() + sizeof(Waiting); }
+  };
+
+  bool check(const wire::Header& header);
+  bool broken(const std::string& what);
+  bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
+
+  LoadResult learn(uint32_t number, const wire::CodeBody& code);
+  bool keeps_its_code(uint32_t number, const ContentId& id);
+  const Error* why_unusable(uint32_t number);
+  void set_unusable(uint32_t number, const Error& why);
+  void ask_for(uint32_t number);
+
+  bool wait(const wire::Header& header, ByteView body);
+  bool wait_for_compiler(const wire::Header& header, ByteView body);
+  bool resume();
+  bool resume_one(const wire::Header& header, Bytes& body);
+  void count_waiting() noexcept;
+
+  Link& link_;
+  Channel& channel_;
+  target::Executor& executor_;
+  CodeLoader& loader_;
+  KnownCode& code_;
+  SliceRequests& slices_;
+  Answers& answers_;
+  Counters& counters_;
+  const Config& config_;
+  const Identity& self_;
+
+  target::NumberTable numbers_;
+  // Of each number the beginning of the content id that it was bound to: a number stands for one code as long as the link
+  // lives, because the peer's calls by that number were made for it.
+  std::vector<uint64_t> id_prefixes_;
+  // Numbers whose code was refused, and why; void once another library was loaded, as that may have been missing.
+  std::unordered_map<uint32_t, Error> unusable_;
+  uint64_t unusable_since_ = 0;
+  std::optional<uint32_t> awaited_;    // the number that the peer was asked for
+  std::deque<Waiting> awaiting_code_;  // calls that wait for code, and all frames that must stay behind them
+  size_t awaiting_bytes_ = 0;
+  bool awaits_compiler_ = false;  // the first of them has code that is being compiled elsewhere
+  Bytes code_copy_;               // of the last call with code: its memory is used again
+  Bytes scratch_;                 // payloads that need more alignment than a frame has
+};
+
+}  // namespace tc::node

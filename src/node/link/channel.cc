@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A channel's life: the greeting, names for messages, the end.
+#include "node/link/channel.h"
+
+#include <spdlog/logger.h>
+#include <threechains/ifunc.h>
+
+#include <algorithm>
+#include <new>
+
+namespace tc::node {
+
+Channel::Channel(const ChannelServices& services, std::unique_ptr<transport::Connection> connection, bool initiator)
+    : out_(&connection->out()),
+      version_(services.ids.next()),
+      initiator_(initiator),
+      id_(version_),
+      services_(services),
+      connection_(std::move(connection)) {}
+
+std::string Channel::peer_label() const {
+  if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
+  if (peer_.node_id == Identity::no_id) return fmt::format("client {}", peer_.name);
+  return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+}
+
+const std::shared_ptr<const std::string>& Channel::shared_label() {
+  if (label_ == nullptr || state_ == State::greeting) label_ = std::make_shared<const std::string>(peer_label());
+  return label_;
+}
+
+bool Channel::leads_to(std::string_view address) const noexcept {
+  if (initiator_ && connection_->peer_address() == address) return true;
+  if (state_ != State::ready || peer_.address != address) return false;
+  return initiator_ || origin().same_user || address.substr(0, address.rfind(':')) == origin().host;
+}
+
+Status Channel::accept(ByteView greeting, ByteView own) {
+  TC_ASSIGN(peer_, wire::decode_hello(greeting));
+  TC_ASSIGN(peer_triple_, TargetTriple::parse(peer_.triple));
+  if (peer_.abi != TC_IFUNC_ABI)
+    return fail(TC_ERR_VERSION, "{} has ifunc ABI {} when this build has {}", peer_label(), peer_.abi, TC_IFUNC_ABI);
+  TC_CHECK(connection_->open(own));
+  state_ = State::ready;
+  label_.reset();
+  changed();
+  services_.log.debug("{}: link is ready, frames go by {}", peer_label(), connection_->transport());
+  return {};
+}
+
+// Everything that sending looks at first follows from the state, in this one place.
+void Channel::changed() noexcept {
+  open_ = state_ == State::ready && backlog_.empty() && !calls_wait_ && !streaming_;
+  open_version_ = open_ ? version_ : closed_version;
+  const uint64_t most = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
+  most_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
+}
+
+// ---- The end
+
+void Channel::lose(const Error& reason) noexcept {
+  state_ = State::lost;
+  changed();
+  services_.work.lost_links = true;
+  reason_.code = reason.code;
+  try {
+    reason_.message = reason.message;
+  } catch (const std::bad_alloc&) {
+    reason_.message = "no memory";
+  }
+}
+
+// The last frame, where there is room for one and memory to build it.
+void Channel::write_bye(const Error& reason) noexcept try {
+  if (state_ != State::ready) return;
+  const auto body = wire::encode_bye({reason.code, reason.message});
+  std::byte* const at = out_->reserve(body.size());
+  if (at == nullptr) return;
+  std::memcpy(at + wire::header_bytes, body.data(), body.size());
+  out_->commit(wire::encode(wire::Kind::bye, 0, 0, static_cast<uint32_t>(body.size())));
+} catch (const std::bad_alloc&) {
+}
+
+void Channel::disconnect(const Error& reason) noexcept {
+  if (state_ == State::lost) return;
+  Error told{reason.code, {}};
+  try {
+    told.message = fmt::format("{}: {}", services_.self.label, reason.message);
+  } catch (const std::bad_alloc&) {
+    told.message = "no memory";  // short enough to need none
+  }
+  if (state_ == State::greeting && !initiator_) {
+    connection_->refuse(told);
+  } else {
+    write_bye(told);
+    connection_->close();
+  }
+  lose(reason);
+}
+
+bool Channel::disconnect_for(const std::string& what) {
+  disconnect(Error{TC_ERR_MALFORMED, fmt::format("{} breaks the protocol: {}", peer_label(), what)});
+  return false;
+}
+
+void Channel::close() noexcept {
+  if (state_ == State::lost) return;
+  write_bye({TC_OK, "closed"});
+  connection_->close();
+  lose(Error{TC_ERR_CLOSED, "the endpoint was closed here"});
+}
+
+void Channel::end(const Error& reason) noexcept {
+  if (state_ == State::lost) return;
+  connection_->drop();
+  lose(reason);
+}
+
+}  // namespace tc::node

@@ -1,0 +1,190 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The ordered connection to one peer, below calls and code: greeting, frames that leave now or wait for room, frames that
+// travel in pieces, disconnecting.
+//
+//   channel.cc        greeting, names for messages, the end
+//   channel_send.cc   frames that leave now, and those that wait for room (the backlog)
+//   channel_large.cc  frames that leave in pieces
+//
+// A channel that is lost only says so (state(), PendingWork::lost_links). Links tells everybody who waits on it, from
+// outside of whatever was going on: so nothing that is being looked through changes when a frame cannot be sent.
+//
+// Thread: the node's.
+#pragma once
+
+#include <deque>
+#include <initializer_list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+
+#include "base/buffer_pool.h"
+#include "node/identity.h"
+#include "node/pending_work.h"
+#include "node/waiter.h"
+#include "transport/transport.h"
+#include "wire/hello.h"
+#include "wire/target_triple.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace tc::node {
+
+// Numbers that are never used twice at one node, from 1: of links, and of versions of what a peer holds.
+class LinkIds {
+ public:
+  uint64_t next() noexcept { return ++last_; }
+
+ private:
+  uint64_t last_ = 0;
+};
+
+struct ChannelServices {
+  Waiter& waiter;
+  PendingWork& work;
+  BufferPool& buffers;
+  LinkIds& ids;
+  const Identity& self;
+  spdlog::logger& log;
+};
+
+class Channel {
+ public:
+  enum class State : uint8_t { greeting, ready, lost };
+  using Parts = std::initializer_list<ByteView>;
+
+  // `initiator`: we connected, so we greet first.
+  Channel(const ChannelServices& services, std::unique_ptr<transport::Connection> connection, bool initiator);
+
+  // ---- The fast path of sending (call_sender.h)
+
+  transport::OutStream& out() noexcept { return *out_; }
+  // What a message must have been prepared for, so that it may be written now. Another one once numbers were withdrawn,
+  // and one that no message has while frames may not be written at once.
+  uint64_t open_version() const noexcept { return open_version_; }
+  uint64_t version() const noexcept { return version_; }
+  bool is_open() const noexcept { return open_; }
+  // Where a frame of that size may be built now; null: post() sees to it.
+  std::byte* reserve(size_t size) noexcept { return size <= most_at_once_ ? out_->reserve(size) : nullptr; }
+
+  // ---- channel_send.cc
+
+  // Sends a frame now or queues it; never waits. TC_ERR_LIMIT: too much waits. The reason, when the peer is lost.
+  Status post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
+  // The same for frames of which none may be missing: a peer that does not take it is disconnected.
+  void post_or_disconnect(wire::Kind kind, uint8_t flags, uint32_t number, ByteView body);
+  // The same, but waits for room until `deadline` where waiting is possible. TC_ERR_BUSY: nothing was accepted.
+  Status post_in_time(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline);
+  // Moves queued frames on, as far as there is room.
+  void drain_backlog();
+  bool has_backlog() const noexcept { return !backlog_.empty(); }
+  // Calls wait in front of the channel: until they have left, none may be written past them.
+  void set_calls_wait(bool wait) noexcept {
+    calls_wait_ = wait;
+    changed();
+  }
+  // Messages that were prepared before are prepared anew.
+  void renew_version() noexcept {
+    version_ = services_.ids.next();
+    changed();
+  }
+  // Counts bytes that wait at this node because of this peer against `message-memory`. TC_ERR_LIMIT.
+  Status charge(Charge& charge, size_t bytes);
+
+  // ---- channel.cc
+
+  // The peer's greeting. `own`: ours, for a peer that connected to us. An error: the peer is not taken.
+  Status accept(ByteView greeting, ByteView own);
+  // Tells the peer why, if that is possible, and closes the connection. Only the first reason counts.
+  void disconnect(const Error& reason) noexcept;
+  // The same for a peer that breaks the protocol; `what` has the values. Returns false, for frame handlers.
+  bool disconnect_for(const std::string& what);
+  // In good order: the peer is told that nothing is wrong.
+  void close() noexcept;
+  // The peer is gone, or reads no more.
+  void end(const Error& reason) noexcept;
+
+  State state() const noexcept { return state_; }
+  bool is_ready() const noexcept { return state_ == State::ready; }
+  bool is_lost() const noexcept { return state_ == State::lost; }
+  const Error& reason() const noexcept { return reason_; }  // why it was lost
+  uint64_t id() const noexcept { return id_; }
+  bool is_accepted() const noexcept { return !initiator_; }  // the peer connected to us
+  transport::Connection& connection() const noexcept { return *connection_; }
+  const transport::Origin& origin() const noexcept { return connection_->origin(); }
+  const wire::Hello& peer() const noexcept { return peer_; }
+  const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
+  // "node 3 (name)", for messages.
+  std::string peer_label() const;
+  // The same, made once; stays when the channel goes.
+  const std::shared_ptr<const std::string>& shared_label();
+  // Does it lead to the node that listens there? What a peer that connected says of its own address counts only where it
+  // comes from that host.
+  bool leads_to(std::string_view address) const noexcept;
+
+  // A frame that was accepted and never left; a large one by its beginning alone.
+  struct Unsent {
+    wire::Header header;
+    ByteView body;
+  };
+  // Of a lost channel: the first of its queue. Empty when there is none.
+  std::optional<Unsent> unsent() const noexcept;
+  void drop_unsent() noexcept { backlog_.pop_front(); }
+  void each_unsent(FunctionRef<void(const Unsent&)> show) const;
+
+ private:
+  // A frame that waits for room: all of it, or what is left of one that travels in pieces and its beginning.
+  struct Queued {
+    Bytes whole;
+    Buffer rest;
+    size_t sent = 0;  // of `rest`
+    Charge charge;    // for `whole`
+    size_t size() const noexcept { return rest ? rest.size() : whole.size(); }
+  };
+  class Streaming;
+
+  void changed() noexcept;
+  void lose(const Error& reason) noexcept;
+  void write_bye(const Error& reason) noexcept;
+  static Unsent unsent_of(const Queued& queued) noexcept;
+  // Does a frame with so many bytes behind its header travel in pieces?
+  bool is_large(size_t size) const noexcept { return size > out_->max_length(); }
+  bool try_post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts) noexcept;
+  Status may_queue(size_t size) const;
+  Status queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
+  void enqueue(Queued item);
+  bool drain(Queued& item) noexcept;
+  Error no_room(size_t bytes) const;
+  Status post_large(std::span<const ByteView> frame, Deadline deadline);
+  Status post_while_read(std::span<const ByteView> frame);
+  Status queue_rest(std::span<const ByteView> frame, size_t from);
+
+  static constexpr uint64_t closed_version = ~uint64_t{0};  // no message is prepared for it
+
+  // What sending reads, on one cache line.
+  alignas(64) transport::OutStream* out_;
+  uint64_t open_version_ = closed_version;  // version_ while open_
+  uint64_t version_;
+  uint32_t most_at_once_ = 0;  // bytes of a frame that may be written at once; 0 unless open_
+  State state_ = State::greeting;
+  bool open_ = false;  // ready, and nothing is queued: frames may be written at once
+  bool calls_wait_ = false;
+  bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
+  const bool initiator_;
+
+  const uint64_t id_;
+  const ChannelServices services_;
+  std::unique_ptr<transport::Connection> connection_;
+  Error reason_;
+  wire::Hello peer_;
+  TargetTriple peer_triple_;
+  std::shared_ptr<const std::string> label_;
+  std::deque<Queued> backlog_;
+  size_t backlog_bytes_ = 0;
+};
+
+}  // namespace tc::node

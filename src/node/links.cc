@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Connecting, and finding the link to a node.
+#include "node/links.h"
+
+#include <spdlog/logger.h>
+#include <threechains/ifunc.h>
+
+#include <algorithm>
+
+namespace tc::node {
+
+namespace {
+
+template <class Matches>
+Link* find(const std::vector<std::unique_ptr<Link>>& links, const Matches& matches) {
+  const auto found = std::ranges::find_if(links, [&](const auto& link) { return matches(*link); });
+  return found != links.end() ? found->get() : nullptr;
+}
+
+}  // namespace
+
+// What this node tells a peer of itself.
+Bytes Links::own_greeting() const {
+  const auto& self = services_.channel.self;
+  wire::Hello hello;
+  hello.protocol = wire::protocol_version;
+  hello.abi = TC_IFUNC_ABI;
+  hello.instance = self.instance;
+  hello.node_id = self.wire_id();
+  hello.max_message = services_.config.max_message;
+  hello.name = self.name;
+  hello.address = self.address;
+  hello.triple = services_.config.code.triple.text;
+  return wire::encode_hello(hello);
+}
+
+Link& Links::adopt(std::unique_ptr<transport::Connection> connection, bool initiator) {
+  links_.push_back(std::make_unique<Link>(*this, services_, std::move(connection), initiator));
+  return *links_.back();
+}
+
+Result<Link*> Links::reach(std::string_view address) {
+  TC_ASSIGN(auto connection, transport_->connect(address, own_greeting()));
+  return &adopt(std::move(connection), true);
+}
+
+Result<Link*> Links::connect(std::string_view address, Deadline deadline) {
+  if (services_.executor.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for a connection");
+  // One connection serves both ways: over TCP, what goes back acknowledges what came.
+  if (Link* const theirs = accepted_from(address)) {
+    ++theirs->endpoints;
+    return theirs;
+  }
+  TC_ASSIGN(Link * link, reach(address));
+  link->endpoints = 1;  // until we return, nobody else may remove it
+  services_.channel.waiter.wait_until(deadline, [&] { return link->state() != Link::State::greeting; });
+  if (link->is_ready()) return link;
+  link->endpoints = 0;
+  auto error = link->is_lost() ? link->reason() : Error{TC_ERR_TIMEOUT, "no answer within the deadline"};
+  link->channel().disconnect(error);
+  handle_losses();
+  return context(fmt::format("connecting to {}", address), std::move(error));
+}
+
+Status Links::close(Link& link, Deadline deadline) {
+  if (services_.executor.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot close an endpoint");
+  auto flushed = link.flush(deadline);
+  if (--link.endpoints == 0 && !link.channel().is_accepted()) link.channel().close();
+  services_.channel.work.lost_links = true;
+  handle_losses();
+  return flushed;
+}
+
+Result<Link*> Links::at(std::string_view address) {
+  if (Link* const known = to_address(address)) return known;
+  return reach(address);
+}
+
+Result<Link*> Links::to_node(uint32_t node) {
+  if (Link* const link = known(node); link != nullptr && !link->is_lost()) return link;
+  const auto& cluster = services_.channel.self.cluster;
+  if (node < cluster.size()) {
+    by_number_.resize(cluster.size());
+    TC_ASSIGN(by_number_[node], at(cluster[node]));
+    return by_number_[node];
+  }
+  if (cluster.empty())
+    if (Link* const link =
+            find(links_, [&](const Link& other) { return other.is_ready() && other.peer().node_id == node; }))
+      return link;
+  const auto& self = services_.channel.self;
+  return fail(TC_ERR_NOT_FOUND, "there is no node {}: {} knows {} nodes", node, self.label, self.count());
+}
+
+Link* Links::ready_to_instance(uint64_t instance) const noexcept {
+  return find(links_, [&](const Link& link) { return link.is_ready() && link.peer().instance == instance; });
+}
+
+Link* Links::to_address(std::string_view address) const noexcept {
+  return find(links_, [&](const Link& link) { return !link.is_lost() && link.channel().leads_to(address); });
+}
+
+// A link by which whoever listens there connected to us.
+Link* Links::accepted_from(std::string_view address) const noexcept {
+  return find(links_, [&](const Link& link) {
+    return link.channel().is_accepted() && link.is_ready() && link.channel().leads_to(address);
+  });
+}
+
+Link* Links::with_id(uint64_t id) const noexcept {
+  return find(links_, [&](const Link& link) { return link.id() == id && link.is_ready(); });
+}
+
+void Links::each(FunctionRef<void(Link&)> show) const {
+  for (size_t i = 0; i < links_.size(); ++i) show(*links_[i]);
+}
+
+void Links::each_waiting_call(ShowCall show) const {
+  for (const auto& link : links_) link->each_waiting_call(show);
+}
+
+// Two nodes that connect to each other at the same time have two connections. Both use the one of the smaller instance
+// from then on, so that what goes back acknowledges what came.
+void Links::settle_on_one(Link& link) {
+  const auto instance = link.peer().instance;
+  Link* const other =
+      find(links_, [&](const Link& one) { return &one != &link && one.is_ready() && one.peer().instance == instance; });
+  if (other == nullptr || link.channel().is_accepted() == other->channel().is_accepted()) return;
+  const bool prefers_accepted = instance < services_.channel.self.instance;
+  Link* const better = link.channel().is_accepted() == prefers_accepted ? &link : other;
+  std::ranges::replace(by_number_, better == &link ? other : &link, better);
+}
+
+}  // namespace tc::node

@@ -1,0 +1,115 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// All links of a node: connecting, finding the link to a node, reading what came by them, and telling everybody who waits
+// on a link that was lost.
+//
+//   links.cc          connecting and finding
+//   links_receive.cc  what the transport tells, reading, losing
+//
+// Thread: the node's.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/memory_reserve.h"
+#include "node/link/link.h"
+#include "node/refusals.h"
+
+namespace tc::node {
+
+class Watchdog;
+
+class Links final : public transport::Events {
+ public:
+  Links(const LinkServices& services, FutureTable& futures, Watchdog& watchdog, MemoryReserve& reserve)
+      : services_(services), futures_(futures), watchdog_(watchdog), reserve_(reserve) {}
+
+  // Before anything else.
+  void use(transport::Transport& transport) noexcept { transport_ = &transport; }
+
+  // ---- links.cc: connecting. Nodes connect when they first have something to say to each other.
+
+  // For the application: waits until the peer has greeted. One connection serves both ways.
+  Result<Link*> connect(std::string_view address, Deadline deadline);
+  // Flushes and, when no endpoint uses the link any more, closes it. Returns what the flush said.
+  Status close(Link& link, Deadline deadline);
+  // Starts a connection; what is sent waits until the peer has greeted.
+  Result<Link*> reach(std::string_view address);
+  // The link to whoever listens there; it may have to greet first.
+  Result<Link*> at(std::string_view address);
+  // The same by number in the cluster. Outside of a cluster: a peer that says it has this number.
+  Result<Link*> to_node(uint32_t node);
+  // The same when it was looked for before; else null.
+  Link* known(uint32_t node) const noexcept { return node < by_number_.size() ? by_number_[node] : nullptr; }
+
+  // ---- links.cc: finding. Null: there is none.
+
+  Link* ready_to_instance(uint64_t instance) const noexcept;
+  Link* to_address(std::string_view address) const noexcept;
+  // Ready.
+  Link* with_id(uint64_t id) const noexcept;
+  void each(FunctionRef<void(Link&)> show) const;
+  size_t size() const noexcept { return links_.size(); }
+  // Calls with a token that wait on any link here.
+  void each_waiting_call(ShowCall show) const;
+
+  // ---- links_receive.cc: polling
+
+  // Runs what has come by links whose peers write into our memory, and by those that asked for it. How many frames.
+  size_t receive() {
+    size_t happened = polled_.empty() ? 0 : receive_polled();
+    if (!pending_.empty()) [[unlikely]]
+      happened += receive_pending();
+    return happened;
+  }
+  // The link has something to do though no frame comes: the next poll reads it.
+  void come_back_to(Link& link);
+  void drain_backlogs();
+  // Tells everybody who waits on lost links, and removes those that nobody holds.
+  void handle_losses();
+  // The store is about to free this code.
+  void forget(const target::Code& code) noexcept;
+  // At the node's end.
+  void close_all() noexcept;
+  // How many refused connections were not put into the log one by one.
+  uint64_t take_unsaid_refusals() noexcept;
+
+  // ---- transport::Events
+  Status may_connect(const transport::Origin& origin) override;
+  void on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) override;
+  void on_greeting(transport::Connection& connection, ByteView hello) override;
+  void on_frames(transport::Connection& connection) override;
+  void on_lost(transport::Connection& connection, const Error& reason) noexcept override;
+  void on_refused(const std::string& who, const Error& why) noexcept override;
+  void on_warning(const std::string& what) noexcept override;
+
+ private:
+  Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
+  Link* accepted_from(std::string_view address) const noexcept;
+  Bytes own_greeting() const;
+  void accept(Link& link, ByteView hello);
+  void settle_on_one(Link& link);
+  size_t receive_polled();
+  size_t receive_pending();
+  size_t receive_from(Link& link);
+  // There was no memory for what it sends, or for what its loss wants done.
+  void give_up(Link& link) noexcept;
+  bool tell_loss(Link& link) noexcept;
+  void log_loss(const Link& link);
+
+  std::vector<Link*> polled_;     // whose peers write into our memory
+  std::vector<Link*> pending_;    // come_back_to()
+  std::vector<Link*> by_number_;  // known()
+  std::vector<std::unique_ptr<Link>> links_;
+  const LinkServices& services_;
+  transport::Transport* transport_ = nullptr;
+  FutureTable& futures_;
+  Watchdog& watchdog_;
+  MemoryReserve& reserve_;
+  Refusals refusals_;
+};
+
+}  // namespace tc::node

@@ -1,0 +1,180 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What the transport tells, what came by the links, and links that were lost.
+#include <spdlog/logger.h>
+
+#include <algorithm>
+#include <new>
+
+#include "node/link/slice_requests.h"
+#include "node/links.h"
+#include "node/liveness/deaths.h"
+#include "node/liveness/watchdog.h"
+#include "node/remote_compile/compile_requests.h"
+#include "node/remote_compile/compiles_for_peers.h"
+#include "node/trust.h"
+
+namespace tc::node {
+
+// ---- What the transport tells
+
+Status Links::may_connect(const transport::Origin& origin) {
+  if (is_trusted(services_.config, origin)) return {};
+  return fail(not_trusted(origin));
+}
+
+void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
+  accept(adopt(std::move(connection), false), hello);
+}
+
+void Links::on_greeting(transport::Connection& connection, ByteView hello) {
+  accept(*static_cast<Link*>(connection.owner()), hello);
+}
+
+void Links::accept(Link& link, ByteView hello) try {
+  if (const auto accepted = link.accept(hello, own_greeting()); !accepted)
+    return link.channel().disconnect(accepted.error());
+  if (link.channel().connection().is_polled()) polled_.push_back(&link);
+  settle_on_one(link);
+} catch (const std::bad_alloc&) {
+  give_up(link);
+}
+
+void Links::on_frames(transport::Connection& connection) {
+  if (connection.owner() != nullptr) receive_from(*static_cast<Link*>(connection.owner()));
+}
+
+void Links::on_lost(transport::Connection& connection, const Error& reason) noexcept {
+  if (connection.owner() == nullptr) return;
+  auto& link = *static_cast<Link*>(connection.owner());
+  try {
+    link.end(Error{reason.code,
+                   fmt::format("{}{}: {}", link.peer_label(), link.is_ready() ? " is gone" : "", reason.message)});
+  } catch (const std::bad_alloc&) {
+    give_up(link);
+  }
+}
+
+void Links::on_refused(const std::string& who, const Error& why) noexcept {
+  ++services_.counters.refused_strangers;
+  if (refusals_.note(now_ns())) services_.channel.log.warn("{} is refused: {}", who, why.message);
+}
+
+uint64_t Links::take_unsaid_refusals() noexcept { return refusals_.take_unsaid(now_ns()); }
+
+void Links::on_warning(const std::string& what) noexcept { services_.channel.log.warn("{}", what); }
+
+// ---- Reading
+
+size_t Links::receive_polled() {
+  size_t happened = 0;
+  // A link may open or end meanwhile.
+  for (size_t i = 0; i < polled_.size(); ++i)
+    if (auto& link = *polled_[i]; link.has_frame()) happened += receive_from(link);
+  return happened;
+}
+
+size_t Links::receive_pending() {
+  size_t happened = 0;
+  for (auto* const link : std::exchange(pending_, {})) {
+    link->is_pending = false;
+    happened += receive_from(*link);
+  }
+  return happened;
+}
+
+void Links::come_back_to(Link& link) {
+  if (link.is_pending) return;
+  pending_.push_back(&link);
+  link.is_pending = true;
+}
+
+// A link for whose frames there is no memory ends; the node does not.
+size_t Links::receive_from(Link& link) {
+  if (!link.is_ready()) return 0;
+  auto& executor = services_.executor;
+  executor.next_tick();
+  if (executor.watcher_dozes()) [[unlikely]]
+    watchdog_.rouse();
+  const target::Executor::Scope scope(executor);
+  try {
+    return link.receive();
+  } catch (const std::bad_alloc&) {
+    executor.reset();
+    give_up(link);
+    return 1;
+  }
+}
+
+void Links::drain_backlogs() {
+  for (size_t i = 0; i < links_.size(); ++i) {
+    links_[i]->drain_backlog();
+    if (links_[i]->channel().has_backlog()) services_.channel.work.backlog = true;
+  }
+}
+
+void Links::forget(const target::Code& code) noexcept {
+  for (const auto& link : links_) {
+    link->sender().forget(code);
+    link->receiver().forget(code);
+  }
+}
+
+void Links::close_all() noexcept {
+  for (const auto& link : links_) link->channel().close();  // what they send leaves with the transport's end
+  links_.clear();
+}
+
+// ---- Losing
+
+void Links::give_up(Link& link) noexcept {
+  reserve_.release();
+  try {
+    link.channel().disconnect(
+        Error{TC_ERR_NO_MEMORY, fmt::format("there is no memory for what {} sends", link.peer_label())});
+  } catch (const std::bad_alloc&) {
+    link.channel().disconnect(Error{TC_ERR_NO_MEMORY, "no memory"});
+  }
+}
+
+void Links::log_loss(const Link& link) {
+  ++services_.counters.dropped_links;
+  if (link.reason().code == TC_ERR_DISCONNECTED)
+    services_.channel.log.info("link to {} ended: {}", link.peer_label(), link.reason().message);
+  else
+    services_.channel.log.warn("link to {} dropped: {}", link.peer_label(), link.reason().message);
+}
+
+// False: memory ran out on the way. Each step can be taken again.
+bool Links::tell_loss(Link& link) noexcept try {
+  link.fail_waiting();
+  services_.slices.on_link_lost(link);
+  services_.compile_requests.on_link_lost(link);
+  services_.compiles_for_peers.forget(link.id());
+  futures_.fail_link(link, link.reason());
+  services_.deaths.on_link_lost(link);
+  if (link.reason().code != TC_ERR_CLOSED) log_loss(link);
+  return link.loss_is_told = true;
+} catch (const std::bad_alloc&) {
+  reserve_.release();
+  return false;
+}
+
+void Links::handle_losses() {
+  auto& work = services_.channel.work;
+  if (!work.lost_links || services_.executor.inside_call()) return;
+  work.lost_links = false;
+  // By index: to tell one may connect, or lose another.
+  for (size_t i = 0; i < links_.size(); ++i) {
+    auto& link = *links_[i];
+    if (!link.is_lost() || link.loss_is_told) continue;
+    std::ranges::replace(by_number_, &link, nullptr);
+    std::erase(polled_, &link);
+    if (!tell_loss(link)) work.lost_links = true;  // again with the next turn
+  }
+  const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0; };
+  std::erase_if(pending_, [&](const Link* link) { return goes(*link); });
+  std::erase_if(links_, [&](const auto& link) { return goes(*link); });
+}
+
+}  // namespace tc::node

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/local_calls.h"
+
+#include <new>
+#include <utility>
+
+namespace tc::node {
+
+void LocalCalls::add(const OutgoingCall& call) {
+  ready_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.header,
+                    call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt});
+}
+
+void LocalCalls::run() {
+  const target::Executor::Scope scope(executor_);
+  for (auto calls = std::exchange(ready_, {}); auto& call : calls) {
+    try {
+      run(call);
+    } catch (const std::bad_alloc&) {
+      reserve_.release();
+      answers_.fail_later(call.header.token, call.route(), Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
+    }
+    executor_.reset();
+  }
+}
+
+// Null: the call waits for its code, or has failed.
+target::Code* LocalCalls::code_of(Call& call) {
+  if (auto* const code = loader_.find(call.bundle.id()); code != nullptr) return code;
+  const auto loaded = loader_.load(call.bundle, {}, CodeLoader::this_node);
+  if (loaded.is_error()) answers_.fail_later(call.header.token, call.route(), loaded.error);
+  if (loaded.is_pending()) uncompiled_.push_back(std::move(call));
+  return loaded.is_loaded() ? loaded.code : nullptr;
+}
+
+void LocalCalls::run(Call& local) {
+  auto* const code = code_of(local);
+  if (code == nullptr) return;
+  executor_.reset();
+  auto& call = executor_.running();
+  call.link = nullptr;
+  call.ticket = local.header;
+  call.has_ticket = true;
+  call.wants_reply = local.header.token != 0;
+  call.has_route = local.return_address.has_value();
+  if (local.return_address) call.route = *local.return_address;
+  call.touched = true;
+  Bytes memory;
+  auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
+  executor_.run_plain(*code, payload, local.payload.size());
+  answers_.end_running_call(executor_);
+}
+
+void LocalCalls::on_compiled() {
+  for (auto& call : std::exchange(uncompiled_, {})) ready_.push_back(std::move(call));
+}
+
+void LocalCalls::each_waiting(ShowCall show) const {
+  for (const auto* const calls : {&ready_, &uncompiled_})
+    for (const auto& call : *calls)
+      if (call.header.token != 0)
+        show(call.return_address ? call.route()->instance : answers_.own_instance(), call.header.token);
+}
+
+}  // namespace tc::node

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A call about to be sent, to a peer or to this node itself.
+//
+// Thread: the node's.
+#pragma once
+
+#include "source/code_table.h"
+#include "wire/bundle.h"
+#include "wire/frame.h"
+#include "wire/route.h"
+
+namespace tc::target {
+class Code;
+}
+
+namespace tc::node {
+
+// All views are only needed during the send.
+struct OutgoingCall {
+  const Bundle* bundle = nullptr;
+  const target::Code* code = nullptr;        // whose bundle it is, when it is that of code that this node holds
+  uint32_t index = source::CodeTable::none;  // of a registered ifunc
+  ByteView payload;
+  const wire::CallTicket* header = nullptr;           // null: no answer is wanted, and limits are the defaults
+  const wire::PackedRoute* return_address = nullptr;  // null: the answer comes back to this node
+  bool with_code = false;                             // even if the peer has it
+};
+
+}  // namespace tc::node
