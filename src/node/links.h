@@ -60,7 +60,10 @@ class Links final : public transport::Events {
 
   // Runs what has come by links whose peers write into our memory, and by those that asked for it. How many frames.
   size_t receive() {
-    size_t happened = polled_.empty() ? 0 : receive_polled();
+    size_t happened = 0;
+    // By index: a link may open meanwhile.
+    for (size_t i = 0; i < polled_.size(); ++i)
+      if (auto& link = *polled_[i]; link.has_frame()) happened += receive_from(link);
     if (!pending_.empty()) [[unlikely]]
       happened += receive_pending();
     return happened;
@@ -92,7 +95,6 @@ class Links final : public transport::Events {
   Bytes own_greeting() const;
   void accept(Link& link, ByteView hello);
   void settle_on_one(Link& link);
-  size_t receive_polled();
   size_t receive_pending();
   size_t receive_from(Link& link);
   // There was no memory for what it sends, or for what its loss wants done.

@@ -66,14 +66,6 @@ void Links::on_warning(const std::string& what) noexcept { services_.channel.log
 
 // ---- Reading
 
-size_t Links::receive_polled() {
-  size_t happened = 0;
-  // A link may open or end meanwhile.
-  for (size_t i = 0; i < polled_.size(); ++i)
-    if (auto& link = *polled_[i]; link.has_frame()) happened += receive_from(link);
-  return happened;
-}
-
 size_t Links::receive_pending() {
   size_t happened = 0;
   for (auto* const link : std::exchange(pending_, {})) {

@@ -41,11 +41,11 @@ CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& ser
       config_(services.config),
       self_(services.channel.self) {}
 
-bool CallReceiver::is_trusted() const noexcept { return node::is_trusted(config_, channel_.origin()); }
+void CallReceiver::on_ready() noexcept { trusted_ = node::is_trusted(config_, channel_.origin()); }
 
-const target::NumberTable& CallReceiver::numbers() const noexcept {
+const target::NumberTable& CallReceiver::no_numbers() noexcept {
   static const target::NumberTable none;
-  return awaiting_code_.empty() && is_trusted() ? numbers_ : none;
+  return none;
 }
 
 bool CallReceiver::broken(const std::string& what) {
@@ -66,7 +66,7 @@ bool CallReceiver::check(const wire::Header& header) {
 bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
   const ByteView view(body, header.length);
   if (!check(header)) return false;
-  if (!is_trusted()) return refuse(header, view, not_trusted(channel_.origin())), true;
+  if (!trusted_) return refuse(header, view, not_trusted(channel_.origin())), true;
   if (!awaiting_code_.empty()) return wait(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr)
     return run(*code, header.flags, body, header.length);
@@ -111,7 +111,7 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
   reply.message = fmt::format("{}: {}", self_.label, why.message);
   answers_.count_failure(why);
   // A peer that is not trusted shall not make us connect to anywhere.
-  answers_.send(&link_, call.return_address && is_trusted() ? &*call.return_address : nullptr, reply);
+  answers_.send(&link_, call.return_address && trusted_ ? &*call.return_address : nullptr, reply);
 }
 
 bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
@@ -127,7 +127,7 @@ bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
 bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   const auto started = now_ns();
   if (!check(header)) return false;
-  if (!is_trusted()) return refuse(header, body, not_trusted(channel_.origin())), true;
+  if (!trusted_) return refuse(header, body, not_trusted(channel_.origin())), true;
   if (!awaiting_code_.empty()) return wait(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());

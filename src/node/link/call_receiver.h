@@ -44,7 +44,9 @@ class CallReceiver {
   CallReceiver(Link& link, Channel& channel, const LinkServices& services);
 
   // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.
-  const target::NumberTable& numbers() const noexcept;
+  const target::NumberTable& numbers() const noexcept {
+    return awaiting_code_.empty() && trusted_ ? numbers_ : no_numbers();
+  }
 
   // ---- Frames. False: the peer breaks the protocol and was disconnected.
 
@@ -72,8 +74,10 @@ class CallReceiver {
 
   // ---- Code
 
+  // The peer has greeted.
+  void on_ready() noexcept;
   // May the peer run code here?
-  bool is_trusted() const noexcept;
+  bool is_trusted() const noexcept { return trusted_; }
   // By which number the peer calls that code; nothing when it never did.
   std::optional<uint32_t> number_of(const ContentId& id) const noexcept;
   // The store is about to free this code.
@@ -88,6 +92,7 @@ class CallReceiver {
     size_t size() const noexcept { return body.size() + sizeof(Waiting); }
   };
 
+  static const target::NumberTable& no_numbers() noexcept;
   bool check(const wire::Header& header);
   bool broken(const std::string& what);
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
@@ -115,6 +120,7 @@ class CallReceiver {
   const Config& config_;
   const Identity& self_;
 
+  bool trusted_ = false;
   target::NumberTable numbers_;
   // Of each number the beginning of the content id that it was bound to: a number stands for one code as long as the link
   // lives, because the peer's calls by that number were made for it.

@@ -45,6 +45,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
 
 Status Link::accept(ByteView greeting, ByteView own) {
   TC_CHECK(channel_.accept(greeting, own));
+  receiver_.on_ready();
   sender_.on_ready();
   drain_backlog();
   compile_requests_.on_link_ready(*this);
