@@ -78,6 +78,11 @@ def errors_of(text):
     return "\n".join(row for row in rows if not re.match(r"\[\d+/\d+\] ", row))[:12000]
 
 
+def python_with_pytest():
+    """The system's Python, which has the package python3-pytest; CMake takes the same one."""
+    return "/usr/bin/python3" if os.path.exists("/usr/bin/python3") else sys.executable
+
+
 def fail(text):
     print(text, file=sys.stderr, flush=True)
     sys.exit(1)

@@ -15,14 +15,14 @@ import re
 import resource
 import signal
 import socket
-import sys
 import threading
 import time
 import traceback
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-import harness
-from client import Client
+import pytest
+
+import kit
+from kit.client import Client
 
 OTHER_USER = 61_002
 AT_ONCE = 3.0  # seconds for an answer that shall come at once, on a machine that is busy with other tests
@@ -36,13 +36,13 @@ def _enter(uid, namespace):
     if namespace is not None:
         with open(f"/run/netns/{namespace}") as file:
             if ctypes.CDLL(None, use_errno=True).setns(file.fileno(), CLONE_NEWNET) != 0:
-                raise harness.Skip(f"entering a network namespace: {os.strerror(ctypes.get_errno())}")
+                pytest.skip(f"entering a network namespace: {os.strerror(ctypes.get_errno())}")
     if uid is not None:
         try:
             os.setgroups([])
             os.setresuid(uid, uid, uid)
         except OSError as error:
-            raise harness.Skip(f"this process cannot become another user: {error}") from None
+            pytest.skip(f"this process cannot become another user: {error}")
 
 
 def _child(action, uid, namespace, result, stop):
@@ -52,7 +52,7 @@ def _child(action, uid, namespace, result, stop):
         _enter(uid, namespace)
         kept = action()  # sockets in it stay open until the end
         answer = {"result": kept if not isinstance(kept, Held) else kept.result}
-    except harness.Skip as reason:
+    except pytest.skip.Exception as reason:
         answer = {"skip": str(reason)}
     except BaseException:
         answer = {"failed": traceback.format_exc()}
@@ -74,7 +74,7 @@ def stranger(action, *, uid=None, namespace=None, seconds=30.0):
     """While a process with this user id (in the same group), in this network namespace, does `action`, and then holds
     open what it opened. Gives what `action` returned."""
     if os.geteuid() != 0:
-        raise harness.Skip("to be another user, or in another network, needs root")
+        pytest.skip("to be another user, or in another network, needs root")
     result, result_in = os.pipe()
     stop_out, stop = os.pipe()
     child = os.fork()
@@ -96,7 +96,7 @@ def stranger(action, *, uid=None, namespace=None, seconds=30.0):
         assert text, f"a stranger did not end within {seconds} s"
         answer = json.loads(text)
         if "skip" in answer:
-            raise harness.Skip(answer["skip"])
+            pytest.skip(answer["skip"])
         assert "failed" not in answer, answer["failed"]
         yield answer["result"]
     finally:
@@ -111,8 +111,8 @@ def stranger_does(action, **who):
 
 
 def needs_ucx():
-    if not (harness.BUILD / "lib/libthreechains_ucx.so").exists():
-        raise harness.Skip("this build has no UCX")
+    if not (kit.BUILD / "lib/libthreechains_ucx.so").exists():
+        pytest.skip("this build has no UCX")
 
 
 # ---- Nodes
@@ -146,7 +146,7 @@ def hold_connections(address, count, message=b""):
     """Connects so often, says that each time, and does nothing more. Gives how many connections were made."""
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard < count + 100:
-        raise harness.Skip(f"a process can have only {hard} descriptors here")
+        pytest.skip(f"a process can have only {hard} descriptors here")
     resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, count + 100), hard))
     peers = []
     for _ in range(count):
@@ -221,10 +221,10 @@ def internet_sockets(pid):
     return found
 
 
-def answers_soon(t, address, *, env=harness.TCP, prefix=()):
+def answers_soon(t, address, *, env=kit.TCP, prefix=()):
     """A client of the same user gets its call answered, and soon."""
     hello = t.build("hello.c")
-    result = t.run(*prefix, harness.IFUNC, "send", hello, address, "--payload", "you", env=env)
+    result = t.run(*prefix, kit.IFUNC, "send", hello, address, "--payload", "you", env=env)
     assert (result.code, result.out) == (0, "hello, you"), result
     assert result.seconds < AT_ONCE, f"the answer took {result.seconds:.1f} s"
 

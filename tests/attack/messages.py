@@ -7,7 +7,7 @@ import socket
 import threading
 
 import attack
-import harness
+import kit
 
 
 def record_greeting(t, *options, by_unix=False, env={}):
@@ -17,7 +17,7 @@ def record_greeting(t, *options, by_unix=False, env={}):
         if by_unix:
             local.bind(attack.unix_name(address))
             local.listen()
-        client = t.start(harness.IFUNC, "send", t.build("hello.c"), address, "--timeout", "3000", *options, env=env)
+        client = t.start(kit.IFUNC, "send", t.build("hello.c"), address, "--timeout", "3000", *options, env=env)
         listener = local if by_unix else port
         listener.settimeout(10)
         peer, _ = listener.accept()
@@ -44,7 +44,7 @@ def record_conversation(t, ifunc, payload):
             sink.shutdown(socket.SHUT_WR)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = t.start(harness.IFUNC, "send", ifunc, f"127.0.0.1:{listener.getsockname()[1]}", "--payload", payload)
+        client = t.start(kit.IFUNC, "send", ifunc, f"127.0.0.1:{listener.getsockname()[1]}", "--payload", payload)
         listener.settimeout(10)
         near, _ = listener.accept()
         with near, attack.dial(node.address) as far:

@@ -6,7 +6,7 @@ import random
 import socket
 
 import attack
-import harness
+import kit
 import messages
 
 GREETINGS = 2500
@@ -18,7 +18,7 @@ def mutated(message, count=GREETINGS):
     return list(messages.mutations(message, count, SEED))
 
 
-def lives(t, node, env=harness.TCP):
+def lives(t, node, env=kit.TCP):
     assert node.running(), f"the node ended: {node.err[-2000:]}"
     attack.answers_soon(t, node.address, env=env)
 
@@ -29,7 +29,7 @@ def understood_too_little(answers):
 
 
 def test_a_node_survives_mutated_greetings_of_the_same_user(t):
-    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    greeting, _ = messages.record_greeting(t, env=kit.TCP)
     node = t.serve("--listen", "127.0.0.1:0")
     answers = attack.say_all(node.address, mutated(greeting))
     assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
@@ -37,7 +37,7 @@ def test_a_node_survives_mutated_greetings_of_the_same_user(t):
 
 
 def test_a_node_survives_mutated_greetings_of_another_user(t):
-    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    greeting, _ = messages.record_greeting(t, env=kit.TCP)
     node = t.serve("--listen", "127.0.0.1:0")
     answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), uid=attack.OTHER_USER)
     assert understood_too_little(answers) == 0, "something that a stranger said was read"
@@ -46,12 +46,12 @@ def test_a_node_survives_mutated_greetings_of_another_user(t):
 
 def test_a_node_that_trusts_everybody_survives_mutated_greetings_from_another_host(t):
     (here, address), (there, _) = t.namespaces(2)
-    greeting, _ = messages.record_greeting(t, env=harness.TCP)
-    node = t.serve("--listen", f"{address}:0", "--trust", "any", prefix=harness.inside(here))
+    greeting, _ = messages.record_greeting(t, env=kit.TCP)
+    node = t.serve("--listen", f"{address}:0", "--trust", "any", prefix=kit.inside(here))
     answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), namespace=there)
     assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
     assert node.running(), node.err[-2000:]
-    attack.answers_soon(t, node.address, prefix=harness.inside(here))
+    attack.answers_soon(t, node.address, prefix=kit.inside(here))
 
 
 def test_a_node_survives_mutated_greetings_at_its_unix_socket(t):
@@ -59,7 +59,7 @@ def test_a_node_survives_mutated_greetings_at_its_unix_socket(t):
     node = t.serve("--listen", "127.0.0.1:0")
     answers = attack.say_all(attack.unix_name(node.address), mutated(greeting), memory)
     assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
-    lives(t, node, env=harness.SHM)
+    lives(t, node, env=kit.SHM)
 
 
 def test_a_node_survives_memory_that_is_not_what_the_greeting_says(t):
@@ -74,7 +74,7 @@ def test_a_node_survives_memory_that_is_not_what_the_greeting_says(t):
             assert "it offers" in answer, answer
         assert "it offers" in attack.say(door, greeting), "without any memory"
         assert "more than one descriptor" in attack.say(door, greeting, [short, unsealed])
-    lives(t, node, env=harness.SHM)
+    lives(t, node, env=kit.SHM)
 
 
 UCX = ["--transport", "ucx", "--ucx-devices", "lo"]
@@ -120,21 +120,17 @@ def refusals_told(log):
 def test_random_messages_lose_their_own_connection_and_each_loss_is_told_once(t):
     chance = random.Random(SEED)
     blobs = [chance.randbytes(chance.randrange(12, 2000)) for _ in range(3 * BLOBS)]
-    greeting, _ = messages.record_greeting(t, env=harness.TCP)
+    greeting, _ = messages.record_greeting(t, env=kit.TCP)
     node = attack.ProgramNode(t, "127.0.0.1:0", "log=info")
     attack.say_all(node.address, blobs[:BLOBS])
     attack.say_all(attack.unix_name(node.address), blobs[BLOBS:2 * BLOBS])
     attack.say_all(node.address, [greeting + blob for blob in blobs[2 * BLOBS:]])
-    harness.wait_for(lambda: node.stat("links") == 0, "all links are gone")
+    kit.run_until(lambda: node.stat("links") == 0, "all links are gone")
     assert node.stat("refused-strangers") == 2 * BLOBS
     assert node.stat("dropped-links") == BLOBS
     assert node.stat("executed") == 0
-    harness.wait_for(lambda: refusals_told(node.err) == 2 * BLOBS, f"{2 * BLOBS} refusals are told")
+    kit.run_until(lambda: refusals_told(node.err) == 2 * BLOBS, f"{2 * BLOBS} refusals are told")
     lost = attack.lines_about(node.err, "link to .* (ended|dropped): ")
     assert len(lost) == BLOBS, f"{len(lost)} lines about {BLOBS} lost links"
     lives(t, node)
     assert refusals_told(node.err) == 2 * BLOBS, "some were told more than once"
-
-
-if __name__ == "__main__":
-    harness.main(globals())

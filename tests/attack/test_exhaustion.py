@@ -10,10 +10,12 @@ import resource
 import time
 
 import attack
-import harness
+import pytest
+
+import kit
 import messages
-from client import Client
-from harness import SHM, TCP, inside
+from kit.client import Client
+from kit import SHM, TCP, inside
 
 IDLE = 128
 MANY = 1000
@@ -120,12 +122,12 @@ def lives_without_memory(t, env):
     attack.answers_soon(t, node.address, env=env)
 
 
-@harness.labels("release_only")
+@pytest.mark.release_only
 def test_a_payload_for_which_there_is_no_memory_fails_alone_by_shared_memory(t):
     lives_without_memory(t, SHM)
 
 
-@harness.labels("release_only")
+@pytest.mark.release_only
 def test_a_payload_for_which_there_is_no_memory_fails_alone_by_tcp(t):
     lives_without_memory(t, TCP)
 
@@ -157,7 +159,7 @@ def test_a_node_whose_log_nobody_reads_still_answers(t):
     read = drain(reader)
     assert len(read) >= 2000, f"only {len(read)} bytes were logged, so this test says nothing"
     come_and_go(client, node, 2)
-    read += harness.wait_for(lambda: drain(reader), "something is logged again")
+    read += kit.run_until(lambda: drain(reader), "something is logged again")
     dropped = sum(int(number) for number in re.findall(r"(\d+) lines of this log were dropped", read))
     assert dropped > 0 and dropped + len(attack.lines_about(read, "link to .* ended")) >= CONNECTIONS, read[-1000:]
 
@@ -168,7 +170,3 @@ def drain(reader):
         while more := os.read(reader, 65536):
             text += more
     return text.decode(errors="replace")
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -2,7 +2,7 @@
 """Which doors a node opens: its own, and no others."""
 
 import attack
-import harness
+import kit
 
 
 def hexadecimal(host):
@@ -19,7 +19,7 @@ def test_a_default_node_listens_on_its_own_address_and_nowhere_else(t):
 def test_a_default_node_never_loads_ucx(t):
     node = t.serve("--listen", "127.0.0.1:0")
     attack.answers_soon(t, node.address)
-    attack.answers_soon(t, node.address, env=harness.SHM)
+    attack.answers_soon(t, node.address, env=kit.SHM)
     loaded = {line.split()[-1] for line in node.maps().splitlines()}
     assert any("libthreechains" in name for name in loaded), loaded
     assert not [name for name in loaded if "libucp.so" in name or "libuct" in name], loaded
@@ -30,7 +30,7 @@ def ucx_ports(t, device):
     attack.needs_ucx()
     (here, address), _ = t.namespaces(2)
     node = t.serve("--listen", f"{address}:0", "--trust", "any", "--transport", "ucx", "--ucx-devices", device,
-                   prefix=harness.inside(here), env={"UCX_TLS": "tcp,self"})
+                   prefix=kit.inside(here), env={"UCX_TLS": "tcp,self"})
     opened = attack.internet_sockets(node.pid)
     port = int(node.address.rsplit(":", 1)[1])
     ours = ("tcp", hexadecimal(address), port)
@@ -54,7 +54,3 @@ def test_ucx_without_named_interfaces_is_refused(t):
     attack.needs_ucx()
     result = t.ifunc("serve", "--transport", "ucx", env={"UCX_NET_DEVICES": None, "UCX_TLS": None}, seconds=10)
     assert result.code != 0 and "ucx-devices" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -8,10 +8,10 @@ import socket
 import stat
 
 import attack
-import harness
+import kit
 import messages
-from client import Client
-from harness import SHM
+from kit.client import Client
+from kit import SHM
 
 IPC_READ_WRITE = 0
 
@@ -139,7 +139,7 @@ def test_another_user_cannot_come_in_by_a_unix_socket_with_a_path(t):
 
 
 def test_a_client_does_not_talk_to_another_user_who_took_the_name_of_its_nodes_unix_socket(t):
-    address = harness.free_addresses(1)[0]
+    address = kit.free_addresses(1)[0]
 
     def squat():
         door = socket.socket(socket.AF_UNIX)
@@ -151,7 +151,3 @@ def test_a_client_does_not_talk_to_another_user_who_took_the_name_of_its_nodes_u
         node = t.serve("--listen", address)
         attack.answers_soon(t, node.address, env={})
         assert attack.lines_about(node.err, "Unix socket cannot be had"), node.err
-
-
-if __name__ == "__main__":
-    harness.main(globals())

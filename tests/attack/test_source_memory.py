@@ -7,8 +7,10 @@ import pathlib
 import random
 
 import attack
-import harness
-from harness import TCP
+import pytest
+
+import kit
+from kit import TCP
 
 BUNDLES = 700
 DATA_BYTES = 100_000
@@ -36,7 +38,7 @@ def many_bundles(t):
         yield t.write(f"bundle{number % 8}.ifunc", fixed + bytes(other))
 
 
-@harness.labels("release_only")
+@pytest.mark.release_only
 def test_a_source_does_not_keep_every_bundle_it_ever_sent(t):
     nodes = [t.serve("--listen", "127.0.0.1:0", "--code-budget", "4M") for _ in range(PEERS)]
     source = attack.Client(t, TCP)
@@ -54,7 +56,3 @@ def test_a_source_does_not_keep_every_bundle_it_ever_sent(t):
             before = source.memory_kib()
     grown = source.memory_kib() - before
     assert grown < MOST_GROWTH_KIB, f"the source grew by {grown} KiB"
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -6,9 +6,9 @@ import errno
 import socket
 
 import attack
-import harness
+import kit
 import messages
-from harness import inside
+from kit import inside
 
 
 def open_ports(host):
@@ -43,7 +43,7 @@ def test_a_stranger_on_another_host_finds_no_open_port(t):
 
 def test_a_node_that_does_not_trust_strangers_does_not_start_on_the_network(t):
     (here, address), _ = t.namespaces(2)
-    node = t.run(*inside(here), harness.IFUNC, "serve", "--listen", f"{address}:0")
+    node = t.run(*inside(here), kit.IFUNC, "serve", "--listen", f"{address}:0")
     assert node.code == 2 and "--trust any" in node.err, node
 
 
@@ -83,7 +83,3 @@ def test_calls_of_a_stranger_do_not_run_behind_the_greeting_of_somebody_who_is_t
         for rest in [said[cut:], said]:
             attack.stranger_does(lambda rest=rest: attack.say(f"{address}:{node.port}", rest), namespace=there)
         assert (node.stat("executed"), node.stat("codes"), node.stat("links")) == (0, 0, 1)
-
-
-if __name__ == "__main__":
-    harness.main(globals())

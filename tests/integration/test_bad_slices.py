@@ -6,7 +6,7 @@ import os
 import pathlib
 import struct
 
-import harness
+import kit
 
 HERE = os.uname().machine
 ELSEWHERE = "aarch64" if HERE != "aarch64" else "x86_64"
@@ -55,7 +55,3 @@ def test_a_32_bit_slice_is_no_code_for_this_node(t):
 
 def test_a_bundle_for_another_processor_says_how_to_build_it_for_this_one(t):
     check_refused(t, t.build("hello.c", "--target", f"{ELSEWHERE}-linux-gnu"), "holds no code for", f"--target {HERE}")
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -4,7 +4,7 @@ docs/measuring.md promises; `ifunc bench dapc` and `graph` through UCX. What the
 
 import json
 
-import harness
+import kit
 
 TSI_SMALL = ["--runs", "2", "--latency-rounds", "200", "--rate-calls", "6400", "--first-samples", "2"]
 
@@ -94,7 +94,3 @@ def test_sizes_that_cannot_be_measured_are_exit_code_2(t):
     for size in ["0", "8", "1TiB", "large"]:
         result = t.ifunc("bench", "bulk", "--sizes", size)
         assert result.code == 2 and "--sizes" in result.err, (size, result)
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -7,22 +7,26 @@ import re
 import shutil
 import signal
 
-import harness
-from harness import TCP
+import pytest
+
+import kit
+from kit import TCP
+
+pytestmark = pytest.mark.unfreed
 
 MPIRUN = ("mpirun", "--allow-run-as-root", "--oversubscribe")
 
 
 def need_mpirun():
     if shutil.which("mpirun") is None:
-        raise harness.Skip("mpirun (openmpi-bin) is not installed")
-    if not (harness.BUILD / "lib/libthreechains_pmix.so").exists():
-        raise harness.Skip("built without PMIx (libpmix-dev)")
+        pytest.skip("mpirun (openmpi-bin) is not installed")
+    if not (kit.BUILD / "lib/libthreechains_pmix.so").exists():
+        pytest.skip("built without PMIx (libpmix-dev)")
 
 
 def need_member():
-    if not os.path.exists(harness.MEMBER):
-        raise harness.Skip("tc_test_member is not built")
+    if not os.path.exists(kit.MEMBER):
+        pytest.skip("tc_test_member is not built")
 
 
 def ifuncs(t):
@@ -50,7 +54,7 @@ def check_links(links):
 def start_members(t, count, directory, *options, numbered=False, prefixes=None):
     """`count` members that meet in a directory."""
     code = ifuncs(t)
-    return [t.start(*(prefixes[i] if prefixes else ()), harness.MEMBER, code, f"bootstrap=dir:{directory}",
+    return [t.start(*(prefixes[i] if prefixes else ()), kit.MEMBER, code, f"bootstrap=dir:{directory}",
                     *([f"id={i}"] if numbered else []), *options, env=TCP if prefixes else {}) for i in range(count)]
 
 
@@ -72,7 +76,7 @@ def answers(t, whoami, address):
 def test_a_program_under_mpirun_reaches_all_its_nodes(t):
     need_mpirun()
     need_member()
-    result = t.run(*MPIRUN, "-n", "8", harness.MEMBER, ifuncs(t), "bootstrap=pmix", seconds=100)
+    result = t.run(*MPIRUN, "-n", "8", kit.MEMBER, ifuncs(t), "bootstrap=pmix", seconds=100)
     assert result.code == 0, result
     check_links(links_of(result.out, 8))
 
@@ -81,24 +85,24 @@ def test_auto_is_pmix_under_mpirun_and_a_single_node_elsewhere(t):
     need_mpirun()
     need_member()
     code = ifuncs(t)
-    result = t.run(*MPIRUN, "-n", "2", harness.MEMBER, code, "bootstrap=auto", seconds=60)
+    result = t.run(*MPIRUN, "-n", "2", kit.MEMBER, code, "bootstrap=auto", seconds=60)
     assert result.code == 0, result
     links_of(result.out, 2)
-    alone = t.run(harness.MEMBER, code, "bootstrap=auto")
+    alone = t.run(kit.MEMBER, code, "bootstrap=auto")
     assert (alone.code, alone.out) == (0, "member 0 of 1: 0 links\n"), alone
 
 
 def test_served_nodes_under_mpirun_answer_a_client_and_forward(t):
     need_mpirun()
     whoami, hop = t.build("whoami.c"), t.build("hop.c")
-    job = t.start(*MPIRUN, "-n", "4", harness.IFUNC, "serve", "--bootstrap", "pmix")
+    job = t.start(*MPIRUN, "-n", "4", kit.IFUNC, "serve", "--bootstrap", "pmix")
 
     def ready():
         assert job.running(), job.err
         addresses = re.findall(r"ready (\S+)", job.out)
         return addresses if len(addresses) == 4 else None
 
-    addresses = harness.wait_for(ready, "four nodes ready", 30)
+    addresses = kit.run_until(ready, "four nodes ready", 30)
     assert sorted(answers(t, whoami, a) for a in addresses) == [f"{i} of 4" for i in range(4)]
     result = t.ifunc("send", hop, addresses[0], "--payload", "3210123")
     assert (result.code, result.out) == (0, "3"), result
@@ -108,7 +112,7 @@ def test_served_nodes_under_mpirun_answer_a_client_and_forward(t):
 
 def test_a_node_that_does_not_come_to_its_pmix_job_is_named(t):
     need_mpirun()
-    late = f'if [ "$PMIX_RANK" = 2 ]; then sleep 6; else {harness.IFUNC} serve --bootstrap pmix ' \
+    late = f'if [ "$PMIX_RANK" = 2 ]; then sleep 6; else {kit.IFUNC} serve --bootstrap pmix ' \
            "--bootstrap-timeout 1000; sleep 1; fi"
     result = t.run(*MPIRUN, "-n", "3", "sh", "-c", late, seconds=60)
     assert "node 2 of 3 did not appear in this PMIx job within 1000 ms" in result.err, result
@@ -118,7 +122,7 @@ def test_what_contradicts_the_launcher_is_refused(t):
     need_mpirun()
     for options, words in [(("--id", "5"), "rank"), (("--nodes", "7"), "launcher started 1 processes"),
                            (("--cluster", "a:1,b:2"), "both cluster and bootstrap")]:
-        result = t.run(*MPIRUN, "-n", "1", harness.IFUNC, "serve", "--bootstrap", "pmix", *options)
+        result = t.run(*MPIRUN, "-n", "1", kit.IFUNC, "serve", "--bootstrap", "pmix", *options)
         assert result.code != 0 and words in result.err, result
 
 
@@ -140,12 +144,12 @@ def test_a_launcher_that_hangs_is_given_up(t):
     need_mpirun()
     go, code, words = t.path("go"), t.path("code"), t.path("words")
     script = f"echo up; while [ ! -e {go} ]; do sleep 0.05; done; " \
-             f"{harness.IFUNC} serve --bootstrap pmix --bootstrap-timeout 1000 2> {words}; echo code $? > {code}"
+             f"{kit.IFUNC} serve --bootstrap pmix --bootstrap-timeout 1000 2> {words}; echo code $? > {code}"
     job = t.start(*MPIRUN, "-n", "1", "sh", "-c", script)
-    harness.wait_for(lambda: "up" in job.out or not job.running(), "the job runs", 20)
+    kit.run_until(lambda: "up" in job.out or not job.running(), "the job runs", 20)
     job.signal(signal.SIGSTOP)
     t.write("go", "")
-    harness.wait_for(lambda: os.path.exists(code) and os.path.getsize(code) > 0, "the node gives up", 15)
+    kit.run_until(lambda: os.path.exists(code) and os.path.getsize(code) > 0, "the node gives up", 15)
     assert pathlib.Path(code).read_text() == "code 1\n"
     assert "did not answer within 1000 ms" in pathlib.Path(words).read_text()
 
@@ -169,7 +173,7 @@ def test_processes_with_numbers_meet_in_a_directory(t):
 
 def test_who_does_not_come_to_the_directory_is_named(t):
     directory = t.path("meet")
-    nodes = [t.start(harness.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "3", "--id", str(i),
+    nodes = [t.start(kit.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "3", "--id", str(i),
                      "--bootstrap-timeout", "1500") for i in (0, 2)]
     for node in nodes:
         assert node.wait(20) == 1
@@ -178,8 +182,8 @@ def test_who_does_not_come_to_the_directory_is_named(t):
 
 def test_a_node_that_waits_for_others_ends_when_asked_to(t):
     directory = t.path("meet")
-    node = t.start(harness.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "2")
-    harness.wait_for(lambda: os.path.exists(f"{directory}/node-0"), "the node waits", 20)
+    node = t.start(kit.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "2")
+    kit.run_until(lambda: os.path.exists(f"{directory}/node-0"), "the node waits", 20)
     node.signal(signal.SIGTERM)
     assert node.wait(5) == 128 + signal.SIGTERM
 
@@ -187,8 +191,8 @@ def test_a_node_that_waits_for_others_ends_when_asked_to(t):
 def test_a_directory_with_files_of_a_killed_run_serves_the_next_one(t):
     need_member()
     directory = t.path("meet")
-    old = [t.start(harness.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "3") for _ in range(3)]
-    harness.wait_for(lambda: all("ready" in node.out for node in old), "the old run is up", 20)
+    old = [t.start(kit.IFUNC, "serve", "--bootstrap", f"dir:{directory}", "--nodes", "3") for _ in range(3)]
+    kit.run_until(lambda: all("ready" in node.out for node in old), "the old run is up", 20)
     for node in old:
         node.kill()
     left = {name: pathlib.Path(directory, name).read_text() for name in os.listdir(directory)}
@@ -224,7 +228,7 @@ def test_a_second_node_with_a_number_that_lives_is_refused(t):
 def test_a_node_that_starts_again_finds_the_others(t):
     directory = t.path("meet")
     options = ("--bootstrap", f"dir:{directory}", "--nodes", "2")
-    nodes = [t.start(harness.IFUNC, "serve", *options, "--id", str(i), kind=harness.Node) for i in range(2)]
+    nodes = [t.start(kit.IFUNC, "serve", *options, "--id", str(i), kind=kit.Node) for i in range(2)]
     for node in nodes:
         node.wait_until_ready()
     nodes[1].kill()
@@ -247,7 +251,3 @@ def test_a_node_that_listens_everywhere_names_an_address_of_its_interface(t):
     options = ("--listen", "0.0.0.0:0", "--trust", "any")
     assert t.serve(*options, prefix=inside).address.startswith(address + ":")
     assert t.serve(*options, "--advertise", "front.example", prefix=inside).address.startswith("front.example:")
-
-
-if __name__ == "__main__":
-    harness.main(globals())

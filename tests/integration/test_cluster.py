@@ -8,7 +8,7 @@ import struct
 import subprocess
 import time
 
-import harness
+import kit
 
 
 def nodes_of(pid):
@@ -25,15 +25,15 @@ def all_gone(pids):
 def start_cluster(t, *arguments):
     """A cluster that is ready, with a command that sleeps; and its nodes."""
     flag = t.path("up")
-    cluster = t.start(harness.IFUNC, "cluster", *arguments, "--", "sh", "-c", f"touch {flag}; sleep 60")
-    harness.wait_for(lambda: os.path.exists(flag) or not cluster.running(), "cluster ready", 30)
+    cluster = t.start(kit.IFUNC, "cluster", *arguments, "--", "sh", "-c", f"touch {flag}; sleep 60")
+    kit.run_until(lambda: os.path.exists(flag) or not cluster.running(), "cluster ready", 30)
     assert cluster.running(), cluster.err
     return cluster, nodes_of(cluster.pid)
 
 
 def test_the_command_finds_nodes_by_number(t):
     whoami = t.build("whoami.c")
-    script = f'for i in 0 1 2; do {harness.IFUNC} send {whoami} $i --raw; echo; done; echo "$TC_CLUSTER_SIZE"'
+    script = f'for i in 0 1 2; do {kit.IFUNC} send {whoami} $i --raw; echo; done; echo "$TC_CLUSTER_SIZE"'
     result = t.ifunc("cluster", "3", "--", "sh", "-c", script, seconds=60)
     assert result.out == "0 of 3\n1 of 3\n2 of 3\n3\n", result
 
@@ -54,21 +54,21 @@ def test_the_exit_code_is_the_commands(t):
 
 def test_a_number_beyond_the_cluster_is_refused(t):
     hello = t.build("hello.c")
-    result = t.ifunc("cluster", "2", "--", harness.IFUNC, "send", hello, "2")
+    result = t.ifunc("cluster", "2", "--", kit.IFUNC, "send", hello, "2")
     assert result.code == 1 and "no node 2" in result.err, result
     assert t.ifunc("send", hello, "2").code == 2
 
 
 def test_an_ifunc_is_forwarded_round_the_cluster(t):
     hop = t.build("hop.c")
-    result = t.ifunc("cluster", "3", "--", harness.IFUNC, "send", hop, "0", "--payload", "1201202", seconds=60)
+    result = t.ifunc("cluster", "3", "--", kit.IFUNC, "send", hop, "0", "--payload", "1201202", seconds=60)
     assert (result.code, result.out) == (0, "2"), result
 
 
 def test_an_ifunc_that_a_node_knows_is_injected(t):
     relay, count = t.build("relay.c"), t.build("count.c")
     counter = t.write("counter", bytes(8))
-    script = (f"{harness.IFUNC} send {relay} 0 --payload 1 && for i in $(seq 100); do "
+    script = (f"{kit.IFUNC} send {relay} 0 --payload 1 && for i in $(seq 100); do "
               f"[ \"$(od -An -tu8 {counter} | tr -d ' ')\" = 1 ] && exit 0; sleep 0.05; done; exit 9")
     result = t.ifunc("cluster", "2", "--ifunc", count, "--data", f"counter={counter}", "--", "sh", "-c", script,
                      seconds=60)
@@ -91,14 +91,14 @@ def test_sigterm_and_sigint_end_command_and_nodes(t):
         assert len(nodes) == 2
         cluster.signal(number)
         assert cluster.wait(10) == 128 + number
-        harness.wait_for(lambda: all_gone(nodes), "nodes gone", 5)
+        kit.run_until(lambda: all_gone(nodes), "nodes gone", 5)
 
 
 def test_nodes_do_not_outlive_a_cluster_that_is_killed(t):
     cluster, nodes = start_cluster(t, "2")
     cluster.process.kill()
     cluster.wait(5)
-    harness.wait_for(lambda: all_gone(nodes), "nodes gone", 5)
+    kit.run_until(lambda: all_gone(nodes), "nodes gone", 5)
 
 
 def test_a_node_that_does_not_listen_to_sigterm_is_killed_in_time(t):
@@ -108,14 +108,14 @@ def test_a_node_that_does_not_listen_to_sigterm_is_killed_in_time(t):
     cluster.signal(signal.SIGTERM)
     cluster.wait(10)
     assert time.monotonic() - start < 8
-    harness.wait_for(lambda: all_gone(nodes), "nodes gone", 5)
+    kit.run_until(lambda: all_gone(nodes), "nodes gone", 5)
     assert "killed" in cluster.err, cluster.err
 
 
 def test_a_node_that_dies_is_reported_with_its_last_words(t):
     cluster, nodes = start_cluster(t, "2")
     os.kill(nodes[1], signal.SIGKILL)
-    harness.wait_for(lambda: "node 1 died with exit code 137" in cluster.err, "report of the death", 5)
+    kit.run_until(lambda: "node 1 died with exit code 137" in cluster.err, "report of the death", 5)
 
 
 def test_nodes_that_cannot_start_end_the_cluster_with_their_reason(t):
@@ -126,7 +126,3 @@ def test_nodes_that_cannot_start_end_the_cluster_with_their_reason(t):
 def test_no_command_is_wrong_usage(t):
     assert t.ifunc("cluster", "2").code == 2
     assert t.ifunc("cluster", "0", "--", "true").code == 2
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -7,8 +7,10 @@ import signal
 import struct
 import time
 
-import harness
-from harness import SHM, UCX_TCP
+import pytest
+
+import kit
+from kit import SHM, UCX_TCP
 
 
 def test_a_text_is_sent_and_the_reply_printed(t):
@@ -85,7 +87,7 @@ def test_serve_stops_cleanly_on_sigterm_and_sigint(t):
 def test_a_ready_file_holds_the_address(t):
     path = t.path("address")
     node = t.serve("--ready-file", path)
-    harness.wait_for(lambda: os.path.exists(path), "ready file")
+    kit.run_until(lambda: os.path.exists(path), "ready file")
     assert pathlib.Path(path).read_text() == node.address + "\n"
 
 
@@ -150,7 +152,8 @@ def test_listening_beyond_this_host_needs_trust_any(t):
     assert t.serve("--listen", "0.0.0.0:0", "--trust", "any").running()
 
 
-@harness.labels("release_only", "serial")
+@pytest.mark.release_only
+@pytest.mark.serial
 def test_an_idle_node_costs_no_cpu(t):
     node = t.serve()
     assert t.ifunc("send", t.build("hello.c"), node.address).code == 0
@@ -161,7 +164,7 @@ def test_an_idle_node_costs_no_cpu(t):
     assert used <= 0.005 + 1 / os.sysconf("SC_CLK_TCK"), f"{used} s of 5 s: more than 0.1 % and one clock tick"
 
 
-@harness.labels("release_only")
+@pytest.mark.release_only
 def test_a_node_without_bitcode_is_small_and_never_maps_llvm(t):
     node = t.serve("--no-bitcode", "--stats", env=SHM)
     result = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "x", "--repeat", "100", env=SHM)
@@ -228,12 +231,8 @@ def test_a_node_survives_peers_that_are_killed_in_the_middle(t):
     hello = t.build("hello.c")
     node = t.serve()
     for _ in range(5):
-        sender = t.start(harness.IFUNC, "send", hello, node.address, "--repeat", "100000000")
+        sender = t.start(kit.IFUNC, "send", hello, node.address, "--repeat", "100000000")
         time.sleep(0.2)
         sender.kill()
     result = t.ifunc("send", hello, node.address, "--payload", "still there")
     assert (result.code, result.out) == (0, "hello, still there"), result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

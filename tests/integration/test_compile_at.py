@@ -10,8 +10,8 @@ import signal
 import struct
 import time
 
-import harness
-from harness import inside
+import kit
+from kit import inside
 
 SMALL = ["--no-bitcode"]
 
@@ -70,7 +70,7 @@ def test_an_ifunc_that_is_sent_on_to_the_same_node_is_compiled_too(t):
 
 def test_the_sender_reads_who_refused_and_what_to_do(t):
     unwilling = t.serve("--listen", "127.0.0.1:0", "--name", "aide")
-    nobody, = harness.free_addresses(1)
+    nobody, = kit.free_addresses(1)
     for helper_address, words in [
             (None, ["build it without --no-object", "--target", "--compile-at"]),
             (unwilling.address, ["aide compiles for nobody", "--compile-for", "build it without --no-object"]),
@@ -104,7 +104,7 @@ def test_the_small_nodes_policy_holds_for_what_was_compiled_elsewhere(t):
 
 
 def test_a_helper_that_is_killed_fails_what_waits_and_its_successor_is_asked(t):
-    address, = harness.free_addresses(1)
+    address, = kit.free_addresses(1)
     aide = t.serve("--listen", address, "--name", "aide", "--compile-for", "user")
     node = small(t, "--compile-at", address, "--allow-lib", "libm.so.6")
     assert t.ifunc("send", bitcode(t), node.address, "--payload", "x").code == 0
@@ -150,11 +150,7 @@ def test_whom_a_helper_compiles_for_is_its_operators_to_say(t):
                        prefix=inside(here))
         node = t.serve("--listen", f"{other}:0", "--trust", "any", *SMALL, "--compile-at", aide.address,
                        prefix=inside(there))
-        result = t.run(*inside(here), harness.IFUNC, "send", hello, node.address, "--payload", "world")
+        result = t.run(*inside(here), kit.IFUNC, "send", hello, node.address, "--payload", "world")
         assert result.code == code, result
         if code != 0:
             assert "compiles for processes of its own user on this host only" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -8,7 +8,9 @@ import shutil
 import signal
 import time
 
-import harness
+import pytest
+
+import kit
 
 MODES = ["am", "get", "ifunc_bitcode", "ifunc_object"]
 SMALL = ["--runs", "2", "--run-ms", "2"]
@@ -38,9 +40,9 @@ def server_number(pid):
 
 def long_chase(t, count=3):
     """A benchmark that is chasing, and its servers."""
-    bench = t.start(harness.IFUNC, "bench", "dapc", "--servers", str(count), "--depth", "4096", "--runs", "1000",
+    bench = t.start(kit.IFUNC, "bench", "dapc", "--servers", str(count), "--depth", "4096", "--runs", "1000",
                     "--run-ms", "1000")
-    harness.wait_for(lambda: bench.running() and len(children(bench.pid)) == count, "servers started")
+    kit.run_until(lambda: bench.running() and len(children(bench.pid)) == count, "servers started")
     time.sleep(2)  # anywhere in the middle of things
     servers = children(bench.pid)
     assert bench.running() and len(servers) == count, bench.err
@@ -119,7 +121,7 @@ def test_a_stopped_benchmark_prints_what_is_done_and_leaves_nothing(t):
         assert bench.wait() == 130, bench.err
         assert "Stopped before the end" in bench.out and bench.err.count("error") == 0, (bench.out, bench.err)
         for pid in servers:
-            harness.wait_for(lambda pid=pid: gone(pid), f"server process {pid} gone")
+            kit.run_until(lambda pid=pid: gone(pid), f"server process {pid} gone")
         after = set(os.listdir("/run/netns")) if os.path.isdir("/run/netns") else set()
         assert not [name for name in after - before if name.startswith(f"tc{bench.pid}")], after
 
@@ -128,7 +130,7 @@ def test_a_killed_benchmark_takes_its_servers_along(t):
     bench, servers = long_chase(t)
     bench.signal(signal.SIGKILL)
     for pid in servers:
-        harness.wait_for(lambda pid=pid: gone(pid), f"server process {pid} gone")
+        kit.run_until(lambda pid=pid: gone(pid), f"server process {pid} gone")
 
 
 def test_a_server_killed_in_mid_chase_is_named(t):
@@ -140,7 +142,7 @@ def test_a_server_killed_in_mid_chase_is_named(t):
         assert bench.wait(20) == 1, bench.out
         assert name in bench.err, bench.err
         for pid in servers:
-            harness.wait_for(lambda pid=pid: gone(pid), f"server process {pid} gone")
+            kit.run_until(lambda pid=pid: gone(pid), f"server process {pid} gone")
 
 
 def test_a_server_that_cannot_start_says_why(t):
@@ -150,18 +152,18 @@ def test_a_server_that_cannot_start_says_why(t):
 
 
 def test_a_chaser_of_ones_own_is_chased_with_and_named(t):
-    chaser = str(harness.BUILD / "ifuncs/chaser.ifunc")
+    chaser = str(kit.BUILD / "ifuncs/chaser.ifunc")
     result = dapc(t, "--transport", "shm", "--servers", "2", "--depth", "40", "--ifunc", chaser)
     assert result["ifunc"] == chaser, result
     check_point(result["points"][0], 2, 40, 1)
-    echo = str(harness.BUILD / "ifuncs/echo.ifunc")
+    echo = str(kit.BUILD / "ifuncs/echo.ifunc")
     result = t.ifunc("bench", "dapc", *SMALL, "--transport", "shm", "--servers", "1", "--depth", "4", "--ifunc", echo)
     assert result.code != 0 and "bytes when 8 were due" in result.err, result
 
 
 def test_another_language_chases_the_same_ways_beside_c(t):
     if not shutil.which(os.environ.get("TC_RUSTC") or "rustc"):
-        raise harness.Skip("there is no rustc")
+        pytest.skip("there is no rustc")
     result = dapc(t, "--transport", "shm", "--servers", "2", "--depth", "40", "--lang", "c,rust")
     point = result["points"][0]
     assert result["languages"] == ["rust"], result
@@ -180,7 +182,3 @@ def test_a_language_without_its_compiler_is_refused_with_the_remedy(t):
     assert "chaser.jl cannot be built on this machine" in result.err, result
     result = t.ifunc("bench", "dapc", *small, "--lang", "cobol")
     assert result.code == 2 and "cobol" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -4,9 +4,11 @@
 import signal
 import time
 
-import harness
-from client import Client
-from harness import SHM, TCP
+import pytest
+
+import kit
+from kit.client import Client
+from kit import SHM, TCP
 
 
 def connected(t, env, *options):
@@ -21,7 +23,7 @@ def connected(t, env, *options):
 def restart(t, env):
     node, client = connected(t, env)
     assert node.stop() == 0
-    harness.wait_for(lambda: client.ask("call 1000 two").startswith("error"), "the loss is noticed")
+    kit.run_until(lambda: client.ask("call 1000 two").startswith("error"), "the loss is noticed")
     again = t.serve("--listen", node.address, env=env)
     client.must("close")
     client.must(f"connect {again.address}")
@@ -93,12 +95,12 @@ def stop_in_flight(t, env):
     assert node.stop() == 0
 
 
-@harness.labels("serial")
+@pytest.mark.serial
 def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_shared_memory(t):
     stop_in_flight(t, SHM)
 
 
-@harness.labels("serial")
+@pytest.mark.serial
 def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_tcp(t):
     stop_in_flight(t, TCP)
 
@@ -114,7 +116,7 @@ def test_a_target_that_stops_cleanly_is_known_at_once(t):
     node, client = connected(t, SHM)
     assert node.stop() == 0
     start = time.monotonic()
-    harness.wait_for(lambda: client.ask("call 20000 x").startswith("error"), "the loss is noticed")
+    kit.run_until(lambda: client.ask("call 20000 x").startswith("error"), "the loss is noticed")
     assert time.monotonic() - start < 5
 
 
@@ -133,7 +135,3 @@ def test_changed_code_under_the_same_name_runs_at_once(t):
                      "  (void)a; (void)p; (void)n; tc_reply(\"new\", 3); }\n")
     client.must(f"register {t.build(source)}")
     assert client.ask("call 5000 x") == "ok new"
-
-
-if __name__ == "__main__":
-    harness.main(globals())

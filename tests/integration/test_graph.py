@@ -8,8 +8,12 @@ import signal
 import socket
 import sys
 
-import harness
-from harness import BUILD, ROOT, SHM, TCP
+import pytest
+
+import kit
+from kit import BUILD, ROOT, SHM, TCP
+
+pytestmark = pytest.mark.unfreed
 
 # Debian's package is for Debian's interpreter; another one may run this.
 sys.path.append("/usr/lib/python3/dist-packages")
@@ -26,7 +30,7 @@ FLIGHTS = str(ROOT / "examples/data/flights-airport.csv")
 def need(*names):
     for name in names:
         if not (TOOLS / name).exists():
-            raise harness.Skip(f"{name} is not built")
+            pytest.skip(f"{name} is not built")
 
 
 def make_shards(t, edges, count, *options):
@@ -58,7 +62,7 @@ def search(t, shards, scratch, count, sources, env=SHM, named=True):
 
 def flights():
     if networkx is None:
-        raise harness.Skip("networkx is not installed (python3-networkx)")
+        pytest.skip("networkx is not installed (python3-networkx)")
     lines = pathlib.Path(FLIGHTS).read_text().splitlines()[1:]
     return networkx.DiGraph([tuple(line.split(",")[:2]) for line in lines])
 
@@ -85,7 +89,7 @@ def test_flights_from_four_servers_over_tcp_are_as_networkx_finds_them(t):
 
 def test_generated_graphs_are_searched_as_networkx_does(t):
     if networkx is None:
-        raise harness.Skip("networkx is not installed (python3-networkx)")
+        pytest.skip("networkx is not installed (python3-networkx)")
     need("make_graph")
     for seed, count in [("1", 3), ("2", 4)]:
         made = t.run(str(TOOLS / "make_graph"), "--scale", "11", "--edge-factor", "4", "--seed", seed)
@@ -153,7 +157,7 @@ def start_long_search(t, *options):
     shards, scratch = make_shards(t, edges, 3, "--numbered")
     nodes, addresses = start_servers(t, shards, scratch, 3)
     driver = t.start(str(TOOLS / "bfs"), "--servers", addresses, "--ifuncs", IFUNCS, *options, "0", env=SHM)
-    harness.wait_for(lambda: nodes[1].cpu_seconds() > 0.1 or not driver.running(), "search begun", 20)
+    kit.run_until(lambda: nodes[1].cpu_seconds() > 0.1 or not driver.running(), "search begun", 20)
     assert driver.running(), driver.err
     return nodes, driver
 
@@ -252,7 +256,3 @@ def test_the_benchmark_searches_the_shards_that_it_is_given(t):
     assert (answer["vertices"], answer["edges"], answer["verified"]) == (305, 5366, True), answer
     result = t.ifunc("bench", "graph", "--transport", "shm", "--servers", "1", "--shards", shards)
     assert result.code == 1 and "part 0 of 2 when it is to be part 0 of 1" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -5,8 +5,10 @@ import json
 import os
 import shutil
 
-import harness
-from harness import labels
+import pytest
+
+import kit
+
 
 
 def check(t, language):
@@ -23,17 +25,17 @@ def check(t, language):
             assert kernel[language]["instructions"] <= 1.05 * kernel["c"]["instructions"], kernel
 
 
-@labels("release_only")
+@pytest.mark.release_only
 def test_rust_executes_as_few_instructions_as_c(t):
     if not shutil.which(os.environ.get("TC_RUSTC") or "rustc"):
-        raise harness.Skip("there is no rustc")
+        pytest.skip("there is no rustc")
     check(t, "rust")
 
 
-@labels("release_only")
+@pytest.mark.release_only
 def test_julia_executes_as_few_instructions_as_c(t):
     if not (os.environ.get("TC_JULIA") or shutil.which("julia")):
-        raise harness.Skip("there is no julia; `scripts/test julia` runs this")
+        pytest.skip("there is no julia; `scripts/test julia` runs this")
     check(t, "julia")
 
 
@@ -41,7 +43,3 @@ def test_a_missing_compiler_is_named_with_the_remedy(t):
     result = t.ifunc("bench", "languages", "--lang", "rust", env={"TC_RUSTC": "/nonexistent/rustc"})
     assert result.code == 1 and "/nonexistent/rustc" in result.err, result
     assert "dot.rs cannot be built on this machine" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -7,12 +7,14 @@ Timings under emulation mean nothing, so none is looked at.
 import random
 import struct
 
-import harness
-from harness import ROOT, Machine
+import pytest
 
-LABELS = ["mixed"]  # not part of the step `release`: see scripts/test
+import kit
+from kit import ROOT, Machine
 
-TCP, SHM = harness.TCP, harness.SHM
+pytestmark = pytest.mark.mixed  # not part of the step `release`: see scripts/test
+
+TCP, SHM = kit.TCP, kit.SHM
 TARGETS = ["--target", "x86_64-linux-gnu", "--target", "aarch64-linux-gnu", "--target", "riscv64-linux-gnu"]
 TABLE = "chase-table"
 TO_ASKER = 2**32 - 1
@@ -20,7 +22,7 @@ SECONDS = 60  # for what takes an emulator one or two
 
 
 def cluster(t, machines, *options, env=TCP, each=lambda i: ()):
-    addresses = harness.free_addresses(len(machines))
+    addresses = kit.free_addresses(len(machines))
     return [t.serve("--listen", address, "--id", str(i), "--cluster", ",".join(addresses), "--stats", *options, *each(i),
                     env=env, machine=machine) for i, (machine, address) in enumerate(zip(machines, addresses))]
 
@@ -210,7 +212,3 @@ def test_code_that_was_not_built_for_the_next_processor_is_refused_by_name(t):
     assert result.code == 1 and "hop" in result.err and "aarch64" in result.err, result
     result = send(t, native, hop, nodes[1])
     assert result.code == 1 and "build it with --target aarch64" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

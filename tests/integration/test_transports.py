@@ -10,12 +10,14 @@ import subprocess
 import sys
 import zipfile
 
-import harness
-from harness import UCX_TCP, inside
+import pytest
+
+import kit
+from kit import UCX_TCP, inside
 
 WHEEL, VERSION = "libucx-cu12", "1.22.0"
 MEMORY = {"UCX_TLS": "posix,self"}
-FETCHED = harness.BUILD / "ucx-wheel"
+FETCHED = kit.BUILD / "ucx-wheel"
 
 
 def newer_ucx():
@@ -23,7 +25,7 @@ def newer_ucx():
     folder = FETCHED / VERSION
     libraries = folder / "libucx/lib"
     if os.uname().machine != "x86_64":
-        raise harness.Skip(f"the wheel {WHEEL} is for x86_64")
+        pytest.skip(f"the wheel {WHEEL} is for x86_64")
     if not libraries.is_dir():
         fetch(folder)
     return {"LD_LIBRARY_PATH": str(libraries)}
@@ -38,10 +40,10 @@ def fetch(folder):
     try:
         done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
     except subprocess.TimeoutExpired:
-        raise harness.Skip(f"{WHEEL} {VERSION} does not come from PyPI in time") from None
+        pytest.skip(f"{WHEEL} {VERSION} does not come from PyPI in time")
     wheels = list(own.glob("*.whl"))
     if done.returncode != 0 or not wheels:
-        raise harness.Skip(f"{WHEEL} {VERSION} cannot be fetched: {done.stderr.strip()[-200:]}")
+        pytest.skip(f"{WHEEL} {VERSION} cannot be fetched: {done.stderr.strip()[-200:]}")
     with zipfile.ZipFile(wheels[0]) as wheel:
         wheel.extractall(own)
     wheels[0].unlink()
@@ -57,7 +59,7 @@ def mapped(process, name):
 
 def call(t, node, transport, env, prefix=()):
     """Ten calls of `hello` from a process with that environment."""
-    return t.run(*prefix, harness.IFUNC, "send", t.build("hello.c"), node.address, "--payload", "world", "--transport",
+    return t.run(*prefix, kit.IFUNC, "send", t.build("hello.c"), node.address, "--payload", "world", "--transport",
                  transport, "--repeat", "10", "--timeout", "10000", env=env)
 
 
@@ -138,7 +140,3 @@ def test_two_versions_of_ucx_refuse_each_other_elsewhere_and_say_why(t):
             node = t.serve("--transport", transport, env={**ours, **tls})
             expect_refusal(t, node, transport, {**theirs, **tls}, "between them only Active Messages over TCP work")
             assert node.stop() == 0, node.err
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -5,9 +5,11 @@ import signal
 import struct
 import time
 
-import harness
+import pytest
 
-WAYS = {"shm": harness.SHM, "tcp": harness.TCP}
+import kit
+
+both_ways = pytest.mark.parametrize("env", [pytest.param(kit.SHM, id="shm"), pytest.param(kit.TCP, id="tcp")])
 
 
 class Ring:
@@ -15,7 +17,7 @@ class Ring:
 
     def __init__(self, t, count, env, options=lambda id: ()):
         self.t, self.env, self.options = t, env, options
-        self.addresses = harness.free_addresses(count)
+        self.addresses = kit.free_addresses(count)
         self.nodes = [self.serve(id) for id in range(count)]
         self.wander = t.build("wander.c")
 
@@ -30,7 +32,7 @@ class Ring:
 
     def start(self, hops, *options):
         """A call that goes on while the test does."""
-        return self.t.start(harness.IFUNC, "send", self.wander, self.addresses[0], "--payload", str(hops), "--raw",
+        return self.t.start(kit.IFUNC, "send", self.wander, self.addresses[0], "--payload", str(hops), "--raw",
                             "--hops", "65000", *options, env=self.env)
 
     def executed(self, id):
@@ -39,103 +41,88 @@ class Ring:
         return self.nodes[id].stats["executed"]
 
 
-def both_ways(check):
-    for env in WAYS.values():
-        t = harness.Test()
-        try:
-            check(t, env)
-        finally:
-            t.close()
+@both_ways
+def test_a_call_goes_round_thousands_of_times_and_its_answer_comes_straight_home(t, env):
+    ring = Ring(t, 3, env)
+    result = ring.send(5000)
+    assert result.code == 0 and result.out == "2", result
+    assert [ring.executed(id) for id in range(3)] == [1667, 1667, 1667]
 
 
-def test_a_call_goes_round_thousands_of_times_and_its_answer_comes_straight_home():
-    def check(t, env):
-        ring = Ring(t, 3, env)
-        result = ring.send(5000)
-        assert result.code == 0 and result.out == "2", result
-        assert [ring.executed(id) for id in range(3)] == [1667, 1667, 1667]
-    both_ways(check)
+@both_ways
+def test_a_node_killed_while_a_call_is_at_it_fails_the_call_by_its_name_long_before_the_deadline(t, env):
+    ring = Ring(t, 4, env)
+    assert ring.send(8).code == 0
+    # A node that stands still holds the call; then it is killed.
+    ring.nodes[2].signal(signal.SIGSTOP)
+    call = ring.start(8, "--timeout", "60000")
+    time.sleep(0.5)
+    assert call.running(), call.err
+    started = time.monotonic()
+    ring.nodes[2].kill()
+    assert call.wait(20) != 0
+    assert "node 2 (" in call.err and "died while the call was there" in call.err, call.err
+    assert time.monotonic() - started < 20
 
 
-def test_a_node_killed_while_a_call_is_at_it_fails_the_call_by_its_name_long_before_the_deadline():
-    def check(t, env):
-        ring = Ring(t, 4, env)
-        assert ring.send(8).code == 0
-        # A node that stands still holds the call; then it is killed.
-        ring.nodes[2].signal(signal.SIGSTOP)
-        call = ring.start(8, "--timeout", "60000")
-        time.sleep(0.5)
-        assert call.running(), call.err
-        started = time.monotonic()
-        ring.nodes[2].kill()
-        assert call.wait(20) != 0
-        assert "node 2 (" in call.err and "died while the call was there" in call.err, call.err
-        assert time.monotonic() - started < 20
-    both_ways(check)
+@both_ways
+def test_a_node_killed_in_the_middle_of_a_long_chase_ends_it_with_its_name(t, env):
+    ring = Ring(t, 4, env)
+    assert ring.send(8).code == 0
+    call = ring.start(64000, "--timeout", "60000")
+    time.sleep(0.05)
+    ring.nodes[3].kill()
+    assert call.wait(20) != 0 or call.out == "0", call.err
+    if call.out != "0":  # else it was quicker than we
+        said = call.err
+        assert "node 3" in said or ring.addresses[3] in said or "cannot go on" in said, said
 
 
-def test_a_node_killed_in_the_middle_of_a_long_chase_ends_it_with_its_name():
-    def check(t, env):
-        ring = Ring(t, 4, env)
-        assert ring.send(8).code == 0
-        call = ring.start(64000, "--timeout", "60000")
-        time.sleep(0.05)
-        ring.nodes[3].kill()
-        assert call.wait(20) != 0 or call.out == "0", call.err
-        if call.out != "0":  # else it was quicker than we
-            said = call.err
-            assert "node 3" in said or ring.addresses[3] in said or "cannot go on" in said, said
-    both_ways(check)
+@both_ways
+def test_a_node_that_hangs_costs_a_call_its_deadline_and_serves_the_next_when_it_goes_on(t, env):
+    ring = Ring(t, 3, env)
+    assert ring.send(6).code == 0
+    ring.nodes[1].signal(signal.SIGSTOP)
+    result = ring.send(6, "--timeout", "1000")
+    assert result.code != 0 and "deadline" in result.err, result
+    assert 0.9 < result.seconds < 10, result
+    ring.nodes[1].signal(signal.SIGCONT)
+    assert ring.send(6).out == "0"
 
 
-def test_a_node_that_hangs_costs_a_call_its_deadline_and_serves_the_next_when_it_goes_on():
-    def check(t, env):
-        ring = Ring(t, 3, env)
-        assert ring.send(6).code == 0
-        ring.nodes[1].signal(signal.SIGSTOP)
-        result = ring.send(6, "--timeout", "1000")
-        assert result.code != 0 and "deadline" in result.err, result
-        assert 0.9 < result.seconds < 10, result
-        ring.nodes[1].signal(signal.SIGCONT)
-        assert ring.send(6).out == "0"
-    both_ways(check)
+@both_ways
+def test_a_node_that_was_killed_and_started_again_gets_the_code_again(t, env):
+    ring = Ring(t, 3, env)
+    assert ring.send(6).code == 0
+    ring.nodes[1].kill()
+    ring.nodes[1] = ring.serve(1)
+    result = ring.send(6)
+    assert result.code == 0 and result.out == "0", result
+    assert ring.executed(1) == 2
 
 
-def test_a_node_that_was_killed_and_started_again_gets_the_code_again():
-    def check(t, env):
-        ring = Ring(t, 3, env)
-        assert ring.send(6).code == 0
-        ring.nodes[1].kill()
-        ring.nodes[1] = ring.serve(1)
-        result = ring.send(6)
-        assert result.code == 0 and result.out == "0", result
-        assert ring.executed(1) == 2
-    both_ways(check)
+@both_ways
+def test_a_chase_leaves_its_result_at_the_node_that_it_names_by_an_ifunc_that_no_node_has_seen(t, env):
+    servers, entries = 3, 4
+    table = [(i + 5) % (servers * entries) for i in range(servers * entries)]  # one cycle through all of it
+    shards = [t.write(f"shard{i}", struct.pack(f"<{entries}Q", *table[i * entries:(i + 1) * entries]))
+              for i in range(servers)]
+    ring = Ring(t, servers + 1, env, lambda id: ("--data", f"chase-table={shards[id]}:ro") if id < servers
+                else ("--scratch", "chase-result=16"))
+    end = 7
+    for _ in range(100):
+        end = table[end]
+    chase = struct.pack("<QII", 7, 100, servers)
+    peek = t.build("peek.c")
+    for count in range(1, 4):
+        result = t.ifunc("send", str(kit.BUILD / "ifuncs/chaser.ifunc"), ring.addresses[1], "--hex", chase.hex(),
+                         "--hops", "200", env=env)
+        assert result.code == 0 and result.out == "", result
 
-
-def test_a_chase_leaves_its_result_at_the_node_that_it_names_by_an_ifunc_that_no_node_has_seen():
-    def check(t, env):
-        servers, entries = 3, 4
-        table = [(i + 5) % (servers * entries) for i in range(servers * entries)]  # one cycle through all of it
-        shards = [t.write(f"shard{i}", struct.pack(f"<{entries}Q", *table[i * entries:(i + 1) * entries]))
-                  for i in range(servers)]
-        ring = Ring(t, servers + 1, env, lambda id: ("--data", f"chase-table={shards[id]}:ro") if id < servers
-                    else ("--scratch", "chase-result=16"))
-        end = 7
-        for _ in range(100):
-            end = table[end]
-        chase = struct.pack("<QII", 7, 100, servers)
-        peek = t.build("peek.c")
-        for count in range(1, 4):
-            result = t.ifunc("send", str(harness.BUILD / "ifuncs/chaser.ifunc"), ring.addresses[1], "--hex", chase.hex(),
-                             "--hops", "200", env=env)
-            assert result.code == 0 and result.out == "", result
-
-            def left():
-                shown = t.ifunc("send", peek, ring.addresses[servers], "--payload", "chase-result", "--hex-out", env=env)
-                return struct.unpack("<QQ", bytes.fromhex(shown.out.strip()))
-            harness.wait_for(lambda: left() == (end, count), f"result {count}")
-    both_ways(check)
+        def left():
+            shown = t.ifunc("send", peek, ring.addresses[servers], "--payload", "chase-result", "--hex-out", env=env)
+            return struct.unpack("<QQ", bytes.fromhex(shown.out.strip()))
+        kit.run_until(lambda: left() == (end, count), f"result {count}")
 
 
 def test_a_chase_that_meets_an_address_of_no_node_says_so_wherever_it_is(t):
@@ -143,18 +130,15 @@ def test_a_chase_that_meets_an_address_of_no_node_says_so_wherever_it_is(t):
     no_node, also_node_1_in_32_bits = 2 * entries, (1 << 32 | 1) * entries
     shards = [t.write("shard0", struct.pack(f"<{entries}Q", 5, no_node, also_node_1_in_32_bits, 1)),
               t.write("shard1", struct.pack(f"<{entries}Q", 2, 3, 0, 0))]
-    ring = Ring(t, 2, harness.TCP, lambda id: ("--data", f"chase-table={shards[id]}:ro"))
+    ring = Ring(t, 2, kit.TCP, lambda id: ("--data", f"chase-table={shards[id]}:ro"))
     for start in (0, 4):  # 0 to 5 to 3 to 1 to no node; 4 to 2 to one that only seems to be there
         chase = struct.pack("<QII", start, 100, 2**32 - 1)
-        result = t.ifunc("send", str(harness.BUILD / "ifuncs/chaser.ifunc"), ring.addresses[0], "--hex", chase.hex(),
-                         env=harness.TCP)
+        result = t.ifunc("send", str(kit.BUILD / "ifuncs/chaser.ifunc"), ring.addresses[0], "--hex", chase.hex(),
+                         env=kit.TCP)
         assert result.code != 0 and "the address lies behind the table's end" in result.err, result
 
 
 def test_a_loop_ends_at_the_hop_limit_and_the_sender_hears_which_node_ended_it(t):
-    ring = Ring(t, 3, harness.TCP)
-    result = t.ifunc("send", ring.wander, ring.addresses[0], "--payload", "1000", "--hops", "10", env=harness.TCP)
+    ring = Ring(t, 3, kit.TCP)
+    result = t.ifunc("send", ring.wander, ring.addresses[0], "--payload", "1000", "--hops", "10", env=kit.TCP)
     assert result.code != 0 and "node 1" in result.err and "cannot go on" in result.err, result
-
-
-harness.main(globals())

@@ -3,11 +3,13 @@
 
 import json
 
-import harness
-from harness import labels
+import pytest
+
+import kit
 
 
-@labels("release_only")
+
+@pytest.mark.release_only
 def test_three_builds_of_three_kernels_are_measured(t):
     result = t.ifunc("bench", "tune", "--runs", "3", "--json", seconds=100)
     assert result.code == 0, result
@@ -24,7 +26,3 @@ def test_three_builds_of_three_kernels_are_measured(t):
 def test_a_machine_without_a_compiler_is_told_what_to_install(t):
     result = t.ifunc("bench", "tune", env={"TC_CLANG": "/nonexistent/clang"})
     assert result.code == 1 and "/nonexistent/clang" in result.err and "install clang-22" in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

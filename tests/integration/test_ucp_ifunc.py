@@ -6,16 +6,20 @@ import hashlib
 import os
 import shutil
 
-import harness
+import pytest
 
-IFUNCS = str(harness.BUILD / "ifuncs")
-SHM, TCP = harness.UCX_SHM, harness.UCX_TCP
+import kit
+
+pytestmark = pytest.mark.unfreed
+
+IFUNCS = str(kit.BUILD / "ifuncs")
+SHM, TCP = kit.UCX_SHM, kit.UCX_TCP
 
 
 def run(t, transport, program, *arguments, env={}):
-    path = harness.BUILD / "bin" / f"ucp_{program}"
+    path = kit.BUILD / "bin" / f"ucp_{program}"
     if not path.exists():
-        raise harness.Skip(f"{path.name} is not built")
+        pytest.skip(f"{path.name} is not built")
     environment = {**transport, "UCX_IFUNC_LIB_DIR": IFUNCS, "UCX_WARN_UNUSED_ENV_VARS": "n", **env}
     result = t.run(str(path), *map(str, arguments), env=environment, seconds=100)
     assert result.code == 0, f"{program} {arguments}: {result}"
@@ -60,9 +64,9 @@ def test_a_chase_finds_its_own_way_over_three_nodes_with_tcp(t):
 
 
 def test_a_chase_whose_first_node_is_killed_leaves_no_process(t):
-    path = harness.BUILD / "bin/ucp_chase_nodes"
+    path = kit.BUILD / "bin/ucp_chase_nodes"
     if not path.exists():
-        raise harness.Skip("ucp_chase_nodes is not built")
+        pytest.skip("ucp_chase_nodes is not built")
     first = t.start(str(path), "1000000000", "60",
                     env={**SHM, "UCX_IFUNC_LIB_DIR": IFUNCS, "UCX_WARN_UNUSED_ENV_VARS": "n"})
 
@@ -75,9 +79,9 @@ def test_a_chase_whose_first_node_is_killed_leaves_no_process(t):
             return fields[0] != "Z" and fields[2] == str(first.pid)
         return False
 
-    harness.wait_for(lambda: len(others()) == 2, "three processes")
+    kit.run_until(lambda: len(others()) == 2, "three processes")
     first.kill()
-    harness.wait_for(lambda: not others(), "the end of the two others")
+    kit.run_until(lambda: not others(), "the end of the two others")
 
 
 def record_digest():
@@ -110,12 +114,12 @@ def test_worker_progress_alone_runs_ifuncs_over_tcp(t):
 def test_loose_bitcode_beside_a_deps_file_is_packed_when_it_is_registered(t):
     clang = shutil.which("clang-22")
     if clang is None:
-        raise harness.Skip("clang-22 is not installed")
-    if not (harness.BUILD / "libexec/threechains/ifunc-toolchain").exists():
-        raise harness.Skip("ifunc-toolchain is not built")
+        pytest.skip("clang-22 is not installed")
+    if not (kit.BUILD / "libexec/threechains/ifunc-toolchain").exists():
+        pytest.skip("ifunc-toolchain is not built")
     folder = t.path("loose")
     os.mkdir(folder)
-    source = harness.ROOT / "examples/ucp_ifunc/digest.c"
+    source = kit.ROOT / "examples/ucp_ifunc/digest.c"
     for triple in ("x86_64-pc-linux-gnu", "aarch64-unknown-linux-gnu"):
         built = t.run(clang, f"--target={triple}", "-O2", "-fPIC", "-c", "-emit-llvm", str(source), "-o",
                       os.path.join(folder, f"digest.{triple}.bc"), "-idirafter", "/usr/aarch64-linux-gnu/include")
@@ -126,12 +130,8 @@ def test_loose_bitcode_beside_a_deps_file_is_packed_when_it_is_registered(t):
 
 
 def test_an_ifunc_that_is_not_there_is_named_with_the_directory(t):
-    path = harness.BUILD / "bin/ucp_ring"
+    path = kit.BUILD / "bin/ucp_ring"
     if not path.exists():
-        raise harness.Skip("ucp_ring is not built")
+        pytest.skip("ucp_ring is not built")
     result = t.run(str(path), env={**SHM, "UCX_IFUNC_LIB_DIR": t.directory, "UCX_WARN_UNUSED_ENV_VARS": "n"})
     assert result.code != 0 and "count" in result.err and t.directory in result.err, result
-
-
-if __name__ == "__main__":
-    harness.main(globals())

@@ -14,20 +14,20 @@ import shlex
 import shutil
 import signal
 import subprocess
-import sys
 import tempfile
 
-sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "integration"))
-import harness
+import pytest
+
+import kit
 import pages
 
-LABELS = ("release_only",)
+pytestmark = pytest.mark.release_only
 SECONDS = 100
 LEFT_OUT = {"docs/measuring.md"}  # its commands take minutes
-PAGES = sorted(str(page.relative_to(harness.ROOT))
+PAGES = sorted(str(page.relative_to(kit.ROOT))
                for pattern in ("*.md", "docs/*.md", "docs/*/README.md", "examples/README.md", "examples/*/README.md",
                                "bench/*/README.md", "bindings/*/*/README.md")
-               for page in harness.ROOT.glob(pattern) if str(page.relative_to(harness.ROOT)) not in LEFT_OUT)
+               for page in kit.ROOT.glob(pattern) if str(page.relative_to(kit.ROOT)) not in LEFT_OUT)
 
 PRELUDE = r"""
 make() {
@@ -51,20 +51,20 @@ wait_until_ready() {
 def copy_of_the_tree(t):
     """Copies of the folders that a page may write to; links to the others, and to the build that is tested."""
     root = pathlib.Path(tempfile.mkdtemp(dir=t.directory))
-    for entry in harness.ROOT.iterdir():
+    for entry in kit.ROOT.iterdir():
         if entry.name == "examples":
             shutil.copytree(entry, root / entry.name, symlinks=True)
         elif entry.name not in ("build", ".git"):
             (root / entry.name).symlink_to(entry)
     (root / "build").mkdir()
-    (root / "build/release").symlink_to(harness.BUILD)
+    (root / "build/release").symlink_to(kit.BUILD)
     return root
 
 
 def with_other_ports(text, taken):
     def other(found):
         if found[0] not in taken:
-            taken[found[0]] = harness.free_addresses(1)[0]
+            taken[found[0]] = kit.free_addresses(1)[0]
         return taken[found[0]]
     return re.sub(r"127\.0\.0\.1:[1-9]\d{3,4}\b", other, text)
 
@@ -85,7 +85,7 @@ class Session:
 
     def run(self, t, folder):
         (pathlib.Path(self.directory) / "script").write_text("\n".join(self.script))
-        environment = {"PATH": f"{harness.BUILD}/bin:{os.environ['PATH']}", "TMPDIR": self.directory,
+        environment = {"PATH": f"{kit.BUILD}/bin:{os.environ['PATH']}", "TMPDIR": self.directory,
                        "PYTHONDONTWRITEBYTECODE": "1"}
         process = t.start("bash", "-c", f"cd {shlex.quote(str(folder))} && . {self.directory}/script", env=environment)
         try:
@@ -116,7 +116,7 @@ def stop_all(group):
         with contextlib.suppress(ProcessLookupError):
             os.killpg(group, number)
         with contextlib.suppress(AssertionError):
-            return harness.wait_for(lambda: not group_lives(group), "its processes ended", 5)
+            return kit.run_until(lambda: not group_lives(group), "its processes ended", 5)
     raise AssertionError("processes of this page cannot be killed")
 
 
@@ -151,19 +151,19 @@ def run_page(t, page, text):
     if ran:
         session.run(t, folder)
     if left_out:
-        raise harness.Skip(f"{page}: {'; '.join(left_out)}. {ran} other blocks ran")
+        pytest.skip(f"{page}: {'; '.join(left_out)}. {ran} other blocks ran")
 
 
 def has_commands(page):
     return any(block.language in pages.RUN and "not tested" not in block.notes
-               for block in pages.blocks((harness.ROOT / page).read_text()))
+               for block in pages.blocks((kit.ROOT / page).read_text()))
 
 
 def test_no_page_has_commands_that_are_not_run():
     wrong = []
     for page in PAGES:
         try:
-            pages.check((harness.ROOT / page).read_text())
+            pages.check((kit.ROOT / page).read_text())
         except ValueError as error:
             wrong.append(f"{page}: {error}")
     assert not wrong, "\n".join(wrong)
@@ -197,7 +197,7 @@ def test_a_page_that_hides_a_command_is_refused():
 
 def case_of(page):
     def case(t):
-        run_page(t, page, (harness.ROOT / page).read_text())
+        run_page(t, page, (kit.ROOT / page).read_text())
     return case
 
 
@@ -209,6 +209,3 @@ for a_page in PAGES:
     if runs:
         name = re.sub(r"\W+", "_", re.sub(r"(/README)?\.md$", "", a_page))
         globals()[f"test_the_commands_of_{name}_work"] = case_of(a_page)
-
-if __name__ == "__main__":
-    harness.main(globals())

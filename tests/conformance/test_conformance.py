@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """The same ten ifuncs in every language, built for both architectures, run at nodes that have no language installed.
 
-    run.py                 builds and runs all languages; prints a table
-    run.py rust            one of them (77, and why, when its compiler is missing)
-    run.py --riscv64 python c      for riscv64 as well, and at an emulated node of that kind (build/riscv64)
+    python3 -m pytest tests/conformance               all languages
+    python3 -m pytest tests/conformance -k rust       one of them; skipped, with the reason, when its compiler is missing
+    python3 -m pytest tests/conformance --riscv64     for riscv64 as well, and at an emulated node of that kind
 
 A language is a folder here, with one file for each ifunc: `dot.c`, `dot.rs`, ... Any suffix that `ifunc build` knows
 will do; another language is another folder. Nodes run in two ways: the ready machine code, and the bitcode compiled
@@ -14,12 +14,12 @@ import os
 import pathlib
 import shutil
 import struct
-import sys
+
+import pytest
+
+import kit
 
 HERE = pathlib.Path(__file__).resolve().parent
-sys.path.insert(0, str(HERE.parent / "integration"))
-import harness  # noqa: E402
-
 COMPILERS = {"rust": ("TC_RUSTC", "rustc"), "julia": ("TC_JULIA", "julia"), "python": ("TC_PYTHON", "python3")}
 TEXT = b"she sells sea shells by the sea shore"
 TABLE = [(7 * i + 3) % 64 for i in range(64)]  # one cycle through all
@@ -53,10 +53,6 @@ CASES = {
 }
 
 
-class Missing(Exception):
-    pass
-
-
 def languages():
     return sorted(path.name for path in HERE.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
 
@@ -70,7 +66,7 @@ def source_of(language, name):
 def build(t, language, name, triples):
     variable, program = COMPILERS.get(language, ("TC_CLANG", None))
     if program and variable not in os.environ and shutil.which(program) is None:
-        raise Missing(f"there is no {program}")
+        pytest.skip(f"there is no {program}")
     out = t.path(f"{language}-{name}.ifunc")
     targets = [word for triple in triples for word in ("--target", triple)]
     result = t.ifunc("build", str(source_of(language, name)), "-o", out, *targets, seconds=120)
@@ -78,7 +74,7 @@ def build(t, language, name, triples):
         lines = result.err.strip().splitlines()
         if any("E0463" in line or "No module named" in line or "not found in current path" in line or
                "needs Numba" in line for line in lines):
-            raise Missing(lines[-1])
+            pytest.skip(lines[-1])
     assert result.code == 0, f"building {name} in {language}: {result}"
     for triple in triples:
         assert triple in result.out, f"{name} in {language} is not for {triple}: {result.out}"
@@ -90,19 +86,19 @@ class Nodes:
 
     def __init__(self, t, label, command, options):
         self.label = label
-        self.addresses = harness.free_addresses(2)
+        self.addresses = kit.free_addresses(2)
         for number, address in enumerate(self.addresses):
             node = t.start(*command, "serve", *options, "--id", str(number), "--cluster", ",".join(self.addresses),
                            "--listen", address, "--data", f"table={t.path('table')}", "--data",
                            f"text={t.path('text')}", "--scratch", "counter=8", "--allow-lib", "libm.so.6",
-                           env=harness.TCP, kind=harness.Node)
+                           env=kit.TCP, kind=kit.Node)
             node.wait_until_ready(60)
 
     def check(self, t, file, payload, expected):
         """None, or what was wrong."""
         payload_file = t.write("payload", payload)
         result = t.ifunc("send", file, self.addresses[0], "--payload-file", payload_file, "--hex-out",
-                         "--timeout", "30000", env=harness.TCP, seconds=60)
+                         "--timeout", "30000", env=kit.TCP, seconds=60)
         if isinstance(expected, str):
             return None if result.code != 0 and expected in result.err else f"expected to be told {expected!r}: {result}"
         if result.code != 0:
@@ -112,64 +108,30 @@ class Nodes:
 
 def emulated(processor):
     """How an `ifunc` of another processor's build is run here, or None."""
-    program, qemu = harness.BUILD.parent / processor / "bin/ifunc", shutil.which(f"qemu-{processor}-static")
+    program, qemu = kit.BUILD.parent / processor / "bin/ifunc", shutil.which(f"qemu-{processor}-static")
     cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
     sysroot = cache / f"threechains/sysroot-{processor}"
     return [qemu, "-L", str(sysroot), str(program)] if program.exists() and qemu and sysroot.exists() else None
 
 
-def start_nodes(t, processors):
+def kinds_of_nodes(t, processors):
     t.write("text", TEXT)
     t.write("table", struct.pack("<64Q", *TABLE))
-    kinds = [("object", [harness.IFUNC], ["--no-bitcode"])]
-    if any((harness.BUILD / "lib").glob("libthreechains_jit.so*")):
-        kinds.append(("bitcode", [harness.IFUNC], ["--no-object"]))
+    kinds = [("object", [kit.IFUNC], ["--no-bitcode"])]
+    if any((kit.BUILD / "lib").glob("libthreechains_jit.so*")):
+        kinds.append(("bitcode", [kit.IFUNC], ["--no-object"]))
     for processor in processors:
         if command := emulated(processor):
             kinds.append((processor, command, ["--no-bitcode"]))
     return kinds
 
 
-def run_language(t, language, kinds, triples):
-    """{ifunc: {kind: None or what was wrong}}; the nodes are fresh for each language, and so is their counter."""
-    files = {name: build(t, language, name, triples) for name in CASES}
-    nodes = [Nodes(t, *kind) for kind in kinds]
-    results = {}
-    for name, cases in CASES.items():
-        file = files[name]
-        results[name] = {one.label: next(filter(None, (one.check(t, file, *case) for case in cases)), None)
-                         for one in nodes}
-    return results
-
-
-def main(arguments):
-    wanted = [word for word in arguments if word != "--riscv64"]
-    processors = ["aarch64", "riscv64"] if "--riscv64" in arguments else ["aarch64"]
+@pytest.mark.parametrize("language", languages())
+def test_ten_ifuncs_answer_as_in_c(t, language, request):
+    processors = ["aarch64", "riscv64"] if request.config.getoption("--riscv64") else ["aarch64"]
     triples = [f"{processor}-linux-gnu" for processor in ("x86_64", *processors)]
-    t = harness.Test()
-    code, columns, missing, wrong = 0, {}, {}, []
-    try:
-        kinds = start_nodes(t, processors)
-        for language in wanted or languages():
-            try:
-                columns[language] = run_language(t, language, kinds, triples)
-            except Missing as reason:
-                missing[language] = str(reason)
-    finally:
-        t.close()
-    labels = [kind[0] for kind in kinds]
-    print("ifunc        " + "".join(f"{f'{language} {label}':>15}" for language in columns for label in labels))
-    for name in CASES if columns else ():
-        row = [(language, label, columns[language][name][label]) for language in columns for label in labels]
-        print(f"{name:13}" + "".join(f"{'ok' if found is None else 'WRONG':>15}" for _, _, found in row))
-        wrong += [f"{name} in {language}, {label}: {found}" for language, label, found in row if found]
-    for line in wrong:
-        print(line, file=sys.stderr)
-        code = 1
-    for language, reason in missing.items():
-        print(f"SKIP: {language}: {reason}")
-    return code or (77 if not columns else 0)
-
-
-if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    files = {name: build(t, language, name, triples) for name in CASES}
+    nodes = [Nodes(t, *kind) for kind in kinds_of_nodes(t, processors)]
+    wrong = [f"{name} at {one.label}: {found}" for name, cases in CASES.items() for one in nodes
+             if (found := next(filter(None, (one.check(t, files[name], *case) for case in cases)), None))]
+    assert not wrong, "\n".join(wrong)

@@ -7,18 +7,21 @@ import subprocess
 import tempfile
 import threading
 
-import harness
+import pytest
+
+from .build import CLIENT
+from .process import Process
 
 
 class Client:
     """tests/integration/client.c, by its line protocol."""
 
     def __init__(self, t, env, *settings, prefix=()):
-        if not os.path.exists(harness.CLIENT):
-            raise harness.Skip("tc_test_client is not built")
+        if not os.path.exists(CLIENT):
+            pytest.skip("tc_test_client is not built")
         self.err_path = os.path.join(tempfile.mkdtemp(dir=t.directory), "client.err")
         with open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen([*prefix, harness.CLIENT, *settings], stdin=subprocess.PIPE, stderr=err,
+            self.process = subprocess.Popen([*prefix, CLIENT, *settings], stdin=subprocess.PIPE, stderr=err,
                                             stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **env})
         self.pid = self.process.pid
         t.cleanups.append(self.end)
@@ -27,7 +30,7 @@ class Client:
     def err(self):
         return pathlib.Path(self.err_path).read_text(errors="replace")
 
-    running, memory_kib = harness.Process.running, harness.Process.memory_kib
+    running, memory_kib = Process.running, Process.memory_kib
 
     def end(self):
         self.process.kill()

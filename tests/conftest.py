@@ -1,0 +1,51 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Fixtures of the tests that run processes, and the list of their cases for ctest.
+
+    TC_BUILD_DIR=build/asan python3 -m pytest tests/integration/test_travel.py -k deadline
+"""
+
+import pytest
+
+from kit import Workspace
+
+LABELS = ("release_only", "serial", "mixed")  # pytest.ini says what they mean
+
+
+@pytest.fixture
+def t():
+    """A directory, processes and network namespaces that end with the test."""
+    workspace = Workspace()
+    yield workspace
+    workspace.close()
+
+
+@pytest.fixture(autouse=True)
+def leaks_of_unfreed_programs_are_ignored(request, monkeypatch):
+    if request.node.get_closest_marker("unfreed"):
+        monkeypatch.setenv("ASAN_OPTIONS", "detect_leaks=0")
+
+
+def pytest_addoption(parser):
+    parser.addoption("--list-cases", action="store_true", help="only names the cases, for CMake")
+    parser.addoption("--riscv64", action="store_true", help="conformance: builds for riscv64 and runs there as well")
+
+
+def pytest_collection_finish(session):
+    """With --list-cases, a line for each case: its file, its name its labels, with semicolons between them."""
+    if not session.config.getoption("--list-cases"):
+        return
+    for item in session.items:
+        labels = [label for label in LABELS if item.get_closest_marker(label)]
+        print("CASE", item.path, item.name, *labels)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item):
+    """A test that failed shows what its processes have said."""
+    report = (yield).get_result()
+    workspace = getattr(item, "funcargs", {}).get("t")
+    if report.when != "call" or not report.failed or workspace is None:
+        return
+    for process in workspace.processes:
+        report.sections.append((f"process {process.pid}: stdout", process.out[-3000:]))
+        report.sections.append((f"process {process.pid}: stderr", process.err[-6000:]))

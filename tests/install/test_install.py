@@ -1,0 +1,137 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Installs a build, moves the installed tree, and builds and runs programs against it, as a user outside the tree would."""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+
+import pytest
+
+import kit
+
+HERE = pathlib.Path(__file__).resolve().parent
+UCP_EXAMPLES = kit.ROOT / "examples/ucp_ifunc"
+STRICT = ["-Wall", "-Wextra", "-Werror"]
+
+
+def run(*arguments, env={}, seconds=120):
+    result = kit.run(*map(str, arguments), env=env, seconds=seconds)
+    assert result.code == 0, f"{' '.join(map(str, arguments))}: {result}"
+    return result.out
+
+
+@pytest.fixture(scope="module")
+def prefix(tmp_path_factory):
+    """An installed copy at another place than where it was installed to."""
+    folder = tmp_path_factory.mktemp("installed")
+    run("cmake", "--install", kit.BUILD, "--prefix", folder / "first")
+    return (folder / "first").rename(folder / "prefix")
+
+
+@pytest.fixture(scope="module")
+def project(prefix, tmp_path_factory):
+    """The project of this folder, built by find_package against the installed copy."""
+    folder = tmp_path_factory.mktemp("project") / "project"
+    shutil.copytree(HERE / "project", folder)
+    run("cmake", "-S", folder, "-B", folder / "build", f"-DCMAKE_PREFIX_PATH={prefix}")
+    run("cmake", "--build", folder / "build")
+    return folder
+
+
+def package_config(prefix, name, *options):
+    """What pkg-config says; it must know the package."""
+    folder = next(prefix.rglob("threechains.pc")).parent
+    return run("pkg-config", *options, name, env={"PKG_CONFIG_PATH": str(folder)}).split()
+
+
+def test_what_a_user_needs_is_installed_and_knows_nothing_of_the_build(prefix):
+    for file in ("bin/ifunc", "include/threechains/threechains.h", "include/threechains/threechains.hpp",
+                 "include/threechains/ifunc.h"):
+        assert (prefix / file).exists(), f"not installed: {file}"
+    assert not (prefix / "include/threechains/.clang-format").exists(), "installed what is ours alone"
+    found = subprocess.run(["grep", "-rIl", "--exclude-dir=bin", str(kit.BUILD), str(prefix)], capture_output=True,
+                           text=True, check=False).stdout
+    assert not found, f"these installed files know where they were built:\n{found}"
+
+
+def test_a_project_outside_the_tree_uses_an_installed_copy(prefix, project):
+    ifuncs = project / "build/ifuncs"
+    for program in ("greet_c", "greet_cpp"):
+        run(project / "build" / program, ifuncs)
+    run(prefix / "bin/ifunc", "inspect", ifuncs / "greet.ifunc")
+
+
+def test_the_same_programs_are_built_by_pkg_config(prefix, project, tmp_path):
+    flags = package_config(prefix, "threechains", "--cflags", "--libs")
+    libraries, = package_config(prefix, "threechains", "--variable=libdir")
+    for compiler, standard, source in (("cc", "c11", "greet_c.c"), ("c++", "c++20", "greet_cpp.cc")):
+        program = tmp_path / pathlib.Path(source).stem
+        run(compiler, f"-std={standard}", *STRICT, project / source, "-o", program, *flags)
+        run(program, project / "build/ifuncs", env={"LD_LIBRARY_PATH": libraries})
+
+
+class Papers:
+    """Programs for the papers' API. They know UCX's header; what is added is one header put in front and one library."""
+
+    def __init__(self, prefix, folder):
+        self.folder = folder
+        self.flags = [*package_config(prefix, "ucx", "--cflags", "--libs"), "-include", "threechains/ucp_ifunc.h",
+                      *package_config(prefix, "ucp_ifunc", "--cflags", "--libs")]
+        self.libraries, = package_config(prefix, "ucp_ifunc", "--variable=libdir")
+
+    def compile(self, source, *options):
+        program = self.folder / source.stem
+        run("cc", "-std=gnu11", *STRICT, f"-I{UCP_EXAMPLES}", source, "-o", program, *options, *self.flags)
+        return program
+
+    def run(self, program, ifuncs, *arguments):
+        run(program, *arguments, seconds=60, env={
+            "LD_LIBRARY_PATH": self.libraries, "UCX_IFUNC_LIB_DIR": str(ifuncs), "UCX_TLS": "posix,self,tcp",
+            "UCX_WARN_UNUSED_ENV_VARS": "n"})
+
+
+@pytest.fixture
+def papers(prefix, tmp_path):
+    if not list(prefix.rglob("ucp_ifunc.pc")):
+        pytest.skip("this build has no UCX")
+    return Papers(prefix, tmp_path)
+
+
+def test_programs_of_the_papers_time_know_nothing_of_threechains():
+    for source in (HERE / "ucp/form_2022.c", HERE / "ucp/paper_listing.c", UCP_EXAMPLES / "peer.h"):
+        assert not re.search(r"#include.*threechains", source.read_text()), source
+
+
+def test_programs_for_the_papers_api_run_with_an_installed_copy(prefix, papers, tmp_path):
+    for example in ("ring", "chase_nodes", "without_slots"):
+        papers.compile(UCP_EXAMPLES / f"{example}.c")
+    papers.compile(UCP_EXAMPLES / "listing_1_4.c", "-DTHREECHAINS_UCP_IFUNC_2021")
+    ifuncs = tmp_path / "ifuncs"
+    ifuncs.mkdir()
+    for source, *flags in ((HERE / "ucp/paq8px.c", f"-I{HERE / 'ucp'}"), (UCP_EXAMPLES / "count.c",)):
+        run(prefix / "bin/ifunc", "build", "--quiet", source, "-o", ifuncs / f"{source.stem}.ifunc", "--", *flags)
+    papers.run(papers.compile(HERE / "ucp/paper_listing.c", "-DTHREECHAINS_UCP_IFUNC_2021"), ifuncs)
+    papers.run(papers.compile(UCP_EXAMPLES / "pingpong.c"), ifuncs, 100, 20)
+
+
+def test_the_papers_header_is_cplusplus_as_well(papers, tmp_path):
+    source = tmp_path / "form.cc"
+    source.write_text("#include <ucp/api/ucp.h>\n"
+                      "int main() { return ucp_register_ifunc(nullptr, {}, nullptr) == UCS_OK; }\n")
+    run("c++", "-std=c++11", *STRICT, source, "-o", tmp_path / "form", *papers.flags)
+    papers.run(tmp_path / "form", tmp_path)
+
+
+def test_loose_bitcode_is_packed_by_the_installed_toolchain(papers, tmp_path):
+    program = papers.compile(HERE / "ucp/form_2022.c")
+    triple = f"{os.uname().machine}-linux-gnu"
+    loose = tmp_path / "loose"
+    loose.mkdir()
+    bitcode = loose / f"bytes.{triple}.bc"
+    run(os.environ.get("CLANG", "clang-22"), f"--target={triple}", "-O2", "-fPIC", "-c", "-emit-llvm",
+        HERE / "ucp/bytes.c", "-o", bitcode)
+    (loose / "bytes.deps").write_text("c\n")
+    papers.run(program, loose)
+    papers.run(program, loose, bitcode, triple)

@@ -1,0 +1,7 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What tests with real processes share. They are pytest's: tests/conftest.py has the fixtures."""
+
+from .build import *
+from .network import Namespaces, free_addresses, inside
+from .process import Node, Process, Result, environment, run, run_until
+from .workspace import Workspace

@@ -1,0 +1,50 @@
+# SPDX-License-Identifier: Apache-2.0
+"""ifunc-toolchain as people meet it: its exit status, and that an error is one line that names the file."""
+
+import pathlib
+
+import pytest
+
+import kit
+
+EXAMPLES = kit.ROOT / "examples"
+TSI, HELLO = str(EXAMPLES / "01-increment/tsi.c"), str(EXAMPLES / "02-hello/hello.c")
+
+
+@pytest.fixture
+def toolchain(t, monkeypatch):
+    """Runs the toolchain in a directory of its own."""
+    monkeypatch.chdir(t.directory)
+    return lambda *arguments, env={}: t.run(str(kit.BUILD / "libexec/threechains/ifunc-toolchain"), *arguments, env=env, seconds=60)
+
+
+def test_it_says_what_it_built(toolchain):
+    result = toolchain("build", TSI)
+    assert result.code == 0 and result.err == "", result
+    assert pathlib.Path("tsi.ifunc").stat().st_size > 0
+    assert result.out.count("\n") == 1 and result.out.startswith("tsi.ifunc: "), result
+    assert " bytes for x86_64-linux-gnu, aarch64-linux-gnu" in result.out, result
+
+
+def test_quiet_prints_nothing(toolchain):
+    result = toolchain("build", HELLO, "-o", "other.ifunc", "--target", "aarch64-linux-gnu", "--no-object", "-q", "--",
+                       "-DX=1")
+    assert (result.code, result.out) == (0, ""), result
+    assert pathlib.Path("other.ifunc").stat().st_size > 0
+
+
+def test_a_refusal_is_one_line_that_names_the_place_and_leaves_the_old_file(toolchain):
+    pathlib.Path("foo.c").write_text("void foo_main(void *p, unsigned long n, void *t) { nowhere(); }\n")
+    pathlib.Path("foo.ifunc").write_text("old")
+    result = toolchain("build", "foo.c", "--target", "x86_64-linux-gnu", "--", "-Wno-everything", "-Wno-error", "-std=gnu89")
+    assert result.code != 0 and result.err.count("\n") == 1, result
+    assert result.err.startswith("ifunc: foo.c:1: 'nowhere' is called but"), result
+    assert pathlib.Path("foo.ifunc").read_text() == "old", "a failed build touched the file that was there"
+
+
+@pytest.mark.parametrize("env, words", [
+    pytest.param({"TC_CLANG": "/nonexistent/clang"}, "TC_CLANG is set to '/nonexistent/clang'", id="named"),
+    pytest.param({"PATH": "/nonexistent"}, "there is no clang-22 or clang on the PATH; install clang-22", id="on_the_path")])
+def test_a_missing_compiler_is_named(toolchain, env, words):
+    result = toolchain("build", TSI, env=env)
+    assert result.code != 0 and result.err.startswith(f"ifunc: {words}"), result
