@@ -91,7 +91,7 @@ TEST_F(Hostile, whoever_sends_calls_one_by_one_gets_the_window_back_in_time) {
   for (const auto before = ran(); ran() < before + calls;) {
     const auto so_far = ran();
     ASSERT_TRUE(peer.send(Kind::call, 0, 0, Bytes(payload_bytes))) << so_far;
-    ASSERT_TRUE(pump([&] { return ran() == so_far + 1; })) << so_far;
+    ASSERT_TRUE(run_until([&] { return ran() == so_far + 1; })) << so_far;
   }
 }
 
@@ -100,7 +100,7 @@ TEST_F(Hostile, what_a_peer_sent_before_it_vanished_is_run) {
   ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(peer.send(Kind::call, 0, as_bytes("x")));
   peer.vanish();
-  ASSERT_TRUE(pump([&] { return links() == 1; }));
+  ASSERT_TRUE(run_until([&] { return links() == 1; }));
   EXPECT_EQ(target->stat("executed"), 1001u);
 }
 
@@ -109,7 +109,7 @@ TEST_F(Hostile, bodies_that_are_not_what_their_kind_says_are_refused) {
     for (const size_t size : {0u, 1u, 7u, 15u, 17u, 20u}) {
       join();
       peer.send(kind, 0, Bytes(size, std::byte{0xee}));
-      EXPECT_TRUE(pump([&] { return peer.bye.has_value(); })) << static_cast<int>(kind) << " of " << size;
+      EXPECT_TRUE(run_until([&] { return peer.bye.has_value(); })) << static_cast<int>(kind) << " of " << size;
       leave();
     }
 }
@@ -134,7 +134,7 @@ TEST_F(Hostile, a_peer_cannot_answer_a_call_that_was_made_to_another) {
       target->call(*link, *test::message(*target, "echo", "true"), 5000, Deadline::after_ms(100)).value();
   for (uint64_t token = 0; token < 1000; ++token)
     peer.send(Kind::reply, 0, wire::encode_reply({.token = token, .bytes = as_bytes("false")}));
-  EXPECT_TRUE(pump([&] { return future->ready.load(); }));
+  EXPECT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(as_text(future->bytes), "true");
 }
 

@@ -39,10 +39,10 @@ TEST_F(Hostile, whoever_asks_for_a_snapshot_gets_one_and_old_questions_get_none)
   join();
   // Of a call that waits for code which never comes.
   peer.send(Kind::call, wire::flag_token, 0, test::ticket(77));
-  ASSERT_TRUE(pump([&] { return peer.find(Kind::need) != nullptr; }));
+  ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
   const auto notice = [&](uint32_t what) { return peer.find(Kind::notice, what); };
-  ASSERT_TRUE(pump([&] { return notice(wire::notice_report) != nullptr; }));
+  ASSERT_TRUE(run_until([&] { return notice(wire::notice_report) != nullptr; }));
   const auto report = wire::decode_report(notice(wire::notice_report)->body).value();
   EXPECT_EQ(report.origin, 4711u);
   EXPECT_EQ(report.number, 5u);
@@ -58,14 +58,14 @@ TEST_F(Hostile, a_snapshot_sees_calls_that_run_as_soon_as_they_are_here) {
   join();
   RawPeer other{net.network};
   other.connect("n1");
-  ASSERT_TRUE(pump([&] { return other.progress(), other.peer.has_value(); }));
+  ASSERT_TRUE(run_until([&] { return other.progress(), other.peer.has_value(); }));
   run_some_calls_of(other);
   peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
-  ASSERT_TRUE(pump([&] { return other.progress(), other.find(Kind::notice) != nullptr; }));
+  ASSERT_TRUE(run_until([&] { return other.progress(), other.find(Kind::notice) != nullptr; }));
   ASSERT_TRUE(other.send(Kind::call, wire::flag_token, 0, ticket(88)));
-  ASSERT_TRUE(pump([&] { return other.progress(), other.reply_to(88).has_value(); }));
+  ASSERT_TRUE(run_until([&] { return other.progress(), other.reply_to(88).has_value(); }));
   other.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 5, 0}));
-  ASSERT_TRUE(pump([&] { return other.progress(), peer.find(Kind::notice, wire::notice_report) != nullptr; }));
+  ASSERT_TRUE(run_until([&] { return other.progress(), peer.find(Kind::notice, wire::notice_report) != nullptr; }));
   const auto report = wire::decode_report(peer.find(Kind::notice, wire::notice_report)->body).value();
   EXPECT_EQ(report.tokens, std::vector<uint64_t>{88});
   other.vanish();

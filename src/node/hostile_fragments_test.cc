@@ -23,7 +23,7 @@ TEST_F(Hostile, a_peer_that_vanishes_between_fragments_leaves_nothing_behind) {
   turns();
   EXPECT_GT(target->buffers().budget().used(), 0u);
   peer.vanish();
-  EXPECT_TRUE(pump([&] { return target->buffers().budget().used() == 0; }));
+  EXPECT_TRUE(run_until([&] { return target->buffers().budget().used() == 0; }));
 }
 
 TEST_F(Hostile, fragments_that_hold_no_frame_are_refused) {

@@ -59,7 +59,7 @@ TEST_F(Hostile, a_peer_that_is_refused_runs_nothing) {
 TEST_F(Hostile, words_of_goodbye_cannot_steer_a_terminal) {
   join();
   peer.send(Kind::bye, 0, wire::encode_bye({TC_ERR_DENIED, "\x1b[2Jgone"}));
-  ASSERT_TRUE(pump([&] { return peer.lost.has_value(); }));
+  ASSERT_TRUE(run_until([&] { return peer.lost.has_value(); }));
   EXPECT_EQ(target->stat("dropped-links"), 1u);
 }
 

@@ -21,16 +21,16 @@ class Loss : public testing::Test {
   std::unique_ptr<Node> member(uint32_t id) {
     return net.make(id, [](Config& config) { config.cluster = {"n0", "n1"}; });
   }
-  bool pump(std::initializer_list<Node*> nodes, const std::function<bool()>& done, uint64_t ms = 10'000) {
-    const auto deadline = Deadline::after_ms(ms);
-    while (!done()) {
-      if (deadline.passed()) return false;
-      for (Node* node : nodes) {
-        node->poll();
-        node->expire();
-      }
-    }
-    return true;
+  bool run_until(std::initializer_list<Node*> nodes, const std::function<bool()>& done, uint64_t ms = 10'000) {
+    return tc::test::run_until(
+        done,
+        [&] {
+          for (Node* node : nodes) {
+            node->poll();
+            node->expire();
+          }
+        },
+        ms);
   }
   static bool all_ready(const std::vector<std::shared_ptr<Future>>& futures) {
     return std::ranges::all_of(futures, [](const auto& future) { return future->ready.load(); });
@@ -48,7 +48,7 @@ TEST_F(Loss, a_call_that_is_forwarded_to_a_node_that_is_not_there_fails_at_its_f
   auto client = net.make(99);
   auto* link = connect(*client, *first, "n0");
   const auto future = client->call(*link, *travel(*client, 1), 5000, Deadline::after_ms(100)).value();
-  ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return future->ready.load(); }));
   EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
   EXPECT_THAT(future->message, testing::AllOf(testing::HasSubstr("node 0 (test0)"), testing::HasSubstr("n1")));
 }
@@ -60,10 +60,10 @@ TEST_F(Loss, calls_that_wait_for_a_greeting_that_never_comes_fail_at_their_first
   auto second = std::make_unique<test::RawPeer>(net.network);
   second->listen("n1");
   const auto future = client->call(*link, *travel(*client, 1), 5000, Deadline::after_ms(100)).value();
-  ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return first->executor().executed() == 1; }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == 1; }));
   EXPECT_FALSE(future->ready.load());
   second.reset();
-  ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return future->ready.load(); }));
   EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
   EXPECT_THAT(future->message, testing::AllOf(testing::HasSubstr("node 0 (test0)"), testing::HasSubstr("n1")));
 }
@@ -82,14 +82,13 @@ TEST_F(Loss, calls_that_wait_for_a_greeting_all_go_on_once_it_has_come) {
     if (future) {
       futures.push_back(std::move(*future));
     } else {
-      pump({first.get(), client.get()}, [] { return true; });
       first->poll();
       client->poll();
       --i;
     }
   }
-  ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return first->executor().executed() == calls; }));
-  ASSERT_TRUE(pump({first.get(), second.get(), client.get()}, [&] { return all_ready(futures); }, 30'000));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == calls; }));
+  ASSERT_TRUE(run_until({first.get(), second.get(), client.get()}, [&] { return all_ready(futures); }, 30'000));
   for (const auto& future : futures) ASSERT_EQ(future->status, TC_OK) << future->message;
 }
 
@@ -100,7 +99,7 @@ TEST_F(Loss, forwarded_calls_that_were_not_on_the_wire_yet_fail_at_their_first_s
   auto second = member(1);
   const auto message = travel(*client, 1);
   const auto opening = client->call(*link, *message, 5000, Deadline::after_ms(100)).value();
-  ASSERT_TRUE(pump({first.get(), second.get(), client.get()}, [&] { return opening->ready.load(); }));
+  ASSERT_TRUE(run_until({first.get(), second.get(), client.get()}, [&] { return opening->ready.load(); }));
   ASSERT_EQ(opening->status, TC_OK) << opening->message;
   // The second node stands still from here on: the window to it fills, and the rest waits at the first.
   std::vector<std::shared_ptr<Future>> futures;
@@ -110,9 +109,9 @@ TEST_F(Loss, forwarded_calls_that_were_not_on_the_wire_yet_fail_at_their_first_s
     first->poll();
     client->poll();
   }
-  ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return first->executor().executed() == 6001; }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == 6001; }));
   second.reset();
-  ASSERT_TRUE(pump({first.get(), client.get()}, [&] { return all_ready(futures); }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return all_ready(futures); }));
   // Those that waited at the first node are answered by it; those that were on the wire are missed (deaths.h).
   for (const auto& future : futures) {
     EXPECT_EQ(future->status, TC_ERR_DISCONNECTED) << future->message;
@@ -129,7 +128,7 @@ TEST_F(Loss, answers_along_a_route_share_one_connection) {
   const auto message = travel(*client, 1);
   std::vector<std::shared_ptr<Future>> futures;
   for (int i = 0; i < 50; ++i) futures.push_back(client->call(*link, *message, 5000, Deadline::after_ms(100)).value());
-  ASSERT_TRUE(pump({first.get(), second.get(), client.get()}, [&] { return all_ready(futures); }));
+  ASSERT_TRUE(run_until({first.get(), second.get(), client.get()}, [&] { return all_ready(futures); }));
   for (const auto& future : futures) ASSERT_EQ(future->status, TC_OK) << future->message;
   EXPECT_EQ(client->stat("links"), 2u);
 }
@@ -141,7 +140,7 @@ TEST_F(Loss, an_answer_larger_than_its_reader_takes_becomes_an_error_and_the_lin
   const auto large =
       client->call(*link, *test::message(*client, "echo", std::string(200'000, 'x')), 5000, Deadline::after_ms(100))
           .value();
-  ASSERT_TRUE(pump({target.get(), client.get()}, [&] { return large->ready.load(); }));
+  ASSERT_TRUE(run_until({target.get(), client.get()}, [&] { return large->ready.load(); }));
   EXPECT_EQ(large->status, TC_ERR_TOO_LARGE);
   EXPECT_THAT(large->message, testing::AllOf(testing::HasSubstr("200000"), testing::HasSubstr("65536")));
   EXPECT_EQ(link->state(), Link::State::ready);

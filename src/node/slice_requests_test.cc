@@ -7,10 +7,13 @@ namespace tc::node {
 namespace {
 
 using test::arm;
+using test::Background;
 using test::for_three;
+using test::native;
 using test::RawPeer;
 using test::riscv;
 using test::Slices;
+using test::triple;
 using testing::HasSubstr;
 using wire::Kind;
 
@@ -24,7 +27,7 @@ TEST_F(Slices, the_question_names_code_and_processor_and_its_answer_lets_the_cal
   EXPECT_EQ(need.triple, riscv);
   EXPECT_EQ(nodes[1]->stat("executed").value(), 0u) << "the call waits";
   raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, riscv));
-  EXPECT_TRUE(pump(raw, [&] { return nodes[1]->stat("executed").value() == 1; }));
+  EXPECT_TRUE(run_until(raw, [&] { return nodes[1]->stat("executed").value() == 1; }));
 }
 
 TEST_F(Slices, a_source_that_has_no_such_slice_fails_the_call_with_its_name) {
@@ -34,7 +37,7 @@ TEST_F(Slices, a_source_that_has_no_such_slice_fails_the_call_with_its_name) {
   const auto bundle = for_three("travel");
   (void)send_and_be_asked(raw, bundle);
   raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, nullptr));
-  ASSERT_TRUE(pump(raw, [&] { return raw.reply_to(55).has_value(); }));
+  ASSERT_TRUE(run_until(raw, [&] { return raw.reply_to(55).has_value(); }));
   EXPECT_EQ(raw.reply_to(55)->status, TC_ERR_NO_SLICE);
   EXPECT_THAT(raw.reply_to(55)->message, HasSubstr("no slice of ifunc 'travel' for riscv64-unknown-linux-gnu"));
   EXPECT_THAT(raw.reply_to(55)->message, HasSubstr("node 7 (raw)"));
@@ -49,7 +52,7 @@ TEST_F(Slices, a_slice_that_is_not_what_its_hash_says_fails_the_call_and_not_the
   auto section = section_for(bundle, riscv);
   section[section.size() - 40] ^= std::byte{1};
   raw.send(Kind::code, wire::flag_for_another, 0, section);
-  ASSERT_TRUE(pump(raw, [&] { return raw.reply_to(55).has_value(); }));
+  ASSERT_TRUE(run_until(raw, [&] { return raw.reply_to(55).has_value(); }));
   EXPECT_EQ(raw.reply_to(55)->status, TC_ERR_NO_SLICE);
   EXPECT_FALSE(raw.lost);
 }
@@ -60,7 +63,39 @@ TEST_F(Slices, a_source_that_dies_while_it_is_asked_fails_what_waited) {
   join(raw);
   (void)send_and_be_asked(raw, for_three("travel"));
   raw.vanish();
-  EXPECT_TRUE(pump(raw, [&] { return nodes[0]->stat("failures").value() == 1; }));
+  EXPECT_TRUE(run_until(raw, [&] { return nodes[0]->stat("failures").value() == 1; }));
+}
+
+// A node that forwarded code to one kind of processor and is asked for the slice of another: it asks its own source once.
+TEST_F(Slices, a_slice_that_came_for_another_is_at_hand_for_the_next_that_asks) {
+  RawPeer raw(net.network);  // a node of the cluster that forwards what it gets
+  raw.says.triple = arm;
+  raw.listen("raw");
+  nodes.push_back(net.make(0, [](Config& config) {
+    config.cluster = {"n0", "raw"};
+    config.code.triple = triple(native);
+  }));
+  auto client = net.make(99);
+  const auto bundle = for_three("travel");
+  const auto message = travel(*client, bundle, 1);
+  Link* link = nullptr;
+  {
+    const Background running(*nodes[0]);
+    link = test::connect(*client, "n0");
+  }
+  const auto future = client->call(*link, *message, 0, Deadline::after_ms(1000)).value();
+  const auto run_both_until = [&](const std::function<bool()>& done) {
+    return run_until(raw, [&] { return client->poll(), done(); });
+  };
+  ASSERT_TRUE(run_both_until([&] { return raw.find(Kind::call_code) != nullptr; }));
+  EXPECT_EQ(asked(*nodes[0]), 1u);
+  for (int again = 0; again < 2; ++again) {
+    raw.send(Kind::need, wire::flag_for_another, 0, wire::encode_need({bundle.id(), riscv}));
+    ASSERT_TRUE(run_both_until([&] { return raw.find(Kind::code) != nullptr; }));
+    EXPECT_EQ(raw.find(Kind::code)->body, section_for(bundle, riscv));
+    raw.frames.clear();
+    EXPECT_EQ(asked(*nodes[0]), 2u);
+  }
 }
 
 TEST_F(Slices, slices_that_nobody_asked_for_break_the_link) {
@@ -68,7 +103,7 @@ TEST_F(Slices, slices_that_nobody_asked_for_break_the_link) {
   RawPeer raw(net.network);
   join(raw);
   raw.send(Kind::code, wire::flag_for_another, 0, section_for(for_three("travel"), riscv));
-  ASSERT_TRUE(pump(raw, [&] { return raw.bye.has_value(); }));
+  ASSERT_TRUE(run_until(raw, [&] { return raw.bye.has_value(); }));
   EXPECT_THAT(raw.bye->reason, HasSubstr("which nobody asked for"));
 }
 
@@ -77,7 +112,7 @@ TEST_F(Slices, a_question_for_code_that_was_never_sent_breaks_the_link) {
   RawPeer raw(net.network);
   join(raw);
   raw.send(Kind::need, wire::flag_for_another, 3, wire::encode_need({for_three("travel").id(), riscv}));
-  ASSERT_TRUE(pump(raw, [&] { return raw.bye.has_value(); }));
+  ASSERT_TRUE(run_until(raw, [&] { return raw.bye.has_value(); }));
   EXPECT_THAT(raw.bye->reason, HasSubstr("code number 3"));
 }
 

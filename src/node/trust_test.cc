@@ -21,24 +21,22 @@ class Foreigner : public testing::Test {
     friendly.says.instance = 4712;
     friendly.connect("n1");
     link = node->links().at("far:1").value();
-    EXPECT_TRUE(pump([&] { return friendly.peer && link->state() == Link::State::ready; }));
+    EXPECT_TRUE(run_until([&] { return friendly.peer && link->state() == Link::State::ready; }));
   }
-  bool pump(const std::function<bool()>& done) {
-    const auto deadline = Deadline::after_ms(5000);
-    while (!done()) {
-      if (deadline.passed()) return false;
-      foreigner.progress();
-      friendly.progress();
-      node->poll();
-      node->expire();
-    }
-    return true;
+  bool run_until(const std::function<bool()>& done) {
+    return tc::test::run_until(done, [&] { turn(); });
+  }
+  void turn() {
+    foreigner.progress();
+    friendly.progress();
+    node->poll();
+    node->expire();
   }
   // All that the foreigner has sent so far was taken.
   void settle() {
     foreigner.send(Kind::barrier, wire::barrier_ask, wire::encode_barrier(++barriers));
-    ASSERT_TRUE(pump([&] { return foreigner.find(Kind::barrier, wire::barrier_answer) != nullptr; }));
-    for (int i = 0; i < 8; ++i) pump([] { return true; });
+    ASSERT_TRUE(run_until([&] { return foreigner.find(Kind::barrier, wire::barrier_answer) != nullptr; }));
+    for (int i = 0; i < 8; ++i) turn();
   }
 
   test::Net net;
@@ -65,15 +63,15 @@ TEST_F(Foreigner, nobody_is_asked_for_a_snapshot_in_its_name) {
 TEST_F(Foreigner, it_is_called_and_runs_nothing_here) {
   const auto echo = test::load_bundle("echo");
   foreigner.send(Kind::call_code, wire::flag_token, 0, test::ticket(5) + test::code_section(echo) + as_bytes("x"));
-  ASSERT_TRUE(pump([&] { return foreigner.reply_to(5).has_value(); }));
+  ASSERT_TRUE(run_until([&] { return foreigner.reply_to(5).has_value(); }));
   EXPECT_EQ(foreigner.reply_to(5)->status, TC_ERR_DENIED);
   EXPECT_THAT(foreigner.reply_to(5)->message, HasSubstr("far:1 is not trusted"));
   EXPECT_EQ(node->stat("code-loads"), 0u);
   const auto future = node->call(*link, *test::message(*node, "echo", "x"), 5000, Deadline::after_ms(0)).value();
-  ASSERT_TRUE(pump([&] { return foreigner.find(Kind::call_code) != nullptr; }));
+  ASSERT_TRUE(run_until([&] { return foreigner.find(Kind::call_code) != nullptr; }));
   const auto token = wire::read_ticket(foreigner.find(Kind::call_code)->body.data()).token;
   foreigner.send(Kind::reply, 0, wire::encode_reply({.token = token, .bytes = as_bytes("done")}));
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(as_text(future->bytes), "done");
 }
 
@@ -82,7 +80,7 @@ TEST_F(Foreigner, it_is_not_let_in) {
   net.network.make_foreign("far:2");
   other.listen("far:2");
   other.connect("n1");
-  ASSERT_TRUE(pump([&] { return other.progress(), other.lost.has_value(); }));
+  ASSERT_TRUE(run_until([&] { return other.progress(), other.lost.has_value(); }));
   EXPECT_EQ(other.lost->code, TC_ERR_DENIED);
   EXPECT_FALSE(other.peer.has_value());
 }

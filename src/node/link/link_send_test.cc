@@ -15,18 +15,15 @@ using wire::Kind;
 
 class LinkSends : public testing::Test {
  protected:
-  bool pump(const std::function<bool()>& done) {
+  bool run_until(const std::function<bool()>& done) {
     return alone([&] { return peer.progress(), done(); });
   }
   // The peer reads nothing meanwhile.
   bool alone(const std::function<bool()>& done) {
-    const auto deadline = Deadline::after_ms(5000);
-    while (!done()) {
-      if (deadline.passed()) return false;
+    return tc::test::run_until(done, [&] {
       peer.flush();
       node->poll();
-    }
-    return true;
+    });
   }
   bool backlog() {
     bool any = false;
@@ -44,7 +41,7 @@ TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_n
   peer.says.max_message = static_cast<uint32_t>(code_bytes + 1000);
   peer.listen("small");
   auto* const link = node->links().at("small").value();
-  ASSERT_TRUE(pump([&] { return link->state() == Link::State::ready; }));
+  ASSERT_TRUE(run_until([&] { return link->state() == Link::State::ready; }));
   const auto call = [&](size_t payload) {
     return node->call(*link, *test::message(*node, "echo", std::string(payload, 'x')), 5000, Deadline::after_ms(0));
   };
@@ -52,17 +49,17 @@ TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_n
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, TC_ERR_TOO_LARGE);
   ASSERT_TRUE(call(10));
-  ASSERT_TRUE(pump([&] { return !peer.frames.empty(); }));
+  ASSERT_TRUE(run_until([&] { return !peer.frames.empty(); }));
   EXPECT_EQ(peer.frames[0].header.kind, Kind::call_code) << "the peer was never sent that code";
 }
 
 TEST_F(LinkSends, failures_of_calls_without_an_answer_are_counted_for_a_peer_that_reads_late) {
   peer.connect("n1");
-  ASSERT_TRUE(pump([&] { return peer.peer.has_value(); }));
+  ASSERT_TRUE(run_until([&] { return peer.peer.has_value(); }));
   const auto first_call_of = [&](const std::string& ifunc, uint32_t number) {
     const auto body = ticket(number + 1) + test::code_section(test::load_bundle(ifunc)) + as_bytes("x");
     ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, number, body));
-    ASSERT_TRUE(pump([&] { return peer.reply_to(number + 1).has_value(); }));
+    ASSERT_TRUE(run_until([&] { return peer.reply_to(number + 1).has_value(); }));
   };
   first_call_of("echo", 0);
   first_call_of("refuse", 1);
@@ -82,7 +79,7 @@ TEST_F(LinkSends, failures_of_calls_without_an_answer_are_counted_for_a_peer_tha
         if (const auto reply = wire::decode_reply(frame.body); reply && reply->token == 0) words += reply->message;
     return words;
   };
-  ASSERT_TRUE(pump([&] { return !told().empty(); })) << "after " << ran() << " calls";
+  ASSERT_TRUE(run_until([&] { return !told().empty(); })) << "after " << ran() << " calls";
   EXPECT_THAT(told(), HasSubstr("3 more calls failed"));
 }
 

@@ -24,23 +24,23 @@ class Deaths : public testing::Test {
   }
 
   // Drives all nodes but those in `asleep` until `done`. False when that takes too long.
-  bool pump(const std::function<bool()>& done, uint64_t ms = 10'000) {
-    const auto deadline = Deadline::after_ms(ms);
-    while (!done()) {
-      if (deadline.passed()) return false;
-      for (uint32_t id = 0; id < nodes.size(); ++id)
-        if (nodes[id] && !asleep.contains(id)) drive(*nodes[id]);
-      drive(*client);
-    }
-    return true;
+  bool run_until(const std::function<bool()>& done, uint64_t ms = 10'000) {
+    return tc::test::run_until(
+        done,
+        [&] {
+          for (uint32_t id = 0; id < nodes.size(); ++id)
+            if (nodes[id] && !asleep.contains(id)) drive(*nodes[id]);
+          drive(*client);
+        },
+        ms);
   }
   static void drive(Node& node) {
     node.poll();
     node.expire();
   }
-  void pump_for(uint64_t ms) {
+  void run_for(uint64_t ms) {
     const auto end = Deadline::after_ms(ms);
-    pump([&] { return end.passed(); });
+    run_until([&] { return end.passed(); });
   }
 
   Link* connect(uint32_t id) {
@@ -56,7 +56,7 @@ class Deaths : public testing::Test {
   // All links that the ring needs are there, and all nodes hold the code.
   void go_round_once(Link& link) {
     const auto future = send(link, static_cast<uint32_t>(nodes.size()));
-    ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+    ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
     ASSERT_EQ(future->status, TC_OK) << future->message;
   }
   uint64_t stat(const Node& node, const char* name) { return node.stat(name).value(); }
@@ -65,8 +65,8 @@ class Deaths : public testing::Test {
     asleep.insert(at);
     const auto before = stat(*nodes[0], "executed");
     auto future = send(link, hops, deadline_ms);
-    EXPECT_TRUE(pump([&] { return stat(*nodes[0], "executed") > before; }));
-    pump_for(20);
+    EXPECT_TRUE(run_until([&] { return stat(*nodes[0], "executed") > before; }));
+    run_for(20);
     EXPECT_FALSE(future->ready.load());
     return future;
   }
@@ -84,7 +84,7 @@ TEST_F(Deaths, a_call_that_died_with_a_node_on_its_way_fails_by_that_nodes_name_
   go_round_once(*link);
   const auto future = strand(*link, 2, 1);
   die(1);
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }, 5000));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }, 5000));
   EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
   EXPECT_EQ(future->node_id, 1u);
   EXPECT_THAT(future->message, testing::HasSubstr("ifunc 'travel' on node 0 (test0): node 1 (test1) died"));
@@ -94,10 +94,10 @@ TEST_F(Deaths, the_news_comes_by_way_of_nodes_that_had_no_link_to_the_dead_one) 
   make_nodes(5);
   auto* link = connect(0);
   const auto warm = send(*link, 3);  // 0, 1, 2, 3: the client knows 0 and 3, who had the last word
-  ASSERT_TRUE(pump([&] { return warm->ready.load(); }));
+  ASSERT_TRUE(run_until([&] { return warm->ready.load(); }));
   const auto future = strand(*link, 3, 2);
   die(2);
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }, 5000));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }, 5000));
   EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
   EXPECT_THAT(future->message, testing::HasSubstr("node 2 (test2) died"));
 }
@@ -109,10 +109,10 @@ TEST_F(Deaths, a_call_that_is_elsewhere_when_a_node_dies_goes_on) {
   // It has passed node 1 and waits at node 2.
   const auto future = strand(*link, 2, 2);
   die(1);
-  pump_for(300);
+  run_for(300);
   EXPECT_FALSE(future->ready.load()) << future->message;
   asleep.clear();
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(future->status, TC_OK) << future->message;
 }
 
@@ -130,9 +130,9 @@ TEST_F(Deaths, of_many_calls_each_fails_or_ends_well_and_none_does_both) {
     }
   // In the middle of it, with calls of every age in every place.
   asleep.insert(3);
-  pump_for(2);
+  run_for(2);
   die(3);
-  ASSERT_TRUE(pump([&] { return std::ranges::all_of(futures, [](const auto& f) { return f->ready.load(); }); }));
+  ASSERT_TRUE(run_until([&] { return std::ranges::all_of(futures, [](const auto& f) { return f->ready.load(); }); }));
   for (const auto& future : futures) {
     if (future->status == TC_OK) {
       ++well;
@@ -148,7 +148,7 @@ TEST_F(Deaths, of_many_calls_each_fails_or_ends_well_and_none_does_both) {
   }
   EXPECT_GT(lost, 0u);
   EXPECT_GT(well, 0u);
-  pump_for(200);
+  run_for(200);
   EXPECT_EQ(stat(*client, "late-answers"), 0u) << "a call that was given up was alive";
 }
 
@@ -159,7 +159,7 @@ TEST_F(Deaths, a_call_that_reaches_its_deadline_says_who_died_meanwhile) {
   // It waits at node 2, which hangs: it neither runs it nor says that it has it.
   const auto future = strand(*link, 2, 2, 500);
   die(1);
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(future->status, TC_ERR_TIMEOUT);
   EXPECT_THAT(future->message, testing::HasSubstr("it may still run (node 1 (test1) died meanwhile)"));
 }
@@ -169,10 +169,10 @@ TEST_F(Deaths, a_node_that_starts_again_at_the_same_address_gets_the_code_and_th
   auto* link = connect(0);
   go_round_once(*link);
   die(1);
-  pump_for(50);
+  run_for(50);
   nodes[1] = net.make(1, [](Config& config) { config.cluster = {"n0", "n1", "n2"}; });
   const auto future = send(*link, 3);
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(future->status, TC_OK) << future->message;
   EXPECT_EQ(stat(*nodes[1], "code-loads"), 1u);
 }
@@ -188,10 +188,10 @@ TEST_F(Deaths, a_client_that_leaves_is_no_death) {
   }
   const auto future = strand(*link, 1, 1);
   other.reset();
-  pump_for(100);
+  run_for(100);
   EXPECT_FALSE(future->ready.load());
   asleep.clear();
-  ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+  ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(future->status, TC_OK) << future->message;
 }
 

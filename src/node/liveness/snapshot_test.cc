@@ -26,7 +26,7 @@ class NodeSnapshots : public testing::Test {
                  ->call(*asker->links().at("keeper").value(), *test::message(*asker, "echo", "x"), 20'000,
                         Deadline::after_ms(0))
                  .value();
-    EXPECT_TRUE(pump([&] { return keeper.find(Kind::call_code) != nullptr; }));
+    EXPECT_TRUE(run_until([&] { return keeper.find(Kind::call_code) != nullptr; }));
     token = wire::read_ticket(keeper.find(Kind::call_code)->body.data()).token;
   }
 
@@ -35,21 +35,18 @@ class NodeSnapshots : public testing::Test {
     peer.says.node_id = id;
     peer.says.name = name;
     peer.connect("n1");
-    EXPECT_TRUE(pump([&] { return peer.peer.has_value(); }));
+    EXPECT_TRUE(run_until([&] { return peer.peer.has_value(); }));
   }
-  bool pump(const std::function<bool()>& done) {
-    const auto deadline = Deadline::after_ms(5000);
-    while (!done()) {
-      if (deadline.passed()) return false;
+  bool run_until(const std::function<bool()>& done) {
+    return tc::test::run_until(done, [&] {
       for (auto* peer : {&keeper, &doomed, &client}) peer->progress();
       asker->poll();
       asker->expire();
-    }
-    return true;
+    });
   }
-  void pump_for(uint64_t ms) {
+  void run_for(uint64_t ms) {
     const auto end = Deadline::after_ms(ms);
-    pump([&] { return end.passed(); });
+    run_until([&] { return end.passed(); });
   }
   // The numbers of the snapshots that the asker has asked this peer about.
   static std::vector<uint32_t> asked(const RawPeer& peer) {
@@ -60,7 +57,7 @@ class NodeSnapshots : public testing::Test {
     return numbers;
   }
   bool is_asked(uint32_t snapshot) {
-    return pump([&] { return std::ranges::count(asked(keeper), snapshot) == 1; });
+    return run_until([&] { return std::ranges::count(asked(keeper), snapshot) == 1; });
   }
   void send_marker(RawPeer& peer, uint32_t snapshot, uint8_t flags = 0) {
     peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({asker->identity().instance, snapshot, flags}));
@@ -70,7 +67,7 @@ class NodeSnapshots : public testing::Test {
               wire::encode_report({asker->identity().instance, snapshot, is_void, std::move(tokens)}));
   }
   void expect_the_call_failed() {
-    ASSERT_TRUE(pump([&] { return future->ready.load(); }));
+    ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
     EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);
     EXPECT_THAT(future->message, HasSubstr("node 8 (doomed) died"));
   }
@@ -99,7 +96,7 @@ TEST_F(NodeSnapshots, a_call_that_is_reported_alive_goes_on) {
   send_marker(client, 1);
   send_marker(keeper, 1, wire::marker_from_child);
   send_report(keeper, 1, false, {token});
-  pump_for(50);
+  run_for(50);
   EXPECT_FALSE(future->ready.load()) << future->message;
   EXPECT_THAT(asked(keeper), ElementsAre(1u)) << "the answer was clear";
 }
@@ -107,13 +104,13 @@ TEST_F(NodeSnapshots, a_call_that_is_reported_alive_goes_on) {
 TEST_F(NodeSnapshots, one_death_is_asked_about_once_while_the_answer_is_due) {
   doomed.vanish();
   ASSERT_TRUE(is_asked(1));
-  pump_for(60);
+  run_for(60);
   EXPECT_THAT(asked(keeper), ElementsAre(1u));
 }
 
 TEST_F(NodeSnapshots, the_death_of_a_client_is_not_asked_about) {
   client.vanish();
-  pump_for(60);
+  run_for(60);
   EXPECT_THAT(asked(keeper), ElementsAre());
 }
 
@@ -152,13 +149,13 @@ TEST_F(NodeSnapshots, a_link_that_is_lost_before_its_marker_makes_the_snapshot_v
 
 TEST_F(NodeSnapshots, a_peer_that_asked_and_left_costs_the_others_nothing) {
   doomed.send(Kind::notice, wire::notice_marker, wire::encode_marker({4712, 1, 0}));
-  ASSERT_TRUE(pump([&] { return keeper.find(Kind::notice, wire::notice_marker) != nullptr; }));
+  ASSERT_TRUE(run_until([&] { return keeper.find(Kind::notice, wire::notice_marker) != nullptr; }));
   doomed.vanish();
   const auto is_told = [&] { return keeper.find(Kind::notice, wire::notice_gone) != nullptr; };
-  ASSERT_TRUE(pump(is_told));
+  ASSERT_TRUE(run_until(is_told));
   for (auto* peer : {&keeper, &client}) {
     peer->send(Kind::notice, wire::notice_marker, wire::encode_marker({4712, 1, 0}));
-    pump_for(2);
+    run_for(2);
     EXPECT_FALSE(peer->lost.has_value());
   }
 }

@@ -16,13 +16,8 @@ class Hostile : public ::testing::Test {
     good_link = connect(*client, "n1");
   }
 
-  bool pump(const std::function<bool()>& done) {
-    const auto deadline = Deadline::after_ms(5000);
-    while (!done()) {
-      if (deadline.passed()) return false;
-      turn();
-    }
-    return true;
+  bool run_until(const std::function<bool()>& done) {
+    return tc::test::run_until(done, [&] { turn(); });
   }
   void turn() {
     peer.progress();
@@ -35,7 +30,7 @@ class Hostile : public ::testing::Test {
   // So that the next ones run as soon as they are here.
   void run_some_calls_of(RawPeer& from) {
     const auto answered = [&](uint64_t token) {
-      return pump([&] { return from.progress(), from.reply_to(token).has_value(); });
+      return run_until([&] { return from.progress(), from.reply_to(token).has_value(); });
     };
     ASSERT_TRUE(from.send(wire::Kind::call_code, wire::flag_token, 0, echo_with_code(1, "x")));
     ASSERT_TRUE(answered(1));
@@ -47,12 +42,12 @@ class Hostile : public ::testing::Test {
 
   void join() {
     peer.connect("n1");
-    ASSERT_TRUE(pump([&] { return peer.peer.has_value(); }));
+    ASSERT_TRUE(run_until([&] { return peer.peer.has_value(); }));
     turns();
   }
   void leave() {
     peer.vanish();
-    ASSERT_TRUE(pump([&] { return links() == 1; }));
+    ASSERT_TRUE(run_until([&] { return links() == 1; }));
     peer.frames.clear();
     peer.peer.reset();
     peer.bye.reset();
@@ -60,14 +55,14 @@ class Hostile : public ::testing::Test {
   }
   uint64_t links() { return target->stat("links").value(); }
   void expect_dropped(const std::string& reason) {
-    EXPECT_TRUE(pump([&] { return peer.lost.has_value(); })) << "expected: " << reason;
+    EXPECT_TRUE(run_until([&] { return peer.lost.has_value(); })) << "expected: " << reason;
     ASSERT_TRUE(peer.bye.has_value()) << "without a word; expected: " << reason;
     EXPECT_THAT(peer.bye->reason, ::testing::HasSubstr(reason));
     EXPECT_NE(peer.bye->status, TC_OK);
   }
   // Before it was let in.
   void expect_refused(tc_status_t status, const std::string& reason) {
-    EXPECT_TRUE(pump([&] { return peer.lost.has_value(); })) << "expected: " << reason;
+    EXPECT_TRUE(run_until([&] { return peer.lost.has_value(); })) << "expected: " << reason;
     EXPECT_FALSE(peer.peer.has_value());
     EXPECT_EQ(peer.lost->code, status);
     EXPECT_THAT(peer.lost->message, ::testing::HasSubstr(reason));
@@ -82,10 +77,10 @@ class Hostile : public ::testing::Test {
     const auto future =
         client->call(*good_link, *message(*client, "echo", "still there"), 5000, Deadline::after_ms(100));
     ASSERT_TRUE(future) << future.error().message;
-    EXPECT_TRUE(pump([&] { return (*future)->ready.load(); }));
+    EXPECT_TRUE(run_until([&] { return (*future)->ready.load(); }));
     EXPECT_EQ(as_text((*future)->bytes), "still there");
     peer.vanish();
-    EXPECT_TRUE(pump([&] { return links() == others; })) << links();
+    EXPECT_TRUE(run_until([&] { return links() == others; })) << links();
   }
 
   Bytes echo_with_code(uint64_t token, std::string_view payload) {

@@ -11,6 +11,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/testing/run_until.h"
 #include "node/node.h"
 #include "transport/simulated/simulated.h"
 

@@ -131,16 +131,13 @@ class Slices : public ::testing::Test {
     auto hello = RawPeer::hello();
     hello.address = "raw";
     raw.connect("n0", wire::encode_hello(hello));
-    ASSERT_TRUE(pump(raw, [&] { return raw.peer.has_value(); }));
+    ASSERT_TRUE(run_until(raw, [&] { return raw.peer.has_value(); }));
   }
-  bool pump(RawPeer& raw, const std::function<bool()>& done) {
-    const auto deadline = Deadline::after_ms(5000);
-    while (!done()) {
-      if (deadline.passed()) return false;
+  bool run_until(RawPeer& raw, const std::function<bool()>& done) {
+    return tc::test::run_until(done, [&] {
       raw.progress();
       for (auto& node : nodes) node->wait(Deadline::after_ms(0));
-    }
-    return true;
+    });
   }
   // Sends `travel` with the slice for nodes[0], which wants to forward it to nodes[1], and returns what that asks for.
   wire::Need send_and_be_asked(RawPeer& raw, const Bundle& bundle) {
@@ -148,7 +145,7 @@ class Slices : public ::testing::Test {
     payload.hops_to_go = 1;
     const std::string_view bytes(reinterpret_cast<const char*>(&payload), sizeof payload);
     raw.send(wire::Kind::call_code, wire::flag_token, 0, ticket(55) + section_for(bundle, arm) + as_bytes(bytes));
-    EXPECT_TRUE(pump(raw, [&] { return raw.find(wire::Kind::need) != nullptr; }));
+    EXPECT_TRUE(run_until(raw, [&] { return raw.find(wire::Kind::need) != nullptr; }));
     const auto* need = raw.find(wire::Kind::need);
     if (need == nullptr) return {};
     EXPECT_EQ(need->header.flags, wire::flag_for_another);
