@@ -21,6 +21,7 @@ import kit
 
 HERE = pathlib.Path(__file__).resolve().parent
 COMPILERS = {"rust": ("TC_RUSTC", "rustc"), "julia": ("TC_JULIA", "julia"), "python": ("TC_PYTHON", "python3")}
+STEPS = {"julia": "; `scripts/test julia` runs this", "python": "; `scripts/test python` runs this"}
 TEXT = b"she sells sea shells by the sea shore"
 TABLE = [(7 * i + 3) % 64 for i in range(64)]  # one cycle through all
 VECTORS = [0.5 * i for i in range(100)] + [float(i % 7) for i in range(100)]
@@ -66,7 +67,7 @@ def source_of(language, name):
 def build(t, language, name, triples):
     variable, program = COMPILERS.get(language, ("TC_CLANG", None))
     if program and variable not in os.environ and shutil.which(program) is None:
-        pytest.skip(f"there is no {program}")
+        pytest.skip(f"there is no {program}{STEPS.get(language, '')}")
     out = t.path(f"{language}-{name}.ifunc")
     targets = [word for triple in triples for word in ("--target", triple)]
     result = t.ifunc("build", str(source_of(language, name)), "-o", out, *targets, seconds=120)
@@ -74,7 +75,7 @@ def build(t, language, name, triples):
         lines = result.err.strip().splitlines()
         if any("E0463" in line or "No module named" in line or "not found in current path" in line or
                "needs Numba" in line for line in lines):
-            pytest.skip(lines[-1])
+            pytest.skip(lines[-1] + STEPS.get(language, ""))
     assert result.code == 0, f"building {name} in {language}: {result}"
     for triple in triples:
         assert triple in result.out, f"{name} in {language} is not for {triple}: {result.out}"

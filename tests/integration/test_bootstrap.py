@@ -112,7 +112,7 @@ def test_served_nodes_under_mpirun_answer_a_client_and_forward(t):
 
 def test_a_node_that_does_not_come_to_its_pmix_job_is_named(t):
     need_mpirun()
-    late = f'if [ "$PMIX_RANK" = 2 ]; then sleep 6; else {kit.IFUNC} serve --bootstrap pmix ' \
+    late = f'if [ "$PMIX_RANK" = 2 ]; then sleep 4; else {kit.IFUNC} serve --bootstrap pmix ' \
            "--bootstrap-timeout 1000; sleep 1; fi"
     result = t.run(*MPIRUN, "-n", "3", "sh", "-c", late, seconds=60)
     assert "node 2 of 3 did not appear in this PMIx job within 1000 ms" in result.err, result

@@ -25,7 +25,7 @@ def all_gone(pids):
 def start_cluster(t, *arguments):
     """A cluster that is ready, with a command that sleeps; and its nodes."""
     flag = t.path("up")
-    cluster = t.start(kit.IFUNC, "cluster", *arguments, "--", "sh", "-c", f"touch {flag}; sleep 60")
+    cluster = t.start(kit.IFUNC, "cluster", *arguments, "--", "sh", "-c", f"touch {flag}; exec sleep 60")
     kit.run_until(lambda: os.path.exists(flag) or not cluster.running(), "cluster ready", 30)
     assert cluster.running(), cluster.err
     return cluster, nodes_of(cluster.pid)

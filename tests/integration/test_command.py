@@ -153,7 +153,6 @@ def test_listening_beyond_this_host_needs_trust_any(t):
 
 
 @pytest.mark.release_only
-@pytest.mark.serial
 def test_an_idle_node_costs_no_cpu(t):
     node = t.serve()
     assert t.ifunc("send", t.build("hello.c"), node.address).code == 0

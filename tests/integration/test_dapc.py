@@ -43,7 +43,7 @@ def long_chase(t, count=3):
     bench = t.start(kit.IFUNC, "bench", "dapc", "--servers", str(count), "--depth", "4096", "--runs", "1000",
                     "--run-ms", "1000")
     kit.run_until(lambda: bench.running() and len(children(bench.pid)) == count, "servers started")
-    time.sleep(2)  # anywhere in the middle of things
+    time.sleep(1)  # anywhere in the middle of things
     servers = children(bench.pid)
     assert bench.running() and len(servers) == count, bench.err
     return bench, servers

@@ -170,7 +170,7 @@ def test_a_server_killed_in_the_middle_of_a_search_is_named(t):
 
 
 def test_a_server_that_stands_still_is_named_at_the_deadline(t):
-    nodes, driver = start_long_search(t, "--deadline", "8000")
+    nodes, driver = start_long_search(t, "--deadline", "3000")
     nodes[1].signal(signal.SIGSTOP)
     assert driver.wait(30) == 1
     nodes[1].signal(signal.SIGCONT)

@@ -54,7 +54,8 @@ TEST(CrossTargets, zig_is_given_triples_as_it_writes_them) {
 }
 
 TEST(CrossTargets, libc_headers_come_from_zig_where_it_is_installed) {
-  if (find_zig().empty()) GTEST_SKIP() << "there is no zig; pip install ziglang";
+  if (find_zig().empty())
+    GTEST_SKIP() << "there is no zig; scripts/zig --fetch gets it, and TC_ZIG=scripts/zig makes this test use it";
   if (!find_cross_headers(*TargetTriple::parse("powerpc64le-linux-musl")).c.empty())
     GTEST_SKIP() << "this machine has headers of its own for powerpc64le-linux-musl";
   auto shop = c_file("foo",
