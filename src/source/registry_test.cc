@@ -133,6 +133,14 @@ TEST(Message, a_payload_that_shrank_leaves_no_secrets_behind_it_either) {
     expect_clean_padding(*Message::create(ifunc, &size, sizeof size, 1000).value());
 }
 
+TEST(Message, a_payload_of_exactly_the_limit_is_taken) {
+  Registry registry({});
+  char text[] = "abc";
+  const auto message = Message::create(registry.add(make_bundle("tsi", "one")), text, 3, 3);
+  ASSERT_TRUE(message) << message.error().message;
+  EXPECT_EQ((*message)->size(), 3u);
+}
+
 TEST(Message, a_payload_init_that_fails_and_a_payload_over_the_limit_are_errors) {
   Registry registry({});
   const auto ifunc = registry.add(make_bundle("tsi", "one"));

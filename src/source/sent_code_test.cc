@@ -40,6 +40,19 @@ TEST(SentCode, beyond_the_budget_the_code_that_was_sent_first_goes) {
   for (const char content : {'b', 'c', 'd'}) EXPECT_NE(sent.find(make_bundle(content).id()), nullptr) << content;
 }
 
+TEST(SentCode, each_code_beyond_the_budget_costs_the_oldest_that_is_left) {
+  const auto size = make_bundle('a').size_for(1);
+  SentCode sent(2 * size);
+  for (char content = 'a'; content <= 'z'; ++content) {
+    sent.keep(make_bundle(content));
+    EXPECT_LE(sent.bytes(), 2 * size) << content;
+    EXPECT_NE(sent.find(make_bundle(content).id()), nullptr) << content;
+    if (content >= 'c') {
+      EXPECT_EQ(sent.find(make_bundle(static_cast<char>(content - 2)).id()), nullptr) << content;
+    }
+  }
+}
+
 TEST(SentCode, code_that_is_larger_than_the_budget_is_not_kept) {
   SentCode sent(100);
   sent.keep(make_bundle('a'));

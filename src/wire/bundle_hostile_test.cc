@@ -89,6 +89,13 @@ TEST(HostileBundle, truncated_at_any_byte_it_is_refused) {
   }
 }
 
+TEST(HostileBundle, truncated_in_a_slice_it_is_refused_with_the_bytes_that_are_missing) {
+  const auto whole = four_slices().bytes();
+  const auto read = Bundle::read(ByteView(whole).first(whole.size() - 1));
+  ASSERT_FALSE(read);
+  EXPECT_THAT(read.error().message, HasSubstr("bytes wanted at byte"));
+}
+
 TEST(HostileBundle, with_a_byte_too_many_it_is_refused) {
   auto bytes = four_slices().bytes();
   bytes.push_back(std::byte{0});
