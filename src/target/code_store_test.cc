@@ -18,6 +18,7 @@ using testing::bundle_with;
 using testing::calling_object;
 using testing::counting_object;
 using ::testing::HasSubstr;
+using ::testing::Not;
 
 class CodeStoreTest : public ::testing::Test {
  protected:
@@ -128,11 +129,25 @@ TEST_F(CodeStoreTest, an_object_without_entry_is_refused) {
   EXPECT_THAT(loaded.error().message, HasSubstr("ifunc_main"));
 }
 
-TEST_F(CodeStoreTest, bitcode_without_a_plug_in_says_what_to_install) {
-  auto plain = numbered(1);
+Bundle as_bitcode(const Bundle& plain) {
   auto manifest = plain.manifest();
   manifest.slices[0].form = SliceForm::bitcode;
-  const auto loaded = store().load(*Bundle::pack(manifest, {*plain.unpack(0)}));
+  return *Bundle::pack(manifest, {*plain.unpack(0)});
+}
+
+TEST_F(CodeStoreTest, bitcode_that_this_node_does_not_compile_could_be_compiled_elsewhere) {
+  CodeStoreOptions options;
+  options.use_bitcode = false;
+  const auto loaded = store(options).load(as_bitcode(numbered(1)));
+  ASSERT_FALSE(loaded);
+  EXPECT_EQ(loaded.error().code, TC_ERR_NO_SLICE);
+  EXPECT_THAT(loaded.error().message, HasSubstr("--compile-at"));
+  options.use_objects = false;
+  EXPECT_THAT(store(options).load(as_bitcode(numbered(1))).error().message, Not(HasSubstr("--compile-at")));
+}
+
+TEST_F(CodeStoreTest, bitcode_without_a_plug_in_says_what_to_install) {
+  const auto loaded = store().load(as_bitcode(numbered(1)));
   ASSERT_FALSE(loaded);
   EXPECT_EQ(loaded.error().code, TC_ERR_UNSUPPORTED);
   EXPECT_THAT(loaded.error().message, HasSubstr("/nonexistent/plugin.so"));
