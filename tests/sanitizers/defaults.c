@@ -28,6 +28,8 @@ DEFAULTS __tsan_default_suppressions(void) {
          "called_from_lib:libucs.so\n"
          "called_from_lib:libucm.so\n"
          "called_from_lib:libLLVM-22.so\n"
+         /* Nobody but UCX has spin locks, which it takes where the sanitizer does not see it. */
+         "mutex:pthread_spin_unlock\n"
          /* libucs unlocks a mutex of its own when it is unloaded; that it locked it was not seen, as it is not
           * instrumented. */
          "mutex:_dl_call_fini\n";
