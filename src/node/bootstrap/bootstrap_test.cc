@@ -55,8 +55,8 @@ TEST_F(Bootstrapping, gives_a_node_its_number_and_everybodys_address) {
   EXPECT_EQ((*node)->address_of((*node)->node_id()), "a");
   EXPECT_EQ((*node)->address_of((*second)->node_id()), "b");
   EXPECT_EQ((*node)->address_of(2), "");
-  EXPECT_EQ((*node)->wire_id(), (*node)->node_id()) << "also number 0, in a cluster";
-  EXPECT_THAT((*node)->label(), HasSubstr(fmt::format("node {} (", (*node)->node_id())));
+  EXPECT_EQ((*node)->identity().wire_id(), (*node)->node_id()) << "also number 0, in a cluster";
+  EXPECT_THAT((*node)->identity().label, HasSubstr(fmt::format("node {} (", (*node)->node_id())));
   EXPECT_EQ((*node)->stat("links"), 0u) << "addresses only: nobody connects";
 }
 
