@@ -17,7 +17,7 @@ struct Counters {
   uint64_t compiled_for_others = 0;
   uint64_t failures = 0;
   uint64_t dropped_links = 0;
-  uint64_t refused_strangers = 0;
+  uint64_t refused_peers = 0;
   uint64_t late_answers = 0;
   uint64_t first_execution_ns = 0;
   uint64_t load_ns = 0;

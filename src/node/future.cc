@@ -11,7 +11,7 @@
 namespace tc::node {
 
 namespace {
-constexpr size_t deaths_remembered = 64;
+constexpr size_t failures_remembered = 64;
 }
 
 std::string Future::what() const {
@@ -31,7 +31,7 @@ uint64_t FutureTable::next_token() {
 
 uint64_t FutureTable::add(std::shared_ptr<Future> future) {
   const auto token = next_token();
-  future->deaths_before = deaths_known_;
+  future->failures_before = failures_known_;
   waiting_.emplace(token, std::move(future));
   return token;
 }
@@ -82,18 +82,18 @@ void FutureTable::fail_link(const Link& link, const Error& error) {
   });
 }
 
-void FutureTable::record_death(uint32_t node_id, std::string label) {
-  ++deaths_known_;
-  deaths_.push_back({node_id, std::move(label)});
-  if (deaths_.size() > deaths_remembered) deaths_.pop_front();
+void FutureTable::record_peer_failure(uint32_t node_id, std::string label) {
+  ++failures_known_;
+  peer_failures_.push_back({node_id, std::move(label)});
+  if (peer_failures_.size() > failures_remembered) peer_failures_.pop_front();
 }
 
 // "node 3 (name) and node 4 (name)"; empty when nobody did.
-std::string FutureTable::died_since(const Future& future) const {
-  std::set<std::string_view> names;  // a death has as many witnesses as the node had peers
-  const auto since = std::min<uint64_t>(deaths_known_ - future.deaths_before, deaths_.size());
-  for (auto death = deaths_.end() - static_cast<ptrdiff_t>(since); death != deaths_.end(); ++death)
-    names.insert(death->label);
+std::string FutureTable::failed_since(const Future& future) const {
+  std::set<std::string_view> names;  // each peer of the node tells of its failure
+  const auto since = std::min<uint64_t>(failures_known_ - future.failures_before, peer_failures_.size());
+  for (auto failure = peer_failures_.end() - static_cast<ptrdiff_t>(since); failure != peer_failures_.end(); ++failure)
+    names.insert(failure->label);
   return fmt::format("{}", fmt::join(names, " and "));
 }
 
@@ -102,10 +102,11 @@ void FutureTable::fail_lost(uint64_t token) {
   if (found == waiting_.end()) return;
   const auto future = std::move(found->second);
   waiting_.erase(found);
-  if (deaths_known_ != future->deaths_before && !deaths_.empty()) future->node_id = deaths_.back().node_id;
+  if (failures_known_ != future->failures_before && !peer_failures_.empty())
+    future->node_id = peer_failures_.back().node_id;
   settle(*future, Error{TC_ERR_DISCONNECTED,
                         fmt::format("{} died while the call was there or on its way there; it may have run in part",
-                                    died_since(*future))});
+                                    failed_since(*future))});
 }
 
 std::vector<uint64_t> FutureTable::waiting() const {
@@ -124,7 +125,7 @@ void FutureTable::expire(uint64_t now_ns) {
   std::erase_if(waiting_, [&](const auto& entry) {
     auto& future = *entry.second;
     if (future.deadline_ns == 0 || now_ns < future.deadline_ns) return false;
-    const auto died = died_since(future);
+    const auto died = failed_since(future);
     settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run" +
                                              (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});
     return true;

@@ -39,7 +39,7 @@ struct Future {
   std::shared_ptr<const source::Ifunc> ifunc;
   std::shared_ptr<const std::string> peer;
   std::string what() const;
-  uint64_t deaths_before = 0;  // how many the table knew of when the call was made
+  uint64_t failures_before = 0;  // how many the table knew of when the call was made
 };
 
 class FutureTable {
@@ -56,7 +56,7 @@ class FutureTable {
   void fail_link(const Link& link, const Error& error);
   void fail_all(const Error& error);
   // A node died; calls that end without an answer from now on say so.
-  void record_death(uint32_t node_id, std::string label);
+  void record_peer_failure(uint32_t node_id, std::string label);
   // The call is nowhere: it went with a node that died since it was made.
   void fail_lost(uint64_t token);
   // Tokens of all that wait.
@@ -73,19 +73,19 @@ class FutureTable {
     ++settled_;
     future.ready.store(true, std::memory_order_release);
   }
-  std::string died_since(const Future& future) const;
+  std::string failed_since(const Future& future) const;
   uint64_t next_token();
 
   std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;
   uint64_t settled_ = 0;
   std::array<uint64_t, 32> random_{};  // drawn many at a time: a system call for each would show
   size_t drawn_ = random_.size();
-  struct Death {
+  struct PeerFailure {
     uint32_t node_id;
     std::string label;
   };
-  std::deque<Death> deaths_;   // the last few
-  uint64_t deaths_known_ = 0;  // in all
+  std::deque<PeerFailure> peer_failures_;  // the last few
+  uint64_t failures_known_ = 0;            // in all
 };
 
 }  // namespace tc::node

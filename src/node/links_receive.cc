@@ -8,7 +8,7 @@
 
 #include "node/link/slice_requests.h"
 #include "node/links.h"
-#include "node/liveness/deaths.h"
+#include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
 #include "node/remote_compile/compile_requests.h"
 #include "node/remote_compile/compiles_for_peers.h"
@@ -56,8 +56,8 @@ void Links::on_lost(transport::Connection& connection, const Error& reason) noex
 }
 
 void Links::on_refused(const std::string& who, const Error& why) noexcept {
-  ++services_.counters.refused_strangers;
-  if (refusals_.note(now_ns())) services_.channel.log.warn("{} is refused: {}", who, why.message);
+  ++services_.counters.refused_peers;
+  if (refusals_.record(now_ns())) services_.channel.log.warn("{} is refused: {}", who, why.message);
 }
 
 uint64_t Links::take_unsaid_refusals() noexcept { return refusals_.take_unsaid(now_ns()); }
@@ -87,7 +87,7 @@ size_t Links::receive_from(Link& link) {
   auto& executor = services_.executor;
   executor.next_tick();
   if (executor.watcher_dozes()) [[unlikely]]
-    watchdog_.rouse();
+    watchdog_.wake();
   const target::Executor::Scope scope(executor);
   try {
     return link.receive();
@@ -144,7 +144,7 @@ bool Links::tell_loss(Link& link) noexcept try {
   services_.compile_requests.on_link_lost(link);
   services_.compiles_for_peers.forget(link.id());
   futures_.fail_link(link, link.reason());
-  services_.deaths.on_link_lost(link);
+  services_.peer_failures.on_link_lost(link);
   if (link.reason().code != TC_ERR_CLOSED) log_loss(link);
   return link.loss_is_told = true;
 } catch (const std::bad_alloc&) {

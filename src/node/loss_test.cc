@@ -112,7 +112,7 @@ TEST_F(Loss, forwarded_calls_that_were_not_on_the_wire_yet_fail_at_their_first_s
   ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == 6001; }));
   second.reset();
   ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return all_ready(futures); }));
-  // Those that waited at the first node are answered by it; those that were on the wire are missed (deaths.h).
+  // Those that waited at the first node are answered by it; those that were on the wire are missed (peer_failures.h).
   for (const auto& future : futures) {
     EXPECT_EQ(future->status, TC_ERR_DISCONNECTED) << future->message;
     EXPECT_THAT(future->message, testing::HasSubstr("node 1 (test1)"));

@@ -39,12 +39,12 @@ Node::Node(Config config)
       buffers_(BufferPool::create(config_.message_memory)),
       registry_(config_.path),
       sent_code_(config_.source_budget),
-      deaths_(links_, futures_, self_, *log_,
-              [this](ShowCall show) {
-                links_.each_waiting_call(show);
-                local_calls_.each_waiting(show);
-                answers_.each_pending(show);
-              }),
+      peer_failures_(links_, futures_, self_, *log_,
+                     [this](ShowCall show) {
+                       links_.each_waiting_call(show);
+                       local_calls_.each_waiting(show);
+                       answers_.each_pending(show);
+                     }),
       link_services_{
           .channel = {*this, work_, *buffers_, link_ids_, self_, *log_},
           .config = config_,
@@ -55,7 +55,7 @@ Node::Node(Config config)
           .slices = slices_,
           .compile_requests = compile_requests_,
           .compiles_for_peers = compiles_for_peers_,
-          .deaths = deaths_,
+          .peer_failures = peer_failures_,
           .counters = counters_,
       },
       watchdog_(

@@ -8,7 +8,7 @@
 //   Answers          the outcome of a call on its way to its caller; FutureTable: calls that wait for it
 //   KnownCode        code that is here; CodeLoader: code that comes in
 //   SliceRequests    code for other CPUs; CompileRequests, CompilesForPeers: code compiled on another node
-//   Deaths           nodes that fail, and the calls that are lost with them; Watchdog: calls that run too long
+//   PeerFailures           nodes that fail, and the calls that are lost with them; Watchdog: calls that run too long
 //
 //   node.cc        life: starting, registering, calling
 //   node_poll.cc   polling and waiting
@@ -29,7 +29,7 @@
 #include "node/invocation.h"
 #include "node/link/slice_requests.h"
 #include "node/links.h"
-#include "node/liveness/deaths.h"
+#include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
 #include "node/local_calls.h"
 #include "node/remote_compile/compile_requests.h"
@@ -154,7 +154,7 @@ class Node final : private Waiter {
   SliceRequests slices_{links_, known_code_, store_, self_, work_, counters_, *log_};
   CompileRequests compile_requests_{{links_, local_calls_, slices_, loader_, store_, config_, work_, counters_, *log_}};
   CompilesForPeers compiles_for_peers_{links_, config_, self_, counters_, *log_};
-  Deaths deaths_;
+  PeerFailures peer_failures_;
   LinkServices link_services_;
   Links links_{link_services_, futures_, watchdog_, reserve_};
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog

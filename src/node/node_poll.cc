@@ -95,7 +95,7 @@ void Node::expire() {
   if (const auto now = now_ns(); now >= next_expiry_ns_) {
     next_expiry_ns_ = now + expiry_step_ns;
     futures_.expire(now);
-    deaths_.tick();
+    peer_failures_.tick();
     work_.awaits_answers = !futures_.empty();
   }
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How much of what strangers do is said in the log: so many lines a second, and of the rest how many there were. Else one
-// who connects again and again fills the disk of the log.
+// Limits how many refused connections are written to the log each second; the rest are only counted. Without a limit, a
+// peer that connects again and again fills the disk of the log.
 //
 // Thread: the node's.
 #pragma once
@@ -15,8 +15,8 @@ class Refusals {
  public:
   static constexpr uint32_t lines_a_second = 10;
 
-  // May this one be said?
-  bool note(uint64_t now_ns) noexcept {
+  // May this one be logged?
+  bool record(uint64_t now_ns) noexcept {
     if (now_ns - second_began_ns_ >= second_ns) {
       second_began_ns_ = now_ns;
       said_ = 0;
@@ -25,7 +25,7 @@ class Refusals {
     ++unsaid_;
     return false;
   }
-  // How many were not said, once their second is over; then they are told.
+  // How many were not logged, once their second is over. Counts from 0 again.
   uint64_t take_unsaid(uint64_t now_ns) noexcept {
     return unsaid_ != 0 && now_ns - second_began_ns_ >= second_ns ? std::exchange(unsaid_, 0) : 0;
   }

@@ -24,7 +24,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
       {"load-ns", counters_.load_ns},
       {"links", links_.size()},
       {"dropped-links", counters_.dropped_links},
-      {"refused-strangers", counters_.refused_strangers},
+      {"refused-strangers", counters_.refused_peers},
       {"late-answers", counters_.late_answers},
       {"needs", counters_.needs},
       {"slice-requests", counters_.slice_requests},

@@ -46,7 +46,7 @@ class Foreigner : public testing::Test {
   uint64_t barriers = 0;
 };
 
-TEST_F(Foreigner, news_of_a_death_is_hearsay_and_not_passed_on) {
+TEST_F(Foreigner, the_event_of_a_failed_node_is_hearsay_and_not_passed_on) {
   foreigner.send(Kind::notice, wire::notice_gone, wire::encode_gone({12345, 1, 9, "victim", "I say so"}));
   settle();
   EXPECT_EQ(friendly.find(Kind::notice), nullptr);

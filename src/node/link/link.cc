@@ -6,7 +6,7 @@
 #include <spdlog/logger.h>
 
 #include "node/links.h"
-#include "node/liveness/deaths.h"
+#include "node/liveness/peer_failures.h"
 #include "node/remote_compile/compile_requests.h"
 #include "node/remote_compile/compiles_for_peers.h"
 
@@ -33,7 +33,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       in_(channel_.connection().in()),
       executor_(services.executor),
       answers_(services.answers),
-      deaths_(services.deaths),
+      peer_failures_(services.peer_failures),
       compile_requests_(services.compile_requests),
       compiles_for_peers_(services.compiles_for_peers),
       waiter_(services.channel.waiter),
@@ -130,7 +130,7 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
 
 bool Link::on_event(uint32_t what, ByteView body) {
   if (!receiver_.is_trusted()) return true;  // what an untrusted peer says about others is hearsay
-  if (const auto handled = deaths_.on_event(*this, what, private_copy(body)); !handled)
+  if (const auto handled = peer_failures_.on_event(*this, what, private_copy(body)); !handled)
     return channel_.disconnect_for(handled.error().message);
   return true;
 }
@@ -243,7 +243,7 @@ bool Link::on_barrier_answer(const wire::Header& header, ByteView body) {
 // ---- Calls that wait here
 
 void Link::record_for_snapshots(const wire::Header& header, ByteView body) {
-  auto& snapshots = deaths_.snapshots();
+  auto& snapshots = peer_failures_.snapshots();
   if (!snapshots.recording() || !receiver_.is_trusted()) [[likely]]
     return;
   receiver_.show(header, body, [&](uint64_t caller, uint64_t token) { snapshots.record_call(*this, caller, token); });

@@ -110,7 +110,7 @@ class alignas(64) Link final : public target::FrameHandler {
   transport::InStream& in_;
   target::Executor& executor_;
   Answers& answers_;
-  Deaths& deaths_;
+  PeerFailures& peer_failures_;
   CompileRequests& compile_requests_;
   CompilesForPeers& compiles_for_peers_;
   Waiter& waiter_;

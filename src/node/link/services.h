@@ -16,7 +16,7 @@ namespace tc::node {
 class CodeLoader;
 class CompileRequests;
 class CompilesForPeers;
-class Deaths;
+class PeerFailures;
 class SliceRequests;
 
 struct LinkServices {
@@ -29,7 +29,7 @@ struct LinkServices {
   SliceRequests& slices;
   CompileRequests& compile_requests;
   CompilesForPeers& compiles_for_peers;
-  Deaths& deaths;
+  PeerFailures& peer_failures;
   Counters& counters;
 };
 

@@ -22,8 +22,8 @@ class NodeSnapshots : public testing::Test {
     keeper.listen("keeper");
     greet(doomed, 4712, 8, "doomed");
     greet(client, 4713, Identity::no_id, "client");
-    future = asker
-                 ->call(*asker->links().at("keeper").value(), *test::message(*asker, "echo", "x"), 20'000,
+    future = caller
+                 ->call(*caller->links().at("keeper").value(), *test::message(*caller, "echo", "x"), 20'000,
                         Deadline::after_ms(0))
                  .value();
     EXPECT_TRUE(run_until([&] { return keeper.find(Kind::call_code) != nullptr; }));
@@ -40,15 +40,15 @@ class NodeSnapshots : public testing::Test {
   bool run_until(const std::function<bool()>& done) {
     return tc::test::run_until(done, [&] {
       for (auto* peer : {&keeper, &doomed, &client}) peer->progress();
-      asker->poll();
-      asker->expire();
+      caller->poll();
+      caller->expire();
     });
   }
   void run_for(uint64_t ms) {
     const auto end = Deadline::after_ms(ms);
     run_until([&] { return end.passed(); });
   }
-  // The numbers of the snapshots that the asker has asked this peer about.
+  // The numbers of the snapshots that the caller has asked this peer about.
   static std::vector<uint32_t> asked(const RawPeer& peer) {
     std::vector<uint32_t> numbers;
     for (const auto& frame : peer.frames)
@@ -60,11 +60,11 @@ class NodeSnapshots : public testing::Test {
     return run_until([&] { return std::ranges::count(asked(keeper), snapshot) == 1; });
   }
   void send_marker(RawPeer& peer, uint32_t snapshot, uint8_t flags = 0) {
-    peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({asker->identity().instance, snapshot, flags}));
+    peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({caller->identity().instance, snapshot, flags}));
   }
   void send_report(RawPeer& peer, uint32_t snapshot, bool is_void, std::vector<uint64_t> tokens) {
     peer.send(Kind::notice, wire::notice_report,
-              wire::encode_report({asker->identity().instance, snapshot, is_void, std::move(tokens)}));
+              wire::encode_report({caller->identity().instance, snapshot, is_void, std::move(tokens)}));
   }
   void expect_the_call_failed() {
     ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
@@ -73,7 +73,7 @@ class NodeSnapshots : public testing::Test {
   }
 
   test::Net net;
-  std::unique_ptr<Node> asker = net.make(1);
+  std::unique_ptr<Node> caller = net.make(1);
   RawPeer keeper{net.network};  // holds the call, or says so
   RawPeer doomed{net.network};  // a node that will die
   RawPeer client{net.network};  // no node of a cluster: its death is no news
@@ -101,14 +101,14 @@ TEST_F(NodeSnapshots, a_call_that_is_reported_alive_goes_on) {
   EXPECT_THAT(asked(keeper), ElementsAre(1u)) << "the answer was clear";
 }
 
-TEST_F(NodeSnapshots, one_death_is_asked_about_once_while_the_answer_is_due) {
+TEST_F(NodeSnapshots, one_failure_is_asked_about_once_while_the_answer_is_due) {
   doomed.vanish();
   ASSERT_TRUE(is_asked(1));
   run_for(60);
   EXPECT_THAT(asked(keeper), ElementsAre(1u));
 }
 
-TEST_F(NodeSnapshots, the_death_of_a_client_is_not_asked_about) {
+TEST_F(NodeSnapshots, the_failure_of_a_client_is_not_asked_about) {
   client.vanish();
   run_for(60);
   EXPECT_THAT(asked(keeper), ElementsAre());

@@ -12,10 +12,10 @@ namespace tc::node {
 
 namespace {
 
-// Looks without any change before it dozes.
+// Looks without any change before it sleeps.
 constexpr int patience = 4;
-// A doze ends by itself, as rouse() takes no fence to be sure of the flag.
-std::chrono::nanoseconds longest_doze(std::chrono::nanoseconds step) {
+// A sleep ends by itself, as wake() takes no fence to be sure of the flag.
+std::chrono::nanoseconds longest_sleep(std::chrono::nanoseconds step) {
   return std::max<std::chrono::nanoseconds>(4 * step, std::chrono::seconds(1));
 }
 
@@ -54,7 +54,7 @@ void Watchdog::forget(const target::Code& code) {
   names_.erase(&code);
 }
 
-void Watchdog::rouse() noexcept {
+void Watchdog::wake() noexcept {
   {
     const std::scoped_lock lock(mutex_);
     executor_.let_watcher_doze(false);
@@ -80,7 +80,7 @@ void Watchdog::run() {
     } else if (!moment.runs && ++looks >= patience) {
       // Whoever runs the next frames finds this flag.
       executor_.let_watcher_doze(true);
-      changed_.wait_for(lock, longest_doze(step), [this] { return ends_ || !executor_.watcher_dozes(); });
+      changed_.wait_for(lock, longest_sleep(step), [this] { return ends_ || !executor_.watcher_dozes(); });
       executor_.let_watcher_doze(false);
       since = now_ns();
       looks = 0;

@@ -4,7 +4,7 @@
 // stopped without leaving it in pieces. The sender's deadline ends its wait in any case.
 //
 // A thread of its own, as the node's thread is the one that is stuck. It compares two looks at the executor, half a
-// limit apart; the calls themselves pay nothing for it. When nothing moves for a while it dozes until rouse().
+// limit apart; the calls themselves pay nothing for it. When nothing moves for a while it sleeps until wake().
 //
 // Thread: the node's, but for what says otherwise.
 #pragma once
@@ -36,7 +36,7 @@ class Watchdog {
   Watchdog& operator=(const Watchdog&) = delete;
 
   // Frames are about to run while it sleeps: Executor::watcher_dozes().
-  void rouse() noexcept;
+  void wake() noexcept;
   // Watches calls of this code too. The first one starts the thread: a node that only sends needs none. Names are kept
   // apart from the code, which may be freed while the watchdog looks.
   void watch(const target::Code& code);

@@ -38,7 +38,7 @@ class WatchdogOf : public ::testing::Test {
  protected:
   void run(FakeCode& code) {
     executor.next_tick();
-    dog.rouse();
+    dog.wake();
     const target::Executor::Scope scope(executor);
     executor.run_plain(code, nullptr, 0);
   }
@@ -121,7 +121,7 @@ TEST_F(WatchdogOf, what_takes_long_between_calls_is_no_call) {
   EXPECT_TRUE(reported().empty());
 }
 
-TEST_F(WatchdogOf, it_wakes_from_a_doze) {
+TEST_F(WatchdogOf, it_wakes_when_calls_run_again) {
   dog.watch(slow);
   sleep_ms(200);
   run(slow);

@@ -24,7 +24,7 @@ namespace tc::node {
 class CompileService {
  public:
   struct Job {
-    uint64_t link = 0;  // mark of the link whose peer asks
+    uint64_t link = 0;  // id of the link whose peer asks
     uint64_t token = 0;
     std::string triple, cpu, features;
     target::BitcodeSlice slice;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/liveness/deaths.h"
+#include "node/liveness/peer_failures.h"
 
 #include <spdlog/logger.h>
 
@@ -9,7 +9,7 @@ namespace tc::node {
 
 namespace {
 
-// Witnesses of one death speak up within moments of each other; one question serves for all.
+// The peers of a node that failed tell of it within moments of each other; one question serves for all.
 constexpr uint64_t ask_after_ns = 5'000'000;
 // A snapshot that came to nothing is taken again: something was coming or going.
 constexpr uint64_t ask_again_after_ns = 20'000'000;
@@ -17,8 +17,8 @@ constexpr size_t known_limit = 4096;
 
 }  // namespace
 
-Deaths::Deaths(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log,
-               Snapshots::EachCall each_call)
+PeerFailures::PeerFailures(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log,
+                           Snapshots::EachCall each_call)
     : links_(links),
       futures_(futures),
       self_(self),
@@ -26,7 +26,7 @@ Deaths::Deaths(Links& links, FutureTable& futures, const Identity& self, spdlog:
       snapshots_(links, self, std::move(each_call),
                  [this](bool is_void, const auto& alive) { on_snapshot(is_void, alive); }) {}
 
-Status Deaths::on_event(Link& from, uint32_t what, ByteView body) {
+Status PeerFailures::on_event(Link& from, uint32_t what, ByteView body) {
   if (what == wire::notice_gone) {
     TC_ASSIGN(const auto gone, wire::decode_gone(body));
     on_gone(from, gone);
@@ -42,7 +42,7 @@ Status Deaths::on_event(Link& from, uint32_t what, ByteView body) {
   return {};
 }
 
-void Deaths::on_link_lost(const Link& link) {
+void PeerFailures::on_link_lost(const Link& link) {
   snapshots_.on_link_lost(link);
   const auto& peer = link.peer();
   // Closed here: nothing was on its way. Not in a cluster: nothing is forwarded there.
@@ -51,13 +51,13 @@ void Deaths::on_link_lost(const Link& link) {
   if (is_news(gone)) spread(gone, nullptr);
 }
 
-void Deaths::on_gone(const Link& from, const wire::Gone& gone) {
+void PeerFailures::on_gone(const Link& from, const wire::Gone& gone) {
   if (gone.instance == self_.instance || !is_news(gone)) return;  // we are well: another's link to us broke
   log_.info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
   spread(gone, &from);
 }
 
-bool Deaths::is_news(const wire::Gone& gone) {
+bool PeerFailures::is_news(const wire::Gone& gone) {
   const std::pair key{gone.instance, gone.witness};
   if (!known_.insert(key).second) return false;
   known_order_.push_back(key);
@@ -68,27 +68,27 @@ bool Deaths::is_news(const wire::Gone& gone) {
   return true;
 }
 
-void Deaths::spread(const wire::Gone& gone, const Link* from) {
+void PeerFailures::spread(const wire::Gone& gone, const Link* from) {
   const auto notice = wire::encode_gone(gone);
   links_.each([&](Link& link) {
     if (&link != from && link.is_ready()) link.post_event(wire::notice_gone, notice);
   });
-  futures_.record_death(gone.node_id, fmt::format("node {} ({})", gone.node_id, gone.name));
+  futures_.record_peer_failure(gone.node_id, fmt::format("node {} ({})", gone.node_id, gone.name));
   ask_soon();
 }
 
-void Deaths::ask_soon() {
+void PeerFailures::ask_soon() {
   if (!futures_.empty() && ask_at_ns_ == 0) ask_at_ns_ = now_ns() + ask_after_ns;
 }
 
-void Deaths::tick() {
+void PeerFailures::tick() {
   if (ask_at_ns_ == 0 || now_ns() < ask_at_ns_) return;
   ask_at_ns_ = 0;
   asked_ = futures_.waiting();
   if (!asked_.empty()) snapshots_.ask();
 }
 
-void Deaths::on_snapshot(bool is_void, const std::unordered_set<uint64_t>& alive) {
+void PeerFailures::on_snapshot(bool is_void, const std::unordered_set<uint64_t>& alive) {
   if (is_void) {
     if (ask_at_ns_ == 0) ask_at_ns_ = now_ns() + ask_again_after_ns;
     return;

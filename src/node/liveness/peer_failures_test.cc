@@ -11,7 +11,7 @@ namespace {
 
 using test::Travel;
 
-class Deaths : public testing::Test {
+class PeerFailures : public testing::Test {
  protected:
   static constexpr uint32_t client_id = 99;
 
@@ -78,7 +78,7 @@ class Deaths : public testing::Test {
   std::set<uint32_t> asleep;
 };
 
-TEST_F(Deaths, a_call_that_died_with_a_node_on_its_way_fails_by_that_nodes_name_long_before_its_deadline) {
+TEST_F(PeerFailures, a_call_that_was_lost_with_a_node_on_its_way_fails_by_that_nodes_name_long_before_its_deadline) {
   make_nodes(3);
   auto* link = connect(0);
   go_round_once(*link);
@@ -90,7 +90,7 @@ TEST_F(Deaths, a_call_that_died_with_a_node_on_its_way_fails_by_that_nodes_name_
   EXPECT_THAT(future->message, testing::HasSubstr("ifunc 'travel' on node 0 (test0): node 1 (test1) died"));
 }
 
-TEST_F(Deaths, the_news_comes_by_way_of_nodes_that_had_no_link_to_the_dead_one) {
+TEST_F(PeerFailures, the_event_comes_through_nodes_that_had_no_link_to_the_failed_one) {
   make_nodes(5);
   auto* link = connect(0);
   const auto warm = send(*link, 3);  // 0, 1, 2, 3: the client knows 0 and 3, who had the last word
@@ -102,7 +102,7 @@ TEST_F(Deaths, the_news_comes_by_way_of_nodes_that_had_no_link_to_the_dead_one) 
   EXPECT_THAT(future->message, testing::HasSubstr("node 2 (test2) died"));
 }
 
-TEST_F(Deaths, a_call_that_is_elsewhere_when_a_node_dies_goes_on) {
+TEST_F(PeerFailures, a_call_that_is_elsewhere_when_a_node_fails_goes_on) {
   make_nodes(3);
   auto* link = connect(0);
   go_round_once(*link);
@@ -116,7 +116,7 @@ TEST_F(Deaths, a_call_that_is_elsewhere_when_a_node_dies_goes_on) {
   EXPECT_EQ(future->status, TC_OK) << future->message;
 }
 
-TEST_F(Deaths, of_many_calls_each_fails_or_ends_well_and_none_does_both) {
+TEST_F(PeerFailures, of_many_calls_each_fails_or_ends_well_and_none_does_both) {
   make_nodes(5);
   std::vector<Link*> links;
   for (const uint32_t id : {0u, 1u, 2u, 4u}) links.push_back(connect(id));
@@ -152,7 +152,7 @@ TEST_F(Deaths, of_many_calls_each_fails_or_ends_well_and_none_does_both) {
   EXPECT_EQ(stat(*client, "late-answers"), 0u) << "a call that was given up was alive";
 }
 
-TEST_F(Deaths, a_call_that_reaches_its_deadline_says_who_died_meanwhile) {
+TEST_F(PeerFailures, a_call_that_reaches_its_deadline_names_the_node_that_failed_meanwhile) {
   make_nodes(3);
   auto* link = connect(0);
   go_round_once(*link);
@@ -164,7 +164,7 @@ TEST_F(Deaths, a_call_that_reaches_its_deadline_says_who_died_meanwhile) {
   EXPECT_THAT(future->message, testing::HasSubstr("it may still run (node 1 (test1) died meanwhile)"));
 }
 
-TEST_F(Deaths, a_node_that_starts_again_at_the_same_address_gets_the_code_and_the_calls) {
+TEST_F(PeerFailures, a_node_that_starts_again_at_the_same_address_gets_the_code_and_the_calls) {
   make_nodes(3);
   auto* link = connect(0);
   go_round_once(*link);
@@ -177,7 +177,7 @@ TEST_F(Deaths, a_node_that_starts_again_at_the_same_address_gets_the_code_and_th
   EXPECT_EQ(stat(*nodes[1], "code-loads"), 1u);
 }
 
-TEST_F(Deaths, a_client_that_leaves_is_no_death) {
+TEST_F(PeerFailures, a_client_that_leaves_is_no_failed_node) {
   make_nodes(2);
   auto* link = connect(0);
   go_round_once(*link);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes that die, and the calls that die with them. Who loses its link to a node tells its peers, who pass it on; a
-// node that waits for answers then asks where its calls are (snapshot.h) and fails those that are nowhere, by the name
-// of the node that took them along.
+// Nodes that fail, and the calls that are lost with them. A node that loses its link to another one tells its peers, and
+// they pass the event on. A node that waits for answers then asks where its calls are (snapshot.h). Calls that are nowhere
+// fail, and their error names the node that failed.
 //
 // Thread: the node's.
 #pragma once
@@ -16,9 +16,10 @@
 
 namespace tc::node {
 
-class Deaths {
+class PeerFailures {
  public:
-  Deaths(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log, Snapshots::EachCall each_call);
+  PeerFailures(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log,
+               Snapshots::EachCall each_call);
 
   // One of our links ended.
   void on_link_lost(const Link& link);
