@@ -46,16 +46,16 @@ Deadline piece_of(Deadline deadline) noexcept {
 size_t Node::poll() {
   if (polling_) return 0;
   const Raised polling(polling_);
-  auto& pulse = transport_->pulse;
-  ++pulse.turn;
-  const Raised gathering(pulse.gathering);
+  auto& poll_state = transport_->poll_state;
+  ++poll_state.poll_number;
+  const Raised gathering(poll_state.gathering);
   size_t happened = links_.receive();
   if (!local_calls_.empty()) [[unlikely]] {
     local_calls_.run();
     ++happened;
   }
   // Behind all that may send.
-  if (pulse.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (poll_state.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
   return happened;
 }
 
@@ -106,7 +106,7 @@ size_t Node::wait_by(transport::WaitPolicy policy) {
   using Next = transport::WaitPolicy::Next;
   if (polling_) return 0;
   while (true) {
-    const bool asks_system = transport_->pulse.urgent;
+    const bool asks_system = transport_->poll_state.urgent;
     for (uint32_t i = 0; i < (asks_system ? 1 : polls_of_memory); ++i)
       if (const auto happened = poll(); happened != 0) return happened;
     switch (policy.after_empty_poll(asks_system)) {
@@ -136,7 +136,7 @@ size_t Node::block(Deadline deadline) {
   const auto executed = executor_.executed();
   {
     const Raised polling(polling_);
-    const Raised gathering(transport_->pulse.gathering);
+    const Raised gathering(transport_->poll_state.gathering);
     transport_->sleep(Deadline::at_ns(until));
   }
   links_.handle_losses();

@@ -62,7 +62,7 @@ TEST(Origin, a_tcp_peer_of_our_user_on_this_host_is_known_as_such_from_both_ends
 }
 
 TEST(Origin, a_unix_peer_is_named_by_its_process_and_user) {
-  const auto listener = listen_at(SocketAddress::second_door("origin-test:1"));
+  const auto listener = listen_at(SocketAddress::local_listener_of("origin-test:1"));
   ASSERT_TRUE(listener);
   const auto ours = connect_to(local_address(*listener)).value();
   const auto origin = origin_of(accept_from(*listener));
@@ -73,7 +73,7 @@ TEST(Origin, a_unix_peer_is_named_by_its_process_and_user) {
 
 TEST(Origin, a_process_of_another_user_is_not_taken_for_ours) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-  const auto tcp = listen_at(any_port()), local = listen_at(SocketAddress::second_door("origin-test:2"));
+  const auto tcp = listen_at(any_port()), local = listen_at(SocketAddress::local_listener_of("origin-test:2"));
   ASSERT_TRUE(tcp && local);
   for (const auto* listener : {&*tcp, &*local}) {
     const Fd peer = connect_as_somebody_else(local_address(*listener));
