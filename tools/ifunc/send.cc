@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
@@ -107,6 +109,22 @@ Result<std::string> answer_address(const std::string& target, const SendOptions&
   return is_loopback(address) ? "127.0.0.1:0" : "none";
 }
 
+// Connects until the timeout, because a node that was started a moment ago may not listen yet. Only TC_ERR_DISCONNECTED
+// is tried again: the address refuses connections. A node that refuses us has another status.
+Result<tc_endpoint_t*> connect(tc_node_t* node, const std::string& address, uint32_t timeout_ms) {
+  constexpr auto pause = std::chrono::milliseconds(20);
+  const auto deadline = Deadline::after_ms(timeout_ms);
+  while (true) {
+    const auto left_ms = static_cast<uint32_t>((deadline.remaining_ns() + 999'999) / 1'000'000);
+    tc_endpoint_t* endpoint = nullptr;
+    auto status = checked(tc_node_connect(node, address.c_str(), left_ms, &endpoint));
+    if (status) return endpoint;
+    if (status.error().code != TC_ERR_DISCONNECTED || left_ms <= pause.count())
+      return std::unexpected(std::move(status).error());
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 Status send(const SendOptions& options) {
   TC_ASSIGN(const auto address, resolve_target(options.target, std::getenv("TC_CLUSTER_ADDRESSES")));
   TC_ASSIGN(auto arguments, source_args(options));
@@ -123,14 +141,13 @@ Status send(const SendOptions& options) {
   tc_message_t* made = nullptr;
   TC_CHECK(checked(tc_message_create(ifunc, arguments.data(), arguments.size(), &made)));
   const Message message(made);
-  tc_endpoint_t* endpoint = nullptr;
-  TC_CHECK(checked(tc_node_connect(node.get(), address.c_str(), options.timeout_ms, &endpoint)));
+  TC_ASSIGN(auto* const endpoint, connect(node.get(), address, options.timeout_ms));
   tc_endpoint_set_timeout(endpoint, options.timeout_ms);
   for (uint64_t i = 0; i < options.repeat; ++i)
     TC_CHECK(options.no_reply ? checked(tc_endpoint_send(endpoint, made)) : call(endpoint, made, options));
   if (options.no_reply) TC_CHECK(checked(tc_endpoint_flush(endpoint, options.timeout_ms)));
   std::fflush(stdout);
-  // All that was sent has been answered or flushed: a goodbye that fails changes nothing for the caller.
+  // All that was sent has been answered or flushed: a failure to disconnect changes nothing for the caller.
   (void)tc_endpoint_close(endpoint, options.timeout_ms);
   return {};
 }
@@ -156,7 +173,9 @@ void add_send(CLI::App& app, int& exit_code) {
   input->add_option("--hex", options->hex, "Bytes in hexadecimal digits")->type_name("HEX");
   input->add_flag("--stdin", options->from_stdin, "Everything from standard input");
   input->require_option(0, 1);
-  sub->add_option("--timeout", options->timeout_ms, "Milliseconds to wait for the connection and for each reply")
+  sub->add_option(
+         "--timeout", options->timeout_ms,
+         "Milliseconds to wait for the connection, also while nothing listens at TARGET yet, and for each reply")
       ->capture_default_str();
   auto* raw = sub->add_flag("--raw", options->raw, "Print the reply's bytes and nothing else, on a terminal too");
   sub->add_flag("--hex-out", options->hex_out, "Print the reply in hexadecimal digits")->excludes(raw);
