@@ -12,7 +12,7 @@ namespace {
 // The payload is built at the alignment at which it will lie at the target, so that payload_init may rely on it.
 constexpr std::align_val_t payload_alignment{4096 / 64};
 
-// So many bytes of a small payload are copied, whatever its size (copy_body() in transport/stream.h).
+// This many bytes of a small payload are copied, whatever its size (copy_body() in transport/out_stream.h).
 constexpr size_t copied_at_least = 24;
 
 size_t allocation(size_t capacity) noexcept { return std::max((capacity + 7) & ~size_t{7}, copied_at_least); }
