@@ -3,8 +3,8 @@
 // The interface to the UCX plug-in, libthreechains_ucx.so: the only part of a node that uses UCX. It is loaded when the
 // node is configured for it (base/plugin.h). Any other node never maps libucp and opens no port of UCX's.
 //
-// A fabric's connections greet on a socket, as all do. UCX gets the peer's worker address only after the node has accepted
-// the peer, because UCX trusts that address without a check.
+// A fabric's connections greet on a socket, as all do. UCX gets the peer's worker address only after the node has
+// accepted the peer, because UCX trusts that address without a check.
 //
 // Thread: the node's.
 #pragma once
@@ -36,8 +36,8 @@ class Fabric {
                                                            const Greeting& greeting) = 0;
   // Sends and receives what is due. Returns how much happened.
   virtual unsigned progress() noexcept = 0;
-  // Call before a sleep. False: call progress() first. True: the descriptor will become readable when there is something
-  // to do.
+  // Call before a sleep. False: call progress() first. True: the descriptor will become readable when there is
+  // something to do.
   virtual bool arm() noexcept = 0;
   virtual int event_descriptor() const noexcept = 0;
   // When a sleep must end so that progress() is called; 0: never.

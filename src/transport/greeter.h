@@ -21,8 +21,8 @@ class Greeter {
  public:
   // What progress() sends. `attached`: a descriptor to send with it; the kernel duplicates it.
   void queue(Bytes message, int attached = -1);
-  // Sends and receives what the socket takes and has. TC_ERR_DISCONNECTED: it ended. Other errors say what is wrong with
-  // the peer's message. A refusal is an error with the peer's status and reason.
+  // Sends and receives what the socket takes and has. TC_ERR_DISCONNECTED: it ended. Other errors say what is wrong
+  // with the peer's message. A refusal is an error with the peer's status and reason.
   Status progress(const Fd& socket);
 
   bool has_sent() const noexcept { return sent_ == out_.size(); }

@@ -36,8 +36,8 @@ class InStream {
   const std::byte* end() const noexcept { return end_; }
   void seek(const std::byte* at) noexcept { cursor_ = const_cast<std::byte*>(at); }
 
-  // Call when the next frame is a pad, does not fit, or has not come: moves on to where more frames may be. True: peek() again.
-  // False: no whole frame is there, or there will never be one: see broken().
+  // Call when the next frame is a pad, does not fit, or has not come: moves on to where more frames may be. True:
+  // peek() again. False: no whole frame is there, or there will never be one: see broken().
   virtual bool refill() noexcept = 0;
 
   // Gives consumed memory back to the sender. Call after a run of frames, not after each.

@@ -58,8 +58,8 @@ class OutStream {
   virtual ~OutStream() = default;
 
   // Where a frame with `length` bytes behind its header, at most max_length(), may be built: write the body at the
-  // returned address + 8, then commit(). Null when there is no room now: progress and try again. At most one reservation
-  // at a time; it may be dropped silently.
+  // returned address + 8, then commit(). Null when there is no room now: progress and try again. At most one
+  // reservation at a time; it may be dropped silently.
   std::byte* reserve(size_t length) noexcept {
     if (wire::stride(length) > static_cast<size_t>(end_ - cursor_)) [[unlikely]]
       return make_room(length);

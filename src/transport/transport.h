@@ -79,7 +79,8 @@ class Events {
   virtual void on_greeting(Connection& connection, ByteView hello) = 0;
   // Frames have come: take them off connection.in(). This is not repeated for frames that the receiver leaves there.
   virtual void on_frames(Connection& connection) = 0;
-  // The peer is gone (killed, closed, network), or has refused us. Comes once. Frames received before can still be read.
+  // The peer is gone (killed, closed, network), or has refused us. Comes once. Frames received before can still be
+  // read.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;
   // A peer was refused before it had greeted: its origin, and the reason. Hostile peers can make this come often.
   virtual void on_refused(const std::string& origin, const Error& why) { (void)origin, (void)why; }

@@ -37,8 +37,8 @@ class WaitPolicy {
   // The clock is first read after the first poll.
   static WaitPolicy for_ns(uint64_t time) noexcept { return {no_time, std::min(time, no_time), nullptr}; }
 
-  // Call after a poll that found nothing. `asks_system`: a poll is a system call. Then the polls of other threads on our
-  // core delay us noticeably, so the length of a yield matters.
+  // Call after a poll that found nothing. `asks_system`: a poll is a system call. Then the polls of other threads on
+  // our core delay us noticeably, so the length of a yield matters.
   Next after_empty_poll(bool asks_system) noexcept {
     if (others_wait_ != nullptr && others_wait_->load(std::memory_order_relaxed) != 0) return Next::give_up;
     if (skip_ != 0) {

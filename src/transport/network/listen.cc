@@ -21,8 +21,8 @@ Result<std::string> Network::listen(std::string_view address) {
   return name;
 }
 
-// The port is ours, so the Unix socket's name, which follows from it, should be free. If another user has taken the name,
-// peers reach us by the port only.
+// The port is ours, so the Unix socket's name, which follows from it, should be free. If another user has taken the
+// name, peers reach us by the port only.
 void Network::open_local_listener(const std::string& listening) {
   auto socket = listen_at(SocketAddress::local_listener_of(listening));
   auto opened = socket ? admission_.open(std::move(*socket), true) : fail(socket.error());

@@ -141,8 +141,8 @@ void Network::check_deadlines(uint64_t now) noexcept {
 // Chooses how each connection is polled, and how often descriptors are:
 //   - rings: by their memory, in each poll of the node, by their links;
 //   - up to two TCP sockets: by recv() in each progress();
-//   - everything else, and more TCP sockets: by epoll. That is called in each progress() when frames can come by it or a
-//     connection is greeting or closing, else every 2 ms.
+//   - everything else, and more TCP sockets: by epoll. That is called in each progress() when frames can come by it or
+//     a connection is greeting or closing, else every 2 ms.
 void Network::choose_polling() noexcept {
   try {
     polled_sockets_.clear();

@@ -9,8 +9,8 @@
 // offset p & (bytes - 1), which is always 8 modulo 16. A frame never wraps: it ends at bytes - 8 at the latest. Where
 // the next one does not fit, a pad leads to offset 8 of the next lap. No pad leads anywhere else.
 //
-// Before a header becomes visible, the word at the next header's place is zero, so that the receiver stops there without
-// writing anything. For this the sender needs one word of margin: a frame of stride s may be written at p when
+// Before a header becomes visible, the word at the next header's place is zero, so that the receiver stops there
+// without writing anything. For this the sender needs one word of margin: a frame of stride s may be written at p when
 // p + s + 8 <= consumed + bytes.
 //
 // Thread: any, for the functions here. Each ring has one writing and one reading thread (ring_out.h, ring_in.h).

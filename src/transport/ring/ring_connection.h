@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A connection between two processes of one user on one host: frames go through two shared rings. The Unix socket by
-// which the memory was sent stays open. It is the doorbell that wakes a sleeping peer, and its end shows that the peer is
-// gone.
+// which the memory was sent stays open. It is the doorbell that wakes a sleeping peer, and its end shows that the peer
+// is gone.
 //
 // To ring is to send one byte without blocking. An eventfd would be simpler, but its O_NONBLOCK flag is shared by both
 // processes: a hostile peer could clear it and make our write block for ever.

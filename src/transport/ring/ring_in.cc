@@ -42,8 +42,8 @@ bool RingIn::refill() noexcept {
   return true;
 }
 
-// Each store to `consumed` costs the sender a cache miss when it reads it, which it does only when the ring seems full. So
-// the position is published seldom while frames keep coming, and at once when they stop.
+// Each store to `consumed` costs the sender a cache miss when it reads it, which it does only when the ring seems full.
+// So the position is published seldom while frames keep coming, and at once when they stop.
 void RingIn::release() noexcept {
   if (!is_open()) return;
   const uint64_t now = position();

@@ -2,8 +2,8 @@
 //
 // Frames that a peer writes into a ring in shared memory.
 //
-// A hostile peer may change the ring's bytes at any time. So each header is loaded once, every length is checked against
-// our own position, and no state that we depend on is read back from the ring.
+// A hostile peer may change the ring's bytes at any time. So each header is loaded once, every length is checked
+// against our own position, and no state that we depend on is read back from the ring.
 //
 // Thread: the node's.
 #pragma once

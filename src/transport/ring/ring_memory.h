@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a shared-memory connection: two rings in one sealed memfd. It has no name by which another process could
-// open it; its descriptor is sent to the peer on a Unix socket.
+// The memory of a shared-memory connection: two rings in one sealed memfd. It has no name by which another process
+// could open it; its descriptor is sent to the peer on a Unix socket.
 //
 // The seals forbid to shrink the file: reading beyond its end would be a SIGBUS. They do not forbid to punch holes, but
 // the bytes of a hole read as zero.

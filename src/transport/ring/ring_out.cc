@@ -82,9 +82,9 @@ void RingOut::set_end() noexcept {
 // The caller has found no room up to end_, which may be out of date. In this order:
 //   1. Publish the batch: the reader has to see it before it can free its space.
 //   2. Read how far the reader is now.
-//   3. If the frame does not fit before the end of the memory, write a pad and go on with the next lap. As with a frame,
-//      the word behind the pad, at the start of that lap, becomes zero before the pad is visible. Without space for the
-//      pad there is no room.
+//   3. If the frame does not fit before the end of the memory, write a pad and go on with the next lap. As with a
+//      frame, the word behind the pad, at the start of that lap, becomes zero before the pad is visible. Without space
+//      for the pad there is no room.
 //   4. Set end_ anew. It is the nearer one of two limits: the end of the memory, and what the reader still has to read.
 std::byte* RingOut::make_room(size_t length) noexcept {
   if (!is_open() || length > max_length_) return nullptr;

@@ -60,7 +60,8 @@ Result<size_t> SimulatedConnection::send(ByteView bytes) {
   return state_.send(*out_pipe_, bytes);
 }
 
-// Takes one message, or as much of it as there is room for. The receiver does not see where messages end, as on a socket.
+// Takes one message, or as much of it as there is room for. The receiver does not see where messages end, as on a
+// socket.
 Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
   const std::scoped_lock lock(state_.mutex);
   auto& messages = in_pipe_->messages;

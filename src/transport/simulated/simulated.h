@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A network inside one process, for tests: nodes connect to any name given to listen(), and the test chooses the faults.
-// Frames are sent by the same streams as on a socket; only the channel under them is simulated.
+// A network inside one process, for tests: nodes connect to any name given to listen(), and the test chooses the
+// faults. Frames are sent by the same streams as on a socket; only the channel under them is simulated.
 //
 // Thread: any.
 #pragma once
@@ -12,9 +12,10 @@ namespace tc::transport {
 
 struct SimulatedState;
 
-// What happens to the next messages from one node to another. A message is what one flush sends. Messages are counted for
-// each direction of a connection, from 1. Greetings and the end of a connection are no messages: they always arrive. The
-// receiver checks the numbers: a missing or repeated message ends the connection, because TCP would never deliver it so.
+// What happens to the next messages from one node to another. A message is what one flush sends. Messages are counted
+// for each direction of a connection, from 1. Greetings and the end of a connection are no messages: they always
+// arrive. The receiver checks the numbers: a missing or repeated message ends the connection, because TCP would never
+// deliver it so.
 struct Faults {
   unsigned drop_every = 0;       // every n-th message vanishes; 0: none
   unsigned duplicate_every = 0;  // every n-th arrives twice

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames that come as a stream of bytes. They are received into private memory and run where they lie: nothing is copied,
-// and the peer cannot change them any more.
+// Frames that come as a stream of bytes. They are received into private memory and run where they lie: nothing is
+// copied, and the peer cannot change them any more.
 //
-// The first byte of the stream lies at an address 8 modulo 16, and frames are multiples of 16 bytes. So every header lies
-// at such an address, too. A frame of which only a part has come does not fit() and waits for the rest.
+// The first byte of the stream lies at an address 8 modulo 16, and frames are multiples of 16 bytes. So every header
+// lies at such an address, too. A frame of which only a part has come does not fit() and waits for the rest.
 //
 // Thread: the node's.
 #pragma once

@@ -71,8 +71,8 @@ size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
 }
 
 // The channel took `taken` bytes. If the last of them are a part of a frame, the rest of that frame must be sent before
-// anything else, so the frame counts as taken. It is copied into the buffer as if it had been written there, and sent_ is
-// set behind the part that has left. Returns how many frames were taken.
+// anything else, so the frame counts as taken. It is copied into the buffer as if it had been written there, and sent_
+// is set behind the part that has left. Returns how many frames were taken.
 size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) noexcept {
   size_t whole = 0;
   for (; whole < frames.size() && taken >= wire::stride(frames[whole].length()); ++whole)
@@ -123,8 +123,8 @@ std::byte* ByteOut::make_room(size_t length) noexcept {
   const size_t need = wire::stride(length);
   if (!is_full_) send();
   if (!is_open()) return nullptr;  // the channel was lost
-  // Move what is left to the front, by a multiple of 16 bytes, so that frames stay aligned: the channel may have stopped
-  // in the middle of a word.
+  // Move what is left to the front, by a multiple of 16 bytes, so that frames stay aligned: the channel may have
+  // stopped in the middle of a word.
   const auto left = static_cast<size_t>(cursor_ - sent_);
   const auto odd = static_cast<size_t>(sent_ - base_) % wire::alignment;
   if (need > static_cast<size_t>(end_ - cursor_) && sent_ != base_ + odd) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames that are sent as a stream of bytes. The frames of one poll are gathered in a buffer and sent by one system call:
-// at the end of the poll, when the buffer is full, or with flush(). The first frame that the application sends after a
-// poll is sent at once.
+// Frames that are sent as a stream of bytes. The frames of one poll are gathered in a buffer and sent by one system
+// call: at the end of the poll, when the buffer is full, or with flush(). The first frame that the application sends
+// after a poll is sent at once.
 //
 // Thread: the node's.
 #pragma once

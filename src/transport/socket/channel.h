@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered, reliable stream of bytes to a peer and back, on which ByteIn and ByteOut are built: a TCP socket, UCX, or a
-// network that a test simulates.
+// An ordered, reliable stream of bytes to a peer and back, on which ByteIn and ByteOut are built: a TCP socket, UCX, or
+// a network that a test simulates.
 //
 // Thread: the node's. Neither call blocks.
 #pragma once

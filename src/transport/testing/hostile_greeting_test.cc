@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What unauthenticated peers may send, on the transports that have a socket: greetings that are truncated, flipped, torn, late, or
-// that end in the middle; and the same from a node that we connect to.
+// What unauthenticated peers may send, on the transports that have a socket: greetings that are truncated, flipped,
+// torn, late, or that end in the middle; and the same from a node that we connect to.
 #include "transport/testing/raw_ucx.h"
 
 namespace tc::transport {
@@ -32,8 +32,8 @@ class EachGreeting : public AttackedNode, public testing::WithParamInterface<Kin
     expect_one_goes(raw, before);
   }
 
-  // With UCX each takes time, and much of it once it has an endpoint to us: behind the head, bits of all places in a byte
-  // are taken, but not of all bytes. UcxDetails (ucx/details_test.cc) has the rest.
+  // With UCX each takes time, and much of it once it has an endpoint to us: behind the head, bits of all places in a
+  // byte are taken, but not of all bytes. UcxDetails (ucx/details_test.cc) has the rest.
   static size_t step(size_t bit, size_t behind_the_head) {
     return GetParam().is_ucx() && bit >= greeting_head_bytes * 8 ? behind_the_head : 1;
   }
@@ -173,7 +173,8 @@ TEST_P(EachAnswer, truncated_at_any_byte_is_a_loss_with_a_reason) {
   expect_witness_is_served();
 }
 
-// Not the bits of a worker address or a key: the node trusts the peers that it connects to, and UCX does not check these.
+// Not the bits of a worker address or a key: the node trusts the peers that it connects to, and UCX does not check
+// these.
 TEST_P(EachAnswer, with_any_bit_flipped_is_a_loss_with_a_reason) {
   size_t until = good.size();
   if (means->ucx) {
@@ -182,7 +183,8 @@ TEST_P(EachAnswer, with_any_bit_flipped_is_a_loss_with_a_reason) {
     ASSERT_LT(until, good.size());
   }
   for (size_t bit = 0; bit < until * 8; bit += step(bit, 17)) {
-    // A size that is a little too small leaves what looks like a closing record, which costs a second: hostile_ucx_test.cc.
+    // A size that is a little too small leaves what looks like a closing record, which costs a second:
+    // hostile_ucx_test.cc.
     const bool leaves_a_few_bytes = bit >= size_t{8} * 8 && bit < size_t{8} * 8 + 4;
     if (!leaves_a_few_bytes || !means->ucx) answer(with_bit_flipped(good, bit), fmt::format("bit {}", bit), false);
   }

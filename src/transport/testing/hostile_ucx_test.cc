@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a peer may do that was accepted and speaks UCX by itself: messages with wrong prefixes, gaps, false signals, puts
-// of anything. Its worker address is a good one: UCX believes those, so a node takes them from accepted peers alone.
+// What a peer may do that was accepted and speaks UCX by itself: messages with wrong prefixes, gaps, false signals,
+// puts of anything. Its worker address is a good one: UCX believes those, so a node takes them from accepted peers
+// alone.
 #include <gmock/gmock.h>
 
 #include "transport/testing/raw_ucx.h"

@@ -3,8 +3,8 @@
 // A stream of bytes through UCX. This class has what Active Messages (am_channel.h) and puts (put_channel.h) share: the
 // peer's identity, flow control, and the signals that the two sides send each other.
 //
-// Each Active Message begins with a prefix of eight bytes: the token that the receiver assigned to this channel (16 bits of
-// index, 32 random ones), and a sequence number of 16 bits. A gap in the numbers ends the connection.
+// Each Active Message begins with a prefix of eight bytes: the token that the receiver assigned to this channel (16
+// bits of index, 32 random ones), and a sequence number of 16 bits. A gap in the numbers ends the connection.
 //
 // Flow control: at most a window of bytes is in flight, sent and not yet taken by the receiver.
 //

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection that sends its bytes through UCX. The two sides greet on a socket and exchange the addresses of their UCX
-// workers there. UCX gets the peer's address only after the node has accepted the peer. The socket stays open, because its
-// end shows that the peer has died: UCX over shared memory does not detect that.
+// A connection that sends its bytes through UCX. The two sides greet on a socket and exchange the addresses of their
+// UCX workers there. UCX gets the peer's address only after the node has accepted the peer. The socket stays open,
+// because its end shows that the peer has died: UCX over shared memory does not detect that.
 //
-// A side that closes first sends a closing record on the socket: how many bytes it has sent in all (u64). So the other side
-// knows whether UCX still holds some.
+// A side that closes first sends a closing record on the socket: how many bytes it has sent in all (u64). So the other
+// side knows whether UCX still holds some.
 //
 // Thread: the node's.
 #pragma once

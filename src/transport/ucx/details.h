@@ -6,8 +6,8 @@
 //     | u64 address of the memory for puts | u16 size, packed key to it, empty: none
 //     | the first 8 bytes of the SHA-256 of all this
 //
-// UCX does not check a worker address, and aborts the process on a damaged one: the hash detects damage. It is no defence
-// against a hostile peer; those are refused before.
+// UCX does not check a worker address, and aborts the process on a damaged one: the hash detects damage. It is no
+// defence against a hostile peer; those are refused before.
 //
 // Thread: any.
 #pragma once

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A UCX endpoint to a peer's worker, shared by all connections to that worker. With one for each connection, two endpoints
-// between the same workers could be paired crosswise, because UCX pairs them by the order of their creation. Closing one
-// would then close the wrong connection.
+// A UCX endpoint to a peer's worker, shared by all connections to that worker. With one for each connection, two
+// endpoints between the same workers could be paired crosswise, because UCX pairs them by the order of their creation.
+// Closing one would then close the wrong connection.
 //
 // Thread: the node's. The callback from UCX only records the failure.
 #pragma once
@@ -26,7 +26,8 @@ class UcxEndpoint {
   UcxEndpoint& operator=(const UcxEndpoint&) = delete;
 
   ucp_ep_h get() const noexcept { return endpoint_; }
-  // Is the connection complete, so that it may be closed? UCX 1.13 aborts the process of a peer that is still connecting.
+  // Is the connection complete, so that it may be closed? UCX 1.13 aborts the process of a peer that is still
+  // connecting.
   bool is_settled() const noexcept;
   bool failed() const noexcept { return failure_ != UCS_OK; }
   ucs_status_t failure() const noexcept { return failure_; }

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of bytes by one-sided puts into a ring in the receiver's memory. Before the ring stands a counter of the bytes
-// that were put. It is put after a fence, so it never counts bytes that are not there yet.
+// A stream of bytes by one-sided puts into a ring in the receiver's memory. Before the ring stands a counter of the
+// bytes that were put. It is put after a fence, so it never counts bytes that are not there yet.
 //
-// The receiver trusts neither: it checks the counter, and copies the bytes out before they are read. A put causes no event
-// at the receiver. So it reads the counter in every progress(), and before it sleeps it requests a signal from the peer.
+// The receiver trusts neither: it checks the counter, and copies the bytes out before they are read. A put causes no
+// event at the receiver. So it reads the counter in every progress(), and before it sleeps it requests a signal from
+// the peer.
 //
 // Thread: the node's.
 #pragma once

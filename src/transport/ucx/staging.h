@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a message that is given to UCX. UCX may still read it after the call returns. Then the memory is kept until
-// UCX reports that it is done, and the next message gets other memory. Mostly UCX copies the bytes at once, and the same
-// memory is used again.
+// The memory of a message that is given to UCX. UCX may still read it after the call returns. Then the memory is kept
+// until UCX reports that it is done, and the next message gets other memory. Mostly UCX copies the bytes at once, and
+// the same memory is used again.
 //
 // Thread: the node's.
 #pragma once

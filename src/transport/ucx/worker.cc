@@ -23,8 +23,8 @@ void silence_logs() {
   if (getenv("UCX_LOG_LEVEL") == nullptr) (void)ucs_global_opts_set_value("LOG_LEVEL", "fatal");
 }
 
-// When libucs is loaded, it installs handlers for the signals of crashes. These belong to the program, or to its language's
-// runtime. Restores the signals that libucs still handles, unless the user sets UCX_ERROR_SIGNALS.
+// When libucs is loaded, it installs handlers for the signals of crashes. These belong to the program, or to its
+// language's runtime. Restores the signals that libucs still handles, unless the user sets UCX_ERROR_SIGNALS.
 void give_back_signals() {
   if (getenv("UCX_ERROR_SIGNALS") != nullptr) return;
   for (const int number : {SIGILL, SIGSEGV, SIGBUS, SIGFPE}) {
@@ -51,17 +51,18 @@ bool names_only(std::span<const std::string_view> transports, std::string_view t
   });
 }
 
-// Endpoints with error handling use a UCX transport only if it can report peer failures. Shared memory cannot, unless this
-// setting makes UCX believe so. We find the failures ourselves, on our socket to each peer. This is done only if shared
-// memory is the only transport: a peer that dies while it writes to UCX's shared queue can block it for all others.
+// Endpoints with error handling use a UCX transport only if it can report peer failures. Shared memory cannot, unless
+// this setting makes UCX believe so. We find the failures ourselves, on our socket to each peer. This is done only if
+// shared memory is the only transport: a peer that dies while it writes to UCX's shared queue can block it for all
+// others.
 void allow_failures_on_shared_memory(std::string_view tls) {
   if (!names_only(shared_memory, tls)) return;
   (void)setenv("UCX_POSIX_ERROR_HANDLING", "y", 0);
   (void)setenv("UCX_SYSV_ERROR_HANDLING", "y", 0);
 }
 
-// Each of UCX's shared-memory interfaces allocates 4 MiB of receive buffers at once. A small step makes them grow only when
-// they are needed.
+// Each of UCX's shared-memory interfaces allocates 4 MiB of receive buffers at once. A small step makes them grow only
+// when they are needed.
 void shrink_receive_buffers() {
   (void)setenv("UCX_POSIX_RX_BUFS_GROW", "16", 0);
   (void)setenv("UCX_SYSV_RX_BUFS_GROW", "16", 0);

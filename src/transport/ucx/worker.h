@@ -14,9 +14,9 @@ namespace tc::transport {
 
 class UcxWorker {
  public:
-  // `tls` and `devices` in the syntax of UCX_TLS and UCX_NET_DEVICES; empty: from the environment. TC_ERR_DENIED when UCX
-  // would listen on every network interface. `rma`: peers may put into memory that we map. Only for puts, because UCX
-  // emulates them where the network has none, and then writes to any address that the peer names.
+  // `tls` and `devices` in the syntax of UCX_TLS and UCX_NET_DEVICES; empty: from the environment. TC_ERR_DENIED when
+  // UCX would listen on every network interface. `rma`: peers may put into memory that we map. Only for puts, because
+  // UCX emulates them where the network has none, and then writes to any address that the peer names.
   static Result<std::unique_ptr<UcxWorker>> open(const std::string& tls, const std::string& devices, bool rma);
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
