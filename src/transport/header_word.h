@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The header word of a frame in memory that two threads or processes share. It is written last and read first: whoever
-// loads a header sees the body that was stored before it.
+// The header word of a frame in memory that two threads or processes share. It is written last and read first: a
+// thread that loads a header sees the body that was stored before it.
 //
 // Thread: any.
 #pragma once

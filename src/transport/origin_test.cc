@@ -32,7 +32,7 @@ Fd connect_as_somebody_else(const SocketAddress& address) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return {};
   if (const pid_t child = fork(); child == 0) {
-    if (fork() != 0) _exit(0);  // its own child, whom nobody has to wait for
+    if (fork() != 0) _exit(0);  // a grandchild of ours: it needs no wait()
     ::close(ends[0]);
     if (setuid(somebody_else) != 0) _exit(1);
     const auto socket = connect_to(address);
@@ -84,7 +84,7 @@ TEST(Origin, a_process_of_another_user_is_not_taken_for_ours) {
   }
 }
 
-// The kernel calls a socket that nobody holds root's: it must not count as ours when we are root.
+// The kernel reports a closed socket as root's: it must not count as ours when we are root.
 TEST(Origin, a_peer_that_has_gone_already_is_not_taken_for_ours) {
   const auto listener = listen_at(any_port());
   auto ours = connect_to(local_address(*listener)).value();

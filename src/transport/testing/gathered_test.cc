@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames whose bodies value elsewhere (OutStream::put_gathered), on every transport that has one of its own, and to a
+// Frames whose bodies lie elsewhere (OutStream::put_gathered), on every transport that has one of its own, and to a
 // reader that falls behind: the wire then takes some of them, and of one perhaps a part.
 #include <gtest/gtest.h>
 
