@@ -51,8 +51,8 @@ def test_nobody_at_the_target_is_a_clear_error_in_time(t):
 
 def test_send_waits_for_a_node_that_does_not_listen_yet(t):
     hello = t.build("hello.c")
-    for address in [*harness.free_addresses(1), f"unix:{t.path('late.socket')}"]:
-        sender = t.start(harness.IFUNC, "send", hello, address, "--payload", "late", "--timeout", "20000")
+    for address in [*kit.free_addresses(1), f"unix:{t.path('late.socket')}"]:
+        sender = t.start(kit.IFUNC, "send", hello, address, "--payload", "late", "--timeout", "20000")
         time.sleep(0.5)
         assert sender.running(), sender.err
         t.serve("--listen", address)
