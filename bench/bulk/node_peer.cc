@@ -50,8 +50,7 @@ Status BulkNode::connect(const std::string& address) {
 Status BulkNode::use(ByteView data, size_t size) {
   tc_message_free(std::exchange(large_, nullptr));
   tc_message_free(std::exchange(request_, nullptr));
-  auto* const source = const_cast<std::byte*>(data.data());  // is copied
-  TC_CHECK(check(tc_message_create(ifunc_, source, size, &large_), "tc_message_create"));
+  TC_CHECK(check(tc_message_create(ifunc_, data.data(), size, &large_), "tc_message_create"));
   uint64_t wanted = size;
   TC_CHECK(check(tc_message_create(ifunc_, &wanted, sizeof wanted, &request_), "tc_message_create"));
   payload_ = {static_cast<const std::byte*>(tc_message_payload(large_, nullptr)), size};
@@ -61,7 +60,8 @@ Status BulkNode::use(ByteView data, size_t size) {
 Status BulkNode::ask(tc_message_t* message) {
   forget_answer();
   TC_CHECK(check(tc_endpoint_call(endpoint_, message, deadline_ms, &future_), "tc_endpoint_call"));
-  return check(tc_future_wait(future_, deadline_ms), "tc_future_wait");
+  TC_CHECK(check(tc_future_wait(future_, deadline_ms), "tc_future_wait"));
+  return check(tc_future_status(future_), "the call");
 }
 
 Result<ByteView> BulkNode::answer() const {

@@ -115,7 +115,7 @@ Status IfuncChaseClient::start_next(Slot& slot) {
 Status IfuncChaseClient::take_answer(Slot& slot) {
   tc_future_t* const future = std::exchange(slot.future, nullptr);
   const std::unique_ptr<tc_future_t, void (*)(tc_future_t*)> owned(future, &tc_future_free);
-  TC_CHECK(check(tc_future_wait(future, 0), "the chaser"));
+  TC_CHECK(check(tc_future_status(future), "the chaser"));
   size_t size = 0;
   const void* const bytes = tc_future_bytes(future, &size);
   if (size != sizeof(uint64_t)) return fail(TC_ERR_IFUNC, "the chaser answered {} bytes when 8 were due", size);
@@ -152,10 +152,10 @@ Status IfuncChaseClient::run(const Chases& chases, const Watch& watch) {
 Status IfuncChaseClient::wait_for(tc_future_t* future, const Watch& watch) {
   while (tc_future_ready(future) == 0) {
     const auto status = tc_future_wait(future, look_ms);
-    if (status != TC_OK && status != TC_ERR_BUSY) return check(status, "the hops");
+    if (status != TC_OK && status != TC_ERR_TIMEOUT) return check(status, "the hops");
     TC_CHECK(watch());
   }
-  return check(tc_future_wait(future, 0), "the hops");
+  return check(tc_future_status(future), "the hops");
 }
 
 Result<double> IfuncChaseClient::hop_us(uint32_t round, const Watch& watch) {

@@ -124,8 +124,9 @@ Result<const Levels*> IfuncSearch::collect(SearchCost& cost) {
     }
   }
   for (const auto& part : parts) {
-    if (const auto status = tc_future_wait(part.future.get(), search_ms); status != TC_OK)
-      return fail(status, "server {}: {}", part.server, tc_future_error(part.future.get()));
+    auto status = tc_future_wait(part.future.get(), search_ms);
+    if (status == TC_OK) status = tc_future_status(part.future.get());
+    if (status != TC_OK) return fail(status, "server {}: {}", part.server, tc_error_message());
     size_t size = 0;
     const auto* const levels = static_cast<const uint32_t*>(tc_future_bytes(part.future.get(), &size));
     const bool came_there = size != 0;

@@ -35,7 +35,8 @@ Result<double> hop_us(tc_endpoint_t* endpoint, tc_ifunc_t* token, uint32_t hops)
   tc_future_t* future = nullptr;
   TC_CHECK(check(tc_endpoint_call(endpoint, message, deadline_ms, &future), "tc_endpoint_call"));
   const std::unique_ptr<tc_future_t, With<tc_future_free>> answer(future);
-  TC_CHECK(check(tc_future_wait(future, deadline_ms), "the token"));
+  TC_CHECK(check(tc_future_wait(future, deadline_ms), "waiting for the token"));
+  TC_CHECK(check(tc_future_status(future), "the token"));
   return static_cast<double>(now_ns() - started) / 1000 / hops;
 }
 

@@ -39,7 +39,8 @@ Status IfuncPeer::flush(uint32_t timeout_ms) {
 Status IfuncPeer::call(uint32_t timeout_ms) {
   tc_future_t* future = nullptr;
   TC_CHECK(check(tc_endpoint_call(endpoint_, message_, timeout_ms, &future), "tc_endpoint_call"));
-  const auto answered = check(tc_future_wait(future, timeout_ms), "tc_future_wait");
+  auto answered = check(tc_future_wait(future, timeout_ms), "tc_future_wait");
+  if (answered) answered = check(tc_future_status(future), "the call");
   tc_future_free(future);
   return answered;
 }

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 
@@ -32,6 +33,8 @@ uint64_t FutureTable::next_token() {
 uint64_t FutureTable::add(std::shared_ptr<Future> future) {
   const auto token = next_token();
   future->failures_before = failures_known_;
+  if (const auto deadline = future->deadline_ns; deadline != 0)
+    next_deadline_ns_ = next_deadline_ns_ == 0 ? deadline : std::min(next_deadline_ns_, deadline);
   waiting_.emplace(token, std::move(future));
   return token;
 }
@@ -70,8 +73,29 @@ void FutureTable::settle(Future& future, const Error& error) noexcept {
   make_ready(future);
 }
 
-void FutureTable::forget(const Future& future) {
+void FutureTable::forget(Future& future) {
   std::erase_if(waiting_, [&](const auto& entry) { return entry.second.get() == &future; });
+  std::ranges::replace(to_tell_, &future, nullptr);
+  if (future.will_tell.exchange(false)) --tellable_;
+  future.tell = nullptr;
+}
+
+void FutureTable::tell_when_ready(Future& future, void (*tell)(void*) noexcept, void* whom) {
+  to_tell_.reserve(to_tell_.size() + tellable_ + 1);
+  ++tellable_;
+  future.tell = tell;
+  future.whom = whom;
+  future.will_tell.store(true, std::memory_order_release);
+}
+
+void FutureTable::tell_ready() noexcept {
+  for (size_t i = 0; i < to_tell_.size(); ++i) {  // more may be added meanwhile
+    if (to_tell_[i] == nullptr) continue;
+    const auto future = to_tell_[i]->shared_from_this();  // its owner may free it when told
+    std::exchange(future->tell, nullptr)(future->whom);
+    if (future->will_tell.exchange(false, std::memory_order_acq_rel)) --tellable_;
+  }
+  to_tell_.clear();
 }
 
 void FutureTable::fail_link(const Link& link, const Error& error) {
@@ -122,9 +146,14 @@ void FutureTable::fail_all(const Error& error) {
 }
 
 void FutureTable::expire(uint64_t now_ns) {
+  next_deadline_ns_ = 0;
   std::erase_if(waiting_, [&](const auto& entry) {
     auto& future = *entry.second;
-    if (future.deadline_ns == 0 || now_ns < future.deadline_ns) return false;
+    if (future.deadline_ns == 0) return false;
+    if (now_ns < future.deadline_ns) {
+      next_deadline_ns_ = next_deadline_ns_ == 0 ? future.deadline_ns : std::min(next_deadline_ns_, future.deadline_ns);
+      return false;
+    }
     const auto died = failed_since(future);
     settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run" +
                                              (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});

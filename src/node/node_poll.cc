@@ -56,6 +56,8 @@ size_t Node::poll() {
   }
   // Behind all that may send.
   if (poll_state.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (futures_.has_news()) [[unlikely]]
+    tell_ready();
   return happened;
 }
 
@@ -97,7 +99,30 @@ void Node::expire() {
     futures_.expire(now);
     peer_failures_.tick();
     work_.awaits_answers = !futures_.empty();
+    if (futures_.has_news() && !polling_) {
+      const Raised polling(polling_);
+      tell_ready();
+    }
   }
+}
+
+// With polling_ raised: a function that is told may call the node, but nothing runs meanwhile.
+void Node::tell_ready() noexcept {
+  const Raised telling(telling_);
+  futures_.tell_ready();
+}
+
+void Node::close_calls() noexcept {
+  closing_ = true;
+  const Raised polling(polling_);
+  futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  tell_ready();
+}
+
+Status Node::can_wait_for(std::string_view what) const {
+  if (executor_.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for {}", what);
+  if (telling_) return fail(TC_ERR_INVALID, "a function that a future calls when ready cannot wait for {}", what);
+  return {};
 }
 
 // ---- Waiting
@@ -129,10 +154,7 @@ size_t Node::wait_ms(uint32_t timeout_ms) {
 size_t Node::block(Deadline deadline) {
   housekeep();
   if (const auto happened = poll(); happened != 0) return happened;
-  auto until = deadline.at_ns();
-  if (work_.backlog)
-    until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
-  if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  const auto until = latest_end_of_sleep(deadline.at_ns());
   const auto executed = executor_.executed();
   {
     const Raised polling(polling_);
@@ -141,6 +163,14 @@ size_t Node::block(Deadline deadline) {
   }
   links_.handle_losses();
   return poll() + static_cast<size_t>(executor_.executed() - executed);
+}
+
+// Events end a sleep; this is for what no event announces.
+uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
+  if (work_.backlog)
+    until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
+  if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  return until;
 }
 
 bool Node::wait_until(Deadline deadline, FunctionRef<bool()> done) {

@@ -7,6 +7,8 @@
 
 #include <sys/epoll.h>
 
+#include <utility>
+
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
@@ -36,6 +38,10 @@ class Poller {
   unsigned poll() noexcept;
   // The same, after waiting for the first event.
   unsigned wait(Deadline deadline) noexcept;
+  // For a program that waits by itself: readable when poll() would call a watcher, or after wake().
+  int descriptor() const noexcept { return epoll_.get(); }
+  // Was there a wake() that poll() took in, and that no wait has ended for yet? It is forgotten.
+  bool take_wake() noexcept { return std::exchange(woken_, false); }
   // Ends a wait(), now or the next one. From any thread, and from signal handlers.
   void wake() noexcept;
 

@@ -113,6 +113,13 @@ class Transport {
   // Sleeps until something comes, wake() or the deadline, and delivers what came; uses no CPU. May return early. Frames
   // that arrive before or while it falls asleep end the sleep.
   virtual void sleep(Deadline deadline) noexcept = 0;
+  // For a program that waits by itself, on descriptor(), instead of sleep(). True: there is nothing to do now; the
+  // descriptor becomes readable when something comes, or `deadline`, which may be brought forward, passes, and the next
+  // progress() delivers it. False: something is to be done first; poll and arm again. Nobody calls sleep() meanwhile.
+  virtual bool arm(Deadline& deadline) noexcept { return (void)deadline, false; }
+  // What to wait on after arm(): for reading, and for nothing else. The transport's. -1: this transport has none.
+  virtual int descriptor() const noexcept { return -1; }
+
   // Ends a sleep() of the node's thread, now or the next one. From any thread, and from signal handlers.
   virtual void wake() noexcept = 0;
 };

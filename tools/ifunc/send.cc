@@ -90,13 +90,10 @@ Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& o
   TC_CHECK(checked(tc_endpoint_call(endpoint, message, options.timeout_ms, &handle)));
   const Future future(handle);
   // A little longer than the call itself: what it says when its deadline passes is worth more than that we waited.
-  const auto status = tc_future_wait(handle, options.timeout_ms + 200);
-  if (status == TC_ERR_BUSY)
+  if (tc_future_wait(handle, options.timeout_ms + 200) != TC_OK)
     return fail(TC_ERR_TIMEOUT, "no answer from {} within {} ms", tc_endpoint_peer(endpoint), options.timeout_ms);
-  if (status != TC_OK) {
-    const std::string words = tc_future_error(handle);
-    return fail(status, "{}: {}", tc_status_name(status), words.empty() ? tc_error_message() : words.c_str());
-  }
+  if (const auto status = tc_future_status(handle); status != TC_OK)
+    return fail(status, "{}: {}", tc_status_name(status), tc_error_message());
   print_reply(handle, options);
   return {};
 }

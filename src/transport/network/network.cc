@@ -112,6 +112,11 @@ unsigned Network::progress() noexcept {
 
 unsigned Network::receive() noexcept {
   ++calls_;
+  if (is_armed_) [[unlikely]] {
+    end_sleep();
+    (void)poll_descriptors();
+    choose_polling();
+  }
   unsigned done = fabric_ != nullptr ? fabric_->progress() : 0;
   for (auto* const connection : polled_sockets_) done += connection->poll() ? 1u : 0u;
   if (!polls_directly_ || in_transition_) return done + poll_descriptors();
@@ -198,7 +203,8 @@ bool Network::prepare_sleep(Deadline& deadline) noexcept {
   return fabric_ == nullptr || fabric_->arm();
 }
 
-void Network::sleep(Deadline deadline) noexcept {
+// Does what is due, and brings the deadline forward to what is due next.
+void Network::run_due_work(Deadline& deadline) noexcept {
   flush_list.flush_all();
   if (has_changed) (void)deliver_losses();
   const uint64_t now = now_ns();
@@ -210,14 +216,34 @@ void Network::sleep(Deadline deadline) noexcept {
       if (const auto due = connection->greeting_deadline_ns(); due != 0) until = std::min(until, due);
   }
   if (const auto due = fabric_ != nullptr ? fabric_->next_time() : 0; due != 0) until = std::min(until, due);
-  auto wake_up = Deadline::at_ns(until);
-  const bool asleep = prepare_sleep(wake_up);
-  poller.wait(asleep ? wake_up : Deadline::at_ns(0));
+  deadline = Deadline::at_ns(until);
+}
+
+void Network::end_sleep() noexcept {
+  is_armed_ = false;
   for (auto* const connection : polled_rings_) connection->set_sleeping(false);
+}
+
+void Network::sleep(Deadline deadline) noexcept {
+  run_due_work(deadline);
+  const bool asleep = prepare_sleep(deadline);
+  poller.wait(asleep ? deadline : Deadline::at_ns(0));
+  end_sleep();
   if (has_transitions()) check_deadlines(now_ns());
   if (fabric_ != nullptr) (void)fabric_->progress();
   if (has_changed) (void)deliver_losses();
   flush_list.flush_all();
+}
+
+// What has come by descriptors is taken in before: epoll's descriptor is readable only when something new comes. Flags in
+// rings are taken back by the next progress(), which must come with the next poll.
+bool Network::arm(Deadline& deadline) noexcept {
+  const bool has_come = poller.poll() != 0 || poller.take_wake();
+  run_due_work(deadline);
+  poll_state.urgent = is_armed_ = true;
+  if (!has_come && prepare_sleep(deadline)) return true;
+  end_sleep();
+  return false;
 }
 
 }  // namespace tc::transport

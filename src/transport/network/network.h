@@ -45,6 +45,8 @@ class Network final : public Transport, private Hub, private Admission::Host {
   void flush() noexcept override { flush_list.flush_all(); }
   void sleep(Deadline deadline) noexcept override;
   void wake() noexcept override { poller.wake(); }
+  bool arm(Deadline& deadline) noexcept override;
+  int descriptor() const noexcept override { return poller.descriptor(); }
 
  private:
   Network(const NetworkOptions& options, Events& events);
@@ -70,13 +72,16 @@ class Network final : public Transport, private Hub, private Admission::Host {
   void choose_polling() noexcept;
   void check_deadlines(uint64_t now) noexcept;
   unsigned deliver_losses() noexcept;
+  void run_due_work(Deadline& deadline) noexcept;
   bool prepare_sleep(Deadline& deadline) noexcept;
+  void end_sleep() noexcept;
   bool has_frames() const noexcept;
 
   const NetworkOptions options_;
   bool can_use_rings_ = false;
   bool in_transition_ = false;   // a connection is greeting or closing, so descriptors are polled often
   bool polls_directly_ = false;  // all open TCP connections are in polled_sockets_
+  bool is_armed_ = false;        // the flags in rings say that this node sleeps (arm())
   uint32_t calls_ = 0;
   uint64_t last_descriptor_poll_ns_ = 0;
   std::vector<TcpConnection*> polled_sockets_;
