@@ -102,9 +102,9 @@ Status Cluster::start(unsigned count, const ServeOptions& shared) {
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
-    options.listen = addresses_[id];
-    options.cluster = joined(addresses_);
-    options.name = fmt::format("node{}", id);
+    options.set("listen", addresses_[id]);
+    options.set("cluster", joined(addresses_));
+    options.set("name", fmt::format("node{}", id));
     std::vector<std::string> arguments = {self.string(), "serve"};
     for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
     const SpawnOptions spawn{.environment = {}, .capture_output = true, .own_group = true};
@@ -198,8 +198,9 @@ void Cluster::stop() {
   }
 }
 
-Result<int> run_cluster(unsigned count, const ServeOptions& shared, const std::vector<std::string>& command,
+Result<int> run_cluster(unsigned count, ServeOptions shared, const std::vector<std::string>& command,
                         uint32_t ready_timeout_ms) {
+  TC_CHECK(shared.read_config_file());
   TC_CHECK(shared.check());
   Cluster cluster;
   TC_CHECK(cluster.start(count, shared));
