@@ -27,14 +27,14 @@ tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
 }
 
 // Unless it is ready already, which leaves `on_ready` null.
-tc::Status tell_when_ready(tc_future_t& future, tc_future_function_t function, void* context) {
+tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function, void* context) {
   if (is_ready(future)) return {};
   const auto pass = enter(*future.owner);
   if (is_ready(future)) return {};
-  future.owner->node->tell_when_ready(
+  future.owner->node->notify_when_ready(
       *future.future,
-      [](void* whom) noexcept {
-        auto& ready = *static_cast<tc_future_t*>(whom);
+      [](void* handle) noexcept {
+        auto& ready = *static_cast<tc_future_t*>(handle);
         ready.on_ready(&ready, ready.context);
       },
       &future);
@@ -69,7 +69,7 @@ tc_status_t tc_future_on_ready(tc_future_t* future, tc_future_function_t functio
   TC_NOT_NULL(future);
   TC_NOT_NULL(function);
   if (future->on_ready != nullptr) return report(TC_ERR_INVALID, "the future has a function to call already");
-  const auto status = guarded([&] { return tell_when_ready(*future, function, context); });
+  const auto status = guarded([&] { return notify_when_ready(*future, function, context); });
   if (status == TC_OK && future->on_ready == nullptr) {  // it was ready before
     future->on_ready = function;
     function(future, context);
@@ -99,8 +99,8 @@ uint32_t tc_future_node(const tc_future_t* future) {
 
 void tc_future_free(tc_future_t* future) {
   if (future == nullptr) return;
-  // Until it has told that it is ready, its node is there: the node's end tells all.
-  if (!is_ready(*future) || future->future->will_tell.load(std::memory_order_acquire)) {
+  // Until its function has returned, its node is there: the node calls all functions before it ends.
+  if (!is_ready(*future) || future->future->will_notify.load(std::memory_order_acquire)) {
     const auto pass = enter(*future->owner);
     future->owner->node->forget(*future->future);
   }

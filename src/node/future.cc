@@ -75,27 +75,27 @@ void FutureTable::settle(Future& future, const Error& error) noexcept {
 
 void FutureTable::forget(Future& future) {
   std::erase_if(waiting_, [&](const auto& entry) { return entry.second.get() == &future; });
-  std::ranges::replace(to_tell_, &future, nullptr);
-  if (future.will_tell.exchange(false)) --tellable_;
-  future.tell = nullptr;
+  std::ranges::replace(to_notify_, &future, nullptr);
+  if (future.will_notify.exchange(false)) --notifiable_;
+  future.notify = nullptr;
 }
 
-void FutureTable::tell_when_ready(Future& future, void (*tell)(void*) noexcept, void* whom) {
-  to_tell_.reserve(to_tell_.size() + tellable_ + 1);
-  ++tellable_;
-  future.tell = tell;
-  future.whom = whom;
-  future.will_tell.store(true, std::memory_order_release);
+void FutureTable::notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
+  to_notify_.reserve(to_notify_.size() + notifiable_ + 1);
+  ++notifiable_;
+  future.notify = notify;
+  future.context = context;
+  future.will_notify.store(true, std::memory_order_release);
 }
 
-void FutureTable::tell_ready() noexcept {
-  for (size_t i = 0; i < to_tell_.size(); ++i) {  // more may be added meanwhile
-    if (to_tell_[i] == nullptr) continue;
-    const auto future = to_tell_[i]->shared_from_this();  // its owner may free it when told
-    std::exchange(future->tell, nullptr)(future->whom);
-    if (future->will_tell.exchange(false, std::memory_order_acq_rel)) --tellable_;
+void FutureTable::notify_ready() noexcept {
+  for (size_t i = 0; i < to_notify_.size(); ++i) {  // more may be added meanwhile
+    if (to_notify_[i] == nullptr) continue;
+    const auto future = to_notify_[i]->shared_from_this();  // its owner may free it meanwhile
+    std::exchange(future->notify, nullptr)(future->context);
+    if (future->will_notify.exchange(false, std::memory_order_acq_rel)) --notifiable_;
   }
-  to_tell_.clear();
+  to_notify_.clear();
 }
 
 void FutureTable::fail_link(const Link& link, const Error& error) {

@@ -70,8 +70,8 @@ class Node final : private Waiter {
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
   void close_calls() noexcept;
   void wake() noexcept { transport_->wake(); }  // any thread
-  // An ifunc that runs, and a function that is told of a ready future, cannot wait for `what`: the thread that waited would
-  // be the one that has to bring it. TC_ERR_INVALID.
+  // An ifunc that runs, and a function that a ready future calls, cannot wait for `what`: the thread that waited would be the
+  // one that has to bring it. TC_ERR_INVALID.
   Status can_wait_for(std::string_view what) const;
 
   // ---- Which node this is
@@ -98,9 +98,9 @@ class Node final : private Waiter {
   // Sends a call whose answer must come within `deadline_ms` (0: no limit); waits for room until `room`.
   Result<std::shared_ptr<Future>> call(Link& link, const source::Message& message, uint32_t deadline_ms, Deadline room);
   void forget(Future& future) { futures_.forget(future); }
-  // Calls `tell` once, from polling, when the future, which is not ready yet, is (FutureTable::tell_when_ready()).
-  void tell_when_ready(Future& future, void (*tell)(void*) noexcept, void* whom) {
-    futures_.tell_when_ready(future, tell, whom);
+  // Calls `notify` once, from polling, when the future, which is not ready yet, is (FutureTable::notify_when_ready()).
+  void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
+    futures_.notify_when_ready(future, notify, context);
   }
   void expose(std::string name, void* data, size_t size) { invocation_.expose(std::move(name), data, size); }
 
@@ -134,7 +134,7 @@ class Node final : private Waiter {
   size_t block(Deadline deadline);
   bool yield(Deadline deadline, uint32_t polls);
   uint64_t latest_end_of_sleep(uint64_t until) const noexcept;
-  void tell_ready() noexcept;
+  void notify_ready() noexcept;
   size_t progress();
   void drain_backlogs();
   void housekeep();
@@ -144,8 +144,8 @@ class Node final : private Waiter {
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
   bool polling_ = false;
-  bool telling_ = false;  // that futures are ready
-  bool closing_ = false;  // no calls any more
+  bool notifying_ = false;  // functions of ready futures run
+  bool closing_ = false;    // no calls any more
   PendingWork work_;
   uint64_t next_expiry_ns_ = 0;
 

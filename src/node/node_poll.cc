@@ -56,8 +56,8 @@ size_t Node::poll() {
   }
   // Behind all that may send.
   if (poll_state.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
-  if (futures_.has_news()) [[unlikely]]
-    tell_ready();
+  if (futures_.has_notifications()) [[unlikely]]
+    notify_ready();
   return happened;
 }
 
@@ -99,29 +99,29 @@ void Node::expire() {
     futures_.expire(now);
     peer_failures_.tick();
     work_.awaits_answers = !futures_.empty();
-    if (futures_.has_news() && !polling_) {
+    if (futures_.has_notifications() && !polling_) {
       const Raised polling(polling_);
-      tell_ready();
+      notify_ready();
     }
   }
 }
 
-// With polling_ raised: a function that is told may call the node, but nothing runs meanwhile.
-void Node::tell_ready() noexcept {
-  const Raised telling(telling_);
-  futures_.tell_ready();
+// With polling_ raised: the functions may call the node, but nothing runs meanwhile.
+void Node::notify_ready() noexcept {
+  const Raised notifying(notifying_);
+  futures_.notify_ready();
 }
 
 void Node::close_calls() noexcept {
   closing_ = true;
   const Raised polling(polling_);
   futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
-  tell_ready();
+  notify_ready();
 }
 
 Status Node::can_wait_for(std::string_view what) const {
   if (executor_.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for {}", what);
-  if (telling_) return fail(TC_ERR_INVALID, "a function that a future calls when ready cannot wait for {}", what);
+  if (notifying_) return fail(TC_ERR_INVALID, "a function that a future calls when ready cannot wait for {}", what);
   return {};
 }
 

@@ -111,7 +111,7 @@ constexpr Option table[] = {
      "How frames travel on connections that this node starts: auto, shared memory to processes of the same user on "
      "this "
      "host and TCP otherwise; shm or tcp, that one alone; ucx, UCX's Active Messages, or ucx-put, its one-sided puts, "
-     "between nodes that all have this option, on networks where everybody is trusted (docs/transport.md).",
+     "between nodes that all have this option, on networks where every process is trusted (docs/transport.md).",
      false, set_transport},
     {transports, "ring-bytes", "BYTES", "256K", "Shared memory for each peer and direction: a power of two.", false,
      [](Config& c, std::string_view v) { return parse_power_of_two(v, c.network.ring_bytes, 4 * kib, gib); }},
@@ -128,9 +128,8 @@ constexpr Option table[] = {
      [](Config& c, std::string_view v) { return parse_bytes(v, c.network.fabric.window_bytes, 4 * kib, gib); }},
 
     {trust, "trust", "user|any", "user",
-     "Whom to let in and whose code to run: user, processes of the same user on this host; any, everybody who can "
-     "reach "
-     "the address. Code that runs here can do whatever this process can (docs/security.md).",
+     "Which peers may connect and run code here: user, processes of the same user on this host; any, every process "
+     "that can reach the address. Code that runs here can do whatever this process can (docs/security.md).",
      false, set_trust},
     {trust, "allow-lib", "LIBRARY", "",
      "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. None is allowed otherwise.",
@@ -166,7 +165,7 @@ constexpr Option table[] = {
      "gives back runs here (docs/small-nodes.md).",
      false, text<&Config::compile_at>},
     {remote, "compile-for", "none|user|any", "none",
-     "Whom this node compiles for: nobody, processes of the same user on this host, or any that trust lets in. Needs "
+     "Which nodes this one compiles for: none, those of the same user on this host, or any that trust admits. Needs "
      "the "
      "program ifunc-toolchain.",
      false, set_compile_for},
