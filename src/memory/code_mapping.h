@@ -15,11 +15,12 @@
 #include <vector>
 
 #include "base/result.h"
+#include "wire/object_format.h"
 
 namespace tc::memory {
 
-// The distance between the text half and the data half of every image, agreed with the toolchain.
-inline constexpr size_t image_half = size_t{64} * 1024 * 1024;
+// The distance between the text half and the data half of every image.
+using object_format::image_half;
 // Steps in which memory is committed. Smaller ones cost system calls, larger ones resident memory at start.
 inline constexpr size_t chunk_bytes = size_t{256} * 1024;
 

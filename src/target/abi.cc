@@ -5,11 +5,10 @@
 #include <threechains/ifunc.h>
 
 #include <algorithm>
-#include <array>
 #include <string_view>
-#include <utility>
 
 #include "target/ifunc_host.h"
+#include "wire/abi_names.h"
 
 namespace tc::target {
 
@@ -62,20 +61,11 @@ void tc_log(int level, const char* message) {
 }  // extern "C"
 
 void* abi_symbol(std::string_view name) noexcept {
-  static constexpr size_t count = 9;
-  static const std::array<std::pair<std::string_view, void*>, count> table{{
-      {"tc_id", reinterpret_cast<void*>(&tc_id)},
-      {"tc_count", reinterpret_cast<void*>(&tc_count)},
-      {"tc_data", reinterpret_cast<void*>(&tc_data)},
-      {"tc_reply", reinterpret_cast<void*>(&tc_reply)},
-      {"tc_forward", reinterpret_cast<void*>(&tc_forward)},
-      {"tc_forward_as", reinterpret_cast<void*>(&tc_forward_as)},
-      {"tc_inject", reinterpret_cast<void*>(&tc_inject)},
-      {"tc_fail", reinterpret_cast<void*>(&tc_fail)},
-      {"tc_log", reinterpret_cast<void*>(&tc_log)},
-  }};
-  const auto* found = std::ranges::find(table, name, &std::pair<std::string_view, void*>::first);
-  return found != table.end() ? found->second : nullptr;
+#define TC_ADDRESS(function) reinterpret_cast<void*>(&(function)),
+  static void* const addresses[] = {TC_ABI_FUNCTIONS(TC_ADDRESS)};
+#undef TC_ADDRESS
+  const auto* const found = std::ranges::find(abi_names::functions, name);
+  return found != std::end(abi_names::functions) ? addresses[found - std::begin(abi_names::functions)] : nullptr;
 }
 
 }  // namespace tc::target

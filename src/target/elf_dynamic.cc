@@ -3,9 +3,9 @@
 // The dynamic table of an object slice, and the symbols and relocations that it leads to.
 #include <algorithm>
 
-#include "memory/code_mapping.h"
 #include "target/elf_image.h"
 #include "target/elf_records.h"
+#include "wire/object_format.h"
 
 namespace tc::target {
 
@@ -36,6 +36,9 @@ Status must_be(std::string_view what, uint64_t value, uint64_t allowed) {
 
 Status ElfImage::Dynamic::take(const Elf64_Dyn& entry) {
   const uint64_t value = entry.d_un.d_val;
+  if (object_format::is_constructor_tag(entry.d_tag))
+    return fail(TC_ERR_UNSUPPORTED, "object has constructors or destructors (dynamic tag {}), which a node never runs",
+                entry.d_tag);
   switch (entry.d_tag) {
     case DT_NULL: ended = true; break;
     case DT_SYMTAB: symbols = value; break;
@@ -50,15 +53,6 @@ Status ElfImage::Dynamic::take(const Elf64_Dyn& entry) {
     case DT_SYMENT: return must_be("size of a symbol", value, sizeof(Elf64_Sym));
     case DT_RELAENT: return must_be("size of a relocation", value, sizeof(Elf64_Rela));
     case DT_PLTREL: return must_be("kind of PLT relocations", value, DT_RELA);
-    case DT_INIT:
-    case DT_INIT_ARRAY:
-    case DT_INIT_ARRAYSZ:
-    case DT_PREINIT_ARRAY:
-    case DT_FINI:
-    case DT_FINI_ARRAY:
-    case DT_FINI_ARRAYSZ:
-      return fail(TC_ERR_UNSUPPORTED, "object has constructors or destructors (dynamic tag {}), which nobody would run",
-                  entry.d_tag);
     case DT_TEXTREL: return fail(TC_ERR_MALFORMED, "object wants relocations in its text");
     case DT_REL:
     case relr:
@@ -129,8 +123,8 @@ Result<uint64_t> ElfImage::count_by_gnu_hash(uint64_t address) const {
   struct Head {
     uint32_t buckets, first, bloom_words, bloom_shift;
   };
-  const auto& bytes = address >= memory::image_half ? data_.bytes : text_.bytes;
-  uint64_t offset = address >= memory::image_half ? address - memory::image_half : address;
+  const auto& bytes = address >= object_format::image_half ? data_.bytes : text_.bytes;
+  uint64_t offset = address >= object_format::image_half ? address - object_format::image_half : address;
   const auto outside = [address] {
     return fail(TC_ERR_MALFORMED, "GNU hash table at address {:#x} lies outside the image", address);
   };

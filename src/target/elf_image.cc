@@ -7,25 +7,16 @@
 #include <bit>
 #include <cstring>
 
-#include "memory/code_mapping.h"
 #include "target/elf_records.h"
+#include "wire/object_format.h"
 
 namespace tc::target {
 
 namespace {
 
-constexpr size_t largest_alignment = 4096;
+using object_format::largest_alignment;
 constexpr uint16_t most_segments = 16;
 constexpr uint32_t riscv_attributes = 0x70000003;  // PT_RISCV_ATTRIBUTES
-
-uint16_t machine_of(Arch arch) noexcept {
-  switch (arch) {
-    case Arch::x86_64: return EM_X86_64;
-    case Arch::aarch64: return EM_AARCH64;
-    case Arch::riscv64: return EM_RISCV;
-    default: return EM_NONE;
-  }
-}
 
 bool harmless(const Elf64_Phdr& segment) noexcept {
   switch (segment.p_type) {
@@ -79,7 +70,7 @@ Status ElfImage::read_header(ByteView file, Arch arch, Elf64_Ehdr& header) {
                 ident[EI_CLASS], ident[EI_DATA], ident[EI_VERSION]);
   if (header.e_type != ET_DYN)
     return fail(TC_ERR_MALFORMED, "ELF type {} when a linked image ({}) is needed", header.e_type, ET_DYN);
-  const auto machine = machine_of(arch);
+  const auto machine = object_format::elf_machine(arch);
   if (machine == EM_NONE || header.e_machine != machine)
     return fail(TC_ERR_NO_SLICE, "object is for ELF machine {} when its slice is for {} ({})", header.e_machine,
                 arch_name(arch), machine);
@@ -118,15 +109,15 @@ Status ElfImage::read_segments(ByteView file, const Elf64_Ehdr& header, Elf64_Ph
 
 Status ElfImage::read_load(ByteView file, const Elf64_Phdr& segment) {
   const bool is_text = segment.p_vaddr == 0 && segment.p_flags == (PF_R | PF_X);
-  const bool is_data = segment.p_vaddr == memory::image_half && segment.p_flags == (PF_R | PF_W);
+  const bool is_data = segment.p_vaddr == object_format::image_half && segment.p_flags == (PF_R | PF_W);
   auto& half = is_text ? text_ : data_;
   if ((!is_text && !is_data) || half.size != 0)
     return fail(TC_ERR_MALFORMED,
                 "segment at address {:#x} with flags {} when one R+X at 0 and one R+W at {:#x} are allowed",
-                segment.p_vaddr, segment.p_flags, memory::image_half);
-  if (segment.p_memsz > memory::image_half || segment.p_filesz > segment.p_memsz)
+                segment.p_vaddr, segment.p_flags, object_format::image_half);
+  if (segment.p_memsz > object_format::image_half || segment.p_filesz > segment.p_memsz)
     return fail(TC_ERR_MALFORMED, "segment at address {:#x} has {} bytes, {} in the file, when at most {} are allowed",
-                segment.p_vaddr, segment.p_memsz, segment.p_filesz, memory::image_half);
+                segment.p_vaddr, segment.p_memsz, segment.p_filesz, object_format::image_half);
   if (segment.p_offset > file.size() || segment.p_filesz > file.size() - segment.p_offset)
     return fail(TC_ERR_MALFORMED, "segment of {} bytes at byte {} when the object ends at byte {}", segment.p_filesz,
                 segment.p_offset, file.size());
@@ -145,20 +136,21 @@ void ElfImage::find_alignment() noexcept {
 }
 
 std::optional<ByteView> ElfImage::at(uint64_t address, uint64_t size) const noexcept {
-  const bool high = address >= memory::image_half;
+  const bool high = address >= object_format::image_half;
   const auto& bytes = high ? data_.bytes : text_.bytes;
-  const uint64_t offset = high ? address - memory::image_half : address;
+  const uint64_t offset = high ? address - object_format::image_half : address;
   if (offset > bytes.size() || size > bytes.size() - offset) return std::nullopt;
   return bytes.subspan(offset, size);
 }
 
 bool ElfImage::contains(uint64_t address) const noexcept {
   return address <= text_.size ||
-         (data_.size != 0 && address >= memory::image_half && address - memory::image_half <= data_.size);
+         (data_.size != 0 && address >= object_format::image_half && address - object_format::image_half <= data_.size);
 }
 
 bool ElfImage::in_data(uint64_t address, uint64_t size) const noexcept {
-  return address >= memory::image_half && size <= data_.size && address - memory::image_half <= data_.size - size;
+  return address >= object_format::image_half && size <= data_.size &&
+         address - object_format::image_half <= data_.size - size;
 }
 
 }  // namespace tc::target

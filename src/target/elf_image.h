@@ -1,13 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading an object slice: an ELF64 shared image that lld linked into a fixed layout,
-//
-//     address 0            text half: one PT_LOAD, read+execute (code, constants, symbols, relocations)
-//     address image_half   data half: one PT_LOAD, read+write (variables, GOT, .bss); may be absent
-//
-// without section headers, without any relocation in the text half. Whatever departs from it is refused with a
-// message that says what and where. Nothing here executes or allocates, and no byte is read before its place was
-// checked: the bytes may come from anybody.
+// Reading an object slice, an ELF image in the layout of wire/object_format.h. Whatever departs from it is refused with
+// a message that says what and where. Nothing here executes or allocates, and no byte is read before its place was
+// checked, because the bytes may come from anybody.
 //
 // Thread: any; an ElfImage only refers to the bytes it was read from, which must outlive it.
 #pragma once

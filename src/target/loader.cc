@@ -4,11 +4,13 @@
 #include <cstring>
 #include <vector>
 
-#include "target/relocation.h"
+#include "wire/object_format.h"
 
 namespace tc::target {
 
 namespace {
+
+using object_format::Relocation;
 
 void copy_half(std::byte* to, const ElfImage::Half& half) noexcept {
   if (!half.bytes.empty()) std::memcpy(to, half.bytes.data(), half.bytes.size());
@@ -29,14 +31,14 @@ class Linker {
  private:
   Status apply(const Elf64_Rela& r) {
     const auto type = static_cast<uint32_t>(ELF64_R_TYPE(r.r_info));
-    const auto kind = relocation_of(image_.arch(), type);
+    const auto kind = object_format::relocation_of(image_.arch(), type);
     if (kind == Relocation::nothing) return {};
     if (kind == Relocation::unknown)
       return fail(TC_ERR_MALFORMED, "relocation of type {} at {:#x} is not one that {} ifuncs may have", type,
                   r.r_offset, arch_name(image_.arch()));
     if (!image_.in_data(r.r_offset, sizeof(uint64_t)))
       return fail(TC_ERR_MALFORMED, "relocation at {:#x} lies outside the data half, which is {} bytes at {:#x}",
-                  r.r_offset, image_.data().size, memory::image_half);
+                  r.r_offset, image_.data().size, object_format::image_half);
     auto value = static_cast<uint64_t>(r.r_addend);
     if (kind == Relocation::relative) {
       if (!image_.contains(value))

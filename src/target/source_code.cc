@@ -11,12 +11,14 @@
 #include "target/compiler_runtime.h"
 #include "target/loader.h"
 #include "target/object_slice.h"
+#include "wire/abi_names.h"
 
 namespace tc::target {
 
 namespace {
 
-constexpr std::array<const char*, 3> source_symbols = {"payload_get_max_size", "payload_init", "payload_bound"};
+constexpr std::array source_symbols = {abi_names::payload_get_max_size, abi_names::payload_init,
+                                       abi_names::payload_bound};
 
 // Libraries that a bundle declares, open as long as this lives. The source's own code may use all of its process.
 class Libraries {
@@ -76,8 +78,8 @@ class LoadedSource final : public SourceCode {
     return loaded;
   }
 
-  void* symbol(std::string_view suffix) const noexcept override {
-    const auto found = symbols_.find(suffix);
+  void* symbol(std::string_view name) const noexcept override {
+    const auto found = symbols_.find(name);
     return found != symbols_.end() ? found->second : nullptr;
   }
 

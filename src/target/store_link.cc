@@ -3,6 +3,7 @@
 // Which slice runs, and linking it. Loading objects is loader.cc, bitcode bitcode_builder.cc.
 #include "target/object_slice.h"
 #include "target/store.h"
+#include "wire/abi_names.h"
 
 namespace tc::target {
 
@@ -65,8 +66,8 @@ Result<Store::Linked> Store::link_compiled(const StoredCode& code) {
 }
 
 Status Store::link_image(const StoredCode& code, const ElfImage& image, Linked& linked) {
-  const auto entry = image.find_code(main_symbol);
-  if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", main_symbol);
+  const auto entry = image.find_code(abi_names::main);
+  if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", abi_names::main);
   TC_ASSIGN(linked.memory.image, load_image(image, *arena_, resolver_for(code)));
   linked.entry = reinterpret_cast<EntryPoint>(linked.memory.image.at(*entry));
   for (const auto& name : code.bundle->manifest().exports) {
@@ -95,8 +96,8 @@ Result<Store::Linked> Store::link_bitcode(const StoredCode& code, size_t which) 
     TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::quick, !options_.tune, resolve));
     ++stats_.quick_compiles;
   }
-  void* const entry = linked.memory.jitted.symbol(main_symbol);
-  if (entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", main_symbol);
+  void* const entry = linked.memory.jitted.symbol(abi_names::main);
+  if (entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", abi_names::main);
   linked.entry = reinterpret_cast<EntryPoint>(entry);
   return linked;
 }
@@ -107,8 +108,8 @@ Result<Store::Linked> Store::link_library_bitcode(const StoredCode& code, size_t
   Linked linked;
   linked.tier = Tier::tuned;
   TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::tuned, true, resolver_for(code)));
-  linked.entry = reinterpret_cast<EntryPoint>(linked.memory.jitted.symbol(main_symbol));
-  if (linked.entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", main_symbol);
+  linked.entry = reinterpret_cast<EntryPoint>(linked.memory.jitted.symbol(abi_names::main));
+  if (linked.entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", abi_names::main);
   for (const auto& name : code.bundle->manifest().exports) {
     void* const address = linked.memory.jitted.symbol(name);
     if (address == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode does not define '{}', which it exports", name);

@@ -13,8 +13,6 @@
 
 namespace tc::target {
 
-inline constexpr const char* main_symbol = "ifunc_main";
-
 // Memory of one tier: an image of ours or code of the JIT's, never both.
 struct CodeMemory {
   LoadedImage image;

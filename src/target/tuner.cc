@@ -8,6 +8,7 @@
 
 #include "base/quiet_thread.h"
 #include "memory/alias_probe.h"
+#include "wire/abi_names.h"
 
 namespace tc::target {
 
@@ -93,13 +94,14 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
     return policy_.resolve(symbol, libraries, listed ? Policy::Injected::with : Policy::Injected::without);
   };
   auto built = builder_.build(slice, Effort::tuned, true, resolve);
-  void* const entry = built ? built->symbol(main_symbol) : nullptr;
+  void* const entry = built ? built->symbol(abi_names::main) : nullptr;
   if (entry == nullptr) {
     // A missing plug-in is the same for every ifunc; saying it once is enough.
     const bool same_for_all = !built && built.error().code == TC_ERR_UNSUPPORTED;
     if (!same_for_all || !std::exchange(warned_, true))
-      builder_.warn(fmt::format("ifunc '{}' is not compiled for this CPU and stays as it is: {}", slice.name,
-                                built ? fmt::format("its bitcode has no '{}'", main_symbol) : built.error().message));
+      builder_.warn(
+          fmt::format("ifunc '{}' is not compiled for this CPU and stays as it is: {}", slice.name,
+                      built ? fmt::format("its bitcode has no '{}'", abi_names::main) : built.error().message));
     lock.lock();
     return;
   }

@@ -7,17 +7,21 @@
 #include <cstring>
 
 #include "toolchain/link.h"
+#include "wire/object_format.h"
 
 namespace tc::toolchain {
 
 namespace {
 
-constexpr uint64_t table_tags[] = {DT_HASH,   DT_SYMTAB,  DT_STRTAB, DT_STRSZ,    DT_SYMENT, DT_RELA,
-                                   DT_RELASZ, DT_RELAENT, DT_JMPREL, DT_PLTRELSZ, DT_PLTREL};
-constexpr uint64_t harmless_tags[] = {DT_NULL,   DT_FLAGS,    DT_FLAGS_1,  DT_RELACOUNT,
-                                      DT_PLTGOT, DT_GNU_HASH, DT_SYMBOLIC, DT_BIND_NOW};
+using object_format::image_half;
+using object_format::largest_alignment;
+using object_format::Relocation;
 
-constexpr uint64_t page = 4096;  // the largest alignment that the loader gives
+// What lld writes and a loader of ours does not read.
+constexpr int64_t harmless_tags[] = {DT_NULL,   DT_FLAGS,    DT_FLAGS_1,  DT_RELACOUNT,
+                                     DT_PLTGOT, DT_GNU_HASH, DT_SYMBOLIC, DT_BIND_NOW};
+
+bool contains(const auto& list, int64_t value) noexcept { return std::ranges::find(list, value) != std::end(list); }
 
 struct Segment {
   Elf64_Phdr header{};
@@ -51,7 +55,7 @@ void find_alignments(ByteView elf, const Elf64_Ehdr& header, Parts& parts) {
   for (size_t i = 0; i < header.e_shnum; ++i) {
     const auto section = read_at<Elf64_Shdr>(elf, header.e_shoff + i * sizeof(Elf64_Shdr));
     if ((section.sh_flags & SHF_ALLOC) == 0) continue;
-    auto& half = section.sh_addr >= data_address ? parts.data : parts.text;
+    auto& half = section.sh_addr >= image_half ? parts.data : parts.text;
     half.alignment = std::max(half.alignment, section.sh_addralign);
   }
 }
@@ -66,7 +70,7 @@ Result<Parts> take_apart(ByteView elf, const std::string& label) {
     if (segment.p_type != PT_LOAD || segment.p_memsz == 0) continue;
     if (segment.p_offset > elf.size() || segment.p_filesz > elf.size() - segment.p_offset)
       return fail(TC_ERR_INTERNAL, "{}: the linker's output is cut short", label);
-    const bool is_data = segment.p_vaddr >= data_address;
+    const bool is_data = segment.p_vaddr >= image_half;
     auto& half = is_data ? parts.data : parts.text;
     parts.has_data |= is_data;
     half.header = segment;
@@ -75,26 +79,19 @@ Result<Parts> take_apart(ByteView elf, const std::string& label) {
   }
   find_alignments(elf, header, parts);
   for (const auto* const half : {&parts.text, &parts.data})
-    if (half->alignment > page) return cannot(label, fmt::format("alignment to {} bytes", half->alignment));
+    if (half->alignment > largest_alignment)
+      return cannot(label, fmt::format("alignment to {} bytes", half->alignment));
   if (parts.text.header.p_vaddr != 0 || parts.text.bytes.empty() || parts.dynamic.p_filesz == 0)
     return fail(TC_ERR_INTERNAL, "{}: the linker did not keep to our layout", label);
-  if (parts.text.header.p_memsz >= data_address) return cannot(label, "more than 64 MiB of code");
-  if (parts.has_data && parts.data.header.p_vaddr != data_address)
+  if (parts.text.header.p_memsz >= image_half) return cannot(label, "more than 64 MiB of code");
+  if (parts.has_data && parts.data.header.p_vaddr != image_half)
     return fail(TC_ERR_INTERNAL, "{}: the linker put the data half at {:#x}", label, parts.data.header.p_vaddr);
   return parts;
 }
 
 bool portable(uint16_t machine, uint32_t type) {
-  switch (machine) {
-    case EM_X86_64:
-      return type == R_X86_64_RELATIVE || type == R_X86_64_GLOB_DAT || type == R_X86_64_JUMP_SLOT ||
-             type == R_X86_64_64;
-    case EM_AARCH64:
-      return type == R_AARCH64_RELATIVE || type == R_AARCH64_GLOB_DAT || type == R_AARCH64_JUMP_SLOT ||
-             type == R_AARCH64_ABS64;
-    case EM_RISCV: return type == R_RISCV_RELATIVE || type == R_RISCV_64 || type == R_RISCV_JUMP_SLOT;
-    default: return false;
-  }
+  const auto kind = object_format::relocation_of(object_format::arch_of_elf(machine), type);
+  return kind == Relocation::relative || kind == Relocation::symbol;
 }
 
 // Reads the dynamic table, drops what no loader of ours looks at, and ends the text half behind the rest.
@@ -103,13 +100,12 @@ Result<std::vector<Elf64_Dyn>> reduce_dynamic(Parts& parts, const std::string& l
   const size_t at = parts.dynamic.p_vaddr;
   for (size_t i = 0; i + sizeof(Elf64_Dyn) <= parts.dynamic.p_filesz; i += sizeof(Elf64_Dyn)) {
     const auto entry = read_at<Elf64_Dyn>(parts.text.bytes, at + i);
-    const auto tag = static_cast<uint64_t>(entry.d_tag);
-    if (std::find(std::begin(table_tags), std::end(table_tags), tag) != std::end(table_tags)) {
+    const auto tag = entry.d_tag;
+    if (contains(object_format::table_tags, tag)) {
       kept.push_back(entry);
-    } else if (tag == DT_INIT || tag == DT_INIT_ARRAY || tag == DT_FINI || tag == DT_FINI_ARRAY) {
+    } else if (object_format::is_constructor_tag(tag)) {
       return cannot(label, "static constructors or destructors");
-    } else if (std::find(std::begin(harmless_tags), std::end(harmless_tags), tag) == std::end(harmless_tags) &&
-               tag != DT_INIT_ARRAYSZ && tag != DT_FINI_ARRAYSZ) {
+    } else if (!contains(harmless_tags, tag)) {
       return cannot(label, fmt::format("the dynamic tag {:#x}", tag));
     }
     if (tag == DT_NULL) break;
@@ -141,7 +137,7 @@ Status check_relocations(const Parts& parts, const std::vector<Elf64_Dyn>& dynam
       const auto relocation = read_at<Elf64_Rela>(parts.text.bytes, value_of(dynamic, where) + i);
       const auto type = static_cast<uint32_t>(ELF64_R_TYPE(relocation.r_info));
       if (!portable(machine, type)) return cannot(label, fmt::format("relocation {}", relocation_name(machine, type)));
-      if (relocation.r_offset < data_address)
+      if (relocation.r_offset < image_half)
         return cannot(label, fmt::format("a relocation of its code at {:#x}", relocation.r_offset));
     }
   return {};

@@ -10,19 +10,21 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Transforms/Utils/Cloning.h>
 
+#include "wire/abi_names.h"
+
 namespace tc::toolchain {
 
 namespace {
 
 std::vector<std::string> kept(uint8_t entries, SliceRole role, std::vector<std::string> exports = {}) {
   if (role == SliceRole::target) {
-    exports.emplace_back(symbols::main);
+    exports.emplace_back(abi_names::main);
     return exports;
   }
   std::vector<std::string> names;
-  if (entries & entry_payload_get_max_size) names.push_back(symbols::payload_get_max_size);
-  if (entries & entry_payload_bound) names.push_back(symbols::payload_bound);
-  if (entries & (entry_payload_init | entry_payload_init_2022)) names.push_back(symbols::payload_init);
+  if (entries & entry_payload_get_max_size) names.push_back(abi_names::payload_get_max_size);
+  if (entries & entry_payload_bound) names.push_back(abi_names::payload_bound);
+  if (entries & (entry_payload_init | entry_payload_init_2022)) names.push_back(abi_names::payload_init);
   return names;
 }
 
@@ -40,7 +42,7 @@ Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std
   reduce_to(*module, entries);
   if (role == SliceRole::target) {
     if (lower_failures(*module, entries)) reduce_to(*module, entries);
-    catch_all_in(*module, symbols::main);
+    catch_all_in(*module, abi_names::main);
   }
   TC_CHECK(check_can_travel(*module, options));
   // Only now: what the entries do not reach may be tied to a CPU, and much that is goes away in optimising.

@@ -56,14 +56,6 @@ struct Imported {
   std::vector<std::string> libraries;  // #pragma comment(lib, ...), as written
 };
 
-// The symbols that entry points have in slices, whatever the ifunc's name is.
-namespace symbols {
-inline constexpr const char* main = "ifunc_main";
-inline constexpr const char* payload_get_max_size = "payload_get_max_size";
-inline constexpr const char* payload_init = "payload_init";
-inline constexpr const char* payload_bound = "payload_bound";
-}  // namespace symbols
-
 // TC_ERR_MALFORMED when these bytes are neither bitcode nor LLVM's assembly.
 Result<std::unique_ptr<llvm::Module>> parse(ByteView bitcode, llvm::LLVMContext& context, const std::string& label);
 

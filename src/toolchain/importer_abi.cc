@@ -9,12 +9,13 @@
 
 #include "toolchain/importer.h"
 #include "toolchain/resolve.h"
+#include "wire/abi_names.h"
 
 namespace tc::toolchain {
 
 namespace {
 
-constexpr llvm::StringRef algebraic = "tc_algebraic_";
+constexpr llvm::StringRef algebraic = abi_names::algebraic_prefix;
 
 // tc_algebraic_add_f64 and the like: what IEEE says, but in any order and fused.
 llvm::Value* as_operation(llvm::IRBuilder<>& builder, llvm::StringRef name, llvm::CallInst& call) {

@@ -9,6 +9,7 @@
 #include <bit>
 
 #include "toolchain/importer.h"
+#include "wire/abi_names.h"
 
 namespace tc::toolchain {
 
@@ -58,7 +59,7 @@ std::string near_names(const llvm::Module& module, const std::string& wanted) {
   for (const auto& function : module) {
     if (function.isDeclaration() || function.hasLocalLinkage()) continue;
     const auto name = function.getName().str();
-    const bool is_entry = llvm::StringRef(name).ends_with("_main") || name == "main";
+    const bool is_entry = llvm::StringRef(name).ends_with(abi_names::main_suffix) || name == "main";
     names.emplace_back(is_entry ? 0 : llvm::StringRef(name).edit_distance(wanted), name);
   }
   std::sort(names.begin(), names.end());
@@ -88,15 +89,21 @@ struct EntryForm {
 };
 
 constexpr EntryForm forms[] = {
-    {"_payload_get_max_size", symbols::payload_get_max_size, entry_payload_get_max_size, false, "pi",
+    {abi_names::payload_get_max_size_suffix, abi_names::payload_get_max_size, entry_payload_get_max_size, false, "pi",
      "size_t {}_payload_get_max_size(void *source_args, size_t size)"},
-    {"_payload_bound", symbols::payload_bound, entry_payload_bound, false, "pi",
+    {abi_names::payload_bound_suffix, abi_names::payload_bound, entry_payload_bound, false, "pi",
      "size_t {}_payload_bound(void *source_args, size_t size)"},
-    {"_payload_init", symbols::payload_init, entry_payload_init, false, "pipi",
+    {abi_names::payload_init_suffix, abi_names::payload_init, entry_payload_init, false, "pipi",
      "int {}_payload_init(void *payload, size_t payload_size, void *source_args, size_t size)"},
-    {"_payload_init", symbols::payload_init, entry_payload_init_2022, false, "pipp",
+    {abi_names::payload_init_suffix, abi_names::payload_init, entry_payload_init_2022, false, "pipp",
      "int {}_payload_init(void *source_args, size_t size, void *payload, size_t *payload_size)"},
 };
+
+// In C++ a const at file scope has internal linkage, and so a mangled name.
+bool is_payload_alignment(llvm::StringRef symbol) {
+  const std::string_view name = abi_names::payload_alignment;
+  return symbol.str() == name || symbol.str() == fmt::format("_ZL{}{}", name.size(), name);
+}
 
 Status check_pairs(uint8_t entries, const ImportOptions& options) {
   const auto& name = options.name;
@@ -120,19 +127,19 @@ Status check_pairs(uint8_t entries, const ImportOptions& options) {
 
 Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& options) {
   const auto& name = options.name;
-  auto* const main = find_function(module, name + "_main");
+  auto* const main = find_function(module, name + abi_names::main_suffix);
   if (!main)
     return fail(TC_ERR_NOT_FOUND,
                 "{}: defines no {}_main; the file of ifunc '{}' defines void {}_main(void *payload, "
                 "size_t payload_size, void *target_args); {} (--name gives the ifunc another name)",
-                options.label, name, name, name, near_names(module, name + "_main"));
+                options.label, name, name, name, near_names(module, name + abi_names::main_suffix));
   if (!has_type(*main, true, "pip"))
     return fail(TC_ERR_INVALID,
                 "{}: {}_main has another type than void {}_main(void *payload, size_t payload_size, "
                 "void *target_args)",
                 options.label, name, name);
   uint8_t entries = entry_main;
-  std::vector<std::pair<llvm::Function*, const char*>> found{{main, symbols::main}};
+  std::vector<std::pair<llvm::Function*, const char*>> found{{main, abi_names::main}};
   for (const auto& form : forms) {
     auto* const function = find_function(module, name + form.suffix);
     if (!function) continue;
@@ -152,8 +159,8 @@ Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& option
 
 Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options) {
   llvm::GlobalVariable* asked = nullptr;
-  for (auto& global : module.globals())  // in C++ a const at file scope has internal linkage and another name
-    if (global.getName() == "tc_payload_alignment" || global.getName() == "_ZL20tc_payload_alignment") asked = &global;
+  for (auto& global : module.globals())
+    if (is_payload_alignment(global.getName())) asked = &global;
   if (!asked) return uint8_t{4};
   const auto* const value =
       asked->hasInitializer() ? llvm::dyn_cast<llvm::ConstantInt>(asked->getInitializer()) : nullptr;

@@ -8,6 +8,7 @@
 
 #include "toolchain/importer.h"
 #include "toolchain/resolve.h"
+#include "wire/abi_names.h"
 
 namespace tc::toolchain {
 
@@ -15,7 +16,7 @@ namespace {
 
 bool is_entry(llvm::StringRef name) {
   for (const char* entry :
-       {symbols::main, symbols::payload_get_max_size, symbols::payload_init, symbols::payload_bound})
+       {abi_names::main, abi_names::payload_get_max_size, abi_names::payload_init, abi_names::payload_bound})
     if (name == entry) return true;
   return false;
 }
@@ -23,13 +24,13 @@ bool is_entry(llvm::StringRef name) {
 bool is_for_others(const llvm::GlobalObject& object) {
   return !object.isDeclaration() && !object.hasLocalLinkage() && !object.hasAvailableExternallyLinkage() &&
          !object.hasHiddenVisibility() && !object.getName().starts_with("llvm.") &&
-         !object.getName().starts_with("tc_payload_alignment") && !is_entry(object.getName());
+         !object.getName().starts_with(abi_names::payload_alignment) && !is_entry(object.getName());
 }
 
 }  // namespace
 
 void ensure_main(llvm::Module& module, const ImportOptions& options) {
-  const auto name = options.name + "_main";
+  const auto name = options.name + abi_names::main_suffix;
   if (!options.library || module.getNamedValue(name) != nullptr) return;
   auto& context = module.getContext();
   auto* const pointer = llvm::PointerType::getUnqual(context);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <iterator>
 
+#include "wire/abi_names.h"
+
 namespace tc::toolchain {
 
 namespace {
@@ -18,10 +20,10 @@ struct EntryName {
 
 constexpr EntryName entry_names[] = {
     {entry_main, "main", "at the target"},
-    {entry_payload_get_max_size, "payload_get_max_size", "at the source"},
-    {entry_payload_init, "payload_init", "at the source"},
-    {entry_payload_bound, "payload_bound", "at the source, 2022 form"},
-    {entry_payload_init_2022, "payload_init", "at the source, 2022 form"},
+    {entry_payload_get_max_size, abi_names::payload_get_max_size, "at the source"},
+    {entry_payload_init, abi_names::payload_init, "at the source"},
+    {entry_payload_bound, abi_names::payload_bound, "at the source, 2022 form"},
+    {entry_payload_init_2022, abi_names::payload_init, "at the source, 2022 form"},
 };
 
 const char* role_name(SliceRole role) {

@@ -9,6 +9,7 @@
 #include "base/temporary_directory.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"
+#include "wire/object_format.h"
 
 namespace tc::toolchain {
 
@@ -43,7 +44,7 @@ SECTIONS
   /DISCARD/ : {{ *(.comment*) *(.note*) *(.eh_frame*) *(.deplibs*) *(.llvm*) *(.riscv.attributes) *(.ARM.attributes) }}
 }}
 )",
-                     data_address);
+                     object_format::image_half);
 }
 
 const char* emulation(Arch arch) {
@@ -95,11 +96,11 @@ Result<ObjectSlice> link_object(ByteView object, const TargetTriple& triple, con
                                    "-z",
                                    "noseparate-code",
                                    "-z",
-                                   "max-page-size=4096",
+                                   fmt::format("max-page-size={}", object_format::largest_alignment),
                                    input.string()}));
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not link for {} (the linker's words are above)", label, triple.text);
-  TC_ASSIGN(const auto linked, read_file(output, BundleLimits::slice_bytes + 2 * data_address));
+  TC_ASSIGN(const auto linked, read_file(output, BundleLimits::slice_bytes + 2 * object_format::image_half));
   return compact_shared_object(linked, label);
 }
 

@@ -3,12 +3,9 @@
 // From a relocatable object to an object slice: a shared object of a fixed layout that the target's loader places
 // with two mappings and a handful of relocations.
 //
-//     text half, from address 0          everything read-only and free of relocations, and the code; R+X
-//     data half, from `data_address`     everything writable or relocated; R+W; absent when empty
-//
-// The file is an ELF header, program headers (PT_LOAD, PT_LOAD, PT_DYNAMIC) and those bytes: no section headers, no
-// padding. The distance between the halves is the same for all, so that a loader can keep text and data in two
-// arenas. Only RELATIVE, GLOB_DAT, JUMP_SLOT and absolute 64-bit relocations remain.
+// The layout is that of wire/object_format.h. The text half has the code and everything that is read-only and free of
+// relocations. The file is an ELF header, program headers (PT_LOAD, PT_LOAD, PT_DYNAMIC) and those bytes: no section
+// headers, no padding.
 #pragma once
 
 #include <string>
@@ -18,8 +15,6 @@
 #include "wire/target_triple.h"
 
 namespace tc::toolchain {
-
-inline constexpr uint64_t data_address = 64u * 1024 * 1024;
 
 struct ObjectSlice {
   Bytes bytes;

@@ -6,23 +6,14 @@
 #include <algorithm>
 #include <string_view>
 
+#include "wire/abi_names.h"
+
 namespace tc::toolchain {
 
 namespace {
 
-constexpr std::string_view abi[] = {"tc_id",         "tc_count",  "tc_data", "tc_reply", "tc_forward",
-                                    "tc_forward_as", "tc_inject", "tc_fail", "tc_log"};
-// What compilers call without being asked: the list of src/target/compiler_runtime.cc, which provides them.
-constexpr std::string_view runtime[] = {
-    "memcpy",       "memmove",      "memset",      "memcmp",       "bcmp",          "strlen",        "__divti3",
-    "__modti3",     "__udivti3",    "__umodti3",   "__udivmodti4", "__multi3",      "__ashlti3",     "__ashrti3",
-    "__lshrti3",    "__negti2",     "__clzti2",    "__ctzti2",     "__ffsti2",      "__popcountdi2", "__popcountti2",
-    "__paritydi2",  "__parityti2",  "__bswapsi2",  "__bswapdi2",   "__cmpti2",      "__ucmpti2",     "__powisf2",
-    "__powidf2",    "__muldc3",     "__mulsc3",    "__divdc3",     "__divsc3",      "__fixsfti",     "__fixdfti",
-    "__fixunssfti", "__fixunsdfti", "__floattisf", "__floattidf",  "__floatuntisf", "__floatuntidf"};
-
-bool contains(const auto& list, const std::string& symbol) {
-  return std::find(std::begin(list), std::end(list), symbol) != std::end(list);
+bool contains(const auto& names, std::string_view symbol) {
+  return std::ranges::find(names, symbol) != std::end(names);
 }
 
 bool one_edit_apart(std::string_view a, std::string_view b) {
@@ -36,7 +27,7 @@ bool one_edit_apart(std::string_view a, std::string_view b) {
 
 // What the author probably meant.
 std::string suggestion(const std::string& symbol, const Resolution& with) {
-  for (const auto known : abi)
+  for (const auto known : abi_names::functions)
     if (one_edit_apart(symbol, known)) return fmt::format(" (did you mean '{}'?)", known);
   for (const auto& library : with.libraries)
     for (const auto& known : library.symbols)
@@ -45,7 +36,7 @@ std::string suggestion(const std::string& symbol, const Resolution& with) {
 }
 
 bool resolvable(const std::string& symbol, SliceRole role, const Resolution& with) {
-  if (role == SliceRole::target && contains(abi, symbol)) return true;
+  if (role == SliceRole::target && is_ifunc_abi(symbol)) return true;
   if (is_compiler_runtime(symbol)) return true;
   for (const auto& allowed : with.externs)
     if (allowed == "*" || allowed == symbol) return true;
@@ -57,11 +48,9 @@ bool resolvable(const std::string& symbol, SliceRole role, const Resolution& wit
 
 }  // namespace
 
-bool is_ifunc_abi(const std::string& symbol) { return contains(abi, symbol); }
+bool is_ifunc_abi(const std::string& symbol) { return contains(abi_names::functions, symbol); }
 
-bool is_compiler_runtime(const std::string& symbol) {
-  return contains(runtime, symbol) || symbol.starts_with("__aarch64_");  // outlined atomics
-}
+bool is_compiler_runtime(const std::string& symbol) { return contains(abi_names::compiler_runtime, symbol); }
 
 namespace {
 
@@ -106,7 +95,7 @@ Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role,
   for (const auto& [symbol, where, is_call] : undefined) {
     if (resolvable(symbol, role, with)) continue;
     const auto* const verb = is_call ? "called" : "used";
-    if (role == SliceRole::source && contains(abi, symbol))
+    if (role == SliceRole::source && is_ifunc_abi(symbol))
       return fail(TC_ERR_UNRESOLVED,
                   "{}: {} is {} at the source (by {}_payload_init or its like), but it is for code "
                   "that runs at the target",

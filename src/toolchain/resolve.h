@@ -22,9 +22,9 @@ struct Resolution {
 Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role, const Resolution& with,
                         const std::string& name);
 
-// A function of <threechains/ifunc.h>.
+// A function of <threechains/ifunc.h> (wire/abi_names.h).
 bool is_ifunc_abi(const std::string& symbol);
-// What compilers call without being asked.
+// A function that compilers call by themselves.
 bool is_compiler_runtime(const std::string& symbol);
 
 }  // namespace tc::toolchain

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/relocation.h"
+#include "wire/object_format.h"
 
 #include <elf.h>
 #include <gtest/gtest.h>
@@ -7,7 +7,7 @@
 #include <algorithm>
 #include <vector>
 
-namespace tc::target {
+namespace tc::object_format {
 namespace {
 
 // All that linkers write into objects of ours, and nothing else.
@@ -38,5 +38,13 @@ TEST(Relocation, of_each_processor_just_those_are_known_that_linkers_write) {
     }
 }
 
+TEST(ObjectFormat, processors_and_elf_machines_lead_to_each_other) {
+  for (const auto& one : known) EXPECT_EQ(arch_of_elf(elf_machine(one.arch)), one.arch);
+  EXPECT_EQ(elf_machine(Arch::none), EM_NONE);
+  EXPECT_EQ(arch_of_elf(EM_PPC64), Arch::none);
+  EXPECT_EQ(relocation_of(Arch::none, R_X86_64_64), Relocation::unknown);
+  EXPECT_EQ(relocation_of(Arch::riscv64, ~uint32_t{0}), Relocation::unknown);  // the table's own filler
+}
+
 }  // namespace
-}  // namespace tc::target
+}  // namespace tc::object_format

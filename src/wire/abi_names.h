@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The names that the toolchain and a node agree on: entry points of a slice, functions that injected code may call, and
+// functions that compilers call by themselves. tests/structure/test_abi_names.py compares them with the header for
+// authors and with the toolchains of other languages.
+//
+// Thread: any; these are constants.
+#pragma once
+
+#include <string_view>
+
+namespace tc::abi_names {
+
+// ---- Entry points, as slices define them: the same for every ifunc, so a node need not know the ifunc's name.
+inline constexpr const char* main = "ifunc_main";
+inline constexpr const char* payload_get_max_size = "payload_get_max_size";
+inline constexpr const char* payload_init = "payload_init";
+inline constexpr const char* payload_bound = "payload_bound";
+
+// ---- The same as authors write them: behind the ifunc's name, as in NAME_main.
+inline constexpr const char* main_suffix = "_main";
+inline constexpr const char* payload_get_max_size_suffix = "_payload_get_max_size";
+inline constexpr const char* payload_init_suffix = "_payload_init";
+inline constexpr const char* payload_bound_suffix = "_payload_bound";
+
+// What TC_PAYLOAD_ALIGN() defines.
+inline constexpr const char* payload_alignment = "tc_payload_alignment";
+// tc_algebraic_add_f64 and its like: the toolchain makes instructions of them, and no node sees them.
+inline constexpr const char* algebraic_prefix = "tc_algebraic_";
+
+}  // namespace tc::abi_names
+
+// Each list is a macro, because target/abi.cc and target/compiler_runtime.cc also need the address behind each name.
+
+// The functions of <threechains/ifunc.h>.
+#define TC_ABI_FUNCTIONS(X) \
+  X(tc_id) X(tc_count) X(tc_data) X(tc_reply) X(tc_forward) X(tc_forward_as) X(tc_inject) X(tc_fail) X(tc_log)
+
+// Functions that compilers call by themselves: of the C library, of the compiler's runtime library, and complex
+// arithmetic, which gcc knows by its types.
+#define TC_RUNTIME_OF_C(X) X(memcpy) X(memmove) X(memset) X(memcmp) X(bcmp) X(strlen)
+// clang-format off
+#define TC_RUNTIME_COMMON(X) \
+  X(__divti3) X(__modti3) X(__udivti3) X(__umodti3) X(__udivmodti4) X(__multi3) X(__ashlti3) X(__ashrti3) \
+  X(__lshrti3) X(__negti2) X(__clzti2) X(__ctzti2) X(__ffsti2) X(__popcountdi2) X(__popcountti2) X(__paritydi2) \
+  X(__parityti2) X(__bswapsi2) X(__bswapdi2) X(__cmpti2) X(__ucmpti2) X(__powisf2) X(__powidf2) X(__fixsfti) \
+  X(__fixdfti) X(__fixunssfti) X(__fixunsdfti) X(__floattisf) X(__floattidf) X(__floatuntisf) X(__floatuntidf)
+// clang-format on
+#define TC_RUNTIME_COMPLEX(X) X(__muldc3) X(__mulsc3) X(__divdc3) X(__divsc3)
+// Outlined atomics, of aarch64 alone.
+#define TC_ATOMIC_ORDERS(X, name) X(name##_relax) X(name##_acq) X(name##_rel) X(name##_acq_rel)
+#define TC_ATOMIC_SIZES(X, name) \
+  TC_ATOMIC_ORDERS(X, name##1) TC_ATOMIC_ORDERS(X, name##2) TC_ATOMIC_ORDERS(X, name##4) TC_ATOMIC_ORDERS(X, name##8)
+#define TC_RUNTIME_OF_AARCH64(X)       \
+  TC_ATOMIC_SIZES(X, __aarch64_cas)    \
+  TC_ATOMIC_ORDERS(X, __aarch64_cas16) \
+  TC_ATOMIC_SIZES(X, __aarch64_swp)    \
+  TC_ATOMIC_SIZES(X, __aarch64_ldadd)  \
+  TC_ATOMIC_SIZES(X, __aarch64_ldclr) TC_ATOMIC_SIZES(X, __aarch64_ldeor) TC_ATOMIC_SIZES(X, __aarch64_ldset)
+
+namespace tc::abi_names {
+
+#define TC_NAME(name) #name,
+inline constexpr std::string_view functions[] = {TC_ABI_FUNCTIONS(TC_NAME)};
+inline constexpr std::string_view compiler_runtime[] = {TC_RUNTIME_OF_C(TC_NAME) TC_RUNTIME_COMMON(TC_NAME)
+                                                            TC_RUNTIME_COMPLEX(TC_NAME) TC_RUNTIME_OF_AARCH64(TC_NAME)};
+#undef TC_NAME
+
+}  // namespace tc::abi_names
