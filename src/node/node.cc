@@ -158,25 +158,15 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
   auto ifunc = registry_.add(std::move(bundle));
   const auto& manifest = ifunc->bundle.manifest();
-  constexpr uint8_t payload_entries =
-      entry_payload_get_max_size | entry_payload_init | entry_payload_bound | entry_payload_init_2022;
-  if ((manifest.entries & payload_entries) == 0 || ifunc->functions.keep_alive != nullptr) return ifunc;
+  if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);
   if (!loaded) {
     registry_.remove(ifunc);
     return context(fmt::format("payload functions of '{}'", manifest.name), std::move(loaded).error());
   }
   const std::shared_ptr<target::SourceCode> code = std::move(*loaded);
-  auto& functions = ifunc->functions;
-  using Functions = source::PayloadFunctions;
-  functions.max_size = reinterpret_cast<Functions::GetMaxSize>(
-      code->symbol(manifest.has(entry_payload_bound) ? "payload_bound" : "payload_get_max_size"));
-  void* const init = code->symbol("payload_init");
-  if (manifest.has(entry_payload_init_2022))
-    functions.init_2022 = reinterpret_cast<Functions::Init2022>(init);
-  else
-    functions.init_2021 = reinterpret_cast<Functions::Init2021>(init);
-  functions.keep_alive = code;
+  const auto address_of = [&](const char* name) { return code->symbol(name); };
+  ifunc->functions = source::bind_payload_functions(manifest, code, address_of);
   return ifunc;
 }
 

@@ -123,8 +123,8 @@ class SourceCode {
   // Finds the slice with role `source` for this host. TC_ERR_NO_SLICE, or the loader's errors.
   static Result<std::unique_ptr<SourceCode>> load(const Bundle& bundle);
   virtual ~SourceCode() = default;
-  // Addresses of the entry points, null where the bundle has none: "payload_init", "payload_bound", ...
-  virtual void* symbol(std::string_view suffix) const noexcept = 0;
+  // The address of an entry point by its name in slices (wire/abi_names.h), null where the bundle has none.
+  virtual void* symbol(std::string_view name) const noexcept = 0;
 };
 
 }  // namespace tc::target

@@ -73,20 +73,11 @@ bool has_source_slices(const Bundle& bundle) {
 }
 
 Status load_payload_functions(Ifunc& ifunc, const Bundle& bundle) {
-  const auto& manifest = bundle.manifest();
   // Those of an ifunc that was received stayed with its first sender.
   if (!has_source_slices(bundle)) return {};
-  TC_ASSIGN(std::shared_ptr<target::SourceCode> code, target::SourceCode::load(bundle));
-  using Functions = source::PayloadFunctions;
-  auto& functions = ifunc.functions;
-  functions.max_size = reinterpret_cast<Functions::GetMaxSize>(
-      code->symbol(manifest.has(entry_payload_bound) ? "payload_bound" : "payload_get_max_size"));
-  void* const init = code->symbol("payload_init");
-  if (manifest.has(entry_payload_init_2022))
-    functions.init_2022 = reinterpret_cast<Functions::Init2022>(init);
-  else
-    functions.init_2021 = reinterpret_cast<Functions::Init2021>(init);
-  functions.keep_alive = std::move(code);
+  TC_ASSIGN(const std::shared_ptr<target::SourceCode> code, target::SourceCode::load(bundle));
+  const auto address_of = [&](const char* name) { return code->symbol(name); };
+  ifunc.functions = source::bind_payload_functions(bundle.manifest(), code, address_of);
   return {};
 }
 
