@@ -275,29 +275,5 @@ TEST_F(Cached, a_directory_that_cannot_be_had_costs_no_ifunc) {
   EXPECT_TRUE(store(options_).load(bundle_of("f", "")));
 }
 
-TEST(SourceCodeTest, payload_functions_of_an_object_are_found) {
-  auto object = testing::counting_object();
-  object.symbols[0].name = "payload_init";
-  Manifest manifest;
-  manifest.name = "sender";
-  auto bytes = object.build();
-  manifest.slices.push_back(slice_for(SliceForm::object, SliceRole::source, bytes.size()));
-  const auto bundle = *Bundle::pack(std::move(manifest), {std::move(bytes)});
-  const auto source = SourceCode::load(bundle);
-  ASSERT_TRUE(source) << source.error().message;
-  EXPECT_EQ((*source)->symbol("payload_bound"), nullptr);
-  void* const init = (*source)->symbol("payload_init");
-  ASSERT_NE(init, nullptr);
-  uint64_t counter = 1;
-  reinterpret_cast<EntryPoint>(init)(nullptr, 0, &counter);
-  EXPECT_EQ(counter, 2u);
-}
-
-TEST(SourceCodeTest, a_bundle_without_payload_functions_has_no_slice_for_them) {
-  const auto source = SourceCode::load(bundle_of("plain", ""));
-  ASSERT_FALSE(source);
-  EXPECT_EQ(source.error().code, TC_ERR_NO_SLICE);
-}
-
 }  // namespace
 }  // namespace tc::target

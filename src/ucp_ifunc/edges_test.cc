@@ -7,7 +7,7 @@
 #include <sstream>
 #include <thread>
 
-#include "ucp_ifunc/testing.h"
+#include "ucp_ifunc/testing/endpoints.h"
 
 namespace tc::ucp_testing {
 

@@ -6,7 +6,7 @@
 #include <thread>
 #include <vector>
 
-#include "ucp_ifunc/testing.h"
+#include "ucp_ifunc/testing/endpoints.h"
 
 namespace tc::ucp_testing {
 

@@ -4,62 +4,18 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "wire/bundle.h"
-#include "wire/bundle_format.h"
-#include "wire/testing.h"
+#include "wire/testing/bundles.h"
+#include "wire/testing/raw_bundle.h"
 
 namespace tc {
 namespace {
 
 using testing::bytes_of;
+using testing::file_of;
 using testing::four_slices;
 using ::testing::HasSubstr;
-
-// A manifest written by hand, so that it can say what pack() would refuse.
-struct RawSlice {
-  uint8_t role = 0, form = 2, packing = 0;
-  std::string triple = "x86_64-linux-gnu", cpu;
-  uint32_t stored_size = 4, unpacked_size = 4;
-  ContentId hash = ContentId::of(as_bytes("code"));
-};
-struct RawManifest {
-  uint8_t version = bundle_format::manifest_version, alignment = 4;
-  std::string name = "raw", tool = "test";
-  uint8_t dependencies_claimed = 0;
-  uint16_t imports_claimed = 0;
-  uint8_t slices_claimed = 1;
-  std::vector<std::string> dependencies, imports;
-  std::vector<RawSlice> slices = {RawSlice{}};
-  uint8_t entries = entry_main;
-  Bytes behind;  // what the entries say is there: exports, libraries
-};
-
-Bytes file_of(const RawManifest& m, std::string_view slices = "code") {
-  Bytes manifest;
-  Writer w(manifest);
-  w.u8(m.version).u8(1).u8(m.entries).u8(m.alignment).str8(m.name).str8(m.tool).u8(m.dependencies_claimed);
-  for (const auto& name : m.dependencies) w.str8(name);
-  w.u16(m.imports_claimed);
-  for (const auto& name : m.imports) w.str16(name);
-  w.u8(m.slices_claimed);
-  for (const auto& s : m.slices)
-    w.u8(s.role)
-        .u8(s.form)
-        .u8(s.packing)
-        .str8(s.triple)
-        .str8(s.cpu)
-        .u32(s.stored_size)
-        .u32(s.unpacked_size)
-        .bytes(s.hash.bytes);
-  w.bytes(m.behind);
-  Bytes file;
-  Writer(file)
-      .u32(bundle_format::magic)
-      .u32(static_cast<uint32_t>(manifest.size()))
-      .bytes(manifest)
-      .bytes(as_bytes(slices));
-  return file;
-}
+using testing::RawManifest;
+using testing::RawSlice;
 
 void expect_refused(const RawManifest& m, tc_status_t code, std::string_view words) {
   const auto read = Bundle::read(file_of(m));
@@ -254,49 +210,6 @@ TEST(HostileBundle, a_companion_that_is_not_what_it_says_is_refused) {
   ASSERT_TRUE(lies) << lies.error().message;
   EXPECT_THAT(lies->companion("friend").error().message,
               HasSubstr("companion 'friend' of ifunc 'raw' is ifunc 'golden'"));
-}
-
-// A bundle with one compressed slice whose manifest claims `claimed` bytes unpacked.
-Result<Bytes> unpack_claiming(const Bytes& stored, uint32_t claimed) {
-  RawSlice slice{.packing = 1, .stored_size = static_cast<uint32_t>(stored.size()), .unpacked_size = claimed};
-  slice.hash = ContentId::of(stored);
-  const auto read = Bundle::read(file_of({.slices = {slice}}, as_text(stored)));
-  if (!read) return fail(read.error());
-  return read->unpack(0);
-}
-
-TEST(HostileBundle, a_decompression_bomb_is_refused_before_memory_is_taken) {
-  const auto bomb = compress(Bytes(8 * 1024 * 1024)).value();
-  ASSERT_LT(bomb.size(), 4096u);
-  EXPECT_TRUE(unpack_claiming(bomb, 8 * 1024 * 1024));
-  const auto small = unpack_claiming(bomb, 100);
-  ASSERT_FALSE(small);
-  EXPECT_EQ(small.error().message, "compressed slice says it holds 8388608 bytes when its manifest says 100");
-  EXPECT_EQ(
-      decompress(compress(Bytes(BundleLimits::slice_bytes + 1)).value(), BundleLimits::slice_bytes + 1).error().code,
-      TC_ERR_TOO_LARGE);
-}
-
-TEST(HostileBundle, a_compressed_slice_that_lies_about_its_size_is_refused) {
-  auto frame = testing::zstd_frame_of("forty bytes, or so it says");
-  const auto size = static_cast<uint32_t>(std::to_integer<int>(frame[5]));
-  EXPECT_TRUE(unpack_claiming(frame, size));
-  frame[5] = static_cast<std::byte>(size + 1);  // the frame header says one more than its block holds
-  EXPECT_FALSE(unpack_claiming(frame, size + 1));
-  frame[5] = static_cast<std::byte>(size - 1);
-  EXPECT_FALSE(unpack_claiming(frame, size - 1));
-}
-
-TEST(HostileBundle, two_compressed_frames_in_a_row_do_not_overflow) {
-  auto twice = testing::zstd_frame_of("once");
-  twice.insert(twice.end(), twice.begin(), twice.end());
-  EXPECT_FALSE(unpack_claiming(twice, 4));
-}
-
-TEST(HostileBundle, a_slice_that_is_not_zstd_does_not_unpack) {
-  const auto unpacked = unpack_claiming(bytes_of("code"), 4);
-  ASSERT_FALSE(unpacked);
-  EXPECT_EQ(unpacked.error().message, "compressed slice of 4 bytes does not say how many it unpacks to");
 }
 
 TEST(HostileBundle, nothing_is_packed_that_would_not_be_read_back) {

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "wire/testing.h"
+#include "wire/testing/bundles.h"
 
 namespace tc {
 namespace {

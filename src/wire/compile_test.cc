@@ -6,10 +6,13 @@
 
 #include <array>
 
+#include "wire/testing/frames.h"
+
 namespace tc::wire {
 namespace {
 
-using testing::HasSubstr;
+using ::testing::HasSubstr;
+using testing::sample_question;
 
 const std::array<std::byte, 16> bundle_bytes{std::byte{1}, std::byte{2}};
 
@@ -78,6 +81,37 @@ TEST(CompileFrames, an_answer_cut_short_before_its_object_is_refused) {
   const auto bytes = encode_compile_answer({7, TC_ERR_COMPILE, "no", {}});
   for (size_t size = 0; size < bytes.size(); ++size)
     EXPECT_FALSE(decode_compile_answer(ByteView(bytes).first(size))) << size << " of " << bytes.size();
+}
+
+TEST(CompileFrames, come_back_as_they_went) {
+  const auto bytes = sample_question();
+  const auto question = decode_compile_question(bytes);
+  ASSERT_TRUE(question) << question.error().message;
+  EXPECT_EQ(question->token, 0x1122334455667788u);
+  EXPECT_EQ(question->limit_ms, 10'000u);
+  EXPECT_EQ(question->triple, "aarch64-unknown-linux-gnu");
+  EXPECT_EQ(question->cpu, "generic");
+  EXPECT_EQ(question->features, "+lse,+sve");
+  EXPECT_EQ(question->head.carried, 5u);
+  EXPECT_EQ(as_text(question->bundle), "the bundle");
+  const auto body = encode_compile_answer({9, TC_OK, "", as_bytes("object")});
+  const auto answer = decode_compile_answer(body);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->token, 9u);
+  EXPECT_EQ(as_text(answer->object), "object");
+}
+
+TEST(CompileFrames, labels_that_could_act_as_arguments_are_refused) {
+  for (const char* const label : {"two words", "line\n", "\x1b[2J"}) {
+    auto question = CompileQuestion{};
+    question.features = label;
+    EXPECT_EQ(decode_compile_question(encode_compile_question(question)).error().code, TC_ERR_MALFORMED) << label;
+  }
+}
+
+TEST(CompileFrames, an_answer_holds_an_object_or_a_reason) {
+  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_OK, "", {}})));
+  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_ERR_COMPILE, "no", as_bytes("object")})));
 }
 
 }  // namespace

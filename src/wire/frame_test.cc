@@ -4,17 +4,17 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "wire/compile.h"
 #include "wire/hello.h"
-#include "wire/notice.h"
-#include "wire/route.h"
-#include "wire/testing.h"
+#include "wire/testing/bundles.h"
+#include "wire/testing/frames.h"
 
 namespace tc::wire {
 namespace {
 
 using tc::testing::bytes_of;
+using testing::code_body;
 using ::testing::HasSubstr;
+using testing::sample_hello;
 
 TEST(FrameHeader, holds_kind_flags_number_and_length_in_one_word) {
   for (const uint32_t number : {0u, 1u, 255u, 256u, max_number})
@@ -62,13 +62,6 @@ TEST(Ticket, comes_back_as_it_went) {
   EXPECT_EQ(ticket.deadline_ms, 1000u);
   EXPECT_EQ(ticket.hops_left, 64);
   EXPECT_EQ(ticket.fanout_left, 1024);
-}
-
-Bytes code_body(std::string_view bundle, std::string_view payload) {
-  Bytes out;
-  append_code(out, {.id = ContentId::of(as_bytes("x")), .carried = 5, .bundle_size = 0}, as_bytes(bundle));
-  Writer(out).bytes(as_bytes(payload));
-  return out;
 }
 
 TEST(Code, carries_bundle_and_payload_each_aligned) {
@@ -141,18 +134,6 @@ TEST(ControlFrames, come_back_as_they_went) {
   EXPECT_EQ(bye->reason, "protocol 2 when we speak 1");
 }
 
-Hello sample_hello() {
-  return {.protocol = protocol_version,
-          .abi = 1,
-          .instance = 77,
-          .node_id = 4,
-          .max_message = 1 << 20,
-          .name = "node four",
-          .address = "127.0.0.1:4711",
-          .triple = "x86_64-linux-gnu",
-          .cpu = "sapphirerapids"};
-}
-
 TEST(HelloFrame, comes_back_as_it_went) {
   const auto hello = decode_hello(encode_hello(sample_hello()));
   ASSERT_TRUE(hello) << hello.error().message;
@@ -179,140 +160,6 @@ TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
   auto hello = sample_hello();
   hello.name = "node\nfour";
   EXPECT_EQ(decode_hello(encode_hello(hello)).error().code, TC_ERR_MALFORMED);
-}
-
-Bytes sample_question() {
-  CompileQuestion question;
-  question.token = 0x1122334455667788;
-  question.limit_ms = 10'000;
-  question.triple = "aarch64-unknown-linux-gnu";
-  question.cpu = "generic";
-  question.features = "+lse,+sve";
-  question.head = {ContentId::of(as_bytes("a manifest")), 5, 0};
-  question.bundle = as_bytes("the bundle");
-  return encode_compile_question(question);
-}
-
-TEST(CompileFrames, come_back_as_they_went) {
-  const auto bytes = sample_question();
-  const auto question = decode_compile_question(bytes);
-  ASSERT_TRUE(question) << question.error().message;
-  EXPECT_EQ(question->token, 0x1122334455667788u);
-  EXPECT_EQ(question->limit_ms, 10'000u);
-  EXPECT_EQ(question->triple, "aarch64-unknown-linux-gnu");
-  EXPECT_EQ(question->cpu, "generic");
-  EXPECT_EQ(question->features, "+lse,+sve");
-  EXPECT_EQ(question->head.carried, 5u);
-  EXPECT_EQ(as_text(question->bundle), "the bundle");
-  const auto body = encode_compile_answer({9, TC_OK, "", as_bytes("object")});
-  const auto answer = decode_compile_answer(body);
-  ASSERT_TRUE(answer);
-  EXPECT_EQ(answer->token, 9u);
-  EXPECT_EQ(as_text(answer->object), "object");
-}
-
-TEST(CompileFrames, labels_that_could_act_as_arguments_are_refused) {
-  for (const char* const label : {"two words", "line\n", "\x1b[2J"}) {
-    auto question = CompileQuestion{};
-    question.features = label;
-    EXPECT_EQ(decode_compile_question(encode_compile_question(question)).error().code, TC_ERR_MALFORMED) << label;
-  }
-}
-
-TEST(CompileFrames, an_answer_holds_an_object_or_a_reason) {
-  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_OK, "", {}})));
-  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_ERR_COMPILE, "no", as_bytes("object")})));
-}
-
-// A greeting is no frame, but is read like one.
-constexpr auto greeting = Kind::none;
-
-// Every decoder, on bytes that end at the edge of their allocation, so that the address sanitizer sees a step over it.
-bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
-  const Bytes body(view.begin(), view.end());
-  size_t size = 0;
-  switch (kind) {
-    case Kind::call: return decode_route(body, size).has_value();
-    case Kind::code: return decode_code(body).has_value();
-    case Kind::need: return decode_need(body).has_value();
-    case Kind::reply: return decode_reply(body).has_value();
-    case Kind::barrier: return decode_barrier(body).has_value();
-    case Kind::bye: return decode_bye(body).has_value();
-    case greeting: return decode_hello(body).has_value();
-    case Kind::notice:
-      if (number == notice_gone) return decode_gone(body).has_value();
-      return number == notice_marker ? decode_marker(body).has_value() : decode_report(body).has_value();
-    case Kind::compile:
-      if (number == compile_question) return decode_compile_question(body).has_value();
-      return decode_compile_answer(body).has_value();
-    default: return false;
-  }
-}
-
-struct Sample {
-  Kind kind;
-  Bytes body;
-  size_t least;  // shorter than that it must be refused
-  uint32_t number = 0;
-};
-
-std::vector<Sample> samples() {
-  const auto route = encode_route({.instance = 1, .node_id = 2, .address = "127.0.0.1:9"});
-  const auto code = code_body("the bundle", "");
-  const auto need = encode_need({.id = {}, .triple = "x86_64-linux-gnu"});
-  const auto reply = encode_reply({.token = 1, .status = TC_ERR_IFUNC, .message = "words"});
-  const auto barrier = encode_barrier(1);
-  const auto bye = encode_bye({TC_ERR_CLOSED, "done"});
-  const auto hello = encode_hello(sample_hello());
-  const auto gone = encode_gone({1, 2, 3, "name", "reason"});
-  const auto marker = encode_marker({1, 2, marker_unrecorded});
-  const auto report = encode_report({1, 2, true, {3}});
-  const auto question = sample_question();
-  const auto object = encode_compile_answer({1, TC_OK, "", as_bytes("x")});
-  const auto refused = encode_compile_answer({1, TC_ERR_DENIED, "words", {}});
-  return {{Kind::compile, question, question.size(), compile_question},
-          {Kind::compile, object, object.size(), compile_answer},
-          {Kind::compile, refused, refused.size(), compile_answer},
-          {Kind::notice, gone, gone.size(), notice_gone},
-          {Kind::notice, marker, marker.size(), notice_marker},
-          {Kind::notice, report, report.size() - sizeof(uint64_t), notice_report},
-          {Kind::call, route, route.size()},
-          {Kind::code, code, code.size()},
-          {Kind::need, need, need.size()},
-          {Kind::reply, reply, reply.size()},
-          {Kind::barrier, barrier, barrier.size()},
-          {Kind::bye, bye, bye.size()},
-          {greeting, hello, hello.size()}};
-}
-
-TEST(HostileFrames, truncated_at_any_byte_they_are_refused) {
-  for (const auto& [kind, body, least, number] : samples()) {
-    EXPECT_TRUE(any_decoder_takes(kind, number, body)) << static_cast<int>(kind);
-    for (size_t size = 0; size < least; ++size)
-      EXPECT_FALSE(any_decoder_takes(kind, number, ByteView(body).first(size)))
-          << "kind " << static_cast<int>(kind) << " cut to " << size << " of " << body.size();
-  }
-}
-
-TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
-  size_t taken = 0;
-  for (const auto& sample : samples())
-    for (size_t bit = 0; bit < sample.body.size() * 8; ++bit) {
-      auto body = sample.body;
-      body[bit / 8] ^= std::byte{1} << (bit % 8);
-      taken += any_decoder_takes(sample.kind, sample.number, body) ? 1 : 0;
-    }
-  EXPECT_GT(taken, 0u);
-}
-
-TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
-  for (auto& [kind, body, least, number] : samples()) {
-    const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::bye || kind == greeting;
-    if (!fixed && kind != Kind::notice) continue;
-    auto longer = body;
-    longer.push_back(std::byte{0});
-    EXPECT_FALSE(any_decoder_takes(kind, number, longer)) << static_cast<int>(kind);
-  }
 }
 
 }  // namespace

@@ -15,7 +15,7 @@
 #include "wire/notice.h"
 #include "wire/route.h"
 #include "wire/slot_frame.h"
-#include "wire/testing.h"
+#include "wire/testing/bundles.h"
 
 namespace tc {
 namespace {

@@ -4,7 +4,7 @@
 #include <filesystem>
 
 #include "node/testing/node_test_kit.h"
-#include "wire/testing.h"
+#include "wire/testing/bundles.h"
 
 namespace tc::node {
 namespace {

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// For tests only: frames as every test of the wire format needs them.
+#pragma once
+
+#include "wire/compile.h"
+#include "wire/frame.h"
+#include "wire/hello.h"
+
+namespace tc::wire::testing {
+
+inline Bytes code_body(std::string_view bundle, std::string_view payload) {
+  Bytes out;
+  append_code(out, {.id = ContentId::of(as_bytes("x")), .carried = 5, .bundle_size = 0}, as_bytes(bundle));
+  Writer(out).bytes(as_bytes(payload));
+  return out;
+}
+
+inline Hello sample_hello() {
+  return {.protocol = protocol_version,
+          .abi = 1,
+          .instance = 77,
+          .node_id = 4,
+          .max_message = 1 << 20,
+          .name = "node four",
+          .address = "127.0.0.1:4711",
+          .triple = "x86_64-linux-gnu",
+          .cpu = "sapphirerapids"};
+}
+
+inline Bytes sample_question() {
+  CompileQuestion question;
+  question.token = 0x1122334455667788;
+  question.limit_ms = 10'000;
+  question.triple = "aarch64-unknown-linux-gnu";
+  question.cpu = "generic";
+  question.features = "+lse,+sve";
+  question.head = {ContentId::of(as_bytes("a manifest")), 5, 0};
+  question.bundle = as_bytes("the bundle");
+  return encode_compile_question(question);
+}
+
+}  // namespace tc::wire::testing
