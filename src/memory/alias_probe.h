@@ -14,7 +14,7 @@ namespace tc::memory {
 void sync_instructions(std::byte* begin, size_t bytes) noexcept;
 
 // Before code that was made fit on this thread is shown to another one: that one's processor may have fetched what was
-// there before, and Arm and RISC-V leave it to software to have it look again. Nothing on x86-64.
+// there before, and Arm and RISC-V leave it to software to make it fetch again. Nothing on x86-64.
 void sync_other_threads() noexcept;
 
 // Runs two tiny functions after each other in the first bytes of a mapping, which are zero afterwards. `code` is where

@@ -6,7 +6,7 @@
 // A placement costs no system call as long as committed memory is free; the number of mappings does not grow with
 // the number of images (two mappings for each image would meet `vm.max_map_count` at 32 000 images).
 //
-// Thread: one at a time. Placements are plain values: whoever has one releases it, once, before the arena dies.
+// Thread: one at a time. Placements are plain values: the owner of one releases it, once, before the arena is destroyed.
 #pragma once
 
 #include <cstddef>

@@ -122,7 +122,7 @@ Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes) {
   if (mapping.text == nullptr) return fail(TC_ERR_NO_MEMORY, "mapping {} bytes for code: {}", reserved, system_words());
   if (data_bytes == 0) return mapping;
   mapping.data = mapping.text + image_half;
-  // What lies between belongs to nobody.
+  // Nothing uses the addresses between the halves.
   if (mapping.text_bytes != image_half) munmap(mapping.text + mapping.text_bytes, image_half - mapping.text_bytes);
   return mapping;
 }

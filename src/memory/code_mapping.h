@@ -9,6 +9,8 @@
 //    the first way, and for code that is loaded once (the source's).
 //
 // Pages are given to a CodeMapping, and taken from it, in chunks.
+//
+// Thread: one at a time for one mapping.
 #pragma once
 
 #include <cstddef>
@@ -39,8 +41,8 @@ class CodeMapping {
   // Gives the chunk's code pages, filled with zeroes and mapped already. Data pages come by their first use: most
   // ifuncs have none, and those that have some share pages. TC_ERR_NO_MEMORY.
   Status commit(size_t chunk);
-  // Maps the pages of this part of the data half, whose ends are multiples of 4 KiB, before anybody uses them; what lies in
-  // them stays as it is. Nothing where the kernel is too old for it.
+  // Maps the pages of this part of the data half before they are used. `offset` and `bytes` are multiples of 4 KiB. The
+  // content stays as it is. Does nothing where the kernel is too old for it.
   void map_data(size_t offset, size_t bytes) noexcept;
   // Takes them away: the memory returns to the system and a stale call into the chunk faults.
   void decommit(size_t chunk) noexcept;

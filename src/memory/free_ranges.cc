@@ -51,7 +51,7 @@ void FreeRanges::give(size_t offset, size_t size) noexcept {
   }
   try {
     free_.emplace_hint(next, offset, end);
-  } catch (const std::bad_alloc&) {  // it stays taken: nobody can note that it is free
+  } catch (const std::bad_alloc&) {  // it stays taken, because there is no memory to record that it is free
   }
 }
 

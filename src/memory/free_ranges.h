@@ -3,7 +3,7 @@
 // Which parts of an address range are free: first fit from the low end, neighbours joined when given back. The low
 // end is preferred so that the high end empties and its memory can return to the system.
 //
-// Thread: one at a time; the owner sees to that.
+// Thread: one at a time; the owner makes sure of that.
 #pragma once
 
 #include <cstddef>

@@ -11,8 +11,8 @@
 
 namespace tc::memory {
 
-// Has the system map these pages, the first of which begins at `begin`, before anybody uses them; what lies in them stays.
-// False where it cannot: Linux before 5.14. Threads: any.
+// Makes the system map these pages, the first of which begins at `begin`, before they are used. Their content stays.
+// False where it cannot: Linux before 5.14. Thread: any.
 inline bool populate(void* begin, size_t bytes) noexcept { return madvise(begin, bytes, MADV_POPULATE_WRITE) == 0; }
 
 }  // namespace tc::memory

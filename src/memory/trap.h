@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What freed code is overwritten with: a jump into code that is gone stops there, and does not run what is left.
+//
+// Thread: any.
 #pragma once
 
 #include <cstddef>

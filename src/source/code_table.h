@@ -20,7 +20,7 @@ class CodeTable {
   // Hot: the number for an ifunc of this node by its index; `none` when its code has to go along first.
   uint32_t number_of(uint32_t index) const noexcept { return index < by_index_.size() ? by_index_[index] : none; }
 
-  // The number for some code, whoever registered it; `none` when the peer was never offered it.
+  // The number for some code, whichever registration it came from; `none` when the peer was never offered it.
   uint32_t number_of(const ContentId& id) const noexcept;
 
   // Takes a new number for code about to be sent. `index` may be `none` (code that only passes through). TC_ERR_LIMIT

@@ -52,7 +52,7 @@ Result<Code*> Store::load_new(Bundle bundle, std::string_view from, Bytes object
   take_over(*code, std::move(linked));
   TC_CHECK(make_room(*code));
   if (code->is_library()) TC_CHECK(bind_library(*code, from));
-  // It will run at once, but whoever runs it cannot have said so yet: as recent as any.
+  // It will run at once, but the executor has not counted that yet: it is as recent as any.
   code->last_used = std::max(queue_.newest(), last_loaded_ != nullptr ? last_loaded_->last_used : 0);
   auto& kept = *codes_.emplace(code->id(), std::move(code)).first->second;
   if (!kept.is_library()) queue_.add(kept);  // one that goes would leave its users in the air
@@ -163,7 +163,7 @@ size_t StoredCode::bundle_bytes() const noexcept {
 Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, Policy& policy, OnEvict on_evict) {
   if (!on_evict) on_evict = [](Code&) {};
 #ifdef TC_NO_JIT
-  // Built without the plug-in, so there is none to look for; somebody else's may still be named.
+  // Built without the plug-in, so there is none to look for; the operator may still name one.
   if (options.jit_plugin.empty()) options.use_bitcode = false;
 #endif
   TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));

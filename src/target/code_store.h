@@ -30,15 +30,16 @@ class alignas(64) Code {
  public:
   std::atomic<EntryPoint> entry{nullptr};
   uint64_t last_used = 0;  // set by the executor to its own tick; the smallest is evicted first
-  bool pinned = false;     // never evicted: it may run in threads that nobody counts
+  bool pinned = false;     // never evicted: it may run in threads that are not counted
   uint8_t alignment_log2 = 4;
 
   const ContentId& id() const noexcept { return bundle->id(); }
   const std::string& name() const noexcept { return bundle->manifest().name; }
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
   std::atomic<Tier> tier{Tier::none};
-  // It may be linked anew, or go, while it runs: whoever runs it is inside CodeStoreOptions::executions, and reads `entry`
-  // there. Set for good before the entry point that asks for it is stored. Never, without `executions`.
+  // The code may be linked anew, or freed, while it runs. So a thread that runs it is inside
+  // CodeStoreOptions::executions, and reads `entry` there. Set for good, before the entry point that needs it is stored.
+  // Always false without `executions`.
   std::atomic<bool> counted{false};
   uint64_t load_ns = 0;  // what loading took
   size_t bytes = 0;      // what it costs against the budget
@@ -60,7 +61,7 @@ struct CodeStoreOptions {
   // Where any thread may run code at any time: what tells when replaced code is left. It must outlive the store. Null: all
   // is one thread's.
   Executions* executions = nullptr;
-  // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: nobody wants to know.
+  // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: it is dropped.
   std::function<void(const std::string&)> warn;
 };
 
@@ -92,7 +93,7 @@ class CodeStore {
   // what the version that it replaces does.
   // Errors name the ifunc: TC_ERR_NO_SLICE, TC_ERR_DENIED, TC_ERR_UNRESOLVED, TC_ERR_COMPILE, TC_ERR_MALFORMED,
   // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
-  // `object`, when not empty: what somebody else compiled of its bitcode for this node, used as if it were the bundle's
+  // `object`, when not empty: what a helper compiled of its bitcode for this node, used as if it were the bundle's
   // object slice, and kept with the code.
   virtual Result<Code*> load(Bundle bundle, std::string_view from = {}, Bytes object = {}) = 0;
 

@@ -32,7 +32,7 @@ namespace {
 
 using Entry = std::pair<std::string_view, void*>;
 
-// bcmp is what LLVM makes of a memcmp whose order nobody asks for; libc's own has left POSIX.
+// LLVM makes bcmp of a memcmp when the code only tests for equality. The bcmp of libc has left POSIX.
 int equal_bytes(const void* a, const void* b, size_t size) noexcept { return std::memcmp(a, b, size); }
 
 template <class F>

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What compilers call without the author having written a call: memory functions, 128-bit arithmetic, and on
-// aarch64 the outlined atomics. Every ifunc may use them; they compute and touch only memory that they are given.
+// Functions that compilers call by themselves (wire/abi_names.h): memory functions, 128-bit arithmetic, and on aarch64
+// the outlined atomics. Every ifunc may use them, because they change only memory that they are given.
+//
+// Thread: any.
 #pragma once
 
 #include <string_view>

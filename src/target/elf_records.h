@@ -2,6 +2,8 @@
 //
 // Copies a structure of <elf.h> out of bytes, or says that it is not wholly there. Never a cast: the bytes may be
 // anywhere and unaligned.
+//
+// Thread: any.
 #pragma once
 
 #include <cstring>

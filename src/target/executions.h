@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which executions may still be inside code that was replaced, where any thread may run any code at any time (the
-// papers' API). Executions are counted in one of two phases; whoever replaces code begins the other phase, and frees the
+// papers' API). Executions are counted in one of two phases; the thread that replaces code begins the other phase, and frees the
 // old code once the phase before has run out. A steady stream of executions never holds that up, as it would if they
 // were counted together.
 //

@@ -3,8 +3,8 @@
 // Runs ifuncs: the innermost step of the hot path. One executor per node; thread: the node's.
 //
 // While a call runs, `running()` describes it to the ABI functions. A plain call costs a few stores around one
-// indirect call; what an ifunc does besides (reply, fail, forward) marks the call as touched, and only then is
-// there anything to clean up.
+// indirect call. What an ifunc does besides (reply, fail, forward) sets has_effects, and only then is there anything to
+// clean up.
 #pragma once
 
 #include <atomic>
@@ -41,12 +41,12 @@ class Watched {
 // One call in progress.
 struct Call {
   Watched<Code*> code = nullptr;
-  void* link = nullptr;  // the node's: whom the frame came from; null for a call from this node itself
+  void* link = nullptr;  // the node's Link that the frame came from; null for a call of this node itself
   bool touched = false;  // anything below differs from the defaults
   bool wants_reply = false;
   bool has_ticket = false;
   bool has_route = false;
-  bool answered = false;  // a reply was sent, or the duty to reply was forwarded
+  bool answered = false;  // a reply was sent, or the call was forwarded with its return address
   bool failed = false;    // with the code and message below
   int32_t fail_code = 0;
   wire::CallTicket ticket;
@@ -110,7 +110,7 @@ class alignas(64) Executor {
   void let_watcher_doze(bool dozes) noexcept { watcher_dozes_.store(dozes, std::memory_order_relaxed); }
   bool watcher_dozes() const noexcept { return watcher_dozes_.load(std::memory_order_relaxed); }
 
-  // A call without ticket or route. False when it was touched: the caller looks at running() and calls reset().
+  // A call without call header. False when it has effects: then the caller reads running() and calls reset().
   bool run_plain(Code& code, void* payload, size_t size) noexcept {
     prepare_plain(code);
     return run_prepared(code, payload, size);

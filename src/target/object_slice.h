@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The object slice of a bundle as an image that can be loaded, without a copy when it is stored uncompressed.
+//
+// Thread: any.
 #pragma once
 
 #include "target/elf_image.h"

@@ -20,7 +20,7 @@ struct Policy::State {
   mutable std::shared_mutex mutex;
   Exports exports;   // the application's
   Exports injected;  // of libraries that were sent
-  // How many there are of both, and of the latter: most nodes have none, and then nobody needs the lock.
+  // How many there are of both, and of the latter: most nodes have none, and then no lookup takes the lock.
   std::atomic<size_t> known{0}, known_injected{0};
   struct ExportRule {
     std::string symbol;  // a '*' at its end: any that begins so

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From bytes to frames to running code: the hot path of a target (main paper, III.D). It runs plain
-// calls of code that is held and hands everything else to a FrameHandler. It never blocks or locks, and allocates nothing
-// by itself.
+// From bytes to frames to running code: the hot path of a target (main paper, III.D). It runs plain calls of loaded
+// code and hands every other frame to a FrameHandler. It never blocks or locks, and allocates nothing by itself.
 //
 // Thread: the node's.
 #pragma once
@@ -15,8 +14,8 @@
 
 namespace tc::target {
 
-// What the numbers in one link's frames stand for. The source hands numbers out densely, as HPACK does; the
-// limit stops a peer from making us reserve memory for numbers that it never uses.
+// The code behind each number in one link's frames. The source hands numbers out densely, as HPACK does. The limit
+// stops a peer from making this node reserve memory for numbers that it never uses.
 class NumberTable {
  public:
   static constexpr uint32_t limit = 1u << 20;
@@ -38,14 +37,14 @@ class NumberTable {
   std::vector<Code*> codes_;  // by number; without the first ones
 };
 
-// The cold half: every frame that is not a plain call of held code.
+// The cold half: every frame that is not a plain call of loaded code.
 class FrameHandler {
  public:
   // `body` is `header.length` bytes, valid and writable until the stream is released; it lies in memory that the
   // peer may still write to, so it is copied before it is checked. False: the link is to be dropped; nothing more
   // is read from it. May throw std::bad_alloc.
   virtual bool on_frame(const wire::Header& header, std::byte* body) = 0;
-  // The call that just ran was touched by its ifunc (replied, failed, ...).
+  // The call that just ran has effects: its ifunc replied, failed, forwarded ...
   virtual void on_touched() = 0;
   // The peer breaks the rules of framing; `what` has the values.
   virtual void on_broken(std::string what) = 0;

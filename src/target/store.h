@@ -80,7 +80,7 @@ class Store final : public CodeStore {
   void retire();
   void free_left();
 
-  // store_library.cc: libraries and who uses them
+  // store_library.cc: libraries and their users
   Status check_exports(const std::vector<std::string>& symbols, std::string_view from) const;
   Status bind_library(StoredCode& library, std::string_view from);
   Status link_users(const std::vector<StoredCode*>& users, std::vector<Linked>& linked);

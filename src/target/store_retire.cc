@@ -14,7 +14,7 @@ void Store::adopt() {
   }
 }
 
-// Of code that any thread may run and whose executions nobody counts, everything is kept.
+// Code that any thread may run is kept for good when its executions are not counted.
 void Store::put_aside(StoredCode& code, CodeMemory memory) {
   if (memory.bytes() == 0) return;
   if (code.counted.load(std::memory_order_relaxed)) return wait_for_leaving(std::move(memory));
@@ -22,7 +22,7 @@ void Store::put_aside(StoredCode& code, CodeMemory memory) {
   if (std::ranges::find(retiring_, &code) == retiring_.end()) retiring_.push_back(&code);
 }
 
-// Of a code that goes altogether. Where one thread runs everything, nobody is inside it.
+// Of code that is freed altogether. Where one thread runs everything, no call is inside it.
 void Store::put_aside_all(StoredCode& code) {
   if (options_.executions == nullptr) return;
   for (auto& memory : code.retired) wait_for_leaving(std::move(memory));

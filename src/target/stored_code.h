@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What CodeStore keeps of one ifunc besides its public face, Code. Only the store and its helpers include this.
+//
+// Thread: the node's; code_store.h names what other threads may read.
 #pragma once
 
 #include <algorithm>
@@ -26,7 +28,7 @@ class StoredCode final : public Code {
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
   std::vector<void*> libraries;     // shared libraries that it may use
   Exports exports;                  // of a library, while others are bound to it
-  Bytes compiled;                   // the object that somebody else made of the bitcode; empty: none
+  Bytes compiled;                   // the object that a helper made of the bitcode; empty: none
   uint64_t queue_key = 0;           // its place in the EvictionQueue
 
   bool is_library() const noexcept { return bundle->manifest().has(entry_library); }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc inspect --asm`: the machine code of a bundle, as text, for any CPU that LLVM knows.
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Bitcode in the fewest bytes that LLVM's own reader takes.
+//
+// Thread: the module's; nothing is shared.
 #pragma once
 
 #include "base/bytes.h"

@@ -197,7 +197,7 @@ class Builder {
     return {};
   }
 
-  // Targets look for symbols; the names are for who reads that one is missing.
+  // Targets look for symbols; the names are for the message that a symbol is missing.
   void name_used_libraries() {
     std::set<std::string> names;
     for (const auto& [name, exports] : against_)
@@ -293,7 +293,7 @@ class Builder {
       if (!companion) return context(file.string(), companion.error());
       const auto& name = companion->manifest().name;
       if (!names.insert(name).second)
-        return fail(TC_ERR_INVALID, "{}: two companions have the name '{}', by which they are sent", label(), name);
+        return fail(TC_ERR_INVALID, "{}: two bundled ifuncs have the name '{}', by which they are sent", label(), name);
       TC_CHECK(add_slice({{}, SliceRole::companion, SliceForm::bundle, false, name, 0, 0, {}}, std::move(bytes)));
     }
     return {};

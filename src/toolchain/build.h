@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc build`: from a source file to a bundle. All steps in order; each is a file of its own.
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <filesystem>

@@ -52,7 +52,7 @@ void call_through_got(llvm::Module& module) {
   if (!module.getModuleFlag("RtLibUseGOT")) module.setRtLibUseGOT();
 }
 
-// What travels says nothing about LLVM's own functions, as its reader knows them; nobody has read this module.
+// What travels says nothing about LLVM's own functions, as its reader knows them; this module was never read from bitcode.
 void describe_intrinsics(llvm::Module& module) {
   for (auto& function : module)
     if (const auto id = function.getIntrinsicID(); id != llvm::Intrinsic::not_intrinsic)

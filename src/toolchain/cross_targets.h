@@ -2,6 +2,8 @@
 //
 // For which targets ifuncs can be built on this machine, and what headers there are for each. Ifuncs that include
 // only <threechains/ifunc.h>, <stddef.h> and <stdint.h> need none: those are clang's own.
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <filesystem>

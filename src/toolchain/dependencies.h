@@ -3,6 +3,8 @@
 // The shared libraries that an ifunc declares: from foo.deps beside its source, and from #pragma comment(lib, ...).
 // They are looked up on this machine for two things: the name that dlopen finds (their soname), and their symbols,
 // so that a misspelt function is refused here and not at the target.
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <filesystem>

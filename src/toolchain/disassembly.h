@@ -2,6 +2,8 @@
 //
 // An object slice as text. It has neither sections nor names besides its entry points, so tools that expect those
 // (llvm-objdump -d) show nothing of it.
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <string>

@@ -2,6 +2,8 @@
 //
 // The front ends: each compiler runs once for each triple. For C and C++ that is clang, up to bitcode that the target can still optimise for
 // its own CPU ("pre-link": inlined and cleaned, not yet vectorised; vectorised code would never widen again).
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <filesystem>

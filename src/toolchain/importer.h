@@ -89,7 +89,7 @@ void reduce_to(llvm::Module& module, const std::vector<std::string>& entries);
 // importer_failures.cc: of the functions that only end a program, no bodies: lower_failures() replaces the calls.
 void forget_failure_bodies(llvm::Module& module);
 // importer_failures.cc, after optimising: whatever would end the process (a panic, a failed assertion, a trap, an
-// exception that nobody can catch) becomes tc_fail() and a return from the entry. True when something changed.
+// exception that nothing can catch) becomes tc_fail() and a return from the entry. True when something changed.
 bool lower_failures(llvm::Module& module, const std::vector<std::string>& entries);
 // importer_return.cc: makes each of `calls`, which never return, say tc_fail(code, message) instead, and leave the
 // entry that was called, through all functions in between.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A C++ exception that leaves the entry has nobody above it: the node, and with it all it serves, would end in
+// A C++ exception that leaves the entry has no handler above it: the node, and with it all it serves, would end in
 // std::terminate(). So the entry that travels is a shell which catches everything and calls tc_fail().
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Leaving an ifunc from anywhere inside it, without a runtime: no setjmp in the executor, which every call would pay
-// for, and no unwinder at the target. A function that fails returns, and so does everybody who called it. After
+// for, and no unwinder at the target. A function that fails returns, and so does each of its callers. After
 // inlining, which comes first, most failures stand in the entry itself and there a return is all. For the others a
 // byte of the module says that the ifunc is on its way out; callers look at it after each call that can fail.
 // The byte is the copy's own: one node runs one copy of the code, on one thread.
@@ -181,7 +181,7 @@ class Leaver {
   llvm::Module& module_;
   const std::vector<std::string>& entries_;
   Functions failing_;
-  bool escaped_ = false;  // a function that can fail may be called by anybody who has its address
+  bool escaped_ = false;  // a function that can fail may be called through its address
   llvm::GlobalVariable* flag_ = nullptr;
 };
 

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc inspect`: what a bundle holds, for people and for programs. Knows no LLVM, so that any command can link it.
+//
+// Thread: any.
 #pragma once
 
 #include <string>

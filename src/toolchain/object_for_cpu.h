@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // An object slice for a CPU that is named: what a helper makes for a node without LLVM (docs/small-nodes.md).
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <string>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Running the programs that we stand on (clang, lld) and keeping what they leave behind out of the way.
+//
+// Thread: any that may wait for a program.
 #pragma once
 
 #include <filesystem>

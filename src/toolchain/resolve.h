@@ -2,6 +2,8 @@
 //
 // Which undefined symbols a target will be able to give: the same rules as the target's policy, asked at build time
 // so that a mistake shows where it can be mended.
+//
+// Thread: the program's only one.
 #pragma once
 
 #include <string>

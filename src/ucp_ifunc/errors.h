@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where our errors become UCX's statuses, and where exceptions stop.
+//
+// Thread: any.
 #pragma once
 
 #include <ucp/api/ucp_def.h>

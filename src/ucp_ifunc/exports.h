@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Thread: the one that makes the policy.
 #pragma once
 
 #include "target/policy.h"

@@ -2,7 +2,7 @@
 //
 // A registered ifunc and its messages: the handles of the API, from the inside.
 //
-// Threads: an Ifunc is shared by all that send it; a Message belongs to who created it.
+// Threads: an Ifunc is shared by all that send it; a Message belongs to its creator.
 #pragma once
 
 #include <threechains/ucp_ifunc.h>

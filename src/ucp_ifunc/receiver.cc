@@ -15,7 +15,7 @@ namespace slot = wire::slot;
 
 namespace {
 
-// What <threechains/ifunc.h> can mean where there are no nodes: one call, on the stack of who runs it.
+// What <threechains/ifunc.h> can mean where there are no nodes: one call, on the stack of the thread that runs it.
 class CallHost final : public target::IfuncHost {
  public:
   explicit CallHost(spdlog::logger& log) noexcept : log_(log), before_(std::exchange(target::current_host, this)) {}
@@ -141,7 +141,7 @@ void Receiver::forget(const target::Code& code) {
 }
 
 void Receiver::free_left_now() noexcept {
-  // Again when somebody ended a call while we had the lock, and so could not take it.
+  // Again when another thread ended a call while this one held the lock, and so could not take it.
   while (executions_.is_over()) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;

@@ -88,7 +88,7 @@ class Receiver {
     executions_.leave(phase);
     free_left();
   }
-  // Frees replaced code whose last call has ended. Never waits: who holds the lock calls this after giving it back.
+  // Frees replaced code whose last call has ended. Never waits: the holder of the lock calls this after it has released the lock.
   void free_left() noexcept {
     if (executions_.is_over()) [[unlikely]]
       free_left_now();

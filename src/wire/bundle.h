@@ -8,6 +8,8 @@
 // The content id is the SHA-256 of the manifest, and the manifest holds the SHA-256 of every slice: any part
 // can travel and be checked by itself. A bundle on the wire may therefore lack slices that its receiver
 // cannot use; which ones are there is said in front of it (`carried`), never guessed.
+//
+// Thread: any, one at a time for one Bundle; copies share only bytes that never change.
 #pragma once
 
 #include <cstdint>
@@ -22,8 +24,8 @@
 
 namespace tc {
 
-// What a slice is for. Source-side code (payload_init and its like) never travels to the target. A companion is
-// another ifunc, a whole bundle, that this one sends on by name: it travels along, for every CPU that it has code for.
+// What a slice is for. Source-side code (payload_init and its like) is never sent to a target. A bundled ifunc is
+// another whole bundle, which this ifunc sends on by name: it is sent along, for every CPU that it has code for.
 enum class SliceRole : uint8_t { target = 0, source = 1, companion = 2 };
 enum class SliceForm : uint8_t { bitcode = 1, object = 2, bundle = 3 };
 
@@ -70,7 +72,7 @@ struct Manifest {
   std::vector<std::string> dependencies;  // shared libraries, as dlopen names: "libsqlite3.so.0"
   std::vector<std::string> imports;       // undefined symbols of the target slices: ABI, libraries or exports
   std::vector<std::string> exports;       // of a library: symbols of its target slices that others may use
-  std::vector<std::string> against;       // names of libraries that export some of `imports`, for who reads an error
+  std::vector<std::string> against;  // names of libraries that export some of `imports`, named in error messages only
   std::vector<Slice> slices;
 
   bool has(Entry entry) const noexcept { return (entries & entry) != 0; }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The few numbers that the bundle's writer and reader share. docs/wire-format.md says what they mean.
+//
+// Thread: any.
 #pragma once
 
 #include <cstddef>

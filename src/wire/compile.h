@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Compiling for others: a node without LLVM asks a helper to make an object of a bundle's bitcode for its CPU, and
-// gets the object (src/node/compile_requests.h). Frames of the stream; which one it is stands in the number.
+// Remote compilation: a node without LLVM asks a helper to make an object of a bundle's bitcode for its CPU, and gets
+// the object (src/node/remote_compile). Two frames of the stream; the frame's number says which one it is.
+//
+// Thread: any; plain values.
 #pragma once
 
 #include "wire/frame.h"
@@ -12,8 +14,8 @@ inline constexpr uint32_t compile_question = 0;
 inline constexpr uint32_t compile_answer = 1;
 
 struct CompileQuestion {
-  uint64_t token = 0;     // the asker's name for the answer
-  uint32_t limit_ms = 0;  // how long the asker will wait
+  uint64_t token = 0;     // the caller's name for the answer
+  uint32_t limit_ms = 0;  // how long the caller will wait
   std::string triple;     // for which machine; printable, as are the next two
   std::string cpu;        // LLVM's name of its CPU; empty: any of that triple
   std::string features;   // what it has beyond that name, as LLVM writes it: "+lse,+sve"

@@ -8,6 +8,8 @@
 // every payload starts at a multiple of 16 and a small frame shares one cache line with its header. Between
 // frames there is padding up to the next such address. The header word of a frame is written last: a zero
 // word means "nothing here yet".
+//
+// Thread: any; plain values.
 #pragma once
 
 #include <cstddef>
@@ -29,13 +31,13 @@ enum class Kind : uint8_t {
   need = 3,       // Need: the target does not hold code `number`
   code = 4,       // CodeHead, bundle: the answer to need
   known = 5,      // the target holds code `number` now (acknowledgement of code)
-  reply = 6,      // Reply: what became of a call
-  barrier = 7,    // tell me when you come here, and the answer to that
+  reply = 6,      // Reply: the result of a call
+  barrier = 7,    // asks the receiver to answer when it has handled all before it, and the answer
   bye = 9,        // Bye: the last frame, with the reason
   fragment = 10,  // a piece of a frame too large for the stream; number 1 marks the last piece
   pad = 11,       // nothing: skip `length` bytes (a ring's end)
-  notice = 13,    // what nodes tell each other about calls whose sender may wait in vain (wire/notice.h)
-  compile = 14,   // bitcode that one node compiles for another (wire/compile.h)
+  notice = 13,    // a node was lost, or a snapshot of the calls that are alive (wire/notice.h)
+  compile = 14,   // remote compilation (wire/compile.h)
 };
 inline constexpr uint8_t last_kind = 14;
 
@@ -118,7 +120,7 @@ struct Reply {
   uint64_t token = 0;
   tc_status_t status = TC_OK;
   int32_t code = 0;      // what the ifunc gave to tc_fail()
-  uint32_t node_id = 0;  // who answers
+  uint32_t node_id = 0;  // the node that answers
   std::string message;   // readable, empty when status is TC_OK
   ByteView bytes;        // the answer; in a decoded reply it points into the frame
 };
@@ -128,7 +130,7 @@ Bytes encode_reply(const Reply& reply);
 Result<Reply> decode_reply(ByteView body);
 
 // What a barrier frame is about stands in its number; its body is the number of the barrier.
-inline constexpr uint32_t barrier_ask = 1;     // tell me when you come here
+inline constexpr uint32_t barrier_ask = 1;     // answer when all calls before this are done
 inline constexpr uint32_t barrier_answer = 2;  // all calls before that barrier ended
 Bytes encode_barrier(uint64_t number);
 Result<uint64_t> decode_barrier(ByteView body);

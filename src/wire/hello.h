@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The greeting of each side of a link, carried by the transport (transport/greeting.h): who it is and what it understands.
+// The greeting of each side of a link, which the transport carries (transport/greeting.h). It names the node and the
+// versions that the node understands.
+//
+// Thread: any; plain values.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Notices: what nodes tell each other so that nobody waits for the answer of a call that was lost with a node
-// (src/node/deaths.h, src/node/snapshot.h). Frames of the stream; which one it is stands in the number.
+// Cluster events: what nodes tell each other so that no caller waits for the answer to a call that was lost with a node
+// (src/node/liveness). They are frames of the stream; the frame's number says which event it is.
+//
+// Thread: any; plain values.
 #pragma once
 
 #include "base/bytes.h"
@@ -14,20 +16,21 @@ inline constexpr uint32_t notice_report = 2;
 
 // A node lost its link to another. Every node passes it on once.
 struct Gone {
-  uint64_t instance = 0;  // who is gone
-  uint64_t witness = 0;   // instance of the node whose link ended; another witness is other news
+  uint64_t instance = 0;  // the node that is gone
+  uint64_t witness = 0;   // instance of the node that lost its link; each witness makes an event of its own
   uint32_t node_id = 0;
-  std::string name;    // label of who is gone; printable
+  std::string name;    // label of the node that is gone; printable
   std::string reason;  // readable
 };
 Bytes encode_gone(const Gone& gone);
 Result<Gone> decode_gone(ByteView body);
 
 // The marker of Chandy and Lamport's snapshot: what came before it on this link belongs to the snapshot.
-inline constexpr uint8_t marker_from_child = 1;  // you are the one through whom I heard of it: expect my report
-inline constexpr uint8_t marker_unrecorded = 2;  // this link is younger than my part of the snapshot: it is void
+inline constexpr uint8_t marker_from_child =
+    1;  // the receiver brought the sender into the snapshot: it gets the report
+inline constexpr uint8_t marker_unrecorded = 2;  // this link is younger than the sender's part: the snapshot is void
 struct Marker {
-  uint64_t origin = 0;  // instance of the node that asks where its calls are
+  uint64_t origin = 0;  // instance of the node that started the snapshot
   uint32_t number = 0;  // grows with every snapshot of that origin
   uint8_t flags = 0;
 };

@@ -43,8 +43,8 @@ Result<Route> decode_route(ByteView body, size_t& size) {
   route.node_id = in.u32();
   route.address = in.str8();
   in.skip((alignment - in.position() % alignment) % alignment);
-  TC_CHECK(in.finish("route of a call"));
-  if (!visible(route.address)) return fail(TC_ERR_MALFORMED, "route of a call: its address is not printable");
+  TC_CHECK(in.finish("return address of a call"));
+  if (!visible(route.address)) return fail(TC_ERR_MALFORMED, "return address of a call: its address is not printable");
   size = in.position();
   return route;
 }

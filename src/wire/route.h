@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The way home of a call that travels on: behind its ticket, in each frame that carries it.
+// The return address of a forwarded call. It stands behind the call header, in each frame that carries the call.
+//
+// Thread: any, one at a time for one object.
 #pragma once
 
 #include <array>
@@ -13,9 +15,10 @@
 
 namespace tc::wire {
 
-// Who waits for the answer when that is not the peer that sent the frame. Padded to a multiple of 16 bytes.
+// Names the caller of a call that came from another node than the peer that sent the frame. Padded to a multiple of
+// 16 bytes.
 struct Route {
-  uint64_t instance = 0;  // epoch of the first sender's node
+  uint64_t instance = 0;  // of the caller's node
   uint32_t node_id = 0;
   std::string address;  // where it listens, "host:port"; cut to 255 bytes
 };
@@ -24,18 +27,18 @@ Bytes encode_route(const Route& route);
 // `size` receives the bytes taken, padding included.
 Result<Route> decode_route(ByteView body, size_t& size);
 
-// A route and its bytes in a frame. The calls of one asker all bring the same: to take the next one is to compare, and
-// to pass it on is to copy. Allocates for addresses that std::string allocates for, and nothing besides.
+// A return address and its bytes in a frame. All calls of one caller bring the same bytes. So reading the next one only
+// compares them, and forwarding only copies them. It allocates only where std::string allocates for the address.
 class PackedRoute {
  public:
-  PackedRoute() noexcept {}  // nobody's: it has no bytes
+  PackedRoute() noexcept {}  // empty: it has no bytes
   explicit PackedRoute(Route route) noexcept;
 
   const Route& route() const noexcept { return route_; }
   ByteView bytes() const noexcept { return {bytes_.data(), size_}; }
 
-  // Becomes the route in front of `body`, which may be memory that its sender still writes to. Returns the bytes taken,
-  // padding included. TC_ERR_MALFORMED when there is none; then it stays what it was.
+  // Reads the return address at the start of `body`, which may be memory that its sender still writes to. Returns the
+  // bytes taken, padding included. TC_ERR_MALFORMED when there is none; then this object does not change.
   Result<size_t> take(ByteView body) {
     const bool is_same = size_ != 0 && body.size() >= size_ && std::memcmp(body.data(), bytes_.data(), size_) == 0;
     return is_same ? size_ : take_another(body);

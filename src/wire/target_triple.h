@@ -2,6 +2,8 @@
 //
 // What a slice was built for, compared by meaning and never as text: `x86_64-pc-linux-gnu` and
 // `x86_64-unknown-linux-gnu` are the same target.
+//
+// Thread: any; plain values.
 #pragma once
 
 #include <string>

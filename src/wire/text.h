@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A peer's words end in logs, terminals and file names.
+// Checks text that a peer sent, because it ends in logs, terminals and file names.
+//
+// Thread: any.
 #pragma once
 
 #include <string>

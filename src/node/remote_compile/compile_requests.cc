@@ -15,11 +15,11 @@
 namespace tc::node {
 
 namespace {
-// The helper keeps the limit itself, and has better words for it.
+// The helper keeps the limit itself, and its message says more.
 constexpr uint64_t grace_ns = 1'000'000'000;
-// Ifuncs that wait at a time: bounds the bundles that are kept for it.
+// Ifuncs that wait at a time, which bounds the bundles that are kept for them.
 constexpr size_t open_limit = 64;
-// How long a failure is the answer to the same question: calls that come in a burst do not each ask.
+// How long a failure answers the same request again, so that a burst of calls makes one request.
 constexpr uint64_t failure_ns = 1'000'000'000;
 constexpr size_t failures_limit = 256;
 }  // namespace
@@ -29,9 +29,9 @@ const target::Cpu& CompileRequests::cpu() {
   return cpu_;
 }
 
-std::string CompileRequests::asked(std::string_view whom) {
+std::string CompileRequests::asked(std::string_view helper) {
   return fmt::format(
-      "it holds only bitcode for this node, which has no LLVM and asked {} to compile it for {} ({}{}{})", whom,
+      "it holds only bitcode for this node, which has no LLVM and asked {} to compile it for {} ({}{}{})", helper,
       node_.config.code.triple.text, cpu().name, cpu().features.empty() ? "" : " ", cpu().features);
 }
 
@@ -90,7 +90,7 @@ Result<target::Code*> CompileRequests::load_cached(const Bundle& bundle, std::st
   return nullptr;
 }
 
-// ---- Questions
+// ---- Requests
 
 Result<Link*> CompileRequests::helper() {
   if (auto* const known = node_.links.with_id(helper_)) return known;
@@ -162,10 +162,10 @@ void CompileRequests::on_answer(const Link& from, const wire::CompileAnswer& ans
   const auto request = std::ranges::find_if(
       open_, [&](const auto& one) { return one.sent && one.token == answer.token && one.helper == from.id(); });
   if (request == open_.end()) return;  // it took too long
-  const auto whom = fmt::format("{} at {}", from.peer().name, node_.config.compile_at);
+  const auto helper = fmt::format("{} at {}", from.peer().name, node_.config.compile_at);
   if (answer.status != TC_OK) {
-    const Error error{answer.status,
-                      fmt::format("{}, which says: {}; or build it without --no-object", asked(whom), answer.message)};
+    const Error error{answer.status, fmt::format("{}, which says: {}; or build it without --no-object", asked(helper),
+                                                 answer.message)};
     end(request, &error);
     return;
   }
@@ -173,7 +173,7 @@ void CompileRequests::on_answer(const Link& from, const wire::CompileAnswer& ans
       node_.loader.load_here(request->bundle, request->from, Bytes(answer.object.begin(), answer.object.end()));
   if (!loaded) {
     const Error error{loaded.error().code,
-                      fmt::format("the object that {} compiled of it: {}", whom, loaded.error().message)};
+                      fmt::format("the object that {} compiled of it: {}", helper, loaded.error().message)};
     end(request, &error);
     return;
   }

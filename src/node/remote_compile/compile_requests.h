@@ -52,7 +52,7 @@ class CompileRequests {
   // Loads code that needs_helper(), from the cache on disk or by a request. CodeLoader::load() describes `waiter`.
   LoadResult compile(Bundle bundle, std::string_view from, uint64_t waiter);
 
-  // `link` has greeted: what waits for that is sent.
+  // `link` is ready now: sends the requests that wait for it.
   void on_link_ready(Link& link);
   void on_link_lost(const Link& link);
   void on_answer(const Link& from, const wire::CompileAnswer& answer);
@@ -83,7 +83,7 @@ class CompileRequests {
   std::string cache_key(const Bundle& bundle);
   target::DiskCache* cache();
   const target::Cpu& cpu();
-  std::string asked(std::string_view whom);
+  std::string asked(std::string_view helper);
   const Error& remember(const ContentId& id, const std::string& name, const Error& error);
   std::deque<Request>::iterator end(std::deque<Request>::iterator request, const Error* error);
 
@@ -91,7 +91,7 @@ class CompileRequests {
   std::deque<Request> open_;
   std::unordered_map<ContentId, Failure> failures_;  // for the waiters, and for calls that come soon after
   std::vector<uint64_t> ended_;                      // waiters of requests that have ended
-  target::Cpu cpu_;                                  // looked at when it is first needed
+  target::Cpu cpu_;                                  // read when it is first needed
   std::unique_ptr<target::DiskCache> cache_;
   bool cache_tried_ = false;
   uint64_t helper_ = 0;  // id of the link to it

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A helper's side: compiles for nodes without LLVM (compile_requests.h). Each job runs in a process of its own,
-// `ifunc-toolchain compile`: bitcode that makes LLVM crash, loop or eat memory costs that process, and it can write for
-// every processor that LLVM knows, not only for ours. One job at a time, in the order in which they came, so that
-// compiling for others leaves the other cores to this node's own work.
+// The helper's side of remote compilation: it compiles for nodes without LLVM (compile_requests.h). Each job runs in a
+// process of its own, `ifunc-toolchain compile`. So bitcode that makes LLVM crash, loop or eat memory costs only that
+// process, and the helper can compile for every processor that LLVM knows. Jobs run one at a time, in the order in which
+// they came, so that they leave the other cores to this node's own work.
 //
 // Threads: the node's, and one of the service's own, which only compiles.
 #pragma once
@@ -24,7 +24,7 @@ namespace tc::node {
 class CompileService {
  public:
   struct Job {
-    uint64_t link = 0;  // id of the link whose peer asks
+    uint64_t link = 0;  // id of the link to the caller
     uint64_t token = 0;
     std::string triple, cpu, features;
     target::BitcodeSlice slice;
@@ -40,16 +40,16 @@ class CompileService {
   // `compiler` is the program, ifunc-toolchain; `wake` is called from the service's thread when something is done.
   // Throws what std::thread throws.
   CompileService(std::filesystem::path compiler, std::function<void()> wake);
-  // Ends what runs.
+  // Ends the job that runs.
   ~CompileService();
   CompileService(const CompileService&) = delete;
   CompileService& operator=(const CompileService&) = delete;
 
-  // TC_ERR_BUSY when too many wait.
+  // TC_ERR_BUSY when too many jobs wait.
   Status add(Job job);
-  // Nobody waits for that link's jobs any more.
+  // The link is gone, and with it the waiters of its jobs.
   void forget(uint64_t link);
-  // Is there anything to take? Costs one load.
+  // True when take() returns something. Costs one load.
   bool has_done() const noexcept { return has_done_.load(std::memory_order_acquire); }
   std::vector<Done> take();
 
@@ -67,7 +67,7 @@ class CompileService {
   std::vector<Done> done_;
   uint64_t running_link_ = 0;
   std::atomic<bool> has_done_{false};
-  std::atomic<bool> cancelled_{false};  // what runs now
+  std::atomic<bool> cancelled_{false};  // the job that runs now
   bool stopping_ = false;
   std::thread thread_;  // last: it uses the rest
 };

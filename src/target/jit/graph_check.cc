@@ -31,7 +31,7 @@ Status check_graph(llvm::jitlink::LinkGraph& graph, const llvm::Triple& host) {
                 host.getArchName().str());
   for (auto& section : graph.sections())
     if (!section.blocks().empty() && runs_at_start_or_end(section.getName()))
-      return fail(TC_ERR_COMPILE, "the object has static constructors or destructors ({}), which nobody would run",
+      return fail(TC_ERR_COMPILE, "the object has static constructors or destructors ({}), which a node never runs",
                   section.getName().str());
   return {};
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A CPU to compile for, in LLVM's words: the one this process runs on, found out once, when the plug-in is loaded;
-// or one that somebody named, to see what it would run. Never changes afterwards: any thread may read it.
+// or one that the caller named, to see what it would run. Never changes afterwards: any thread may read it.
 #pragma once
 
 #include <llvm/Target/TargetMachine.h>

@@ -2,6 +2,8 @@
 //
 // Gives JITLink memory for one link: code and constants in the half of a placement that can be executed and not
 // written, data in the other.
+//
+// Thread: the one that links.
 #pragma once
 
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>

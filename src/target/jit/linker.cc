@@ -54,7 +54,7 @@ struct Job {
   LinkMemory memory;
   std::unique_ptr<Image> image = std::make_unique<Image>();
   std::unordered_map<std::string, uint64_t> section_addresses;  // for debuggers
-  void* frames = nullptr;                                       // the frame table, when somebody will read it
+  void* frames = nullptr;                                       // the frame table, when the code handles exceptions
   std::optional<Error> error;                                   // the first one, ours before JITLink's
 };
 
@@ -153,7 +153,7 @@ Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::str
   const auto names = std::make_shared<llvm::orc::SymbolStringPool>();
   TC_ASSIGN(auto graph, read_object(object, label, names));
   TC_CHECK(check_graph(*graph, host));
-  // Without handlers nobody reads the frame table: it would only take memory and time.
+  // Without handlers the unwinder never reads the frame table: it would only take memory and time.
   auto* frames = graph->findSectionByName(frame_table);
   if (frames && !handles_exceptions(*graph)) graph->removeSection(*frames);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A relocatable object to code in this process, by JITLink. Without ORC: its session, libraries and tasks cost some
-// 30 µs a link and give us nothing, since each ifunc is one object that nobody else binds to.
+// 30 µs a link and give us nothing, since each ifunc is one object that nothing else binds to.
 //
 // Threads: any; calls may overlap, and so may the destruction of linked code.
 #pragma once

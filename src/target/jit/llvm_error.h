@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // LLVM's errors in our form, with LLVM's own words.
+//
+// Thread: any.
 #pragma once
 
 #include <llvm/Support/Error.h>

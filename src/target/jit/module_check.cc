@@ -52,7 +52,7 @@ Status check_globals(const llvm::Module& module) {
     const auto name = variable.getName();
     if ((name == "llvm.global_ctors" || name == "llvm.global_dtors") && variable.hasInitializer() &&
         !variable.getInitializer()->isNullValue())
-      return fail(TC_ERR_COMPILE, "bitcode has static {}, which nobody would run: initialise in the entry instead",
+      return fail(TC_ERR_COMPILE, "bitcode has static {}, which a node never runs: initialise in the entry instead",
                   name == "llvm.global_ctors" ? "constructors" : "destructors");
   }
   return {};

@@ -9,7 +9,7 @@
 
 namespace tc::target::jit {
 
-// `module` fits the host already and is valid. Any thread, as long as nobody else uses `machine` and the context.
+// `module` fits the host already and is valid. Any thread, as long as no other thread uses `machine` and the context.
 void optimize(llvm::Module& module, llvm::TargetMachine& machine);
 
 }  // namespace tc::target::jit

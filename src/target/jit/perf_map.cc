@@ -9,7 +9,7 @@ namespace tc::target::jit {
 
 void add_to_perf_map(uint64_t address, uint64_t size, std::string_view label, std::string_view function) {
   const auto path = fmt::format("/tmp/perf-{}.map", ::getpid());
-  // Everybody can write to that directory: no link of somebody else's is followed.
+  // Every user can write to that directory, so symbolic links are not followed.
   const int file = ::open(path.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC, 0600);
   if (file < 0) return;
   const auto line = fmt::format("{:x} {:x} {}:{}\n", address, size, label, function);

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The Jit that the plug-in exports, put together from its parts.
+//
+// Thread: as jit_plugin.h says.
 #pragma once
 
 #include <memory>

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // For tests of the plug-in: they go through the library that nodes open, and through nothing else.
+//
+// Thread: any.
 #pragma once
 
 #include <dlfcn.h>

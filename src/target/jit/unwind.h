@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Lets exceptions pass through linked code: tells the unwinder of this process where its frame table is.
+//
+// Thread: any, one at a time for one registration.
 #pragma once
 
 #include <utility>
