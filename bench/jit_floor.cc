@@ -56,7 +56,7 @@ tc::Status measure(Jit& jit, const char* path, Effort effort, int rounds) {
   const auto compile = spread_of(compiling);
   const auto link = spread_of(linking);
   std::printf("%-40s %-5s compile %8.1f (%.1f-%.1f) µs  link %6.1f (%.1f-%.1f) µs  object %zu B  linked %zu B\n", path,
-              effort == Effort::quick ? "quick" : "tuned", compile.median, compile.low, compile.high, link.median,
+              effort == Effort::baseline ? "baseline" : "tuned", compile.median, compile.low, compile.high, link.median,
               link.low, link.high, object_size, linked_size);
   return {};
 }
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
   std::printf("open plug-in %.0f µs, warm up %.0f µs\n", static_cast<double>(opened - opening) / 1000,
               static_cast<double>(tc::now_ns() - opened) / 1000);
   for (int i = 3; i < argc; ++i) {
-    for (const auto effort : {Effort::quick, Effort::tuned}) {
+    for (const auto effort : {Effort::baseline, Effort::tuned}) {
       if (auto done = measure(*jit, argv[i], effort, std::atoi(argv[2])); !done) {
         std::fprintf(stderr, "jit_floor: %s: %s\n", argv[i], done.error().message.c_str());
         return 1;

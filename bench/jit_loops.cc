@@ -46,7 +46,7 @@ tc::Status measure(Jit& jit, const tc::Bytes& bitcode, Effort effort, int rounds
   const auto dot = reinterpret_cast<float (*)(const float*, const float*, long)>(code->symbol("dot"));
   alignas(64) static float x[length], y[length];
   std::fill(x, x + length, 1.0f);
-  const char* name = effort == Effort::quick ? "quick" : "tuned";
+  const char* name = effort == Effort::baseline ? "baseline" : "tuned";
   volatile float sink = 0;
   report(name, "saxpy", rounds, [&] { saxpy(0.001f, x, y, length); });
   report(name, "dot", rounds, [&] { sink = dot(x, y, length); });
@@ -68,7 +68,7 @@ int main(int argc, char** argv) {
     std::fprintf(stderr, "jit_loops: %s\n", jit ? bitcode.error().message.c_str() : "cannot open the plug-in");
     return 1;
   }
-  for (const auto effort : {Effort::quick, Effort::tuned}) {
+  for (const auto effort : {Effort::baseline, Effort::tuned}) {
     if (auto done = measure(*jit, *bitcode, effort, argc > 3 ? std::atoi(argv[3]) : 51); !done) {
       std::fprintf(stderr, "jit_loops: %s\n", done.error().message.c_str());
       return 1;

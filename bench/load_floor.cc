@@ -84,7 +84,7 @@ Status measure_bundles(const char* title, uint64_t count, const std::vector<std:
     again.ns.push_back(ran_again - ran);
     all.ns.push_back(ran - begin);
     code->last_used = i;
-    store->tend();
+    store->housekeeping();
   }
   std::printf("%s\n", title);
   check.print("  bundle check (2 x SHA-256)");

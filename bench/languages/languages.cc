@@ -77,7 +77,7 @@ class Loaded {
     TC_ASSIGN(loaded.store_, CodeStore::create(options, *loaded.policy_, nullptr));
     TC_ASSIGN(auto bundle, Bundle::read(bytes));
     TC_ASSIGN(auto* const code, loaded.store_->load(std::move(bundle)));
-    loaded.store_->tend();  // starts the background's work
+    loaded.store_->housekeeping();  // starts the background's work
     if (!loaded.store_->wait_until_tuned(tuning_deadline_ms))
       return fail(TC_ERR_TIMEOUT, "the code was not tuned within {} ms", tuning_deadline_ms);
     if (form == SliceForm::bitcode && code->tier.load() != target::Tier::tuned)

@@ -46,7 +46,7 @@ class NoHost final : public target::IfuncHost {
 class NoOtherFrames final : public target::FrameHandler {
  public:
   bool on_frame(const wire::Header&, std::byte*) override { return false; }
-  void on_touched() override {}
+  void on_effects() override {}
   void on_broken(std::string) override {}
 };
 

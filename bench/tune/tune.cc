@@ -43,7 +43,7 @@ Result<Loaded> load(SliceForm form) {
   TC_ASSIGN(loaded.store, CodeStore::create(options, *loaded.policy, nullptr));
   TC_ASSIGN(auto bundle, Bundle::read(tune_kernels_ifunc()));
   TC_ASSIGN(auto* const code, loaded.store->load(std::move(bundle)));
-  loaded.store->tend();  // starts the background's work
+  loaded.store->housekeeping();  // starts the background's work
   if (!loaded.store->wait_until_tuned(tuning_deadline_ms))
     return fail(TC_ERR_TIMEOUT, "the kernels were not tuned within {} ms", tuning_deadline_ms);
   if (form == SliceForm::bitcode && code->tier.load() != target::Tier::tuned)

@@ -10,7 +10,7 @@ namespace tc::node {
 
 // A link that has not greeted yet will do. Another instance at that address means that the caller is gone: to connect
 // again and again would change nothing.
-Link* Answers::link_to(const wire::Route& return_address) {
+Link* Answers::link_to(const wire::ReturnAddress& return_address) {
   if (Link* const known = links_.ready_to_instance(return_address.instance)) return known;
   if (return_address.address.empty()) return nullptr;
   if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
@@ -18,7 +18,7 @@ Link* Answers::link_to(const wire::Route& return_address) {
   return reached ? *reached : nullptr;
 }
 
-void Answers::send(Link* link, const wire::Route* return_address, const wire::Reply& reply) {
+void Answers::send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply) {
   if (return_address != nullptr) {
     const bool is_ours = return_address->instance == self_.instance;
     link = is_ours ? nullptr : link_to(*return_address);
@@ -37,7 +37,7 @@ void Answers::send(Link* link, const wire::Route* return_address, const wire::Re
 // It failed, or owes an answer that its ifunc did not give.
 void Answers::send_at_end(const target::Call& call) {
   wire::Reply reply;
-  reply.token = call.ticket.token;
+  reply.token = call.header.token;
   reply.node_id = self_.wire_id();
   if (call.failed) {
     reply.status = TC_ERR_IFUNC;
@@ -47,10 +47,10 @@ void Answers::send_at_end(const target::Call& call) {
     ++counters_.failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
   }
-  send(static_cast<Link*>(call.link), call.has_route ? &call.route.route() : nullptr, reply);
+  send(static_cast<Link*>(call.link), call.has_return_address ? &call.return_address.value() : nullptr, reply);
 }
 
-void Answers::fail_later(uint64_t token, const wire::Route* return_address, const Error& error) {
+void Answers::fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error) {
   if (token == 0) return;
   pending_failures_.push_back(
       {return_address != nullptr ? std::optional(*return_address) : std::nullopt, token, error});

@@ -17,7 +17,7 @@
 #include "node/pending_work.h"
 #include "target/executor.h"
 #include "wire/frame.h"
-#include "wire/route.h"
+#include "wire/return_address.h"
 
 namespace spdlog {
 class logger;
@@ -38,7 +38,7 @@ class Answers {
       : links_(links), futures_(futures), self_(self), work_(work), counters_(counters), log_(log) {}
 
   // Sends a reply: to the return address when there is one, else by `link`, else (null) to this node.
-  void send(Link* link, const wire::Route* return_address, const wire::Reply& reply);
+  void send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply);
   // The running call ended: what it still owes is sent, and the executor is ready for the next one.
   void end_running_call(target::Executor& executor) {
     const auto& call = executor.running();
@@ -47,7 +47,7 @@ class Answers {
   }
   // A call that was not run fails: whoever waits for its answer is told with the next poll, as a connection may be needed
   // for it.
-  void fail_later(uint64_t token, const wire::Route* return_address, const Error& error);
+  void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
   void complete(const wire::Reply& reply, Buffer memory = {});
@@ -60,10 +60,10 @@ class Answers {
 
  private:
   void send_at_end(const target::Call& call);
-  Link* link_to(const wire::Route& return_address);
+  Link* link_to(const wire::ReturnAddress& return_address);
 
   struct PendingFailure {
-    std::optional<wire::Route> return_address;
+    std::optional<wire::ReturnAddress> return_address;
     uint64_t token;
     Error error;
   };

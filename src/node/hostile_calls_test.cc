@@ -6,9 +6,9 @@
 namespace tc::node {
 namespace {
 
+using test::call_header;
 using test::code_section;
 using test::Hostile;
-using test::ticket;
 using test::operator+;
 using wire::Kind;
 
@@ -34,48 +34,49 @@ TEST_F(Hostile, a_call_with_flags_from_the_future_is_refused) {
 TEST_F(Hostile, numbers_end_somewhere) {
   for (const auto kind : {Kind::call, Kind::call_code}) {
     join();
-    peer.send(kind, wire::flag_token, 1u << 20, kind == Kind::call ? ticket(5) : echo_with_code(5, "x"));
+    peer.send(kind, wire::flag_call_header, 1u << 20, kind == Kind::call ? call_header(5) : echo_with_code(5, "x"));
     expect_dropped("a call has number 1048576 when numbers end at 1048575");
     leave();
   }
 }
 
-TEST_F(Hostile, a_call_shorter_than_its_ticket_is_refused) {
+TEST_F(Hostile, a_call_shorter_than_its_call_header_is_refused) {
   join();
-  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
-  peer.send(Kind::call, wire::flag_token, 0, Bytes(15));
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, 0, echo_with_code(5, "x")));
+  peer.send(Kind::call, wire::flag_call_header, 0, Bytes(15));
   expect_dropped("a call with a token is 15 bytes");
 }
 
-TEST_F(Hostile, a_route_cut_short_anywhere_is_refused) {
-  const auto route = wire::encode_route({4711, 7, "somewhere:1"});
-  for (size_t size = 0; size < route.size(); ++size) {
+TEST_F(Hostile, a_return_address_cut_short_anywhere_is_refused) {
+  const auto return_address = wire::encode_return_address({4711, 7, "somewhere:1"});
+  for (size_t size = 0; size < return_address.size(); ++size) {
     join();
-    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
-    peer.send(Kind::call, wire::flag_token | wire::flag_route, 0, ticket(6) + ByteView(route).first(size));
-    expect_dropped("route of a call");
+    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, 0, echo_with_code(5, "x")));
+    peer.send(Kind::call, wire::flag_call_header | wire::flag_return_address, 0,
+              call_header(6) + ByteView(return_address).first(size));
+    expect_dropped("return address of a call");
     leave();
   }
 }
 
 TEST_F(Hostile, an_answer_to_nowhere_is_dropped_and_nothing_else) {
   join();
-  const auto route = wire::encode_route({99, 99, "nobody:1"});
-  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token | wire::flag_route, 0,
-                        ticket(5) + route + code_section(echo) + as_bytes("x")));
+  const auto return_address = wire::encode_return_address({99, 99, "nobody:1"});
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header | wire::flag_return_address, 0,
+                        call_header(5) + return_address + code_section(echo) + as_bytes("x")));
   expect_still_linked();
   EXPECT_FALSE(peer.reply_to(5).has_value());
 }
 
 TEST_F(Hostile, routes_to_an_instance_that_is_gone_do_not_open_a_connection_each) {
   join();
-  const auto route = wire::encode_route({99, 99, "n2"});
-  const auto front = ticket(5) + route;
-  ASSERT_TRUE(
-      peer.send(Kind::call_code, wire::flag_token | wire::flag_route, 0, front + code_section(echo) + as_bytes("x")));
+  const auto return_address = wire::encode_return_address({99, 99, "n2"});
+  const auto front = call_header(5) + return_address;
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header | wire::flag_return_address, 0,
+                        front + code_section(echo) + as_bytes("x")));
   for (int i = 0; i < 20; ++i) {
     turns();
-    ASSERT_TRUE(peer.send(Kind::call, wire::flag_token | wire::flag_route, 0, front + as_bytes("x")));
+    ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header | wire::flag_return_address, 0, front + as_bytes("x")));
   }
   turns();
   EXPECT_EQ(target->stat("executed"), 21u);
@@ -97,7 +98,7 @@ TEST_F(Hostile, whoever_sends_calls_one_by_one_gets_the_window_back_in_time) {
 
 TEST_F(Hostile, what_a_peer_sent_before_it_vanished_is_run) {
   join();
-  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "x")));
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, 0, echo_with_code(5, "x")));
   for (int i = 0; i < 1000; ++i) ASSERT_TRUE(peer.send(Kind::call, 0, as_bytes("x")));
   peer.vanish();
   ASSERT_TRUE(run_until([&] { return links() == 1; }));

@@ -51,14 +51,14 @@ TEST_F(Hostile, a_peer_that_is_refused_runs_nothing) {
   auto hello = RawPeer::hello();
   hello.abi = 99;
   peer.connect("n1", wire::encode_hello(hello));
-  EXPECT_FALSE(peer.send(Kind::call_code, wire::flag_token, 0, echo_with_code(5, "early")));
+  EXPECT_FALSE(peer.send(Kind::call_code, wire::flag_call_header, 0, echo_with_code(5, "early")));
   expect_refused(TC_ERR_VERSION, "has ifunc ABI 99");
   EXPECT_EQ(target->stat("code-loads"), 0u);
 }
 
 TEST_F(Hostile, words_of_goodbye_cannot_steer_a_terminal) {
   join();
-  peer.send(Kind::bye, 0, wire::encode_bye({TC_ERR_DENIED, "\x1b[2Jgone"}));
+  peer.send(Kind::disconnect, 0, wire::encode_disconnect({TC_ERR_DENIED, "\x1b[2Jgone"}));
   ASSERT_TRUE(run_until([&] { return peer.lost.has_value(); }));
   EXPECT_EQ(target->stat("dropped-links"), 1u);
 }

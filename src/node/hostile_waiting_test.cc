@@ -6,17 +6,17 @@
 namespace tc::node {
 namespace {
 
+using test::call_header;
 using test::code_section;
 using test::Hostile;
-using test::ticket;
 using test::operator+;
 using wire::Kind;
 
 TEST_F(Hostile, parked_calls_run_in_order_once_the_code_is_there_and_barriers_stay_behind_them) {
   join();
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5) + as_bytes("one")));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5) + as_bytes("one")));
   ASSERT_TRUE(peer.send(Kind::barrier, wire::barrier_ask, wire::encode_barrier(1)));
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(6) + as_bytes("two")));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(6) + as_bytes("two")));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   turns();
   EXPECT_EQ(peer.find(Kind::barrier), nullptr);
@@ -30,9 +30,9 @@ TEST_F(Hostile, parked_calls_run_in_order_once_the_code_is_there_and_barriers_st
 TEST_F(Hostile, a_call_that_ran_as_soon_as_it_came_does_not_overtake_one_that_waits_for_its_code) {
   join();
   run_some_calls_of(peer);
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(6)));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(6)));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 0, ticket(7)));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 0, call_header(7)));
   turns();
   EXPECT_FALSE(peer.reply_to(7).has_value());
   ASSERT_TRUE(peer.send(Kind::code, 3, code_section(refuse)));
@@ -44,7 +44,7 @@ TEST_F(Hostile, code_that_was_evicted_is_asked_for_again_however_its_calls_came_
   join();
   run_some_calls_of(peer);
   target->store().evict(echo.id());
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 0, ticket(6)));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 0, call_header(6)));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   ASSERT_TRUE(peer.send(Kind::code, 0, code_section(echo)));
   EXPECT_TRUE(run_until([&] { return peer.reply_to(6).has_value(); }));
@@ -52,8 +52,8 @@ TEST_F(Hostile, code_that_was_evicted_is_asked_for_again_however_its_calls_came_
 
 TEST_F(Hostile, calls_that_waited_for_code_past_their_deadline_are_not_run) {
   join();
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5, 1) + as_bytes("late")));
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(6, 60'000) + as_bytes("in time")));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5, 1) + as_bytes("late")));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(6, 60'000) + as_bytes("in time")));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   std::this_thread::sleep_for(std::chrono::milliseconds(5));
   ASSERT_TRUE(peer.send(Kind::code, 3, code_section(echo)));
@@ -66,8 +66,8 @@ TEST_F(Hostile, calls_that_waited_for_code_past_their_deadline_are_not_run) {
 
 TEST_F(Hostile, parked_garbage_is_found_when_it_is_its_turn) {
   join();
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5)));
-  ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, Bytes(3)));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5)));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, Bytes(3)));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   peer.send(Kind::code, 3, code_section(echo));
   expect_dropped("a call with a token is 3 bytes");
@@ -75,7 +75,8 @@ TEST_F(Hostile, parked_garbage_is_found_when_it_is_its_turn) {
 
 TEST_F(Hostile, a_peer_that_vanishes_with_calls_parked_leaves_nothing_behind) {
   join();
-  for (int i = 0; i < 100; ++i) ASSERT_TRUE(peer.send(Kind::call, wire::flag_token, 3, ticket(5) + as_bytes("parked")));
+  for (int i = 0; i < 100; ++i)
+    ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5) + as_bytes("parked")));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   peer.vanish();
 }

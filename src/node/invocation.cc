@@ -47,12 +47,13 @@ tc_status_t Invocation::reply(ByteView bytes) noexcept {
   if (!call.wants_reply) return TC_OK;
   return without_exceptions([&] {
     wire::Reply reply;
-    reply.token = call.ticket.token;
+    reply.token = call.header.token;
     reply.node_id = self_.wire_id();
     reply.bytes = bytes;
-    answers_.send(static_cast<Link*>(call.link), call.has_route ? &call.route.route() : nullptr, reply);
+    answers_.send(static_cast<Link*>(call.link), call.has_return_address ? &call.return_address.value() : nullptr,
+                  reply);
     call.answered = true;
-    call.touched = true;
+    call.has_effects = true;
     return TC_OK;
   });
 }
@@ -61,7 +62,7 @@ void Invocation::fail(int32_t code, std::string_view message) noexcept {
   auto& call = executor_.running();
   if (call.failed) return;
   call.failed = true;
-  call.touched = true;
+  call.has_effects = true;
   call.fail_code = code;
   call.fail_message.clear();
   (void)without_exceptions([&] { return call.fail_message = message.substr(0, 4096), TC_OK; });
@@ -90,16 +91,16 @@ tc_status_t Invocation::send(uint32_t node, const OutgoingCall& call) {
   return sent.error().code;
 }
 
-wire::CallTicket Invocation::header_of(const target::Call& call) const noexcept {
-  if (call.has_ticket) return call.ticket;
-  wire::CallTicket header;
+wire::CallHeader Invocation::header_of(const target::Call& call) const noexcept {
+  if (call.has_header) return call.header;
+  wire::CallHeader header;
   header.hops_left = config_.hops;
   header.fanout_left = config_.fanout;
   return header;
 }
 
 // Of a call that came straight from its caller.
-wire::Route Invocation::caller_of(const target::Call& call) const {
+wire::ReturnAddress Invocation::caller_of(const target::Call& call) const {
   if (call.link == nullptr) return {self_.instance, self_.wire_id(), self_.address};
   const auto& peer = static_cast<Link*>(call.link)->peer();
   return {peer.instance, peer.node_id, peer.address};
@@ -126,13 +127,13 @@ tc_status_t Invocation::forward_call(uint32_t node, OutgoingCall next) {
   if (header.hops_left == 0) return TC_ERR_LIMIT;
   --header.hops_left;
   // The caller waits: the answer goes straight to it.
-  std::optional<wire::PackedRoute> first;
+  std::optional<wire::PackedReturnAddress> first;
   if (!call.wants_reply || call.answered)
     header.token = 0;
   else
-    next.return_address = call.has_route ? &call.route : &first.emplace(caller_of(call));
+    next.return_address = call.has_return_address ? &call.return_address : &first.emplace(caller_of(call));
   // Better told now than missed until the deadline: no other node could bring the answer.
-  if (next.return_address != nullptr && next.return_address->route().address.empty() && node != node_id()) {
+  if (next.return_address != nullptr && next.return_address->value().address.empty() && node != node_id()) {
     log_.warn("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
               call.code->name());
     return TC_ERR_DISCONNECTED;
@@ -140,7 +141,7 @@ tc_status_t Invocation::forward_call(uint32_t node, OutgoingCall next) {
   next.header = &header;
   const auto status = send(node, next);
   if (status != TC_OK) return status;
-  call.touched = true;
+  call.has_effects = true;
   call.answered = true;
   return TC_OK;
 }
@@ -159,15 +160,15 @@ tc_status_t Invocation::inject_call(uint32_t node, std::string_view name, ByteVi
   auto header = header_of(call);
   if (header.fanout_left == 0 || header.hops_left == 0) return TC_ERR_LIMIT;
   // The new call may use half of what is left, so that all that comes of this call together stays in its limit.
-  wire::CallTicket child;
+  wire::CallHeader child;
   child.hops_left = static_cast<uint16_t>(header.hops_left - 1);
   child.fanout_left = static_cast<uint16_t>((header.fanout_left - 1) / 2);
   const auto status = send(node, {.bundle = *bundle, .payload = payload, .header = &child});
   if (status != TC_OK) return status;
   header.fanout_left = static_cast<uint16_t>(header.fanout_left - 1 - child.fanout_left);
-  call.ticket = header;
-  call.has_ticket = true;
-  call.touched = true;
+  call.header = header;
+  call.has_header = true;
+  call.has_effects = true;
   return TC_OK;
 }
 

@@ -45,8 +45,8 @@ class Invocation final : public target::IfuncHost {
   tc_status_t send(uint32_t node, const OutgoingCall& call);
   tc_status_t forward_call(uint32_t node, OutgoingCall call);
   tc_status_t inject_call(uint32_t node, std::string_view name, ByteView payload);
-  wire::CallTicket header_of(const target::Call& call) const noexcept;
-  wire::Route caller_of(const target::Call& call) const;
+  wire::CallHeader header_of(const target::Call& call) const noexcept;
+  wire::ReturnAddress caller_of(const target::Call& call) const;
 
   struct Exposed {
     std::string name;

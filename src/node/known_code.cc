@@ -36,8 +36,8 @@ void KnownCode::keep_sent(const TargetTriple& triple, const Bundle& bundle) {
 const Bundle* KnownCode::bundled_with(const target::Code& code, std::string_view name) {
   if (const auto known = bundled_.find(code.id()); known != bundled_.end())
     if (const auto found = known->second.find(name); found != known->second.end()) return &found->second;
-  if (!code.bundle->has_companion(name)) return nullptr;
-  auto bundled = code.bundle->companion(name);
+  if (!code.bundle->has_bundled(name)) return nullptr;
+  auto bundled = code.bundle->bundled(name);
   if (!bundled) {
     log_.warn("{}", bundled.error().message);
     return nullptr;

@@ -39,12 +39,12 @@ void LocalCalls::run(Call& local) {
   executor_.reset();
   auto& call = executor_.running();
   call.link = nullptr;
-  call.ticket = local.header;
-  call.has_ticket = true;
+  call.header = local.header;
+  call.has_header = true;
   call.wants_reply = local.header.token != 0;
-  call.has_route = local.return_address.has_value();
-  if (local.return_address) call.route = *local.return_address;
-  call.touched = true;
+  call.has_return_address = local.return_address.has_value();
+  if (local.return_address) call.return_address = *local.return_address;
+  call.has_effects = true;
   Bytes memory;
   auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
   executor_.run_plain(*code, payload, local.payload.size());

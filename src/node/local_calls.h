@@ -33,9 +33,9 @@ class LocalCalls {
   struct Call {
     Bundle bundle;
     Bytes payload;
-    wire::CallTicket header;
-    std::optional<wire::PackedRoute> return_address;
-    const wire::Route* route() const noexcept { return return_address ? &return_address->route() : nullptr; }
+    wire::CallHeader header;
+    std::optional<wire::PackedReturnAddress> return_address;
+    const wire::ReturnAddress* route() const noexcept { return return_address ? &return_address->value() : nullptr; }
   };
   void run(Call& call);
   target::Code* code_of(Call& call);

@@ -120,7 +120,7 @@ TEST_F(Loss, forwarded_calls_that_were_not_on_the_wire_yet_fail_at_their_first_s
 }
 
 // An answer to a client that has not greeted yet must not open a connection for each.
-TEST_F(Loss, answers_along_a_route_share_one_connection) {
+TEST_F(Loss, answers_along_a_return_address_share_one_connection) {
   auto first = member(0);
   auto second = member(1);
   auto client = net.make(99);

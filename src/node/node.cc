@@ -200,7 +200,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
   future->ifunc = message.ifunc();
   future->peer = link.channel().shared_label();
-  const wire::CallTicket header{.token = futures_.add(future),
+  const wire::CallHeader header{.token = futures_.add(future),
                                 .deadline_ms = deadline_ms,
                                 .hops_left = config_.hops,
                                 .fanout_left = config_.fanout};

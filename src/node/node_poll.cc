@@ -82,7 +82,7 @@ void Node::drain_backlogs() {
 // What must be done now and then, and before sleeping.
 void Node::housekeep() {
   reserve_.refill();
-  store_->tend();
+  store_->housekeeping();
   expire();
   slices_.tick();
   compile_requests_.tick();

@@ -8,7 +8,7 @@
 #include "source/code_table.h"
 #include "wire/bundle.h"
 #include "wire/frame.h"
-#include "wire/route.h"
+#include "wire/return_address.h"
 
 namespace tc::target {
 class Code;
@@ -22,9 +22,9 @@ struct OutgoingCall {
   const target::Code* code = nullptr;        // whose bundle it is, when it is that of code that this node holds
   uint32_t index = source::CodeTable::none;  // of a registered ifunc
   ByteView payload;
-  const wire::CallTicket* header = nullptr;           // null: no answer is wanted, and limits are the defaults
-  const wire::PackedRoute* return_address = nullptr;  // null: the answer comes back to this node
-  bool with_code = false;                             // even if the peer has it
+  const wire::CallHeader* header = nullptr;                   // null: no answer is wanted, and limits are the defaults
+  const wire::PackedReturnAddress* return_address = nullptr;  // null: the answer comes back to this node
+  bool with_code = false;                                     // even if the peer has it
 };
 
 }  // namespace tc::node

@@ -202,7 +202,7 @@ TEST(Travel, an_ifunc_goes_on_as_another_one_that_it_chose_and_that_no_node_has_
   EXPECT_THAT(refusal->message, testing::HasSubstr("node 1 (test1): ifunc 'refuse' failed"));
 }
 
-TEST(Travel, a_companion_is_what_the_ifunc_was_built_with_whatever_else_has_its_name) {
+TEST(Travel, a_bundled_ifunc_is_what_the_ifunc_was_built_with_whatever_else_has_its_name) {
   Cluster cluster(2);
   // Here "echo" is other code: the one that always refuses, under that name.
   ASSERT_TRUE(cluster.nodes[0]->register_bundle(test::renamed(test::load_bundle("refuse"), "echo")));

@@ -47,29 +47,30 @@ class Foreigner : public testing::Test {
 };
 
 TEST_F(Foreigner, the_event_of_a_failed_node_is_hearsay_and_not_passed_on) {
-  foreigner.send(Kind::notice, wire::notice_gone, wire::encode_gone({12345, 1, 9, "victim", "I say so"}));
+  foreigner.send(Kind::cluster_event, wire::event_gone, wire::encode_gone({12345, 1, 9, "victim", "I say so"}));
   settle();
-  EXPECT_EQ(friendly.find(Kind::notice), nullptr);
+  EXPECT_EQ(friendly.find(Kind::cluster_event), nullptr);
   EXPECT_FALSE(foreigner.bye.has_value());
 }
 
 TEST_F(Foreigner, nobody_is_asked_for_a_snapshot_in_its_name) {
-  foreigner.send(Kind::notice, wire::notice_marker, wire::encode_marker({4711, 1, 0}));
+  foreigner.send(Kind::cluster_event, wire::event_marker, wire::encode_marker({4711, 1, 0}));
   settle();
-  EXPECT_EQ(friendly.find(Kind::notice), nullptr);
-  EXPECT_EQ(foreigner.find(Kind::notice), nullptr);
+  EXPECT_EQ(friendly.find(Kind::cluster_event), nullptr);
+  EXPECT_EQ(foreigner.find(Kind::cluster_event), nullptr);
 }
 
 TEST_F(Foreigner, it_is_called_and_runs_nothing_here) {
   const auto echo = test::load_bundle("echo");
-  foreigner.send(Kind::call_code, wire::flag_token, 0, test::ticket(5) + test::code_section(echo) + as_bytes("x"));
+  foreigner.send(Kind::call_code, wire::flag_call_header, 0,
+                 test::call_header(5) + test::code_section(echo) + as_bytes("x"));
   ASSERT_TRUE(run_until([&] { return foreigner.reply_to(5).has_value(); }));
   EXPECT_EQ(foreigner.reply_to(5)->status, TC_ERR_DENIED);
   EXPECT_THAT(foreigner.reply_to(5)->message, HasSubstr("far:1 is not trusted"));
   EXPECT_EQ(node->stat("code-loads"), 0u);
   const auto future = node->call(*link, *test::message(*node, "echo", "x"), 5000, Deadline::after_ms(0)).value();
   ASSERT_TRUE(run_until([&] { return foreigner.find(Kind::call_code) != nullptr; }));
-  const auto token = wire::read_ticket(foreigner.find(Kind::call_code)->body.data()).token;
+  const auto token = wire::read_call_header(foreigner.find(Kind::call_code)->body.data()).token;
   foreigner.send(Kind::reply, 0, wire::encode_reply({.token = token, .bytes = as_bytes("done")}));
   ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(as_text(future->bytes), "done");

@@ -7,7 +7,7 @@ namespace {
 
 std::string cache_key(const Jit& jit, const BitcodeSlice& slice, Effort effort) {
   return fmt::format("{} {} {} {} {}", slice.id.hex(), slice.about.hash.hex(), slice.about.triple.text,
-                     effort == Effort::tuned ? "tuned" : "quick", jit.fingerprint(effort));
+                     effort == Effort::tuned ? "tuned" : "baseline", jit.fingerprint(effort));
 }
 
 Result<Bytes> bitcode_of(const BitcodeSlice& slice) {

@@ -2,7 +2,7 @@
 //
 // From a bitcode slice to linked code: through the on-disk cache when there is one, else through the JIT.
 //
-// Threads: any for build() with Effort::tuned, the node's alone with Effort::quick.
+// Threads: any for build() with Effort::tuned, the node's alone with Effort::baseline.
 #pragma once
 
 #include <atomic>

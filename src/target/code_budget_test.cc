@@ -108,7 +108,7 @@ TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mapp
       ASSERT_TRUE(loaded) << loaded.error().message;
       ASSERT_EQ(run(**loaded, i), i + 1);
       (*loaded)->last_used = ++tick;
-      codes.tend();
+      codes.housekeeping();
       ASSERT_LE(codes.stats().bytes, options.budget_bytes);
     }
   };
@@ -153,7 +153,7 @@ TEST_F(CodeStoreTest, the_arena_is_mapped_before_small_codes_come) {
     ASSERT_TRUE(code) << code.error().message;
     EXPECT_EQ(run(**code, 1), 2u);
     faults += page_faults() - before;
-    codes.tend();
+    codes.housekeeping();
   }
   EXPECT_LT(faults, static_cast<long>(count));
 }

@@ -106,7 +106,7 @@ void Store::evict(const ContentId& id) {
   if (const auto found = codes_.find(id); found != codes_.end()) free(*found->second);
 }
 
-void Store::tend() noexcept {
+void Store::housekeeping() noexcept {
   adopt();
   if (!retiring_.empty() || stats_.bytes > options_.budget_bytes) retire();
   if (options_.executions != nullptr) free_left();
@@ -116,7 +116,7 @@ void Store::tend() noexcept {
 
 bool Store::wait_until_tuned(uint64_t deadline_ms) {
   const bool done = tuner_.wait(deadline_ms);
-  tend();
+  housekeeping();
   return done;
 }
 

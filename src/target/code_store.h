@@ -23,7 +23,7 @@ namespace tc::target {
 using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_args);
 
 // Which compilation runs now.
-enum class Tier : uint8_t { none = 0, object = 1, quick = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
+enum class Tier : uint8_t { none = 0, object = 1, baseline = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
 
 // One ifunc's code. Stays where it is until the store evicts it, which happens only inside CodeStore calls.
 class alignas(64) Code {
@@ -66,7 +66,7 @@ struct CodeStoreOptions {
 };
 
 struct CodeStoreStats {
-  uint64_t loads = 0, evictions = 0, object_loads = 0, quick_compiles = 0, tuned_swaps = 0;
+  uint64_t loads = 0, evictions = 0, object_loads = 0, baseline_compiles = 0, tuned_swaps = 0;
   uint64_t cache_hits = 0, cache_misses = 0;
   uint64_t rebinds = 0;  // of ifuncs, to newer libraries
   uint64_t retired = 0;  // pieces of code that were replaced and wait for their last call to end: now
@@ -104,7 +104,7 @@ class CodeStore {
   virtual void evict(const ContentId& id) = 0;
 
   // Housekeeping between frames: cheap when nothing is due.
-  virtual void tend() noexcept = 0;
+  virtual void housekeeping() noexcept = 0;
 
   // Waits until nothing is being compiled in the background (tests and benchmarks). False when the deadline
   // passed first.

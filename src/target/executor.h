@@ -14,7 +14,7 @@
 #include "target/code_store.h"
 #include "target/ifunc_host.h"
 #include "wire/frame.h"
-#include "wire/route.h"
+#include "wire/return_address.h"
 
 namespace tc::target {
 
@@ -41,16 +41,16 @@ class Watched {
 // One call in progress.
 struct Call {
   Watched<Code*> code = nullptr;
-  void* link = nullptr;  // the node's Link that the frame came from; null for a call of this node itself
-  bool touched = false;  // anything below differs from the defaults
+  void* link = nullptr;      // the node's Link that the frame came from; null for a call of this node itself
+  bool has_effects = false;  // anything below differs from the defaults
   bool wants_reply = false;
-  bool has_ticket = false;
-  bool has_route = false;
+  bool has_header = false;
+  bool has_return_address = false;
   bool answered = false;  // a reply was sent, or the call was forwarded with its return address
   bool failed = false;    // with the code and message below
   int32_t fail_code = 0;
-  wire::CallTicket ticket;
-  wire::PackedRoute route;  // the last one that came, while has_route is false
+  wire::CallHeader header;
+  wire::PackedReturnAddress return_address;  // the last one that came, while has_return_address is false
   std::string fail_message;
 };
 
@@ -123,7 +123,7 @@ class alignas(64) Executor {
   bool run_prepared(Code& code, void* payload, size_t size) noexcept {
     ++executed_;
     code.entry.load(std::memory_order_acquire)(payload, size, target_args);
-    return !call_.touched;
+    return !call_.has_effects;
   }
 
   Call& running() noexcept { return call_; }
@@ -131,8 +131,9 @@ class alignas(64) Executor {
   // Ready for the next call; the link stays.
   void reset() noexcept {
     call_.code = nullptr;
-    call_.touched = call_.wants_reply = call_.has_ticket = call_.has_route = call_.answered = call_.failed = false;
-    call_.ticket = {};
+    call_.has_effects = call_.wants_reply = call_.has_header = call_.has_return_address = call_.answered =
+        call_.failed = false;
+    call_.header = {};
   }
 
   // Advances the clock by which the least recently used code is found. Once per run of frames.

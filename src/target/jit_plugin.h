@@ -18,8 +18,8 @@
 namespace tc::target {
 
 enum class Effort : uint8_t {
-  quick,  // FastISel, no optimisation: microseconds; the code is there for the first calls
-  tuned,  // O3 and code generation for the CPU this process runs on: milliseconds
+  baseline,  // FastISel, no optimisation: microseconds; the code is there for the first calls
+  tuned,     // O3 and code generation for the CPU this process runs on: milliseconds
 };
 
 // Machine code linked into this process. Destroying it frees the memory; nothing of it may be running.
@@ -37,7 +37,7 @@ class Jit {
  public:
   virtual ~Jit() = default;
 
-  // Bitcode to a relocatable object. Any thread, but one call at a time for each Effort: quick from the node's
+  // Bitcode to a relocatable object. Any thread, but one call at a time for each Effort: baseline from the node's
   // thread, tuned from the store's or, for libraries, the node's. `label` names the ifunc in messages and debuggers.
   // TC_ERR_COMPILE with LLVM's words, TC_ERR_UNRESOLVED never (that is link's).
   virtual Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) = 0;
@@ -52,8 +52,8 @@ class Jit {
   // Part of the on-disk cache's key.
   virtual std::string fingerprint(Effort effort) const = 0;
 
-  // Compiles (quick) and links a built-in function, so that the first ifunc does not pay for what LLVM sets up
-  // once. From the thread that calls compile(quick). Errors: what compile() and link() give.
+  // Compiles (baseline) and links a built-in function, so that the first ifunc does not pay for what LLVM sets up
+  // once. From the thread that calls compile(baseline). Errors: what compile() and link() give.
   virtual Status warm_up() = 0;
 };
 

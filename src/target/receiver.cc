@@ -67,7 +67,7 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
   do {
     in.seek(at);
     if (!executor.run_prepared(code, const_cast<std::byte*>(at) + wire::header_bytes, length)) [[unlikely]] {
-      run.handler.on_touched();
+      run.handler.on_effects();
       executor.prepare_plain(code);
     }
     --left;

@@ -45,7 +45,7 @@ class FrameHandler {
   // is read from it. May throw std::bad_alloc.
   virtual bool on_frame(const wire::Header& header, std::byte* body) = 0;
   // The call that just ran has effects: its ifunc replied, failed, forwarded ...
-  virtual void on_touched() = 0;
+  virtual void on_effects() = 0;
   // The peer breaks the rules of framing; `what` has the values.
   virtual void on_broken(std::string what) = 0;
 

@@ -95,7 +95,7 @@ class LoadedSource final : public SourceCode {
 
   Status load_bitcode(const Bundle& bundle, size_t slice) {
     BitcodeBuilder builder(jit_, nullptr);
-    TC_ASSIGN(jitted_, builder.build(BitcodeSlice(bundle, slice), Effort::quick, false, resolver()));
+    TC_ASSIGN(jitted_, builder.build(BitcodeSlice(bundle, slice), Effort::baseline, false, resolver()));
     for (const char* name : source_symbols)
       if (void* const address = jitted_.symbol(name)) symbols_[name] = address;
     return {};

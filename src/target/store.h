@@ -33,7 +33,7 @@ class Store final : public CodeStore {
   Result<Code*> load(Bundle bundle, std::string_view from, Bytes object) override;
   bool lacks_object(const Bundle& bundle) const noexcept override;
   void evict(const ContentId& id) override;
-  void tend() noexcept override;
+  void housekeeping() noexcept override;
   bool wait_until_tuned(uint64_t deadline_ms) override;
   Status warm_up() override;
   CodeStoreStats stats() const noexcept override;

@@ -84,7 +84,7 @@ Result<Store::Linked> Store::link_bitcode(const StoredCode& code, size_t which) 
   const auto resolve = resolver_for(code);
   const BitcodeSlice slice(*code.bundle, which);
   Linked linked;
-  linked.tier = Tier::quick;
+  linked.tier = Tier::baseline;
   if (options_.tune && builder_.has_cache()) {
     if (auto cached = builder_.from_cache(slice, Effort::tuned, resolve)) {
       linked.memory.jitted = std::move(*cached);
@@ -93,8 +93,8 @@ Result<Store::Linked> Store::link_bitcode(const StoredCode& code, size_t which) 
   }
   if (!linked.memory.jitted) {
     // Where tuned code will follow, that is what deserves the disk.
-    TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::quick, !options_.tune, resolve));
-    ++stats_.quick_compiles;
+    TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::baseline, !options_.tune, resolve));
+    ++stats_.baseline_compiles;
   }
   void* const entry = linked.memory.jitted.symbol(abi_names::main);
   if (entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", abi_names::main);

@@ -81,7 +81,7 @@ void Tuner::run() {
   }
 }
 
-// `code` may be touched only while the lock is held and it is the current one.
+// `code` may be used only while the lock is held and it is the current one.
 void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
   const auto which = code.bundle->find(SliceRole::target, SliceForm::bitcode, host_);
   if (!which) return;

@@ -76,14 +76,14 @@ TEST_F(Tuning, bitcode_runs_at_once_and_is_swapped_for_tuned_code) {
   auto& codes = store();
   const auto loaded = codes.load(bundle_of("f", "sleep=20"));
   ASSERT_TRUE(loaded) << loaded.error().message;
-  EXPECT_EQ((*loaded)->tier.load(), Tier::quick);
+  EXPECT_EQ((*loaded)->tier.load(), Tier::baseline);
   EXPECT_EQ(run(**loaded), 1u);
   ASSERT_TRUE(codes.wait_until_tuned(5000));
   EXPECT_EQ((*loaded)->tier.load(), Tier::tuned);
   EXPECT_EQ(run(**loaded), 1000u);
   EXPECT_EQ(codes.stats().tuned_swaps, 1u);
-  EXPECT_EQ(codes.stats().quick_compiles, 1u);
-  EXPECT_EQ(count("fake_jit_live_code"), 1) << "the quick code is freed after the swap";
+  EXPECT_EQ(codes.stats().baseline_compiles, 1u);
+  EXPECT_EQ(count("fake_jit_live_code"), 1) << "the baseline code is freed after the swap";
 }
 
 TEST_F(Tuning, an_object_is_swapped_too_and_its_memory_freed) {
@@ -94,7 +94,7 @@ TEST_F(Tuning, an_object_is_swapped_too_and_its_memory_freed) {
   const auto object_bytes = (*loaded)->bytes;
   ASSERT_TRUE(codes.wait_until_tuned(5000));
   EXPECT_EQ(run(**loaded), 1000u);
-  EXPECT_EQ(codes.stats().quick_compiles, 0u);
+  EXPECT_EQ(codes.stats().baseline_compiles, 0u);
   EXPECT_LT((*loaded)->bytes, object_bytes + 4096) << "image and JIT'd code together";
 }
 
@@ -104,10 +104,10 @@ TEST_F(Tuning, code_that_runs_keeps_its_old_memory_until_it_returned) {
   code->pinned = true;
   ASSERT_TRUE(codes.wait_until_tuned(5000));
   EXPECT_EQ(count("fake_jit_live_code"), 2);
-  codes.tend();
+  codes.housekeeping();
   EXPECT_EQ(count("fake_jit_live_code"), 2);
   code->pinned = false;
-  codes.tend();
+  codes.housekeeping();
   EXPECT_EQ(count("fake_jit_live_code"), 1);
 }
 
@@ -117,7 +117,7 @@ TEST_F(Tuning, turned_off_leaves_the_first_tier) {
   auto& codes = store(options);
   Code* const code = *codes.load(bundle_of("f", ""));
   ASSERT_TRUE(codes.wait_until_tuned(1000));
-  EXPECT_EQ(code->tier.load(), Tier::quick);
+  EXPECT_EQ(code->tier.load(), Tier::baseline);
   EXPECT_EQ(run(*code), 1u);
 }
 
@@ -125,13 +125,13 @@ TEST_F(Tuning, without_objects_the_bitcode_runs) {
   CodeStoreOptions options;
   options.use_objects = false;
   options.tune = false;
-  EXPECT_EQ((*store(options).load(bundle_of("f", "", true)))->tier.load(), Tier::quick);
+  EXPECT_EQ((*store(options).load(bundle_of("f", "", true)))->tier.load(), Tier::baseline);
 }
 
 TEST_F(Tuning, code_can_be_evicted_while_it_is_compiled) {
   auto& codes = store();
   const auto id = (*codes.load(bundle_of("slow", "sleep=100")))->id();
-  codes.tend();
+  codes.housekeeping();
   std::this_thread::sleep_for(std::chrono::milliseconds(20));
   const auto begin = now_ns();
   codes.evict(id);
@@ -147,17 +147,17 @@ TEST_F(Tuning, evicted_code_is_taken_out_of_the_queue) {
   ASSERT_TRUE(codes.load(bundle_of("slow", "sleep=50")));
   for (int i = 0; i < 100; ++i) {
     Code* const code = *codes.load(bundle_of(fmt::format("f{}", i), ""));
-    codes.tend();
+    codes.housekeeping();
     codes.evict(code->id());
   }
   ASSERT_TRUE(codes.wait_until_tuned(5000));
-  EXPECT_LT(count("fake_jit_compiles") - before, 150) << "101 quick, and few tuned";
+  EXPECT_LT(count("fake_jit_compiles") - before, 150) << "101 baseline, and few tuned";
 }
 
 TEST_F(Tuning, a_store_can_go_while_code_is_compiled) {
   auto& codes = store();
   ASSERT_TRUE(codes.load(bundle_of("slow", "sleep=30")));
-  codes.tend();
+  codes.housekeeping();
   store_.reset();
 }
 
@@ -218,11 +218,11 @@ TEST_F(Tuning, the_budget_counts_what_was_jitted) {
     const auto loaded = codes.load(bundle_of(fmt::format("f{}", i), ""));
     ASSERT_TRUE(loaded) << loaded.error().message;
     (*loaded)->last_used = static_cast<uint64_t>(i);
-    codes.tend();
+    codes.housekeeping();
     ASSERT_LE(codes.stats().bytes, options.budget_bytes);
   }
   codes.wait_until_tuned(5000);
-  codes.tend();
+  codes.housekeeping();
   EXPECT_LE(codes.stats().bytes, options.budget_bytes);
   EXPECT_LE(count("fake_jit_live_code"), 10);
   EXPECT_GT(codes.stats().evictions, 150u);
@@ -254,7 +254,7 @@ TEST_F(Cached, tuned_code_of_an_earlier_process_runs_at_once) {
 TEST_F(Cached, changed_code_does_not_find_the_old_entry) {
   store(options_).load(bundle_of("f", ""));
   ASSERT_TRUE(store_->wait_until_tuned(5000));
-  EXPECT_EQ((*store(options_).load(bundle_of("f", "sleep=1")))->tier.load(), Tier::quick);
+  EXPECT_EQ((*store(options_).load(bundle_of("f", "sleep=1")))->tier.load(), Tier::baseline);
 }
 
 TEST_F(Cached, damaged_entries_are_misses) {
@@ -265,7 +265,7 @@ TEST_F(Cached, damaged_entries_are_misses) {
     std::filesystem::resize_file(entry.path(), entry.file_size() / 2);
   auto& codes = store(options_);
   Code* const code = *codes.load(bundle_of("f", ""));
-  EXPECT_EQ(code->tier.load(), Tier::quick);
+  EXPECT_EQ(code->tier.load(), Tier::baseline);
   ASSERT_TRUE(codes.wait_until_tuned(5000));
   EXPECT_EQ(run(*code), 1000u);
 }

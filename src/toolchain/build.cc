@@ -56,7 +56,7 @@ class Builder {
       TC_CHECK(add_slices(unit, unit.imported.target, SliceRole::target));
       if (unit.imported.source.module) TC_CHECK(add_slices(unit, unit.imported.source, SliceRole::source));
     }
-    TC_CHECK(add_companions());
+    TC_CHECK(add_bundled());
     manifest_.imports.assign(imports_.begin(), imports_.end());
     name_used_libraries();
     TC_ASSIGN(auto bundle, Bundle::pack(std::move(manifest_), std::move(stored_)));
@@ -285,16 +285,16 @@ class Builder {
     return add_slice({triple, role, SliceForm::object, false, baseline->cpu, 0, 0, {}}, std::move(linked.bytes));
   }
 
-  Status add_companions() {
+  Status add_bundled() {
     std::set<std::string> names;
-    for (const auto& file : request_.companions) {
+    for (const auto& file : request_.bundled) {
       TC_ASSIGN(auto bytes, read_file(file, BundleLimits::bundle_bytes));
-      const auto companion = Bundle::read(bytes);
-      if (!companion) return context(file.string(), companion.error());
-      const auto& name = companion->manifest().name;
+      const auto bundled = Bundle::read(bytes);
+      if (!bundled) return context(file.string(), bundled.error());
+      const auto& name = bundled->manifest().name;
       if (!names.insert(name).second)
         return fail(TC_ERR_INVALID, "{}: two bundled ifuncs have the name '{}', by which they are sent", label(), name);
-      TC_CHECK(add_slice({{}, SliceRole::companion, SliceForm::bundle, false, name, 0, 0, {}}, std::move(bytes)));
+      TC_CHECK(add_slice({{}, SliceRole::bundled, SliceForm::bundle, false, name, 0, 0, {}}, std::move(bytes)));
     }
     return {};
   }

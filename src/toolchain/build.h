@@ -19,7 +19,7 @@ struct BuildRequest {
   std::string name;                           // empty: the first input's stem
   std::vector<std::string> targets;           // empty: default_targets(), or the bitcode files' own
   std::vector<std::string> externs;
-  std::vector<std::filesystem::path> companions;  // .ifunc files that travel along, for tc_inject() and tc_forward_as()
+  std::vector<std::filesystem::path> bundled;  // .ifunc files that are sent along, for tc_inject() and tc_forward_as()
   std::vector<std::string> clang_flags;
   std::filesystem::path include_directory;  // where <threechains/ifunc.h> is
   bool objects = true;

@@ -27,7 +27,7 @@ constexpr EntryName entry_names[] = {
 };
 
 const char* role_name(SliceRole role) {
-  if (role == SliceRole::companion) return "companion";
+  if (role == SliceRole::bundled) return "bundled";
   return role == SliceRole::target ? "target" : "source";
 }
 

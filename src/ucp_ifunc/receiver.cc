@@ -125,7 +125,7 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
     held_.add(*code);
   }
   by_name_.insert_or_assign(code->name(), code);
-  store_->tend();  // starts compiling for this CPU
+  store_->housekeeping();  // starts compiling for this CPU
   if (is_new)
     log_->info("{} '{}' ({}) came, {} bytes{}", is_library ? "library" : "ifunc", code->name(), code->id().short_hex(),
                code->bytes,
@@ -145,7 +145,7 @@ void Receiver::free_left_now() noexcept {
   while (executions_.is_over()) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
-    store_->tend();
+    store_->housekeeping();
   }
 }
 
@@ -159,7 +159,7 @@ std::optional<Bundle> Receiver::bundle_named(const std::string& name) {
 target::CodeStoreStats Receiver::stats() {
   const std::lock_guard lock(mutex_);
   if (store_ == nullptr) return {};
-  store_->tend();
+  store_->housekeeping();
   return store_->stats();
 }
 

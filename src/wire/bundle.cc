@@ -161,7 +161,7 @@ uint64_t Bundle::useful_for(const TargetTriple& node) const noexcept {
   }
   if (which == 0) return 0;
   for (size_t i = 0; i < manifest().slices.size(); ++i)
-    if (manifest().slices[i].role == SliceRole::companion && holds(i)) which |= uint64_t{1} << i;
+    if (manifest().slices[i].role == SliceRole::bundled && holds(i)) which |= uint64_t{1} << i;
   return which;
 }
 
@@ -170,25 +170,25 @@ bool Bundle::lists(const TargetTriple& node) const noexcept {
                              [&](const auto& s) { return s.role == SliceRole::target && s.triple.runs_on(node); });
 }
 
-bool Bundle::has_companion(std::string_view name) const noexcept {
+bool Bundle::has_bundled(std::string_view name) const noexcept {
   return std::ranges::any_of(manifest().slices,
-                             [&](const auto& s) { return s.role == SliceRole::companion && s.cpu == name; });
+                             [&](const auto& s) { return s.role == SliceRole::bundled && s.cpu == name; });
 }
 
-Result<Bundle> Bundle::companion(std::string_view name) const {
+Result<Bundle> Bundle::bundled(std::string_view name) const {
   for (size_t i = 0; i < manifest().slices.size(); ++i) {
     const auto& s = manifest().slices[i];
-    if (s.role != SliceRole::companion || s.cpu != name || !holds(i)) continue;
+    if (s.role != SliceRole::bundled || s.cpu != name || !holds(i)) continue;
     TC_ASSIGN(const auto bytes, unpack(i));
     auto bundle = read(bytes);
     if (!bundle)
-      return context(fmt::format("companion '{}' of ifunc '{}'", name, manifest().name), std::move(bundle).error());
+      return context(fmt::format("bundled ifunc '{}' of ifunc '{}'", name, manifest().name), std::move(bundle).error());
     if (bundle->manifest().name != name)
-      return fail(TC_ERR_MALFORMED, "companion '{}' of ifunc '{}' is ifunc '{}'", name, manifest().name,
+      return fail(TC_ERR_MALFORMED, "bundled ifunc '{}' of ifunc '{}' is ifunc '{}'", name, manifest().name,
                   bundle->manifest().name);
     return bundle;
   }
-  return fail(TC_ERR_NOT_FOUND, "ifunc '{}' has no companion '{}'", manifest().name, name);
+  return fail(TC_ERR_NOT_FOUND, "ifunc '{}' has no bundled ifunc '{}'", manifest().name, name);
 }
 
 size_t Bundle::size_for(uint64_t which) const noexcept {

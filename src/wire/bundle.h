@@ -26,7 +26,7 @@ namespace tc {
 
 // What a slice is for. Source-side code (payload_init and its like) is never sent to a target. A bundled ifunc is
 // another whole bundle, which this ifunc sends on by name: it is sent along, for every CPU that it has code for.
-enum class SliceRole : uint8_t { target = 0, source = 1, companion = 2 };
+enum class SliceRole : uint8_t { target = 0, source = 1, bundled = 2 };
 enum class SliceForm : uint8_t { bitcode = 1, object = 2, bundle = 3 };
 
 // Entry points that the ifunc's source file defines (2021 paper, Listing 1.2).
@@ -53,11 +53,11 @@ struct BundleLimits {
 };
 
 struct Slice {
-  TargetTriple triple;  // of a companion: none
+  TargetTriple triple;  // of a bundled ifunc: none
   SliceRole role = SliceRole::target;
   SliceForm form = SliceForm::bitcode;
   bool compressed = false;     // stored with zstd
-  std::string cpu;             // baseline of an object slice ("x86-64-v2"); of a companion its name; else empty
+  std::string cpu;             // baseline of an object slice ("x86-64-v2"); of a bundled ifunc its name; else empty
   uint32_t stored_size = 0;    // bytes in the bundle
   uint32_t unpacked_size = 0;  // bytes of bitcode or object
   ContentId hash;              // of the stored bytes
@@ -102,17 +102,17 @@ class Bundle {
   // The first slice of that role and form which runs on `node`; nothing when there is none.
   std::optional<size_t> find(SliceRole role, SliceForm form, const TargetTriple& node) const noexcept;
 
-  // The ifunc that travels along under that name. TC_ERR_NOT_FOUND when there is none; a companion that is not what its
+  // The ifunc that travels along under that name. TC_ERR_NOT_FOUND when there is none; a bundled ifunc that is not what its
   // slice says fails as Bundle::read() does.
-  bool has_companion(std::string_view name) const noexcept;
-  Result<Bundle> companion(std::string_view name) const;
+  bool has_bundled(std::string_view name) const noexcept;
+  Result<Bundle> bundled(std::string_view name) const;
 
   // The file: all slices that are held.
   Bytes bytes() const { return bytes_for(carried_); }
   // The same with only the slices in `which` (and held).
   Bytes bytes_for(uint64_t which) const;
   size_t size_for(uint64_t which) const noexcept;
-  // What a source sends to a target with this triple: the slices that it can run and, when there are any, companions.
+  // What a source sends to a target with this triple: the slices that it can run and, when there are any, bundled ifuncs.
   uint64_t useful_for(const TargetTriple& node) const noexcept;
   // Does the ifunc have code for `node`, here or elsewhere?
   bool lists(const TargetTriple& node) const noexcept;

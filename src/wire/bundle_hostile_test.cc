@@ -31,7 +31,7 @@ TEST(HostileBundle, the_manifest_written_by_hand_is_good_before_it_is_spoilt) {
 }
 
 std::vector<Bundle> each_kind() {
-  return {four_slices(), testing::with_companion(), testing::a_library(), testing::a_librarys_user()};
+  return {four_slices(), testing::with_bundled(), testing::a_library(), testing::a_librarys_user()};
 }
 
 TEST(HostileBundle, truncated_at_any_byte_it_is_refused) {
@@ -187,11 +187,11 @@ TEST(HostileBundle, a_slice_of_a_kind_that_we_do_not_know_is_refused) {
   expect_refused({.slices = {{.unpacked_size = 5}}}, TC_ERR_MALFORMED, "stored in 4 bytes when it holds 5");
 }
 
-TEST(HostileBundle, a_companion_that_is_not_what_it_says_is_refused) {
+TEST(HostileBundle, a_bundled_ifunc_that_is_not_what_it_says_is_refused) {
   const RawSlice good{.role = 2, .form = 3, .triple = "", .cpu = "friend"};
   auto with_triple = good;
   with_triple.triple = "x86_64-linux-gnu";
-  expect_refused({.slices = {with_triple}}, TC_ERR_MALFORMED, "a companion has a triple");
+  expect_refused({.slices = {with_triple}}, TC_ERR_MALFORMED, "a bundled ifunc has a triple");
   for (const char* name : {"", "with/slash", "with space"}) {
     auto misnamed = good;
     misnamed.cpu = name;
@@ -201,15 +201,15 @@ TEST(HostileBundle, a_companion_that_is_not_what_it_says_is_refused) {
   // Its content is looked at when it is wanted.
   const auto junk = Bundle::read(file_of({.slices = {good}}));
   ASSERT_TRUE(junk) << junk.error().message;
-  EXPECT_EQ(junk->companion("friend").error().code, TC_ERR_MALFORMED);
+  EXPECT_EQ(junk->bundled("friend").error().code, TC_ERR_MALFORMED);
   auto liar = good;
   const auto other = testing::four_slices().bytes();
   liar.stored_size = liar.unpacked_size = static_cast<uint32_t>(other.size());
   liar.hash = ContentId::of(other);
   const auto lies = Bundle::read(file_of({.slices = {liar}}, as_text(other)));
   ASSERT_TRUE(lies) << lies.error().message;
-  EXPECT_THAT(lies->companion("friend").error().message,
-              HasSubstr("companion 'friend' of ifunc 'raw' is ifunc 'golden'"));
+  EXPECT_THAT(lies->bundled("friend").error().message,
+              HasSubstr("bundled ifunc 'friend' of ifunc 'raw' is ifunc 'golden'"));
 }
 
 TEST(HostileBundle, nothing_is_packed_that_would_not_be_read_back) {

@@ -72,16 +72,16 @@ Result<Slice> BundleReader::read_slice(Reader& in) {
   s.unpacked_size = in.u32();
   s.hash = ContentId::from(in.bytes(32));
   TC_CHECK(in.finish("bundle manifest"));
-  const bool is_companion = role == static_cast<uint8_t>(SliceRole::companion);
+  const bool is_bundled = role == static_cast<uint8_t>(SliceRole::bundled);
   if (role > 2 || form < 1 || form > 3 || packing > 1 ||
-      is_companion != (form == static_cast<uint8_t>(SliceForm::bundle)))
+      is_bundled != (form == static_cast<uint8_t>(SliceForm::bundle)))
     return fail(TC_ERR_MALFORMED, "bundle manifest: role {}, form {}, packing {} of a slice are not known", role, form,
                 packing);
   if (!wire::visible(triple) || !wire::visible(s.cpu))
     return fail(TC_ERR_MALFORMED, "bundle manifest: a slice's triple or CPU is not printable");
-  if (is_companion) {
+  if (is_bundled) {
     if (!triple.empty() || !an_ifunc_name(s.cpu))
-      return fail(TC_ERR_MALFORMED, "bundle manifest: a companion has a triple, or a name that no ifunc can have");
+      return fail(TC_ERR_MALFORMED, "bundle manifest: a bundled ifunc has a triple, or a name that no ifunc can have");
   } else {
     auto parsed = TargetTriple::parse(triple);
     if (!parsed) return fail(TC_ERR_MALFORMED, "bundle manifest: {}", parsed.error().message);

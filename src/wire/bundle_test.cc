@@ -78,18 +78,18 @@ TEST(Bundle, only_slices_that_a_target_can_run_are_sent_to_it) {
   EXPECT_EQ(bundle.useful_for(riscv()), 0u);
 }
 
-TEST(Bundle, a_companion_goes_wherever_the_code_can_run_and_comes_out_whole) {
-  const auto bundle = testing::with_companion();
+TEST(Bundle, a_bundled_ifunc_goes_wherever_the_code_can_run_and_comes_out_whole) {
+  const auto bundle = testing::with_bundled();
   EXPECT_EQ(bundle.useful_for(TargetTriple::parse(testing::x86).value()), 3u);
-  EXPECT_EQ(bundle.useful_for(TargetTriple::parse(testing::arm).value()), 0u) << "a companion alone is of no use";
+  EXPECT_EQ(bundle.useful_for(TargetTriple::parse(testing::arm).value()), 0u) << "a bundled ifunc alone is of no use";
   const auto sent = Bundle::read_carried(bundle.bytes_for(3), 3, bundle.id());
   ASSERT_TRUE(sent) << sent.error().message;
-  ASSERT_TRUE(sent->has_companion("golden"));
-  EXPECT_FALSE(sent->has_companion("x86-64-v2"));
-  const auto companion = sent->companion("golden");
-  ASSERT_TRUE(companion) << companion.error().message;
-  EXPECT_EQ(companion->id(), testing::four_slices().id());
-  EXPECT_EQ(sent->companion("nobody").error().code, TC_ERR_NOT_FOUND);
+  ASSERT_TRUE(sent->has_bundled("golden"));
+  EXPECT_FALSE(sent->has_bundled("x86-64-v2"));
+  const auto bundled = sent->bundled("golden");
+  ASSERT_TRUE(bundled) << bundled.error().message;
+  EXPECT_EQ(bundled->id(), testing::four_slices().id());
+  EXPECT_EQ(sent->bundled("nobody").error().code, TC_ERR_NOT_FOUND);
 }
 
 TEST(Bundle, every_subset_of_slices_travels_and_is_checked_by_itself) {

@@ -94,19 +94,19 @@ Result<uint64_t> decode_barrier(ByteView body) {
   return number;
 }
 
-Bytes encode_bye(const Bye& bye) {
+Bytes encode_disconnect(const Disconnect& disconnect) {
   Bytes out;
-  Writer(out).u32(static_cast<uint32_t>(bye.status)).str16(bye.reason);
+  Writer(out).u32(static_cast<uint32_t>(disconnect.status)).str16(disconnect.reason);
   return out;
 }
 
-Result<Bye> decode_bye(ByteView body) {
+Result<Disconnect> decode_disconnect(ByteView body) {
   Reader in(body);
-  Bye bye;
-  bye.status = status_from_wire(in.u32());
-  bye.reason = words(in.str16());
-  TC_CHECK(in.finish_exactly("bye frame"));
-  return bye;
+  Disconnect disconnect;
+  disconnect.status = status_from_wire(in.u32());
+  disconnect.reason = words(in.str16());
+  TC_CHECK(in.finish_exactly("disconnect frame"));
+  return disconnect;
 }
 
 Bytes make_frame(Kind kind, uint8_t flags, uint32_t number, ByteView body) {

@@ -25,28 +25,29 @@ namespace tc::wire {
 inline constexpr uint32_t protocol_version = 3;
 
 enum class Kind : uint8_t {
-  none = 0,       // the zero word: no frame
-  call = 1,       // run code `number` on the payload
-  call_code = 2,  // CodeHead, bundle, payload: learn code `number`, then run it
-  need = 3,       // Need: the target does not hold code `number`
-  code = 4,       // CodeHead, bundle: the answer to need
-  known = 5,      // the target holds code `number` now (acknowledgement of code)
-  reply = 6,      // Reply: the result of a call
-  barrier = 7,    // asks the receiver to answer when it has handled all before it, and the answer
-  bye = 9,        // Bye: the last frame, with the reason
-  fragment = 10,  // a piece of a frame too large for the stream; number 1 marks the last piece
-  pad = 11,       // nothing: skip `length` bytes (a ring's end)
-  notice = 13,    // a node was lost, or a snapshot of the calls that are alive (wire/notice.h)
-  compile = 14,   // remote compilation (wire/compile.h)
+  none = 0,            // the zero word: no frame
+  call = 1,            // run code `number` on the payload
+  call_code = 2,       // CodeHead, bundle, payload: learn code `number`, then run it
+  need = 3,            // Need: the target does not hold code `number`
+  code = 4,            // CodeHead, bundle: the answer to need
+  known = 5,           // the target holds code `number` now (acknowledgement of code)
+  reply = 6,           // Reply: the result of a call
+  barrier = 7,         // asks the receiver to answer when it has handled all before it, and the answer
+  disconnect = 9,      // Disconnect: the last frame, with the reason
+  fragment = 10,       // a piece of a frame too large for the stream; number 1 marks the last piece
+  pad = 11,            // nothing: skip `length` bytes (a ring's end)
+  cluster_event = 13,  // a node was lost, or a snapshot of the calls that are alive (wire/cluster_event.h)
+  compile = 14,        // remote compilation (wire/compile.h)
 };
 inline constexpr uint8_t last_kind = 14;
 
 // Flags of call and call_code.
-inline constexpr uint8_t flag_token = 1;  // a CallTicket of 16 bytes stands between header and payload
-inline constexpr uint8_t flag_route = 2;  // behind the ticket: a Route (the call came from a third node)
+inline constexpr uint8_t flag_call_header = 1;  // a CallHeader of 16 bytes stands between header and payload
+inline constexpr uint8_t flag_return_address =
+    2;  // behind the call header: a ReturnAddress (the call came from a third node)
 // May a call have these? Flags that we do not know would change what stands in front of the payload.
 constexpr bool are_call_flags(uint8_t flags) noexcept {
-  return flags == 0 || flags == flag_token || flags == (flag_token | flag_route);
+  return flags == 0 || flags == flag_call_header || flags == (flag_call_header | flag_return_address);
 }
 
 // Flag of need and code: slices that the target cannot run itself, for a node that it passes the code on to.
@@ -77,20 +78,22 @@ constexpr Header decode(uint64_t word) noexcept {
 constexpr size_t stride(size_t length) noexcept { return (header_bytes + length + alignment - 1) & ~(alignment - 1); }
 
 // What a call that wants an answer carries: 16 bytes, so that the payload stays aligned.
-struct CallTicket {
+struct CallHeader {
   uint64_t token = 0;        // the sender's name for the answer; never 0
   uint32_t deadline_ms = 0;  // how long the sender will wait; 0: for ever
   uint16_t hops_left = 0;    // how often the call may still be forwarded
   uint16_t fanout_left = 0;  // how many calls it may still start, together with all that it starts
 };
-inline constexpr size_t ticket_bytes = 16;
-static_assert(sizeof(CallTicket) == ticket_bytes, "a ticket is written as it lies in memory");
-inline ByteView bytes_of(const CallTicket& ticket) noexcept { return std::as_bytes(std::span(&ticket, 1)); }
-inline void write_ticket(std::byte* at, const CallTicket& ticket) noexcept { std::memcpy(at, &ticket, sizeof ticket); }
-inline CallTicket read_ticket(const std::byte* at) noexcept {
-  CallTicket ticket;
-  std::memcpy(&ticket, at, sizeof ticket);
-  return ticket;
+inline constexpr size_t call_header_bytes = 16;
+static_assert(sizeof(CallHeader) == call_header_bytes, "a call header is written as it lies in memory");
+inline ByteView bytes_of(const CallHeader& call_header) noexcept { return std::as_bytes(std::span(&call_header, 1)); }
+inline void write_call_header(std::byte* at, const CallHeader& call_header) noexcept {
+  std::memcpy(at, &call_header, sizeof call_header);
+}
+inline CallHeader read_call_header(const std::byte* at) noexcept {
+  CallHeader call_header;
+  std::memcpy(&call_header, at, sizeof call_header);
+  return call_header;
 }
 
 // In front of a bundle in call_code and code. The payload of call_code starts at the next multiple of 16.
@@ -135,12 +138,12 @@ inline constexpr uint32_t barrier_answer = 2;  // all calls before that barrier 
 Bytes encode_barrier(uint64_t number);
 Result<uint64_t> decode_barrier(ByteView body);
 
-struct Bye {
+struct Disconnect {
   tc_status_t status = TC_OK;
   std::string reason;
 };
-Bytes encode_bye(const Bye& bye);
-Result<Bye> decode_bye(ByteView body);
+Bytes encode_disconnect(const Disconnect& disconnect);
+Result<Disconnect> decode_disconnect(ByteView body);
 
 // A whole frame in a buffer of its own: for control messages and tests, not for the hot path.
 Bytes make_frame(Kind kind, uint8_t flags, uint32_t number, ByteView body);

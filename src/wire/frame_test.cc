@@ -54,14 +54,14 @@ TEST(FrameHeader, strides_keep_payloads_at_multiples_of_sixteen) {
   EXPECT_EQ(stride(0xffffffff), 0x100000010u) << "no length overflows it";
 }
 
-TEST(Ticket, comes_back_as_it_went) {
-  std::byte bytes[ticket_bytes];
-  write_ticket(bytes, {.token = 0x1122334455667788, .deadline_ms = 1000, .hops_left = 64, .fanout_left = 1024});
-  const auto ticket = read_ticket(bytes);
-  EXPECT_EQ(ticket.token, 0x1122334455667788u);
-  EXPECT_EQ(ticket.deadline_ms, 1000u);
-  EXPECT_EQ(ticket.hops_left, 64);
-  EXPECT_EQ(ticket.fanout_left, 1024);
+TEST(CallHeader, comes_back_as_it_went) {
+  std::byte bytes[call_header_bytes];
+  write_call_header(bytes, {.token = 0x1122334455667788, .deadline_ms = 1000, .hops_left = 64, .fanout_left = 1024});
+  const auto call_header = read_call_header(bytes);
+  EXPECT_EQ(call_header.token, 0x1122334455667788u);
+  EXPECT_EQ(call_header.deadline_ms, 1000u);
+  EXPECT_EQ(call_header.hops_left, 64);
+  EXPECT_EQ(call_header.fanout_left, 1024);
 }
 
 TEST(Code, carries_bundle_and_payload_each_aligned) {
@@ -113,7 +113,7 @@ TEST(Reply, words_from_a_peer_cannot_steer_a_terminal) {
   const auto reply = decode_reply(encode_reply({.status = TC_ERR_IFUNC, .message = "a\x1b[2Jb\r\nc\td \xc3\xa9"}));
   ASSERT_TRUE(reply);
   EXPECT_EQ(reply->message, "a?[2Jb?\nc\td \xc3\xa9") << "lines, tabs and UTF-8 are left alone";
-  EXPECT_EQ(decode_bye(encode_bye({.status = TC_OK, .reason = "bell\x07"}))->reason, "bell?");
+  EXPECT_EQ(decode_disconnect(encode_disconnect({.status = TC_OK, .reason = "bell\x07"}))->reason, "bell?");
 }
 
 TEST(Reply, a_status_that_nobody_knows_is_an_internal_error) {
@@ -128,10 +128,11 @@ TEST(ControlFrames, come_back_as_they_went) {
   EXPECT_EQ(need->id, ContentId::of(as_bytes("n")));
   EXPECT_EQ(need->triple, "aarch64-linux-gnu");
   EXPECT_EQ(decode_barrier(encode_barrier(uint64_t{1} << 40)), uint64_t{1} << 40);
-  const auto bye = decode_bye(encode_bye({.status = TC_ERR_VERSION, .reason = "protocol 2 when we speak 1"}));
-  ASSERT_TRUE(bye);
-  EXPECT_EQ(bye->status, TC_ERR_VERSION);
-  EXPECT_EQ(bye->reason, "protocol 2 when we speak 1");
+  const auto disconnect =
+      decode_disconnect(encode_disconnect({.status = TC_ERR_VERSION, .reason = "protocol 2 when we speak 1"}));
+  ASSERT_TRUE(disconnect);
+  EXPECT_EQ(disconnect->status, TC_ERR_VERSION);
+  EXPECT_EQ(disconnect->reason, "protocol 2 when we speak 1");
 }
 
 TEST(HelloFrame, comes_back_as_it_went) {

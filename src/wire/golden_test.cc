@@ -9,11 +9,11 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
-#include "wire/notice.h"
-#include "wire/route.h"
+#include "wire/return_address.h"
 #include "wire/slot_frame.h"
 #include "wire/testing/bundles.h"
 
@@ -34,9 +34,10 @@ void expect_golden(const std::string& name, const Bytes& ours) {
   EXPECT_EQ(*golden, ours) << name << " differs from byte " << differ.in1 - golden->begin();
 }
 
-Bytes with_ticket(const Bytes& behind) {
-  Bytes body(ticket_bytes);
-  write_ticket(body.data(), {.token = 0x0102030405060708, .deadline_ms = 1000, .hops_left = 64, .fanout_left = 1024});
+Bytes with_call_header(const Bytes& behind) {
+  Bytes body(call_header_bytes);
+  write_call_header(body.data(),
+                    {.token = 0x0102030405060708, .deadline_ms = 1000, .hops_left = 64, .fanout_left = 1024});
   body.insert(body.end(), behind.begin(), behind.end());
   return body;
 }
@@ -49,7 +50,7 @@ Bytes code_of(const Bundle& bundle) {
 
 TEST(Golden, bundle_with_four_slices) { expect_golden("bundle/four_slices.ifunc", testing::four_slices().bytes()); }
 
-TEST(Golden, bundle_with_companion) { expect_golden("bundle/with_companion.ifunc", testing::with_companion().bytes()); }
+TEST(Golden, bundle_with_bundled_ifunc) { expect_golden("bundle/with_bundled.ifunc", testing::with_bundled().bytes()); }
 
 TEST(Golden, bundle_of_a_library) { expect_golden("bundle/library.ifunc", testing::a_library().bytes()); }
 
@@ -68,21 +69,22 @@ TEST(Golden, the_bundle_file_reads_as_what_it_was_made_of) {
 
 TEST(Golden, call) { expect_golden("frame/call.bin", make_frame(Kind::call, 0, 5, as_bytes("p"))); }
 
-TEST(Golden, call_with_ticket) {
-  const auto body = with_ticket(testing::bytes_of("payload"));
-  expect_golden("frame/call_ticket.bin", make_frame(Kind::call, flag_token, 5, body));
+TEST(Golden, call_with_call_header) {
+  const auto body = with_call_header(testing::bytes_of("payload"));
+  expect_golden("frame/call_header.bin", make_frame(Kind::call, flag_call_header, 5, body));
 }
 
-TEST(Golden, call_with_ticket_and_route) {
-  auto behind = encode_route({.instance = 0x1112131415161718, .node_id = 3, .address = "10.0.0.3:4711"});
+TEST(Golden, call_with_call_header_and_return_address) {
+  auto behind = encode_return_address({.instance = 0x1112131415161718, .node_id = 3, .address = "10.0.0.3:4711"});
   Writer(behind).bytes(as_bytes("payload"));
-  expect_golden("frame/call_route.bin", make_frame(Kind::call, flag_token | flag_route, 5, with_ticket(behind)));
+  expect_golden("frame/call_return_address.bin",
+                make_frame(Kind::call, flag_call_header | flag_return_address, 5, with_call_header(behind)));
 }
 
 TEST(Golden, call_with_code) {
   auto behind = code_of(testing::four_slices());
   Writer(behind).bytes(as_bytes("payload"));
-  expect_golden("frame/call_code.bin", make_frame(Kind::call_code, flag_token, 6, with_ticket(behind)));
+  expect_golden("frame/call_code.bin", make_frame(Kind::call_code, flag_call_header, 6, with_call_header(behind)));
 }
 
 TEST(Golden, need_for_another) {
@@ -123,9 +125,9 @@ TEST(Golden, barriers) {
   expect_golden("frame/barrier_answer.bin", make_frame(Kind::barrier, 0, barrier_answer, encode_barrier(17)));
 }
 
-TEST(Golden, bye) {
-  const auto body = encode_bye({.status = TC_ERR_VERSION, .reason = "protocol 2 when this node speaks 1"});
-  expect_golden("frame/bye.bin", make_frame(Kind::bye, 0, 0, body));
+TEST(Golden, disconnect) {
+  const auto body = encode_disconnect({.status = TC_ERR_VERSION, .reason = "protocol 2 when this node speaks 1"});
+  expect_golden("frame/disconnect.bin", make_frame(Kind::disconnect, 0, 0, body));
 }
 
 TEST(Golden, hello) {
@@ -146,15 +148,14 @@ TEST(Golden, fragment) {
   expect_golden("frame/fragment_last.bin", make_frame(Kind::fragment, 0, 1, as_bytes("the end")));
 }
 
-TEST(Golden, notices) {
-  const auto notice = [](uint32_t what, const Bytes& body) { return make_frame(Kind::notice, 0, what, body); };
-  expect_golden(
-      "frame/notice_gone.bin",
-      notice(notice_gone, encode_gone({0x1122334455667788, 0x99aabbccddeeff00, 3, "drive3", "it was killed"})));
-  expect_golden("frame/notice_marker.bin",
-                notice(notice_marker, encode_marker({0x1122334455667788, 7, marker_from_child})));
-  expect_golden("frame/notice_report.bin",
-                notice(notice_report, encode_report({0x1122334455667788, 7, true, {1, 0x0102030405060708}})));
+TEST(Golden, cluster_events) {
+  const auto event = [](uint32_t what, const Bytes& body) { return make_frame(Kind::cluster_event, 0, what, body); };
+  expect_golden("frame/event_gone.bin",
+                event(event_gone, encode_gone({0x1122334455667788, 0x99aabbccddeeff00, 3, "drive3", "it was killed"})));
+  expect_golden("frame/event_marker.bin",
+                event(event_marker, encode_marker({0x1122334455667788, 7, marker_from_child})));
+  expect_golden("frame/event_report.bin",
+                event(event_report, encode_report({0x1122334455667788, 7, true, {1, 0x0102030405060708}})));
 }
 
 TEST(Golden, compiling_for_others) {

@@ -3,8 +3,8 @@
 // Frames that lie: each decoder, on frames that are cut short, damaged or too long.
 #include <gtest/gtest.h>
 
-#include "wire/notice.h"
-#include "wire/route.h"
+#include "wire/cluster_event.h"
+#include "wire/return_address.h"
 #include "wire/testing/frames.h"
 
 namespace tc::wire {
@@ -22,16 +22,16 @@ bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
   const Bytes body(view.begin(), view.end());
   size_t size = 0;
   switch (kind) {
-    case Kind::call: return decode_route(body, size).has_value();
+    case Kind::call: return decode_return_address(body, size).has_value();
     case Kind::code: return decode_code(body).has_value();
     case Kind::need: return decode_need(body).has_value();
     case Kind::reply: return decode_reply(body).has_value();
     case Kind::barrier: return decode_barrier(body).has_value();
-    case Kind::bye: return decode_bye(body).has_value();
+    case Kind::disconnect: return decode_disconnect(body).has_value();
     case greeting: return decode_hello(body).has_value();
-    case Kind::notice:
-      if (number == notice_gone) return decode_gone(body).has_value();
-      return number == notice_marker ? decode_marker(body).has_value() : decode_report(body).has_value();
+    case Kind::cluster_event:
+      if (number == event_gone) return decode_gone(body).has_value();
+      return number == event_marker ? decode_marker(body).has_value() : decode_report(body).has_value();
     case Kind::compile:
       if (number == compile_question) return decode_compile_question(body).has_value();
       return decode_compile_answer(body).has_value();
@@ -47,12 +47,12 @@ struct Sample {
 };
 
 std::vector<Sample> samples() {
-  const auto route = encode_route({.instance = 1, .node_id = 2, .address = "127.0.0.1:9"});
+  const auto return_address = encode_return_address({.instance = 1, .node_id = 2, .address = "127.0.0.1:9"});
   const auto code = code_body("the bundle", "");
   const auto need = encode_need({.id = {}, .triple = "x86_64-linux-gnu"});
   const auto reply = encode_reply({.token = 1, .status = TC_ERR_IFUNC, .message = "words"});
   const auto barrier = encode_barrier(1);
-  const auto bye = encode_bye({TC_ERR_CLOSED, "done"});
+  const auto disconnect = encode_disconnect({TC_ERR_CLOSED, "done"});
   const auto hello = encode_hello(sample_hello());
   const auto gone = encode_gone({1, 2, 3, "name", "reason"});
   const auto marker = encode_marker({1, 2, marker_unrecorded});
@@ -63,15 +63,15 @@ std::vector<Sample> samples() {
   return {{Kind::compile, question, question.size(), compile_question},
           {Kind::compile, object, object.size(), compile_answer},
           {Kind::compile, refused, refused.size(), compile_answer},
-          {Kind::notice, gone, gone.size(), notice_gone},
-          {Kind::notice, marker, marker.size(), notice_marker},
-          {Kind::notice, report, report.size() - sizeof(uint64_t), notice_report},
-          {Kind::call, route, route.size()},
+          {Kind::cluster_event, gone, gone.size(), event_gone},
+          {Kind::cluster_event, marker, marker.size(), event_marker},
+          {Kind::cluster_event, report, report.size() - sizeof(uint64_t), event_report},
+          {Kind::call, return_address, return_address.size()},
           {Kind::code, code, code.size()},
           {Kind::need, need, need.size()},
           {Kind::reply, reply, reply.size()},
           {Kind::barrier, barrier, barrier.size()},
-          {Kind::bye, bye, bye.size()},
+          {Kind::disconnect, disconnect, disconnect.size()},
           {greeting, hello, hello.size()}};
 }
 
@@ -97,8 +97,8 @@ TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
 
 TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
   for (auto& [kind, body, least, number] : samples()) {
-    const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::bye || kind == greeting;
-    if (!fixed && kind != Kind::notice) continue;
+    const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::disconnect || kind == greeting;
+    if (!fixed && kind != Kind::cluster_event) continue;
     auto longer = body;
     longer.push_back(std::byte{0});
     EXPECT_FALSE(any_decoder_takes(kind, number, longer)) << static_cast<int>(kind);

@@ -18,7 +18,7 @@ void check(const tc::Bundle& bundle, tc::ByteView bytes) {
     if (const auto code = bundle.unpack(i)) expect(code->size() == bundle.manifest().slices[i].unpacked_size);
   (void)bundle.useful_for(tc::TargetTriple::host());
   for (const auto& slice : bundle.manifest().slices)
-    if (slice.role == tc::SliceRole::companion) (void)bundle.companion(slice.cpu);
+    if (slice.role == tc::SliceRole::bundled) (void)bundle.bundled(slice.cpu);
   (void)bundle.find(tc::SliceRole::target, tc::SliceForm::object, tc::TargetTriple::host());
   const auto part = tc::Bundle::read_carried(bundle.bytes_for(1), 1, bundle.id());
   expect(part.has_value() && part->id() == bundle.id());

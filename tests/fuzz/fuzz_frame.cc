@@ -6,11 +6,11 @@
 #include <cstring>
 
 #include "wire/bundle.h"
+#include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
 #include "wire/hello.h"
-#include "wire/notice.h"
-#include "wire/route.h"
+#include "wire/return_address.h"
 
 namespace {
 
@@ -21,21 +21,22 @@ void expect(bool truth) {
 }
 
 void check_call(uint8_t flags, tc::ByteView body) {
-  if ((flags & flag_token) != 0) {
-    if (body.size() < ticket_bytes) return;
-    std::byte copy[ticket_bytes];
-    write_ticket(copy, read_ticket(body.data()));
-    expect(std::memcmp(copy, body.data(), ticket_bytes) == 0);
-    body = body.subspan(ticket_bytes);
+  if ((flags & flag_call_header) != 0) {
+    if (body.size() < call_header_bytes) return;
+    std::byte copy[call_header_bytes];
+    write_call_header(copy, read_call_header(body.data()));
+    expect(std::memcmp(copy, body.data(), call_header_bytes) == 0);
+    body = body.subspan(call_header_bytes);
   }
-  if ((flags & flag_route) == 0) return;
+  if ((flags & flag_return_address) == 0) return;
   size_t size = 0;
-  if (const auto route = decode_route(body, size)) {
+  if (const auto return_address = decode_return_address(body, size)) {
     expect(size <= body.size() && size % alignment == 0);
     size_t again = 0;
-    const auto bytes = encode_route(*route);
-    const auto same = decode_route(bytes, again);
-    expect(same && again == size && same->address == route->address && same->instance == route->instance);
+    const auto bytes = encode_return_address(*return_address);
+    const auto same = decode_return_address(bytes, again);
+    expect(same && again == size && same->address == return_address->address &&
+           same->instance == return_address->instance);
   }
 }
 
@@ -60,12 +61,12 @@ void check_reply(tc::ByteView body) {
   expect(same->message == reply->message && std::ranges::equal(same->bytes, reply->bytes));
 }
 
-void check_notice(uint32_t what, tc::ByteView body) {
-  if (what == notice_gone)
+void check_cluster_event(uint32_t what, tc::ByteView body) {
+  if (what == event_gone)
     if (const auto gone = decode_gone(body)) expect(decode_gone(encode_gone(*gone))->reason == gone->reason);
-  if (what == notice_marker)
+  if (what == event_marker)
     if (const auto marker = decode_marker(body)) expect(std::ranges::equal(encode_marker(*marker), body));
-  if (what == notice_report)
+  if (what == event_report)
     if (const auto report = decode_report(body)) expect(std::ranges::equal(encode_report(*report), body));
 }
 
@@ -93,8 +94,9 @@ void check_control(Kind kind, tc::ByteView body) {
     if (const auto barrier = decode_barrier(body)) expect(std::ranges::equal(encode_barrier(*barrier), body));
   if (kind == Kind::none)  // the greeting, which is no frame
     if (const auto hello = decode_hello(body)) expect(std::ranges::equal(encode_hello(*hello), body));
-  if (kind == Kind::bye)
-    if (const auto bye = decode_bye(body)) expect(decode_bye(encode_bye(*bye))->reason == bye->reason);
+  if (kind == Kind::disconnect)
+    if (const auto disconnect = decode_disconnect(body))
+      expect(decode_disconnect(encode_disconnect(*disconnect))->reason == disconnect->reason);
 }
 
 }  // namespace
@@ -112,7 +114,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case Kind::call_code:
     case Kind::code: check_code(body); break;
     case Kind::reply: check_reply(body); break;
-    case Kind::notice: check_notice(header.number, body); break;
+    case Kind::cluster_event: check_cluster_event(header.number, body); break;
     case Kind::compile: check_compile(header.number, body); break;
     default: check_control(header.kind, body); break;
   }

@@ -15,8 +15,8 @@
 namespace {
 
 using namespace tc;              // NOLINT
+using node::test::call_header;   // NOLINT
 using node::test::code_section;  // NOLINT
-using node::test::ticket;        // NOLINT
 using node::test::operator+;     // NOLINT
 using wire::Kind;
 
@@ -58,7 +58,7 @@ class Play {
     }
     peer_.vanish();
     for (int i = 0; i < 4; ++i) turn();
-    expect(node_->stat("links").value() <= 2);  // both ends of one to itself, when a route leads there
+    expect(node_->stat("links").value() <= 2);  // both ends of one to itself, when a return address leads there
   }
 
  private:
@@ -75,11 +75,12 @@ class Play {
   const Bundle& code() { return (script_.u8() & 1) != 0 ? counting_code() : answering_code(); }
   Bytes front(uint8_t flags) {
     Bytes out;
-    if ((flags & wire::flag_token) != 0) {
+    if ((flags & wire::flag_call_header) != 0) {
       const auto token = script_.u8();
-      out = ticket(token, script_.u8() & 1);
+      out = call_header(token, script_.u8() & 1);
     }
-    if ((flags & wire::flag_route) != 0) out = std::move(out) + wire::encode_route({script_.u8(), 7, "n1"});
+    if ((flags & wire::flag_return_address) != 0)
+      out = std::move(out) + wire::encode_return_address({script_.u8(), 7, "n1"});
     return out;
   }
 

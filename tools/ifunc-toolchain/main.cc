@@ -72,7 +72,7 @@ void declare(CLI::App& build, Arguments& arguments) {
       ->type_name("FILE")
       ->allow_extra_args(false);
   build
-      .add_option("--with", request.companions,
+      .add_option("--with", request.bundled,
                   "an .ifunc file that travels along, so that this ifunc can tc_inject() or tc_forward_as() it by "
                   "name wherever it is; may be given often")
       ->type_name("FILE")
@@ -88,17 +88,17 @@ void declare(CLI::App& build, Arguments& arguments) {
 
 void report(const tc::Bundle& bundle, const std::string& output) {
   std::vector<std::string> triples;
-  size_t bitcode = 0, object = 0, companions = 0;
+  size_t bitcode = 0, object = 0, bundled = 0;
   for (const auto& slice : bundle.manifest().slices) {
-    if (slice.role == tc::SliceRole::companion) {
-      companions += slice.stored_size;
+    if (slice.role == tc::SliceRole::bundled) {
+      bundled += slice.stored_size;
       continue;
     }
     if (std::find(triples.begin(), triples.end(), slice.triple.text) == triples.end())
       triples.push_back(slice.triple.text);
     (slice.form == tc::SliceForm::bitcode ? bitcode : object) += slice.stored_size;
   }
-  const auto with = companions != 0 ? fmt::format(", companions {}", companions) : "";
+  const auto with = bundled != 0 ? fmt::format(", bundled {}", bundled) : "";
   fmt::print("{}: {} bytes for {} (bitcode {}, machine code {}{}), content id {}\n", output, bundle.bytes().size(),
              fmt::join(triples, ", "), bitcode, object, with, bundle.id().short_hex());
 }

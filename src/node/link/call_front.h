@@ -8,13 +8,13 @@
 #include <optional>
 
 #include "wire/frame.h"
-#include "wire/route.h"
+#include "wire/return_address.h"
 
 namespace tc::node {
 
 struct CallFront {
-  std::optional<wire::CallTicket> header;     // none: nobody waits for an answer, or the frame is no whole call
-  std::optional<wire::Route> return_address;  // none: the peer that sent the frame is the caller
+  std::optional<wire::CallHeader> header;             // none: nobody waits for an answer, or the frame is no whole call
+  std::optional<wire::ReturnAddress> return_address;  // none: the peer that sent the frame is the caller
 };
 
 // `body` may be memory that its sender still writes to.

@@ -78,22 +78,22 @@ bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
 bool CallReceiver::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
   auto& call = executor_.running();
   size_t skip = 0;
-  if ((flags & wire::flag_token) != 0) {
-    if (length < wire::ticket_bytes) [[unlikely]]
-      return broken(
-          fmt::format("a call with a token is {} bytes when the token alone takes {}", length, wire::ticket_bytes));
-    call.ticket = wire::read_ticket(body);
-    call.has_ticket = true;
-    call.wants_reply = call.ticket.token != 0;
-    skip = wire::ticket_bytes;
+  if ((flags & wire::flag_call_header) != 0) {
+    if (length < wire::call_header_bytes) [[unlikely]]
+      return broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", length,
+                                wire::call_header_bytes));
+    call.header = wire::read_call_header(body);
+    call.has_header = true;
+    call.wants_reply = call.header.token != 0;
+    skip = wire::call_header_bytes;
   }
-  if ((flags & wire::flag_route) != 0) {
-    const auto taken = call.route.take({body + skip, length - skip});
+  if ((flags & wire::flag_return_address) != 0) {
+    const auto taken = call.return_address.take({body + skip, length - skip});
     if (!taken) return broken(taken.error().message);
     skip += *taken;
-    call.has_route = true;
+    call.has_return_address = true;
   }
-  call.touched = flags != 0;
+  call.has_effects = flags != 0;
   std::byte* payload = body + skip;
   const auto size = length - skip;
   if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
@@ -132,11 +132,11 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
   // The call header and the return address stand in front of the code; their sizes are needed to find it.
-  size_t skip = (header.flags & wire::flag_token) != 0 ? wire::ticket_bytes : 0;
+  size_t skip = (header.flags & wire::flag_call_header) != 0 ? wire::call_header_bytes : 0;
   if (skip > copy.size()) return broken(fmt::format("a call with a token is only {} bytes", copy.size()));
-  if ((header.flags & wire::flag_route) != 0) {
+  if ((header.flags & wire::flag_return_address) != 0) {
     size_t size = 0;
-    if (const auto address = wire::decode_route(ByteView(copy).subspan(skip), size); !address)
+    if (const auto address = wire::decode_return_address(ByteView(copy).subspan(skip), size); !address)
       return broken(address.error().message);
     skip += size;
   }

@@ -41,17 +41,17 @@ bool CallSender::try_send(const OutgoingCall& call) noexcept {
   if (call.code != nullptr ? call.code != last_code_ : call.bundle->id() != last_id_) return false;
   const bool is_forwarded = call.return_address != nullptr;
   const auto return_address = is_forwarded ? call.return_address->bytes() : ByteView{};
-  const size_t size = wire::ticket_bytes + return_address.size() + call.payload.size();
+  const size_t size = wire::call_header_bytes + return_address.size() + call.payload.size();
   std::byte* const at = channel_.reserve(size);
   if (at == nullptr) return false;
   std::byte* to = at + wire::header_bytes;
-  wire::write_ticket(to, *call.header);
-  to += wire::ticket_bytes;
+  wire::write_call_header(to, *call.header);
+  to += wire::call_header_bytes;
   for (const auto part : {return_address, call.payload}) {
     if (!part.empty()) std::memcpy(to, part.data(), part.size());
     to += part.size();
   }
-  const auto flags = static_cast<uint8_t>(wire::flag_token | (is_forwarded ? wire::flag_route : 0));
+  const auto flags = static_cast<uint8_t>(wire::flag_call_header | (is_forwarded ? wire::flag_return_address : 0));
   channel_.out().commit(wire::encode(wire::Kind::call, flags, last_number_, static_cast<uint32_t>(size)));
   return true;
 }
@@ -79,8 +79,8 @@ Status CallSender::send_now(const OutgoingCall& call, Deadline deadline) {
     return fail(TC_ERR_TOO_LARGE, "ifunc '{}' with its payload is {} bytes when {} takes at most {}",
                 call.bundle->manifest().name, size, channel_.peer_label(), channel_.peer().max_message);
   }
-  const auto flags = static_cast<uint8_t>((call.header != nullptr ? wire::flag_token : 0) |
-                                          (call.return_address != nullptr ? wire::flag_route : 0));
+  const auto flags = static_cast<uint8_t>((call.header != nullptr ? wire::flag_call_header : 0) |
+                                          (call.return_address != nullptr ? wire::flag_return_address : 0));
   auto sent = channel_.post_in_time(with_code ? wire::Kind::call_code : wire::Kind::call, flags, number,
                                     {header, return_address, code, call.payload}, deadline);
   if (!sent) {

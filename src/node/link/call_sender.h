@@ -79,14 +79,14 @@ class CallSender {
     Bundle bundle;
     uint32_t index;
     Bytes payload;
-    std::optional<wire::CallTicket> header;
-    std::optional<wire::PackedRoute> return_address;
+    std::optional<wire::CallHeader> header;
+    std::optional<wire::PackedReturnAddress> return_address;
     uint64_t since_ns;
     Charge charge;
     bool asked = false;            // for slices
     std::optional<Error> refused;  // there are none
 
-    const wire::Route* route() const noexcept { return return_address ? &return_address->route() : nullptr; }
+    const wire::ReturnAddress* route() const noexcept { return return_address ? &return_address->value() : nullptr; }
     OutgoingCall outgoing() const noexcept;
   };
 

@@ -74,11 +74,11 @@ void Channel::lose(const Error& reason) noexcept {
 // The last frame, where there is room for one and memory to build it.
 void Channel::write_bye(const Error& reason) noexcept try {
   if (state_ != State::ready) return;
-  const auto body = wire::encode_bye({reason.code, reason.message});
+  const auto body = wire::encode_disconnect({reason.code, reason.message});
   std::byte* const at = out_->reserve(body.size());
   if (at == nullptr) return;
   std::memcpy(at + wire::header_bytes, body.data(), body.size());
-  out_->commit(wire::encode(wire::Kind::bye, 0, 0, static_cast<uint32_t>(body.size())));
+  out_->commit(wire::encode(wire::Kind::disconnect, 0, 0, static_cast<uint32_t>(body.size())));
 } catch (const std::bad_alloc&) {
 }
 

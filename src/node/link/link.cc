@@ -97,16 +97,16 @@ bool Link::on_control(const wire::Header& header, ByteView body) {
     case wire::Kind::reply: return on_reply(body);
     case wire::Kind::barrier:
       return header.number == wire::barrier_ask ? receiver_.on_barrier(header, body) : on_barrier_answer(header, body);
-    case wire::Kind::notice: return on_event(header.number, body);
+    case wire::Kind::cluster_event: return on_event(header.number, body);
     case wire::Kind::compile: return on_compile(header.number, body);
-    case wire::Kind::bye: return on_bye(body);
+    case wire::Kind::disconnect: return on_bye(body);
     default:
       on_broken(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(header.kind)));
       return false;
   }
 }
 
-void Link::on_touched() { answers_.end_running_call(executor_); }
+void Link::on_effects() { answers_.end_running_call(executor_); }
 
 void Link::on_broken(std::string what) {
   executor_.reset();
@@ -152,7 +152,7 @@ bool Link::on_compile(uint32_t what, ByteView body) {
 }
 
 bool Link::on_bye(ByteView body) {
-  const auto bye = wire::decode_bye(private_copy(body));
+  const auto bye = wire::decode_disconnect(private_copy(body));
   if (!bye) return channel_.disconnect_for(bye.error().message);
   if (bye->status == TC_OK)
     end(Error{TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())});

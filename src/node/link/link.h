@@ -45,8 +45,10 @@ class alignas(64) Link final : public target::FrameHandler {
   // ---- Sending
 
   void post_reply(const wire::Reply& reply);
-  // Tells the peer something about the cluster (wire/notice.h).
-  void post_event(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::notice, 0, what, body); }
+  // Tells the peer something about the cluster (wire/cluster_event.h).
+  void post_event(uint32_t what, ByteView body) {
+    channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
+  }
   // A request to the peer to compile, or the answer to one of its own (wire/compile.h).
   void post_compile(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::compile, 0, what, body); }
   // Waits until the peer ran everything sent so far. Errors: the first failure since the last flush.
@@ -81,7 +83,7 @@ class alignas(64) Link final : public target::FrameHandler {
 
  private:
   bool on_frame(const wire::Header& header, std::byte* body) override;
-  void on_touched() override;
+  void on_effects() override;
   void on_broken(std::string what) override;
 
   bool on_control(const wire::Header& header, ByteView body);

@@ -7,8 +7,8 @@
 namespace tc::node {
 namespace {
 
+using test::call_header;
 using test::RawPeer;
-using test::ticket;
 using test::operator+;
 using testing::HasSubstr;
 using wire::Kind;
@@ -57,16 +57,16 @@ TEST_F(LinkSends, failures_of_calls_without_an_answer_are_counted_for_a_peer_tha
   peer.connect("n1");
   ASSERT_TRUE(run_until([&] { return peer.peer.has_value(); }));
   const auto first_call_of = [&](const std::string& ifunc, uint32_t number) {
-    const auto body = ticket(number + 1) + test::code_section(test::load_bundle(ifunc)) + as_bytes("x");
-    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_token, number, body));
+    const auto body = call_header(number + 1) + test::code_section(test::load_bundle(ifunc)) + as_bytes("x");
+    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, number, body));
     ASSERT_TRUE(run_until([&] { return peer.reply_to(number + 1).has_value(); }));
   };
   first_call_of("echo", 0);
   first_call_of("refuse", 1);
   // Answers fill all room to the peer.
-  const auto large = ticket(7) + Bytes(30'000);
+  const auto large = call_header(7) + Bytes(30'000);
   ASSERT_TRUE(alone([&] {
-    (void)peer.send(Kind::call, wire::flag_token, 0, large);
+    (void)peer.send(Kind::call, wire::flag_call_header, 0, large);
     return backlog();
   }));
   const auto ran = [&] { return node->stat("executed").value(); };

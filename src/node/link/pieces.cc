@@ -10,7 +10,7 @@ namespace {
 
 // In a buffer, the header lies so that the body behind it begins at a multiple of 64.
 constexpr size_t lead = 64 - wire::header_bytes;
-// Of a frame that is refused: its ticket, its route, and what names its code.
+// Of a frame that is refused: its call header, its return address, and what names its code.
 constexpr size_t beginning_bytes = 1024;
 
 using Slices = std::array<ByteView, transport::most_gathered_parts>;

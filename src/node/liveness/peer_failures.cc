@@ -27,17 +27,17 @@ PeerFailures::PeerFailures(Links& links, FutureTable& futures, const Identity& s
                  [this](bool is_void, const auto& alive) { on_snapshot(is_void, alive); }) {}
 
 Status PeerFailures::on_event(Link& from, uint32_t what, ByteView body) {
-  if (what == wire::notice_gone) {
+  if (what == wire::event_gone) {
     TC_ASSIGN(const auto gone, wire::decode_gone(body));
     on_gone(from, gone);
-  } else if (what == wire::notice_marker) {
+  } else if (what == wire::event_marker) {
     TC_ASSIGN(const auto marker, wire::decode_marker(body));
     snapshots_.on_marker(from, marker);
-  } else if (what == wire::notice_report) {
+  } else if (what == wire::event_report) {
     TC_ASSIGN(const auto report, wire::decode_report(body));
     snapshots_.on_report(from, report);
   } else {
-    return fail(TC_ERR_MALFORMED, "a notice is of type {} when 0 to 2 are known", what);
+    return fail(TC_ERR_MALFORMED, "a cluster event is of type {} when 0 to 2 are known", what);
   }
   return {};
 }
@@ -71,7 +71,7 @@ bool PeerFailures::is_news(const wire::Gone& gone) {
 void PeerFailures::spread(const wire::Gone& gone, const Link* from) {
   const auto notice = wire::encode_gone(gone);
   links_.each([&](Link& link) {
-    if (&link != from && link.is_ready()) link.post_event(wire::notice_gone, notice);
+    if (&link != from && link.is_ready()) link.post_event(wire::event_gone, notice);
   });
   futures_.record_peer_failure(gone.node_id, fmt::format("node {} ({})", gone.node_id, gone.name));
   ask_soon();

@@ -55,7 +55,7 @@ void Snapshots::begin(uint64_t origin, uint32_t number, Link* parent) {
   erase(part.markers_due, parent);
   for (auto* link : links) {
     const uint8_t flags = link == parent ? wire::marker_from_child : 0;
-    link->post_event(wire::notice_marker, wire::encode_marker({origin, number, flags}));
+    link->post_event(wire::event_marker, wire::encode_marker({origin, number, flags}));
   }
   settle(origin, part);
 }
@@ -71,8 +71,7 @@ void Snapshots::on_marker(Link& from, const wire::Marker& marker) {
   if (part.number > marker.number) return;
   if (!contains(part.links, &from)) {
     if ((marker.flags & wire::marker_unrecorded) == 0)
-      from.post_event(wire::notice_marker,
-                      wire::encode_marker({marker.origin, marker.number, wire::marker_unrecorded}));
+      from.post_event(wire::event_marker, wire::encode_marker({marker.origin, marker.number, wire::marker_unrecorded}));
     return;
   }
   if (!erase(part.markers_due, &from)) return;
@@ -129,7 +128,7 @@ void Snapshots::settle(uint64_t origin, Part& part) {
   const bool is_void = part.is_void;
   if (part.parent == nullptr) return done_(is_void, alive);
   wire::Report report{origin, part.number, is_void, {alive.begin(), alive.end()}};
-  part.parent->post_event(wire::notice_report, wire::encode_report(report));
+  part.parent->post_event(wire::event_report, wire::encode_report(report));
 }
 
 }  // namespace tc::node

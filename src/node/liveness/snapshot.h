@@ -21,7 +21,7 @@
 #include <vector>
 
 #include "node/answers.h"
-#include "wire/notice.h"
+#include "wire/cluster_event.h"
 
 namespace tc::node {
 

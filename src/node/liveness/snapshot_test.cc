@@ -27,7 +27,7 @@ class NodeSnapshots : public testing::Test {
                         Deadline::after_ms(0))
                  .value();
     EXPECT_TRUE(run_until([&] { return keeper.find(Kind::call_code) != nullptr; }));
-    token = wire::read_ticket(keeper.find(Kind::call_code)->body.data()).token;
+    token = wire::read_call_header(keeper.find(Kind::call_code)->body.data()).token;
   }
 
   void greet(RawPeer& peer, uint64_t instance, uint32_t id, const std::string& name) {
@@ -52,7 +52,7 @@ class NodeSnapshots : public testing::Test {
   static std::vector<uint32_t> asked(const RawPeer& peer) {
     std::vector<uint32_t> numbers;
     for (const auto& frame : peer.frames)
-      if (frame.header.kind == Kind::notice && frame.header.number == wire::notice_marker)
+      if (frame.header.kind == Kind::cluster_event && frame.header.number == wire::event_marker)
         numbers.push_back(wire::decode_marker(frame.body).value().number);
     return numbers;
   }
@@ -60,10 +60,11 @@ class NodeSnapshots : public testing::Test {
     return run_until([&] { return std::ranges::count(asked(keeper), snapshot) == 1; });
   }
   void send_marker(RawPeer& peer, uint32_t snapshot, uint8_t flags = 0) {
-    peer.send(Kind::notice, wire::notice_marker, wire::encode_marker({caller->identity().instance, snapshot, flags}));
+    peer.send(Kind::cluster_event, wire::event_marker,
+              wire::encode_marker({caller->identity().instance, snapshot, flags}));
   }
   void send_report(RawPeer& peer, uint32_t snapshot, bool is_void, std::vector<uint64_t> tokens) {
-    peer.send(Kind::notice, wire::notice_report,
+    peer.send(Kind::cluster_event, wire::event_report,
               wire::encode_report({caller->identity().instance, snapshot, is_void, std::move(tokens)}));
   }
   void expect_the_call_failed() {
@@ -148,13 +149,13 @@ TEST_F(NodeSnapshots, a_link_that_is_lost_before_its_marker_makes_the_snapshot_v
 }
 
 TEST_F(NodeSnapshots, a_peer_that_asked_and_left_costs_the_others_nothing) {
-  doomed.send(Kind::notice, wire::notice_marker, wire::encode_marker({4712, 1, 0}));
-  ASSERT_TRUE(run_until([&] { return keeper.find(Kind::notice, wire::notice_marker) != nullptr; }));
+  doomed.send(Kind::cluster_event, wire::event_marker, wire::encode_marker({4712, 1, 0}));
+  ASSERT_TRUE(run_until([&] { return keeper.find(Kind::cluster_event, wire::event_marker) != nullptr; }));
   doomed.vanish();
-  const auto is_told = [&] { return keeper.find(Kind::notice, wire::notice_gone) != nullptr; };
+  const auto is_told = [&] { return keeper.find(Kind::cluster_event, wire::event_gone) != nullptr; };
   ASSERT_TRUE(run_until(is_told));
   for (auto* peer : {&keeper, &client}) {
-    peer->send(Kind::notice, wire::notice_marker, wire::encode_marker({4712, 1, 0}));
+    peer->send(Kind::cluster_event, wire::event_marker, wire::encode_marker({4712, 1, 0}));
     run_for(2);
     EXPECT_FALSE(peer->lost.has_value());
   }

@@ -82,7 +82,7 @@ TEST_F(CompileAt, objects_with_any_bit_turned_are_loaded_or_refused_but_break_no
     const auto bundle = test::renamed(bitcode_only("refuse"), "turned" + std::to_string(bit));
     aide.frames.clear();
     const auto token = 1000 + number;
-    caller.send(Kind::call_code, wire::flag_token, number, test::ticket(token) + test::code_section(bundle));
+    caller.send(Kind::call_code, wire::flag_call_header, number, test::call_header(token) + test::code_section(bundle));
     ASSERT_TRUE(pump([&] { return aide.find(Kind::compile) != nullptr; })) << bit;
     auto turned = object;
     turned[bit / 8] ^= std::byte{1} << (bit % 8);

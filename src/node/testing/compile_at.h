@@ -123,8 +123,8 @@ class CompileAt : public testing::Test {
   wire::CompileQuestion ask(const Bundle& bundle) {
     aide.listen("n1");
     join();
-    caller.send(Kind::call_code, wire::flag_token, 0,
-                test::ticket(55) + test::code_section(bundle) + as_bytes("hello"));
+    caller.send(Kind::call_code, wire::flag_call_header, 0,
+                test::call_header(55) + test::code_section(bundle) + as_bytes("hello"));
     EXPECT_TRUE(pump([&] { return aide.find(Kind::compile) != nullptr; }));
     const auto* const frame = aide.find(Kind::compile);
     if (frame == nullptr) return {};

@@ -32,10 +32,10 @@ class Hostile : public ::testing::Test {
     const auto answered = [&](uint64_t token) {
       return run_until([&] { return from.progress(), from.reply_to(token).has_value(); });
     };
-    ASSERT_TRUE(from.send(wire::Kind::call_code, wire::flag_token, 0, echo_with_code(1, "x")));
+    ASSERT_TRUE(from.send(wire::Kind::call_code, wire::flag_call_header, 0, echo_with_code(1, "x")));
     ASSERT_TRUE(answered(1));
     for (uint64_t token = 2; token < 6; ++token) {
-      ASSERT_TRUE(from.send(wire::Kind::call, wire::flag_token, 0, ticket(token)));
+      ASSERT_TRUE(from.send(wire::Kind::call, wire::flag_call_header, 0, call_header(token)));
       ASSERT_TRUE(answered(token));
     }
   }
@@ -84,7 +84,7 @@ class Hostile : public ::testing::Test {
   }
 
   Bytes echo_with_code(uint64_t token, std::string_view payload) {
-    return ticket(token) + code_section(echo) + as_bytes(payload);
+    return call_header(token) + code_section(echo) + as_bytes(payload);
   }
 
   Net net;

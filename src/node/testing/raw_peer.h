@@ -76,7 +76,7 @@ class RawPeer final : public transport::Events {
   wire::Hello says = hello();  // its greeting
   std::vector<Frame> frames;
   std::optional<wire::Hello> peer;
-  std::optional<wire::Bye> bye;
+  std::optional<wire::Disconnect> bye;
   std::optional<Error> lost;
   bool answers = true;  // those who connect to it
 
@@ -98,7 +98,7 @@ class RawPeer final : public transport::Events {
     while (in.refill()) {
       const auto header = wire::decode(in.peek());
       frames.push_back({header, copy_of({in.body(), header.length})});
-      if (header.kind == wire::Kind::bye) bye = wire::decode_bye(frames.back().body).value();
+      if (header.kind == wire::Kind::disconnect) bye = wire::decode_disconnect(frames.back().body).value();
       in.advance(header.length);
     }
     in.release();
@@ -111,9 +111,9 @@ class RawPeer final : public transport::Events {
 };
 
 // What a call carries in front of its payload.
-inline Bytes ticket(uint64_t token, uint32_t deadline_ms = 0) {
-  Bytes out(wire::ticket_bytes);
-  wire::write_ticket(out.data(), {.token = token, .deadline_ms = deadline_ms, .hops_left = 4, .fanout_left = 4});
+inline Bytes call_header(uint64_t token, uint32_t deadline_ms = 0) {
+  Bytes out(wire::call_header_bytes);
+  wire::write_call_header(out.data(), {.token = token, .deadline_ms = deadline_ms, .hops_left = 4, .fanout_left = 4});
   return out;
 }
 

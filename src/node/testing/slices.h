@@ -144,7 +144,8 @@ class Slices : public ::testing::Test {
     Travel payload;
     payload.hops_to_go = 1;
     const std::string_view bytes(reinterpret_cast<const char*>(&payload), sizeof payload);
-    raw.send(wire::Kind::call_code, wire::flag_token, 0, ticket(55) + section_for(bundle, arm) + as_bytes(bytes));
+    raw.send(wire::Kind::call_code, wire::flag_call_header, 0,
+             call_header(55) + section_for(bundle, arm) + as_bytes(bytes));
     EXPECT_TRUE(run_until(raw, [&] { return raw.find(wire::Kind::need) != nullptr; }));
     const auto* need = raw.find(wire::Kind::need);
     if (need == nullptr) return {};

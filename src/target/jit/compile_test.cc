@@ -64,11 +64,11 @@ TEST_F(Compile, tuned_loops_use_the_widest_vectors_of_this_cpu) {
   EXPECT_THAT(text, ContainsRegex(avx512 ? "vfmadd.*ps.*%zmm" : "vfmadd.*ps.*%ymm"));
 }
 
-TEST_F(Compile, quick_code_is_not_vectorised) {
+TEST_F(Compile, baseline_code_is_not_vectorised) {
 #if !defined(__x86_64__)
   GTEST_SKIP() << "looks for registers of x86-64";
 #endif
-  EXPECT_THAT(disassembled(compiled("loops", Effort::quick)), Not(ContainsRegex("%[yz]mm")));
+  EXPECT_THAT(disassembled(compiled("loops", Effort::baseline)), Not(ContainsRegex("%[yz]mm")));
 }
 
 TEST_F(Compile, tuned_loops_compute_what_they_should) {
@@ -92,7 +92,7 @@ TEST_F(Compile, tuning_calls_no_function_that_the_bitcode_does_not_name) {
 }
 
 TEST_F(Compile, the_same_bitcode_gives_the_same_object) {
-  for (const auto effort : {Effort::quick, Effort::tuned}) {
+  for (const auto effort : {Effort::baseline, Effort::tuned}) {
     const auto first = compiled("data", effort);
     compiled("exception", effort);
     EXPECT_EQ(compiled("data", effort), first);
@@ -100,13 +100,13 @@ TEST_F(Compile, the_same_bitcode_gives_the_same_object) {
 }
 
 TEST_F(Compile, fingerprints_tell_efforts_apart_and_name_llvm) {
-  EXPECT_NE(jit_->fingerprint(Effort::quick), jit_->fingerprint(Effort::tuned));
-  EXPECT_THAT(jit_->fingerprint(Effort::quick), HasSubstr("llvm 22."));
+  EXPECT_NE(jit_->fingerprint(Effort::baseline), jit_->fingerprint(Effort::tuned));
+  EXPECT_THAT(jit_->fingerprint(Effort::baseline), HasSubstr("llvm 22."));
   std::unique_ptr<Jit> other(plugin_factory()(jit_plugin_version));
   EXPECT_EQ(other->fingerprint(Effort::tuned), jit_->fingerprint(Effort::tuned));
 }
 
-TEST_F(Compile, quick_and_tuned_run_at_the_same_time) {
+TEST_F(Compile, baseline_and_tuned_run_at_the_same_time) {
   const auto bitcode = test_file("data.bc");
   std::atomic<int> good = 0;
   const auto work = [&](Effort effort, int rounds) {
@@ -118,7 +118,7 @@ TEST_F(Compile, quick_and_tuned_run_at_the_same_time) {
     }
   };
   std::thread tuned(work, Effort::tuned, 20);
-  work(Effort::quick, 200);
+  work(Effort::baseline, 200);
   tuned.join();
   EXPECT_EQ(good, 220);
 }
@@ -135,7 +135,7 @@ class Refuse : public EitherEffort {
     EXPECT_FALSE(compiled("data", GetParam()).empty());
   }
 };
-INSTANTIATE_TEST_SUITE_P(, Refuse, testing::Values(Effort::quick, Effort::tuned), effort_name);
+INSTANTIATE_TEST_SUITE_P(, Refuse, testing::Values(Effort::baseline, Effort::tuned), effort_name);
 
 TEST_P(Refuse, what_is_no_bitcode) {
   expect_refused({}, "cannot read the bitcode");

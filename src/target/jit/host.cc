@@ -120,11 +120,11 @@ Result<std::unique_ptr<llvm::TargetMachine>> Host::machine(Effort effort) const 
   llvm::TargetOptions options;
   options.UseInitArray = true;
   options.MCOptions.ABIName = abi_name(wanted);
-  const auto level = effort == Effort::quick ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive;
+  const auto level = effort == Effort::baseline ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive;
   std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
       wanted, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, /*JIT=*/false));
   if (!machine) return fail(TC_ERR_UNSUPPORTED, "LLVM has no code generator for {} {}", triple, cpu);
-  if (effort == Effort::quick) {
+  if (effort == Effort::baseline) {
     machine->setFastISel(true);
     machine->setO0WantsFastISel(true);
     machine->setGlobalISel(false);  // aarch64's default at this level, and slower

@@ -13,7 +13,7 @@ int host_value = 7;
 int perhaps() { return 5; }
 
 class Link : public EitherEffort {};
-INSTANTIATE_TEST_SUITE_P(, Link, testing::Values(Effort::quick, Effort::tuned), effort_name);
+INSTANTIATE_TEST_SUITE_P(, Link, testing::Values(Effort::baseline, Effort::tuned), effort_name);
 
 TEST_P(Link, every_kind_of_data_works) {
   const auto code = load("data");
@@ -133,7 +133,7 @@ TEST_F(BadObject, what_is_no_object_is_refused) {
 }
 
 TEST_F(BadObject, an_object_cut_short_is_refused) {
-  const auto whole = compiled("data", Effort::quick);
+  const auto whole = compiled("data", Effort::baseline);
   for (const size_t size : {size_t{4}, size_t{63}, size_t{64}, whole.size() / 2, whole.size() - 1})
     expect_refused(Bytes(whole.begin(), whole.begin() + static_cast<ptrdiff_t>(size)), "");
 }

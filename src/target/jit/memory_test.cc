@@ -56,7 +56,7 @@ void expect_flat(int before, int cycles, Cycle cycle) {
 }
 
 TEST_F(Memory, ten_thousand_links_and_frees_leave_nothing_behind) {
-  const auto object = compiled("data", Effort::quick);
+  const auto object = compiled("data", Effort::baseline);
   expect_flat(500, 10'000, [&] {
     const auto code = linked(object);
     function<void()>(*code, "data_fill")();
@@ -64,7 +64,7 @@ TEST_F(Memory, ten_thousand_links_and_frees_leave_nothing_behind) {
 }
 
 TEST_F(Memory, failed_links_leave_nothing_behind) {
-  const auto object = compiled("missing", Effort::quick);
+  const auto object = compiled("missing", Effort::baseline);
   expect_flat(500, 10'000, [&] { EXPECT_FALSE(jit_->link(object, "missing", resolver())); });
 }
 
@@ -72,10 +72,10 @@ TEST_F(Memory, compilations_leave_nothing_behind) {
   const auto data = test_file("data.bc"), calls = test_file("calls.bc"), bad = test_file("bad_assembly.bc");
   int round = 0;
   expect_flat(600, 2400, [&] {
-    EXPECT_TRUE(jit_->compile(data, Effort::quick, fmt::format("ifunc {}", round)));
-    EXPECT_TRUE(jit_->compile(calls, Effort::quick, "calls"));
+    EXPECT_TRUE(jit_->compile(data, Effort::baseline, fmt::format("ifunc {}", round)));
+    EXPECT_TRUE(jit_->compile(calls, Effort::baseline, "calls"));
     if (++round % 8 == 0) {
-      EXPECT_FALSE(jit_->compile(bad, Effort::quick, "bad"));
+      EXPECT_FALSE(jit_->compile(bad, Effort::baseline, "bad"));
     }
   });
 }
@@ -88,11 +88,11 @@ TEST_F(Memory, tuned_compilations_leave_nothing_behind) {
 TEST_F(Memory, what_llvm_gave_up_on_is_not_tried_again) {
   if (!llvm::sys::getHostCPUFeatures().contains("xop")) GTEST_SKIP() << "not an x86-64 CPU";
   const auto bitcode = test_file("xop.bc");
-  expect_flat(5, 1000, [&] { (void)jit_->compile(bitcode, Effort::quick, "xop"); });
+  expect_flat(5, 1000, [&] { (void)jit_->compile(bitcode, Effort::baseline, "xop"); });
 }
 
 TEST_F(Memory, code_that_is_kept_takes_no_mappings_of_its_own) {
-  const auto object = compiled("helper_one", Effort::quick);
+  const auto object = compiled("helper_one", Effort::baseline);
   std::vector<std::unique_ptr<LinkedCode>> kept;
   kept.push_back(linked(object));
   const auto before = mappings(), resident = resident_kib();
@@ -111,7 +111,7 @@ TEST_F(Memory, no_mapping_is_writable_and_executable) {
 }
 
 TEST_F(Memory, code_can_not_be_written_where_it_runs) {
-  const auto code = linked(compiled("data", Effort::quick));
+  const auto code = linked(compiled("data", Effort::baseline));
   const auto entry = reinterpret_cast<uintptr_t>(code->symbol("data_count"));
   std::ifstream maps("/proc/self/maps");
   bool found = false;

@@ -56,14 +56,14 @@ uint64_t text_address(const jit_code_entry& entry) {
 
 TEST_F(Observe, nobody_is_told_by_default) {
   start_with(nullptr);
-  const auto code = linked(compiled("helper_one", Effort::quick));
+  const auto code = linked(compiled("helper_one", Effort::baseline));
   EXPECT_EQ(debugger_entries(), 0u);
   EXPECT_FALSE(std::filesystem::exists(perf_map()));
 }
 
 TEST_F(Observe, debuggers_find_the_code_while_it_lives) {
   start_with("TC_DEBUG_JIT");
-  const auto object = compiled("helper_one", Effort::quick);
+  const auto object = compiled("helper_one", Effort::baseline);
   auto first = linked(object), second = linked(object), third = linked(object);
   ASSERT_EQ(debugger_entries(), 3u);
   EXPECT_EQ(text_address(*__jit_debug_descriptor.first_entry),
@@ -77,7 +77,7 @@ TEST_F(Observe, debuggers_find_the_code_while_it_lives) {
 
 TEST_F(Observe, perf_finds_names_and_addresses) {
   start_with("TC_PERF_JIT");
-  const auto code = linked(compiled("helper_one", Effort::quick));
+  const auto code = linked(compiled("helper_one", Effort::baseline));
   std::ifstream map(perf_map());
   const std::string text(std::istreambuf_iterator<char>(map), {});
   EXPECT_THAT(text, HasSubstr(fmt::format("{:x} ", reinterpret_cast<uint64_t>(code->symbol("one_main")))));

@@ -18,12 +18,12 @@ class LlvmJit final : public Jit {
  public:
   LlvmJit(Host host, LinkerOptions options, std::shared_ptr<CodeMemory> memory)
       : host_(std::move(host)),
-        quick_(host_, Effort::quick),
+        baseline_(host_, Effort::baseline),
         tuned_(host_, Effort::tuned),
         linker_(options, std::move(memory)) {}
 
   Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) override {
-    return (effort == Effort::quick ? quick_ : tuned_).compile(bitcode, label);
+    return (effort == Effort::baseline ? baseline_ : tuned_).compile(bitcode, label);
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label,
@@ -33,7 +33,7 @@ class LlvmJit final : public Jit {
 
   std::string fingerprint(Effort effort) const override {
     return fmt::format("recipe {} llvm {} {} cpu {} vectors {} effort {} features {}", recipe, LLVM_VERSION_STRING,
-                       host_.triple, host_.cpu, host_.vector_width, effort == Effort::quick ? "quick" : "tuned",
+                       host_.triple, host_.cpu, host_.vector_width, effort == Effort::baseline ? "baseline" : "tuned",
                        host_.features);
   }
 
@@ -41,7 +41,7 @@ class LlvmJit final : public Jit {
 
  private:
   const Host host_;
-  Compiler quick_;
+  Compiler baseline_;
   Compiler tuned_;
   Linker linker_;
 };

@@ -101,7 +101,7 @@ class EitherEffort : public JitTest, public testing::WithParamInterface<Effort> 
 };
 
 inline std::string effort_name(const testing::TestParamInfo<Effort>& info) {
-  return info.param == Effort::quick ? "quick" : "tuned";
+  return info.param == Effort::baseline ? "baseline" : "tuned";
 }
 
 }  // namespace tc::target::jit

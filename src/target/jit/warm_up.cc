@@ -86,7 +86,7 @@ class BuiltIn {
 };
 
 Status run_once(Jit& jit, ByteView bitcode) {
-  TC_ASSIGN(const auto object, jit.compile(bitcode, Effort::quick, "warm-up"));
+  TC_ASSIGN(const auto object, jit.compile(bitcode, Effort::baseline, "warm-up"));
   const auto resolve = [](const std::string& name) -> Result<void*> {
     if (name == callee_name) return reinterpret_cast<void*>(&callee);
     if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);

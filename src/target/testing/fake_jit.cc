@@ -5,7 +5,7 @@
 //     sleep=MS     compiling for this CPU takes so long        bad=1     does not compile
 //     needs=NAME   has this undefined symbol                   empty=1   defines no ifunc_main
 //
-// Quick code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code.
+// Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -57,7 +57,7 @@ class FakeJit final : public Jit {
     if (const auto ms = order(text, "sleep="); !ms.empty() && effort == Effort::tuned)
       std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(ms)));
     Bytes object(bitcode.begin(), bitcode.end());
-    for (const char c : std::string_view(effort == Effort::tuned ? " tuned" : " quick"))
+    for (const char c : std::string_view(effort == Effort::tuned ? " tuned" : " baseline"))
       object.push_back(static_cast<std::byte>(c));
     return object;
   }
@@ -78,7 +78,7 @@ class FakeJit final : public Jit {
     if (const auto needs = order(object, "needs="); !needs.empty()) TC_CHECK(resolve(needs));
     if (!order(object, "empty=").empty()) return std::make_unique<FakeCode>(nullptr);
     if (object.ends_with(" tuned")) return std::make_unique<FakeCode>(reinterpret_cast<void*>(&add<1000>));
-    if (object.ends_with(" quick")) return std::make_unique<FakeCode>(reinterpret_cast<void*>(&add<1>));
+    if (object.ends_with(" baseline")) return std::make_unique<FakeCode>(reinterpret_cast<void*>(&add<1>));
     return fail(TC_ERR_COMPILE, "no object of ours");
   }
 };

@@ -62,14 +62,14 @@ inline Bundle four_slices() {
       .value();
 }
 
-// One slice of code, and the bundle above as its companion.
-inline Bundle with_companion() {
+// One slice of code, and the bundle above as its bundled ifunc.
+inline Bundle with_bundled() {
   Manifest m;
   m.name = "leader";
   m.entries = entry_main;
   m.tool = "by hand";
   m.slices = {slice_for(x86, SliceRole::target, SliceForm::object, "x86-64-v2"), Slice{}};
-  m.slices[1].role = SliceRole::companion;
+  m.slices[1].role = SliceRole::bundled;
   m.slices[1].form = SliceForm::bundle;
   m.slices[1].cpu = "golden";
   return Bundle::pack(m, {bytes_of("code"), four_slices().bytes()}).value();

@@ -10,9 +10,9 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t notice_gone = 0;
-inline constexpr uint32_t notice_marker = 1;
-inline constexpr uint32_t notice_report = 2;
+inline constexpr uint32_t event_gone = 0;
+inline constexpr uint32_t event_marker = 1;
+inline constexpr uint32_t event_report = 2;
 
 // A node lost its link to another. Every node passes it on once.
 struct Gone {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/notice.h"
+#include "wire/cluster_event.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

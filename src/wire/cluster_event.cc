@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/notice.h"
+#include "wire/cluster_event.h"
 
 #include "wire/text.h"
 
@@ -19,8 +19,8 @@ Result<Gone> decode_gone(ByteView body) {
   gone.node_id = in.u32();
   gone.name = in.str8();
   gone.reason = words(in.str16());
-  TC_CHECK(in.finish_exactly("notice of a node that is gone"));
-  if (!printable(gone.name)) return fail(TC_ERR_MALFORMED, "notice of a node that is gone: its name is not printable");
+  TC_CHECK(in.finish_exactly("cluster event of a lost node"));
+  if (!printable(gone.name)) return fail(TC_ERR_MALFORMED, "cluster event of a lost node: its name is not printable");
   return gone;
 }
 

@@ -17,24 +17,24 @@ namespace tc::wire {
 
 // Names the caller of a call that came from another node than the peer that sent the frame. Padded to a multiple of
 // 16 bytes.
-struct Route {
+struct ReturnAddress {
   uint64_t instance = 0;  // of the caller's node
   uint32_t node_id = 0;
   std::string address;  // where it listens, "host:port"; cut to 255 bytes
 };
-inline constexpr size_t max_route_bytes = 272;  // 8 + 4 + 1 + 255, padded
-Bytes encode_route(const Route& route);
+inline constexpr size_t max_return_address_bytes = 272;  // 8 + 4 + 1 + 255, padded
+Bytes encode_return_address(const ReturnAddress& return_address);
 // `size` receives the bytes taken, padding included.
-Result<Route> decode_route(ByteView body, size_t& size);
+Result<ReturnAddress> decode_return_address(ByteView body, size_t& size);
 
 // A return address and its bytes in a frame. All calls of one caller bring the same bytes. So reading the next one only
 // compares them, and forwarding only copies them. It allocates only where std::string allocates for the address.
-class PackedRoute {
+class PackedReturnAddress {
  public:
-  PackedRoute() noexcept {}  // empty: it has no bytes
-  explicit PackedRoute(Route route) noexcept;
+  PackedReturnAddress() noexcept {}  // empty: it has no bytes
+  explicit PackedReturnAddress(ReturnAddress return_address) noexcept;
 
-  const Route& route() const noexcept { return route_; }
+  const ReturnAddress& value() const noexcept { return value_; }
   ByteView bytes() const noexcept { return {bytes_.data(), size_}; }
 
   // Reads the return address at the start of `body`, which may be memory that its sender still writes to. Returns the
@@ -47,9 +47,9 @@ class PackedRoute {
  private:
   Result<size_t> take_another(ByteView body);
 
-  Route route_;
+  ReturnAddress value_;
   size_t size_ = 0;
-  std::array<std::byte, max_route_bytes> bytes_;  // `size_` of them
+  std::array<std::byte, max_return_address_bytes> bytes_;  // `size_` of them
 };
 
 }  // namespace tc::wire
