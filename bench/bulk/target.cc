@@ -11,8 +11,6 @@ namespace tc::bench {
 
 namespace {
 
-constexpr int talk_fd = 3;
-
 Result<std::string> obey(BulkPeers& peers, Talk& talk, const std::string& order) {
   std::string name;
   size_t size = 0;
@@ -49,7 +47,7 @@ Status serve(const std::string& name, uint64_t largest, Talk& talk) {
 }  // namespace
 
 int run_bulk_target(const std::string& transport, uint64_t largest) {
-  Talk talk(talk_fd);
+  Talk talk{Fd(talk_fd)};
   const auto served = serve(transport, largest, talk);
   if (served) return 0;
   (void)talk.say("error " + served.error().message);

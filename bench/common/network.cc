@@ -5,15 +5,16 @@
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/process.h"
 
 namespace tc::bench {
 
@@ -21,6 +22,7 @@ namespace {
 
 constexpr const char* own_namespace = "/proc/thread-self/ns/net";
 constexpr uint64_t running_ms = 10'000;
+constexpr uint64_t ip_ms = 60'000;
 
 // What `ip netns exec` does: UCX finds network devices in /sys, which belongs to the namespace that it was mounted in.
 bool see_own_devices() noexcept {
@@ -30,25 +32,19 @@ bool see_own_devices() noexcept {
 
 // Runs `ip -batch` on `commands` in the namespace `fd`.
 Status configure(int fd, const std::string& commands) {
-  int input[2];
-  if (::pipe2(input, O_CLOEXEC) != 0) return fail(TC_ERR_IO, "pipe: {}", std::strerror(errno));
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    const int nowhere = ::open("/dev/null", O_WRONLY);
-    if (::setns(fd, CLONE_NEWNET) != 0 || ::dup2(input[0], 0) != 0 || ::dup2(nowhere, 2) != 2) _exit(127);
-    ::execlp("ip", "ip", "-batch", "-", nullptr);
-    _exit(127);
-  }
-  ::close(input[0]);
-  const bool written = ::write(input[1], commands.data(), commands.size()) == static_cast<ssize_t>(commands.size());
-  ::close(input[1]);
-  int state = 0;
-  if (pid < 0 || ::waitpid(pid, &state, 0) != pid || !written)
-    return fail(TC_ERR_IO, "running ip: {}", std::strerror(errno));
-  if (state == 0) return {};
-  if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+  const Fd input(::memfd_create("ip-batch", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(commands.size());
+  if (!input || ::pwrite(input.get(), commands.data(), commands.size(), 0) != size)
+    return fail(TC_ERR_IO, "the commands for ip cannot be written: {}", system_words(errno));
+  const auto enter = [fd] { return ::setns(fd, CLONE_NEWNET) == 0; };
+  const auto finished =
+      run_program({"ip", "-batch", "-"}, {.input = input.get(), .errors = Output::discarded, .before_exec = enter},
+                  Deadline::after_ms(ip_ms));
+  if (!finished && finished.error().code == TC_ERR_NOT_FOUND)
     return fail(TC_ERR_UNSUPPORTED, "the ip tool (iproute2) is missing");
-  return fail(TC_ERR_UNSUPPORTED, "`ip` cannot join network namespaces here");
+  if (!finished) return fail(finished.error());
+  if (!finished->exit.success()) return fail(TC_ERR_UNSUPPORTED, "`ip` cannot join network namespaces here");
+  return {};
 }
 
 // Until then UCX says that there is no such device. The kernel finds out that a device which was set up has somebody at

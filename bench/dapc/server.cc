@@ -19,7 +19,6 @@ namespace tc::bench {
 
 namespace {
 
-constexpr int talk_fd = 3;
 constexpr uint64_t order_ms = 24ull * 3600 * 1000;
 constexpr uint32_t wait_ms = 1000;
 
@@ -141,7 +140,7 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
 }  // namespace
 
 int run_dapc_server(const DapcServerOptions& options) {
-  Talk talk(talk_fd);
+  Talk talk{Fd(talk_fd)};
   const auto served = serve(options, talk);
   if (served) return 0;
   (void)talk.say("error " + served.error().message);

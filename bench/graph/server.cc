@@ -14,7 +14,6 @@ namespace tc::bench {
 
 namespace {
 
-constexpr int talk_fd = 3;
 constexpr uint64_t order_ms = 600'000;
 constexpr uint32_t wait_ms = 2;
 constexpr int waits_between_looks = 8;  // whether there is an order
@@ -50,7 +49,7 @@ Status serve(const GraphServerOptions& options, Talk& talk) {
 }  // namespace
 
 int run_graph_server(const GraphServerOptions& options) {
-  Talk talk(talk_fd);
+  Talk talk{Fd(talk_fd)};
   const auto served = serve(options, talk);
   if (served) return 0;
   (void)talk.say("error " + served.error().message);

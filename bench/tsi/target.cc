@@ -13,8 +13,6 @@ namespace tc::bench {
 
 namespace {
 
-constexpr int talk_fd = 3;
-
 struct Command {
   std::string verb, word;
   uint64_t number = 0;
@@ -72,7 +70,7 @@ Status serve(const std::string& name, Talk& talk) {
 }  // namespace
 
 int run_tsi_target(const std::string& transport) {
-  Talk talk(talk_fd);
+  Talk talk{Fd(talk_fd)};
   const auto served = serve(transport, talk);
   if (served) return 0;
   (void)talk.say("error " + served.error().message);

@@ -21,7 +21,6 @@ namespace {
 
 using nlohmann::ordered_json;
 
-constexpr int talk_fd = 3;
 constexpr uint64_t talk_ms = 120'000;
 
 constexpr std::array<const char*, 3> way_names{"am", "ifunc", "send_receive"};
@@ -139,7 +138,7 @@ class Bench {
 };
 
 Status serve(const UcpIfuncOptions& options) {
-  Talk talk(talk_fd);
+  Talk talk{Fd(talk_fd)};
   pin_to(1);
   TC_ASSIGN(const auto side, Side::create(options));
   const auto meanwhile = [&] { side->progress(); };
@@ -225,7 +224,7 @@ Result<UcpIfuncResult> run_ucp_ifunc(const UcpIfuncOptions& options) {
 int run_ucp_ifunc_target(const UcpIfuncOptions& options) {
   const auto served = serve(options);
   if (served) return 0;
-  (void)Talk(talk_fd).say("error " + served.error().message);
+  (void)Talk(Fd(talk_fd)).say("error " + served.error().message);
   return 1;
 }
 

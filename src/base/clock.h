@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Time for deadlines and measurements: monotonic, in nanoseconds.
+// Time for deadlines and measurements: monotonic, in nanoseconds. Threads: any.
 #pragma once
 
 #include <time.h>
@@ -15,9 +15,10 @@ inline uint64_t now_ns() noexcept {
   return static_cast<uint64_t>(t.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(t.tv_nsec);
 }
 
-// A point in time after which a wait gives up. `after_ms(0)` has passed at once: it makes a wait a look.
+// A point in time after which a wait gives up. `after_ms(0)` has passed at once: it makes a wait a poll.
 class Deadline {
  public:
+  static Deadline never() noexcept { return Deadline(UINT64_MAX); }
   static Deadline after_ms(uint64_t ms) noexcept { return Deadline(now_ns() + ms * 1'000'000u); }
   static Deadline at_ns(uint64_t ns) noexcept { return Deadline(ns); }
   bool passed() const noexcept { return now_ns() >= at_; }

@@ -12,8 +12,8 @@
 #include <filesystem>
 
 #include "base/free_ports.h"
+#include "base/process.h"
 #include "ifunc/arguments.h"
-#include "ifunc/child_process.h"
 #include "ifunc/commands.h"
 #include "ifunc/serve_options.h"
 
@@ -36,7 +36,7 @@ struct NodeProcess {
 
   // Passes on what the node printed, marked with its number.
   void relay() {
-    line += process.read_output();
+    line += process.take_output();
     size_t end = 0;
     while ((end = line.find('\n')) != std::string::npos) {
       take_line(line.substr(0, end));
@@ -54,9 +54,9 @@ struct NodeProcess {
     if (last_words.size() > last_words_bytes) last_words.erase(0, last_words.size() - last_words_bytes);
   }
 
-  std::string death(int exit_code) const {
-    return fmt::format("node {} died with exit code {}{}; its last words: {}", id, exit_code,
-                       exit_code > 128 ? fmt::format(" ({})", strsignal(exit_code - 128)) : "",
+  std::string death(const ExitStatus& exit) const {
+    return fmt::format("node {} died with exit code {}{}; its last words: {}", id, exit.as_shell(),
+                       exit.signal != 0 ? fmt::format(" ({})", strsignal(exit.signal)) : "",
                        last_words.empty() ? "none" : last_words);
   }
 };
@@ -107,8 +107,9 @@ Status Cluster::start(unsigned count, const ServeOptions& shared) {
     options.name = fmt::format("node{}", id);
     std::vector<std::string> arguments = {self.string(), "serve"};
     for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
-    const SpawnOptions spawn{.environment = {}, .capture_output = true, .own_group = true};
-    TC_ASSIGN(auto process, ChildProcess::spawn(arguments, spawn));
+    TC_ASSIGN(
+        auto process,
+        ChildProcess::spawn(arguments, {.output = Output::captured, .errors = Output::captured, .own_group = true}));
     nodes_.push_back({.id = id, .process = std::move(process)});
   }
   reported_.assign(count, false);
@@ -133,10 +134,10 @@ Status Cluster::wait_until_ready(Deadline deadline) {
   while (true) {
     size_t ready = 0;
     for (auto& node : nodes_) {
-      if (const auto exit_code = node.process.poll()) {
+      if (const auto exit = node.process.poll()) {
         node.relay();
         reported_[node.id] = true;
-        return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit_code));
+        return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit));
       }
       ready += node.ready;
     }
@@ -151,11 +152,11 @@ Status Cluster::wait_until_ready(Deadline deadline) {
 
 void Cluster::report_deaths() {
   for (auto& node : nodes_) {
-    const auto exit_code = node.process.poll();
-    if (!exit_code || reported_[node.id]) continue;
+    const auto exit = node.process.poll();
+    if (!exit || reported_[node.id]) continue;
     node.relay();
     reported_[node.id] = true;
-    std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit_code).c_str());
+    std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit).c_str());
   }
 }
 
@@ -170,11 +171,11 @@ Result<int> Cluster::run(const std::vector<std::string>& command) {
     report_deaths();
     if (stop_signal == 0) continue;
     process.signal(stop_signal);
-    if (!process.wait(Deadline::after_ms(stop_deadline_ms))) process.signal(SIGKILL);
+    if (!process.wait(Deadline::after_ms(stop_deadline_ms))) process.kill();
     process.wait(Deadline::after_ms(stop_deadline_ms));
     return 128 + stop_signal;
   }
-  return *process.poll();
+  return process.poll()->as_shell();
 }
 
 void Cluster::stop() {
@@ -185,15 +186,15 @@ void Cluster::stop() {
   const auto deadline = Deadline::after_ms(stop_deadline_ms);
   for (auto& node : nodes_) {
     while (!node.process.poll() && !deadline.passed()) wait_for_event(Deadline::after_ms(20));
-    const auto exit_code = node.process.poll();
+    const auto exit = node.process.poll();
     node.relay();
-    if (!exit_code) {
+    if (!exit) {
       std::fprintf(stderr, "ifunc cluster: node %u did not stop within %llu ms of SIGTERM: killed\n", node.id,
                    (unsigned long long)stop_deadline_ms);
-      node.process.signal(SIGKILL);
+      node.process.kill();
       node.process.wait(Deadline::after_ms(stop_deadline_ms));
-    } else if (*exit_code != 0 && !reported_[node.id]) {
-      std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit_code).c_str());
+    } else if (!exit->success() && !reported_[node.id]) {
+      std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit).c_str());
     }
   }
 }
