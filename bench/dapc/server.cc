@@ -89,12 +89,12 @@ Result<Parts> make_parts(const DapcServerOptions& options) {
   const std::span shard(reinterpret_cast<uint64_t*>(parts.get->memory().data()), options.shard_entries);
   fill_shard(shard, options);
   TC_ASSIGN(parts.am, AmChaseServer::create(transport.tls, options.index, shard));
-  TC_ASSIGN(parts.bitcode,
-            IfuncChaseServer::create(CodeForm::bitcode,
-                                     {transport, options.bitcode_cluster, options.trust, options.index}, shard));
-  TC_ASSIGN(parts.object,
-            IfuncChaseServer::create(CodeForm::object,
-                                     {transport, options.object_cluster, options.trust, options.index}, shard));
+  const auto place = [&](const char* form) {
+    return ServerPlace{transport,     options.host,  options.rendezvous + "/" + form,
+                       options.trust, options.index, options.servers};
+  };
+  TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode, place("bitcode"), shard));
+  TC_ASSIGN(parts.object, IfuncChaseServer::create(CodeForm::object, place("object"), shard));
   return parts;
 }
 
@@ -125,7 +125,7 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
   TC_ASSIGN(auto parts, make_parts(options));
   TC_ASSIGN(const auto am, parts.am->address());
   TC_ASSIGN(const auto get, parts.get->contact());
-  TC_CHECK(talk.say(fmt::format("ready {} {}", am, get)));
+  TC_CHECK(talk.say(fmt::format("ready {} {} {} {}", am, get, parts.bitcode->address(), parts.object->address())));
   TC_CHECK(connect(parts, talk));
   Orders orders(talk, parts);
   while (true) {

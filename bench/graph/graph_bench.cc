@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "base/free_ports.h"
+#include "base/temporary_directory.h"
 #include "common/network.h"
 #include "common/talk.h"
 #include "graph/get_search.h"
@@ -20,7 +20,6 @@ namespace tc::bench {
 namespace {
 
 constexpr uint64_t answer_ms = 120'000;
-constexpr int port = 7200;  // in a namespace all are free
 
 struct Search {
   uint32_t source;
@@ -56,7 +55,7 @@ class GraphBench {
   GraphResult result_;
   BenchTransport transport_;
   std::string host_ = "127.0.0.1", trust_ = "user";
-  std::vector<std::string> addresses_;
+  std::optional<TemporaryDirectory> rendezvous_;  // where the servers' nodes find each other
   std::vector<Search> searches_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<ShardSet> shards_;
@@ -105,16 +104,17 @@ Status GraphBench::start_servers() {
   if (network_ != nullptr) {
     host_ = Network::client_address();
     trust_ = "any";
-    for (uint32_t i = 0; i < options().servers; ++i)
-      addresses_.push_back(fmt::format("{}:{}", Network::server_address(i), port));
-  } else {
-    TC_ASSIGN(addresses_, free_addresses(options().servers));
   }
+  TC_ASSIGN(rendezvous_, TemporaryDirectory::create());
   for (uint32_t i = 0; i < options().servers; ++i) {
-    const std::vector<std::string> arguments{
-        "bench",   "graph-server",   "--transport", options().transport,
-        "--shard", shards_->file(i), "--cluster",   fmt::format("{}", fmt::join(addresses_, ",")),
-        "--trust", trust_,           "--index",     std::to_string(i)};
+    const std::vector<std::string> arguments{"bench",        "graph-server",
+                                             "--transport",  options().transport,
+                                             "--shard",      shards_->file(i),
+                                             "--host",       network_ != nullptr ? Network::server_address(i) : host_,
+                                             "--rendezvous", rendezvous_->path().string(),
+                                             "--trust",      trust_,
+                                             "--index",      std::to_string(i),
+                                             "--servers",    std::to_string(options().servers)};
     TC_ASSIGN(auto server, Partner::start(arguments, [&] { return network_ == nullptr || network_->enter(i); }));
     servers_.push_back(std::move(server));
   }
@@ -124,18 +124,21 @@ Status GraphBench::start_servers() {
 Status GraphBench::connect() {
   TC_ASSIGN(get_, GetSearch::create(transport_.tls, result_.vertices, options().get_window));
   TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host_, trust_, result_.vertices));
+  std::vector<std::string> addresses;
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     TC_ASSIGN(const auto line, hear(i));
-    std::string verb;
+    std::string verb, node;
     GetContact shard;
-    if (!(std::istringstream(line) >> verb >> shard.worker >> shard.key >> shard.address) || verb != "ready")
+    if (!(std::istringstream(line) >> verb >> shard.worker >> shard.key >> shard.address >> node) || verb != "ready")
       return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
     TC_CHECK(get_->connect(shard));
+    addresses.push_back(node);
   }
+  rendezvous_.reset();  // all have met
   TC_CHECK(tell("get"));
   TC_CHECK(get_->fetch_index());
   TC_CHECK(tell("ifunc"));
-  TC_CHECK(ifunc_->connect(addresses_));
+  TC_CHECK(ifunc_->connect(addresses));
   return {};
 }
 

@@ -71,8 +71,8 @@ std::string format_json(const GraphResult& result);
 
 // A server's process, started by run_graph().
 struct GraphServerOptions {
-  std::string transport, shard, cluster, trust;
-  uint32_t index = 0;
+  std::string transport, shard, host, rendezvous, trust;
+  uint32_t index = 0, servers = 0;
 };
 int run_graph_server(const GraphServerOptions& options);
 

@@ -23,12 +23,11 @@ Status serve(const GraphServerOptions& options, Talk& talk) {
   TC_ASSIGN(const auto words, read_shard(options.shard));
   TC_ASSIGN(const auto rows, GetServer::create(transport.tls, std::span(words).size_bytes()));
   std::memcpy(rows->memory().data(), words.data(), rows->memory().size());
-  TC_ASSIGN(const auto node,
-            IfuncSearchServer::create(
-                {transport, options.cluster, element(options.cluster, options.index), options.trust, options.index},
-                rows->memory()));
+  const ServerPlace place{transport,     options.host,  options.rendezvous + "/nodes",
+                          options.trust, options.index, options.servers};
+  TC_ASSIGN(const auto node, IfuncSearchServer::create(place, rows->memory()));
   TC_ASSIGN(const auto contact, rows->contact());
-  TC_CHECK(talk.say("ready " + contact));
+  TC_CHECK(talk.say(fmt::format("ready {} {}", contact, node->address())));
   std::string mode = "ifunc";
   const auto serve_mode = [&] {
     for (int i = 0; i < waits_between_looks; ++i)

@@ -11,8 +11,8 @@
 #include <cstring>
 #include <filesystem>
 
-#include "base/free_ports.h"
 #include "base/process.h"
+#include "base/temporary_directory.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
 #include "ifunc/serve_options.h"
@@ -30,8 +30,8 @@ std::string joined(const std::vector<std::string>& parts) { return fmt::format("
 struct NodeProcess {
   unsigned id;
   ChildProcess process;
-  bool ready = false;
-  std::string line = {};  // not yet ended by a line feed
+  std::string address = {};  // empty: not ready yet
+  std::string line = {};     // not yet ended by a line feed
   std::string last_words = {};
 
   // Passes on what the node printed, marked with its number.
@@ -45,8 +45,8 @@ struct NodeProcess {
   }
 
   void take_line(const std::string& text) {
-    if (!ready && text.starts_with("ready ")) {
-      ready = true;
+    if (address.empty() && text.starts_with("ready ")) {
+      address = text.substr(6);
       return;
     }
     std::fprintf(stderr, "[node %u] %s\n", id, text.c_str());
@@ -64,7 +64,7 @@ struct NodeProcess {
 class Cluster {
  public:
   // Takes SIGCHLD, SIGINT and SIGTERM as events from now on.
-  Status start(unsigned count, const ServeOptions& shared);
+  Status start(unsigned count, const ServeOptions& shared, uint32_t ready_timeout_ms);
   // Waits until all nodes are ready.
   Status wait_until_ready(Deadline deadline);
   // Runs the command to its end; its exit code, in the shell's numbers.
@@ -80,14 +80,15 @@ class Cluster {
   int wait_for_event(Deadline deadline);
   void report_deaths();
 
-  std::vector<std::string> addresses_;
+  std::optional<TemporaryDirectory> rendezvous_;  // where the nodes find each other
+  std::vector<std::string> addresses_;            // once all are ready
   std::vector<NodeProcess> nodes_;
   std::vector<bool> reported_;
   bool ready_ = false;
   int signals_ = -1;
 };
 
-Status Cluster::start(unsigned count, const ServeOptions& shared) {
+Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready_timeout_ms) {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
@@ -95,15 +96,17 @@ Status Cluster::start(unsigned count, const ServeOptions& shared) {
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signals_ < 0) return fail(TC_ERR_IO, "cannot watch for signals: {}", std::strerror(errno));
 
-  TC_ASSIGN(addresses_, free_addresses(count));
+  TC_ASSIGN(rendezvous_, TemporaryDirectory::create());
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(TC_ERR_IO, "cannot find this program's own file: {}", error.message());
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
-    options.listen = addresses_[id];
-    options.cluster = joined(addresses_);
+    options.id = id;
+    options.nodes = count;
+    options.bootstrap = "dir:" + rendezvous_->file("nodes");
+    options.bootstrap_timeout_ms = ready_timeout_ms;
     options.name = fmt::format("node{}", id);
     std::vector<std::string> arguments = {self.string(), "serve"};
     for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
@@ -139,10 +142,14 @@ Status Cluster::wait_until_ready(Deadline deadline) {
         reported_[node.id] = true;
         return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit));
       }
-      ready += node.ready;
+      ready += !node.address.empty();
     }
     ready_ = ready == nodes_.size();
-    if (ready_) return {};
+    if (ready_) {
+      for (const auto& node : nodes_) addresses_.push_back(node.address);
+      rendezvous_.reset();  // all have met
+      return {};
+    }
     if (deadline.passed())
       return fail(TC_ERR_TIMEOUT, "{} of {} nodes were ready when the deadline passed (--ready-timeout)", ready,
                   nodes_.size());
@@ -203,7 +210,7 @@ Result<int> run_cluster(unsigned count, const ServeOptions& shared, const std::v
                         uint32_t ready_timeout_ms) {
   TC_CHECK(shared.check());
   Cluster cluster;
-  TC_CHECK(cluster.start(count, shared));
+  TC_CHECK(cluster.start(count, shared, ready_timeout_ms));
   if (auto status = cluster.wait_until_ready(Deadline::after_ms(ready_timeout_ms)); !status) {
     cluster.stop();
     return fail(std::move(status).error());

@@ -8,9 +8,9 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "capi/attempt.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
-#include "ifunc/handles.h"
 
 namespace tc::command {
 namespace {
@@ -58,48 +58,38 @@ Result<Bytes> source_args(const SendOptions& options) {
 }
 
 // A file when it looks like one; else a name to be looked up along $TC_IFUNC_PATH.
-Result<tc_ifunc_t*> register_ifunc(tc_node_t* node, const std::string& ifunc) {
-  tc_ifunc_t* handle = nullptr;
-  if (!ifunc.contains('/') && !ifunc.ends_with(".ifunc") && !std::filesystem::exists(ifunc)) {
-    TC_CHECK(checked(tc_ifunc_register(node, ifunc.c_str(), &handle)));
-    return handle;
-  }
+Result<threechains::Ifunc> register_ifunc(threechains::Node& node, const std::string& ifunc) {
+  if (!ifunc.contains('/') && !ifunc.ends_with(".ifunc") && !std::filesystem::exists(ifunc))
+    return attempt([&] { return node.load(ifunc); });
   TC_ASSIGN(const auto bytes, read_file(ifunc, largest_input));
-  if (auto status = checked(tc_ifunc_register_memory(node, bytes.data(), bytes.size(), &handle)); !status)
-    return context(ifunc, std::move(status).error());
-  return handle;
+  return attempt(ifunc, [&] { return node.load(std::span(bytes)); });
 }
 
-void print_reply(const tc_future_t* future, const SendOptions& options) {
-  size_t size = 0;
-  const void* bytes = tc_future_bytes(future, &size);
-  if (bytes == nullptr || size == 0) return;
+void print_reply(std::span<const std::byte> bytes, const SendOptions& options) {
+  if (bytes.empty()) return;
   if (options.hex_out) {
-    std::printf("%s\n", to_hex({static_cast<const std::byte*>(bytes), size}).c_str());
+    std::printf("%s\n", to_hex(bytes).c_str());
     return;
   }
-  std::fwrite(bytes, 1, size, stdout);
-  const bool ended = static_cast<const char*>(bytes)[size - 1] == '\n';
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  const bool ended = bytes.back() == std::byte{'\n'};
   if (!options.raw && !ended && isatty(STDOUT_FILENO)) std::putchar('\n');
 }
 
-Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& options) {
-  tc_future_t* handle = nullptr;
-  TC_CHECK(checked(tc_endpoint_call(endpoint, message, options.timeout_ms, &handle)));
-  const Future future(handle);
-  // A little longer than the call itself: what it says when its deadline passes is worth more than that we waited.
-  const auto status = tc_future_wait(handle, options.timeout_ms + 200);
-  if (status == TC_ERR_BUSY)
-    return fail(TC_ERR_TIMEOUT, "no answer from {} within {} ms", tc_endpoint_peer(endpoint), options.timeout_ms);
-  if (status != TC_OK) {
-    const std::string words = tc_future_error(handle);
-    return fail(status, "{}: {}", tc_status_name(status), words.empty() ? tc_error_message() : words.c_str());
-  }
-  print_reply(handle, options);
+Status call(threechains::Endpoint& endpoint, const threechains::Message& message, const SendOptions& options) {
+  const threechains::milliseconds limit(options.timeout_ms);
+  TC_ASSIGN(const auto future, attempt([&] { return endpoint.call(message, limit); }));
+  // A little longer than the call itself, whose own error at its deadline says more.
+  if (!future.wait(limit + threechains::milliseconds(200)))
+    return fail(TC_ERR_TIMEOUT, "no answer from {} within {} ms", endpoint.peer(), options.timeout_ms);
+  auto bytes = attempt([&] { return future.bytes(threechains::milliseconds(0)); });
+  if (!bytes) return context(tc_status_name(bytes.error().code), std::move(bytes).error());
+  print_reply(*bytes, options);
   return {};
 }
 
-// Where nodes that the ifunc was forwarded to bring its answer. Other machines get no port of ours unless asked for.
+// The address at which nodes that the ifunc was forwarded to deliver the answer. Other machines can reach no port of ours
+// unless --listen says so.
 Result<std::string> answer_address(const std::string& target, const SendOptions& options) {
   if (!options.listen.empty()) return options.listen;
   if (is_path(target)) return "127.0.0.1:0";
@@ -107,31 +97,32 @@ Result<std::string> answer_address(const std::string& target, const SendOptions&
   return is_loopback(address) ? "127.0.0.1:0" : "none";
 }
 
-Status send(const SendOptions& options) {
-  TC_ASSIGN(const auto address, resolve_target(options.target, std::getenv("TC_CLUSTER_ADDRESSES")));
-  TC_ASSIGN(auto arguments, source_args(options));
-  TC_ASSIGN(const auto listen, answer_address(address, options));
-  ConfigBuilder config;
-  // Nobody's code runs here: we only wait for an answer.
+threechains::Config config_of(const SendOptions& options, const std::string& listen) {
+  threechains::Config config;
+  // No code runs in this process: it only waits for an answer.
   config.set("objects", "off").set("bitcode", "off");
   config.set("listen", listen).set("log", options.log);
   if (!options.transport.empty()) config.set("transport", options.transport);
   config.set("hops", std::to_string(options.hops)).set("fan-out", std::to_string(options.fanout));
-  TC_ASSIGN(const Node node, config.create());
-  TC_ASSIGN(tc_ifunc_t * ifunc, register_ifunc(node.get(), options.ifunc));
+  return config;
+}
 
-  tc_message_t* made = nullptr;
-  TC_CHECK(checked(tc_message_create(ifunc, arguments.data(), arguments.size(), &made)));
-  const Message message(made);
-  tc_endpoint_t* endpoint = nullptr;
-  TC_CHECK(checked(tc_node_connect(node.get(), address.c_str(), options.timeout_ms, &endpoint)));
-  tc_endpoint_set_timeout(endpoint, options.timeout_ms);
+Status send(const SendOptions& options) {
+  TC_ASSIGN(const auto address, resolve_target(options.target, std::getenv("TC_CLUSTER_ADDRESSES")));
+  TC_ASSIGN(auto arguments, source_args(options));
+  TC_ASSIGN(const auto listen, answer_address(address, options));
+  TC_ASSIGN(auto node, attempt([&] { return threechains::Node(config_of(options, listen)); }));
+  TC_ASSIGN(const auto ifunc, register_ifunc(node, options.ifunc));
+  const threechains::milliseconds limit(options.timeout_ms);
+  TC_ASSIGN(const auto message, attempt([&] { return ifunc.message(arguments.data(), arguments.size()); }));
+  TC_ASSIGN(auto endpoint, attempt([&] { return node.connect(address, limit); }));
+  endpoint.set_timeout(limit);
   for (uint64_t i = 0; i < options.repeat; ++i)
-    TC_CHECK(options.no_reply ? checked(tc_endpoint_send(endpoint, made)) : call(endpoint, made, options));
-  if (options.no_reply) TC_CHECK(checked(tc_endpoint_flush(endpoint, options.timeout_ms)));
+    TC_CHECK(options.no_reply ? attempt([&] { endpoint.send(message); }) : call(endpoint, message, options));
+  if (options.no_reply) TC_CHECK(attempt([&] { endpoint.flush(limit); }));
   std::fflush(stdout);
-  // All that was sent has been answered or flushed: a goodbye that fails changes nothing for the caller.
-  (void)tc_endpoint_close(endpoint, options.timeout_ms);
+  // All that was sent has been answered or flushed, so a disconnect that fails changes nothing for the caller.
+  (void)attempt([&] { endpoint.close(limit); });
   return {};
 }
 
