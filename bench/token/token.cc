@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "common/embedded.h"
 #include "common/node.h"
-#include "common/json.h"
+#include "common/report.h"
 
 TC_EMBED(token_ifunc, TC_TOKEN_IFUNC)
 
@@ -51,13 +51,13 @@ std::string format_token(const TokenOptions& options, const TokenResult& result)
   if (!options.json)
     return fmt::format("A token round {} nodes, {} hops: {:.2f} us a hop [{:.2f}, {:.2f}], {} runs\n", result.nodes,
                        options.hops, result.hop_us.median, result.hop_us.low, result.hop_us.high, options.runs);
-  nlohmann::ordered_json root;
+  Json root;
   root["bench"] = "token";
   root["nodes"] = result.nodes;
   root["hops"] = options.hops;
   root["runs"] = options.runs;
   put(root, "hop_us", result.hop_us);
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace tc::bench

@@ -6,8 +6,8 @@
 
 #include "base/clock.h"
 #include "common/embedded.h"
-#include "common/json.h"
 #include "common/pinning.h"
+#include "common/report.h"
 #include "tune/native.h"
 #include "tune/work.h"
 
@@ -138,12 +138,12 @@ Result<TuneKernel> measure(const Kernel& kernel, const std::array<EntryPoint, 3>
 }
 
 std::string format_json(const TuneResult& result) {
-  nlohmann::ordered_json root;
+  Json root;
   root["bench"] = "tune";
   root["runs"] = result.options.runs;
   root["native_compiler"] = result.compiler;
   put_machine(root, result.machine);
-  auto& list = root["kernels"] = nlohmann::ordered_json::array();
+  auto& list = root["kernels"] = Json::array();
   for (const auto& kernel : result.kernels) {
     auto& one = list.emplace_back();
     one["name"] = kernel.name;
@@ -151,7 +151,7 @@ std::string format_json(const TuneResult& result) {
     put(one, "tuned_ratio_to_native", kernel.tuned_to_native);
     put(one, "tuned_ratio_to_generic", kernel.tuned_to_generic);
   }
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace
@@ -172,20 +172,22 @@ Result<TuneResult> run_tune(const TuneOptions& options) {
 
 std::string format_tune(const TuneResult& result) {
   if (result.options.json) return format_json(result);
-  std::string out = fmt::format(
+  const auto introduction = fmt::format(
       "One source, three builds, in turn in one pinned process; {} runs, medians with quartiles.\n"
       "generic: the object slice; tuned: the bitcode slice, compiled here; native: clang -O3 -march=native\n"
-      "({}).\n\n{:<8}{:>10}{:>26}{:>26}{:>26}{:>24}{:>10}\n",
-      result.options.runs, result.compiler, "", "", "generic", "tuned", "native", "tuned / native", "/ generic");
+      "({}).\n\n",
+      result.options.runs, result.compiler);
+  Table table(
+      introduction,
+      {{"", -8}, {"", 10}, {"generic", 26}, {"tuned", 26}, {"native", 26}, {"tuned / native", 24}, {"/ generic", 10}});
   for (const auto& kernel : result.kernels) {
-    out += fmt::format("{:<8}{:>10}", kernel.name, kernel.unit == "gflops" ? "GFLOP/s" : "GB/s");
-    for (const auto& rate : kernel.rate)
-      out += fmt::format("{:>26}", fmt::format("{:.1f} [{:.1f}, {:.1f}]", rate.median, rate.low, rate.high));
-    const auto& ratio = kernel.tuned_to_native;
-    out += fmt::format("{:>24}", fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.median, ratio.low, ratio.high));
-    out += fmt::format("{:>10.1f}\n", kernel.tuned_to_generic.median);
+    std::vector<std::string> cells{kernel.name, kernel.unit == "gflops" ? "GFLOP/s" : "GB/s"};
+    for (const auto& rate : kernel.rate) cells.push_back(with_quartiles(rate, "{:.1f}"));
+    cells.push_back(with_quartiles(kernel.tuned_to_native, "{:.2f}"));
+    cells.push_back(number(kernel.tuned_to_generic.median, "{:.1f}"));
+    table.row(cells);
   }
-  return out;
+  return table.take();
 }
 
 }  // namespace tc::bench
