@@ -11,6 +11,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/clock.h"
@@ -47,8 +48,8 @@ Status configure(int fd, const std::string& commands) {
   return {};
 }
 
-// Until then UCX says that there is no such device. The kernel finds out that a device which was set up has somebody at
-// its other end when it gets to it: 1 ms later as a rule, 50 ms with others at it, a second at worst.
+// Until the device runs, UCX reports that there is no such device. The kernel notices in the background that the other end
+// of a new pair is up: after 1 ms as a rule, 50 ms when other processes do the same, a second at worst.
 Status wait_until_eth0_runs() {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(TC_ERR_UNSUPPORTED, "a socket in a network namespace: {}", std::strerror(errno));
@@ -119,6 +120,19 @@ Network::~Network() {
 
 bool Network::enter(uint32_t index) const noexcept {
   return ::setns(held_[index + 2], CLONE_NEWNET) == 0 && see_own_devices();
+}
+
+ChosenNetwork choose_network(bool loopback, uint32_t servers) {
+  ChosenNetwork chosen;
+  if (loopback) {
+    chosen.why_none = "--loopback was given";
+  } else if (auto network = Network::create(servers)) {
+    chosen.network = std::move(*network);
+  } else {
+    chosen.why_none = network.error().message;
+  }
+  ::setenv("UCX_NET_DEVICES", chosen.network != nullptr ? "eth0" : "lo", 1);
+  return chosen;
 }
 
 std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {

@@ -3,6 +3,7 @@
 
 #include <poll.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -60,6 +61,14 @@ const std::string& Partner::end() {
   while (last) last = talk_.hear(Deadline::after_ms(0));
   if (last.error().code == TC_ERR_INTERNAL) end_ += ": " + last.error().message;
   return end_;
+}
+
+int run_as_partner(const std::function<Status(Talk&)>& serve) {
+  Talk talk{Fd(STDIN_FILENO)};  // the partner's end of the socket pair
+  const auto served = serve(talk);
+  if (served) return 0;
+  (void)talk.say("error " + served.error().message);
+  return 1;
 }
 
 }  // namespace tc::bench

@@ -1,10 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two processes of a benchmark agree on what comes next by lines of text over a socket pair, outside of what is
-// measured.
+// measured. Thread: one for each object.
 #pragma once
-
-#include <unistd.h>
 
 #include <functional>
 #include <memory>
@@ -31,9 +29,6 @@ class Talk {
   std::string buffer_;
 };
 
-// Where a partner's process finds its end of the socket pair.
-inline constexpr int talk_fd = STDIN_FILENO;
-
 // A process of this program that runs `arguments`. It dies with us, and is ended by the destructor.
 class Partner {
  public:
@@ -51,5 +46,8 @@ class Partner {
   std::string end_;
   Talk talk_;
 };
+
+// What a partner's process does: `serve` talks with the process that started it. Its error is sent there. The exit code.
+int run_as_partner(const std::function<Status(Talk&)>& serve);
 
 }  // namespace tc::bench

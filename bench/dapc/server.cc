@@ -140,11 +140,7 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
 }  // namespace
 
 int run_dapc_server(const DapcServerOptions& options) {
-  Talk talk{Fd(talk_fd)};
-  const auto served = serve(options, talk);
-  if (served) return 0;
-  (void)talk.say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(options, talk); });
 }
 
 }  // namespace tc::bench

@@ -39,7 +39,7 @@ class GraphBench {
  private:
   using Seconds = std::map<SearchMode, double>;
   const GraphOptions& options() const noexcept { return result_.options; }
-  Status choose_network();
+  Status prepare_network();
   Status draw_searches();
   Status start_servers();
   Status connect();
@@ -64,19 +64,13 @@ class GraphBench {
   std::unique_ptr<GetSearch> get_;
 };
 
-Status GraphBench::choose_network() {
+Status GraphBench::prepare_network() {
   TC_ASSIGN(transport_, BenchTransport::parse(options().transport));
   if (!transport_.by_network) return {};
-  result_.why_no_namespaces = "--loopback was given";
-  if (!options().loopback) {
-    auto network = Network::create(options().servers);
-    if (network)
-      network_ = std::move(*network);
-    else
-      result_.why_no_namespaces = network.error().message;
-  }
+  auto chosen = choose_network(options().loopback, options().servers);
+  network_ = std::move(chosen.network);
+  result_.why_no_namespaces = chosen.why_none;
   result_.namespaces = network_ != nullptr;
-  ::setenv("UCX_NET_DEVICES", network_ != nullptr ? "eth0" : "lo", 1);
   return {};
 }
 
@@ -252,7 +246,7 @@ void GraphBench::summarize_runs(const std::vector<Seconds>& runs, const std::map
 
 Status GraphBench::run() {
   result_.machine = describe_machine(ucp_get_version_string());
-  TC_CHECK(choose_network());
+  TC_CHECK(prepare_network());
   TC_CHECK(draw_searches());
   TC_CHECK(start_servers());
   TC_CHECK(connect());

@@ -6,6 +6,7 @@
 
 #include "base/clock.h"
 #include "common/embedded.h"
+#include "common/loaded_code.h"
 #include "common/pinning.h"
 #include "common/report.h"
 #include "tune/native.h"
@@ -17,40 +18,13 @@ namespace tc::bench {
 
 namespace {
 
-using target::CodeStore;
-using target::CodeStoreOptions;
 using target::EntryPoint;
 
 constexpr long elements = 2048;         // two arrays of 8 KiB
 constexpr long text_bytes = 16 * 1024;  // of which the last one is found
 constexpr double window_ns = 2e5;       // a measurement takes about that long: seldom interrupted
-constexpr uint64_t tuning_deadline_ms = 60'000;
 
 constexpr const char* build_names[] = {"generic", "tuned", "native"};
-
-// A store that runs one kind of slice, and the kernels in it.
-struct Loaded {
-  std::unique_ptr<target::Policy> policy = std::make_unique<target::Policy>();
-  std::unique_ptr<CodeStore> store;
-  EntryPoint entry = nullptr;
-};
-
-Result<Loaded> load(SliceForm form) {
-  Loaded loaded;
-  CodeStoreOptions options;
-  options.use_objects = form == SliceForm::object;
-  options.use_bitcode = form == SliceForm::bitcode;
-  TC_ASSIGN(loaded.store, CodeStore::create(options, *loaded.policy, nullptr));
-  TC_ASSIGN(auto bundle, Bundle::read(tune_kernels_ifunc()));
-  TC_ASSIGN(auto* const code, loaded.store->load(std::move(bundle)));
-  loaded.store->tend();  // starts the background's work
-  if (!loaded.store->wait_until_tuned(tuning_deadline_ms))
-    return fail(TC_ERR_TIMEOUT, "the kernels were not tuned within {} ms", tuning_deadline_ms);
-  if (form == SliceForm::bitcode && code->tier.load() != target::Tier::tuned)
-    return fail(TC_ERR_INTERNAL, "the kernels' bitcode was not tuned; the node's log says why");
-  loaded.entry = code->entry.load();
-  return loaded;
-}
 
 struct Data {
   alignas(64) float x[elements];
@@ -89,7 +63,7 @@ double run_ns(EntryPoint entry, tune_work& work) {
   return static_cast<double>(now_ns() - started);
 }
 
-// So many calls fill the window.
+// The number of calls fill the window.
 long times_for(const Kernel& kernel, EntryPoint entry, Data& data) {
   auto work = work_for(kernel, data, 64);
   double best = run_ns(entry, work);
@@ -122,7 +96,7 @@ Result<TuneKernel> measure(const Kernel& kernel, const std::array<EntryPoint, 3>
   std::vector<double> to_native, to_generic;
   for (int run = 0; run < runs; ++run) {
     for (size_t i = 0; i < entries.size(); ++i) {
-      const size_t b = (i + static_cast<size_t>(run)) % entries.size();  // nobody is always first
+      const size_t b = (i + static_cast<size_t>(run)) % entries.size();  // each is first in turn
       auto work = work_for(kernel, *data, times[b]);
       rates[b].push_back(kernel.work_per_call * static_cast<double>(times[b]) / run_ns(entries[b], work));
     }
@@ -160,11 +134,11 @@ Result<TuneResult> run_tune(const TuneOptions& options) {
   TuneResult result{.options = options, .machine = describe_machine(""), .compiler = {}, .kernels = {}};
   TC_ASSIGN(const auto native, compile_native_kernels());
   result.compiler = native.compiler;
-  TC_ASSIGN(const auto generic, load(SliceForm::object));
-  TC_ASSIGN(const auto tuned, load(SliceForm::bitcode));
+  TC_ASSIGN(const auto generic, LoadedCode::load("tune_kernels", tune_kernels_ifunc(), SliceForm::object));
+  TC_ASSIGN(const auto tuned, LoadedCode::load("tune_kernels", tune_kernels_ifunc(), SliceForm::bitcode));
   pin_to(0);
   for (const auto& kernel : kernels) {
-    TC_ASSIGN(auto measured, measure(kernel, {generic.entry, tuned.entry, native.entry}, options.runs));
+    TC_ASSIGN(auto measured, measure(kernel, {generic.entry(), tuned.entry(), native.entry}, options.runs));
     result.kernels.push_back(std::move(measured));
   }
   return result;

@@ -135,8 +135,7 @@ class Bench {
   std::unique_ptr<Side> side_;
 };
 
-Status serve(const UcpIfuncOptions& options) {
-  Talk talk{Fd(talk_fd)};
+Status serve(const UcpIfuncOptions& options, Talk& talk) {
   pin_to(1);
   TC_ASSIGN(const auto side, Side::create(options));
   const auto meanwhile = [&] { side->progress(); };
@@ -224,10 +223,7 @@ Result<UcpIfuncResult> run_ucp_ifunc(const UcpIfuncOptions& options) {
 }
 
 int run_ucp_ifunc_target(const UcpIfuncOptions& options) {
-  const auto served = serve(options);
-  if (served) return 0;
-  (void)Talk(Fd(talk_fd)).say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(options, talk); });
 }
 
 std::string format_ucp_ifunc(const UcpIfuncResult& result) {
