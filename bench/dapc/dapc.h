@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc bench dapc`: the distributed adaptive pointer chase (main paper, IV.C-D and V.C-D). docs/measuring.md says
-// what is measured and how.
+// what is measured and how. Thread: the one that measures.
 #pragma once
 
 #include <atomic>

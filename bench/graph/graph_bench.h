@@ -2,6 +2,7 @@
 //
 // `ifunc bench graph`: breadth-first search over a sharded graph (examples/06-graph), by ifuncs that run at the servers
 // and by a client that fetches rows with GETs. docs/measuring.md says what is measured and how.
+// Thread: the one that measures.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ifunc way: the example's code (examples/06-graph) between nodes of the public C API.
+// Thread: the one that measures.
 #pragma once
 
 #include <memory>

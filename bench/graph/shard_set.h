@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shard files of one graph: those of a directory, or generated ones in a temporary directory; and the answers that
-// every search must give.
+// every search must give. Threads: any; it does not change once it is made.
 #pragma once
 
 #include <memory>

@@ -28,7 +28,7 @@ namespace {
 
 constexpr unsigned am_id = 11, ifunc_am_id = 12;
 constexpr uint64_t limit_ms = 60'000;
-constexpr uint64_t polls_between_looks = 1u << 16;
+constexpr uint64_t polls_between_checks = 1u << 16;
 constexpr size_t header_room = 64;         // of a cached frame
 constexpr size_t code_room = 16 * 1024;    // of the first one
 constexpr size_t ring_bytes = 512 * 1024;  // so that a ring of small messages stays in the caches
@@ -114,7 +114,7 @@ struct Side::State {
     const auto deadline = Deadline::after_ms(limit_ms);
     for (uint64_t polls = 1; counted() < wanted; ++polls) {
       TC_CHECK(step());
-      if (polls % polls_between_looks == 0 && deadline.passed())
+      if (polls % polls_between_checks == 0 && deadline.passed())
         return fail(TC_ERR_TIMEOUT, "{} of {} messages came within {} ms", counted(), wanted, limit_ms);
     }
     return {};
@@ -150,7 +150,7 @@ void on_fetched(void* request, ucs_status_t, size_t size, void* state) {
   ucp_request_free(request);
 }
 
-// Of large messages the data is fetched, as by any program that wants it.
+// The data of a large message has to be fetched, as in any program that uses it.
 ucs_status_t on_am(void* arg, const void*, size_t, void* data, size_t size, const ucp_am_recv_param_t* param) {
   auto& state = *static_cast<Side::State*>(arg);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {

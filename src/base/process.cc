@@ -85,7 +85,7 @@ bool prepare(const Start& start) {
   ::_exit(127);
 }
 
-// vfork, not fork: a node may have gigabytes mapped, whose page tables fork would copy. The child borrows our memory and
+// vfork, not fork, which would copy the page tables of a node that may have gigabytes mapped. The child borrows our memory and
 // this thread waits until its exec.
 pid_t start_child(const Start& start) {
   sigset_t all, before;
@@ -218,7 +218,7 @@ std::optional<ExitStatus> ChildProcess::poll() noexcept {
   siginfo_t ended{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0)
     return {};
-  // Before the child is reaped: nobody else can have its number now.
+  // Before the child is reaped, because its number cannot be another process's until then.
   if (own_group_) ::kill(-pid_, SIGKILL);
   reap(pid_);
   exit_ = ended.si_code == CLD_EXITED ? ExitStatus{ended.si_status, 0} : ExitStatus{0, ended.si_status};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that nobody can guess, from the system: reply tokens, cookies, instance numbers. The one place that asks for
+// Numbers that cannot be guessed, from the system: reply tokens, cookies, instance numbers. The one place that asks for
 // them. Threads: any.
 //
 // A test that wants known numbers defines random_bytes() itself; the linker then leaves this definition out.

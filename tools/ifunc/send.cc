@@ -121,7 +121,7 @@ Status send(const SendOptions& options) {
     TC_CHECK(options.no_reply ? attempt([&] { endpoint.send(message); }) : call(endpoint, message, options));
   if (options.no_reply) TC_CHECK(attempt([&] { endpoint.flush(limit); }));
   std::fflush(stdout);
-  // All that was sent has been answered or flushed, so a disconnect that fails changes nothing for the caller.
+  // Everything has been answered or flushed, so a disconnect that fails changes nothing for the caller.
   (void)attempt([&] { endpoint.close(limit); });
   return {};
 }
@@ -152,7 +152,7 @@ void add_send(CLI::App& app, int& exit_code) {
   auto* raw = sub->add_flag("--raw", options->raw, "Print the reply's bytes and nothing else, on a terminal too");
   sub->add_flag("--hex-out", options->hex_out, "Print the reply in hexadecimal digits")->excludes(raw);
   sub->add_flag("--no-reply", options->no_reply, "Do not ask for a reply; only wait until the ifunc has run");
-  sub->add_option("--repeat", options->repeat, "Send it so many times")->capture_default_str();
+  sub->add_option("--repeat", options->repeat, "Send it this number of times")->capture_default_str();
   sub->add_option("--hops", options->hops, "How often the ifunc may be forwarded")->capture_default_str();
   sub->add_option("--fan-out", options->fanout, "How many calls it may start, together with all that it starts")
       ->capture_default_str();
