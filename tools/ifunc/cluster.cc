@@ -6,6 +6,7 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
@@ -106,7 +107,7 @@ Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready
     options.id = id;
     options.nodes = count;
     options.bootstrap = "dir:" + rendezvous_->file("nodes");
-    options.bootstrap_timeout_ms = ready_timeout_ms;
+    options.bootstrap_timeout_ms = std::max(ready_timeout_ms, 1u);
     options.name = fmt::format("node{}", id);
     std::vector<std::string> arguments = {self.string(), "serve"};
     for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
