@@ -59,7 +59,7 @@ static void hop(tc_endpoint_t *endpoint, tc_message_t *message) {
   check(tc_endpoint_call(endpoint, message, 0, &future));
   while (!tc_future_ready(future))
     for (int i = 0; i < 2; ++i) check(tc_node_poll(nodes[i], NULL));
-  check(tc_future_wait(future, 0));
+  check(tc_future_status(future));
 }
 
 int main(int argc, char **argv) {

@@ -5,7 +5,8 @@
 #   lib/libucp_ifunc.so                 the papers' API, for programs that own their UCX context
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
 #   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
-#   include/threechains/                headers: threechains.h, threechains.hpp, ifunc.h, ucp_ifunc.h
+#   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
+#                                       ifunc.h, ucp_ifunc.h
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 include(CMakePackageConfigHelpers)
 

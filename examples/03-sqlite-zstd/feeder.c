@@ -94,8 +94,8 @@ static double call(tc_endpoint_t *endpoint, tc_message_t *message) {
   tc_future_t *future;
   const double start = now();
   check(tc_endpoint_call(endpoint, message, 30000, &future), "sending a record");
-  if (tc_future_wait(future, 30000) != TC_OK) {
-    fprintf(stderr, "feeder: the node says: %s\n", tc_future_error(future));
+  if (tc_future_wait(future, 30000) != TC_OK || tc_future_status(future) != TC_OK) {
+    fprintf(stderr, "feeder: the record was not inserted: %s\n", tc_error_message());
     exit(1);
   }
   const double end = now();

@@ -49,9 +49,9 @@ static inline tc_future_t* graph_call(const struct graph_client* client, uint32_
   graph_check(client, tc_endpoint_call(client->search.endpoints[server], message, client->search.deadline_ms, &future),
               "calling a server");
   tc_message_free(message);
-  if (tc_future_wait(future, client->search.deadline_ms + 1000) != TC_OK)
+  if (tc_future_wait(future, client->search.deadline_ms + 1000) != TC_OK || tc_future_status(future) != TC_OK)
     graph_give_up("%s: server %u (%s): %s", client->program, server, tc_endpoint_peer(client->search.endpoints[server]),
-                  tc_future_error(future));
+                  tc_error_message());
   return future;
 }
 

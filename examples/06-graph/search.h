@@ -118,7 +118,7 @@ static inline tc_status_t bfs_add(struct bfs_client* client, struct bfs_round* r
 static inline tc_status_t bfs_wait(struct bfs_client* client, struct bfs_round* round, uint32_t server,
                                    uint32_t left_ms) {
   tc_status_t status = tc_future_wait(round->futures[server], left_ms);
-  if (status == TC_ERR_BUSY) status = TC_ERR_TIMEOUT;
+  if (status == TC_OK) status = tc_future_status(round->futures[server]);
   if (status != TC_OK) {
     const char* why = tc_future_error(round->futures[server]);
     snprintf(client->error, sizeof client->error, "server %u (%s), level %u: %s", server,

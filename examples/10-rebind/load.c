@@ -67,11 +67,12 @@ static void complain(struct sender *counts, const char *what, const struct diges
 
 /* Waits for a call's answer and judges it. */
 static void take_answer(struct shared *shared, struct call *call, struct sender *counts) {
-  const tc_status_t status = tc_future_wait(call->future, patience_ms);
+  tc_status_t status = tc_future_wait(call->future, patience_ms);
+  if (status == TC_OK) status = tc_future_status(call->future);
   const unsigned begun = atomic_load(&shared->begun);
   if (status != TC_OK) {
     atomic_fetch_add(&counts->wrong, 1);
-    fprintf(stderr, "load: a call was lost: %s\n", tc_future_error(call->future));
+    fprintf(stderr, "load: a call was lost: %s\n", tc_error_message());
   } else {
     size_t size = 0;
     const struct digest *const answer = tc_future_bytes(call->future, &size);
@@ -131,8 +132,8 @@ static void inject(tc_node_t *node, tc_endpoint_t *endpoint, const char *file) {
   must(tc_ifunc_register(node, file, &library), file);
   must(tc_message_create(library, NULL, 0, &message), file);
   must(tc_endpoint_call(endpoint, message, patience_ms, &future), file);
-  if (tc_future_wait(future, patience_ms) != TC_OK) {
-    fprintf(stderr, "load: %s was refused: %s\n", file, tc_future_error(future));
+  if (tc_future_wait(future, patience_ms) != TC_OK || tc_future_status(future) != TC_OK) {
+    fprintf(stderr, "load: %s was refused: %s\n", file, tc_error_message());
     exit(1);
   }
   tc_future_free(future);

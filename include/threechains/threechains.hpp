@@ -19,6 +19,7 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <span>
 #include <stdexcept>
@@ -81,7 +82,7 @@ using NodeHandle = std::shared_ptr<tc_node_t>;
 
 }  // namespace detail
 
-// Options of a node; threechains.h (tc_config_set) lists them with their defaults.
+// Options of a node; docs/options.md lists them with their defaults.
 class Config {
  public:
   Config() {
@@ -93,6 +94,17 @@ class Config {
   // Throws TC_ERR_INVALID when the key or the value makes no sense.
   Config &set(const std::string &key, const std::string &value) {
     detail::check(tc_config_set(handle_.get(), key.c_str(), value.c_str()));
+    return *this;
+  }
+
+  // Sets the options in a file of `key = value` lines. Throws TC_ERR_NOT_FOUND, TC_ERR_IO, TC_ERR_INVALID.
+  Config &read(const std::string &file) {
+    detail::check(tc_config_read(handle_.get(), file.c_str()));
+    return *this;
+  }
+  // Gives the log to a function; tc_config_set_log_function() says what it may do, and how long it must live.
+  Config &set_log_function(tc_log_function_t function, void *context) {
+    detail::check(tc_config_set_log_function(handle_.get(), function, context));
     return *this;
   }
 
@@ -137,8 +149,24 @@ class Future {
   // Is the answer, or the failure, there? Does not progress the node.
   bool ready() const noexcept { return tc_future_ready(handle_.get()) != 0; }
   // Waits at most that long, progressing the node. False: not there yet.
-  bool wait(milliseconds timeout) const { return tc_future_wait(handle_.get(), detail::count(timeout)) != TC_ERR_BUSY; }
-  // Waits for the answer. Throws CallError when the call failed, and Error with TC_ERR_BUSY when the answer is not
+  bool wait(milliseconds timeout) const {
+    const auto status = tc_future_wait(handle_.get(), detail::count(timeout));
+    if (status != TC_ERR_TIMEOUT) detail::check(status);
+    return status == TC_OK;
+  }
+  // How the call ended, once it is ready; TC_ERR_INVALID before.
+  tc_status_t status() const noexcept { return tc_future_status(handle_.get()); }
+  // Calls `function` once when it is ready: now, or on the thread that progresses the node. The function gets no
+  // argument, lives as long as this future, and may do what tc_future_on_ready() allows. Once for each future.
+  template <class Function>
+  void on_ready(Function function) {
+    auto held = std::make_unique<std::function<void()>>(std::move(function));
+    detail::check(tc_future_on_ready(
+        handle_.get(), [](tc_future_t *, void *context) { (*static_cast<std::function<void()> *>(context))(); },
+        held.get()));
+    on_ready_ = std::move(held);
+  }
+  // Waits for the answer. Throws CallError when the call failed, and Error with TC_ERR_TIMEOUT when the answer is not
   // there in time; then it can be waited for again.
   Reply get(milliseconds timeout = milliseconds(10'000)) const {
     const auto answer = bytes(timeout);
@@ -147,9 +175,8 @@ class Future {
   }
   // The same, without a copy: the answer's bytes where they lie, valid while the future is.
   std::span<const std::byte> bytes(milliseconds timeout = milliseconds(10'000)) const {
-    const auto status = tc_future_wait(handle_.get(), detail::count(timeout));
-    if (status == TC_ERR_BUSY) throw Error(status, "no answer within " + std::to_string(timeout.count()) + " ms");
-    if (status != TC_OK)
+    if (!wait(timeout)) throw Error(TC_ERR_TIMEOUT, "no answer within " + std::to_string(timeout.count()) + " ms");
+    if (const auto status = tc_future_status(handle_.get()); status != TC_OK)
       throw CallError(status, tc_future_error(handle_.get()), tc_future_code(handle_.get()),
                       tc_future_node(handle_.get()));
     size_t size = 0;
@@ -160,6 +187,7 @@ class Future {
   tc_future_t *handle() const noexcept { return handle_.get(); }
 
  private:
+  std::unique_ptr<std::function<void()>> on_ready_;  // outlives the handle: a future that is freed calls nobody
   std::unique_ptr<tc_future_t, detail::Free<tc_future_free>> handle_;
 };
 
@@ -191,22 +219,17 @@ class Ifunc {
   // 64 hexadecimal digits: what the code is known by everywhere.
   std::string content_id() const { return tc_ifunc_content_id(handle_.get()); }
 
-  // Makes a message: runs the ifunc's payload functions on the source args, or copies them when it has none. The
-  // payload functions may change the source args: the form with a pointer shows it, the others work on a copy.
-  Message message(void *source_args, size_t size) const {
+  // Makes a message: runs the ifunc's payload functions on the source args, or copies them when it has none.
+  Message message(const void *source_args, size_t size) const {
     tc_message_t *message = nullptr;
     detail::check(tc_message_create(handle_.get(), source_args, size, &message));
     return {node_, message};
   }
-  Message message(std::string_view source_args = {}) const {
-    std::string copy(source_args);
-    return message(copy.data(), copy.size());
-  }
+  Message message(std::string_view source_args = {}) const { return message(source_args.data(), source_args.size()); }
   template <class T>
     requires(std::is_trivially_copyable_v<T> && !std::is_convertible_v<const T &, std::string_view>)
   Message message(const T &source_args) const {
-    T copy = source_args;
-    return message(&copy, sizeof(T));
+    return message(&source_args, sizeof(T));
   }
 
   tc_ifunc_t *handle() const noexcept { return handle_.get(); }
@@ -238,7 +261,7 @@ class Endpoint {
 
   // TC_OK while the peer is there, else why not.
   tc_status_t status() const noexcept { return tc_endpoint_status(handle_.get()); }
-  // "ring", "am" or "put".
+  // "shm", "tcp", "ucx" or "ucx-put".
   std::string transport() const { return tc_endpoint_transport(handle_.get()); }
   std::string peer() const { return tc_endpoint_peer(handle_.get()); }
   uint32_t peer_id() const noexcept { return tc_endpoint_peer_id(handle_.get()); }
@@ -306,11 +329,24 @@ class Node {
   // Ends a wait() of another thread, now or the next one. From any thread, and from signal handlers.
   void wake() noexcept { tc_node_wake(handle()); }
 
+  // For an event loop of the program's own: see tc_node_arm() in node.h.
+  int fd() const {
+    int fd = -1;
+    detail::check(tc_node_fd(handle(), &fd));
+    return fd;
+  }
+  // False: there is something to do, so poll() and arm() again. True: wait for fd() at most `timeout_ms`, -1 for ever.
+  bool arm(int &timeout_ms) {
+    const auto status = tc_node_arm(handle(), &timeout_ms);
+    if (status != TC_ERR_BUSY) detail::check(status);
+    return status == TC_OK;
+  }
+
   // A thread of the node's that polls and sleeps, so that the application need not.
   void start_progress() { detail::check(tc_node_start_progress(handle())); }
   void stop_progress() { detail::check(tc_node_stop_progress(handle())); }
 
-  // One number about the node; tc_node_stat() in threechains.h lists the names.
+  // One number about the node; docs/statistics.md lists the names.
   uint64_t stat(const std::string &name) const {
     uint64_t value = 0;
     detail::check(tc_node_stat(handle(), name.c_str(), &value));

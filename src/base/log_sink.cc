@@ -135,4 +135,14 @@ void LogSink::sink_it_(const spdlog::details::log_msg& message) {
   if (dropped_ != 0 || !write(line)) ++dropped_;
 }
 
+void FunctionSink::log(const spdlog::details::log_msg& message) {
+  const int level = message.level <= spdlog::level::debug  ? 0
+                    : message.level == spdlog::level::info ? 1
+                    : message.level == spdlog::level::warn ? 2
+                                                           : 3;
+  const auto entry = entry_of({message.payload.data(), message.payload.size()});
+  const std::lock_guard lock(one_at_a_time_);
+  function_(level, entry.c_str());
+}
+
 }  // namespace tc

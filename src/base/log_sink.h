@@ -14,6 +14,7 @@
 #include <string_view>
 
 #include "base/fd.h"
+#include "base/log_function.h"
 
 namespace tc {
 
@@ -42,6 +43,21 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   ino_t inode_ = 0;
   Fd reopened_;  // of a stream: our own, so that not waiting is a property of ours alone
   uint64_t dropped_ = 0;
+};
+
+// Gives each line to a function instead, one at a time; what the function does with it is its own affair. A line is what
+// was said, without time and name, and without the line feed at its end.
+class FunctionSink final : public spdlog::sinks::sink {
+ public:
+  explicit FunctionSink(LogFunction function) : function_(std::move(function)) {}
+  void log(const spdlog::details::log_msg& message) override;
+  void flush() override {}
+  void set_pattern(const std::string&) override {}
+  void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
+
+ private:
+  std::recursive_mutex one_at_a_time_;  // the function may lead to a line of its own
+  const LogFunction function_;
 };
 
 }  // namespace tc

@@ -74,8 +74,9 @@ uint32_t tc_endpoint_peer_id(const tc_endpoint_t* endpoint) {
 
 tc_status_t tc_endpoint_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   TC_NOT_NULL(endpoint);
-  return guarded([&] {
+  return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
+    TC_CHECK(endpoint->owner->node->can_wait_for("a peer"));
     return endpoint->link->flush(tc::Deadline::after_ms(timeout_ms));
   });
 }

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "capi/handles.h"
 
+#define TC_AS_TEXT_(number) #number
+#define TC_AS_TEXT(number) TC_AS_TEXT_(number)
+
 namespace {
 
 // Per thread by the contract of tc_error_message().
@@ -41,6 +44,8 @@ const char* tc_error_message(void) { return last_error.c_str(); }
 
 const char* tc_status_name(tc_status_t status) { return tc::status_name(status).data(); }
 
-const char* tc_version(void) { return "0.1.0"; }
+const char* tc_version(void) {
+  return TC_AS_TEXT(TC_VERSION_MAJOR) "." TC_AS_TEXT(TC_VERSION_MINOR) "." TC_AS_TEXT(TC_VERSION_PATCH);
+}
 
 }  // extern "C"

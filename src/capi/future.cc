@@ -3,6 +3,7 @@
 
 using tc::capi::enter;
 using tc::capi::guarded;
+using tc::capi::report;
 
 namespace {
 
@@ -12,12 +13,33 @@ bool is_ready(const tc_future_t& future) noexcept { return future.future->ready.
 tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   auto& owner = *future.owner;
   const auto deadline = tc::Deadline::after_ms(timeout_ms);
-  if (owner.node->inside_ifunc()) return tc::fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for an answer");
-  if (owner.gate.is_shared()) {
-    owner.progress.wait_until(deadline, [&] { return is_ready(future); });
-  } else {
+  if (!owner.gate.is_shared()) {
+    TC_CHECK(owner.node->can_wait_for("an answer"));
     owner.node->poll_until(deadline, [&] { return is_ready(future); });
+    return {};
   }
+  tc::Status allowed;
+  owner.progress.wait_until(deadline, [&] {  // with the lock held
+    allowed = owner.node->can_wait_for("an answer");
+    return !allowed || is_ready(future);
+  });
+  return allowed;
+}
+
+// Unless it is ready already, which leaves `on_ready` null.
+tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function, void* context) {
+  if (is_ready(future)) return {};
+  const auto pass = enter(*future.owner);
+  if (is_ready(future)) return {};
+  future.owner->node->notify_when_ready(
+      *future.future,
+      [](void* handle) noexcept {
+        auto& ready = *static_cast<tc_future_t*>(handle);
+        ready.on_ready(&ready, ready.context);
+      },
+      &future);
+  future.on_ready = function;
+  future.context = context;
   return {};
 }
 
@@ -29,10 +51,30 @@ tc_status_t tc_future_wait(tc_future_t* future, uint32_t timeout_ms) {
   TC_NOT_NULL(future);
   return guarded([&]() -> tc::Status {
     if (!is_ready(*future)) TC_CHECK(progress_until_ready(*future, timeout_ms));
-    if (!is_ready(*future)) return tc::fail(TC_ERR_BUSY, "{}: no answer yet", future->future->what());
+    if (!is_ready(*future)) return tc::fail(TC_ERR_TIMEOUT, "{}: no answer yet", future->future->what());
+    return {};
+  });
+}
+
+tc_status_t tc_future_status(const tc_future_t* future) {
+  TC_NOT_NULL(future);
+  return guarded([&]() -> tc::Status {
+    if (!is_ready(*future)) return tc::fail(TC_ERR_INVALID, "the future is not ready: it has no status yet");
     if (future->future->status != TC_OK) return tc::fail(tc::Error{future->future->status, future->future->message});
     return {};
   });
+}
+
+tc_status_t tc_future_on_ready(tc_future_t* future, tc_future_function_t function, void* context) {
+  TC_NOT_NULL(future);
+  TC_NOT_NULL(function);
+  if (future->on_ready != nullptr) return report(TC_ERR_INVALID, "the future has a function to call already");
+  const auto status = guarded([&] { return notify_when_ready(*future, function, context); });
+  if (status == TC_OK && future->on_ready == nullptr) {  // it was ready before
+    future->on_ready = function;
+    function(future, context);
+  }
+  return status;
 }
 
 int tc_future_ready(const tc_future_t* future) { return future != nullptr && is_ready(*future) ? 1 : 0; }
@@ -57,7 +99,8 @@ uint32_t tc_future_node(const tc_future_t* future) {
 
 void tc_future_free(tc_future_t* future) {
   if (future == nullptr) return;
-  if (!is_ready(*future)) {
+  // Until its function has returned, its node is there: the node calls all functions before it ends.
+  if (!is_ready(*future) || future->future->will_notify.load(std::memory_order_acquire)) {
     const auto pass = enter(*future->owner);
     future->owner->node->forget(*future->future);
   }

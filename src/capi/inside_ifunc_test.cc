@@ -10,42 +10,13 @@
 #include <string>
 #include <thread>
 
+#include "capi/testing/node.h"
+
+namespace tc::capi {
 namespace {
 
+using test::Node;
 using testing::HasSubstr;
-
-struct Node {
-  Node() {
-    tc_config_t* config = nullptr;
-    EXPECT_EQ(tc_config_create(&config), TC_OK);
-    for (const auto& [key, value] : {std::pair{"log", "off"}, {"transport", "tcp"}, {"path", TC_TEST_IFUNCS}})
-      EXPECT_EQ(tc_config_set(config, key, value), TC_OK) << tc_error_message();
-    EXPECT_EQ(tc_node_create(config, &handle), TC_OK) << tc_error_message();
-    tc_config_free(config);
-  }
-  ~Node() { tc_node_destroy(handle); }
-  Node(const Node&) = delete;
-  Node& operator=(const Node&) = delete;
-
-  tc_endpoint_t* connect(const Node& to) const {
-    tc_endpoint_t* endpoint = nullptr;
-    EXPECT_EQ(tc_node_connect(handle, tc_node_address(to.handle), 5000, &endpoint), TC_OK) << tc_error_message();
-    return endpoint;
-  }
-  tc_future_t* call(tc_endpoint_t* endpoint, const char* name) const {
-    tc_ifunc_t* ifunc = nullptr;
-    tc_message_t* message = nullptr;
-    tc_future_t* future = nullptr;
-    char nothing[] = "";
-    EXPECT_EQ(tc_ifunc_register(handle, name, &ifunc), TC_OK) << tc_error_message();
-    EXPECT_EQ(tc_message_create(ifunc, nothing, 0, &message), TC_OK) << tc_error_message();
-    EXPECT_EQ(tc_endpoint_call(endpoint, message, 10'000, &future), TC_OK) << tc_error_message();
-    tc_message_free(message);
-    return future;
-  }
-
-  tc_node_t* handle = nullptr;
-};
 
 // Three nodes: `caller` runs an ifunc at `target`, which has a call out to `mute`, whom nobody drives.
 class InsideAnIfunc : public testing::Test {
@@ -66,6 +37,7 @@ class InsideAnIfunc : public testing::Test {
     EXPECT_EQ(tc_node_start_progress(target.handle), TC_OK);
     tc_future_t* const future = caller.call(caller.connect(target), "exported");
     EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_future_status(future), TC_OK) << tc_error_message();
     tc_future_free(future);
     EXPECT_EQ(tc_node_stop_progress(target.handle), TC_OK);
     return said;
@@ -99,7 +71,8 @@ TEST_F(InsideAnIfunc, nobody_may_connect) {
 
 TEST_F(InsideAnIfunc, nobody_may_close_an_endpoint) {
   EXPECT_EQ(said_inside([this] { return tc_endpoint_close(to_mute, 300); }), TC_ERR_INVALID);
-  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot close an endpoint"));
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for the end of an endpoint"));
 }
 
 }  // namespace
+}  // namespace tc::capi

@@ -6,7 +6,8 @@ using tc::capi::guarded;
 
 extern "C" {
 
-tc_status_t tc_message_create(tc_ifunc_t* ifunc, void* source_args, size_t source_args_size, tc_message_t** message) {
+tc_status_t tc_message_create(tc_ifunc_t* ifunc, const void* source_args, size_t source_args_size,
+                              tc_message_t** message) {
   TC_NOT_NULL(ifunc);
   TC_NOT_NULL(message);
   return guarded([&]() -> tc::Status {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
+#include <climits>
+
 #include "capi/handles.h"
 
 using tc::capi::enter;
@@ -29,6 +32,24 @@ class Count {
   uint64_t before_;
 };
 
+tc::Result<int> descriptor_of(const tc_node& node) {
+  const int descriptor = node.node->descriptor();
+  if (descriptor < 0) return tc::fail(TC_ERR_UNSUPPORTED, "this transport has no descriptor to wait for");
+  return descriptor;
+}
+
+constexpr uint64_t no_deadline_ns = uint64_t{1} << 62;
+
+// As poll() takes it. Rounded up: whoever wakes too early finds nothing to do.
+int in_ms(tc::Deadline deadline) noexcept {
+  if (deadline.at_ns() == no_deadline_ns) return -1;
+  return static_cast<int>(std::min<uint64_t>(deadline.remaining_ns() / 1'000'000 + 1, INT_MAX));
+}
+
+const tc::node::Statistic& statistic_of(const tc_statistic_t* handle) noexcept {
+  return *reinterpret_cast<const tc::node::Statistic*>(handle);
+}
+
 }  // namespace
 
 extern "C" {
@@ -46,6 +67,7 @@ tc_status_t tc_node_create(const tc_config_t* config, tc_node_t** node) {
 void tc_node_destroy(tc_node_t* node) {
   if (node == nullptr) return;
   node->progress.stop();
+  node->node->close_calls();
   delete node;
 }
 
@@ -114,6 +136,28 @@ void tc_node_wake(tc_node_t* node) {
   if (node != nullptr) node->node->wake();
 }
 
+tc_status_t tc_node_fd(tc_node_t* node, int* fd) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(fd);
+  return guarded([&]() -> tc::Status {
+    TC_ASSIGN(*fd, descriptor_of(*node));
+    return {};
+  });
+}
+
+tc_status_t tc_node_arm(tc_node_t* node, int* timeout_ms) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(timeout_ms);
+  return guarded([&]() -> tc::Status {
+    if (node->gate.is_shared()) return tc::fail(TC_ERR_INVALID, "a progress thread runs, which waits by itself");
+    TC_CHECK(descriptor_of(*node));
+    auto deadline = tc::Deadline::at_ns(no_deadline_ns);
+    if (!node->node->arm(deadline)) return tc::fail(TC_ERR_BUSY, "there is something to do: poll, then arm again");
+    *timeout_ms = in_ms(deadline);
+    return {};
+  });
+}
+
 tc_status_t tc_node_start_progress(tc_node_t* node) {
   TC_NOT_NULL(node);
   return guarded([&] { return node->progress.start(); });
@@ -136,6 +180,23 @@ tc_status_t tc_node_stat(tc_node_t* node, const char* name, uint64_t* value) {
     TC_ASSIGN(*value, node->node->stat(name));
     return {};
   });
+}
+
+size_t tc_statistic_count(void) { return tc::node::statistics().size(); }
+
+const tc_statistic_t* tc_statistic_at(size_t index) {
+  const auto statistics = tc::node::statistics();
+  return index < statistics.size() ? reinterpret_cast<const tc_statistic_t*>(&statistics[index]) : nullptr;
+}
+
+const char* tc_statistic_name(const tc_statistic_t* statistic) {
+  return statistic != nullptr ? statistic_of(statistic).name : "";
+}
+const char* tc_statistic_unit(const tc_statistic_t* statistic) {
+  return statistic != nullptr ? statistic_of(statistic).unit : "";
+}
+const char* tc_statistic_help(const tc_statistic_t* statistic) {
+  return statistic != nullptr ? statistic_of(statistic).help : "";
 }
 
 }  // extern "C"

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a node is to be. Keys and defaults are documented at tc_config_set() in threechains.h; this is their one
-// implementation.
+// How a node is to be. options.h has the table of the names and values by which it is set.
+//
+// Thread: any, one at a time.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +10,7 @@
 #include <string>
 #include <vector>
 
+#include "base/log_function.h"
 #include "base/result.h"
 #include "node/bootstrap/bootstrap.h"
 #include "target/code_store.h"
@@ -45,11 +47,12 @@ struct Config {
   uint32_t compile_limit_ms = 10'000;
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
+  LogFunction log_sink;  // who takes the log; empty: standard error
   target::CodeStoreOptions code;
 
   // Defaults that depend on the process: its name and search path.
   static Config defaults();
-  // TC_ERR_INVALID says which keys or values there are.
+  // Sets one option of the table. TC_ERR_INVALID says which options or values there are.
   Status set(std::string_view key, std::string_view value);
 };
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/clock.h"
 #include "base/random.h"
@@ -30,6 +31,8 @@ uint64_t FutureTable::next_token() {
 uint64_t FutureTable::add(std::shared_ptr<Future> future) {
   const auto token = next_token();
   future->failures_before = failures_known_;
+  if (const auto deadline = future->deadline_ns; deadline != 0)
+    next_deadline_ns_ = next_deadline_ns_ == 0 ? deadline : std::min(next_deadline_ns_, deadline);
   waiting_.emplace(token, std::move(future));
   return token;
 }
@@ -68,8 +71,29 @@ void FutureTable::settle(Future& future, const Error& error) noexcept {
   make_ready(future);
 }
 
-void FutureTable::forget(const Future& future) {
+void FutureTable::forget(Future& future) {
   std::erase_if(waiting_, [&](const auto& entry) { return entry.second.get() == &future; });
+  std::ranges::replace(to_notify_, &future, nullptr);
+  if (future.will_notify.exchange(false)) --notifiable_;
+  future.notify = nullptr;
+}
+
+void FutureTable::notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
+  to_notify_.reserve(to_notify_.size() + notifiable_ + 1);
+  ++notifiable_;
+  future.notify = notify;
+  future.context = context;
+  future.will_notify.store(true, std::memory_order_release);
+}
+
+void FutureTable::notify_ready() noexcept {
+  for (size_t i = 0; i < to_notify_.size(); ++i) {  // more may be added meanwhile
+    if (to_notify_[i] == nullptr) continue;
+    const auto future = to_notify_[i]->shared_from_this();  // its owner may free it meanwhile
+    std::exchange(future->notify, nullptr)(future->context);
+    if (future->will_notify.exchange(false, std::memory_order_acq_rel)) --notifiable_;
+  }
+  to_notify_.clear();
 }
 
 void FutureTable::fail_link(const Link& link, const Error& error) {
@@ -120,9 +144,14 @@ void FutureTable::fail_all(const Error& error) {
 }
 
 void FutureTable::expire(uint64_t now_ns) {
+  next_deadline_ns_ = 0;
   std::erase_if(waiting_, [&](const auto& entry) {
     auto& future = *entry.second;
-    if (future.deadline_ns == 0 || now_ns < future.deadline_ns) return false;
+    if (future.deadline_ns == 0) return false;
+    if (now_ns < future.deadline_ns) {
+      next_deadline_ns_ = next_deadline_ns_ == 0 ? future.deadline_ns : std::min(next_deadline_ns_, future.deadline_ns);
+      return false;
+    }
     const auto died = failed_since(future);
     settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run" +
                                              (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});

@@ -22,7 +22,7 @@ namespace tc::node {
 
 class Link;
 
-struct Future {
+struct Future : std::enable_shared_from_this<Future> {
   std::atomic<bool> ready{false};
   tc_status_t status = TC_OK;
   int32_t code = 0;
@@ -40,6 +40,11 @@ struct Future {
   std::shared_ptr<const std::string> peer;
   std::string what() const;
   uint64_t failures_before = 0;  // how many the table knew of when the call was made
+
+  // Called once when the future is ready; null: nothing is called. `will_notify` is true until the call has returned.
+  void (*notify)(void* context) noexcept = nullptr;
+  void* context = nullptr;
+  std::atomic<bool> will_notify{false};
 };
 
 class FutureTable {
@@ -50,8 +55,16 @@ class FutureTable {
   // The answer is there. `memory`: where its bytes lie, to be kept with it; none: they are copied. False: nobody waits
   // for that token (any more).
   bool complete(const wire::Reply& reply, Buffer memory);
-  // The sender lost interest.
-  void forget(const Future& future);
+  // The sender lost interest: `notify` is not called any more.
+  void forget(Future& future);
+  // Calls `notify` once when the future, which is not ready yet, is: from notify_ready(). May throw std::bad_alloc.
+  void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context);
+  // There are calls for notify_ready() to make.
+  bool has_notifications() const noexcept { return !to_notify_.empty(); }
+  // Calls `notify` of the futures that became ready. It may add and forget futures, and free its own.
+  void notify_ready() noexcept;
+  // No deadline of those that wait is before that time; 0: none has one.
+  uint64_t next_deadline_ns() const noexcept { return next_deadline_ns_; }
   // Fails all that wait for this link.
   void fail_link(const Link& link, const Error& error);
   void fail_all(const Error& error);
@@ -71,6 +84,8 @@ class FutureTable {
   void settle(Future& future, const Error& error) noexcept;
   void make_ready(Future& future) noexcept {
     ++settled_;
+    if (future.notify != nullptr) [[unlikely]]
+      to_notify_.push_back(&future);  // there is room: notify_when_ready()
     future.ready.store(true, std::memory_order_release);
   }
   std::string failed_since(const Future& future) const;
@@ -78,6 +93,9 @@ class FutureTable {
 
   std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;
   uint64_t settled_ = 0;
+  uint64_t next_deadline_ns_ = 0;
+  std::vector<Future*> to_notify_;     // ready; null: forgotten. Their owners forget() them before they go
+  size_t notifiable_ = 0;              // futures with a function: to_notify_ has room for each
   std::array<uint64_t, 32> random_{};  // drawn many at a time: a system call for each would show
   size_t drawn_ = random_.size();
   struct PeerFailure {

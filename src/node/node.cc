@@ -18,7 +18,11 @@ namespace {
 uint64_t random_instance() { return random_number() | 1; }  // never 0
 
 std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
-  auto sink = std::make_shared<LogSink>(STDERR_FILENO);
+  spdlog::sink_ptr sink;
+  if (config.log_sink)
+    sink = std::make_shared<FunctionSink>(config.log_sink);
+  else
+    sink = std::make_shared<LogSink>(STDERR_FILENO);
   auto logger = std::make_shared<spdlog::logger>(config.name, std::move(sink));
   logger->set_level(config.log == "off" ? spdlog::level::off : spdlog::level::from_str(config.log));
   logger->set_error_handler([](const std::string&) {});  // a line for which there is no memory
@@ -172,6 +176,16 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
   return ifunc;
 }
 
+Result<Link*> Node::connect(std::string_view address, Deadline deadline) {
+  TC_CHECK(can_wait_for("a connection"));
+  return links_.connect(address, deadline);
+}
+
+Status Node::close(Link& link, Deadline deadline) {
+  TC_CHECK(can_wait_for("the end of an endpoint"));
+  return links_.close(link, deadline);
+}
+
 namespace {
 OutgoingCall call_of(const source::Message& message) {
   return {.bundle = &message.ifunc()->bundle, .index = message.index(), .payload = {message.payload(), message.size()}};
@@ -186,6 +200,7 @@ Status Node::send(Link& link, const source::Message& message, bool with_code, De
 
 Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& message, uint32_t deadline_ms,
                                            Deadline room) {
+  if (closing_) return fail(TC_ERR_CLOSED, "this node is being closed");
   auto future = std::make_shared<Future>();
   future->link = &link;
   future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;

@@ -12,6 +12,7 @@
 //
 //   node.cc        life: starting, registering, calling
 //   node_poll.cc   polling and waiting
+//   node_arm.cc    waiting in an event loop of the program's own
 //
 // Thread: one at a time. Two nodes in one process do not know of each other.
 #pragma once
@@ -34,6 +35,7 @@
 #include "node/local_calls.h"
 #include "node/remote_compile/compile_requests.h"
 #include "node/remote_compile/compiles_for_peers.h"
+#include "node/statistics.h"
 #include "transport/wait_policy.h"
 
 namespace tc::node {
@@ -59,10 +61,18 @@ class Node final : private Waiter {
   size_t wait_ms(uint32_t timeout_ms);
   // Polls until `done` or the deadline; true when done.
   bool poll_until(Deadline deadline, FunctionRef<bool()> done) { return wait_until(deadline, done); }
+  // For a program that waits by itself, on descriptor(), instead of wait(). True: nothing is to be done now; poll when the
+  // descriptor is readable, or when `deadline`, which is brought forward, has passed. False: poll and arm again. (node_arm.cc)
+  bool arm(Deadline& deadline);
+  int descriptor() const noexcept { return transport_->descriptor(); }
   // Fails futures whose deadline has passed.
   void expire();
+  // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
+  void close_calls() noexcept;
   void wake() noexcept { transport_->wake(); }  // any thread
-  bool inside_ifunc() const noexcept { return executor_.inside_call(); }
+  // An ifunc that runs, and a function that a ready future calls, cannot wait for `what`: the thread that waited would be the
+  // one that has to bring it. TC_ERR_INVALID.
+  Status can_wait_for(std::string_view what) const;
 
   // ---- Which node this is
 
@@ -72,21 +82,26 @@ class Node final : private Waiter {
   const std::string& address_of(uint32_t number) const noexcept;
   uint32_t node_id() const noexcept { return invocation_.node_id(); }
   uint32_t node_count() const noexcept { return invocation_.node_count(); }
-  // Statistics by name.
+  // Statistics, and one of them by name (statistics.cc).
+  Numbers numbers() const;
   Result<uint64_t> stat(std::string_view name) const;
   uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }  // any thread
 
   // ---- What the application does
 
-  Result<Link*> connect(std::string_view address, Deadline deadline) { return links_.connect(address, deadline); }
-  Status close(Link& link, Deadline deadline) { return links_.close(link, deadline); }
+  Result<Link*> connect(std::string_view address, Deadline deadline);
+  Status close(Link& link, Deadline deadline);
   Result<std::shared_ptr<source::Ifunc>> register_file(const std::string& name);
   Result<std::shared_ptr<source::Ifunc>> register_bundle(Bundle bundle);
   // Sends a call without an answer. Waits for room until `deadline` (CallSender::send()).
   Status send(Link& link, const source::Message& message, bool with_code, Deadline deadline);
   // Sends a call whose answer must come within `deadline_ms` (0: no limit); waits for room until `room`.
   Result<std::shared_ptr<Future>> call(Link& link, const source::Message& message, uint32_t deadline_ms, Deadline room);
-  void forget(const Future& future) { futures_.forget(future); }
+  void forget(Future& future) { futures_.forget(future); }
+  // Calls `notify` once, from polling, when the future, which is not ready yet, is (FutureTable::notify_when_ready()).
+  void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
+    futures_.notify_when_ready(future, notify, context);
+  }
   void expose(std::string name, void* data, size_t size) { invocation_.expose(std::move(name), data, size); }
 
   // ---- Parts that the application's side uses
@@ -118,6 +133,8 @@ class Node final : private Waiter {
   size_t wait_by(transport::WaitPolicy policy);
   size_t block(Deadline deadline);
   bool yield(Deadline deadline, uint32_t polls);
+  uint64_t latest_end_of_sleep(uint64_t until) const noexcept;
+  void notify_ready() noexcept;
   size_t progress();
   void drain_backlogs();
   void housekeep();
@@ -127,6 +144,8 @@ class Node final : private Waiter {
   uint32_t polls_ = 0;
   uint32_t progresses_ = 0;
   bool polling_ = false;
+  bool notifying_ = false;  // functions of ready futures run
+  bool closing_ = false;    // no calls any more
   PendingWork work_;
   uint64_t next_expiry_ns_ = 0;
 

@@ -46,16 +46,18 @@ Deadline piece_of(Deadline deadline) noexcept {
 size_t Node::poll() {
   if (polling_) return 0;
   const Raised polling(polling_);
-  auto& pulse = transport_->pulse;
-  ++pulse.turn;
-  const Raised gathering(pulse.gathering);
+  auto& poll_state = transport_->poll_state;
+  ++poll_state.poll_number;
+  const Raised gathering(poll_state.gathering);
   size_t happened = links_.receive();
   if (!local_calls_.empty()) [[unlikely]] {
     local_calls_.run();
     ++happened;
   }
   // Behind all that may send.
-  if (pulse.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (poll_state.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (futures_.has_notifications()) [[unlikely]]
+    notify_ready();
   return happened;
 }
 
@@ -97,7 +99,30 @@ void Node::expire() {
     futures_.expire(now);
     peer_failures_.tick();
     work_.awaits_answers = !futures_.empty();
+    if (futures_.has_notifications() && !polling_) {
+      const Raised polling(polling_);
+      notify_ready();
+    }
   }
+}
+
+// With polling_ raised: the functions may call the node, but nothing runs meanwhile.
+void Node::notify_ready() noexcept {
+  const Raised notifying(notifying_);
+  futures_.notify_ready();
+}
+
+void Node::close_calls() noexcept {
+  closing_ = true;
+  const Raised polling(polling_);
+  futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  notify_ready();
+}
+
+Status Node::can_wait_for(std::string_view what) const {
+  if (executor_.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for {}", what);
+  if (notifying_) return fail(TC_ERR_INVALID, "a function that a future calls when ready cannot wait for {}", what);
+  return {};
 }
 
 // ---- Waiting
@@ -106,7 +131,7 @@ size_t Node::wait_by(transport::WaitPolicy policy) {
   using Next = transport::WaitPolicy::Next;
   if (polling_) return 0;
   while (true) {
-    const bool asks_system = transport_->pulse.urgent;
+    const bool asks_system = transport_->poll_state.urgent;
     for (uint32_t i = 0; i < (asks_system ? 1 : polls_of_memory); ++i)
       if (const auto happened = poll(); happened != 0) return happened;
     switch (policy.after_empty_poll(asks_system)) {
@@ -129,18 +154,23 @@ size_t Node::wait_ms(uint32_t timeout_ms) {
 size_t Node::block(Deadline deadline) {
   housekeep();
   if (const auto happened = poll(); happened != 0) return happened;
-  auto until = deadline.at_ns();
-  if (work_.backlog)
-    until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
-  if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  const auto until = latest_end_of_sleep(deadline.at_ns());
   const auto executed = executor_.executed();
   {
     const Raised polling(polling_);
-    const Raised gathering(transport_->pulse.gathering);
+    const Raised gathering(transport_->poll_state.gathering);
     transport_->sleep(Deadline::at_ns(until));
   }
   links_.handle_losses();
   return poll() + static_cast<size_t>(executor_.executed() - executed);
+}
+
+// Events end a sleep; this is for what no event announces.
+uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
+  if (work_.backlog)
+    until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
+  if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  return until;
 }
 
 bool Node::wait_until(Deadline deadline, FunctionRef<bool()> done) {

@@ -1,41 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <map>
+#include "node/statistics.h"
+
+#include <string>
 
 #include "node/node.h"
 
 namespace tc::node {
 
-Result<uint64_t> Node::stat(std::string_view name) const {
+namespace {
+
+constexpr Statistic table[] = {
+    {"executed", "calls", "Ifuncs that ran.", &Numbers::executed},
+    {"failures", "calls", "Calls that ended badly here.", &Numbers::failures},
+    {"stuck", "reports", "Calls reported for running longer than execution-limit.", &Numbers::stuck},
+
+    {"codes", "ifuncs", "Codes that are loaded.", &Numbers::codes},
+    {"code-bytes", "bytes", "Memory of the loaded codes, as code-budget counts it.", &Numbers::code_bytes},
+    {"code-loads", "ifuncs", "Codes that were loaded, ever.", &Numbers::code_loads},
+    {"object-loads", "ifuncs", "Of these, from an object slice; the others were compiled from bitcode.",
+     &Numbers::object_loads},
+    {"quick-compiles", "ifuncs", "Compilations with few optimizations, so that a call need not wait long.",
+     &Numbers::baseline_compiles},
+    {"tuned", "ifuncs", "Codes that were replaced by code compiled for this CPU.", &Numbers::tuned},
+    {"code-evictions", "ifuncs", "Codes that were dropped to keep within code-budget.", &Numbers::code_evictions},
+    {"rebinds", "ifuncs", "Ifuncs that were bound to a newer library.", &Numbers::rebinds},
+    {"retired", "pieces", "Pieces of code that were replaced and are not freed yet.", &Numbers::retired},
+    {"cache-hits", "ifuncs", "Codes that were found in cache-dir.", &Numbers::cache_hits},
+    {"load-ns", "ns", "Of the last never-seen ifunc: its check, and its load or compilation.", &Numbers::load_ns},
+    {"first-execution-ns", "ns",
+     "Of the last never-seen ifunc: from the last byte received to the end of its first execution.",
+     &Numbers::first_execution_ns},
+
+    {"links", "connections", "Connections to peers.", &Numbers::links},
+    {"dropped-links", "connections", "Connections that were lost.", &Numbers::dropped_links},
+    {"refused-strangers", "connections", "Peers that were turned away before they had greeted.",
+     &Numbers::refused_strangers},
+    {"late-answers", "answers", "Answers for which nobody waited any more.", &Numbers::late_answers},
+
+    {"code-bytes-sent", "bytes", "Code given to peers.", &Numbers::code_bytes_sent},
+    {"needs", "requests", "Times that this node asked a peer for code that it lacked.", &Numbers::needs},
+    {"slice-requests", "requests", "Times that code for another processor was asked for, to pass it on.",
+     &Numbers::slice_requests},
+    {"compile-requests", "ifuncs", "Ifuncs that compile-at was asked for.", &Numbers::compile_requests},
+    {"compiled-for-others", "ifuncs", "Ifuncs that were compiled for other nodes.", &Numbers::compiled_for_others},
+};
+
+}  // namespace
+
+std::span<const Statistic> statistics() noexcept { return table; }
+
+Numbers Node::numbers() const {
   const auto store = store_->stats();
-  const std::map<std::string_view, uint64_t> numbers{
-      {"executed", executor_.executed()},
-      {"code-bytes", store.bytes},
-      {"codes", store.codes},
-      {"code-loads", store.loads},
-      {"code-evictions", store.evictions},
-      {"object-loads", store.object_loads},
-      {"quick-compiles", store.quick_compiles},
-      {"tuned", store.tuned_swaps},
-      {"cache-hits", store.cache_hits},
-      {"rebinds", store.rebinds},
-      {"retired", store.retired},
-      {"code-bytes-sent", counters_.code_bytes_sent},
-      {"first-execution-ns", counters_.first_execution_ns},
-      {"load-ns", counters_.load_ns},
-      {"links", links_.size()},
-      {"dropped-links", counters_.dropped_links},
-      {"refused-strangers", counters_.refused_peers},
-      {"late-answers", counters_.late_answers},
-      {"needs", counters_.needs},
-      {"slice-requests", counters_.slice_requests},
-      {"compile-requests", counters_.compile_requests},
-      {"compiled-for-others", counters_.compiled_for_others},
-      {"failures", counters_.failures},
-      {"stuck", reports_of_stuck_calls()},
+  return {
+      .executed = executor_.executed(),
+      .failures = counters_.failures,
+      .stuck = reports_of_stuck_calls(),
+      .codes = store.codes,
+      .code_bytes = store.bytes,
+      .code_loads = store.loads,
+      .object_loads = store.object_loads,
+      .baseline_compiles = store.quick_compiles,
+      .tuned = store.tuned_swaps,
+      .code_evictions = store.evictions,
+      .rebinds = store.rebinds,
+      .retired = store.retired,
+      .cache_hits = store.cache_hits,
+      .load_ns = counters_.load_ns,
+      .first_execution_ns = counters_.first_execution_ns,
+      .links = links_.size(),
+      .dropped_links = counters_.dropped_links,
+      .refused_strangers = counters_.refused_peers,
+      .late_answers = counters_.late_answers,
+      .code_bytes_sent = counters_.code_bytes_sent,
+      .needs = counters_.needs,
+      .slice_requests = counters_.slice_requests,
+      .compile_requests = counters_.compile_requests,
+      .compiled_for_others = counters_.compiled_for_others,
   };
-  if (const auto found = numbers.find(name); found != numbers.end()) return found->second;
+}
+
+Result<uint64_t> Node::stat(std::string_view name) const {
   std::string names;
-  for (const auto& [known, value] : numbers) names += (names.empty() ? "" : ", ") + std::string(known);
+  for (const auto& known : statistics()) {
+    if (known.name == name) return numbers().*known.number;
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
   return fail(TC_ERR_NOT_FOUND, "there is no number '{}'; there are: {}", name, names);
 }
 

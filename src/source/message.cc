@@ -9,28 +9,37 @@ namespace tc::source {
 
 namespace {
 
-// The payload is built at the alignment at which it will lie at the target, so that payload_init may rely on it.
-constexpr std::align_val_t payload_alignment{4096 / 64};
+constexpr size_t cache_line = 64;
 
-// So many bytes of a small payload are copied, whatever its size (copy_body() in transport/stream.h).
+// This many bytes of a small payload are copied, whatever its size (copy_body() in transport/out_stream.h).
 constexpr size_t copied_at_least = 24;
 
 size_t allocation(size_t capacity) noexcept { return std::max((capacity + 7) & ~size_t{7}, copied_at_least); }
 
-size_t capacity_for(const Ifunc& ifunc, void* source_args, size_t size) {
+size_t capacity_for(const Ifunc& ifunc, const void* source_args, size_t size) {
   return ifunc.functions.max_size != nullptr ? ifunc.functions.max_size(source_args, size) : size;
+}
+
+size_t alignment_for(const Ifunc& ifunc) noexcept {
+  return std::max(cache_line, size_t{1} << ifunc.bundle.manifest().payload_alignment_log2);
+}
+
+std::byte* allocate(size_t capacity, size_t alignment) noexcept {
+  return static_cast<std::byte*>(::operator new[](allocation(capacity), std::align_val_t{alignment}, std::nothrow));
 }
 
 }  // namespace
 
-void Message::Free::operator()(std::byte* memory) const noexcept { ::operator delete[](memory, payload_alignment); }
+void Message::Free::operator()(std::byte* memory) const noexcept {
+  ::operator delete[](memory, std::align_val_t{alignment});
+}
 
 Message::Message(std::shared_ptr<Ifunc> ifunc, size_t capacity)
-    : payload_(static_cast<std::byte*>(::operator new[](allocation(capacity), payload_alignment, std::nothrow))),
+    : payload_(allocate(capacity, alignment_for(*ifunc)), Free{alignment_for(*ifunc)}),
       index_(ifunc->index),
       ifunc_(std::move(ifunc)) {}
 
-Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, void* source_args, size_t size,
+Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, const void* source_args, size_t size,
                                                  size_t limit) {
   const auto capacity = capacity_for(*ifunc, source_args, size);
   if (capacity > limit)
@@ -46,7 +55,7 @@ Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, v
   return message;
 }
 
-Result<size_t> fill_payload(const PayloadFunctions& functions, const std::string& name, void* source_args,
+Result<size_t> fill_payload(const PayloadFunctions& functions, const std::string& name, const void* source_args,
                             size_t args_size, std::byte* payload, size_t capacity) {
   size_t size = capacity;
   int code = 0;

@@ -11,18 +11,19 @@ namespace tc::source {
 
 // Runs the payload functions of the ifunc `name` on `source_args`, into `capacity` bytes at `payload` (what max_size
 // said), or copies them when it has none. The payload's size. TC_ERR_IFUNC and TC_ERR_MALFORMED as below.
-Result<size_t> fill_payload(const PayloadFunctions& functions, const std::string& name, void* source_args, size_t size,
-                            std::byte* payload, size_t capacity);
+Result<size_t> fill_payload(const PayloadFunctions& functions, const std::string& name, const void* source_args,
+                            size_t size, std::byte* payload, size_t capacity);
 
 class Message {
  public:
   // Runs the ifunc's payload functions on `source_args`, or copies them when it has none. `limit`: the largest
   // payload allowed (TC_ERR_TOO_LARGE). TC_ERR_IFUNC when payload_init returns other than 0, TC_ERR_MALFORMED
   // when it claims more bytes than it was given.
-  static Result<std::unique_ptr<Message>> create(std::shared_ptr<Ifunc> ifunc, void* source_args, size_t size,
+  static Result<std::unique_ptr<Message>> create(std::shared_ptr<Ifunc> ifunc, const void* source_args, size_t size,
                                                  size_t limit);
 
-  // The payload's memory reaches up to the next multiple of 8 bytes behind 24 at least, so that small payloads
+  // Aligned as the ifunc asks for, and to a cache line at least: as it will lie at the target, so that payload_init may
+  // rely on it. The memory reaches up to the next multiple of 8 bytes behind 24 at least, so that small payloads
   // are copied in whole words.
   std::byte* payload() noexcept { return payload_.get(); }
   const std::byte* payload() const noexcept { return payload_.get(); }
@@ -37,6 +38,7 @@ class Message {
 
  private:
   struct Free {
+    size_t alignment;
     void operator()(std::byte* memory) const noexcept;
   };
   Message(std::shared_ptr<Ifunc> ifunc, size_t capacity);

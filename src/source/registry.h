@@ -17,11 +17,12 @@
 namespace tc::source {
 
 // The source-side entry points of an ifunc, loaded into this process. The node fills it in; this folder does not
-// know how code is loaded.
+// know how code is loaded. The papers' signatures take `void* source_args`; that these do not is our promise not to write
+// to them, and the same to every calling convention.
 struct PayloadFunctions {
-  using GetMaxSize = size_t (*)(void* source_args, size_t size);
-  using Init2021 = int (*)(void* payload, size_t payload_size, void* source_args, size_t size);
-  using Init2022 = int (*)(void* source_args, size_t size, void* payload, size_t* payload_size);
+  using GetMaxSize = size_t (*)(const void* source_args, size_t size);
+  using Init2021 = int (*)(void* payload, size_t payload_size, const void* source_args, size_t size);
+  using Init2022 = int (*)(const void* source_args, size_t size, void* payload, size_t* payload_size);
   GetMaxSize max_size = nullptr;  // payload_get_max_size, or payload_bound of the 2022 form
   Init2021 init_2021 = nullptr;
   Init2022 init_2022 = nullptr;

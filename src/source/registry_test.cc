@@ -71,11 +71,33 @@ TEST(Message, without_payload_functions_the_source_args_are_the_payload) {
   EXPECT_EQ(as_text({message->payload(), message->size()}), "abc");
 }
 
+TEST(Message, payload_init_gets_memory_at_the_alignment_that_the_ifunc_asks_for) {
+  Registry registry({});
+  for (const uint8_t alignment_log2 : {4, 8, 12}) {
+    auto manifest = make_bundle("aligned", "code").manifest();
+    manifest.payload_alignment_log2 = alignment_log2;
+    const auto ifunc = registry.add(*Bundle::pack(manifest, {Bytes(4)}));
+    ifunc->functions.max_size = [](const void*, size_t size) { return size; };
+    ifunc->functions.init_2021 = [](void* payload, size_t, const void*, size_t) {
+      const auto address = reinterpret_cast<uintptr_t>(payload);
+      return std::memcpy(payload, &address, sizeof address), 0;
+    };
+    std::vector<std::unique_ptr<Message>> messages;  // all alive: memory that is given out again proves little
+    for (int i = 0; i < 8; ++i) {
+      messages.push_back(Message::create(ifunc, nullptr, 100, 1000).value());
+      uintptr_t seen = 0;
+      std::memcpy(&seen, messages.back()->payload(), sizeof seen);
+      EXPECT_EQ(seen % (uintptr_t{1} << alignment_log2), 0u);
+      EXPECT_EQ(seen, reinterpret_cast<uintptr_t>(messages.back()->payload()));
+    }
+  }
+}
+
 TEST(Message, payload_init_builds_the_payload_in_place) {
   Registry registry({});
   const auto ifunc = registry.add(make_bundle("tsi", "one"));
-  ifunc->functions.max_size = [](void*, size_t size) { return size * 2; };
-  ifunc->functions.init_2021 = [](void* payload, size_t size, void*, size_t) {
+  ifunc->functions.max_size = [](const void*, size_t size) { return size * 2; };
+  ifunc->functions.init_2021 = [](void* payload, size_t size, const void*, size_t) {
     std::memset(payload, 'x', size);
     return 0;
   };
@@ -87,9 +109,9 @@ TEST(Message, payload_init_builds_the_payload_in_place) {
 TEST(Message, in_the_form_of_2022_the_payload_may_shrink_but_not_grow) {
   Registry registry({});
   const auto ifunc = registry.add(make_bundle("tsi", "one"));
-  ifunc->functions.max_size = [](void*, size_t) -> size_t { return 10; };
-  ifunc->functions.init_2022 = [](void* args, size_t, void*, size_t* size) {
-    *size = *static_cast<size_t*>(args);
+  ifunc->functions.max_size = [](const void*, size_t) -> size_t { return 10; };
+  ifunc->functions.init_2022 = [](const void* args, size_t, void*, size_t* size) {
+    *size = *static_cast<const size_t*>(args);
     return 0;
   };
   size_t four = 4, eleven = 11;
@@ -123,9 +145,9 @@ TEST(Message, the_padding_behind_a_small_payload_tells_nothing_of_what_was_there
 TEST(Message, a_payload_that_shrank_leaves_no_secrets_behind_it_either) {
   Registry registry({});
   const auto ifunc = registry.add(make_bundle("tsi", "one"));
-  ifunc->functions.max_size = [](void*, size_t) -> size_t { return 200; };
-  ifunc->functions.init_2022 = [](void* args, size_t, void* payload, size_t* size) {
-    *size = *static_cast<size_t*>(args);
+  ifunc->functions.max_size = [](const void*, size_t) -> size_t { return 200; };
+  ifunc->functions.init_2022 = [](const void* args, size_t, void* payload, size_t* size) {
+    *size = *static_cast<const size_t*>(args);
     std::memset(payload, 'x', *size);
     return 0;
   };
@@ -148,7 +170,7 @@ TEST(Message, a_payload_init_that_fails_and_a_payload_over_the_limit_are_errors)
   char text[] = "abc";
   EXPECT_EQ(Message::create(ifunc, text, 3, 2).error().message,
             "payload of 'tsi' is up to 3 bytes when at most 2 are allowed");
-  ifunc->functions.init_2021 = [](void*, size_t, void*, size_t) { return 7; };
+  ifunc->functions.init_2021 = [](void*, size_t, const void*, size_t) { return 7; };
   EXPECT_EQ(Message::create(ifunc, text, 3, 100).error().message, "payload_init of 'tsi' returned 7");
 }
 

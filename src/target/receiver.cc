@@ -110,8 +110,8 @@ size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& ex
   while (run.taken < most && !run.gone) {
     const uint64_t word = transport::load_header(run.at);
     const auto header = wire::decode(word);
-    if (word == 0 && in.dry_at_zero()) break;
-    if (word == 0 || header.kind == wire::Kind::pad || !run.fits(wire::stride(header.length))) {
+    if (word == 0) break;
+    if (header.kind == wire::Kind::pad || !run.fits(wire::stride(header.length))) {
       if (!take_more(run, pads)) break;
       continue;
     }

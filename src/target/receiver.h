@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "target/executor.h"
-#include "transport/stream.h"
+#include "transport/in_stream.h"
 
 namespace tc::target {
 

@@ -20,7 +20,7 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-constexpr std::string_view door_prefix = "threechains/";
+constexpr std::string_view local_listener_prefix = "threechains/";
 
 SocketAddress unix_address(std::string_view name, bool abstract) noexcept {
   sockaddr_un address{};
@@ -52,11 +52,11 @@ Result<SocketAddress> SocketAddress::at_path(std::string_view path) {
   return unix_address(path, false);
 }
 
-SocketAddress SocketAddress::second_door(std::string_view listening) noexcept {
+SocketAddress SocketAddress::local_listener_of(std::string_view listening) noexcept {
   char name[sizeof(sockaddr_un::sun_path) - 1];
-  const size_t size = std::min(door_prefix.size() + listening.size(), sizeof name);
-  std::memcpy(name, door_prefix.data(), door_prefix.size());
-  std::memcpy(name + door_prefix.size(), listening.data(), size - door_prefix.size());
+  const size_t size = std::min(local_listener_prefix.size() + listening.size(), sizeof name);
+  std::memcpy(name, local_listener_prefix.data(), local_listener_prefix.size());
+  std::memcpy(name + local_listener_prefix.size(), listening.data(), size - local_listener_prefix.size());
   return unix_address({name, size}, true);
 }
 
@@ -96,11 +96,11 @@ bool SocketAddress::is_here() const noexcept {
 Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == address.size())
-    return fail(TC_ERR_INVALID, "'{}' is no address: it wants to be HOST:PORT or unix:PATH", address);
+    return fail(TC_ERR_INVALID, "'{}' is no address: it must be HOST:PORT or unix:PATH", address);
   std::string_view host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
   const std::string host_text(host), port_text(address.substr(colon + 1));
-  uint16_t port = 0;  // the system's own look-up takes 99999 for 34463
+  uint16_t port = 0;  // getaddrinfo() would take 99999 for 34463
   if (const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
       error != std::errc{} || *end != '\0')
     return fail(TC_ERR_INVALID, "'{}' is no address: a port is 0 to 65535, not '{}'", address, port_text);
@@ -135,6 +135,8 @@ Result<Fd> connect_to(const SocketAddress& address) {
     return fail(TC_ERR_IO, "{}", system_words(errno));
   return fd;
 }
+
+bool would_block(ssize_t result) noexcept { return result < 0 && (errno == EAGAIN || errno == EINTR); }
 
 int socket_error(const Fd& socket) noexcept {
   int error = 0;

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Addresses: "HOST:PORT" (IPv6 in brackets) for everybody, "unix:PATH" for this host alone; and the sockets to them.
+// Addresses: "HOST:PORT" (IPv6 in brackets), and "unix:PATH" on this host; and the sockets to them.
 //
-// Every listener on HOST:PORT has a second door, a Unix socket whose name follows from the first one's. Processes of the
-// same user on this host find each other there and speak through shared memory. The name is an abstract one, so it
-// belongs to the network namespace, as the port does, and goes when its process goes.
+// Every listener on HOST:PORT has a local listener beside it: a Unix socket with a name that follows from the address.
+// Processes of the same user on this host find each other there, to share memory. The name is abstract (it is no file),
+// so it belongs to the network namespace, as the port does, and disappears with the process.
 //
 // Thread: any. Nothing here blocks but the look-up of a host's name.
 #pragma once
@@ -25,8 +25,8 @@ class SocketAddress {
   static SocketAddress of(const sockaddr* address, socklen_t size) noexcept;
   // TC_ERR_INVALID when the path is longer than a socket's may be.
   static Result<SocketAddress> at_path(std::string_view path);
-  // The second door of who listens at this "127.0.0.1:7001".
-  static SocketAddress second_door(std::string_view listening) noexcept;
+  // The local listener beside the one at "127.0.0.1:7001".
+  static SocketAddress local_listener_of(std::string_view listening) noexcept;
 
   int family() const noexcept { return storage_.ss_family; }
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
@@ -55,6 +55,8 @@ Result<Fd> listen_at(const SocketAddress& address);
 // Starts to connect; when the socket becomes writable, socket_error() says how it ended. TC_ERR_IO.
 Result<Fd> connect_to(const SocketAddress& address);
 int socket_error(const Fd& socket) noexcept;
+// Is this the result of a system call on a non-blocking socket that has nothing to do now?
+bool would_block(ssize_t result) noexcept;
 
 // Our end of the socket, and the other one.
 SocketAddress local_address(const Fd& socket) noexcept;

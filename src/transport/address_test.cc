@@ -47,7 +47,7 @@ TEST(Address, a_path_may_be_as_long_as_a_sockets_and_no_longer) {
 TEST(Address, only_addresses_of_this_host_are_here) {
   EXPECT_TRUE(first("127.0.0.1:7001").is_here());
   EXPECT_TRUE(SocketAddress::at_path("/tmp/somewhere").value().is_here());
-  EXPECT_FALSE(first("192.0.2.1:7001").is_here()) << "TEST-NET-1, which belongs to nobody";
+  EXPECT_FALSE(first("192.0.2.1:7001").is_here()) << "TEST-NET-1, which has no owner";
 }
 
 TEST(Address, a_port_that_is_taken_cannot_be_listened_at_and_the_reason_says_so) {
@@ -59,13 +59,13 @@ TEST(Address, a_port_that_is_taken_cannot_be_listened_at_and_the_reason_says_so)
   EXPECT_THAT(taken.error().message, HasSubstr("in use"));
 }
 
-TEST(Address, the_second_door_is_found_by_the_first_ones_name_and_by_no_other) {
-  const auto door = listen_at(SocketAddress::second_door("192.0.2.1:7001"));
-  ASSERT_TRUE(door);
-  EXPECT_TRUE(connect_to(SocketAddress::second_door("192.0.2.1:7001")));
-  EXPECT_FALSE(connect_to(SocketAddress::second_door("192.0.2.1:7002")));
-  EXPECT_FALSE(connect_to(SocketAddress::second_door("192.0.2.1:700")));
-  EXPECT_FALSE(listen_at(SocketAddress::second_door("192.0.2.1:7001"))) << "one process has it";
+TEST(Address, a_local_listener_is_found_by_the_name_of_its_address_and_by_no_other) {
+  const auto listener = listen_at(SocketAddress::local_listener_of("192.0.2.1:7001"));
+  ASSERT_TRUE(listener);
+  EXPECT_TRUE(connect_to(SocketAddress::local_listener_of("192.0.2.1:7001")));
+  EXPECT_FALSE(connect_to(SocketAddress::local_listener_of("192.0.2.1:7002")));
+  EXPECT_FALSE(connect_to(SocketAddress::local_listener_of("192.0.2.1:700")));
+  EXPECT_FALSE(listen_at(SocketAddress::local_listener_of("192.0.2.1:7001"))) << "one process has it";
 }
 
 TEST(Address, the_two_ends_of_a_connection_name_each_other) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Says one greeting on a socket and hears the other one (greeting.h), without blocking and without reading a byte more.
+// Sends one greeting on a socket and receives the other one (greeting.h). It does not block, and it reads no byte more.
 //
-//   the side that connected     say() ... go_on() until it has heard
-//   the side that accepted      go_on() until it has heard, then say() ... go_on() until it has said
+//   the side that connected     queue(), then progress() until has_received()
+//   the side that accepted      progress() until has_received(), then send_at_once()
 //
-// On a Unix socket a message may carry a descriptor. Thread: the node's.
+// On a Unix socket a message may carry a descriptor.
+//
+// Thread: the node's.
 #pragma once
 
 #include <optional>
@@ -17,35 +19,35 @@ namespace tc::transport {
 
 class Greeter {
  public:
-  // What go_on() sends. `attached`: a descriptor that goes along; the kernel duplicates it.
-  void say(Bytes message, int attached = -1);
-  // Sends and hears as far as the socket goes. TC_ERR_DISCONNECTED: it ended. Else what is wrong with the peer's message;
-  // where that is a refusal, its status and reason.
-  Status go_on(const Fd& socket);
+  // What progress() sends. `attached`: a descriptor to send with it; the kernel duplicates it.
+  void queue(Bytes message, int attached = -1);
+  // Sends and receives what the socket takes and has. TC_ERR_DISCONNECTED: it ended. Other errors say what is wrong
+  // with the peer's message. A refusal is an error with the peer's status and reason.
+  Status progress(const Fd& socket);
 
-  bool has_said() const noexcept { return said_ == out_.size(); }
-  bool has_heard() const noexcept { return heard_.has_value(); }
-  // EPOLLIN, and EPOLLOUT while there is more to say.
+  bool has_sent() const noexcept { return sent_ == out_.size(); }
+  bool has_received() const noexcept { return received_.has_value(); }
+  // EPOLLIN, and EPOLLOUT while there is more to send.
   uint32_t wanted_events() const noexcept;
-  // What the peer said, and the descriptor that came along.
-  Greeting& heard() noexcept { return *heard_; }
+  // The peer's greeting, and the descriptor that came with it.
+  Greeting& received() noexcept { return *received_; }
   Fd take_descriptor() noexcept { return std::move(descriptor_); }
 
  private:
-  Status send(const Fd& socket);
-  Status hear(const Fd& socket);
-  Result<size_t> receive(const Fd& socket, std::span<std::byte> into);
+  Status send_some(const Fd& socket);
+  Status receive_message(const Fd& socket);
+  Result<size_t> receive_some(const Fd& socket, std::span<std::byte> into);
 
   Bytes out_;
-  size_t said_ = 0;
+  size_t sent_ = 0;
   int attached_ = -1;
   Bytes in_;
-  size_t wanted_ = greeting_head_bytes;
-  std::optional<Greeting> heard_;
+  size_t expected_bytes_ = greeting_head_bytes;
+  std::optional<Greeting> received_;
   Fd descriptor_;
 };
 
-// Says a message on a socket on which nothing was said before, so that there is room for all of it.
-Status say_at_once(const Fd& socket, ByteView message);
+// Sends a whole message on a socket on which nothing was sent before: its buffer has room for all of it.
+Status send_at_once(const Fd& socket, ByteView message);
 
 }  // namespace tc::transport

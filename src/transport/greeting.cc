@@ -24,7 +24,7 @@ Bytes encode(GreetingKind kind, ByteView body) {
   return out;
 }
 
-// What somebody says who is no node: "HTTP/1.1 400 Bad".
+// The beginning of what a program that is no node has sent, for messages: "HTTP/1.1 400 Bad".
 std::string shown(ByteView head) {
   std::string text(as_text(head));
   std::ranges::replace_if(text, [](unsigned char c) { return c < 0x20 || c > 0x7e; }, '.');

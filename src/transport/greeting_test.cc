@@ -63,7 +63,7 @@ TEST(Greeting, a_refusal_cannot_steer_a_terminal_and_is_cut_when_it_is_long) {
   EXPECT_EQ(longest.error().message, std::string(4096, 'x'));
 }
 
-TEST(Greeting, a_refusal_that_says_all_is_well_is_malformed) {
+TEST(Greeting, a_refusal_with_the_status_ok_is_malformed) {
   EXPECT_EQ(decode_greeting(encode_refusal({TC_OK, "welcome"})).error().code, TC_ERR_MALFORMED);
 }
 

@@ -7,6 +7,7 @@
 
 #include <vector>
 
+#include "transport/flush_list.h"
 #include "transport/poller.h"
 #include "transport/transport.h"
 
@@ -16,20 +17,20 @@ class SocketConnection;
 
 class Hub {
  public:
-  Hub(Events& events, Pulse& pulse) noexcept : events(events), flush_list(pulse) {}
+  Hub(Events& events, PollState& poll_state) noexcept : events(events), flush_list(poll_state) {}
 
   Events& events;
   FlushList flush_list;
   Poller poller;
 
-  // All that live.
+  // All that exist.
   std::vector<SocketConnection*> connections;
-  // One of them was made, opened, or ended since the transport looked at them.
+  // A connection was made, opened, or ended since the transport last went through them.
   bool has_changed = false;
-  void note_change() noexcept { has_changed = flush_list.pulse().urgent = true; }
+  void mark_changed() noexcept { has_changed = flush_list.poll_state().urgent = true; }
 
-  // Takes over a socket whose connection was closed: sends what is left of it, and waits for the peer to see the end.
-  virtual void part_with(Fd socket, Bytes unsent) noexcept = 0;
+  // Takes over the socket of a closed connection: sends the unsent bytes, and waits for the peer to end its side.
+  virtual void finish_closing(Fd socket, Bytes unsent) noexcept = 0;
 
  protected:
   ~Hub() = default;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a connection comes from, as the kernel knows it.
+// Where a connection comes from, as the kernel reports it.
 //
-// A Unix socket has its peer's user. For TCP the kernel is asked for the socket at the other end: when that is in our own
-// network namespace, the peer is a process of this host, and the socket has an owner.
+// The kernel stores the peer's user with a Unix socket. For TCP we query the kernel for the socket at the other end. If
+// that is in our own network namespace, the peer is a process of this host, and the socket has an owner.
 //
 // Thread: any.
 #pragma once

@@ -32,7 +32,7 @@ Fd connect_as_somebody_else(const SocketAddress& address) {
   int ends[2];
   if (socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) return {};
   if (const pid_t child = fork(); child == 0) {
-    if (fork() != 0) _exit(0);  // its own child, whom nobody has to wait for
+    if (fork() != 0) _exit(0);  // a grandchild of ours: it needs no wait()
     ::close(ends[0]);
     if (setuid(somebody_else) != 0) _exit(1);
     const auto socket = connect_to(address);
@@ -62,7 +62,7 @@ TEST(Origin, a_tcp_peer_of_our_user_on_this_host_is_known_as_such_from_both_ends
 }
 
 TEST(Origin, a_unix_peer_is_named_by_its_process_and_user) {
-  const auto listener = listen_at(SocketAddress::second_door("origin-test:1"));
+  const auto listener = listen_at(SocketAddress::local_listener_of("origin-test:1"));
   ASSERT_TRUE(listener);
   const auto ours = connect_to(local_address(*listener)).value();
   const auto origin = origin_of(accept_from(*listener));
@@ -73,7 +73,7 @@ TEST(Origin, a_unix_peer_is_named_by_its_process_and_user) {
 
 TEST(Origin, a_process_of_another_user_is_not_taken_for_ours) {
   if (geteuid() != 0) GTEST_SKIP() << "only root can become another user";
-  const auto tcp = listen_at(any_port()), local = listen_at(SocketAddress::second_door("origin-test:2"));
+  const auto tcp = listen_at(any_port()), local = listen_at(SocketAddress::local_listener_of("origin-test:2"));
   ASSERT_TRUE(tcp && local);
   for (const auto* listener : {&*tcp, &*local}) {
     const Fd peer = connect_as_somebody_else(local_address(*listener));
@@ -84,7 +84,7 @@ TEST(Origin, a_process_of_another_user_is_not_taken_for_ours) {
   }
 }
 
-// The kernel calls a socket that nobody holds root's: it must not count as ours when we are root.
+// The kernel reports a closed socket as root's: it must not count as ours when we are root.
 TEST(Origin, a_peer_that_has_gone_already_is_not_taken_for_ours) {
   const auto listener = listen_at(any_port());
   auto ours = connect_to(local_address(*listener)).value();

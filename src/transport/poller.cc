@@ -36,29 +36,29 @@ void Poller::remove(const Fd& fd) noexcept {
   if (fd) (void)epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd.get(), nullptr);
 }
 
-unsigned Poller::poll() noexcept { return tell(epoll_wait(epoll_.get(), events_, most_events, 0)); }
+unsigned Poller::poll() noexcept { return dispatch(epoll_wait(epoll_.get(), events_, most_events, 0)); }
 
 unsigned Poller::wait(Deadline deadline) noexcept {
   const auto left = deadline.remaining_ns();
   const bool was_woken = std::exchange(woken_, false);
-  const auto told = left == 0 || was_woken ? poll() : tell(wait_ns(left));
+  const auto handled = left == 0 || was_woken ? poll() : dispatch(wait_ns(left));
   woken_ = false;
-  return told;
+  return handled;
 }
 
 int Poller::wait_ns(uint64_t ns) noexcept {
-  if (!coarse_) {
+  if (!has_only_milliseconds_) {
     const timespec timeout{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     const int count = epoll_pwait2(epoll_.get(), events_, most_events, &timeout, nullptr);
     if (count >= 0 || errno != ENOSYS) return count;
-    coarse_ = true;
+    has_only_milliseconds_ = true;
   }
   const uint64_t ms = std::min<uint64_t>(ns / 1'000'000 + 1, INT_MAX);
   return epoll_wait(epoll_.get(), events_, most_events, static_cast<int>(ms));
 }
 
-unsigned Poller::tell(int count) noexcept {
-  unsigned told = 0;
+unsigned Poller::dispatch(int count) noexcept {
+  unsigned handled = 0;
   for (int i = 0; i < count; ++i) {
     if (events_[i].data.ptr == nullptr) {
       uint64_t wakes = 0;
@@ -66,10 +66,10 @@ unsigned Poller::tell(int count) noexcept {
       woken_ = true;
       continue;
     }
-    ++told;
+    ++handled;
     static_cast<Watcher*>(events_[i].data.ptr)->on_ready(events_[i].events);
   }
-  return told;
+  return handled;
 }
 
 void Poller::wake() noexcept {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Waits on many descriptors (epoll) and tells whoever watches one that it has something to say.
+// Waits for events on many descriptors (epoll) and calls the watcher of each.
 //
-// Thread: the node's, but for wake().
+// Thread: the node's, for all calls but wake().
 #pragma once
 
 #include <sys/epoll.h>
+
+#include <utility>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -15,7 +17,7 @@ namespace tc::transport {
 
 class Watcher {
  public:
-  // `events` as of epoll_wait(). Must not destroy another watcher that was added before.
+  // `events` as of epoll_wait(). Must not destroy another watcher: an event for it may follow in the same batch.
   virtual void on_ready(uint32_t events) noexcept = 0;
 
  protected:
@@ -32,22 +34,26 @@ class Poller {
   void change(const Fd& fd, Watcher& watcher, uint32_t events) noexcept;
   void remove(const Fd& fd) noexcept;
 
-  // Tells watchers what their descriptors have to say; returns how many were told. Does not wait.
+  // Calls the watchers of all descriptors that have events; returns how many. Does not wait.
   unsigned poll() noexcept;
-  // Waits for one to have something to say, and tells it.
+  // The same, after waiting for the first event.
   unsigned wait(Deadline deadline) noexcept;
-  // Ends a wait, now or the next one. Any thread; signal handlers.
+  // For a program that waits by itself: readable when poll() would call a watcher, or after wake().
+  int descriptor() const noexcept { return epoll_.get(); }
+  // Was there a wake() that poll() took in, and that no wait has ended for yet? It is forgotten.
+  bool take_wake() noexcept { return std::exchange(woken_, false); }
+  // Ends a wait(), now or the next one. From any thread, and from signal handlers.
   void wake() noexcept;
 
  private:
-  unsigned tell(int count) noexcept;
+  unsigned dispatch(int count) noexcept;
   int wait_ns(uint64_t ns) noexcept;
 
   static constexpr int most_events = 64;
   Fd epoll_, wake_;
   epoll_event events_[most_events];
-  bool woken_ = false;   // and nobody has waited since
-  bool coarse_ = false;  // the kernel (or its emulation) waits in milliseconds only
+  bool woken_ = false;                  // a wake() was seen, and there was no wait since
+  bool has_only_milliseconds_ = false;  // the kernel, or an emulator, has no epoll_pwait2()
 };
 
 }  // namespace tc::transport

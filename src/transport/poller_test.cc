@@ -30,17 +30,17 @@ class APoller : public testing::Test {
     far = Fd(ends[1]);
     ASSERT_TRUE(poller.open());
   }
-  void say() { ASSERT_EQ(::send(far.get(), "x", 1, 0), 1); }
+  void send_byte() { ASSERT_EQ(::send(far.get(), "x", 1, 0), 1); }
 
   Poller poller;
   Recorder watcher;
   Fd near, far;
 };
 
-TEST_F(APoller, tells_a_watcher_of_what_it_watches_for_and_nobody_else) {
+TEST_F(APoller, calls_the_watcher_of_a_ready_descriptor_and_no_other) {
   ASSERT_TRUE(poller.add(near, watcher, EPOLLIN));
   EXPECT_EQ(poller.poll(), 0u);
-  say();
+  send_byte();
   EXPECT_EQ(poller.poll(), 1u);
   EXPECT_EQ(watcher.calls, 1);
   EXPECT_EQ(watcher.last, static_cast<uint32_t>(EPOLLIN));
@@ -52,13 +52,13 @@ TEST_F(APoller, a_change_takes_effect_and_a_removed_descriptor_is_silent) {
   EXPECT_EQ(poller.poll(), 1u);
   EXPECT_EQ(watcher.last, static_cast<uint32_t>(EPOLLOUT));
   poller.remove(near);
-  say();
+  send_byte();
   EXPECT_EQ(poller.poll(), 0u);
   EXPECT_EQ(watcher.calls, 1);
   poller.remove(Fd());
 }
 
-TEST_F(APoller, the_end_of_a_peer_is_told_though_nobody_asked_for_bytes) {
+TEST_F(APoller, the_end_of_a_peer_is_an_event_even_for_a_watcher_of_nothing) {
   ASSERT_TRUE(poller.add(near, watcher, 0));
   far.reset();
   EXPECT_EQ(poller.poll(), 1u);
@@ -83,7 +83,7 @@ TEST_F(APoller, a_wait_ends_when_something_comes) {
   ASSERT_TRUE(poller.add(near, watcher, EPOLLIN));
   std::thread other([&] {
     std::this_thread::sleep_for(std::chrono::milliseconds(10));
-    say();
+    send_byte();
   });
   const uint64_t before = now_ns();
   EXPECT_EQ(poller.wait(Deadline::after_ms(long_ms)), 1u);
@@ -91,7 +91,7 @@ TEST_F(APoller, a_wait_ends_when_something_comes) {
   other.join();
 }
 
-TEST_F(APoller, a_wake_ends_the_next_wait_once_and_tells_no_watcher) {
+TEST_F(APoller, a_wake_ends_the_next_wait_once_and_calls_no_watcher) {
   ASSERT_TRUE(poller.add(near, watcher, EPOLLIN));
   for (int i = 0; i < 3; ++i) poller.wake();
   const uint64_t before = now_ns();
@@ -103,9 +103,9 @@ TEST_F(APoller, a_wake_ends_the_next_wait_once_and_tells_no_watcher) {
   EXPECT_EQ(watcher.calls, 0);
 }
 
-TEST_F(APoller, a_wait_whose_deadline_has_passed_still_tells_what_is_there) {
+TEST_F(APoller, a_wait_whose_deadline_has_passed_still_delivers_what_is_there) {
   ASSERT_TRUE(poller.add(near, watcher, EPOLLIN));
-  say();
+  send_byte();
   EXPECT_EQ(poller.wait(Deadline::at_ns(0)), 1u);
 }
 

@@ -1,9 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What all connections between processes have in common: a socket of ours on which the two sides greet each other, and
-// by whose end a death is noticed, whatever carries the frames.
+// What all connections between processes have in common: a socket on which the two sides greet each other. It stays
+// open, whatever carries the frames. When the peer dies, the kernel closes it, and so the loss is noticed.
 //
-//     greeting -> greeted -> open -> over
+//     greeting -> greeted -> open -> ended
+//
+// A loss can be found in the middle of a send. So lose() only records it, and the transport delivers it afterwards with
+// deliver_loss().
 //
 // Thread: the node's.
 #pragma once
@@ -24,55 +27,54 @@ class SocketConnection : public Connection, public Watcher {
   SocketConnection& operator=(const SocketConnection&) = delete;
 
   void close() noexcept override;
-  void drop() noexcept override { leave(); }
+  void drop() noexcept override { end_silently(); }
   void refuse(const Error& why) noexcept override;
   Status open(ByteView hello) override;
   const std::string& peer_address() const noexcept override { return address_; }
   const Origin& origin() const noexcept override { return origin_; }
 
-  // For the transport. Delivers the loss if there is one that the owner was not told of; true when there was.
+  // For the transport. Delivers a recorded loss to the owner, once; true when there was one.
   bool deliver_loss() noexcept;
-  // Gives up on a peer that does not greet.
-  void check_time(uint64_t now) noexcept;
-  // Until when it has to greet; 0: it has.
-  uint64_t gives_up_at_ns() const noexcept { return give_up_at_ns_; }
+  // Loses a peer that has not greeted in time.
+  void check_deadline(uint64_t now) noexcept;
+  // Until when the peer must greet; 0: it has.
+  uint64_t greeting_deadline_ns() const noexcept { return greeting_deadline_ns_; }
   bool is_open() const noexcept { return stage_ == Stage::open; }
-  // Is a whole frame, or something else that its owner must see, in sight?
+  // Has a frame come?
   bool has_frames() noexcept { return is_open() && in().peek() != 0; }
 
   void on_ready(uint32_t events) noexcept final;
 
  protected:
-  enum class Stage : uint8_t { greeting, greeted, open, over };
+  enum class Stage : uint8_t { greeting, greeted, open, ended };
 
-  // Of the side that connects: `socket` connects to the first of `addresses`, and when nobody is there, others are tried.
+  // Of the side that connects. `socket` is connecting; if that fails, `others` are tried.
   SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others);
-  // Of the side that accepted a peer that has greeted.
+  // Of the side that accepted; the peer has greeted.
   SocketConnection(Hub& hub, Fd socket, Origin origin);
 
-  // Once made. The side that connects greets: `attached` is a descriptor that goes along.
+  // Call once, after the constructor. The connecting side sends its greeting; `attached`: with this descriptor.
   Status start_greeting(ByteView hello, int attached = -1);
   Status start_accepted();
 
-  // The peer has greeted us back.
+  // The peer has answered our greeting.
   virtual Status on_greeted(Greeting& greeting) { return (void)greeting, Status{}; }
-  // The details that the peer is told when we greet it: what it has to know of the transport.
+  // The details in our greeting: what the peer must know for this transport.
   virtual Bytes our_details() { return {}; }
   virtual Status open_streams() = 0;
-  // Nothing is sent or received any more; frames that have come stay readable.
+  // Stops sending and receiving; frames that have come stay readable.
   virtual void shut_streams() noexcept = 0;
-  // What was committed and has not left, once the streams are shut.
+  // Committed bytes that were not sent, once the streams are shut.
   virtual Bytes unsent() { return {}; }
-  // The owner has closed: sends the rest, and lets the peer see the end. May take the socket away.
-  virtual void part(Bytes unsent);
-  // While open.
+  // The owner has closed: sends the rest and then the end, in the background. May take the socket away.
+  virtual void hand_over(Bytes unsent);
+  // Events of the socket while open.
   virtual void on_socket(uint32_t events) = 0;
 
   void lose(Error reason) noexcept;
-  // There was no memory for what it sends.
-  void lose_for_memory() noexcept { lose(Error{TC_ERR_NO_MEMORY, "no memory"}); }  // short: it allocates nothing
+  // There was no memory to receive from the peer.
+  void lose_without_memory() noexcept { lose(Error{TC_ERR_NO_MEMORY, "no memory"}); }  // short: it allocates nothing
   void watch(uint32_t events) noexcept;
-  // Tells the owner of frames that came.
   void deliver_frames() { hub_.events.on_frames(*this); }
 
   Hub& hub_;
@@ -82,21 +84,21 @@ class SocketConnection : public Connection, public Watcher {
 
  private:
   Bytes our_greeting(ByteView hello);
-  void go_on_greeting();
-  void hear_greeting();
+  void continue_greeting();
+  void handle_greeting();
   bool try_next_address();
-  void leave() noexcept;
+  void end_silently() noexcept;
   void end() noexcept;
 
   Stage stage_;
-  bool loss_told_ = false;
+  bool loss_delivered_ = false;
   const bool accepted_;
   uint32_t watched_ = 0;
-  uint64_t give_up_at_ns_ = 0;
+  uint64_t greeting_deadline_ns_ = 0;
   std::optional<Error> reason_;
   std::optional<Greeter> greeter_;  // until both sides have greeted
   std::vector<SocketAddress> others_;
-  Bytes greeting_;  // to be said again at another address
+  Bytes greeting_;  // to be sent again to another address
 };
 
 }  // namespace tc::transport

@@ -55,7 +55,7 @@ Question question_about(const SocketAddress& from, const SocketAddress& to) noex
   return question;
 }
 
-// Nothing too when the kernel cannot be asked: an emulator refuses, and so does a kernel without that module.
+// Nothing as well when the kernel has no such interface, as under an emulator or without the module.
 std::optional<uid_t> ask_kernel(const SocketAddress& from, const SocketAddress& to) noexcept {
   const Fd netlink(socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_SOCK_DIAG));
   const Question question = question_about(from, to);
@@ -107,7 +107,7 @@ std::optional<uid_t> search_table(const SocketAddress& from, const SocketAddress
 
 std::optional<uid_t> owner_of(const SocketAddress& from, const SocketAddress& to) {
   if (const auto owner = ask_kernel(from, to)) return owner;
-  // Reading the table takes as long as it is: strangers on other hosts shall not make us do it.
+  // Reading the table is slow when it is long: only for peers on this host.
   return from.is_here() ? search_table(from, to) : std::nullopt;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which user holds the other end of a TCP connection inside this host, as the kernel knows it.
+// Which user owns the other end of a TCP connection inside this host, as the kernel reports it.
 //
 // Thread: any.
 #pragma once
@@ -13,8 +13,8 @@
 
 namespace tc::transport {
 
-// The user that owns the socket which goes from `from` to `to`. Nothing when that socket is not in this network
-// namespace, or when nobody holds it any more: the kernel would call it root's.
+// The user that owns the socket connected from `from` to `to`. Nothing when that socket is not in this network
+// namespace, or when it was closed: then the kernel would name root.
 std::optional<uid_t> owner_of(const SocketAddress& from, const SocketAddress& to);
 
 }  // namespace tc::transport

@@ -23,10 +23,10 @@ class WaitPolicy {
   // How long to poll before blocking. Shorter, and nodes that share a core with others block between two messages;
   // longer, and an idle node costs CPU.
   static constexpr uint64_t polling_ns = 200'000;
-  // A yield that took longer: so many threads poll in turn on this core that blocking, and being woken, costs each
-  // message less than their polls do.
+  // A yield that took longer shows that many threads poll in turn on this core. Then blocking and being woken costs a
+  // message less than the polls of the others do.
   static constexpr uint64_t crowded_yield_ns = 24'000;
-  // A yield that took less found nobody else on the core: the next ones can be left out.
+  // A yield that took less found no other thread on the core: the next ones can be left out.
   static constexpr uint64_t lonely_yield_ns = 1'000;
   static constexpr unsigned polls_alone = 8;
 
@@ -37,8 +37,8 @@ class WaitPolicy {
   // The clock is first read after the first poll.
   static WaitPolicy for_ns(uint64_t time) noexcept { return {no_time, std::min(time, no_time), nullptr}; }
 
-  // After a poll that found nothing. `asks_system`: the poll was a call of the system, so that the polls of others on our
-  // core keep us waiting.
+  // Call after a poll that found nothing. `asks_system`: a poll is a system call. Then the polls of other threads on
+  // our core delay us noticeably, so the length of a yield matters.
   Next after_empty_poll(bool asks_system) noexcept {
     if (others_wait_ != nullptr && others_wait_->load(std::memory_order_relaxed) != 0) return Next::give_up;
     if (skip_ != 0) {

@@ -150,4 +150,4 @@ def test_a_client_does_not_talk_to_another_user_who_took_the_name_of_its_nodes_u
     with attack.stranger(squat, uid=attack.OTHER_USER):
         node = t.serve("--listen", address)
         attack.answers_soon(t, node.address, env={})
-        assert attack.lines_about(node.err, "Unix socket cannot be had"), node.err
+        assert attack.lines_about(node.err, "Unix socket is not available"), node.err

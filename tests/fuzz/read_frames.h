@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "transport/stream.h"
+#include "transport/in_stream.h"
 
 namespace tc::fuzz {
 

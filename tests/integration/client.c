@@ -75,6 +75,7 @@ static void call(struct client *c, unsigned deadline_ms, char *text) {
     return;
   }
   status = tc_future_wait(future, deadline_ms + 1000);
+  if (status == TC_OK) status = tc_future_status(future);
   if (status == TC_OK) {
     size_t size = 0;
     const char *bytes = tc_future_bytes(future, &size);
@@ -111,7 +112,8 @@ static void flood_wait(struct client *c) {
   double latest = 0;
   for (size_t i = 0; i < c->accepted; ++i) {
     const double left = c->deadlines[i] - now_ms();
-    const tc_status_t status = tc_future_wait(c->futures[i], (left > 0 ? (unsigned)left : 0) + 5000);
+    tc_status_t status = tc_future_wait(c->futures[i], (left > 0 ? (unsigned)left : 0) + 5000);
+    status = status == TC_OK ? tc_future_status(c->futures[i]) : TC_ERR_BUSY;
     if (now_ms() - c->deadlines[i] > latest) latest = now_ms() - c->deadlines[i];
     ok += status == TC_OK;
     timeout += status == TC_ERR_TIMEOUT;

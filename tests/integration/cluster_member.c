@@ -29,8 +29,8 @@ static int expect(tc_node_t *node, tc_endpoint_t *endpoint, const char *name, ch
   if (tc_message_create(ifunc, payload, strlen(payload), &message) != TC_OK) return complain(name);
   if (tc_endpoint_call(endpoint, message, patience_ms, &future) != TC_OK) return complain(name);
   tc_message_free(message);
-  if (tc_future_wait(future, patience_ms) != TC_OK) {
-    fprintf(stderr, "member: %s failed: %s\n", name, tc_future_error(future));
+  if (tc_future_wait(future, patience_ms) != TC_OK || tc_future_status(future) != TC_OK) {
+    fprintf(stderr, "member: %s failed: %s\n", name, tc_error_message());
     return 1;
   }
   size_t size = 0;

@@ -49,6 +49,16 @@ def test_nobody_at_the_target_is_a_clear_error_in_time(t):
     assert result.code == 1 and "127.0.0.1:9" in result.err and result.seconds < 10, result
 
 
+def test_send_waits_for_a_node_that_does_not_listen_yet(t):
+    hello = t.build("hello.c")
+    for address in [*kit.free_addresses(1), f"unix:{t.path('late.socket')}"]:
+        sender = t.start(kit.IFUNC, "send", hello, address, "--payload", "late", "--timeout", "20000")
+        time.sleep(0.5)
+        assert sender.running(), sender.err
+        t.serve("--listen", address)
+        assert (sender.wait(), sender.out) == (0, "hello, late"), sender.err
+
+
 def test_a_file_that_is_no_ifunc_is_refused_with_its_name(t):
     node = t.serve()
     junk = t.write("junk.ifunc", "this is not an ifunc")

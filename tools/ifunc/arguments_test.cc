@@ -2,7 +2,13 @@
 #include "ifunc/arguments.h"
 
 #include <gtest/gtest.h>
+#include <threechains/threechains.h>
 
+#include <algorithm>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/temporary_directory.h"
 #include "ifunc/serve_options.h"
 
 namespace tc::command {
@@ -76,12 +82,14 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   ServeOptions options;
   options.data = {"a=b", "c=d:ro"};
   options.scratch = {"m=4K"};
-  options.allowed_libraries = {"libz.so.1", "libm.so.6"};
-  options.no_bitcode = options.stats = true;
-  options.code_budget = "1M";
+  options.stats = true;
   options.target_args_data = "a";
-  options.id = 3;
-  options.cluster = "127.0.0.1:1,127.0.0.1:2";
+  for (const auto* library : {"libz.so.1", "libm.so.6"}) options.set("allow-lib", library);
+  options.set("bitcode", "off");
+  options.set("warm-up", "on");
+  options.set("code-budget", "1M");
+  options.set("id", "3");
+  options.set("cluster", "127.0.0.1:1,127.0.0.1:2");
   CLI::App app;
   ServeOptions again;
   again.add_shared_to(app);
@@ -89,18 +97,58 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   auto arguments = options.arguments();
   std::reverse(arguments.begin(), arguments.end());  // as CLI11 wants them
   app.parse(arguments);
-  EXPECT_EQ(again.arguments(), options.arguments());
+  const auto sorted = [](auto settings) { return std::ranges::sort(settings), settings; };
+  EXPECT_EQ(sorted(again.settings), sorted(options.settings));
   EXPECT_EQ(again.data, options.data);
   EXPECT_EQ(again.scratch, options.scratch);
-  EXPECT_EQ(again.allowed_libraries, options.allowed_libraries);
+  EXPECT_TRUE(again.stats);
+}
+
+TEST(ServeOptions, every_option_of_the_library_can_be_said_to_the_command) {
+  for (size_t i = 0; i < tc_option_count(); ++i) {
+    const auto* const option = tc_option_at(i);
+    const std::string name = tc_option_name(option);
+    const bool is_switch = std::string_view(tc_option_value(option)) == "on|off";
+    CLI::App app;
+    ServeOptions options;
+    options.add_shared_to(app);
+    options.add_own_to(app);
+    app.parse(std::vector<std::string>{is_switch ? "--no-" + name : fmt::format("--{}=7", name)});
+    EXPECT_EQ(options.get(name), is_switch ? "off" : "7");
+  }
+}
+
+TEST(ServeOptions, a_file_says_what_was_not_said_otherwise) {
+  const auto directory = std::move(TemporaryDirectory::create().value());
+  ServeOptions options;
+  options.config_file = directory.file("node.conf");
+  ASSERT_TRUE(write_file_atomically(options.config_file, as_bytes("# ours\nid = 3\nlisten = none\nallow-lib = a\n")));
+  options.set("id", "4");
+  options.set("allow-lib", "b");
+  const auto read = options.read_config_file();
+  ASSERT_TRUE(read) << read.error().message;
+  using Settings = decltype(options.settings);
+  EXPECT_EQ(options.settings, (Settings{{"listen", "none"}, {"allow-lib", "a"}, {"id", "4"}, {"allow-lib", "b"}}));
+}
+
+TEST(ServeOptions, a_file_with_an_unknown_option_is_refused_with_its_line) {
+  const auto directory = std::move(TemporaryDirectory::create().value());
+  ServeOptions options;
+  options.config_file = directory.file("node.conf");
+  ASSERT_TRUE(write_file_atomically(options.config_file, as_bytes("id = 3\nring-byte = 4K\n")));
+  const auto read = options.read_config_file();
+  ASSERT_FALSE(read);
+  EXPECT_EQ(read.error().code, TC_ERR_INVALID);
+  EXPECT_NE(read.error().message.find("line 2: there is no option 'ring-byte'"), std::string::npos)
+      << read.error().message;
 }
 
 TEST(ServeOptions, addresses_beyond_this_host_need_trust_any) {
   ServeOptions options;
-  options.listen = "0.0.0.0:0";
+  options.set("listen", "0.0.0.0:0");
   ASSERT_FALSE(options.check());
   EXPECT_EQ(options.check().error().code, TC_ERR_DENIED);
-  options.trust = "any";
+  options.set("trust", "any");
   EXPECT_TRUE(options.check());
 }
 
@@ -108,7 +156,7 @@ TEST(ServeOptions, each_node_of_a_cluster_gets_the_file_with_its_number) {
   ServeOptions options;
   options.data = {"graph=/{id}/{id}.shard:ro", "table=x"};
   const auto node = options.of_node(12);
-  EXPECT_EQ(node.id, 12u);
+  EXPECT_EQ(node.get("id"), "12");
   EXPECT_EQ(node.data, (std::vector<std::string>{"graph=/12/12.shard:ro", "table=x"}));
 }
 

@@ -104,11 +104,11 @@ Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
-    options.id = id;
-    options.nodes = count;
-    options.bootstrap = "dir:" + rendezvous_->file("nodes");
-    options.bootstrap_timeout_ms = std::max(ready_timeout_ms, 1u);
-    options.name = fmt::format("node{}", id);
+    options.set("id", std::to_string(id));
+    options.set("nodes", std::to_string(count));
+    options.set("bootstrap", "dir:" + rendezvous_->file("nodes"));
+    options.set("bootstrap-timeout", std::to_string(std::max(ready_timeout_ms, 1u)));
+    options.set("name", fmt::format("node{}", id));
     std::vector<std::string> arguments = {self.string(), "serve"};
     for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
     TC_ASSIGN(
@@ -207,8 +207,9 @@ void Cluster::stop() {
   }
 }
 
-Result<int> run_cluster(unsigned count, const ServeOptions& shared, const std::vector<std::string>& command,
+Result<int> run_cluster(unsigned count, ServeOptions shared, const std::vector<std::string>& command,
                         uint32_t ready_timeout_ms) {
+  TC_CHECK(shared.read_config_file());
   TC_CHECK(shared.check());
   Cluster cluster;
   TC_CHECK(cluster.start(count, shared, ready_timeout_ms));

@@ -18,6 +18,7 @@ void add_send(CLI::App& app, int& exit_code);
 // `command` is what stood behind `--`; it must outlive the parse.
 void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_code);
 void add_bench(CLI::App& app);
+void add_lists(CLI::App& app);
 
 // `ifunc build` and `ifunc inspect --asm` are a program of their own because it links LLVM, `ifunc bench` because it links UCX.
 // Each replaces the process by that program, with the same arguments ("build" and what follows). Returns only when that failed.

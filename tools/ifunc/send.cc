@@ -6,7 +6,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "capi/attempt.h"
 #include "ifunc/arguments.h"
@@ -97,6 +99,19 @@ Result<std::string> answer_address(const std::string& target, const SendOptions&
   return is_loopback(address) ? "127.0.0.1:0" : "none";
 }
 
+// Connects until the timeout, because a node that was started a moment ago may not listen yet. Only TC_ERR_DISCONNECTED
+// is tried again: the address refuses connections. A node that refuses us has another status.
+Result<threechains::Endpoint> connect(threechains::Node& node, const std::string& address, uint32_t timeout_ms) {
+  constexpr auto pause = std::chrono::milliseconds(20);
+  const auto deadline = Deadline::after_ms(timeout_ms);
+  while (true) {
+    const threechains::milliseconds left((deadline.remaining_ns() + 999'999) / 1'000'000);
+    auto endpoint = attempt([&] { return node.connect(address, left); });
+    if (endpoint || endpoint.error().code != TC_ERR_DISCONNECTED || left <= pause) return endpoint;
+    std::this_thread::sleep_for(pause);
+  }
+}
+
 threechains::Config config_of(const SendOptions& options, const std::string& listen) {
   threechains::Config config;
   // No code runs in this process: it only waits for an answer.
@@ -115,7 +130,7 @@ Status send(const SendOptions& options) {
   TC_ASSIGN(const auto ifunc, register_ifunc(node, options.ifunc));
   const threechains::milliseconds limit(options.timeout_ms);
   TC_ASSIGN(const auto message, attempt([&] { return ifunc.message(arguments.data(), arguments.size()); }));
-  TC_ASSIGN(auto endpoint, attempt([&] { return node.connect(address, limit); }));
+  TC_ASSIGN(auto endpoint, connect(node, address, options.timeout_ms));
   endpoint.set_timeout(limit);
   for (uint64_t i = 0; i < options.repeat; ++i)
     TC_CHECK(options.no_reply ? attempt([&] { endpoint.send(message); }) : call(endpoint, message, options));
@@ -147,7 +162,9 @@ void add_send(CLI::App& app, int& exit_code) {
   input->add_option("--hex", options->hex, "Bytes in hexadecimal digits")->type_name("HEX");
   input->add_flag("--stdin", options->from_stdin, "Everything from standard input");
   input->require_option(0, 1);
-  sub->add_option("--timeout", options->timeout_ms, "Milliseconds to wait for the connection and for each reply")
+  sub->add_option(
+         "--timeout", options->timeout_ms,
+         "Milliseconds to wait for the connection, also while nothing listens at TARGET yet, and for each reply")
       ->capture_default_str();
   auto* raw = sub->add_flag("--raw", options->raw, "Print the reply's bytes and nothing else, on a terminal too");
   sub->add_flag("--hex-out", options->hex_out, "Print the reply in hexadecimal digits")->excludes(raw);

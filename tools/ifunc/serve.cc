@@ -21,58 +21,12 @@ namespace {
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr threechains::milliseconds longest_wait{30'000};
 
-constexpr const char* counters[] = {"executed",
-                                    "failures",
-                                    "codes",
-                                    "code-bytes",
-                                    "code-loads",
-                                    "tuned",
-                                    "code-evictions",
-                                    "rebinds",
-                                    "retired",
-                                    "cache-hits",
-                                    "links",
-                                    "dropped-links",
-                                    "refused-strangers",
-                                    "needs",
-                                    "load-ns",
-                                    "first-execution-ns",
-                                    "late-answers",
-                                    "slice-requests",
-                                    "compile-requests",
-                                    "compiled-for-others"};
-
-threechains::Config config_of(const ServeOptions& options, size_t budget) {
-  const auto on_or_off = [](bool on) { return std::string(on ? "on" : "off"); };
-  threechains::Config config;
-  config.set("listen", options.listen)
-      .set("trust", options.trust)
-      .set("objects", on_or_off(!options.no_object))
-      .set("bitcode", on_or_off(!options.no_bitcode))
-      .set("warm-up", on_or_off(options.warm_up))
-      .set("code-budget", std::to_string(budget))
-      .set("compile-at", options.compile_at)
-      .set("compile-for", options.compile_for)
-      .set("compile-limit", std::to_string(options.compile_limit_ms))
-      .set("log", options.log)
-      .set("bootstrap", options.bootstrap)
-      .set("bootstrap-timeout", std::to_string(options.bootstrap_timeout_ms));
-  if (options.id) config.set("id", std::to_string(*options.id));
-  if (options.nodes != 0) config.set("nodes", std::to_string(options.nodes));
-  if (!options.advertise.empty()) config.set("advertise", options.advertise);
-  if (!options.transport.empty()) config.set("transport", options.transport);
-  if (!options.ucx_devices.empty()) config.set("ucx-devices", options.ucx_devices);
-  if (!options.name.empty()) config.set("name", options.name);
-  if (!options.cluster.empty()) config.set("cluster", options.cluster);
-  if (!options.cache_dir.empty()) config.set("cache-dir", options.cache_dir);
-  for (const auto& library : options.allowed_libraries) config.set("allow-lib", library);
-  for (const auto& rule : options.allowed_exports) config.set("allow-export", rule);
-  return config;
-}
-
 Result<threechains::Node> create_node(const ServeOptions& options) {
-  TC_ASSIGN(const auto budget, parse_size(options.code_budget));
-  return attempt([&] { return threechains::Node(config_of(options, budget)); });
+  return attempt([&] {
+    threechains::Config config;
+    for (const auto& [name, value] : options.settings) config.set(name, value);
+    return threechains::Node(config);
+  });
 }
 
 struct NamedFile {
@@ -124,16 +78,19 @@ Status announce(const threechains::Node& node, const ServeOptions& options) {
   return write_file_atomically(options.ready_file, as_bytes(address + "\n"));
 }
 
-void print_counters(const threechains::Node& node) {
-  for (const char* name : counters)
+void print_statistics(const threechains::Node& node) {
+  for (size_t i = 0; i < tc_statistic_count(); ++i) {
+    const char* const name = tc_statistic_name(tc_statistic_at(i));
     if (const auto value = attempt([&] { return node.stat(name); }))
       std::printf("stat %s %llu\n", name, (unsigned long long)*value);
+  }
   std::fflush(stdout);
 }
 
 }  // namespace
 
-Status serve(const ServeOptions& options) {
+Status serve(ServeOptions options) {
+  TC_CHECK(options.read_config_file());
   TC_CHECK(options.check());
   std::atomic<tc_node_t*> serving{nullptr};
   StopSignals stop;  // before the node starts threads
@@ -152,7 +109,7 @@ Status serve(const ServeOptions& options) {
   while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
     status = attempt([&] { node.wait(longest_wait); });
   stop.finish();  // before the node that it wakes is gone
-  if (options.stats) print_counters(node);
+  if (options.stats) print_statistics(node);
   return status;
 }
 

@@ -1,9 +1,84 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ifunc/serve_options.h"
 
+#include <threechains/threechains.h>
+
+#include <algorithm>
+#include <array>
+
+#include "base/settings_file.h"
 #include "ifunc/arguments.h"
 
 namespace tc::command {
+
+namespace {
+
+// Where a node stands; a cluster sets these for each of its nodes.
+constexpr std::array<std::string_view, 8> own_options = {"name",    "listen",    "advertise", "id",
+                                                         "cluster", "bootstrap", "nodes",     "bootstrap-timeout"};
+
+bool is_switch(const tc_option_t* option) { return std::string_view(tc_option_value(option)) == "on|off"; }
+
+const tc_option_t* option_named(std::string_view name) {
+  for (size_t i = 0; i < tc_option_count(); ++i)
+    if (name == tc_option_name(tc_option_at(i))) return tc_option_at(i);
+  return nullptr;
+}
+
+void add_switch(CLI::App& app, ServeOptions& options, const tc_option_t* option) {
+  const std::string name = tc_option_name(option);
+  auto names = fmt::format("--{0},!--no-{0}", name);
+  if (name == "objects") names += ",!--no-object";  // as `ifunc build` has it
+  app.add_flag_function(
+         names, [&options, name](int64_t times) { options.set(name, times > 0 ? "on" : "off"); },
+         fmt::format("{} Default: {}", tc_option_help(option), tc_option_default(option)))
+      ->group(tc_option_group(option));
+}
+
+void add_value(CLI::App& app, ServeOptions& options, const tc_option_t* option) {
+  const std::string name = tc_option_name(option);
+  auto help = std::string(tc_option_help(option));
+  if (tc_option_repeatable(option) != 0) help += " May be repeated";
+  if (const std::string_view preset = tc_option_default(option); !preset.empty())
+    help += fmt::format(" Default: {}", preset);
+  CLI::Option* added = nullptr;
+  if (tc_option_repeatable(option) != 0)
+    added = app.add_option_function<std::vector<std::string>>(
+        "--" + name,
+        [&options, name](const std::vector<std::string>& values) {
+          for (const auto& value : values) options.set(name, value);
+        },
+        help);
+  else
+    added = app.add_option_function<std::string>(
+        "--" + name, [&options, name](const std::string& value) { options.set(name, value); }, help);
+  added->type_name(tc_option_value(option))->allow_extra_args(false)->group(tc_option_group(option));
+}
+
+void add_options(CLI::App& app, ServeOptions& options, bool own) {
+  for (size_t i = 0; i < tc_option_count(); ++i) {
+    const auto* const option = tc_option_at(i);
+    if ((std::ranges::find(own_options, tc_option_name(option)) != own_options.end()) != own) continue;
+    if (is_switch(option))
+      add_switch(app, options, option);
+    else
+      add_value(app, options, option);
+  }
+}
+
+}  // namespace
+
+void ServeOptions::set(std::string_view name, std::string_view value) {
+  const auto* const option = option_named(name);
+  if (option == nullptr || tc_option_repeatable(option) == 0)
+    std::erase_if(settings, [&](const auto& setting) { return setting.first == name; });
+  settings.emplace_back(name, value);
+}
+
+std::string ServeOptions::get(std::string_view name) const {
+  const auto found = std::ranges::find(settings, name, &decltype(settings)::value_type::first);
+  return found != settings.end() ? found->second : "";
+}
 
 void ServeOptions::add_shared_to(CLI::App& app) {
   app.add_option("--data", data,
@@ -18,97 +93,48 @@ void ServeOptions::add_shared_to(CLI::App& app) {
   app.add_option("--target-args-data", target_args_data,
                  "The data (of --data or --scratch) whose address ifuncs get as target_args")
       ->type_name("NAME");
-  app.add_option("--allow-lib", allowed_libraries,
-                 "A shared library that ifuncs may use when they declare it, as "
-                 "`libz.so.1`; \"*\" for any. None is allowed otherwise. May be repeated")
-      ->type_name("LIBRARY")
-      ->allow_extra_args(false);
-  app.add_option("--allow-export", allowed_exports,
-                 "A symbol that libraries sent here may export to other ifuncs, as `hash64` or `hash_*`; with `@HOST`, "
-                 "only libraries from that host. None is allowed otherwise. May be repeated")
-      ->type_name("SYMBOL[@HOST]")
-      ->allow_extra_args(false);
   app.add_option("--ifunc", ifuncs,
                  "Register this file, so that running ifuncs can tc_inject() it by name. May be "
                  "repeated")
       ->type_name("FILE.ifunc")
       ->allow_extra_args(false);
-  app.add_option("--trust", trust,
-                 "Whom to let in and whose code to run: `user`, processes of the same user on this machine; `any`, "
-                 "everybody who can reach the address. Code that runs here can do whatever this process can")
-      ->check(CLI::IsMember({"user", "any"}))
-      ->capture_default_str();
   app.add_option(
-         "--transport", transport,
-         "How frames reach other nodes: `auto` (unless TC_TRANSPORT is set), shared memory on this machine and TCP "
-         "otherwise; `ucx`, by UCX, on networks where everybody is trusted")
-      ->check(CLI::IsMember({"auto", "shm", "tcp", "ucx", "ucx-put"}));
-  app.add_option(
-         "--ucx-devices", ucx_devices,
-         "Needed with --transport ucx, unless UCX_NET_DEVICES is set: on which network devices of a trusted network")
-      ->type_name("DEVICE,...");
-  app.add_flag("--no-bitcode", no_bitcode,
-               "Run ready machine code only and never load the compiler: small and quick "
-               "to start");
-  app.add_flag("--no-object", no_object, "Run only bitcode, compiled here");
-  app.add_flag("--warm-up", warm_up, "Load the compiler now, not with the first ifunc that needs it");
-  app.add_option("--cache-dir", cache_dir, "Keep compiled code in this directory for the next run")->type_name("DIR");
-  app.add_option("--compile-at", compile_at,
-                 "With --no-bitcode, or built without LLVM: a node that compiles what is sent here as bitcode alone, "
-                 "for this node's processor; what it gives back runs here")
-      ->type_name("ADDRESS:PORT");
-  app.add_option(
-         "--compile-for", compile_for,
-         "Whom this node compiles for: nobody, nodes of the same user on this machine, or `any` that --trust lets "
-         "in")
-      ->check(CLI::IsMember({"none", "user", "any"}))
-      ->capture_default_str();
-  app.add_option("--compile-limit", compile_limit_ms,
-                 "Milliseconds that compiling one ifunc for another node, or at one, may take")
-      ->check(CLI::Range(1u, 3'600'000u))
-      ->capture_default_str();
-  app.add_option("--code-budget", code_budget, "Bytes of code to keep; the least recently used is dropped. K, M, G")
-      ->capture_default_str();
-  app.add_option("--log", log, "Level of messages on stderr")
-      ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
-      ->capture_default_str();
-  app.add_flag("--stats", stats, "Print the node's counters when it stops, one `stat NAME VALUE` a line");
+         "--config", config_file,
+         "Options of the node, one `name = value` a line, as they are called below; those given here count more")
+      ->type_name("FILE");
+  app.add_flag(
+      "--stats", stats,
+      "Print the node's numbers when it stops, one `stat NAME VALUE` a line (`ifunc statistics` explains them)");
+  add_options(app, *this, false);
 }
 
 void ServeOptions::add_own_to(CLI::App& app) {
-  app.add_option(
-         "--listen", listen,
-         "Where to accept peers; port 0 picks a free one, which is printed. At unix:PATH: processes of the same "
-         "user on this machine alone")
-      ->type_name("ADDRESS:PORT|unix:PATH")
-      ->capture_default_str();
-  app.add_option("--name", name, "Label of this node in messages");
-  app.add_option("--advertise", advertise,
-                 "What peers are told to connect to, when that is not where this node listens. With --listen 0.0.0.0:0 "
-                 "it is the address of the first network interface otherwise")
-      ->type_name("ADDRESS[:PORT]");
-  app.add_option("--id", id, "Number of this node in its cluster; 0, or what the bootstrap gives it, otherwise");
-  app.add_option("--cluster", cluster, "Addresses of all nodes, by number, for tc_forward() and tc_inject()")
-      ->type_name("ADDRESS:PORT,...");
-  app.add_option("--bootstrap", bootstrap,
-                 "How nodes learn their numbers and addresses instead of --id and --cluster: `pmix`, from the launcher "
-                 "(mpirun, srun --mpi=pmix); `dir:PATH`, by files in a directory that all nodes see; `auto`, pmix if "
-                 "such a launcher started this process")
-      ->type_name("none|auto|pmix|dir:PATH")
-      ->capture_default_str();
-  app.add_option("--nodes", nodes, "How many nodes meet in the directory of --bootstrap")->check(CLI::PositiveNumber);
-  app.add_option("--bootstrap-timeout", bootstrap_timeout_ms, "Milliseconds in which all nodes must have come")
-      ->check(CLI::PositiveNumber)
-      ->capture_default_str();
   app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
       ->type_name("FILE");
+  add_options(app, *this, true);
+}
+
+Status ServeOptions::read_config_file() {
+  if (config_file.empty()) return {};
+  TC_ASSIGN(const auto file, read_settings(config_file));
+  const auto given = std::move(settings);
+  settings.clear();
+  for (const auto& setting : file) {
+    if (option_named(setting.key) == nullptr)
+      return fail(TC_ERR_INVALID, "{}, line {}: there is no option '{}' (`ifunc options` lists them)", config_file,
+                  setting.line, setting.key);
+    set(setting.key, setting.value);
+  }
+  for (const auto& [name, value] : given) set(name, value);
+  config_file.clear();
+  return {};
 }
 
 ServeOptions ServeOptions::of_node(unsigned node) const {
   static constexpr std::string_view placeholder = "{id}";
   ServeOptions options = *this;
-  options.id = node;
   const auto number = std::to_string(node);
+  options.set("id", number);
   for (auto& one : options.data)
     for (size_t at = 0; (at = one.find(placeholder, at)) != std::string::npos; at += number.size())
       one.replace(at, placeholder.size(), number);
@@ -117,56 +143,39 @@ ServeOptions ServeOptions::of_node(unsigned node) const {
 
 std::vector<std::string> ServeOptions::arguments() const {
   std::vector<std::string> list;
-  const auto add = [&](const char* option, const std::string& value) {
+  const auto add = [&](const std::string& option, const std::string& value) {
     if (value.empty()) return;
     list.push_back(option);
     list.push_back(value);
   };
   for (const auto& one : data) add("--data", one);
   for (const auto& one : scratch) add("--scratch", one);
-  for (const auto& one : allowed_libraries) add("--allow-lib", one);
-  for (const auto& one : allowed_exports) add("--allow-export", one);
   for (const auto& one : ifuncs) add("--ifunc", one);
   add("--target-args-data", target_args_data);
-  add("--trust", trust);
-  add("--transport", transport);
-  add("--ucx-devices", ucx_devices);
-  add("--cache-dir", cache_dir);
-  add("--compile-at", compile_at);
-  add("--compile-for", compile_for);
-  add("--compile-limit", std::to_string(compile_limit_ms));
-  add("--code-budget", code_budget);
-  add("--log", log);
-  if (no_bitcode) list.push_back("--no-bitcode");
-  if (no_object) list.push_back("--no-object");
-  if (warm_up) list.push_back("--warm-up");
-  if (stats) list.push_back("--stats");
-  add("--listen", listen);
-  add("--name", name);
-  add("--advertise", advertise);
-  if (id) add("--id", std::to_string(*id));
-  add("--cluster", cluster);
-  add("--bootstrap", bootstrap);
-  if (nodes != 0) add("--nodes", std::to_string(nodes));
-  add("--bootstrap-timeout", std::to_string(bootstrap_timeout_ms));
   add("--ready-file", ready_file);
+  if (stats) list.push_back("--stats");
+  for (const auto& [name, value] : settings) {
+    if (is_switch(option_named(name)))
+      list.push_back((value == "on" ? "--" : "--no-") + name);
+    else
+      list.push_back(fmt::format("--{}={}", name, value));
+  }
   return list;
 }
 
 Status ServeOptions::check() const {
-  if (!is_path(listen)) {
+  if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen)) {
     TC_ASSIGN(const auto address, parse_address(listen));
-    if (trust != "any" && !is_loopback(address))
+    if (get("trust") != "any" && !is_loopback(address))
       return fail(TC_ERR_DENIED,
                   "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
                   "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
                   "`--trust any` when only machines you trust can reach it",
                   address.host);
   }
-  if (no_bitcode && no_object)
-    return fail(TC_ERR_INVALID, "--no-bitcode and --no-object together leave no code that could run");
-  if (!compile_at.empty()) TC_CHECK(parse_address(compile_at));
-  TC_CHECK(parse_size(code_budget));
+  if (get("bitcode") == "off" && get("objects") == "off")
+    return fail(TC_ERR_INVALID, "--no-bitcode and --no-objects together leave no code that could run");
+  if (const auto at = get("compile-at"); !at.empty()) TC_CHECK(parse_address(at));
   bool found = target_args_data.empty();
   for (const auto& text : data) {
     TC_ASSIGN(const auto option, parse_data(text));

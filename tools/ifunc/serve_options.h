@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `ifunc serve` can be told; `ifunc cluster` takes the same and hands it on to its nodes.
+// What `ifunc serve` can be told: the options of a node, from the library's own table, and what the command adds. `ifunc
+// cluster` takes the same and hands it on to its nodes.
 #pragma once
 
 #include <CLI/CLI.hpp>
 
-#include <optional>
 #include <string>
+#include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/result.h"
@@ -16,43 +18,30 @@ namespace tc::command {
 struct ServeOptions {
   std::vector<std::string> data;     // NAME=FILE[:ro]
   std::vector<std::string> scratch;  // NAME=BYTES
-  std::vector<std::string> allowed_libraries;
-  std::vector<std::string> allowed_exports;
-  std::vector<std::string> ifuncs;  // files to register, for tc_inject()
-  std::string trust = "user";
-  std::string transport;
-  std::string ucx_devices;
-  std::string cache_dir;
-  std::string compile_at;
-  std::string compile_for = "none";
-  unsigned compile_limit_ms = 10'000;
-  std::string code_budget = "64M";
-  std::string log = "warn";
+  std::vector<std::string> ifuncs;   // files to register, for tc_inject()
   std::string target_args_data;
-  bool no_bitcode = false;
-  bool no_object = false;
-  bool warm_up = false;
+  std::string config_file;
+  std::string ready_file;
   bool stats = false;
 
-  // Where this node stands; a cluster sets these itself.
-  std::string listen = "127.0.0.1:0";
-  std::string name;
-  std::string advertise;
-  std::optional<unsigned> id;
-  std::string cluster;
-  std::string bootstrap = "none";
-  unsigned nodes = 0;  // 0: not said
-  unsigned bootstrap_timeout_ms = 30'000;
-  std::string ready_file;
+  // Options of the node by name, in the order in which they are to be set.
+  std::vector<std::pair<std::string, std::string>> settings;
+  // Replaces what was set before, or adds to it when the option is repeatable.
+  void set(std::string_view name, std::string_view value);
+  // Empty when it was not set.
+  std::string get(std::string_view name) const;
 
   // Describes the options to the parser: those that nodes of a cluster share, and a single node's own.
   void add_shared_to(CLI::App& app);
   void add_own_to(CLI::App& app);
 
+  // Takes in what the file says that was not said otherwise. TC_ERR_NOT_FOUND, TC_ERR_IO, TC_ERR_INVALID.
+  Status read_config_file();
+
   // The same for one node of a cluster: `{id}` in the files of `data` becomes its number.
   ServeOptions of_node(unsigned id) const;
 
-  // The arguments behind "serve" that mean the same again.
+  // The arguments behind "serve" that mean the same again, without the file, which was read.
   std::vector<std::string> arguments() const;
 
   // Options that contradict each other or would be unsafe: TC_ERR_INVALID, TC_ERR_DENIED.
@@ -60,6 +49,6 @@ struct ServeOptions {
 };
 
 // Runs a node until SIGTERM or SIGINT.
-Status serve(const ServeOptions& options);
+Status serve(ServeOptions options);
 
 }  // namespace tc::command

@@ -22,16 +22,16 @@ end
 
 Base.isready(future::Future) = @tc(tc_future_ready, Cint, (Ptr{Cvoid},), future.pointer) != 0
 
-const TC_ERR_BUSY = "busy"
-
 "Waits, in short turns, so that other tasks of this process (a node that serves) get theirs."
 function Base.wait(future::Future; timeout = 10.0)
     ends = time() + timeout
     turn = UInt32(0)
     while true
-        status = @tc(tc_future_wait, Cint, (Ptr{Cvoid}, UInt32), future.pointer, turn)
-        status == 0 && return nothing
-        isready(future) && throw(failure(future, status))
+        if @tc(tc_future_wait, Cint, (Ptr{Cvoid}, UInt32), future.pointer, turn) == 0
+            status = @tc(tc_future_status, Cint, (Ptr{Cvoid},), future.pointer)
+            status == 0 && return nothing
+            throw(failure(future, status))
+        end
         time() > ends && throw(RemoteError("timeout", "no answer came within $timeout s"))
         yield()
         turn = UInt32(1)

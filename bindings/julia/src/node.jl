@@ -3,8 +3,7 @@
 """
     Node(; options...)
 
-This process's place in the system, source and target in one. Options are those of `tc_config_set` in
-`<threechains/threechains.h>`,
+This process's place in the system, source and target in one. Options are those of docs/options.md (`ifunc options`),
 with `_` for `-`: `Node(name = "reader", listen = "127.0.0.1:0", allow_lib = "m")`. `close` ends it.
 
 A node belongs to one task at a time. It moves while its functions run, in [`poll`](@ref), and in the task of
@@ -87,11 +86,18 @@ function serve(node::Node)
     end
 end
 
-"A number about the node, by the names of `tc_node_stat`."
+"A number about the node; `stats(node)` has all, and docs/statistics.md says what they mean."
 function stat(node::Node, name)
     value = Ref{UInt64}(0)
     check(@tc(tc_node_stat, Cint, (Ptr{Cvoid}, Cstring, Ptr{UInt64}), handle(node), name, value))
     return value[]
+end
+
+"All numbers about the node, by name."
+function stats(node::Node)
+    names = (unsafe_string(@tc(tc_statistic_name, Cstring, (Ptr{Cvoid},), @tc(tc_statistic_at, Ptr{Cvoid}, (Csize_t,), i)))
+        for i in 0:(@tc(tc_statistic_count, Csize_t, ()) - 1))
+    return Dict(name => stat(node, name) for name in names)
 end
 
 "The connection to one peer."

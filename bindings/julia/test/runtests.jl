@@ -134,6 +134,7 @@ end
     end
     @test success(client)
     @test counter == [42]
+    @test ThreeChains.stat(holder, "executed") == 1 && ThreeChains.stats(holder)["executed"] == 1
     close(holder)
     wait(task)
 end

@@ -227,7 +227,7 @@ void bind_call(nb::module_& module) {
           "claim", [](Call& self) { return self.claim() ? take_owner(self) : nb::none(); },
           "The owner, for the first who asks; None after that.")
       .def_prop_ro(
-          "status", [](const Call& self) { return static_cast<int>(tc_future_wait(self.future(), 0)); },
+          "status", [](const Call& self) { return static_cast<int>(tc_future_status(self.future())); },
           "The call's status, once it is ready.")
       .def_prop_ro("error", [](const Call& self) { return std::string(tc_future_error(self.future())); })
       .def_prop_ro("code", [](const Call& self) { return tc_future_code(self.future()); })
@@ -394,6 +394,14 @@ NB_MODULE(_native, module) {
       },
       nb::arg("engine"), nb::arg("ifunc"), nb::arg("size"));
   module.def("set_error_class", [](nb::object cls) { error_class = cls.release().ptr(); }, nb::arg("cls"));
+  module.def(
+      "statistics",
+      [] {
+        std::vector<std::string> names;
+        for (size_t i = 0; i < tc_statistic_count(); ++i) names.emplace_back(tc_statistic_name(tc_statistic_at(i)));
+        return names;
+      },
+      "The names of a node's numbers.");
   module.def(
       "status_name", [](int status) { return std::string(tc_status_name(static_cast<tc_status_t>(status))); },
       nb::arg("status"));

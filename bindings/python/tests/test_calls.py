@@ -229,6 +229,8 @@ def test_a_python_node_serves_its_arrays(echo):
         with pytest.raises(tc.RemoteError, match="no column"):
             cluster.submit(total).result()
         assert server.stat("executed") == 2
+        numbers = server.stats()
+        assert numbers["executed"] == 2 and numbers["links"] == 1 and "code-bytes" in numbers
 
 
 def test_an_option_that_makes_no_sense_is_named():

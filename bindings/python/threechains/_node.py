@@ -37,7 +37,7 @@ class Node:
     """A node that other processes can connect to, and that can connect to others.
 
     `data` are arrays (or other buffers) that ifuncs find here by name; more can be exposed later. All other options
-    are those of `tc_config_set` in threechains.h, with _ for -: `Node(listen="0.0.0.0:7001", trust="any")`.
+    are those of docs/options.md (`ifunc options`), with _ for -: `Node(listen="0.0.0.0:7001", trust="any")`.
 
     It serves from the start, by a thread of its own, until it is closed, or nobody refers to it any more. Any thread
     may use it. A process that is forked from this one cannot.
@@ -91,8 +91,12 @@ class Node:
         self._exposed.pop(name, None)
 
     def stat(self, name: str) -> int:
-        """One number about the node: tc_node_stat in threechains.h lists the names."""
+        """One number about the node; docs/statistics.md lists the names."""
         return self._engine.stat(name)
+
+    def stats(self) -> dict[str, int]:
+        """All numbers about the node, by name: `{"executed": 3, "code-bytes": 8192, ...}`."""
+        return {name: self._engine.stat(name) for name in _native.statistics()}
 
     def serve(self, timeout: float | None = None) -> None:
         """Blocks for `timeout` seconds, or until Ctrl-C or close(): the node serves anyway."""

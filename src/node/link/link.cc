@@ -40,7 +40,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       self_(services.channel.self),
       log_(services.channel.log),
       assembly_(services.channel.buffers, services.config.max_message + frame_overhead) {
-  channel_.connection().own(this);
+  channel_.connection().set_owner(this);
 }
 
 Status Link::accept(ByteView greeting, ByteView own) {

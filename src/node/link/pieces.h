@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/buffer_pool.h"
-#include "transport/stream.h"
+#include "transport/out_stream.h"
 
 namespace tc::node {
 

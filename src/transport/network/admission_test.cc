@@ -1,56 +1,146 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The time that strangers have, on a clock of the test's: sweep() is refusal_to what time it is.
 #include "transport/network/admission.h"
 
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/socket.h>
 
-#include <algorithm>
-#include <string>
-#include <vector>
+#include "transport/address.h"
 
 namespace tc::transport {
 namespace {
 
-constexpr AdmissionLimits limits{.of_one_host = 2, .of_all_hosts = 4, .of_our_user = 3};
-constexpr std::string_view ours{};
+using ::testing::HasSubstr;
 
-std::optional<size_t> goes(std::vector<std::string_view> waiting, std::string_view host) {
-  return who_must_go(waiting, host, limits);
-}
+constexpr uint64_t second_ns = 1'000'000'000, long_ns = 60 * second_ns;
 
-TEST(Admission, while_there_is_room_nobody_goes) {
-  EXPECT_EQ(goes({}, "a"), std::nullopt);
-  EXPECT_EQ(goes({"a"}, "a"), std::nullopt);
-  EXPECT_EQ(goes({"a", "b", "c"}, "d"), std::nullopt);
-  EXPECT_EQ(goes({ours, ours}, ours), std::nullopt);
-}
-
-TEST(Admission, one_more_from_a_host_costs_that_hosts_oldest) {
-  EXPECT_EQ(goes({"b", "a", "c", "a"}, "a"), 1u);
-  EXPECT_EQ(goes({"a", "a"}, "b"), std::nullopt);
-}
-
-TEST(Admission, when_all_hosts_together_are_too_many_the_oldest_stranger_goes) {
-  EXPECT_EQ(goes({"a", "b", "c", "d"}, "e"), 0u);
-  EXPECT_EQ(goes({ours, "b", "c", "d", "e"}, "f"), 1u) << "never one of our own user's";
-}
-
-TEST(Admission, strangers_cost_our_own_user_nothing_and_it_costs_them_nothing) {
-  EXPECT_EQ(goes({"a", "a", "b", "b"}, ours), std::nullopt);
-  EXPECT_EQ(goes({ours, ours, ours}, "a"), std::nullopt);
-  EXPECT_EQ(goes({"a", ours, ours, ours}, ours), 1u);
-}
-
-TEST(Admission, the_limits_hold_however_many_come) {
-  std::vector<std::string> hosts;
-  for (int i = 0; i < 100; ++i) hosts.push_back(std::to_string(i % 7));
-  std::vector<std::string_view> waiting;
-  for (const auto& host : hosts) {
-    if (const auto index = who_must_go(waiting, host, limits))
-      waiting.erase(waiting.begin() + static_cast<std::ptrdiff_t>(*index));
-    waiting.push_back(host);
-    EXPECT_LE(waiting.size(), limits.of_all_hosts);
-    EXPECT_LE(static_cast<size_t>(std::ranges::count(waiting, std::string_view(host))), limits.of_one_host);
+class AnAdmission : public testing::Test, private Admission::Host {
+ protected:
+  void SetUp() override {
+    ASSERT_TRUE(poller.open());
+    auto listener = listen_at(resolve("127.0.0.1:0", true).value().front());
+    ASSERT_TRUE(listener);
+    address = local_address(*listener);
+    ASSERT_TRUE(admission.open(std::move(*listener), false));
   }
+  Fd connect() { return std::move(*connect_to(address)); }
+  void poll() {
+    for (int i = 0; i < 20; ++i) poller.wait(Deadline::after_ms(1));
+  }
+  static void send(const Fd& socket, ByteView bytes) {
+    ASSERT_EQ(::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL), static_cast<ssize_t>(bytes.size()));
+  }
+  // The reason that was sent to a refused peer; empty: none.
+  static std::string refusal_to(const Fd& socket) {
+    Bytes bytes(8192);
+    const auto got = ::recv(socket.get(), bytes.data(), bytes.size(), MSG_DONTWAIT);
+    if (got <= 0) return {};
+    bytes.resize(static_cast<size_t>(got));
+    return decode_greeting(bytes).error().message;
+  }
+
+  Poller poller;
+  ClosingSockets closing_sockets{poller};
+  Admission admission{poller, closing_sockets, *this};
+  SocketAddress address;
+  std::vector<GreetedPeer> greeted;
+  std::vector<std::string> refused;
+  bool allows = true;
+  const Bytes greeting = encode_greeting({.transport = "tcp", .details = {}, .hello = Bytes(20)});
+
+ private:
+  Status may_connect(const Origin&) override {
+    return allows ? Status{} : fail(TC_ERR_DENIED, "this origin is refused");
+  }
+  void on_greeted(GreetedPeer peer) override { greeted.push_back(std::move(peer)); }
+  void on_refused(const std::string& origin, const Error& why) override {
+    EXPECT_FALSE(origin.empty());
+    refused.push_back(why.message);
+  }
+};
+
+TEST_F(AnAdmission, a_peer_that_greets_in_time_is_handed_over_and_is_pending_no_longer) {
+  const Fd peer = connect();
+  poll();
+  EXPECT_TRUE(admission.has_pending());
+  send(peer, greeting);
+  poll();
+  EXPECT_EQ(admission.sweep(now_ns() + long_ns), 0u);
+  EXPECT_FALSE(admission.has_pending());
+  ASSERT_EQ(greeted.size(), 1u);
+  EXPECT_EQ(greeted[0].greeting.transport, "tcp");
+  EXPECT_TRUE(refused.empty());
+}
+
+TEST_F(AnAdmission, a_peer_that_never_finishes_its_greeting_is_refused_at_its_deadline_with_the_reason) {
+  std::vector<Fd> peers;
+  for (size_t size = 0; size < greeting.size(); ++size) {
+    if (peers.size() == 30) break;  // one host may have 32
+    peers.push_back(connect());
+    send(peers.back(), ByteView(greeting).first(size));
+  }
+  poll();
+  const uint64_t now = now_ns();
+  EXPECT_GT(admission.sweep(now), now);
+  EXPECT_LT(admission.sweep(now), now + 6 * second_ns);
+  EXPECT_TRUE(refused.empty());
+  admission.sweep(now + 6 * second_ns);
+  EXPECT_FALSE(admission.has_pending());
+  EXPECT_EQ(refused, std::vector<std::string>(peers.size(), "it did not greet within 5 s"));
+  poll();
+  for (const Fd& peer : peers) EXPECT_EQ(refusal_to(peer), "it did not greet within 5 s");
+  EXPECT_TRUE(greeted.empty());
+}
+
+TEST_F(AnAdmission, bytes_that_come_one_by_one_do_not_move_the_deadline) {
+  const Fd peer = connect();
+  poll();
+  const uint64_t deadline = admission.sweep(now_ns());
+  ASSERT_NE(deadline, 0u);
+  for (size_t i = 0; i + 1 < greeting.size(); ++i) {
+    send(peer, ByteView(greeting).subspan(i, 1));
+    poller.poll();
+    ASSERT_EQ(admission.sweep(now_ns()), deadline) << i;
+  }
+  admission.sweep(deadline);
+  EXPECT_EQ(refused.size(), 1u);
+}
+
+TEST_F(AnAdmission, too_many_pending_peers_evict_the_oldest) {
+  std::vector<Fd> peers;
+  constexpr size_t most = 256;  // of our own user
+  for (size_t i = 0; i < most + 3; ++i) {
+    peers.push_back(connect());
+    poller.wait(Deadline::after_ms(100));
+  }
+  poll();
+  EXPECT_EQ(refused, std::vector<std::string>(3, "other peers connected while it did not greet"));
+  for (size_t i = 0; i < 3; ++i) EXPECT_THAT(refusal_to(peers[i]), HasSubstr("other peers connected"));
+  EXPECT_EQ(refusal_to(peers[3]), "");
+  send(peers[3], greeting);
+  send(peers[most + 2], greeting);
+  poll();
+  EXPECT_EQ(greeted.size(), 2u);
+}
+
+TEST_F(AnAdmission, a_peer_of_a_refused_origin_is_told_so_before_it_sends_anything) {
+  allows = false;
+  const Fd peer = connect();
+  poll();
+  EXPECT_EQ(refusal_to(peer), "this origin is refused");
+  EXPECT_FALSE(admission.has_pending());
+}
+
+TEST_F(AnAdmission, a_refused_peer_that_does_not_end_its_side_is_closed_after_a_second) {
+  const Fd peer = connect();
+  send(peer, as_bytes("GET / HTTP/1.1\r\n\r\n"));
+  poll();
+  EXPECT_THAT(refusal_to(peer), HasSubstr("it says 'GET / HTTP/1'"));
+  EXPECT_FALSE(closing_sockets.empty());
+  closing_sockets.sweep(now_ns() + 2 * second_ns);
+  EXPECT_TRUE(closing_sockets.empty());
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the network lets peers in.
+// Where the network listens.
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -16,20 +16,20 @@ Result<std::string> Network::listen(std::string_view address) {
   auto socket = listen_at(found.front());
   if (!socket) return context(fmt::format("listening at {}", address), std::move(socket).error());
   auto name = local_address(*socket).text();
-  TC_CHECK(reception_.open(std::move(*socket), false));
-  if (can_use_rings_) open_second_door(name);
+  TC_CHECK(admission_.open(std::move(*socket), false));
+  if (can_use_rings_) open_local_listener(name);
   return name;
 }
 
-// The port is ours, so the name that follows from it should be. Another user can have taken it before us; then we are
-// reached by the port alone.
-void Network::open_second_door(const std::string& listening) {
-  auto door = listen_at(SocketAddress::second_door(listening));
-  auto opened = door ? reception_.open(std::move(*door), true) : fail(door.error());
+// The port is ours, so the Unix socket's name, which follows from it, should be free. If another user has taken the
+// name, peers reach us by the port only.
+void Network::open_local_listener(const std::string& listening) {
+  auto socket = listen_at(SocketAddress::local_listener_of(listening));
+  auto opened = socket ? admission_.open(std::move(*socket), true) : fail(socket.error());
   if (!opened)
     events.on_warning(
-        fmt::format("no peer can reach {} by shared memory, only by TCP: its Unix socket cannot be had: {}", listening,
-                    opened.error().message));
+        fmt::format("no peer can reach {} by shared memory, only by TCP: its Unix socket is not available: {}",
+                    listening, opened.error().message));
 }
 
 Result<std::string> Network::listen_on_path(std::string_view path) {
@@ -40,14 +40,15 @@ Result<std::string> Network::listen_on_path(std::string_view path) {
   const std::string file(path);
   struct stat found{};
   if (::lstat(file.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) {
-    if (connect_to(address)) return fail(TC_ERR_IO, "listening at unix:{}: somebody listens there already", path);
-    (void)::unlink(file.c_str());  // left behind by one that died
+    if (connect_to(address))
+      return fail(TC_ERR_IO, "listening at unix:{}: another process listens there already", path);
+    (void)::unlink(file.c_str());  // left behind by a process that died
   }
   auto socket = listen_at(address);
   if (!socket) return context(fmt::format("listening at unix:{}", path), std::move(socket).error());
-  (void)::chmod(file.c_str(), S_IRUSR | S_IWUSR);  // others are refused by who they are; this spares them the question
+  (void)::chmod(file.c_str(), S_IRUSR | S_IWUSR);  // other users would be refused; this stops them earlier
   paths_.push_back(file);
-  TC_CHECK(reception_.open(std::move(*socket), true));
+  TC_CHECK(admission_.open(std::move(*socket), true));
   return std::string(unix_prefix) + file;
 }
 

@@ -16,13 +16,14 @@ namespace {
 
 constexpr const char* fabric_plugin_name = "libthreechains_ucx.so";
 
-// So few sockets are asked one by one whether something has come; of more, epoll tells which have.
+// Up to this many sockets are read in each poll without epoll, which saves a system call. With more, epoll tells which
+// of them are readable.
 constexpr size_t most_polled_directly = speed::direct ? 2 : 0;
-constexpr uint64_t look_gap_ns = 2'000'000;  // between looks at descriptors by which nothing urgent can come
-constexpr uint32_t calls_a_clock = 4;        // progress() calls between looks at the clock
-constexpr uint64_t farewell_ns = 1'000'000'000;
-// Without a barrier in other processes a frame could be slept over: nap only.
-constexpr uint64_t nap_ns = 1'000'000;
+constexpr uint64_t descriptor_poll_gap_ns = 2'000'000;  // between calls of epoll when nothing urgent can come from it
+constexpr uint32_t calls_per_clock = 4;                 // progress() calls between two readings of the clock
+constexpr uint64_t closing_ns = 1'000'000'000;
+// Without a barrier in the other processes a sleeping node could miss a frame: then sleeps are this short.
+constexpr uint64_t sleep_without_barrier_ns = 1'000'000;
 
 constexpr std::array choices{std::pair{Choice::automatic, "auto"}, std::pair{Choice::shm, "shm"},
                              std::pair{Choice::tcp, "tcp"}, std::pair{Choice::ucx, "ucx"},
@@ -47,14 +48,15 @@ Result<Choice> parse_choice(std::string_view name) {
 
 Result<std::unique_ptr<Transport>> Network::create(const NetworkOptions& options, Events& events) {
   if (!ring_size_is_valid(options.ring_bytes))
-    return fail(TC_ERR_INVALID, "a ring of {} bytes: it wants to be a power of two from {} to {}", options.ring_bytes,
+    return fail(TC_ERR_INVALID, "a ring of {} bytes: it must be a power of two from {} to {}", options.ring_bytes,
                 min_ring_bytes, max_ring_bytes);
   std::unique_ptr<Network> made(new Network(options, events));
   TC_CHECK(made->start());
   return std::unique_ptr<Transport>(std::move(made));
 }
 
-Network::Network(const NetworkOptions& options, Events& events) : Hub(events, Transport::pulse), options_(options) {}
+Network::Network(const NetworkOptions& options, Events& events)
+    : Hub(events, Transport::poll_state), options_(options) {}
 
 Status Network::start() {
   TC_CHECK(poller.open());
@@ -79,131 +81,169 @@ Status Network::open_fabric() {
   return poller.add(fabric_->event_descriptor(), fabric_watcher, EPOLLIN);
 }
 
-// Connections are gone by now; what they still had to say leaves.
+// All connections are closed by now. What they had committed is sent first, for at most a second.
 Network::~Network() {
   fabric_.reset();
-  for (const auto deadline = Deadline::after_ms(farewell_ns / 1'000'000); farewells_.has_unsent();) {
+  for (const auto deadline = Deadline::after_ms(closing_ns / 1'000'000); closing_sockets_.has_unsent();) {
     if (deadline.passed()) break;
     poller.wait(deadline);
-    farewells_.sweep(now_ns());
+    closing_sockets_.sweep(now_ns());
   }
   for (const auto& path : paths_) (void)::unlink(path.c_str());
 }
 
-void Network::part_with(Fd socket, Bytes unsent) noexcept {
+void Network::finish_closing(Fd socket, Bytes unsent) noexcept {
   try {
-    farewells_.add(std::move(socket), std::move(unsent));
-  } catch (const std::exception&) {  // no memory: it ends at once
+    closing_sockets_.add(std::move(socket), std::move(unsent));
+  } catch (const std::exception&) {  // no memory: the socket is closed at once
   }
-  pulse.urgent = is_meeting_ = true;
+  poll_state.urgent = in_transition_ = true;
 }
 
 unsigned Network::progress() noexcept {
-  unsigned done = has_changed ? deliver_losses() : 0;  // first of all: connections may be gone
+  unsigned done = has_changed ? deliver_losses() : 0;  // first, because connections may have ended
   if (!flush_list.empty()) flush_list.flush_all();
-  done += take_in();
+  done += receive();
   if (has_changed) [[unlikely]]
     done += deliver_losses();
   if (!flush_list.empty()) flush_list.flush_all();
   return done;
 }
 
-unsigned Network::take_in() noexcept {
+unsigned Network::receive() noexcept {
   ++calls_;
+  if (is_armed_) [[unlikely]] {
+    end_sleep();
+    (void)poll_descriptors();
+    choose_polling();
+  }
   unsigned done = fabric_ != nullptr ? fabric_->progress() : 0;
-  for (auto* const connection : direct_) done += connection->poll() ? 1u : 0u;
-  if (!polls_directly_ || is_meeting_) return done + poll_descriptors();
-  if (calls_ % calls_a_clock == 0 && now_ns() - last_look_ns_ >= look_gap_ns) done += poll_descriptors();
+  for (auto* const connection : polled_sockets_) done += connection->poll() ? 1u : 0u;
+  if (!polls_directly_ || in_transition_) return done + poll_descriptors();
+  if (calls_ % calls_per_clock == 0 && now_ns() - last_descriptor_poll_ns_ >= descriptor_poll_gap_ns)
+    done += poll_descriptors();
   return done;
 }
 
 unsigned Network::poll_descriptors() noexcept {
-  const unsigned told = poller.poll();
-  if (polls_directly_ || somebody_meets()) see_to_time(now_ns());
-  return told;
+  const unsigned handled = poller.poll();
+  if (polls_directly_ || has_transitions()) check_deadlines(now_ns());
+  return handled;
 }
 
-bool Network::somebody_meets() const noexcept {
-  return is_meeting_ || reception_.has_half_open() || !farewells_.empty();
+bool Network::has_transitions() const noexcept {
+  return in_transition_ || admission_.has_pending() || !closing_sockets_.empty();
 }
 
-void Network::see_to_time(uint64_t now) noexcept {
-  last_look_ns_ = now;
-  (void)reception_.sweep(now);
-  (void)farewells_.sweep(now);
-  for (size_t i = 0; i < connections.size(); ++i) connections[i]->check_time(now);
-  review();
+void Network::check_deadlines(uint64_t now) noexcept {
+  last_descriptor_poll_ns_ = now;
+  (void)admission_.sweep(now);
+  (void)closing_sockets_.sweep(now);
+  for (size_t i = 0; i < connections.size(); ++i) connections[i]->check_deadline(now);
+  choose_polling();
 }
 
-// Which descriptors have to be looked at, and how often.
-void Network::review() noexcept {
+// Chooses how each connection is polled, and how often descriptors are:
+//   - rings: by their memory, in each poll of the node, by their links;
+//   - up to two TCP sockets: by recv() in each progress();
+//   - everything else, and more TCP sockets: by epoll. That is called in each progress() when frames can come by it or
+//     a connection is greeting or closing, else every 2 ms.
+void Network::choose_polling() noexcept {
   try {
-    direct_.clear();
-    polled_.clear();
+    polled_sockets_.clear();
+    polled_rings_.clear();
     sockets_ = 0;
-    is_meeting_ = reception_.has_half_open() || !farewells_.empty();
+    in_transition_ = admission_.has_pending() || !closing_sockets_.empty();
     for (auto* const connection : connections) {
-      is_meeting_ |= connection->gives_up_at_ns() != 0;
+      in_transition_ |= connection->greeting_deadline_ns() != 0;
       if (!connection->is_open()) continue;
-      if (connection->is_polled()) polled_.push_back(static_cast<RingConnection*>(connection));
+      if (connection->is_polled()) polled_rings_.push_back(static_cast<RingConnection*>(connection));
       if (connection->transport() != TcpConnection::name) continue;
       ++sockets_;
-      if (sockets_ <= most_polled_directly) direct_.push_back(static_cast<TcpConnection*>(connection));
+      if (sockets_ <= most_polled_directly) polled_sockets_.push_back(static_cast<TcpConnection*>(connection));
     }
-    if (sockets_ > most_polled_directly) direct_.clear();
+    if (sockets_ > most_polled_directly) polled_sockets_.clear();
   } catch (const std::exception&) {
-    direct_.clear();  // no memory: epoll tells of all
+    polled_sockets_.clear();  // no memory: epoll serves all of them
     sockets_ = connections.size();
   }
-  polls_directly_ = sockets_ == direct_.size();
-  pulse.urgent = sockets_ != 0 || fabric_ != nullptr || is_meeting_;
+  polls_directly_ = sockets_ == polled_sockets_.size();
+  poll_state.urgent = sockets_ != 0 || fabric_ != nullptr || in_transition_;
 }
 
-// Their receivers may connect, so that the list grows meanwhile.
+// Receivers of a loss may connect, so the list may grow while it is gone through.
 unsigned Network::deliver_losses() noexcept {
   unsigned done = 0;
   has_changed = false;
   for (size_t i = 0; i < connections.size(); ++i) done += connections[i]->deliver_loss() ? 1u : 0u;
-  review();
+  choose_polling();
   return done;
 }
 
 bool Network::has_frames() const noexcept {
-  return has_changed || std::ranges::any_of(polled_, [](auto* connection) { return connection->has_frames(); });
+  return has_changed || std::ranges::any_of(polled_rings_, [](auto* connection) { return connection->has_frames(); });
 }
 
-// In this order: say on every ring that we sleep; make sure that senders either see it or have made their frame visible
-// (the barrier: a sender's store of a header and its load of the flag have no fence between them); look once more.
-bool Network::falls_asleep(Deadline& deadline) noexcept {
+// True: the node may sleep until the deadline. The difficulty is a frame that a peer writes into a ring at this moment.
+// The sender stores the header, then loads our sleep flag to see whether it must wake us. There is no fence between the
+// two, because every frame would pay for it. We pay instead, once for each sleep:
+//
+//   1. Set the flag on every ring.
+//   2. Run a barrier in all processes (membarrier). A sender has now either made its header visible, or it will see the
+//      flag.
+//   3. Poll once more: this finds frames of the first kind. The second kind wakes us.
+bool Network::prepare_sleep(Deadline& deadline) noexcept {
   if (has_frames()) return false;
-  if (!polled_.empty()) {
-    for (auto* const connection : polled_) connection->set_sleeping(true);
-    if (!RingConnection::barrier()) deadline = Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + nap_ns));
+  if (!polled_rings_.empty()) {
+    for (auto* const connection : polled_rings_) connection->set_sleeping(true);
+    if (!RingConnection::barrier())
+      deadline = Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + sleep_without_barrier_ns));
     if (has_frames()) return false;
   }
   return fabric_ == nullptr || fabric_->arm();
 }
 
-void Network::sleep(Deadline deadline) noexcept {
+// Does what is due, and brings the deadline forward to what is due next.
+void Network::run_due_work(Deadline& deadline) noexcept {
   flush_list.flush_all();
   if (has_changed) (void)deliver_losses();
   const uint64_t now = now_ns();
   uint64_t until = deadline.at_ns();
-  if (somebody_meets()) {
-    for (const auto due : {reception_.sweep(now), farewells_.sweep(now)})
+  if (has_transitions()) {
+    for (const auto due : {admission_.sweep(now), closing_sockets_.sweep(now)})
       if (due != 0) until = std::min(until, due);
     for (const auto* connection : connections)
-      if (const auto due = connection->gives_up_at_ns(); due != 0) until = std::min(until, due);
+      if (const auto due = connection->greeting_deadline_ns(); due != 0) until = std::min(until, due);
   }
   if (const auto due = fabric_ != nullptr ? fabric_->next_time() : 0; due != 0) until = std::min(until, due);
-  auto wake_up = Deadline::at_ns(until);
-  const bool asleep = falls_asleep(wake_up);
-  poller.wait(asleep ? wake_up : Deadline::at_ns(0));
-  for (auto* const connection : polled_) connection->set_sleeping(false);
-  if (somebody_meets()) see_to_time(now_ns());
+  deadline = Deadline::at_ns(until);
+}
+
+void Network::end_sleep() noexcept {
+  is_armed_ = false;
+  for (auto* const connection : polled_rings_) connection->set_sleeping(false);
+}
+
+void Network::sleep(Deadline deadline) noexcept {
+  run_due_work(deadline);
+  const bool asleep = prepare_sleep(deadline);
+  poller.wait(asleep ? deadline : Deadline::at_ns(0));
+  end_sleep();
+  if (has_transitions()) check_deadlines(now_ns());
   if (fabric_ != nullptr) (void)fabric_->progress();
   if (has_changed) (void)deliver_losses();
   flush_list.flush_all();
+}
+
+// What has come by descriptors is taken in before: epoll's descriptor is readable only when something new comes. Flags in
+// rings are taken back by the next progress(), which must come with the next poll.
+bool Network::arm(Deadline& deadline) noexcept {
+  const bool has_come = poller.poll() != 0 || poller.take_wake();
+  run_due_work(deadline);
+  poll_state.urgent = is_armed_ = true;
+  if (!has_come && prepare_sleep(deadline)) return true;
+  end_sleep();
+  return false;
 }
 
 }  // namespace tc::transport

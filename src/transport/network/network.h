@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The transport that nodes use. An address is always HOST:PORT (or unix:PATH); how frames travel is chosen for each
-// connection:
+// The transport that nodes use. An address is HOST:PORT or unix:PATH. How frames travel is chosen for each connection:
 //
-//   shm   a ring in shared memory, when the peer is a process of our user on this host
-//   tcp   a socket of ours, otherwise
-//   ucx   UCX, where the operator asked for it (fabric.h)
+//   shm   rings in shared memory, when the peer is a process of our user on this host
+//   tcp   a TCP socket, otherwise
+//   ucx   UCX, when the operator chose it (fabric.h)
 //
-// Thread: the node's, but for wake().
+// The class is in three files: listen.cc and connect.cc set connections up, network.cc polls and sleeps.
+//
+// Thread: the node's, for all calls but wake().
 #pragma once
 
 #include <memory>
 
 #include "transport/fabric.h"
-#include "transport/network/farewells.h"
-#include "transport/network/reception.h"
+#include "transport/network/admission.h"
+#include "transport/network/closing_sockets.h"
 #include "transport/socket/tcp_connection.h"
 
 namespace tc::transport {
@@ -27,14 +28,14 @@ struct NetworkOptions {
   Choice choice = Choice::automatic;  // of connections that we start
   size_t ring_bytes = 256 * 1024;     // of a shared ring: per peer and direction, a power of two
   FabricOptions fabric;               // when the choice is UCX
-  std::string fabric_plugin;          // path of libthreechains_ucx.so; empty: beside this library
+  std::string fabric_plugin;          // path of libthreechains_ucx.so; empty: in the folder of this library
 };
 
 class RingConnection;
 
-class Network final : public Transport, private Hub, private Reception::Host {
+class Network final : public Transport, private Hub, private Admission::Host {
  public:
-  // `events` must outlive the network. TC_ERR_INVALID, TC_ERR_IO, TC_ERR_UNSUPPORTED (UCX cannot be had).
+  // `events` must outlive the network. TC_ERR_INVALID, TC_ERR_IO, TC_ERR_UNSUPPORTED (UCX is not available).
   static Result<std::unique_ptr<Transport>> create(const NetworkOptions& options, Events& events);
   ~Network() override;
 
@@ -44,6 +45,8 @@ class Network final : public Transport, private Hub, private Reception::Host {
   void flush() noexcept override { flush_list.flush_all(); }
   void sleep(Deadline deadline) noexcept override;
   void wake() noexcept override { poller.wake(); }
+  bool arm(Deadline& deadline) noexcept override;
+  int descriptor() const noexcept override { return poller.descriptor(); }
 
  private:
   Network(const NetworkOptions& options, Events& events);
@@ -52,38 +55,41 @@ class Network final : public Transport, private Hub, private Reception::Host {
 
   // listen.cc
   Result<std::string> listen_on_path(std::string_view path);
-  void open_second_door(const std::string& listening);
+  void open_local_listener(const std::string& listening);
 
   // connect.cc
-  Result<std::unique_ptr<Connection>> connect_by_ring(Fd door, std::string_view address, ByteView hello);
-  void on_guest(Guest guest) override;
-  Result<std::unique_ptr<SocketConnection>> admit(Guest& guest);
+  Result<std::unique_ptr<Connection>> connect_by_ring(Fd socket, std::string_view address, ByteView hello);
+  void on_greeted(GreetedPeer peer) override;
+  Result<std::unique_ptr<SocketConnection>> accept(GreetedPeer& peer);
   Status may_connect(const Origin& origin) override { return events.may_connect(origin); }
-  void on_refused(const std::string& who, const Error& why) override { events.on_refused(who, why); }
+  void on_refused(const std::string& origin, const Error& why) override { events.on_refused(origin, why); }
 
   // network.cc
-  void part_with(Fd socket, Bytes unsent) noexcept override;
-  unsigned take_in() noexcept;
+  void finish_closing(Fd socket, Bytes unsent) noexcept override;
+  unsigned receive() noexcept;
   unsigned poll_descriptors() noexcept;
-  bool somebody_meets() const noexcept;
-  void review() noexcept;
-  void see_to_time(uint64_t now) noexcept;
+  bool has_transitions() const noexcept;
+  void choose_polling() noexcept;
+  void check_deadlines(uint64_t now) noexcept;
   unsigned deliver_losses() noexcept;
-  bool falls_asleep(Deadline& deadline) noexcept;
+  void run_due_work(Deadline& deadline) noexcept;
+  bool prepare_sleep(Deadline& deadline) noexcept;
+  void end_sleep() noexcept;
   bool has_frames() const noexcept;
 
   const NetworkOptions options_;
   bool can_use_rings_ = false;
-  bool is_meeting_ = false;      // somebody greets, or says goodbye: descriptors want to be looked at often
-  bool polls_directly_ = false;  // all that can come by sockets comes by direct_
+  bool in_transition_ = false;   // a connection is greeting or closing, so descriptors are polled often
+  bool polls_directly_ = false;  // all open TCP connections are in polled_sockets_
+  bool is_armed_ = false;        // the flags in rings say that this node sleeps (arm())
   uint32_t calls_ = 0;
-  uint64_t last_look_ns_ = 0;  // at descriptors
-  std::vector<TcpConnection*> direct_;
-  std::vector<RingConnection*> polled_;  // whose peers write into our memory
-  size_t sockets_ = 0;                   // open TCP connections
-  std::vector<std::string> paths_;       // of sockets that are ours to remove
-  Farewells farewells_{poller};
-  Reception reception_{poller, farewells_, *this};
+  uint64_t last_descriptor_poll_ns_ = 0;
+  std::vector<TcpConnection*> polled_sockets_;
+  std::vector<RingConnection*> polled_rings_;  // open: the peers write into our memory
+  size_t sockets_ = 0;                         // open TCP connections
+  std::vector<std::string> paths_;             // of Unix sockets, to be removed in the end
+  ClosingSockets closing_sockets_{poller};
+  Admission admission_{poller, closing_sockets_, *this};
   std::unique_ptr<Fabric> fabric_;
 };
 

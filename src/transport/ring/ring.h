@@ -1,13 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a ring: a control area that both sides touch, then the frames. The sender writes into it directly, or,
-// over UCX, by puts.
+// The memory of a ring: a control area that both sides write, then the frames, which only the sender writes.
 //
-// Positions are linear and begin at 8; a frame at position p has its header at offset p & (bytes - 1), always 8
-// modulo 16. A frame never wraps: it ends at bytes - 8 at the latest. Where the next one does not fit, a pad
-// leads to offset 8 of the next lap, and to nowhere else. Before a header becomes visible, the word at the next
-// header's place was made zero; so the receiver never writes here, and the sender needs one word of margin:
-// a frame of stride s may be written at p when p + s + 8 <= consumed + bytes.
+//     | consumed | sleeping |   | frame | frame | ... | 0 | free ... | pad to the end |
+//       control area, 128 B     ^ offset 8            ^ the sender's next header
+//
+// Positions count bytes from the beginning of the connection and start at 8. A frame at position p has its header at
+// offset p & (bytes - 1), which is always 8 modulo 16. A frame never wraps: it ends at bytes - 8 at the latest. Where
+// the next one does not fit, a pad leads to offset 8 of the next lap. No pad leads anywhere else.
+//
+// Before a header becomes visible, the word at the next header's place is zero, so that the receiver stops there
+// without writing anything. For this the sender needs one word of margin: a frame of stride s may be written at p when
+// p + s + 8 <= consumed + bytes.
+//
+// Thread: any, for the functions here. Each ring has one writing and one reading thread (ring_out.h, ring_in.h).
 #pragma once
 
 #include <atomic>
@@ -22,7 +28,7 @@ namespace tc::transport {
 struct RingControl {
   // Written by the receiver: the linear position up to which it has read.
   alignas(64) uint64_t consumed;
-  // The receiver sets 1 before it sleeps; the sender that exchanges it for 0 wakes it.
+  // The receiver sets 1 before it sleeps. A sender that finds 1 exchanges it for 0 and wakes the receiver.
   alignas(64) uint32_t sleeping;
 };
 
@@ -38,7 +44,7 @@ constexpr bool ring_size_is_valid(size_t bytes) noexcept {
 constexpr size_t ring_memory_bytes(size_t bytes) noexcept { return ring_data_offset + bytes; }
 // A quarter of the ring, so that one long frame does not have to wait until the ring is empty.
 constexpr size_t ring_max_length(size_t bytes) noexcept { return bytes / 4 - wire::alignment; }
-// Pieces of a large frame: while one is written, the ones before it are read.
+// For pieces of a large frame: while one is written, the ones before it are read.
 constexpr size_t ring_piece_length(size_t bytes) noexcept { return bytes / 8 - wire::alignment; }
 
 // One side's view of a ring.

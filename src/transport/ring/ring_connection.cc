@@ -48,7 +48,7 @@ Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, Fd& soc
                                                                const Greeting& greeting, Fd descriptor) {
   Reader details(greeting.details);
   const size_t ring_bytes = details.u32();
-  TC_CHECK(details.finish_exactly("what it says of its rings"));
+  TC_CHECK(details.finish_exactly("its details about its rings"));
   TC_ASSIGN(auto memory, RingMemory::adopt(std::move(descriptor), ring_bytes));
   std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(socket), origin, std::move(memory)));
   TC_CHECK(made->start_accepted());
@@ -73,15 +73,16 @@ Status RingConnection::open_streams() {
 // What the peer wrote stays readable.
 void RingConnection::shut_streams() noexcept { out_.shut(); }
 
-// Doorbells, and the end.
+// Doorbells, or the end of the socket.
 void RingConnection::on_socket(uint32_t) {
-  constexpr int most_bells = 16;  // of a peer that does nothing else
+  constexpr int most_bells = 16;  // at a time, should the peer do nothing else
   for (int i = 0; i < most_bells; ++i) {
     char bells[64];
     const auto got = ::recv(socket_.get(), bells, sizeof bells, MSG_DONTWAIT);
     if (got > 0) continue;
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-    return lose(Error{TC_ERR_DISCONNECTED, got == 0 ? "it ended without a word" : system_words(errno)});
+    return lose(Error{TC_ERR_DISCONNECTED,
+                      got == 0 ? "it closed its socket without disconnecting first" : system_words(errno)});
   }
 }
 

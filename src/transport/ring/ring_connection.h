@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection between two processes of one user on one host: frames go through two shared rings. The Unix socket on
-// which the memory was handed over stays as the doorbell, and shows by its end that the peer is gone.
+// A connection between two processes of one user on one host: frames go through two shared rings. The Unix socket by
+// which the memory was sent stays open. It is the doorbell that wakes a sleeping peer, and its end shows that the peer
+// is gone.
 //
-// A doorbell is one byte, sent without blocking. An eventfd would not do: its O_NONBLOCK belongs to both processes, so a
-// hostile peer could make our ring of it block for ever.
+// To ring is to send one byte without blocking. An eventfd would be simpler, but its O_NONBLOCK flag is shared by both
+// processes: a hostile peer could clear it and make our write block for ever.
 //
 // Thread: the node's.
 #pragma once
@@ -23,20 +24,20 @@ class RingConnection final : public SocketConnection, private RingOut::Doorbell 
   // `socket` is connected to a process of our user.
   static Result<std::unique_ptr<RingConnection>> connect(Hub& hub, Fd socket, std::string address, size_t ring_bytes,
                                                          ByteView hello);
-  // A peer that has greeted and handed memory over. Takes `socket` when all is well; TC_ERR_MALFORMED.
+  // A connection from a peer that has greeted and sent memory. Takes `socket` on success only. TC_ERR_MALFORMED.
   static Result<std::unique_ptr<RingConnection>> accept(Hub& hub, Fd& socket, const Origin& origin,
                                                         const Greeting& greeting, Fd descriptor);
 
-  // A process that cannot make others' stores visible before it sleeps (membarrier) must not use rings.
+  // Has this kernel membarrier? Without it, a process could miss frames when it falls asleep, and must not use rings.
   static bool is_possible() noexcept;
-  // Before a sleep, after set_sleeping(): what peers stored before they looked at the flag is visible now.
+  // Call before a sleep, after set_sleeping(): makes visible what peers stored before they checked the flag.
   static bool barrier() noexcept;
 
   OutStream& out() noexcept override { return out_; }
   InStream& in() noexcept override { return in_; }
   bool is_polled() const noexcept override { return true; }
   std::string_view transport() const noexcept override { return name; }
-  // Says to the peer that we sleep, or do not.
+  // Tells the peer whether we sleep, and so must be woken.
   void set_sleeping(bool sleeping) noexcept { in_.set_sleeping(sleeping); }
 
  private:

@@ -76,13 +76,13 @@ TEST(AHostileRing, a_pad_in_a_circle_does_not_keep_the_reader_for_ever) {
   EXPECT_EQ(ring.in.consumed(), 1000u * ring_bytes);
 }
 
-TEST(AHostileRing, a_reader_that_lies_about_its_position_gets_nothing_but_its_own_harm) {
+TEST(AHostileRing, a_reader_with_a_false_position_harms_only_its_own_ring) {
   RingPair ring(ring_bytes);
   uint32_t sent = 0;
   while (ring.put(sent, 100)) ++sent;
-  for (const uint64_t lie : {uint64_t{0}, uint64_t{7}, uint64_t{1} << 40, ~uint64_t{0}}) {
-    ring.view.control->consumed = lie;
-    EXPECT_EQ(ring.out.reserve(100), nullptr) << lie;
+  for (const uint64_t value : {uint64_t{0}, uint64_t{7}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    ring.view.control->consumed = value;
+    EXPECT_EQ(ring.out.reserve(100), nullptr) << value;
   }
   // An odd position inside what was written is believed: frames then overwrite what that reader has not read.
   ring.view.control->consumed = ring_start + 1001;

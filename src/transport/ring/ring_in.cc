@@ -34,7 +34,7 @@ bool RingIn::refill() noexcept {
   const bool is_pad = header.kind == wire::Kind::pad;
   if (!is_pad && fits(header.length)) return true;
   if (!is_pad || wire::stride(header.length) != ring_.to_next_lap(position())) {
-    broken_ = true;  // frames of a ring are whole, and a pad leads to the next lap
+    broken_ = true;  // a visible frame is whole, and a pad leads to the next lap
     return false;
   }
   lap_ += ring_.bytes;
@@ -42,8 +42,8 @@ bool RingIn::refill() noexcept {
   return true;
 }
 
-// The sender looks at `consumed` only when it believes the ring to be full, and then each store costs it a cache
-// miss: publish seldom while frames keep coming, and at once when they stop.
+// Each store to `consumed` costs the sender a cache miss when it reads it, which it does only when the ring seems full.
+// So the position is published seldom while frames keep coming, and at once when they stop.
 void RingIn::release() noexcept {
   if (!is_open()) return;
   const uint64_t now = position();

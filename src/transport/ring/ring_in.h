@@ -1,32 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Frames that a peer writes into memory of ours.
+// Frames that a peer writes into a ring in shared memory.
 //
-// The ring's bytes may change at any time under a hostile peer: each header is loaded once, every length is
-// checked against our own position, and nothing that we rely on is read back from the ring.
+// A hostile peer may change the ring's bytes at any time. So each header is loaded once, every length is checked
+// against our own position, and no state that we depend on is read back from the ring.
 //
 // Thread: the node's.
 #pragma once
 
+#include "transport/in_stream.h"
 #include "transport/ring/ring.h"
-#include "transport/stream.h"
 
 namespace tc::transport {
 
 class RingIn final : public InStream {
  public:
-  // Makes fresh memory into an empty ring.
+  // Turns new memory into an empty ring.
   static void start(const RingView& ring) noexcept;
 
-  // Frames come by this ring from now on; its memory must stay until shut().
+  // Reads from this ring from now on; its memory must stay until shut().
   void open(const RingView& ring) noexcept;
-  // Nothing more is read, and the ring's memory may go.
+  // Reads nothing more; the memory may be unmapped.
   void shut() noexcept;
 
   bool refill() noexcept override;
   void release() noexcept override;
 
-  // The sleep flag that senders look at.
+  // Sets the flag that senders check after each frame.
   void set_sleeping(bool sleeping) noexcept;
   // Bytes of frames taken off so far.
   uint64_t consumed() const noexcept { return position() - ring_start; }

@@ -37,7 +37,7 @@ RingMemory& RingMemory::operator=(RingMemory&& other) noexcept {
 Result<RingMemory> RingMemory::create(size_t bytes) {
   RingMemory made;
   made.descriptor_ = Fd(memfd_create("threechains-rings", MFD_CLOEXEC | MFD_ALLOW_SEALING));
-  if (!made.descriptor_) return fail(TC_ERR_IO, "memory to share with a peer: {}", system_words(errno));
+  if (!made.descriptor_) return fail(TC_ERR_IO, "creating memory to share with a peer: {}", system_words(errno));
   const int fd = made.descriptor_.get();
   if (ftruncate(fd, static_cast<off_t>(2 * half_bytes(bytes))) != 0 ||
       fcntl(fd, F_ADD_SEALS, F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL) != 0)

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The memory of a connection through shared memory: two rings in one sealed memfd. There is no name by which anybody
-// else could open it; it is handed over on a Unix socket.
+// The memory of a shared-memory connection: two rings in one sealed memfd. It has no name by which another process
+// could open it; its descriptor is sent to the peer on a Unix socket.
 //
-// The seals forbid to shrink the file, which would make touching it a SIGBUS. They do not forbid to punch holes, whose
-// bytes read as zero.
+// The seals forbid to shrink the file: reading beyond its end would be a SIGBUS. They do not forbid to punch holes, but
+// the bytes of a hole read as zero.
 //
 // Thread: any.
 #pragma once
@@ -17,7 +17,7 @@ namespace tc::transport {
 
 class RingMemory {
  public:
-  // Of the two rings, the one that the side which created the memory writes to.
+  // The two sides of the connection. Each writes to one ring and reads from the other.
   enum class Side : uint8_t { creator, receiver };
 
   RingMemory() = default;
@@ -32,7 +32,7 @@ class RingMemory {
   RingView written_by(Side side) const noexcept;
   size_t bytes() const noexcept { return bytes_; }
   const Fd& descriptor() const noexcept { return descriptor_; }
-  // The mapping stays; nobody else needs the descriptor any more.
+  // The mapping stays. Call when the peer has the descriptor.
   void close_descriptor() noexcept { descriptor_.reset(); }
 
  private:

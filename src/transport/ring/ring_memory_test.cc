@@ -92,7 +92,7 @@ TEST(ARingMemory, memory_that_is_too_small_or_too_large_is_refused_with_both_siz
   EXPECT_TRUE(RingMemory::adopt(memory_of(both_bytes, all_seals), ring_bytes));
 }
 
-TEST(ARingMemory, a_ring_of_an_impossible_size_is_refused_before_the_memory_is_looked_at) {
+TEST(ARingMemory, a_ring_of_an_impossible_size_is_refused_before_its_memory_is_checked) {
   for (const size_t bytes : {size_t{0}, size_t{1}, ring_bytes / 2, ring_bytes - 1, ring_bytes + 1, size_t{5000},
                              2 * max_ring_bytes, size_t{0xffffffff}, ~size_t{0}})
     expect_refused(memory_of(both_bytes, all_seals), bytes, "a power of two");

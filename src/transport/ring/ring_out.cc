@@ -7,15 +7,15 @@ namespace tc::transport {
 
 namespace {
 
-constexpr uint32_t nobody_sleeps = 0;
-// Frames that become visible together: long enough that the reader seldom catches up with a line being written, short
+constexpr uint32_t no_sleeper = 0;  // what slow_commit_flag_ points to without a ring
+// The size of a batch: so long that the reader seldom catches up with a cache line that is being written, and short
 // beside the smallest ring.
-constexpr ptrdiff_t held_bytes = 1024;
+constexpr ptrdiff_t batch_bytes = 1024;
 
 }  // namespace
 
 RingOut::RingOut(FlushList& list, Doorbell& doorbell) noexcept : list_(list), doorbell_(doorbell) {
-  attention_ = &nobody_sleeps;
+  slow_commit_flag_ = &no_sleeper;
 }
 
 void RingOut::open(const RingView& ring) noexcept {
@@ -26,10 +26,10 @@ void RingOut::open(const RingView& ring) noexcept {
   set_end();
   max_length_ = ring_max_length(ring.bytes);
   piece_length_ = ring_piece_length(ring.bytes);
-  attention_ = &ring.control->sleeping;
-  turn_ = &list_.pulse().turn;
-  turn_lag_ = 0;
-  last_turn_ = *turn_ - 1;
+  slow_commit_flag_ = &ring.control->sleeping;
+  poll_number_ = &list_.poll_state().poll_number;
+  poll_lag_ = 0;
+  last_poll_ = *poll_number_ - 1;
 }
 
 void RingOut::shut() noexcept {
@@ -39,36 +39,36 @@ void RingOut::shut() noexcept {
   ring_ = {};
   cursor_ = end_ = nullptr;
   max_length_ = 0;
-  attention_ = &nobody_sleeps;
-  turn_ = &no_turn;
-  turn_lag_ = last_turn_ = 1;
+  slow_commit_flag_ = &no_sleeper;
+  poll_number_ = &no_poll;
+  poll_lag_ = last_poll_ = 1;
 }
 
 void RingOut::flush() noexcept {
   publish();
-  stop_holding();
+  end_batch();
 }
 
 void RingOut::publish() noexcept {
-  if (held_end_ == nullptr || held_at_ == cursor_) return;
-  store_header(cursor_, 0);  // where the frames end
-  store_header(held_at_, held_word_);
-  held_at_ = cursor_;
+  if (batch_end_ == nullptr || batch_at_ == cursor_) return;
+  store_header(cursor_, 0);  // the end of the batch, before its beginning can be seen
+  store_header(batch_at_, batch_header_);
+  batch_at_ = cursor_;
   std::atomic_signal_fence(std::memory_order_seq_cst);  // as in finish()
-  if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) [[unlikely]]
-    wake_if_asleep();
+  if (__atomic_load_n(slow_commit_flag_, __ATOMIC_RELAXED) != 0) [[unlikely]]
+    wake_reader();
 }
 
-void RingOut::hold_from_here() noexcept {
-  held_at_ = cursor_;
-  held_end_ = cursor_ + held_bytes;
+void RingOut::start_batch() noexcept {
+  batch_at_ = cursor_;
+  batch_end_ = cursor_ + batch_bytes;
 }
 
-void RingOut::wake_if_asleep() noexcept {
+void RingOut::wake_reader() noexcept {
   if (std::atomic_ref(ring_.control->sleeping).exchange(0, std::memory_order_acq_rel) != 0) doorbell_.ring();
 }
 
-void RingOut::look_how_far() noexcept {
+void RingOut::update_consumed() noexcept {
   const uint64_t now = std::atomic_ref(ring_.control->consumed).load(std::memory_order_acquire);
   if (now >= consumed_ && now <= position()) consumed_ = now;
 }
@@ -79,13 +79,20 @@ void RingOut::set_end() noexcept {
   end_ = cursor_ + std::min<uint64_t>(room, static_cast<uint64_t>(ring_.last_place() - cursor_));
 }
 
+// The caller has found no room up to end_, which may be out of date. In this order:
+//   1. Publish the batch: the reader has to see it before it can free its space.
+//   2. Read how far the reader is now.
+//   3. If the frame does not fit before the end of the memory, write a pad and go on with the next lap. As with a
+//      frame, the word behind the pad, at the start of that lap, becomes zero before the pad is visible. Without space
+//      for the pad there is no room.
+//   4. Set end_ anew. It is the nearer one of two limits: the end of the memory, and what the reader still has to read.
 std::byte* RingOut::make_room(size_t length) noexcept {
   if (!is_open() || length > max_length_) return nullptr;
   const size_t need = wire::stride(length);
-  const bool holding = held_end_ != nullptr;
+  const bool holding = batch_end_ != nullptr;
   if (holding) flush();
-  look_how_far();
-  if (need > static_cast<size_t>(ring_.last_place() - cursor_)) {  // not in this lap
+  update_consumed();
+  if (need > static_cast<size_t>(ring_.last_place() - cursor_)) {  // not before the end of the memory
     const uint64_t pad = ring_.to_next_lap(position());
     if (pad + wire::header_bytes > ring_.bytes - (position() - consumed_)) return nullptr;
     std::byte* const next = ring_.data + ring_start;
@@ -96,19 +103,20 @@ std::byte* RingOut::make_room(size_t length) noexcept {
     store_header(here, wire::encode(wire::Kind::pad, 0, 0, static_cast<uint32_t>(pad - wire::header_bytes)));
   }
   set_end();
-  if (holding) hold_from_here();
+  if (holding) start_batch();
   return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
 }
 
-void RingOut::attend() noexcept {
-  if (held_end_ != nullptr) {
+// Wakes a sleeping reader. From the second frame of a poll on, frames are held back as a batch.
+void RingOut::slow_commit() noexcept {
+  if (batch_end_ != nullptr) {
     publish();
-    hold_from_here();
+    start_batch();
     return;
   }
-  if (__atomic_load_n(attention_, __ATOMIC_RELAXED) != 0) wake_if_asleep();
-  if (!speed::hold || *turn_ != last_turn_) return;
-  hold_from_here();
+  if (__atomic_load_n(slow_commit_flag_, __ATOMIC_RELAXED) != 0) wake_reader();
+  if (!speed::hold || *poll_number_ != last_poll_) return;
+  start_batch();
   list_.add(*this);
 }
 

@@ -102,7 +102,7 @@ TEST(ARing, two_threads_pass_a_million_frames) {
   writer.join();
 }
 
-TEST(ARing, the_first_frame_of_a_turn_is_visible_at_once_and_those_behind_it_together) {
+TEST(ARing, the_first_frame_of_a_poll_is_visible_at_once_and_those_behind_it_together) {
   if (!speed::hold) GTEST_SKIP() << "built without the device";
   RingPair ring(4096);
   ASSERT_TRUE(put_frame(ring.out, 0, 8));
@@ -110,12 +110,12 @@ TEST(ARing, the_first_frame_of_a_turn_is_visible_at_once_and_those_behind_it_tog
   for (uint32_t i = 1; i < 5; ++i) ASSERT_TRUE(put_frame(ring.out, i, 8));
   EXPECT_EQ(take_frame(ring.in, 1), Took::frame) << "the second one shows that more may come";
   EXPECT_EQ(take_frame(ring.in, 2), Took::nothing);
-  EXPECT_TRUE(ring.pulse.urgent) << "the node is asked for a progress";
+  EXPECT_TRUE(ring.poll_state.urgent) << "the node is asked for a progress";
   ring.list.flush_all();
   for (uint32_t i = 2; i < 5; ++i) EXPECT_EQ(take_frame(ring.in, i), Took::frame);
-  ++ring.pulse.turn;
+  ++ring.poll_state.poll_number;
   ASSERT_TRUE(put_frame(ring.out, 5, 8));
-  EXPECT_EQ(take_frame(ring.in, 5), Took::frame) << "a new turn";
+  EXPECT_EQ(take_frame(ring.in, 5), Took::frame) << "a new poll";
 }
 
 TEST(ARing, a_burst_becomes_visible_as_a_whole) {
@@ -208,13 +208,13 @@ TEST(ARing, a_sleeping_reader_is_woken_once) {
   EXPECT_EQ(ring.rings, 1);
 }
 
-TEST(ARing, a_reader_that_lies_about_its_position_gets_nothing_but_its_own_harm) {
+TEST(ARing, a_reader_with_a_false_position_harms_only_its_own_ring) {
   RingPair ring(4096);
   uint32_t sent = 0;
   while (ring.put(sent, 100)) ++sent;
-  for (const uint64_t lie : {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {
-    ring.view.control->consumed = lie;
-    EXPECT_EQ(ring.out.reserve(100), nullptr) << lie;
+  for (const uint64_t value : {uint64_t{0}, uint64_t{1} << 40, ~uint64_t{0}}) {
+    ring.view.control->consumed = value;
+    EXPECT_EQ(ring.out.reserve(100), nullptr) << value;
   }
 }
 

@@ -27,17 +27,18 @@ std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender,
 }
 
 size_t SimulatedState::send(Pipe& pipe, ByteView bytes) {
-  if (pipe.cut || pipe.abandoned || pipe.end) return bytes.size();  // nobody will miss them
+  if (pipe.cut || pipe.abandoned || pipe.end) return bytes.size();  // they are lost
   bytes = bytes.first(std::min(bytes.size(), Pipe::capacity - std::min(Pipe::capacity, pipe.bytes)));
   if (bytes.empty()) return 0;
   const unsigned count = ++pipe.sent;
-  Message message{.wait = faults.delay_progress, .number = count, .cuts = false, .bytes = {bytes.begin(), bytes.end()}};
+  Message message{
+      .delay = faults.delay_progress, .number = count, .cuts = false, .bytes = {bytes.begin(), bytes.end()}};
   if (nth(count, faults.truncate_every)) {
     message.bytes.resize(message.bytes.size() / 2);
     message.cuts = true;
   }
   if (nth(count, faults.flip_every) && !message.bytes.empty()) {
-    // Another bit each time, yet the same ones in every run.
+    // A different bit each time, the same ones in every run.
     const size_t bit = count * 37u % (message.bytes.size() * 8);
     message.bytes[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
   }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The inside of the simulated network: pipes, one per direction of a connection, and who listens where. One lock guards
-// it all; nodes may be driven by one thread or by several.
+// The state of the simulated network: pipes, one for each direction of a connection, and the listening nodes.
+//
+// Thread: any that holds SimulatedState::mutex. Nodes may be driven by one thread or by several.
 #pragma once
 
 #include <condition_variable>
@@ -25,14 +26,14 @@ struct Sleeper {
 };
 
 struct Message {
-  unsigned wait = 0;    // progress() calls of the receiver until it arrives
+  unsigned delay = 0;   // progress() calls of the receiver until the message arrives
   unsigned number = 0;  // in its direction, from 1
-  bool cuts = false;    // the connection is lost behind it
+  bool cuts = false;    // the connection is lost after it
   Bytes bytes;
 };
 
 struct Pipe {
-  // So many bytes may be on their way, as in the buffers of a socket.
+  // The most bytes in flight, as in the buffers of a socket.
   static constexpr size_t capacity = 1024 * 1024;
 
   std::optional<Bytes> greeting;  // comes first
@@ -40,9 +41,9 @@ struct Pipe {
   std::optional<Error> end;  // comes last
   size_t bytes = 0;          // in `messages`
   unsigned sent = 0;         // messages so far
-  unsigned taken = 0;        // the number of the last one that arrived
+  unsigned taken = 0;        // the number of the last message that arrived
   bool cut = false;          // Faults::disconnect: nothing passes any more
-  bool abandoned = false;    // the receiver is gone: nobody will read
+  bool abandoned = false;    // the receiver has ended and reads no more
   std::shared_ptr<Sleeper> receiver, sender;
 };
 
@@ -66,7 +67,7 @@ struct SimulatedState {
 
   // All with the mutex held.
   std::shared_ptr<Pipe> make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver);
-  // Applies the faults. How many bytes were taken.
+  // Applies the faults. Returns how many bytes were taken.
   size_t send(Pipe& pipe, ByteView bytes);
   void end(Pipe& pipe, Error why);
   void cut_all();

@@ -14,9 +14,9 @@ void ByteConnection::shut_streams() noexcept {
   out_.shut();
 }
 
-// What was received before the end is told before the end is.
-bool ByteConnection::take_in() {
-  if (!in_.has_room()) return false;  // its owner is behind
+// Frames that were received before the end are delivered first, the end with the next call.
+bool ByteConnection::receive_frames() {
+  if (!in_.has_room()) return false;  // the owner has not read what came before
   auto got = in_.fill(*channel_);
   if (!got) {
     lose(std::move(got).error());
@@ -26,11 +26,11 @@ bool ByteConnection::take_in() {
   return *got != 0;
 }
 
-bool ByteConnection::take_in_safely() noexcept {
+bool ByteConnection::receive_or_lose() noexcept {
   try {
-    return is_open() && take_in();
+    return is_open() && receive_frames();
   } catch (const std::bad_alloc&) {
-    lose_for_memory();
+    lose_without_memory();
     return true;
   }
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection whose frames travel as a stream of bytes through a Channel: over TCP, or over UCX.
+// A connection that sends its frames as a stream of bytes through a Channel: over TCP, or over UCX.
 //
 // Thread: the node's.
 #pragma once
@@ -28,10 +28,10 @@ class ByteConnection : public SocketConnection, private ByteOut::Owner {
   void shut_streams() noexcept override;
   Bytes unsent() override { return {out_.unsent().begin(), out_.unsent().end()}; }
 
-  // Receives what has come and tells the owner of it. True when there was something.
-  bool take_in();
-  // take_in() where nothing may be thrown.
-  bool take_in_safely() noexcept;
+  // Receives what has come and delivers it to the owner. True when there was something.
+  bool receive_frames();
+  // The same; without memory for it, the connection is lost.
+  bool receive_or_lose() noexcept;
   // The channel takes bytes again.
   void on_channel_room() noexcept { out_.on_channel_room(); }
 

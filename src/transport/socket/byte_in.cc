@@ -2,26 +2,18 @@
 #include "transport/socket/byte_in.h"
 
 #include <cstring>
-#include <new>
 
 namespace tc::transport {
 
 namespace {
 
-// Room for two of the longest frames: one that is read, and one that comes.
-constexpr size_t capacity = 2 * (byte_frame_length + wire::header_bytes);
-constexpr std::align_val_t alignment{64};
-// Behind the last byte a zero word is written.
-constexpr size_t slack = 2 * wire::header_bytes;
-// Less is not worth a call of the system.
-constexpr size_t least_room = 4096;
+constexpr size_t capacity = byte_buffer_capacity;
+constexpr size_t least_room = 4096;  // less is not worth a system call
 
 }  // namespace
 
-void ByteIn::Free::operator()(std::byte* memory) const noexcept { ::operator delete[](memory, alignment); }
-
 void ByteIn::open() {
-  memory_.reset(new (alignment) std::byte[capacity + slack]);
+  memory_ = new_byte_buffer();
   base_ = memory_.get() + wire::header_bytes;
   filled_ = cursor_ = end_ = base_;
   std::memset(filled_, 0, wire::header_bytes);
@@ -29,7 +21,7 @@ void ByteIn::open() {
 
 bool ByteIn::has_room() const noexcept { return static_cast<size_t>(filled_ - cursor_) + least_room <= capacity; }
 
-// What could not be read yet, a part of a frame, moves to the front.
+// Moves what could not be read yet, a part of a frame, to the front.
 void ByteIn::make_room() noexcept {
   if (static_cast<size_t>(base_ + capacity - filled_) >= least_room || cursor_ == base_) return;
   const auto left = static_cast<size_t>(filled_ - cursor_);
@@ -57,7 +49,7 @@ bool ByteIn::refill() noexcept {
     broken_ = true;
     return false;
   }
-  if (!fits(header.length)) return false;  // the rest is on its way
+  if (!fits(header.length)) return false;  // the rest has not come yet
   if (header.kind == wire::Kind::pad) advance(header.length);
   return true;
 }

@@ -75,7 +75,7 @@ TEST_F(AByteIn, a_stream_that_is_truncated_at_any_byte_gives_the_frames_before_a
     reader.open();
     TestChannel cut;
     cut.coming.assign(all.begin(), all.begin() + static_cast<std::ptrdiff_t>(size));
-    cut.end = Error{TC_ERR_DISCONNECTED, "it ended without a word"};
+    cut.end = Error{TC_ERR_DISCONNECTED, "it ended"};
     uint32_t frames = 0;
     while (reader.fill(cut))
       while (take_frame(reader, frames) == Took::frame) ++frames;
@@ -122,14 +122,14 @@ TEST_F(AByteIn, pads_are_skipped) {
   EXPECT_EQ(take_all(), 1u);
 }
 
-// A word of zeroes is no frame, and none follows it: the sender cannot mean that.
+// A header of zeroes is no frame, and hides any behind it. No correct sender writes one.
 TEST_F(AByteIn, zeroes_are_no_frames) {
   comes(Bytes(4096));
   EXPECT_EQ(take_all(), 0u);
   EXPECT_EQ(in.peek(), 0u);
 }
 
-TEST_F(AByteIn, a_peer_whose_frames_nobody_reads_is_no_longer_received_from) {
+TEST_F(AByteIn, a_peer_whose_frames_are_not_read_is_no_longer_received_from) {
   comes(Bytes(1 << 20, std::byte{1}));
   size_t got = 0;
   for (int i = 0; i < 100 && in.has_room(); ++i) got += in.fill(channel).value();

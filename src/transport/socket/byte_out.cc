@@ -5,26 +5,18 @@
 #include <cstring>
 #include <new>
 
-#include "transport/socket/byte_in.h"
-
 namespace tc::transport {
 
 namespace {
 
-// Room for two of the longest frames.
-constexpr size_t capacity = 2 * (byte_frame_length + wire::header_bytes);
-constexpr std::align_val_t alignment{64};
-// Behind the last frame a zero word may be written.
-constexpr size_t slack = 2 * wire::header_bytes;
+constexpr size_t capacity = byte_buffer_capacity;
 
 }  // namespace
 
-void ByteOut::Free::operator()(std::byte* memory) const noexcept { ::operator delete[](memory, alignment); }
-
 void ByteOut::open(Channel& channel) {
   channel_ = &channel;
-  memory_.reset(new (alignment) std::byte[capacity + slack]);
-  std::memset(memory_.get(), 0, capacity + slack);  // the padding between frames travels: it must not tell old secrets
+  memory_ = new_byte_buffer();
+  std::memset(memory_.get(), 0, byte_buffer_bytes);  // padding is sent as well: it must not leak old memory
   base_ = sent_ = cursor_ = memory_.get() + wire::header_bytes;
   end_ = base_ + capacity;
   max_length_ = piece_length_ = byte_frame_length;
@@ -35,7 +27,7 @@ void ByteOut::shut() noexcept {
   list_.remove(*this);
   max_length_ = 0;
   unsent_ = {sent_, static_cast<size_t>(cursor_ - sent_)};
-  cursor_ = end_ = held_end_ = nullptr;
+  cursor_ = end_ = batch_end_ = nullptr;
 }
 
 void ByteOut::send() noexcept {
@@ -52,7 +44,7 @@ void ByteOut::send() noexcept {
   } catch (const std::exception& problem) {
     return owner_.on_channel_lost(Error{TC_ERR_NO_MEMORY, problem.what()});
   }
-  sent_ = cursor_ = base_;  // where it is warm
+  sent_ = cursor_ = base_;  // reuses the memory that is in the cache
 }
 
 size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
@@ -78,8 +70,9 @@ size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
   return 0;
 }
 
-// The channel took so many bytes. What is left of a frame that it took in part goes into the buffer, where it would lie
-// had the frame been written there. How many frames that makes.
+// The channel took `taken` bytes. If the last of them are a part of a frame, the rest of that frame must be sent before
+// anything else, so the frame counts as taken. It is copied into the buffer as if it had been written there, and sent_
+// is set behind the part that has left. Returns how many frames were taken.
 size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) noexcept {
   size_t whole = 0;
   for (; whole < frames.size() && taken >= wire::stride(frames[whole].length()); ++whole)
@@ -105,7 +98,7 @@ size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) n
 
 void ByteOut::flush() noexcept {
   if (!is_open()) return;
-  held_end_ = nullptr;
+  batch_end_ = nullptr;
   if (!is_full_) send();
 }
 
@@ -114,15 +107,15 @@ void ByteOut::on_channel_room() noexcept {
   flush();
 }
 
-// Frames that follow in this turn are only stored.
-void ByteOut::attend() noexcept {
-  const auto& pulse = list_.pulse();
-  if (!pulse.gathering && sent_in_turn_ != pulse.turn && !is_full_) {
-    sent_in_turn_ = pulse.turn;
+// Sends the first frame of a poll at once. Frames that follow in this poll are only stored.
+void ByteOut::slow_commit() noexcept {
+  const auto& poll_state = list_.poll_state();
+  if (!poll_state.gathering && sent_in_poll_ != poll_state.poll_number && !is_full_) {
+    sent_in_poll_ = poll_state.poll_number;
     return send();
   }
   list_.add(*this);
-  held_end_ = base_ + capacity + slack;
+  batch_end_ = base_ + byte_buffer_bytes;
 }
 
 std::byte* ByteOut::make_room(size_t length) noexcept {
@@ -130,7 +123,8 @@ std::byte* ByteOut::make_room(size_t length) noexcept {
   const size_t need = wire::stride(length);
   if (!is_full_) send();
   if (!is_open()) return nullptr;  // the channel was lost
-  // The channel may have taken a part of a word. What is left moves by whole strides, so that frames stay aligned.
+  // Move what is left to the front, by a multiple of 16 bytes, so that frames stay aligned: the channel may have
+  // stopped in the middle of a word.
   const auto left = static_cast<size_t>(cursor_ - sent_);
   const auto odd = static_cast<size_t>(sent_ - base_) % wire::alignment;
   if (need > static_cast<size_t>(end_ - cursor_) && sent_ != base_ + odd) {

@@ -27,8 +27,8 @@ class AByteOut : public testing::Test, private ByteOut::Owner {
   }
 
   TestChannel channel;
-  Pulse pulse;
-  FlushList list{pulse};
+  PollState poll_state;
+  FlushList list{poll_state};
   ByteOut out{list, *this};
   int full = 0;
   std::optional<Error> lost;
@@ -41,25 +41,25 @@ class AByteOut : public testing::Test, private ByteOut::Owner {
   }
 };
 
-TEST_F(AByteOut, a_single_frame_leaves_at_once_and_the_next_ones_of_its_turn_together) {
+TEST_F(AByteOut, a_single_frame_is_sent_at_once_and_the_next_ones_of_its_poll_together) {
   ASSERT_TRUE(put_frame(out, 0, 8));
   EXPECT_EQ(channel.sends, 1);
   ASSERT_TRUE(put_frame(out, 1, 8) && put_frame(out, 2, 8));
   EXPECT_EQ(channel.sends, 1);
-  EXPECT_TRUE(pulse.urgent) << "the node is asked for a progress";
+  EXPECT_TRUE(poll_state.urgent) << "the node is asked for a progress";
   list.flush_all();
   EXPECT_EQ(channel.sends, 2);
-  ++pulse.turn;
+  ++poll_state.poll_number;
   ASSERT_TRUE(put_frame(out, 3, 8));
-  EXPECT_EQ(channel.sends, 3) << "a new turn";
+  EXPECT_EQ(channel.sends, 3) << "a new poll";
   EXPECT_EQ(arrived(), 4u);
 }
 
-TEST_F(AByteOut, what_is_sent_while_the_node_gathers_leaves_in_one_call) {
-  pulse.gathering = true;
+TEST_F(AByteOut, what_is_committed_while_the_node_gathers_is_sent_by_one_call) {
+  poll_state.gathering = true;
   for (uint32_t i = 0; i < 3; ++i) ASSERT_TRUE(put_frame(out, i, 8));
   EXPECT_EQ(channel.sends, 0);
-  pulse.gathering = false;
+  poll_state.gathering = false;
   list.flush_all();
   EXPECT_EQ(channel.sends, 1);
   EXPECT_EQ(arrived(), 3u);
@@ -81,7 +81,7 @@ TEST_F(AByteOut, a_full_channel_makes_the_sender_wait_and_loses_nothing) {
   EXPECT_EQ(channel.sent.size(), 100u);
   const int sends = channel.sends;
   out.flush();
-  EXPECT_EQ(channel.sends, sends) << "it is not asked again before it said that it has room";
+  EXPECT_EQ(channel.sends, sends) << "the channel is not tried again before it reports room";
   channel.room = SIZE_MAX;
   out.on_channel_room();
   EXPECT_EQ(arrived(), sent);
@@ -93,7 +93,7 @@ TEST_F(AByteOut, room_that_comes_in_any_portions_gives_all_frames_in_order) {
   Random random(2);
   uint32_t sent = 0;
   while (sent < 2000) {
-    ++pulse.turn;
+    ++poll_state.poll_number;
     if (const std::byte* const at = out.reserve(100)) {
       ASSERT_EQ(reinterpret_cast<uintptr_t>(at) % 16, 8u) << "whatever portion of a frame has left";
     }
@@ -148,7 +148,7 @@ TEST_F(AByteOut, the_longest_frame_is_granted_and_a_longer_one_is_not) {
   EXPECT_EQ(arrived(), 5u);
 }
 
-// What lies between frames travels: it must be nothing that was in that memory before.
+// The padding between frames is sent: it must not show what was in that memory before.
 TEST_F(AByteOut, the_padding_of_a_fresh_stream_is_zero) {
   ASSERT_TRUE(put_frame(out, 0, 1));
   ASSERT_EQ(channel.sent.size(), 16u);

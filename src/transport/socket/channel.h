@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// An ordered, reliable stream of bytes to a peer and back: what ByteIn and ByteOut stand on. A TCP socket, or a network
-// that a test simulates.
+// An ordered, reliable stream of bytes to a peer and back, on which ByteIn and ByteOut are built: a TCP socket, UCX, or
+// a network that a test simulates.
 //
 // Thread: the node's. Neither call blocks.
 #pragma once
@@ -14,12 +14,12 @@ namespace tc::transport {
 
 class Channel {
  public:
-  // How many bytes it took; 0: none now. An error: it takes no more, ever.
+  // Returns how many bytes it took; 0: none now. After an error it takes no more.
   virtual Result<size_t> send(ByteView bytes) = 0;
-  // The same for bytes in several places, where that takes one call of the system: only if can_gather().
+  // The same for bytes in several places, in one system call: only if can_gather().
   virtual bool can_gather() const noexcept { return false; }
   virtual Result<size_t> send_gathered(std::span<const ByteView> parts) { return send(parts.front()); }
-  // How many bytes came; 0: none now. TC_ERR_DISCONNECTED: no more will come.
+  // Returns how many bytes came; 0: none now. TC_ERR_DISCONNECTED: no more will come.
   virtual Result<size_t> receive(std::span<std::byte> into) = 0;
 
  protected:

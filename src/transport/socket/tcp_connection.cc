@@ -12,7 +12,7 @@ namespace tc::transport {
 
 namespace {
 
-// In one call of the system; more leave with the next one.
+// In one system call; more are sent by the next one.
 constexpr size_t most_places = most_gathered_frames * (most_gathered_parts + 2);
 
 constexpr uint32_t reading = EPOLLIN | EPOLLRDHUP;
@@ -45,7 +45,7 @@ void TcpConnection::on_socket(uint32_t events) {
     watch(reading);
     on_channel_room();
   }
-  if (is_open()) take_in();
+  if (is_open()) receive_frames();
 }
 
 void TcpConnection::on_channel_full() noexcept { watch(reading | EPOLLOUT); }
@@ -73,7 +73,7 @@ Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
 Result<size_t> TcpConnection::receive(std::span<std::byte> into) {
   const auto got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
   if (got > 0) return static_cast<size_t>(got);
-  if (got == 0) return fail(TC_ERR_DISCONNECTED, "it ended without a word");
+  if (got == 0) return fail(TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first");
   if (errno == EAGAIN || errno == EINTR) return 0;
   return lost(errno);
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection over a TCP socket of ours.
+// A connection over a TCP socket.
 //
 // Thread: the node's.
 #pragma once
@@ -18,8 +18,8 @@ class TcpConnection final : public ByteConnection, private Channel {
   static Result<std::unique_ptr<TcpConnection>> accept(Hub& hub, Fd& socket, const Origin& origin);
 
   std::string_view transport() const noexcept override { return name; }
-  // Looks whether something has come, without asking who waits on all descriptors. True when it had.
-  bool poll() noexcept { return take_in_safely(); }
+  // Receives without epoll. True when something had come.
+  bool poll() noexcept { return receive_or_lose(); }
 
  private:
   using ByteConnection::ByteConnection;

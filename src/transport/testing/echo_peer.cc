@@ -22,7 +22,7 @@ int main(int argc, char** argv) {
   uint32_t next = 0;
   uint64_t busy_until = 0;
   while (!node.lost) {
-    node.turn();
+    node.poll();
     bool worked = false;
     while (node.is_open()) {
       auto& in = node.in();

@@ -5,7 +5,8 @@
 
 #include <algorithm>
 
-#include "transport/stream.h"
+#include "transport/in_stream.h"
+#include "transport/out_stream.h"
 
 namespace tc::transport {
 

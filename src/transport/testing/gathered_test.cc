@@ -14,7 +14,7 @@ class Gathered : public testing::TestWithParam<Kind> {
   void join() {
     a.connect(b.listen());
     ASSERT_TRUE(a.until([&] {
-      b.turn();
+      b.poll();
       return a.is_open() && b.is_open();
     }));
   }
@@ -58,7 +58,7 @@ TEST_P(Gathered, frames_arrive_whole_and_in_order_behind_a_reader_that_falls_beh
           refusals += room ? 0 : 1;
         }
         a.out().flush();
-        b.turn();
+        b.poll();
         take_all(received);
         return HasFatalFailure() || received == frames;
       },

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What strangers may say, on the transports that have a socket: greetings that are truncated, flipped, torn, late, or
-// that end in the middle; and the same from a node that we connect to.
+// What unauthenticated peers may send, on the transports that have a socket: greetings that are truncated, flipped,
+// torn, late, or that end in the middle; and the same from a node that we connect to.
 #include "transport/testing/raw_ucx.h"
 
 namespace tc::transport {
@@ -18,12 +18,12 @@ class EachGreeting : public AttackedNode, public testing::WithParamInterface<Kin
   // Says it to the node in one piece. A peer that the node accepts goes when the raw one has said all.
   void attack(const Bytes& greeting, const std::string& what) {
     SCOPED_TRACE(what);
-    const unsigned before = turned_away();
+    const unsigned before = refusals();
     const unsigned accepted = node->accepted;
     RawPeer raw(GetParam(), address);
     (void)means->say_to(raw, greeting);
     raw.end_writing();
-    ASSERT_TRUE(turn_until([&] { return turned_away() != before || node->accepted != accepted; }));
+    ASSERT_TRUE(poll_until([&] { return refusals() != before || node->accepted != accepted; }));
     if (!node->opens && node->accepted != accepted) {
       const Error why{TC_ERR_DENIED, "you may not come in"};
       node->peer->refuse(why);
@@ -32,8 +32,8 @@ class EachGreeting : public AttackedNode, public testing::WithParamInterface<Kin
     expect_one_goes(raw, before);
   }
 
-  // With UCX each takes time, and much of it once it has an endpoint to us: behind the head, bits of all places in a byte
-  // are taken, but not of all bytes. UcxDetails (ucx/details_test.cc) has the rest.
+  // With UCX each takes time, and much of it once it has an endpoint to us: behind the head, bits of all places in a
+  // byte are taken, but not of all bytes. UcxDetails (ucx/details_test.cc) has the rest.
   static size_t step(size_t bit, size_t behind_the_head) {
     return GetParam().is_ucx() && bit >= greeting_head_bytes * 8 ? behind_the_head : 1;
   }
@@ -46,14 +46,14 @@ TEST_P(EachGreeting, truncated_at_any_byte_is_refused_however_its_sender_ends) {
   for (size_t size = 0; size < good.size(); size += size < 40 ? 1 : 7) {
     SCOPED_TRACE(size);
     for (const int how : {0, 1, 2}) {
-      const unsigned before = turned_away();
+      const unsigned before = refusals();
       RawPeer raw(GetParam(), address);
       if (size != 0) {
         ASSERT_EQ(means->say_to(raw, ByteView(good).first(size)), size);
       }
       if (how == 0) raw.end_writing();
       if (how == 1) raw.vanish();
-      if (how == 2) turn(2), raw.reset();
+      if (how == 2) poll(2), raw.reset();
       expect_one_goes(raw, before);
     }
   }
@@ -64,7 +64,7 @@ TEST_P(EachGreeting, truncated_at_any_byte_is_refused_however_its_sender_ends) {
 
 // Where UCX carries the frames, an accepted peer's worker address is given to UCX, which believes it: so here the node
 // refuses them all, and the address must have gone nowhere before that.
-TEST_P(EachGreeting, with_any_bit_flipped_is_refused_or_accepted_and_harms_nobody) {
+TEST_P(EachGreeting, with_any_bit_flipped_is_refused_or_accepted_and_does_no_harm) {
   node->opens = !GetParam().is_ucx();
   for (size_t bit = 0; bit < good.size() * 8; bit += step(bit, 5))
     attack(with_bit_flipped(good, bit), fmt::format("bit {}", bit));
@@ -73,51 +73,51 @@ TEST_P(EachGreeting, with_any_bit_flipped_is_refused_or_accepted_and_harms_nobod
   expect_nothing_is_left();
 }
 
-TEST_P(EachGreeting, a_size_that_lies_is_refused_at_once_or_waited_for) {
+TEST_P(EachGreeting, a_false_size_is_refused_at_once_or_waited_for) {
   for (const uint32_t size : {0u, 1u, static_cast<uint32_t>(good.size()), 16u * 1024, 16u * 1024 + 1, 0xffffffffu}) {
-    Bytes lie = good;
-    std::memcpy(lie.data() + 8, &size, sizeof size);
-    attack(lie, fmt::format("size {}", size));
+    Bytes value = good;
+    std::memcpy(value.data() + 8, &size, sizeof size);
+    attack(value, fmt::format("size {}", size));
   }
   expect_witness_is_served();
 }
 
-TEST_P(EachGreeting, that_comes_byte_by_byte_is_heard_and_answered) {
+TEST_P(EachGreeting, that_comes_byte_by_byte_is_read_and_answered) {
   RawPeer raw(GetParam(), address);
   ASSERT_EQ(means->say_to(raw, ByteView(good).first(1)), 1u);
   for (size_t i = 1; i < good.size(); ++i) {
-    node->turn();
+    node->poll();
     EXPECT_EQ(node->accepted, 1u);
-    ASSERT_EQ(raw.say(ByteView(good).subspan(i, 1)), 1u);
+    ASSERT_EQ(raw.send(ByteView(good).subspan(i, 1)), 1u);
   }
-  ASSERT_TRUE(turn_until([&] { return node->accepted == 2; }));
-  ASSERT_TRUE(turn_until([&] { return raw.hear() && raw.heard.size() > greeting_head_bytes; }));
-  const auto answer = decode_greeting(raw.heard);
+  ASSERT_TRUE(poll_until([&] { return node->accepted == 2; }));
+  ASSERT_TRUE(poll_until([&] { return raw.receive() && raw.received.size() > greeting_head_bytes; }));
+  const auto answer = decode_greeting(raw.received);
   ASSERT_TRUE(answer) << answer.error().message;
   EXPECT_EQ(answer->transport, choice_name(GetParam().choice));
   EXPECT_EQ(as_text(answer->hello), "hello back");
   expect_witness_is_served();
 }
 
-TEST_P(EachGreeting, of_another_program_is_refused_in_words_that_it_is_told) {
+TEST_P(EachGreeting, of_another_program_is_refused_with_the_reason) {
   for (const std::string_view words :
        {"GET / HTTP/1.1\r\n\r\n", "SSH-2.0-OpenSSH_9.2\r\n", "\x16\x03\x01\x02\x01\x01\xfc\x03\x03xxx"}) {
     RawPeer raw(GetParam(), address);
-    ASSERT_EQ(raw.say(as_bytes(words)), words.size());
-    ASSERT_TRUE(turn_until([&] { return !raw.hear(); }));
-    const auto told = decode_greeting(raw.heard);
-    ASSERT_FALSE(told);
-    EXPECT_NE(told.error().message.find("it is no Three-Chains node"), std::string::npos) << told.error().message;
+    ASSERT_EQ(raw.send(as_bytes(words)), words.size());
+    ASSERT_TRUE(poll_until([&] { return !raw.receive(); }));
+    const auto refusal = decode_greeting(raw.received);
+    ASSERT_FALSE(refusal);
+    EXPECT_NE(refusal.error().message.find("it is no Three-Chains node"), std::string::npos) << refusal.error().message;
   }
   expect_witness_is_served();
 }
 
-TEST_P(EachGreeting, by_a_transport_that_the_node_does_not_do_is_refused_with_its_name) {
+TEST_P(EachGreeting, for_a_transport_that_the_node_does_not_accept_is_refused_with_its_name) {
   Bytes greeting = encode_greeting({"pigeon", {}, Bytes(10)});
-  const unsigned before = turned_away();
+  const unsigned before = refusals();
   RawPeer raw(GetParam(), address);
-  (void)raw.say(greeting);
-  ASSERT_TRUE(turn_until([&] { return turned_away() != before; }));
+  (void)raw.send(greeting);
+  ASSERT_TRUE(poll_until([&] { return refusals() != before; }));
   EXPECT_NE(last_reason().find("'pigeon'"), std::string::npos) << last_reason();
   expect_one_goes(raw, before);
 }
@@ -128,7 +128,7 @@ class EachAnswer : public EachGreeting {
  protected:
   void SetUp() override {
     EachGreeting::SetUp();
-    auto socket = listen_at(GetParam().choice == Choice::shm ? SocketAddress::second_door("127.0.0.1:9")
+    auto socket = listen_at(GetParam().choice == Choice::shm ? SocketAddress::local_listener_of("127.0.0.1:9")
                                                              : resolve("127.0.0.1:0", true).value().front());
     ASSERT_TRUE(socket) << socket.error().message;
     listener = std::move(*socket);
@@ -143,8 +143,8 @@ class EachAnswer : public EachGreeting {
     const auto connection = node->transport->connect(where, as_bytes(std::string_view("hello"))).value();
     RawPeer raw(accept());
     ASSERT_TRUE(raw.socket());
-    ASSERT_TRUE(turn_until([&] { return raw.hear() && raw.heard.size() > greeting_head_bytes; }));
-    ASSERT_EQ(raw.say(bytes), bytes.size());
+    ASSERT_TRUE(poll_until([&] { return raw.receive() && raw.received.size() > greeting_head_bytes; }));
+    ASSERT_EQ(raw.send(bytes), bytes.size());
     if (vanishes)
       raw.vanish();
     else
@@ -157,7 +157,7 @@ class EachAnswer : public EachGreeting {
     int found = -1;
     for (int i = 0; i < 1000 && found < 0; ++i) {
       found = accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      turn(1);
+      poll(1);
     }
     return Fd(found);
   }
@@ -173,7 +173,8 @@ TEST_P(EachAnswer, truncated_at_any_byte_is_a_loss_with_a_reason) {
   expect_witness_is_served();
 }
 
-// Not the bits of a worker address or a key: the node has decided to trust whom it connects to, and UCX believes them.
+// Not the bits of a worker address or a key: the node trusts the peers that it connects to, and UCX does not check
+// these.
 TEST_P(EachAnswer, with_any_bit_flipped_is_a_loss_with_a_reason) {
   size_t until = good.size();
   if (means->ucx) {
@@ -182,7 +183,8 @@ TEST_P(EachAnswer, with_any_bit_flipped_is_a_loss_with_a_reason) {
     ASSERT_LT(until, good.size());
   }
   for (size_t bit = 0; bit < until * 8; bit += step(bit, 17)) {
-    // A size that is a little too small leaves what looks like a last word, which costs a second: hostile_ucx_test.cc.
+    // A size that is a little too small leaves what looks like a closing record, which costs a second:
+    // hostile_ucx_test.cc.
     const bool leaves_a_few_bytes = bit >= size_t{8} * 8 && bit < size_t{8} * 8 + 4;
     if (!leaves_a_few_bytes || !means->ucx) answer(with_bit_flipped(good, bit), fmt::format("bit {}", bit), false);
   }
@@ -190,18 +192,18 @@ TEST_P(EachAnswer, with_any_bit_flipped_is_a_loss_with_a_reason) {
 }
 
 // The one real wait: a node that sleeps must wake by itself to drop them.
-TEST(AStranger, who_never_finishes_its_greeting_is_dropped_by_a_sleeping_node) {
+TEST(AnUnauthenticatedPeer, that_never_finishes_its_greeting_is_refused_by_a_sleeping_node) {
   TestNode node(kinds[1]);
   const std::string address = node.listen();
   RawPeer local(kinds[1], address), remote(kinds[2], address), mute(kinds[2], address);
   const Bytes greeting = encode_greeting({"tcp", {}, Bytes(10)});
-  (void)remote.say(ByteView(greeting).first(greeting.size() - 1));
-  (void)local.say(ByteView(greeting).first(1));
+  (void)remote.send(ByteView(greeting).first(greeting.size() - 1));
+  (void)local.send(ByteView(greeting).first(1));
   const uint64_t before = now_ns();
   int sleeps = 0;
   for (; node.refused.size() < 3 && now_ns() - before < 20'000'000'000; ++sleeps) {
     node.sleep(20'000);
-    node.turn();
+    node.poll();
   }
   EXPECT_GT(now_ns() - before, 4'900'000'000u);
   EXPECT_LT(now_ns() - before, 8'000'000'000u);

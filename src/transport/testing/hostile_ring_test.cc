@@ -32,21 +32,21 @@ class AHostileRingPeer : public AttackedNode {
  protected:
   void SetUp() override { start(ring_kind); }
   // One that has greeted; its rings are in `memory`.
-  RawPeer meet() {
+  RawPeer connect_raw() {
     memory = RingMemory::create(ring_bytes).value();
     to_node = memory.written_by(Side::creator);
     from_node = memory.written_by(Side::receiver);
     RawPeer raw(kind, address);
-    (void)raw.say(greeting(), {memory.descriptor().get()});
-    EXPECT_TRUE(turn_until([&] { return raw.hear() && node->opened == 1 && !raw.heard.empty(); }));
+    (void)raw.send(greeting(), {memory.descriptor().get()});
+    EXPECT_TRUE(poll_until([&] { return raw.receive() && node->opened == 1 && !raw.received.empty(); }));
     return raw;
   }
   void expect_refused(const Bytes& words, std::initializer_list<int> attached, const char* why) {
     SCOPED_TRACE(why);
-    const unsigned before = turned_away();
+    const unsigned before = refusals();
     RawPeer raw(kind, address);
-    (void)raw.say(words, attached);
-    ASSERT_TRUE(turn_until([&] { return turned_away() != before || node->opened != 0; }));
+    (void)raw.send(words, attached);
+    ASSERT_TRUE(poll_until([&] { return refusals() != before || node->opened != 0; }));
     EXPECT_THAT(last_reason(), HasSubstr(why));
     expect_one_goes(raw, before);
   }
@@ -55,7 +55,7 @@ class AHostileRingPeer : public AttackedNode {
   RingView to_node, from_node;
 };
 
-TEST_F(AHostileRingPeer, memory_that_is_none_is_refused_with_the_reason) {
+TEST_F(AHostileRingPeer, a_descriptor_that_is_no_ring_memory_is_refused_with_the_reason) {
   const auto good = RingMemory::create(ring_bytes).value();
   const int fd = good.descriptor().get();
   const Fd unsealed(memfd_create("test", MFD_CLOEXEC | MFD_ALLOW_SEALING)), device(::open("/dev/zero", O_RDWR));
@@ -71,23 +71,23 @@ TEST_F(AHostileRingPeer, memory_that_is_none_is_refused_with_the_reason) {
   expect_refused(greeting(0x80000000), {fd}, "a power of two");
   for (size_t size = 0; size < 8; ++size) {
     if (size == 4) continue;
-    expect_refused(greeting(Bytes(size)), {fd}, "what it says of its rings");
+    expect_refused(greeting(Bytes(size)), {fd}, "its details about its rings");
   }
   expect_witness_is_served();
   expect_nothing_is_left();
 }
 
 TEST_F(AHostileRingPeer, a_tcp_peer_that_asks_for_shared_memory_is_refused) {
-  const unsigned before = turned_away();
+  const unsigned before = refusals();
   RawPeer raw(kinds[2], address);
-  (void)raw.say(greeting());
-  ASSERT_TRUE(turn_until([&] { return turned_away() != before; }));
+  (void)raw.send(greeting());
+  ASSERT_TRUE(poll_until([&] { return refusals() != before; }));
   EXPECT_THAT(last_reason(), HasSubstr("'shm'"));
   expect_one_goes(raw, before);
 }
 
 TEST_F(AHostileRingPeer, frames_that_it_writes_by_hand_are_read) {
-  RawPeer raw = meet();
+  RawPeer raw = connect_raw();
   const Bytes frame = frame_bytes(3, 40);
   std::memcpy(to_node.data + 16, frame.data() + 8, frame.size() - 8);
   store_header(to_node.data + 8 + frame.size(), 0);
@@ -95,22 +95,22 @@ TEST_F(AHostileRingPeer, frames_that_it_writes_by_hand_are_read) {
   EXPECT_EQ(take_frame(node->in(), 3), Took::frame);
 }
 
-TEST_F(AHostileRingPeer, heads_and_lengths_that_lie_break_its_own_stream) {
+TEST_F(AHostileRingPeer, false_headers_and_lengths_break_its_own_stream) {
   const uint64_t lies[] = {call_header(0, 4096),
                            call_header(0, 4080),
                            call_header(0, 0xffffffff),
                            wire::encode(wire::Kind::pad, 0, 0, 0),
                            wire::encode(wire::Kind::pad, 0, 0, 0xffffffff),
                            ~uint64_t{0}};
-  for (const uint64_t lie : lies) {
-    SCOPED_TRACE(lie);
-    RawPeer raw = meet();
-    store_header(to_node.data + 8, lie);
+  for (const uint64_t value : lies) {
+    SCOPED_TRACE(value);
+    RawPeer raw = connect_raw();
+    store_header(to_node.data + 8, value);
     EXPECT_EQ(take_anything(node->in()), 0u);
     EXPECT_TRUE(node->in().broken());
-    turn();
+    poll();
     node->peer->drop();
-    EXPECT_TRUE(turn_until([&] { return !raw.hear(); }));
+    EXPECT_TRUE(poll_until([&] { return !raw.receive(); }));
     forget();
   }
   expect_witness_is_served();
@@ -118,8 +118,8 @@ TEST_F(AHostileRingPeer, heads_and_lengths_that_lie_break_its_own_stream) {
   expect_nothing_is_left();
 }
 
-TEST_F(AHostileRingPeer, positions_that_lie_never_let_the_node_write_outside) {
-  RawPeer raw = meet();
+TEST_F(AHostileRingPeer, false_positions_never_let_the_node_write_outside) {
+  RawPeer raw = connect_raw();
   Random random(4);
   // What lies around the node's ring must stay as it is: its control area before, the page behind.
   std::atomic_ref consumed(from_node.control->consumed);
@@ -129,7 +129,7 @@ TEST_F(AHostileRingPeer, positions_that_lie_never_let_the_node_write_outside) {
     std::byte* const at = node->out().reserve(random.below(node->out().max_length() + 1));
     if (at == nullptr) continue;
     ASSERT_EQ(reinterpret_cast<uintptr_t>(at) % 16, 8u);
-    ++node->transport->pulse.turn;
+    ++node->transport->poll_state.poll_number;
     ASSERT_TRUE(put_frame(node->out(), sent++, 0));
   }
   EXPECT_GT(sent, 0u);
@@ -137,7 +137,7 @@ TEST_F(AHostileRingPeer, positions_that_lie_never_let_the_node_write_outside) {
 }
 
 TEST_F(AHostileRingPeer, noise_in_its_rings_while_the_node_reads_and_writes_harms_only_itself) {
-  RawPeer raw = meet();
+  RawPeer raw = connect_raw();
   std::atomic<bool> stop = false;
   std::thread noise([&] {
     Random random(9);
@@ -163,7 +163,7 @@ TEST_F(AHostileRingPeer, noise_in_its_rings_while_the_node_reads_and_writes_harm
     }
     node->in().release();
     (void)put_frame(node->out(), 0, 100);
-    turn(1);
+    poll(1);
   }
   stop = true;
   noise.join();
@@ -172,21 +172,21 @@ TEST_F(AHostileRingPeer, noise_in_its_rings_while_the_node_reads_and_writes_harm
   expect_witness_is_served();
 }
 
-TEST_F(AHostileRingPeer, a_bell_that_never_stops_keeps_nobody_else_waiting_and_its_end_is_noticed) {
-  RawPeer raw = meet();
+TEST_F(AHostileRingPeer, a_doorbell_that_never_stops_delays_no_other_peer_and_its_end_is_noticed) {
+  RawPeer raw = connect_raw();
   const Bytes bells(64 * 1024, std::byte{1});
   for (int i = 0; i < 50; ++i) {
-    (void)raw.say(bells);
+    (void)raw.send(bells);
     expect_witness_is_served();
   }
   raw.vanish();
-  ASSERT_TRUE(turn_until([&] { return node->lost.has_value(); }));
-  EXPECT_EQ(node->lost->message, "it ended without a word");
+  ASSERT_TRUE(poll_until([&] { return node->lost.has_value(); }));
+  EXPECT_EQ(node->lost->message, "it closed its socket without disconnecting first");
 }
 
 // What lies in its ring stays readable, as what a socket has received.
 TEST_F(AHostileRingPeer, one_that_vanishes_in_the_middle_of_a_frame_leaves_the_whole_ones) {
-  RawPeer raw = meet();
+  RawPeer raw = connect_raw();
   store_header(to_node.data + 8, 0);
   const Bytes frame = frame_bytes(0, 40);
   std::memcpy(to_node.data + 16, frame.data() + 8, frame.size() - 8);
@@ -195,20 +195,20 @@ TEST_F(AHostileRingPeer, one_that_vanishes_in_the_middle_of_a_frame_leaves_the_w
   std::memset(to_node.data + 16 + frame.size(), 7, 20);  // a body without its header
   raw.vanish();
   memory = {};
-  ASSERT_TRUE(turn_until([&] { return node->lost.has_value(); }));
+  ASSERT_TRUE(poll_until([&] { return node->lost.has_value(); }));
   EXPECT_EQ(take_frame(node->in(), 0), Took::frame);
   EXPECT_EQ(take_frame(node->in(), 1), Took::nothing);
   EXPECT_EQ(node->out().reserve(8), nullptr);
 }
 
 TEST_F(AHostileRingPeer, holes_in_its_memory_are_no_crash) {
-  RawPeer raw = meet();
+  RawPeer raw = connect_raw();
   ASSERT_TRUE(put_frame(node->out(), 0, 100));
   ASSERT_EQ(fallocate(memory.descriptor().get(), FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, 0, 16384), 0);
   EXPECT_NE(ftruncate(memory.descriptor().get(), 0), 0);
   for (uint32_t i = 1; i < 100; ++i) (void)put_frame(node->out(), i, 100);
   EXPECT_EQ(take_frame(node->in(), 0), Took::nothing);
-  turn();
+  poll();
   EXPECT_FALSE(node->lost);
   expect_witness_is_served();
 }

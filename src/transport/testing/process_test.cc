@@ -56,7 +56,7 @@ class BetweenProcesses : public testing::TestWithParam<Kind> {
     echo = std::make_unique<Echo>(GetParam().name, address, spin_us);
     ASSERT_FALSE(echo->listens_at.empty());
     if (node == nullptr) node = std::make_unique<TestNode>(GetParam());
-    node->start_anew();
+    node->drop_peer();
     node->connect(echo->listens_at);
     ASSERT_TRUE(node->until([&] { return node->is_open() || node->lost; }));
     ASSERT_FALSE(node->lost) << node->lost->message;
@@ -90,7 +90,7 @@ TEST_P(BetweenProcesses, a_hundred_thousand_frames_come_back_whole_and_in_order)
       if (!put_frame(out(), sent, random.below(sent % 16 == 0 ? out().max_length() / 8 : 100))) break;
       ++sent;
     }
-    node->turn();
+    node->poll();
     for (Took took; (took = take_frame(in(), received)) != Took::nothing; ++received)
       ASSERT_EQ(took, Took::frame) << received;
     in().release();
@@ -116,7 +116,7 @@ TEST_P(BetweenProcesses, a_killed_peer_is_lost_within_a_second) {
   EXPECT_LT(now_ns() - before, 1'000'000'000u);
   EXPECT_EQ(node->lost->code, TC_ERR_DISCONNECTED) << node->lost->message;
   EXPECT_EQ(out().reserve(8), nullptr);
-  for (int i = 0; i < 1000; ++i) node->turn();
+  for (int i = 0; i < 1000; ++i) node->poll();
   EXPECT_EQ(node->losses, 1u);
 }
 
@@ -126,7 +126,7 @@ TEST_P(BetweenProcesses, a_peer_that_is_killed_while_it_sends_leaves_only_whole_
   uint32_t sent = 1, received = 1;
   for (int round = 0; round < 200; ++round) {
     while (put_frame(out(), sent, sent % 3000)) ++sent;
-    node->turn();
+    node->poll();
     for (; take_frame(in(), received) == Took::frame;) ++received;
     in().release();
     if (round == 100) echo->signal(SIGKILL);
@@ -148,12 +148,12 @@ TEST_P(BetweenProcesses, a_killed_peer_ends_a_sleep) {
   const uint64_t before = now_ns();
   while (!node->lost && now_ns() - before < 5'000'000'000) {
     node->sleep(5000);
-    node->turn();
+    node->poll();
   }
   EXPECT_LT(now_ns() - before, 1'000'000'000u);
 }
 
-TEST_P(BetweenProcesses, a_peer_that_was_killed_is_met_again_at_its_address) {
+TEST_P(BetweenProcesses, a_peer_that_was_killed_can_be_connected_to_again_at_its_address) {
   start();
   ASSERT_TRUE(ping(0));
   const std::string address = echo->listens_at;
@@ -177,7 +177,7 @@ TEST_P(BetweenProcesses, sleepers_on_both_sides_are_woken_by_a_frame) {
       in().release();
       const uint64_t asleep = now_ns();
       node->sleep(3000);
-      node->turn();
+      node->poll();
       ASSERT_LT(now_ns() - asleep, 2'000'000'000u) << "frame " << i << " was slept over";
     }
     ASSERT_EQ(took, Took::frame);
@@ -197,13 +197,13 @@ TEST_P(BetweenProcesses, an_idle_sleeper_costs_no_cpu) {
   ASSERT_TRUE(ping(0));
   for (int i = 0; i < 3; ++i) {  // what is left of the connection's start
     node->sleep(50);
-    node->turn();
+    node->poll();
   }
   const uint64_t before = cpu_us(), begin = now_ns();
   int sleeps = 0;
   for (; now_ns() - begin < 500'000'000; ++sleeps) {
     node->sleep(500);
-    node->turn();
+    node->poll();
   }
   EXPECT_LT(cpu_us() - before, 5000u);
   EXPECT_LT(sleeps, 10);
@@ -217,7 +217,7 @@ TEST_P(BetweenProcesses, a_stopped_peer_makes_its_sender_wait_and_all_arrives_wh
   const auto deadline = Deadline::after_ms(20'000);
   for (unsigned idle = 0; idle < 1000 && !deadline.passed(); ++idle) {
     for (; put_frame(out(), sent, 1000); idle = 0) ++sent;
-    node->turn();
+    node->poll();
   }
   EXPECT_GT(sent, 100u);
   EXPECT_FALSE(deadline.passed());
@@ -233,7 +233,7 @@ TEST_P(BetweenProcesses, a_stopped_peer_makes_its_sender_wait_and_all_arrives_wh
   EXPECT_TRUE(node->until([&] { return put_frame(out(), sent, 1000); }));
 }
 
-TEST_P(BetweenProcesses, closing_is_clean_and_told_to_the_peer) {
+TEST_P(BetweenProcesses, closing_is_clean_and_reported_to_the_peer) {
   start();
   ASSERT_TRUE(ping(0));
   node->peer->close();

@@ -25,11 +25,11 @@ class RawPeer {
   explicit RawPeer(Fd socket) : socket_(std::move(socket)) {}
   // Knocks where peers of this kind do: the port, or the Unix socket that belongs to it.
   RawPeer(const Kind& kind, const std::string& address)
-      : RawPeer(std::move(*connect_to(kind.choice == Choice::shm ? SocketAddress::second_door(address)
+      : RawPeer(std::move(*connect_to(kind.choice == Choice::shm ? SocketAddress::local_listener_of(address)
                                                                  : resolve(address, false).value().front()))) {}
 
   // How many of the bytes were taken. `attached`: descriptors that go with the first of them.
-  size_t say(ByteView bytes, std::initializer_list<int> attached = {}) {
+  size_t send(ByteView bytes, std::initializer_list<int> attached = {}) {
     iovec piece{const_cast<std::byte*>(bytes.data()), bytes.size()};
     msghdr head{};
     head.msg_iov = &piece;
@@ -48,25 +48,25 @@ class RawPeer {
   }
   void end_writing() { (void)::shutdown(socket_.get(), SHUT_WR); }
   void vanish() { socket_.reset(); }
-  // Ends as a process does whose machine lost it: without a word of order.
+  // Ends as a process does whose machine lost it: without disconnecting.
   void reset() {
     const linger now{.l_onoff = 1, .l_linger = 0};
     (void)setsockopt(socket_.get(), SOL_SOCKET, SO_LINGER, &now, sizeof now);
     socket_.reset();
   }
-  // Adds what has come to `heard`. False when the node has ended the connection.
-  bool hear() {
+  // Adds what has come to `received`. False when the node has ended the connection.
+  bool receive() {
     for (;;) {
       std::byte buffer[4096];
       const auto got = ::recv(socket_.get(), buffer, sizeof buffer, MSG_DONTWAIT);
-      if (got > 0) heard.insert(heard.end(), buffer, buffer + got);
+      if (got > 0) received.insert(received.end(), buffer, buffer + got);
       if (got == 0) return false;
       if (got < 0) return errno == EAGAIN || errno == EINTR;
     }
   }
   const Fd& socket() const { return socket_; }
 
-  Bytes heard;
+  Bytes received;
 
  private:
   Fd socket_;
@@ -86,44 +86,44 @@ class AttackedNode : public testing::Test {
     witness = std::make_unique<TestNode>(kind);
     address = node->listen();
     witness->connect(address);
-    ASSERT_TRUE(turn_until([&] { return node->is_open() && witness->is_open(); }));
+    ASSERT_TRUE(poll_until([&] { return node->is_open() && witness->is_open(); }));
     to_witness = std::move(node->peer);
     node->opened = 0;
-    node->on_told = [this](Connection& connection) {
+    node->when_notified = [this](Connection& connection) {
       if (&connection != to_witness.get()) (void)take_anything(connection.in());
     };
     descriptors = open_descriptors();
   }
-  bool turn_until(const std::function<bool()>& done, uint64_t ms = 10'000) {
+  bool poll_until(const std::function<bool()>& done, uint64_t ms = 10'000) {
     return node->until(
         [&] {
-          witness->turn();
+          witness->poll();
           return done();
         },
         ms);
   }
-  void turn(int times = 20) {
-    for (int i = 0; i < times; ++i) node->turn(), witness->turn();
+  void poll(int times = 20) {
+    for (int i = 0; i < times; ++i) node->poll(), witness->poll();
   }
   // A frame to the witness and one back.
   void expect_witness_is_served() {
     const uint32_t number = ++pings;
     ASSERT_TRUE(put_frame(to_witness->out(), number, 100) && put_frame(witness->out(), number, 100));
-    const auto comes = [&](InStream& in) { return turn_until([&] { return take_frame(in, number) == Took::frame; }); };
+    const auto comes = [&](InStream& in) { return poll_until([&] { return take_frame(in, number) == Took::frame; }); };
     EXPECT_TRUE(comes(witness->in()) && comes(to_witness->in())) << "the witness is not served";
     to_witness->in().release();
     witness->in().release();
     EXPECT_FALSE(witness->lost) << witness->lost->message;
   }
-  // The node has turned somebody away or lost somebody since `before`, once, for a reason that can be read.
-  unsigned turned_away() const { return static_cast<unsigned>(node->refused.size()) + node->losses; }
+  // The node has refused or lost a peer since `before`, once, for a reason that can be read.
+  unsigned refusals() const { return static_cast<unsigned>(node->refused.size()) + node->losses; }
   std::string last_reason() const {
     return node->lost ? node->lost->message : node->refused.empty() ? "" : node->refused.back().message;
   }
   void expect_one_goes(RawPeer& raw, unsigned before) {
-    ASSERT_TRUE(turn_until([&] { return turned_away() != before; })) << "nobody was turned away";
-    ASSERT_TRUE(turn_until([&] { return !raw.socket() || !raw.hear(); })) << "the node keeps the connection";
-    EXPECT_EQ(turned_away(), before + 1);
+    ASSERT_TRUE(poll_until([&] { return refusals() != before; })) << "no peer was refused";
+    ASSERT_TRUE(poll_until([&] { return !raw.socket() || !raw.receive(); })) << "the node keeps the connection";
+    EXPECT_EQ(refusals(), before + 1);
     EXPECT_FALSE(last_reason().empty());
     EXPECT_EQ(wire::words(last_reason()), last_reason());
     forget();
@@ -141,7 +141,7 @@ class AttackedNode : public testing::Test {
   }
   void expect_nothing_is_left() {
     forget();
-    EXPECT_TRUE(turn_until([&] { return open_descriptors() <= descriptors; }, 3'000))
+    EXPECT_TRUE(poll_until([&] { return open_descriptors() <= descriptors; }, 3'000))
         << open_descriptors() << " descriptors are open when there were " << descriptors;
   }
 

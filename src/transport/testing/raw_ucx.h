@@ -42,12 +42,12 @@ class RawUcx {
     return ours;
   }
   // After the node's answer: who to speak to.
-  void meet(const UcxDetails& node) {
+  void connect(const UcxDetails& node) {
     theirs = node;
     endpoint_ = UcxEndpoint::open(worker_->get(), node.worker_address, failures_).value();
     if (uses_puts_) key_ = RemoteKey::unpack(endpoint_->get(), node.key).value();
   }
-  void leave() {
+  void end_silently() {
     key_.reset();
     endpoint_.reset();
   }
@@ -60,8 +60,8 @@ class RawUcx {
     const Bytes& head = keep(header);
     finish(ucp_am_send_nbx(endpoint_->get(), id, head.data(), head.size(), kept.data(), kept.size(), &how));
   }
-  // One with the mark that belongs in front of it.
-  void send_marked(unsigned id, uint16_t number, ByteView payload, uint64_t change_of_mark = 0) {
+  // One with the prefix that belongs in front of it.
+  void send_prefixed(unsigned id, uint16_t number, ByteView payload, uint64_t change_of_mark = 0) {
     Bytes message;
     Writer(message).u64((theirs.token ^ change_of_mark) | static_cast<uint64_t>(number) << 48).bytes(payload);
     send(id, message);
@@ -116,7 +116,7 @@ class Means {
     return encode_greeting({std::string(choice_name(kind_.choice)), details, Bytes(10, std::byte{5})});
   }
   size_t say_to(RawPeer& raw, ByteView bytes) const {
-    return kind_.choice == Choice::shm ? raw.say(bytes, {memory.descriptor().get()}) : raw.say(bytes);
+    return kind_.choice == Choice::shm ? raw.send(bytes, {memory.descriptor().get()}) : raw.send(bytes);
   }
 
   static constexpr uint32_t ring_bytes = 4096;

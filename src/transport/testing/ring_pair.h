@@ -18,17 +18,17 @@ class RingPair final : private RingOut::Doorbell {
     out.open(view);
     in.open(view);
   }
-  // The first frame of a turn of its own: visible at once.
+  // The first frame of a poll of its own: visible at once.
   bool put(uint32_t number, size_t length) {
-    ++pulse.turn;
+    ++poll_state.poll_number;
     out.flush();
     return put_frame(out, number, length);
   }
 
   RingMemory memory;
   RingView view = memory.written_by(RingMemory::Side::creator);
-  Pulse pulse;
-  FlushList list{pulse};
+  PollState poll_state;
+  FlushList list{poll_state};
   RingOut out{list, *this};
   RingIn in;
   int rings = 0;  // of the doorbell

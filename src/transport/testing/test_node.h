@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a node on any of the transports that knows nothing but to greet and to remember what it was told.
+// For tests: a node on any of the transports. It greets, and stores the events that it gets.
+//
+// Thread: the one that drives the node.
 #pragma once
 
 #include <functional>
@@ -63,13 +65,13 @@ class TestNode final : public Events {
   // Progresses until `done` or the deadline; false when that came first.
   bool until(const std::function<bool()>& done, uint64_t ms = 20'000) {
     for (const auto deadline = Deadline::after_ms(ms); !done();) {
-      turn();
+      poll();
       if (deadline.passed()) return false;
     }
     return true;
   }
-  void turn() {
-    ++transport->pulse.turn;
+  void poll() {
+    ++transport->poll_state.poll_number;
     transport->progress();
   }
   void sleep(uint64_t ms) { transport->sleep(Deadline::after_ms(ms)); }
@@ -77,7 +79,7 @@ class TestNode final : public Events {
   InStream& in() { return peer->in(); }
   bool is_open() const { return opened != 0 && peer != nullptr && !lost; }
   // For the next peer.
-  void start_anew() {
+  void drop_peer() {
     peer.reset();
     lost.reset();
     opened = 0;
@@ -85,26 +87,26 @@ class TestNode final : public Events {
 
   // ---- Events
   Status may_connect(const Origin& origin) override {
-    return admits(origin) ? Status{} : fail(TC_ERR_DENIED, "nobody is let in");
+    return admits(origin) ? Status{} : fail(TC_ERR_DENIED, "this origin is refused");
   }
   void on_accept(std::unique_ptr<Connection> connection, ByteView hello) override {
     ++accepted;
-    heard = std::string(as_text(hello));
+    peer_hello = std::string(as_text(hello));
     if (peer != nullptr) earlier.push_back(std::move(peer));
     peer = std::move(connection);
     if (opens && !peer->open(as_bytes(std::string_view("hello back")))) ++failed_opens;
     opened += opens ? 1 : 0;
   }
   void on_greeting(Connection& connection, ByteView hello) override {
-    heard = std::string(as_text(hello));
+    peer_hello = std::string(as_text(hello));
     if (auto fine = connection.open({}); !fine)
       lost = fine.error();
     else
       ++opened;
   }
   void on_frames(Connection& connection) override {
-    ++told;
-    if (on_told) on_told(connection);
+    ++notified;
+    if (when_notified) when_notified(connection);
   }
   void on_lost(Connection&, const Error& reason) override {
     lost = reason;
@@ -117,13 +119,13 @@ class TestNode final : public Events {
   std::unique_ptr<Connection> peer;                  // the latest
   std::vector<std::unique_ptr<Connection>> earlier;  // that were accepted
   std::function<bool(const Origin&)> admits = [](const Origin&) { return true; };
-  bool opens = true;  // those who connect
-  std::function<void(Connection&)> on_told;
-  std::string heard;
+  bool opens = true;  // connections of peers
+  std::function<void(Connection&)> when_notified;
+  std::string peer_hello;
   std::optional<Error> lost;
   std::vector<Error> refused;
   std::vector<std::string> warnings;
-  unsigned accepted = 0, opened = 0, failed_opens = 0, losses = 0, told = 0;
+  unsigned accepted = 0, opened = 0, failed_opens = 0, losses = 0, notified = 0;
 };
 
 }  // namespace tc::transport

@@ -10,7 +10,7 @@
 
 namespace tc::transport {
 
-UcxChannel::UcxChannel(UcxFabric& fabric) noexcept : fabric_(fabric), staging_(fabric.messages_on_the_way) {}
+UcxChannel::UcxChannel(UcxFabric& fabric) noexcept : fabric_(fabric), staging_(fabric.messages_in_flight) {}
 
 Result<std::unique_ptr<UcxChannel>> UcxChannel::create(UcxFabric& fabric, UcxConnection& owner) {
   std::unique_ptr<UcxChannel> made;
@@ -19,13 +19,13 @@ Result<std::unique_ptr<UcxChannel>> UcxChannel::create(UcxFabric& fabric, UcxCon
   } else {
     made = std::make_unique<AmChannel>(fabric);
   }
-  TC_ASSIGN(made->token_, fabric.enlist(*made));
+  TC_ASSIGN(made->token_, fabric.add(*made));
   made->owner = &owner;
   return made;
 }
 
 UcxChannel::~UcxChannel() {
-  fabric_.forget(*this);
+  fabric_.remove(*this);
   fabric_.retire(std::move(endpoint_));
 }
 
@@ -50,35 +50,35 @@ Result<size_t> UcxChannel::send(ByteView bytes) {
   if (size == 0) return 0;
   TC_CHECK(transmit(bytes.first(size), sent_));
   sent_ += size;
-  if (std::exchange(peer_sleeps_, false)) TC_CHECK(signal(Signal::wake, 0));
+  if (std::exchange(peer_is_asleep_, false)) TC_CHECK(signal(Signal::wake, 0));
   return size;
 }
 
 Result<size_t> UcxChannel::receive(std::span<std::byte> into) {
-  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_words(endpoint_->failure()));
+  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_message(endpoint_->failure()));
   TC_ASSIGN(const size_t size, take(into, taken_));
-  if (size == 0 && trouble_) return fail(*trouble_);
+  if (size == 0 && error_) return fail(*error_);
   taken_ += size;
-  if (taken_ - told_ >= fabric_.window() / 4) {  // news worth a message
-    told_ = taken_;
+  if (taken_ - announced_ >= fabric_.window() / 4) {  // enough to be worth a message
+    announced_ = taken_;
     TC_CHECK(signal(Signal::credit, taken_));
   }
   return size;
 }
 
 Status UcxChannel::post(unsigned id, ByteView payload) {
-  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_words(endpoint_->failure()));
-  const uint64_t mark = their_token_ | static_cast<uint64_t>(next_out_++) << 48;
-  std::byte* const message = staging_.begin(sizeof mark + payload.size());
-  std::memcpy(message, &mark, sizeof mark);
-  std::memcpy(message + sizeof mark, payload.data(), payload.size());
+  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_message(endpoint_->failure()));
+  const uint64_t prefix = their_token_ | static_cast<uint64_t>(next_out_++) << 48;
+  std::byte* const message = staging_.begin(sizeof prefix + payload.size());
+  std::memcpy(message, &prefix, sizeof prefix);
+  std::memcpy(message + sizeof prefix, payload.data(), payload.size());
   auto parameters = staging_.parameters();
   parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-  const auto status = staging_.note(
-      ucp_am_send_nbx(endpoint_->get(), id, nullptr, 0, message, sizeof mark + payload.size(), &parameters));
+  const auto status = staging_.track(
+      ucp_am_send_nbx(endpoint_->get(), id, nullptr, 0, message, sizeof prefix + payload.size(), &parameters));
   staging_.end();
-  if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "sending to it: {}", ucx_words(status));
+  if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "sending to it: {}", ucx_message(status));
   return {};
 }
 
@@ -90,16 +90,16 @@ Status UcxChannel::signal(Signal what, uint64_t value) {
 }
 
 void UcxChannel::on_message(unsigned id, uint16_t number, ByteView data) noexcept {
-  if (trouble_) return;
+  if (error_) return;
   try {
     Status fine = number == next_in_++
                       ? (id == am_signal ? on_signal(data) : on_bytes(data))
                       : fail(TC_ERR_MALFORMED, "message {} came when {} was next", number, next_in_ - 1);
-    if (!fine) trouble_ = std::move(fine).error();
+    if (!fine) error_ = std::move(fine).error();
   } catch (const std::exception& problem) {
-    trouble_ = Error{TC_ERR_NO_MEMORY, problem.what()};
+    error_ = Error{TC_ERR_NO_MEMORY, problem.what()};
   }
-  fabric_.note(*this);
+  fabric_.schedule(*this);
 }
 
 Status UcxChannel::on_signal(ByteView data) {
@@ -108,26 +108,26 @@ Status UcxChannel::on_signal(ByteView data) {
   const uint64_t value = r.u64();
   TC_CHECK(r.finish_exactly("a signal"));
   if (what == Signal::wake) {
-    told_sleeping_ = false;
+    announced_sleep_ = false;
     return {};
   }
-  const bool makes_sense = value >= credited_ && value <= sent_;
-  if (makes_sense && what == Signal::credit) {
+  const bool is_plausible = value >= credited_ && value <= sent_;
+  if (is_plausible && what == Signal::credit) {
     credited_ = value;
     return {};
   }
-  if (makes_sense && what == Signal::sleeping) {  // also before open(): then both are 0
-    peer_sleeps_ = value == sent_;
-    return peer_sleeps_ ? Status{} : signal(Signal::wake, 0);
+  if (is_plausible && what == Signal::sleeping) {  // possible before open(), when both are 0
+    peer_is_asleep_ = value == sent_;
+    return peer_is_asleep_ ? Status{} : signal(Signal::wake, 0);
   }
-  return fail(TC_ERR_MALFORMED, "its signal {} with {} makes no sense", static_cast<int>(what), value);
+  return fail(TC_ERR_MALFORMED, "its signal {} has an impossible value, {}", static_cast<int>(what), value);
 }
 
-// Once: the peer sends a wake with its next bytes, or at once when it has sent more than we have taken.
-void UcxChannel::tell_that_we_sleep() {
-  if (told_sleeping_ || !is_open()) return;
-  told_sleeping_ = true;
-  if (auto told = signal(Signal::sleeping, taken_); !told) trouble_ = std::move(told).error();
+// Sent once: the peer answers with a wake and its next bytes, or at once when it has sent more than we have taken.
+void UcxChannel::announce_sleep() {
+  if (announced_sleep_ || !is_open()) return;
+  announced_sleep_ = true;
+  if (auto told = signal(Signal::sleeping, taken_); !told) error_ = std::move(told).error();
 }
 
 }  // namespace tc::transport

@@ -1,15 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of bytes through UCX. What is common to Active Messages (am_channel.h) and puts (put_channel.h): who the peer
-// is, how much it still takes, and the signals that the two sides send each other.
+// A stream of bytes through UCX. This class has what Active Messages (am_channel.h) and puts (put_channel.h) share: the
+// peer's identity, flow control, and the signals that the two sides send each other.
 //
-// Each Active Message begins with a mark of eight bytes: the token that the receiver gave us for this channel (16 bits of
-// place, 32 random ones), and a sequence number of 16 bits. A message that does not follow its predecessor ends the
-// connection instead of being misread.
+// Each Active Message begins with a prefix of eight bytes: the token that the receiver assigned to this channel (16
+// bits of index, 32 random ones), and a sequence number of 16 bits. A gap in the numbers ends the connection.
 //
-// Flow control: at most a window of bytes is on its way that the receiver has not taken.
+// Flow control: at most a window of bytes is in flight, sent and not yet taken by the receiver.
 //
-// Thread: the node's. on_message() is called from inside UCX and only takes notes.
+// Thread: the node's. on_message() is called from inside UCX, so it only stores what came and schedules the channel.
 #pragma once
 
 #include <memory>
@@ -34,7 +33,7 @@ class UcxChannel : public Channel {
   static Result<std::unique_ptr<UcxChannel>> create(UcxFabric& fabric, UcxConnection& owner);
   virtual ~UcxChannel();
 
-  // What the peer has to know of us.
+  // The details that the peer needs.
   virtual UcxDetails details() const;
   // The peer was accepted: bytes may pass.
   Status open(const UcxDetails& theirs);
@@ -46,34 +45,34 @@ class UcxChannel : public Channel {
   // Bytes so far, in each direction.
   uint64_t sent() const noexcept { return sent_; }
   uint64_t taken() const noexcept { return taken_; }
-  // Would send() or receive() have something to do?
+  // Would send() take bytes? Would receive() return bytes or an error?
   bool has_room() const noexcept { return sent_ - credited_ < window_; }
-  bool has_news() const noexcept { return trouble_ || has_arrived() || (endpoint_ && endpoint_->failed()); }
+  bool is_readable() const noexcept { return error_ || has_arrived() || (endpoint_ && endpoint_->failed()); }
 
-  // For the fabric. Null once the connection is closed, while its last bytes leave.
+  // For the fabric. Null once the connection is closed, while its last bytes are being sent.
   UcxConnection* owner = nullptr;
-  bool is_noted = false;
+  bool is_ready = false;
   uint64_t token() const noexcept { return token_; }
   void on_message(unsigned id, uint16_t number, ByteView data) noexcept;
-  // Before this thread sleeps, where the peer's bytes come without waking it: has the peer send a signal.
-  void tell_that_we_sleep();
+  // For puts, before this thread sleeps: asks the peer for a signal with its next bytes.
+  void announce_sleep();
 
  protected:
-  // The first byte of a signal. A number follows.
+  // The first byte of a signal. A u64 follows.
   enum class Signal : uint8_t {
-    wake = 1,      // you slept, and there is something for you
-    credit = 2,    // so many of your bytes were taken
-    sleeping = 3,  // I sleep, having taken so many bytes
+    wake = 1,      // the receiver has announced that it sleeps, and there are bytes for it
+    credit = 2,    // how many bytes were taken
+    sleeping = 3,  // the sender of the signal sleeps; how many bytes it had taken
   };
 
   explicit UcxChannel(UcxFabric& fabric) noexcept;
 
   // The rest of open().
   virtual Status open_memory(const UcxDetails&) { return {}; }
-  // Sends bytes that the peer has room for. `position`: how many were sent before.
+  // Sends bytes, which the peer has room for. `position`: how many were sent before.
   virtual Status transmit(ByteView bytes, uint64_t position) = 0;
   virtual bool has_arrived() const noexcept = 0;
-  // Takes what has arrived, behind the first `taken` bytes of the stream.
+  // Copies bytes that have arrived. `taken`: how many were taken before.
   virtual Result<size_t> take(std::span<std::byte> into, uint64_t taken) = 0;
   // Bytes came in an Active Message.
   virtual Status on_bytes(ByteView bytes) = 0;
@@ -90,11 +89,11 @@ class UcxChannel : public Channel {
   Status on_signal(ByteView data);
 
   uint64_t token_ = 0, their_token_ = 0;
-  uint16_t next_out_ = 0, next_in_ = 0;          // numbers of messages
-  uint64_t sent_ = 0, credited_ = 0, told_ = 0;  // bytes: sent, taken by the peer, and of taken_ what the peer knows
-  uint64_t window_ = 0;                          // of the peer
-  bool told_sleeping_ = false, peer_sleeps_ = false;
-  std::optional<Error> trouble_;  // noted inside UCX
+  uint16_t next_out_ = 0, next_in_ = 0;               // sequence numbers of messages
+  uint64_t sent_ = 0, credited_ = 0, announced_ = 0;  // bytes: sent; taken by the peer; of ours, reported to it
+  uint64_t window_ = 0;                               // of the peer
+  bool announced_sleep_ = false, peer_is_asleep_ = false;
+  std::optional<Error> error_;  // found inside UCX; receive() returns it
 };
 
 }  // namespace tc::transport

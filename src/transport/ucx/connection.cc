@@ -12,8 +12,8 @@ namespace tc::transport {
 
 namespace {
 
-// The socket's end can overtake messages on UCX's way: look for those first.
-constexpr uint64_t last_words_ns = 3'000'000;
+// How long to wait for bytes from UCX after the socket has ended: the end can overtake them.
+constexpr uint64_t final_bytes_ns = 3'000'000;
 constexpr uint64_t closing_ns = 1'000'000'000;
 
 }  // namespace
@@ -39,7 +39,7 @@ Result<std::unique_ptr<UcxConnection>> UcxConnection::accept(UcxFabric& fabric, 
                                                              const Greeting& greeting) {
   std::unique_ptr<UcxConnection> made(new UcxConnection(fabric, Fd(), origin));
   if (greeting.transport != made->transport())
-    return fail(TC_ERR_UNSUPPORTED, "frames are to travel by '{}' when this node does '{}'", greeting.transport,
+    return fail(TC_ERR_UNSUPPORTED, "the peer wants the transport '{}' when this node has '{}'", greeting.transport,
                 made->transport());
   TC_CHECK(made->take_details(greeting.details));
   TC_ASSIGN(made->channel_, UcxChannel::create(fabric, *made));
@@ -48,7 +48,7 @@ Result<std::unique_ptr<UcxConnection>> UcxConnection::accept(UcxFabric& fabric, 
   return made;
 }
 
-// Two versions of UCX understand each other over TCP, and over nothing else.
+// Two versions of UCX can talk over TCP, and over no other transport.
 Status UcxConnection::take_details(ByteView bytes) {
   TC_ASSIGN(theirs_, decode_details(bytes));
   const bool is_same = theirs_.version == UcxWorker::version();
@@ -65,60 +65,63 @@ Status UcxConnection::open_streams() {
   TC_CHECK(channel_->open(theirs_));
   open_streams_on(*channel_);
   watch(EPOLLIN | EPOLLRDHUP);
-  fabric_.note(*channel_);  // bytes may have come before our answer was read
+  fabric_.schedule(*channel_);  // bytes may have come before our answer was read
   return {};
 }
 
-// The last bytes need the channel until the peer has them. The peer ends its socket when it has read our BYE.
-void UcxConnection::part(Bytes unsent) {
-  if (!channel_->is_open()) return ByteConnection::part(std::move(unsent));
+// The channel must live until the peer has the last bytes. The peer then reads our BYE and closes its socket.
+void UcxConnection::hand_over(Bytes unsent) {
+  if (!channel_->is_open()) return ByteConnection::hand_over(std::move(unsent));
   hub_.poller.remove(socket_);
   fabric_.linger(std::move(socket_), std::move(channel_), std::move(unsent));
 }
 
-// Nothing is said on the socket after the greetings but the last word.
+// After the greetings the peer sends nothing on the socket but its closing record.
 void UcxConnection::on_socket(uint32_t) {
   std::byte bytes[sizeof(uint64_t) + 1];
   const auto got = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
   if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0) last_word_.insert(last_word_.end(), bytes, bytes + got);
-  if (last_word_.size() > sizeof(uint64_t))
-    return lose(Error{TC_ERR_MALFORMED, "it sent more than its last word behind its greeting"});
-  if (got > 0 && last_word_.size() < sizeof(uint64_t)) return;
+  if (got > 0) closing_record_.insert(closing_record_.end(), bytes, bytes + got);
+  if (closing_record_.size() > sizeof(uint64_t))
+    return lose(Error{TC_ERR_MALFORMED, "it sent more than a closing record behind its greeting"});
+  if (got > 0 && closing_record_.size() < sizeof(uint64_t)) return;
   watch(0);
-  wait_for_last_words(last_word_.empty() ? last_words_ns : closing_ns);
-  fabric_.note(*channel_);
+  wait_for_final_bytes(closing_record_.empty() ? final_bytes_ns : closing_ns);
+  fabric_.schedule(*channel_);
 }
 
-void UcxConnection::wait_for_last_words(uint64_t ns) noexcept {
-  lost_at_ns_ = now_ns() + ns;
-  fabric_.note_time();
+void UcxConnection::wait_for_final_bytes(uint64_t ns) noexcept {
+  final_bytes_deadline_ns_ = now_ns() + ns;
+  fabric_.schedule_check();
 }
 
-// Has it sent its last word, and is everything here that it sent before?
+// Has the peer sent its closing record, and are all bytes here that it counts?
 bool UcxConnection::has_ended() const noexcept {
   uint64_t sent = 0;
-  if (last_word_.size() != sizeof sent) return false;
-  std::memcpy(&sent, last_word_.data(), sizeof sent);
+  if (closing_record_.size() != sizeof sent) return false;
+  std::memcpy(&sent, closing_record_.data(), sizeof sent);
   return channel_->taken() == sent;
 }
 
 void UcxConnection::deliver() noexcept {
-  if (is_open() && waits_for_room_ && channel_->has_room()) {
-    waits_for_room_ = false;
+  if (is_open() && awaits_room_ && channel_->has_room()) {
+    awaits_room_ = false;
     on_channel_room();
   }
-  while (is_open() && channel_->has_news() && take_in_safely()) {
+  while (is_open() && channel_->is_readable() && receive_or_lose()) {
   }
   if (is_open() && has_ended()) return lose(Error{TC_ERR_DISCONNECTED, "it closed the connection"});
-  if (is_open() && channel_->has_news()) fabric_.note(*channel_);  // its owner is behind
+  if (is_open() && channel_->is_readable()) fabric_.schedule(*channel_);  // the owner has not read everything
 }
 
 uint64_t UcxConnection::check(uint64_t now) noexcept {
   if (!is_open()) return 0;
-  if (lost_at_ns_ != 0 && now >= lost_at_ns_) return lose(Error{TC_ERR_DISCONNECTED, "it ended without a word"}), 0;
-  if (channel_->has_news()) fabric_.note(*channel_);  // its endpoint has failed
-  return lost_at_ns_;
+  if (final_bytes_deadline_ns_ != 0 && now >= final_bytes_deadline_ns_) {
+    lose(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
+    return 0;
+  }
+  if (channel_->is_readable()) fabric_.schedule(*channel_);  // its endpoint has failed
+  return final_bytes_deadline_ns_;
 }
 
 }  // namespace tc::transport

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection whose bytes UCX carries. The two sides greet on a socket of ours and tell each other there where their
-// workers are; UCX is given a peer's address only after the node has accepted the peer. The socket stays: by its end a death
-// is noticed, which UCX on shared memory never does.
+// A connection that sends its bytes through UCX. The two sides greet on a socket and exchange the addresses of their
+// UCX workers there. UCX gets the peer's address only after the node has accepted the peer. The socket stays open,
+// because its end shows that the peer has died: UCX over shared memory does not detect that.
 //
-// When one side closes, it says on the socket how many bytes it has sent in all (u64), so that the other one knows whether
-// UCX still holds some.
+// A side that closes first sends a closing record on the socket: how many bytes it has sent in all (u64). So the other
+// side knows whether UCX still holds some.
 //
 // Thread: the node's.
 #pragma once
@@ -24,9 +24,9 @@ class UcxConnection final : public ByteConnection {
 
   std::string_view transport() const noexcept override;
 
-  // For the fabric. Receives and sends what the channel has news of.
+  // For the fabric. Receives what has come, and sends what waited for room.
   void deliver() noexcept;
-  // Sees to what is due. When there will be more; 0: never.
+  // Checks deadlines and failures. Returns when to call it again; 0: never.
   uint64_t check(uint64_t now) noexcept;
 
  private:
@@ -37,19 +37,19 @@ class UcxConnection final : public ByteConnection {
   Status on_greeted(Greeting& greeting) override { return take_details(greeting.details); }
   Bytes our_details() override { return encode_details(channel_->details()); }
   Status open_streams() override;
-  void part(Bytes unsent) override;
+  void hand_over(Bytes unsent) override;
   void on_socket(uint32_t events) override;
-  void on_channel_full() noexcept override { waits_for_room_ = true; }
+  void on_channel_full() noexcept override { awaits_room_ = true; }
 
   UcxFabric& fabric_;
   std::unique_ptr<UcxChannel> channel_;
   UcxDetails theirs_;
   bool has_ended() const noexcept;
-  void wait_for_last_words(uint64_t ns) noexcept;
+  void wait_for_final_bytes(uint64_t ns) noexcept;
 
-  bool waits_for_room_ = false;
-  Bytes last_word_;          // that came on the socket: how much the peer has sent
-  uint64_t lost_at_ns_ = 0;  // the peer has ended: UCX may still hold bytes, until then
+  bool awaits_room_ = false;
+  Bytes closing_record_;                  // as far as it has come
+  uint64_t final_bytes_deadline_ns_ = 0;  // set when the socket has ended
 };
 
 }  // namespace tc::transport

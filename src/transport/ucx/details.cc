@@ -37,14 +37,14 @@ Result<UcxDetails> decode_details(ByteView bytes) {
   const ByteView key = r.bytes(r.u16());
   details.key.assign(key.begin(), key.end());
   const ByteView hash = r.bytes(hash_bytes);
-  TC_CHECK(r.finish_exactly("what it says of its UCX"));
+  TC_CHECK(r.finish_exactly("its details about UCX"));
   if (!std::ranges::equal(hash,
                           ByteView(ContentId::of(bytes.first(bytes.size() - hash_bytes)).bytes).first(hash_bytes)))
-    return fail(TC_ERR_MALFORMED, "what it says of its UCX does not match its hash");
+    return fail(TC_ERR_MALFORMED, "its details about UCX do not match their hash");
   if (flags > 1 || !wire::visible(details.version) || address.empty() || details.token >> 48 != 0 ||
       details.window_bytes < min_window_bytes || details.window_bytes > max_window_bytes)
     r.refuse();
-  TC_CHECK(r.finish_exactly("what it says of its UCX"));
+  TC_CHECK(r.finish_exactly("its details about UCX"));
   return details;
 }
 

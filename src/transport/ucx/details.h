@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two sides of a UCX connection tell each other when they greet. Little-endian:
+// The details in the greetings of a UCX connection. Little-endian:
 //
 //     str8 UCX version | u8 flags (1: TCP alone) | u64 token | u32 window | u16 size, worker address
 //     | u64 address of the memory for puts | u16 size, packed key to it, empty: none
 //     | the first 8 bytes of the SHA-256 of all this
 //
-// UCX believes a worker address, and aborts the process on a damaged one: the hash finds damage. It is no defence against
-// a peer that means harm; those are refused before.
+// UCX does not check a worker address, and aborts the process on a damaged one: the hash detects damage. It is no
+// defence against a hostile peer; those are refused before.
 //
 // Thread: any.
 #pragma once
@@ -20,9 +20,9 @@ namespace tc::transport {
 
 struct UcxDetails {
   std::string version;
-  bool tcp_alone = false;     // UCX was told to use nothing but TCP
-  uint64_t token = 0;         // marks messages that are meant for this connection: 48 bits
-  uint32_t window_bytes = 0;  // that may be on their way and not taken
+  bool tcp_alone = false;     // UCX was restricted to TCP
+  uint64_t token = 0;         // stands in each message for this connection: 48 bits
+  uint32_t window_bytes = 0;  // that may be in flight
   Bytes worker_address;
   uint64_t address = 0;  // of the memory for puts, in its owner's process
   Bytes key;

@@ -33,7 +33,7 @@ TEST(UcxDetails, truncated_at_any_byte_or_too_long_are_malformed) {
     const auto read = decode_details(ByteView(bytes).first(size));
     ASSERT_FALSE(read) << size;
     EXPECT_EQ(read.error().code, TC_ERR_MALFORMED);
-    EXPECT_THAT(read.error().message, HasSubstr("what it says of its UCX"));
+    EXPECT_THAT(read.error().message, HasSubstr("its details about UCX"));
   }
   bytes.push_back(std::byte{0});
   EXPECT_FALSE(decode_details(bytes));

@@ -10,9 +10,9 @@ namespace tc::transport {
 
 namespace {
 
-// UCX reads an address as far as its own lengths lead: behind a short one it shall find zeroes.
+// UCX reads as far as the lengths in an address say, so zeroes are put behind it.
 constexpr size_t address_slack = 4096;
-// A forced close is local and quick; should UCX not come to an end, its request is left to the worker's end.
+// A forced close is local and quick. If it takes longer all the same, the request ends with the worker.
 constexpr uint64_t close_ms = 100;
 
 }  // namespace
@@ -32,7 +32,7 @@ Result<std::shared_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, Byte
   if (const auto status = ucp_ep_create(worker, &params, &made->endpoint_); status != UCS_OK) {
     made->endpoint_ = nullptr;
     return fail(TC_ERR_DISCONNECTED, "no UCX transport leads to the peer (is UCX_TLS the same on both sides?): {}",
-                ucx_words(status));
+                ucx_message(status));
   }
   ucp_request_param_t nothing{};
   made->settling_ = ucp_ep_flush_nbx(made->endpoint_, &nothing);

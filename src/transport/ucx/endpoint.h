@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A UCX endpoint to a peer's worker, shared by all connections to that worker: UCX pairs endpoints of two workers
-// by the order of their creation, so two of them between the same workers could be paired crosswise, and closing
-// one would tear down the wrong connection.
+// A UCX endpoint to a peer's worker, shared by all connections to that worker. With one for each connection, two
+// endpoints between the same workers could be paired crosswise, because UCX pairs them by the order of their creation.
+// Closing one would then close the wrong connection.
 //
-// Thread: the node's. Callbacks only take notes here.
+// Thread: the node's. The callback from UCX only records the failure.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -19,19 +19,20 @@ namespace tc::transport {
 
 class UcxEndpoint {
  public:
-  // `failures` counts endpoints that broke, so that their owner knows when to look.
+  // `failures` counts endpoints that have failed, so that the fabric knows when to check.
   static Result<std::shared_ptr<UcxEndpoint>> open(ucp_worker_h worker, ByteView address, unsigned& failures);
   ~UcxEndpoint();
   UcxEndpoint(const UcxEndpoint&) = delete;
   UcxEndpoint& operator=(const UcxEndpoint&) = delete;
 
   ucp_ep_h get() const noexcept { return endpoint_; }
-  // Do both sides know each other, so that UCX may close it? UCX 1.13 ends the process of a peer that still connects.
+  // Is the connection complete, so that it may be closed? UCX 1.13 aborts the process of a peer that is still
+  // connecting.
   bool is_settled() const noexcept;
   bool failed() const noexcept { return failure_ != UCS_OK; }
   ucs_status_t failure() const noexcept { return failure_; }
 
-  // Memory of ours that the peer may still write to, and a key that operations on their way still use.
+  // Keeps memory that the peer may still write to, and a key that operations in flight still use.
   void keep(std::unique_ptr<OwnMemory> memory, std::unique_ptr<RemoteKey> key) {
     kept_.emplace_back(std::move(memory), std::move(key));
   }

@@ -13,11 +13,12 @@ namespace tc::transport {
 
 namespace {
 
-constexpr size_t max_channels = 65536;          // a token has 16 bits for the place
-constexpr uint64_t closing_ns = 1'000'000'000;  // a peer that does not end its side
-constexpr uint64_t settling_ns = 200'000'000;   // one that does not get to know us
-// UCX does not say when it can go on with what it is sending: look after a moment, and ever later while nothing moves.
-constexpr uint64_t shortest_nap_ns = 20'000, longest_nap_ns = 5'000'000;
+constexpr size_t max_channels = 65536;          // a token has 16 bits for the index
+constexpr uint64_t closing_ns = 1'000'000'000;  // for the peer to end its side
+constexpr uint64_t settling_ns = 200'000'000;   // for an endpoint to connect before it is closed
+// UCX gives no event when a message in flight can go on: progress after a short time, and after ever longer ones while
+// nothing changes.
+constexpr uint64_t shortest_recheck_ns = 20'000, longest_recheck_ns = 5'000'000;
 
 Status check_options(const FabricOptions& options) {
   for (const size_t window : {options.window_bytes, options.ring_bytes})
@@ -54,14 +55,14 @@ Status UcxFabric::start() {
     handler.cb = receive;
     handler.arg = this;
     if (const auto status = ucp_worker_set_am_recv_handler(worker_->get(), &handler); status != UCS_OK)
-      return fail(TC_ERR_UNSUPPORTED, "receiving Active Messages: {}", ucx_words(status));
+      return fail(TC_ERR_UNSUPPORTED, "receiving Active Messages: {}", ucx_message(status));
     return {};
   };
   TC_CHECK(handle(am_bytes, &UcxFabric::on_message<am_bytes>));
   return handle(am_signal, &UcxFabric::on_message<am_signal>);
 }
 
-// Connections are gone by now; what they still had to say leaves.
+// All connections are closed by now. What they had committed is sent first.
 UcxFabric::~UcxFabric() {
   for (const auto deadline = Deadline::after_ms(closing_ns / 1'000'000); !lingering_.empty() && !deadline.passed();)
     progress();
@@ -82,23 +83,23 @@ Result<std::unique_ptr<SocketConnection>> UcxFabric::accept(Fd& socket, const Or
   return UcxConnection::accept(*this, socket, origin, greeting);
 }
 
-Result<uint64_t> UcxFabric::enlist(UcxChannel& channel) {
+Result<uint64_t> UcxFabric::add(UcxChannel& channel) {
   auto free = std::ranges::find(channels_, nullptr);
   if (free == channels_.end() && channels_.size() == max_channels)
     return fail(TC_ERR_LIMIT, "{} peers are connected already", channels_.size());
   const auto secret = static_cast<uint32_t>(random_number());
   if (free == channels_.end()) {
     channels_.push_back(nullptr);
-    noted_.reserve(2 * channels_.size());  // those that are delivered, and noted again: noting never allocates
+    ready_.reserve(2 * channels_.size());  // those being delivered may be scheduled again: this never allocates
     free = channels_.end() - 1;
   }
   *free = &channel;
   return static_cast<uint64_t>(secret) << 16 | static_cast<uint64_t>(free - channels_.begin());
 }
 
-void UcxFabric::forget(UcxChannel& channel) noexcept {
+void UcxFabric::remove(UcxChannel& channel) noexcept {
   std::ranges::replace(channels_, &channel, nullptr);
-  std::erase(noted_, &channel);
+  std::erase(ready_, &channel);
 }
 
 UcxChannel* UcxFabric::find(uint64_t token) const noexcept {
@@ -116,81 +117,81 @@ Result<std::shared_ptr<UcxEndpoint>> UcxFabric::endpoint_to(const Bytes& worker_
   return endpoint;
 }
 
-void UcxFabric::note(UcxChannel& channel) noexcept {
-  if (!std::exchange(channel.is_noted, true)) noted_.push_back(&channel);
+void UcxFabric::schedule(UcxChannel& channel) noexcept {
+  if (!std::exchange(channel.is_ready, true)) ready_.push_back(&channel);
 }
 
 void UcxFabric::linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent) {
   channel->owner = nullptr;
   lingering_.push_back({std::move(socket), std::move(channel), std::move(unsent), 0, false, now_ns() + closing_ns});
-  send_last_words();
-  note_time();
+  send_remaining();
+  schedule_check();
 }
 
 void UcxFabric::retire(std::shared_ptr<UcxEndpoint> endpoint) noexcept {
   if (endpoint == nullptr || endpoint->is_settled()) return;
   try {
     retired_.emplace_back(std::move(endpoint), now_ns() + settling_ns);
-  } catch (const std::exception&) {  // no memory: it is closed at once
+  } catch (const std::exception&) {  // no memory: the endpoint is closed at once
   }
-  note_time();
+  schedule_check();
 }
 
-// Messages are sent eagerly: the data of a rendezvous would not be here.
+// Our messages are always sent eagerly. Any other was not sent by a node, and its data would not be here.
 template <unsigned Id>
 ucs_status_t UcxFabric::on_message(void* self, const void*, size_t header_size, void* data, size_t size,
                                    const ucp_am_recv_param_t* param) noexcept {
-  uint64_t mark = 0;
-  if (header_size != 0 || size < sizeof mark || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
-  std::memcpy(&mark, data, sizeof mark);
-  if (auto* const channel = static_cast<UcxFabric*>(self)->find(mark & 0xffff'ffff'ffff))
-    channel->on_message(Id, static_cast<uint16_t>(mark >> 48),
-                        {static_cast<const std::byte*>(data) + sizeof mark, size - sizeof mark});
+  uint64_t prefix = 0;
+  if (header_size != 0 || size < sizeof prefix || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
+  std::memcpy(&prefix, data, sizeof prefix);
+  if (auto* const channel = static_cast<UcxFabric*>(self)->find(prefix & 0xffff'ffff'ffff))
+    channel->on_message(Id, static_cast<uint16_t>(prefix >> 48),
+                        {static_cast<const std::byte*>(data) + sizeof prefix, size - sizeof prefix});
   return UCS_OK;
 }
 
 unsigned UcxFabric::progress() noexcept {
   unsigned done = ucp_worker_progress(worker_->get());
-  if (options_.puts) note_puts();
-  done += static_cast<unsigned>(noted_.size());
-  if (!noted_.empty()) deliver_noted();
-  if (!lingering_.empty()) send_last_words();
+  if (options_.puts) find_puts();
+  done += static_cast<unsigned>(ready_.size());
+  if (!ready_.empty()) deliver_ready();
+  if (!lingering_.empty()) send_remaining();
   if (next_check_ns_ != 0 || failures_ != failures_seen_) check(now_ns());
   return done;
 }
 
-void UcxFabric::note_puts() noexcept {
+void UcxFabric::find_puts() noexcept {
   for (auto* const channel : channels_)
-    if (channel != nullptr && channel->is_open() && channel->has_news()) note(*channel);
+    if (channel != nullptr && channel->is_open() && channel->is_readable()) schedule(*channel);
 }
 
-// What they do may note others; and themselves again, for the next time.
-void UcxFabric::deliver_noted() noexcept {
-  for (size_t i = 0, count = noted_.size(); i < count && i < noted_.size(); ++i) {
-    auto& channel = *noted_[i];
-    channel.is_noted = false;
-    noted_[i] = nullptr;
+// Receivers may schedule other channels, and the same one again: those wait for the next call.
+void UcxFabric::deliver_ready() noexcept {
+  for (size_t i = 0, count = ready_.size(); i < count && i < ready_.size(); ++i) {
+    auto& channel = *ready_[i];
+    channel.is_ready = false;
+    ready_[i] = nullptr;
     if (channel.owner != nullptr) channel.owner->deliver();
   }
-  std::erase(noted_, nullptr);
+  std::erase(ready_, nullptr);
 }
 
-void UcxFabric::send_last_words() noexcept {
+void UcxFabric::send_remaining() noexcept {
   for (auto& one : lingering_) {
-    if (one.said_all) continue;
+    if (one.has_sent_all) continue;
     try {
       while (one.sent < one.unsent.size()) {
         const auto sent = one.channel->send(ByteView(one.unsent).subspan(one.sent));
-        if (!sent) one.give_up_at_ns = 0;
+        if (!sent) one.deadline_ns = 0;
         if (!sent || *sent == 0) break;
         one.sent += *sent;
       }
       if (one.sent == one.unsent.size()) {
-        const uint64_t last_word = one.channel->sent();
-        (void)!::send(one.socket.get(), &last_word, sizeof last_word, MSG_NOSIGNAL | MSG_DONTWAIT);
-        one.said_all = true;
+        const uint64_t closing_record = one.channel->sent();
+        (void)!::send(one.socket.get(), &closing_record, sizeof closing_record, MSG_NOSIGNAL | MSG_DONTWAIT);
+        one.has_sent_all = true;
       }
-    } catch (const std::exception&) {  // no memory: it is tried again
+    } catch (const std::exception&) {  // no memory: the next call tries again
     }
   }
 }
@@ -203,29 +204,29 @@ void UcxFabric::check(uint64_t now) noexcept {
   };
   for (auto* const channel : channels_)
     if (channel != nullptr && channel->owner != nullptr) due(channel->owner->check(now));
-  std::erase_if(lingering_, [&](const Lingering& one) { return now >= one.give_up_at_ns || has_ended(one.socket); });
-  if (!lingering_.empty()) due(lingering_.front().give_up_at_ns);
+  std::erase_if(lingering_, [&](const Lingering& one) { return now >= one.deadline_ns || has_ended(one.socket); });
+  if (!lingering_.empty()) due(lingering_.front().deadline_ns);
   std::erase_if(retired_, [&](const auto& one) { return now >= one.second || one.first->is_settled(); });
   if (!retired_.empty()) due(retired_.front().second);
 }
 
 bool UcxFabric::arm() noexcept {
   if (options_.puts) {
-    note_puts();
+    find_puts();
     for (auto* const channel : channels_)
-      if (channel != nullptr && channel->owner != nullptr) channel->tell_that_we_sleep();
+      if (channel != nullptr && channel->owner != nullptr) channel->announce_sleep();
   }
-  if (!noted_.empty()) return false;
+  if (!ready_.empty()) return false;
   if (ucp_worker_arm(worker_->get()) == UCS_OK) return true;
   (void)progress();
   return false;
 }
 
 uint64_t UcxFabric::next_time() noexcept {
-  if (lingering_.empty() && messages_on_the_way == 0) return next_check_ns_;
-  const bool moves = std::exchange(seen_on_the_way_, messages_on_the_way) != messages_on_the_way;
-  nap_ns_ = moves ? shortest_nap_ns : std::min(2 * nap_ns_, longest_nap_ns);
-  return now_ns() + nap_ns_;
+  if (lingering_.empty() && messages_in_flight == 0) return next_check_ns_;
+  const bool moves = std::exchange(seen_in_flight_, messages_in_flight) != messages_in_flight;
+  recheck_ns_ = moves ? shortest_recheck_ns : std::min(2 * recheck_ns_, longest_recheck_ns);
+  return now_ns() + recheck_ns_;
 }
 
 }  // namespace tc::transport

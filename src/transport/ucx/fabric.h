@@ -34,27 +34,27 @@ class UcxFabric final : public Fabric {
   UcxWorker& worker() const noexcept { return *worker_; }
   // Of a channel to us, in bytes.
   size_t window() const noexcept { return options_.puts ? options_.ring_bytes : options_.window_bytes; }
-  // Gives the channel its token. TC_ERR_LIMIT.
-  Result<uint64_t> enlist(UcxChannel& channel);
-  void forget(UcxChannel& channel) noexcept;
+  // Assigns the channel its token. TC_ERR_LIMIT.
+  Result<uint64_t> add(UcxChannel& channel);
+  void remove(UcxChannel& channel) noexcept;
   Result<std::shared_ptr<UcxEndpoint>> endpoint_to(const Bytes& worker_address);
-  // Keeps an endpoint that its last channel leaves until it may be closed.
+  // Keeps an endpoint that has lost its last channel until it may be closed.
   void retire(std::shared_ptr<UcxEndpoint> endpoint) noexcept;
-  // The channel has news for its owner.
-  void note(UcxChannel& channel) noexcept;
-  void note_time() noexcept { next_check_ns_ = 1; }
-  // Sends what is left, and keeps the channel until the peer has it all and so ends its socket.
+  // Has the next progress() deliver what the channel received, to its connection.
+  void schedule(UcxChannel& channel) noexcept;
+  void schedule_check() noexcept { next_check_ns_ = 1; }
+  // Sends the rest, and keeps the channel until the peer has received it all and ends its socket.
   void linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent);
-  unsigned messages_on_the_way = 0;  // that UCX still reads
+  unsigned messages_in_flight = 0;  // whose memory UCX still reads
 
  private:
   UcxFabric(const FabricOptions& options, Hub& hub) : options_(options), hub_(hub) {}
   Status start();
   UcxChannel* find(uint64_t token) const noexcept;
-  void note_puts() noexcept;
-  void deliver_noted() noexcept;
+  void find_puts() noexcept;
+  void deliver_ready() noexcept;
   void check(uint64_t now) noexcept;
-  void send_last_words() noexcept;
+  void send_remaining() noexcept;
   template <unsigned Id>
   static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;
@@ -64,22 +64,23 @@ class UcxFabric final : public Fabric {
     std::unique_ptr<UcxChannel> channel;
     Bytes unsent;
     size_t sent;
-    bool said_all;
-    uint64_t give_up_at_ns;
+    bool has_sent_all;
+    uint64_t deadline_ns;
   };
 
   const FabricOptions options_;
   Hub& hub_;
   std::unique_ptr<UcxWorker> worker_;
   unsigned failures_ = 0, failures_seen_ = 0;  // of endpoints
-  uint64_t next_check_ns_ = 0;                 // when connections have something to see to; 0: never
-  uint64_t nap_ns_ = 0;                        // until the next look at what is on its way
-  unsigned seen_on_the_way_ = 0;               // then
+  uint64_t next_check_ns_ = 0;                 // when check() has something to do; 0: never
+  uint64_t recheck_ns_ = 0;                    // until the next progress while messages are in flight
+  unsigned seen_in_flight_ = 0;                // at the last one
   std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
-  std::vector<UcxChannel*> channels_;                                         // by the token's low 16 bits; null: free
-  std::vector<UcxChannel*> noted_;
+  std::vector<UcxChannel*> channels_;  // index: the low 16 bits of the token; null: free
+  std::vector<UcxChannel*> ready_;
   std::list<Lingering> lingering_;
-  std::vector<std::pair<std::shared_ptr<UcxEndpoint>, uint64_t>> retired_;  // and until when they are kept
+  std::vector<std::pair<std::shared_ptr<UcxEndpoint>, uint64_t>>
+      retired_;  // with the time when they are closed at the latest
 };
 
 }  // namespace tc::transport

@@ -9,7 +9,7 @@ namespace tc::transport {
 
 namespace {
 
-// Longer keys are no keys. UCX reads as far as a key's own lengths lead: behind a short one it shall find zeroes.
+// No key is longer. UCX reads as far as the lengths in a key say, so zeroes are put behind it.
 constexpr size_t max_key_bytes = 4096;
 
 }  // namespace
@@ -21,7 +21,7 @@ Result<std::unique_ptr<OwnMemory>> OwnMemory::allocate(ucp_context_h context, si
   params.flags = UCP_MEM_MAP_ALLOCATE;
   ucp_mem_h handle = nullptr;
   if (const auto status = ucp_mem_map(context, &params, &handle); status != UCS_OK)
-    return fail(TC_ERR_NO_MEMORY, "allocating {} bytes for a peer: {}", bytes, ucx_words(status));
+    return fail(TC_ERR_NO_MEMORY, "allocating {} bytes for a peer: {}", bytes, ucx_message(status));
   ucp_mem_attr_t attributes{};
   attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
   if (const auto status = ucp_mem_query(handle, &attributes); status != UCS_OK || attributes.length < bytes) {
@@ -37,7 +37,7 @@ Result<Bytes> OwnMemory::packed_key() const {
   void* buffer = nullptr;
   size_t size = 0;
   if (const auto status = ucp_rkey_pack(context_, handle_, &buffer, &size); status != UCS_OK)
-    return fail(TC_ERR_UNSUPPORTED, "packing a memory key: {}", ucx_words(status));
+    return fail(TC_ERR_UNSUPPORTED, "packing a memory key: {}", ucx_message(status));
   const auto* const first = static_cast<const std::byte*>(buffer);
   Bytes key(first, first + size);
   ucp_rkey_buffer_release(buffer);
@@ -52,7 +52,7 @@ Result<std::unique_ptr<RemoteKey>> RemoteKey::unpack(ucp_ep_h endpoint, ByteView
   std::memcpy(padded.data(), packed.data(), packed.size());
   ucp_rkey_h key = nullptr;
   if (const auto status = ucp_ep_rkey_unpack(endpoint, padded.data(), &key); status != UCS_OK)
-    return fail(TC_ERR_UNSUPPORTED, "the peer's memory cannot be reached: {}", ucx_words(status));
+    return fail(TC_ERR_UNSUPPORTED, "the peer's memory cannot be reached: {}", ucx_message(status));
   return std::unique_ptr<RemoteKey>(new RemoteKey(key));
 }
 

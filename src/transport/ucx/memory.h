@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that peers may reach: our own, and a peer's as seen from here.
+// Memory for one-sided puts: our own, which a peer writes to, and the key to a peer's.
+//
+// Thread: the node's.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -11,7 +13,7 @@
 
 namespace tc::transport {
 
-// Memory of ours, allocated by UCX so that processes of this machine can map it. Zeroed, page-aligned.
+// Our memory, allocated by UCX so that processes of this machine can map it. Zeroed, page-aligned.
 class OwnMemory {
  public:
   static Result<std::unique_ptr<OwnMemory>> allocate(ucp_context_h context, size_t bytes);
@@ -34,7 +36,7 @@ class OwnMemory {
 // A key to a peer's memory. Must outlive the operations that use it.
 class RemoteKey {
  public:
-  // `packed` came from the peer. UCX trusts it, so hand over only what a peer on equal UCX sent.
+  // `packed` came from the peer. UCX does not check it, so call this only if the peer has the same version of UCX.
   static Result<std::unique_ptr<RemoteKey>> unpack(ucp_ep_h endpoint, ByteView packed);
   ~RemoteKey();
   RemoteKey(const RemoteKey&) = delete;

@@ -20,7 +20,7 @@ Result<std::unique_ptr<UcxChannel>> PutChannel::create(UcxFabric& fabric) {
   return std::unique_ptr<UcxChannel>(new PutChannel(fabric, std::move(memory)));
 }
 
-// UCX may still use both for operations on their way.
+// UCX may still use both for operations in flight.
 PutChannel::~PutChannel() {
   if (endpoint_ != nullptr) endpoint_->keep(std::move(memory_), std::move(key_));
 }
@@ -43,7 +43,7 @@ Status PutChannel::open_memory(const UcxDetails& theirs) {
 ucs_status_t PutChannel::put(const std::byte* from, size_t size, uint64_t offset) noexcept {
   if (size == 0) return UCS_OK;
   const auto parameters = staging_.parameters();
-  return staging_.note(ucp_put_nbx(endpoint_->get(), from, size, address_ + offset, key_->get(), &parameters));
+  return staging_.track(ucp_put_nbx(endpoint_->get(), from, size, address_ + offset, key_->get(), &parameters));
 }
 
 Status PutChannel::transmit(ByteView bytes, uint64_t position) {
@@ -58,7 +58,7 @@ Status PutChannel::transmit(ByteView bytes, uint64_t position) {
   if (status == UCS_OK) status = ucp_worker_fence(fabric_.worker().get());
   if (status == UCS_OK) status = put(message, sizeof counter, 0);
   staging_.end();
-  if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "putting into its memory: {}", ucx_words(status));
+  if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "putting into its memory: {}", ucx_message(status));
   return {};
 }
 
@@ -78,7 +78,7 @@ Result<size_t> PutChannel::take(std::span<std::byte> into, uint64_t taken) {
 }
 
 Status PutChannel::on_bytes(ByteView bytes) {
-  return fail(TC_ERR_MALFORMED, "it sent {} bytes beside its puts", bytes.size());
+  return fail(TC_ERR_MALFORMED, "it sent {} bytes in a message when it uses puts", bytes.size());
 }
 
 }  // namespace tc::transport

@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of bytes by one-sided puts into memory of the receiver: a counter of the bytes that were put, then the bytes, in
-// a ring. The counter is put behind a fence, so it never speaks of bytes that are not there yet.
+// A stream of bytes by one-sided puts into a ring in the receiver's memory. Before the ring stands a counter of the
+// bytes that were put. It is put after a fence, so it never counts bytes that are not there yet.
 //
-// The receiver believes neither: it checks the counter and copies the bytes out before they are read. Nobody tells it of a
-// put, so it looks at the counter with every progress(), and has the peer wake it before it sleeps.
+// The receiver trusts neither: it checks the counter, and copies the bytes out before they are read. A put causes no
+// event at the receiver. So it reads the counter in every progress(), and before it sleeps it requests a signal from
+// the peer.
 //
 // Thread: the node's.
 #pragma once
@@ -33,9 +34,9 @@ class PutChannel final : public UcxChannel {
   uint64_t counter() const noexcept;
   ucs_status_t put(const std::byte* from, size_t size, uint64_t offset) noexcept;
 
-  std::unique_ptr<OwnMemory> memory_;  // that the peer puts into
-  std::unique_ptr<RemoteKey> key_;     // to the peer's
-  uint64_t address_ = 0, bytes_ = 0;   // of it; of its ring
+  std::unique_ptr<OwnMemory> memory_;  // ours, which the peer puts into
+  std::unique_ptr<RemoteKey> key_;     // to the peer's memory
+  uint64_t address_ = 0, bytes_ = 0;   // of the peer's memory; of its ring
 };
 
 }  // namespace tc::transport

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bytes that are being given to UCX. It may still read them after the call: then they stay until it is done, and the
-// next message gets other memory. Most of the time UCX has copied them at once, and the same memory serves for ever.
+// The memory of a message that is given to UCX. UCX may still read it after the call returns. Then the memory is kept
+// until UCX reports that it is done, and the next message gets other memory. Mostly UCX copies the bytes at once, and
+// the same memory is used again.
 //
 // Thread: the node's.
 #pragma once
@@ -16,8 +17,8 @@ namespace tc::transport {
 
 class Staging {
  public:
-  // `on_the_way` counts messages that UCX still reads; it must outlive the UCX worker.
-  explicit Staging(unsigned& on_the_way) noexcept : on_the_way_(on_the_way) {}
+  // `in_flight` counts messages that UCX still reads; it must outlive the UCX worker.
+  explicit Staging(unsigned& in_flight) noexcept : in_flight_(in_flight) {}
 
   // Memory for a message of this size. May throw std::bad_alloc.
   std::byte* begin(size_t bytes) {
@@ -25,7 +26,7 @@ class Staging {
     if (message_->bytes.size() < bytes) message_->bytes.resize(bytes);
     return message_->bytes.data();
   }
-  // For each operation on that memory: has UCX call back when it is done.
+  // The parameters of each operation on that memory: UCX calls on_done() in the end.
   ucp_request_param_t parameters() const noexcept {
     ucp_request_param_t parameters;  // what its mask leaves out is not read
     parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
@@ -33,23 +34,23 @@ class Staging {
     parameters.user_data = message_.get();
     return parameters;
   }
-  // What the operation returned: UCS_OK, or UCX's error.
-  ucs_status_t note(ucs_status_ptr_t request) noexcept {
+  // Call with the result of the operation. Returns UCS_OK, or UCX's error.
+  ucs_status_t track(ucs_status_ptr_t request) noexcept {
     if (UCS_PTR_IS_PTR(request)) ++message_->operations;
     return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
   }
-  // All operations on it were started.
+  // Call when all operations of this message were started.
   void end() noexcept {
     if (message_->operations == 1) return;
-    message_->on_the_way = &on_the_way_;
-    ++on_the_way_;
+    message_->in_flight = &in_flight_;
+    ++in_flight_;
     --message_.release()->operations;
   }
 
  private:
   struct Message {
-    unsigned operations = 1;         // of UCX; and ours, until end()
-    unsigned* on_the_way = nullptr;  // after end()
+    unsigned operations = 1;        // of UCX, plus one until end()
+    unsigned* in_flight = nullptr;  // after end()
     Bytes bytes;
   };
 
@@ -57,11 +58,11 @@ class Staging {
     ucp_request_free(request);
     auto* const message = static_cast<Message*>(user);
     if (--message->operations != 0) return;
-    --*message->on_the_way;
+    --*message->in_flight;
     delete message;
   }
 
-  unsigned& on_the_way_;
+  unsigned& in_flight_;
   std::unique_ptr<Message> message_;
 };
 

@@ -14,10 +14,9 @@ namespace tc::transport {
 
 class UcxWorker {
  public:
-  // `tls` and `devices` in the syntax of UCX_TLS and UCX_NET_DEVICES; empty: what the environment says. TC_ERR_DENIED
-  // when UCX would listen on every network interface. `rma`: peers may put into memory that we
-  // map. UCX emulates puts where the network has none, and then takes any address from the peer's word: without
-  // the feature it refuses them.
+  // `tls` and `devices` in the syntax of UCX_TLS and UCX_NET_DEVICES; empty: from the environment. TC_ERR_DENIED when
+  // UCX would listen on every network interface. `rma`: peers may put into memory that we map. Only for puts, because
+  // UCX emulates them where the network has none, and then writes to any address that the peer names.
   static Result<std::unique_ptr<UcxWorker>> open(const std::string& tls, const std::string& devices, bool rma);
   ~UcxWorker();
   UcxWorker(const UcxWorker&) = delete;
@@ -27,9 +26,9 @@ class UcxWorker {
   ucp_worker_h get() const noexcept { return worker_; }
   // Readable when an armed worker has something to do.
   int event_fd() const noexcept { return event_fd_; }
-  // UCX's transports are named, and there is nothing but TCP.
+  // UCX was restricted to TCP.
   bool tcp_alone() const noexcept { return tcp_alone_; }
-  // Where peers reach us; the same bytes for the worker's whole life.
+  // The address that peers need to reach us. It does not change.
   const Bytes& address() const noexcept { return address_; }
 
   static std::string version();
@@ -46,6 +45,6 @@ class UcxWorker {
 };
 
 // "UCX says: Destination is unreachable", for messages.
-std::string ucx_words(ucs_status_t status);
+std::string ucx_message(ucs_status_t status);
 
 }  // namespace tc::transport

@@ -31,7 +31,8 @@ int main(int argc, char **argv) {
   must(tc_message_create(greet, name, strlen(name), &message), "message");
   tc_future_t *answer = NULL;
   must(tc_endpoint_call(peer, message, 10000, &answer), "call");
-  must(tc_future_wait(answer, 10000), "answer");
+  must(tc_future_wait(answer, 10000), "waiting for the answer");
+  must(tc_future_status(answer), "answer");
 
   size_t size = 0;
   const char *bytes = tc_future_bytes(answer, &size);

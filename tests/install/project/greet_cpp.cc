@@ -9,7 +9,11 @@ int main(int argc, char** argv) try {
   target.start_progress();
   threechains::Node source(threechains::Config().set("path", argv[1]));
   auto peer = source.connect(target.address());
-  const auto reply = peer.call(source.load("greet").message("world")).get();
+  auto answer = peer.call(source.load("greet").message("world"));
+  bool told = false;
+  answer.on_ready([&] { told = true; });
+  const auto reply = answer.get();
+  if (!told || answer.status() != TC_OK) return 1;
   std::cout << reply.text() << " (C++, " << peer.transport() << ")\n";
   if (reply.text() != "hello, world") return 1;
 

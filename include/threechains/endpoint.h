@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * Connections to peers, and sending through them. Include threechains.h, which has the conventions.
+ */
+#ifndef THREECHAINS_ENDPOINT_H
+#define THREECHAINS_ENDPOINT_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted; progresses the node
+ * meanwhile. The endpoint is the node's, until tc_endpoint_close() or the node's end.
+ * TC_ERR_TIMEOUT; TC_ERR_DISCONNECTED: nobody is there; TC_ERR_VERSION; TC_ERR_DENIED: the peer does not trust us;
+ * TC_ERR_UNSUPPORTED: the transport asked for cannot be had; TC_ERR_INVALID: that is no address, or this thread is
+ * inside an ifunc or a function that the library called. */
+TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
+
+/* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns: what tc_endpoint_flush()
+ * does. Only with TC_ERR_INVALID, inside an ifunc or a function that the library called, the endpoint stays. */
+TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
+
+/* TC_OK while the peer is there, else why not: TC_ERR_DISCONNECTED, or what ended the connection. Does not progress the
+ * node. A lost connection stays lost: close the endpoint and connect again. */
+TC_API tc_status_t tc_endpoint_status(tc_endpoint_t *endpoint);
+
+/* How frames travel to this peer: "shm", "tcp", "ucx" or "ucx-put". A constant. */
+TC_API const char *tc_endpoint_transport(const tc_endpoint_t *endpoint);
+/* The peer's label, for messages to people. The endpoint's; valid while it is. */
+TC_API const char *tc_endpoint_peer(const tc_endpoint_t *endpoint);
+/* The peer's number in its cluster; 0 outside of one. */
+TC_API uint32_t tc_endpoint_peer_id(const tc_endpoint_t *endpoint);
+
+/* How long tc_endpoint_send(), tc_endpoint_send_many() and tc_endpoint_call() wait for room when the peer is behind:
+ * milliseconds, initially 1000. */
+TC_API void tc_endpoint_set_timeout(tc_endpoint_t *endpoint, uint32_t timeout_ms);
+
+/* Sends a message. Nobody waits for its answer, but tc_endpoint_flush() reports if it failed. The payload is copied
+ * before it returns. The first send after a poll leaves at once; those that follow are coalesced, and leave with the
+ * next poll, wait or flush, or when a batch is full. Frames to one endpoint run in the order in which they were sent.
+ * When the peer is behind, waits for room, progressing the node (tc_endpoint_set_timeout).
+ * TC_ERR_BUSY: still no room, and the message was not accepted; progress the node and try again. TC_ERR_DISCONNECTED,
+ * TC_ERR_TOO_LARGE: over the peer's limit. TC_ERR_NO_MEMORY. */
+TC_API tc_status_t tc_endpoint_send(tc_endpoint_t *endpoint, tc_message_t *message);
+
+/* Sends `count` messages in the order of `messages`: the same as tc_endpoint_send() on each, but cheaper, as they become
+ * visible to the peer together. `sent` (may be NULL) receives how many were accepted: all with TC_OK, else those before
+ * the first that was not, whose error it returns. */
+TC_API tc_status_t tc_endpoint_send_many(tc_endpoint_t *endpoint, tc_message_t *const *messages, size_t count,
+                                         size_t *sent);
+
+/* Sends a message and asks for its answer, to come within `deadline_ms` (0: no deadline; the peer's loss still ends it).
+ * The future is the caller's: free it with tc_future_free(), also before the answer is there. Errors are those of
+ * tc_endpoint_send(), and TC_ERR_CLOSED while the node is being destroyed: then there is no future. */
+TC_API tc_status_t tc_endpoint_call(tc_endpoint_t *endpoint, tc_message_t *message, uint32_t deadline_ms,
+                                    tc_future_t **future);
+
+/* Pushes what was sent and waits until the peer has run all of it, progressing the node. TC_OK: every message accepted
+ * so far ran and ended well. Otherwise the first failure since the last flush: what the ifunc or its target said, by
+ * name; or TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED. TC_ERR_INVALID inside an ifunc or a function that the library called. */
+TC_API tc_status_t tc_endpoint_flush(tc_endpoint_t *endpoint, uint32_t timeout_ms);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0
+ *
+ * A node: its life, what injected code finds at it, its progress, and what it tells about itself. Include threechains.h,
+ * which has the conventions.
+ */
+#ifndef THREECHAINS_NODE_H
+#define THREECHAINS_NODE_H
+
+#include "types.h"
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/* ---- Life ------------------------------------------------------------------------------------------------------ */
+
+/* Starts a node. `config` may be NULL for all defaults; it is copied. The node is the caller's: end it with
+ * tc_node_destroy(). With a bootstrap it returns when all nodes know each other's addresses.
+ * TC_ERR_IO: the address of option listen cannot be listened at. TC_ERR_UNSUPPORTED: the transport cannot be had, with
+ * the system's or UCX's words. TC_ERR_DENIED: UCX would be open to every network (option ucx-devices).
+ * TC_ERR_INVALID: options contradict each other, the launcher or other nodes. With a bootstrap also TC_ERR_TIMEOUT,
+ * which names the nodes that did not come, and TC_ERR_BUSY: a living node has our number. */
+TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
+
+/* Stops the progress thread, ends the calls that still wait with TC_ERR_CLOSED and tells their tc_future_on_ready(),
+ * disconnects from all peers, and frees the node with its endpoints and ifuncs. Free its messages before. Futures stay
+ * valid until they are freed. Not from inside an ifunc, nor from a function that the library calls. NULL is ignored. */
+TC_API void tc_node_destroy(tc_node_t *node);
+
+/* Where peers can connect to: "127.0.0.1:41234"; "" when the node does not listen. The node's; valid while it is. Any
+ * thread. */
+TC_API const char *tc_node_address(const tc_node_t *node);
+
+/* The number of this node in its cluster, as tc_id() tells ifuncs. Outside of a cluster: its configured id, or 0. Any
+ * thread. */
+TC_API uint32_t tc_node_id(const tc_node_t *node);
+/* How many nodes the cluster has; 1 outside of a cluster. Any thread. */
+TC_API uint32_t tc_node_count(const tc_node_t *node);
+/* Where node `number` of the cluster can be connected to, for tc_node_connect(); our own address for our own number.
+ * "" when there is no such node. Never NULL. The node's; valid while it is. Any thread. */
+TC_API const char *tc_node_peer_address(const tc_node_t *node, uint32_t number);
+
+/* ---- What injected code finds here ----------------------------------------------------------------------------- */
+
+/* Lets injected code call the function, or use the data, at `address` by `symbol`. The application keeps it alive as
+ * long as the node is. For ifuncs that arrive from now on. A function that ifuncs call runs on the thread that
+ * progresses the node. TC_ERR_NO_MEMORY. */
+TC_API tc_status_t tc_node_export(tc_node_t *node, const char *symbol, void *address);
+
+/* Gives injected code `size` bytes at `data` by name: tc_data(name). The application keeps them alive as long as the
+ * node is, or until it withdraws the name: NULL `data` does so. The last data given to a name counts.
+ * TC_ERR_NO_MEMORY. */
+TC_API tc_status_t tc_node_expose(tc_node_t *node, const char *name, void *data, size_t size);
+
+/* What ifuncs that run from now on get as target_args: a pointer of the application's, which the library does not look
+ * at. Initially NULL. (Both papers: the argument that the target gives to ucp_poll_ifunc.) */
+TC_API void tc_node_set_target_args(tc_node_t *node, void *target_args);
+
+/* ---- Progress -------------------------------------------------------------------------------------------------- */
+
+/* Runs frames that have come and moves frames that must go; never waits. `executed` (may be NULL) receives the number of
+ * ifuncs that ran. Inside an ifunc, and inside a function that the library calls, it does nothing.
+ * TC_ERR_NO_MEMORY costs at most a call or a connection; poll again. */
+TC_API tc_status_t tc_node_poll(tc_node_t *node, size_t *executed);
+
+/* As tc_node_poll(), and when there is nothing to do, sleeps until there is, at most `timeout_ms`. It polls for a fifth
+ * of a millisecond before it sleeps; asleep it costs no CPU. TC_OK also when nothing came. */
+TC_API tc_status_t tc_node_wait(tc_node_t *node, uint32_t timeout_ms, size_t *executed);
+
+/* Ends a tc_node_wait() of another thread, now or the next one, and makes tc_node_fd() readable: set the flag by which
+ * that thread's loop ends, then wake it. Any thread, and signal handlers. */
+TC_API void tc_node_wake(tc_node_t *node);
+
+/* Starts a thread of the node's that polls and sleeps, so that the application need not. Ifuncs run on it, and functions
+ * given to tc_future_on_ready() are called on it. Any thread may call functions of the node meanwhile; the library takes
+ * a lock of the node's. TC_ERR_INVALID when it runs already. TC_ERR_IO: no thread can be had. */
+TC_API tc_status_t tc_node_start_progress(tc_node_t *node);
+/* Ends that thread; returns when it has ended. TC_OK also when there was none. */
+TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
+
+/* ---- Progress in an event loop of the program's own ------------------------------------------------------------
+ *
+ *     int fd = -1, timeout_ms = 0;
+ *     tc_node_fd(node, &fd);
+ *     while (running) {
+ *       tc_node_poll(node, NULL);
+ *       if (tc_node_arm(node, &timeout_ms) == TC_ERR_BUSY) continue;
+ *       struct pollfd wanted[] = {{fd, POLLIN, 0}, ...};
+ *       poll(wanted, ..., timeout_ms);
+ *     }
+ *
+ * The scheme is that of UCX's ucp_worker_get_efd() and ucp_worker_arm(). */
+
+/* A descriptor that is readable when the node has something to do, once tc_node_arm() returned TC_OK. Wait for it to be
+ * readable, with poll(), epoll or the like (level-triggered), and do nothing else with it. The node's; valid while it
+ * is. TC_ERR_UNSUPPORTED: the transport has none. */
+TC_API tc_status_t tc_node_fd(tc_node_t *node, int *fd);
+
+/* Call it each time before waiting for tc_node_fd(). TC_OK: there is nothing to do now, and the descriptor becomes
+ * readable when there is. `timeout_ms` receives how long to wait at most, for what no descriptor announces, as the
+ * deadlines of calls: as poll() and epoll_wait() take it, -1 for as long as it takes. Then call tc_node_poll() and arm
+ * again; arming also ends calls whose deadline has passed, and then says TC_ERR_BUSY.
+ * TC_ERR_BUSY: there is something to do, or something has happened; look at your futures, poll, and arm again.
+ * TC_ERR_INVALID: a progress thread runs, which waits by itself. TC_ERR_UNSUPPORTED: the transport has no descriptor. */
+TC_API tc_status_t tc_node_arm(tc_node_t *node, int *timeout_ms);
+
+/* ---- Statistics ------------------------------------------------------------------------------------------------ */
+
+/* One number about the node, by its name; docs/statistics.md and tc_statistic_at() list them. TC_ERR_NOT_FOUND for other
+ * names; the message lists those that there are. */
+TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *value);
+
+/* What numbers there are: constants of the library. Any thread. */
+TC_API size_t tc_statistic_count(void);
+/* Number `index`, from 0 on; NULL from tc_statistic_count() on. */
+TC_API const tc_statistic_t *tc_statistic_at(size_t index);
+/* For tc_node_stat(): "code-bytes". These functions return "" for NULL. */
+TC_API const char *tc_statistic_name(const tc_statistic_t *statistic);
+/* What it counts: "bytes", "ns", "calls". */
+TC_API const char *tc_statistic_unit(const tc_statistic_t *statistic);
+/* A sentence about what it means. */
+TC_API const char *tc_statistic_help(const tc_statistic_t *statistic);
+
+#ifdef __cplusplus
+}
+#endif
+#endif

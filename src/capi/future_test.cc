@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Futures as programs see them: how a wait ends and how a call ends are two things, and who is told when.
+#include <gmock/gmock.h>
+
+#include <atomic>
+#include <string_view>
+#include <thread>
+
+#include "capi/handles.h"
+#include "capi/testing/node.h"
+
+namespace tc::capi {
+namespace {
+
+using test::Node;
+using test::Served;
+using testing::HasSubstr;
+
+// What a function given to tc_future_on_ready() notes.
+struct Told {
+  std::atomic<int> times{0};
+  tc_status_t status = TC_ERR_INTERNAL;
+  std::thread::id thread;
+  static void note(tc_future_t* future, void* context) {
+    auto& told = *static_cast<Told*>(context);
+    told.status = tc_future_status(future);
+    told.thread = std::this_thread::get_id();
+    ++told.times;
+  }
+};
+
+class FutureApi : public testing::Test {
+ protected:
+  FutureApi() : to_target(source.connect(target)) {
+    EXPECT_EQ(tc_node_start_progress(mute.handle), TC_OK);
+    to_mute = source.connect(mute);
+    EXPECT_EQ(tc_node_stop_progress(mute.handle), TC_OK);
+  }
+  Served target;
+  Node mute;  // whom nobody drives
+  Node source;
+  tc_endpoint_t* to_target;
+  tc_endpoint_t* to_mute = nullptr;
+};
+
+TEST_F(FutureApi, a_wait_ends_well_when_the_call_ended_however_that_was) {
+  auto* const good = source.call(to_target, "echo", "hello");
+  auto* const bad = source.call(to_target, "refuse", "no");
+  EXPECT_EQ(tc_future_wait(good, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(good), TC_OK);
+  EXPECT_EQ(tc_future_wait(bad, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(bad), TC_ERR_IFUNC);
+  EXPECT_STREQ(tc_error_message(), tc_future_error(bad));
+  tc_future_free(good);
+  tc_future_free(bad);
+}
+
+TEST_F(FutureApi, a_wait_that_ends_too_early_is_a_timeout_and_there_is_no_status_yet) {
+  auto* const future = source.call(to_mute, "echo");
+  EXPECT_EQ(tc_future_wait(future, 0), TC_ERR_TIMEOUT);
+  EXPECT_EQ(tc_future_wait(future, 5), TC_ERR_TIMEOUT);
+  EXPECT_EQ(tc_future_ready(future), 0);
+  EXPECT_EQ(tc_future_status(future), TC_ERR_INVALID);
+  EXPECT_THAT(tc_error_message(), HasSubstr("not ready"));
+  tc_future_free(future);
+}
+
+TEST_F(FutureApi, a_call_whose_own_deadline_passed_is_ready) {
+  auto* const future = source.call(to_mute, "echo", "", 20);
+  EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(future), TC_ERR_TIMEOUT);
+  tc_future_free(future);
+}
+
+TEST(Future, a_call_that_ended_busy_does_not_look_unfinished) {
+  auto ended = std::make_shared<node::Future>();
+  ended->status = TC_ERR_BUSY;
+  ended->message = "the target has no room";
+  ended->ready = true;
+  tc_future_t future{nullptr, ended};
+  EXPECT_EQ(tc_future_wait(&future, 0), TC_OK);
+  EXPECT_EQ(tc_future_ready(&future), 1);
+  EXPECT_EQ(tc_future_status(&future), TC_ERR_BUSY);
+  EXPECT_STREQ(tc_error_message(), "the target has no room");
+}
+
+TEST_F(FutureApi, a_function_is_called_once_on_the_thread_that_polls_when_the_answer_is_there) {
+  Told told;
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+  EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+  EXPECT_EQ(told.times, 1);
+  EXPECT_EQ(told.status, TC_OK);
+  EXPECT_EQ(told.thread, std::this_thread::get_id());
+  for (int i = 0; i < 100; ++i) tc_node_poll(source.handle, nullptr);
+  tc_future_free(future);
+  EXPECT_EQ(told.times, 1);
+}
+
+TEST_F(FutureApi, a_function_for_a_future_that_is_ready_is_called_at_once_and_a_second_one_refused) {
+  auto* const future = source.call(to_target, "echo");
+  EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+  Told told;
+  EXPECT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+  EXPECT_EQ(told.times, 1);
+  EXPECT_EQ(tc_future_on_ready(future, Told::note, &told), TC_ERR_INVALID);
+  EXPECT_EQ(told.times, 1);
+  tc_future_free(future);
+}
+
+TEST_F(FutureApi, a_deadline_that_passes_is_told_too) {
+  Told told;
+  auto* const future = source.call(to_mute, "echo", "", 20);
+  ASSERT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+  for (const auto deadline = Deadline::after_ms(10'000); told.times == 0 && !deadline.passed();)
+    tc_node_wait(source.handle, 100, nullptr);
+  EXPECT_EQ(told.times, 1);
+  EXPECT_EQ(told.status, TC_ERR_TIMEOUT);
+  tc_future_free(future);
+}
+
+TEST_F(FutureApi, nobody_is_told_of_a_future_that_was_freed) {
+  Told told;
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+  tc_future_free(future);
+  EXPECT_EQ(tc_endpoint_flush(to_target, 10'000), TC_OK);
+  for (int i = 0; i < 100; ++i) tc_node_poll(source.handle, nullptr);
+  EXPECT_EQ(told.times, 0);
+}
+
+TEST_F(FutureApi, the_progress_thread_tells_and_whoever_frees_meanwhile_waits_for_the_end_of_it) {
+  struct Slow {
+    std::atomic<bool> begun{false}, ended{false};
+    static void take_time(tc_future_t*, void* context) {
+      auto& slow = *static_cast<Slow*>(context);
+      slow.begun = true;
+      std::this_thread::sleep_for(std::chrono::milliseconds(50));
+      slow.ended = true;
+    }
+  } slow;
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Slow::take_time, &slow), TC_OK);
+  ASSERT_EQ(tc_node_start_progress(source.handle), TC_OK);
+  for (const auto deadline = Deadline::after_ms(10'000); !slow.begun && !deadline.passed();) std::this_thread::yield();
+  tc_future_free(future);
+  EXPECT_TRUE(slow.ended);
+}
+
+TEST_F(FutureApi, a_function_may_call_on_and_free_its_future_but_not_wait) {
+  struct Chain {
+    const Node& source;
+    tc_endpoint_t* to;
+    int left;
+    tc_status_t waited = TC_OK, flushed = TC_OK;
+    static void next(tc_future_t* future, void* context) {
+      auto& chain = *static_cast<Chain*>(context);
+      tc_future_free(future);
+      if (--chain.left == 0) return;
+      auto* const another = chain.source.call(chain.to, "echo");
+      chain.waited = tc_future_wait(another, 10);
+      chain.flushed = tc_endpoint_flush(chain.to, 10);
+      EXPECT_EQ(tc_future_on_ready(another, next, context), TC_OK);
+    }
+  } chain{source, to_target, 20};
+  ASSERT_EQ(tc_future_on_ready(source.call(to_target, "echo"), Chain::next, &chain), TC_OK);
+  for (const auto deadline = Deadline::after_ms(10'000); chain.left != 0 && !deadline.passed();)
+    tc_node_wait(source.handle, 100, nullptr);
+  EXPECT_EQ(chain.left, 0);
+  EXPECT_EQ(chain.waited, TC_ERR_INVALID);
+  EXPECT_EQ(chain.flushed, TC_ERR_INVALID);
+}
+
+TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
+  struct Last {
+    tc_endpoint_t* endpoint;
+    tc_message_t* message = nullptr;
+    tc_status_t status = TC_OK, another = TC_OK;
+    static void note(tc_future_t* future, void* context) {
+      auto& last = *static_cast<Last*>(context);
+      last.status = tc_future_status(future);
+      tc_future_t* none = nullptr;
+      last.another = tc_endpoint_call(last.endpoint, last.message, 0, &none);
+      tc_future_free(future);
+    }
+  } last{to_mute};
+  auto* const future = source.call(to_mute, "echo");
+  tc_ifunc_t* echo = nullptr;
+  ASSERT_EQ(tc_ifunc_register(source.handle, "echo", &echo), TC_OK);
+  ASSERT_EQ(tc_message_create(echo, "", 0, &last.message), TC_OK);
+  ASSERT_EQ(tc_future_on_ready(future, Last::note, &last), TC_OK);
+  tc_node_destroy(std::exchange(source.handle, nullptr));
+  EXPECT_EQ(last.status, TC_ERR_CLOSED);
+  EXPECT_EQ(last.another, TC_ERR_CLOSED);
+  tc_message_free(last.message);
+}
+
+}  // namespace
+}  // namespace tc::capi

@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/options.h"
+
+#include "node/option_values.h"
+
+namespace tc::node {
+
+namespace {
+
+constexpr size_t kib = 1024, mib = 1024 * kib, gib = 1024 * mib;
+
+template <auto member>
+Status text(Config& config, std::string_view value) {
+  config.*member = value;
+  return {};
+}
+
+template <auto member>
+Status one_more(Config& config, std::string_view value) {
+  (config.*member).emplace_back(value);
+  return {};
+}
+
+Status set_trust(Config& config, std::string_view value) {
+  return parse_choice_of<Trust>(value, config.trust, "user (processes of the same user on this host) or any",
+                                {{"user", Trust::user}, {"any", Trust::any}});
+}
+
+Status set_compile_for(Config& config, std::string_view value) {
+  return parse_choice_of<CompileFor>(
+      value, config.compile_for, "none, user (processes of the same user on this host) or any (peers that are trusted)",
+      {{"none", CompileFor::none}, {"user", CompileFor::user}, {"any", CompileFor::any}});
+}
+
+Status set_log(Config& config, std::string_view value) {
+  std::string_view level;
+  TC_CHECK(parse_choice_of<std::string_view>(
+      value, level, "off, error, warn, info or debug",
+      {{"off", "off"}, {"error", "error"}, {"warn", "warn"}, {"info", "info"}, {"debug", "debug"}}));
+  config.log = level;
+  return {};
+}
+
+Status set_id(Config& config, std::string_view value) {
+  TC_CHECK(parse_number<uint32_t>(value, config.id, 0, 1u << 24));
+  config.id_is_set = true;
+  return {};
+}
+
+Status set_transport(Config& config, std::string_view value) {
+  const auto choice = transport::parse_choice(value);
+  if (!choice) return fail(TC_ERR_INVALID, "'{}' when it is auto, shm, tcp, ucx or ucx-put", value);
+  config.network.choice = *choice;
+  return {};
+}
+
+Status set_bootstrap(Config& config, std::string_view value) {
+  if (bootstrap::parse(value, config.bootstrap)) return {};
+  return fail(TC_ERR_INVALID, "'{}' when it is none, auto, pmix or dir:PATH", value);
+}
+
+Status set_path(Config& config, std::string_view value) {
+  config.path.clear();
+  for (const auto& directory : split(value, ':')) config.path.emplace_back(directory);
+  return {};
+}
+
+constexpr const char* node = "This node";
+constexpr const char* cluster = "Cluster";
+constexpr const char* transports = "Transports";
+constexpr const char* trust = "Trust";
+constexpr const char* code = "Code";
+constexpr const char* remote = "Compiling elsewhere";
+constexpr const char* limits = "Limits";
+constexpr const char* files = "Parts of Three-Chains";
+
+constexpr Option table[] = {
+    {node, "name", "LABEL", "host name and process number", "Label of this node in messages and logs.", false,
+     [](Config& c, std::string_view v) { return c.name = v.substr(0, 100), Status{}; }},
+    {node, "listen", "ADDRESS:PORT|unix:PATH|none", "127.0.0.1:0",
+     "Where to accept peers; port 0 picks a free one. unix:PATH accepts processes of the same user on this host alone, "
+     "through shared memory. none accepts nobody.",
+     false, [](Config& c, std::string_view v) { return c.listen = v == "none" ? "" : v, Status{}; }},
+    {node, "advertise", "ADDRESS[:PORT]", "what follows from listen",
+     "What peers are told to connect to. With listen on 0.0.0.0 or [::], the address of the first network interface "
+     "that is up and is no loopback.",
+     false, text<&Config::advertise>},
+    {node, "path", "DIRECTORY:...", "., then $TC_IFUNC_PATH", "Directories with .ifunc files.", false, set_path},
+    {node, "log", "off|error|warn|info|debug", "warn",
+     "Which messages are logged: those of this level and above. They go to standard error unless the program takes "
+     "them.",
+     false, set_log},
+
+    {cluster, "id", "NUMBER", "0, or what the bootstrap gives", "Number of this node in its cluster.", false, set_id},
+    {cluster, "cluster", "ADDRESS:PORT,...", "",
+     "Addresses of all nodes of the cluster, by number: lets ifuncs forward and inject.", false,
+     [](Config& c, std::string_view v) { return c.cluster = split(v, ','), Status{}; }},
+    {cluster, "bootstrap", "none|auto|pmix|dir:PATH", "none",
+     "How id and cluster are learnt instead, while the node starts: pmix, from the launcher (mpirun, srun --mpi=pmix); "
+     "dir:PATH, by files in a directory that all nodes see; auto, pmix if such a launcher started this process "
+     "(docs/bootstrap.md).",
+     false, set_bootstrap},
+    {cluster, "nodes", "NUMBER", "", "How many nodes meet in the directory of the bootstrap.", false,
+     [](Config& c, std::string_view v) {
+       return parse_number<uint32_t>(v, c.bootstrap.nodes, 1, bootstrap::max_nodes);
+     }},
+    {cluster, "bootstrap-timeout", "MILLISECONDS", "30000", "In which all nodes must have come.", false,
+     [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.bootstrap.timeout_ms, 1, 1u << 31); }},
+
+    {transports, "transport", "auto|shm|tcp|ucx|ucx-put", "auto, or $TC_TRANSPORT",
+     "How frames travel on connections that this node starts: auto, shared memory to processes of the same user on "
+     "this "
+     "host and TCP otherwise; shm or tcp, that one alone; ucx, UCX's Active Messages, or ucx-put, its one-sided puts, "
+     "between nodes that all have this option, on networks where every process is trusted (docs/transport.md).",
+     false, set_transport},
+    {transports, "ring-bytes", "BYTES", "256K", "Shared memory for each peer and direction: a power of two.", false,
+     [](Config& c, std::string_view v) { return parse_power_of_two(v, c.network.ring_bytes, 4 * kib, gib); }},
+    {transports, "ucx-tls", "TRANSPORT,...", "$UCX_TLS, else all but sysv", "Which of UCX's transports, as UCX_TLS.",
+     false, [](Config& c, std::string_view v) { return c.network.fabric.tls = v, Status{}; }},
+    {transports, "ucx-devices", "DEVICE,...", "$UCX_NET_DEVICES",
+     "On which devices of a trusted network, as UCX_NET_DEVICES. Must be named here or there with transport ucx, "
+     "unless "
+     "ucx-tls has no network.",
+     false, [](Config& c, std::string_view v) { return c.network.fabric.devices = v, Status{}; }},
+    {transports, "batch-bytes", "BYTES", "128K", "Of transport ucx: the most frames in one of its messages.", false,
+     [](Config& c, std::string_view v) { return parse_bytes(v, c.network.fabric.batch_bytes, kib, mib); }},
+    {transports, "window-bytes", "BYTES", "1M", "Of transport ucx: frames on their way to one peer.", false,
+     [](Config& c, std::string_view v) { return parse_bytes(v, c.network.fabric.window_bytes, 4 * kib, gib); }},
+
+    {trust, "trust", "user|any", "user",
+     "Which peers may connect and run code here: user, processes of the same user on this host; any, every process "
+     "that can reach the address. Code that runs here can do whatever this process can (docs/security.md).",
+     false, set_trust},
+    {trust, "allow-lib", "LIBRARY", "",
+     "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. None is allowed otherwise.",
+     true, one_more<&Config::allowed_libraries>},
+    {trust, "allow-export", "SYMBOL[@HOST]", "",
+     "A symbol that libraries sent here may export to other ifuncs, as hash64 or hash_*; with @HOST, only libraries "
+     "from "
+     "that host. None is allowed otherwise.",
+     true, one_more<&Config::allowed_exports>},
+
+    {code, "objects", "on|off", "on", "Run ready machine code.", false,
+     [](Config& c, std::string_view v) { return parse_switch(v, c.code.use_objects); }},
+    {code, "bitcode", "on|off", "on", "Run bitcode, compiled here. off never loads the compiler.", false,
+     [](Config& c, std::string_view v) { return parse_switch(v, c.code.use_bitcode); }},
+    {code, "tune", "on|off", "on", "Compile for this CPU in the background.", false,
+     [](Config& c, std::string_view v) { return parse_switch(v, c.code.tune); }},
+    {code, "warm-up", "on|off", "off",
+     "Load the compiler when the node starts, not with the first ifunc that needs it.", false,
+     [](Config& c, std::string_view v) { return parse_switch(v, c.warm_up); }},
+    {code, "cache-dir", "DIRECTORY", "", "Keep compiled code here for the next run. Nowhere otherwise.", false,
+     [](Config& c, std::string_view v) { return c.code.cache_dir = v, Status{}; }},
+    {code, "code-budget", "BYTES", "64M", "Code to keep; the least recently used is dropped.", false,
+     [](Config& c, std::string_view v) { return parse_bytes(v, c.code.budget_bytes, 4 * kib, 1024 * gib); }},
+    {code, "source-budget", "BYTES", "64M",
+     "Code that was sent and is not registered any more, kept so that a peer which dropped it can have it again. "
+     "Beyond "
+     "it, such code must be registered again.",
+     false, [](Config& c, std::string_view v) { return parse_bytes(v, c.source_budget, 0, 1024 * gib); }},
+
+    {remote, "compile-at", "ADDRESS:PORT", "",
+     "A node that compiles for this one what came as bitcode alone, when this one has no LLVM or bitcode is off. What "
+     "it "
+     "gives back runs here (docs/small-nodes.md).",
+     false, text<&Config::compile_at>},
+    {remote, "compile-for", "none|user|any", "none",
+     "Which nodes this one compiles for: none, those of the same user on this host, or any that trust admits. Needs "
+     "the "
+     "program ifunc-toolchain.",
+     false, set_compile_for},
+    {remote, "compile-limit", "MILLISECONDS", "10000",
+     "That compiling one ifunc for another node, or at one, may take.", false,
+     [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.compile_limit_ms, 1, 3'600'000); }},
+
+    {limits, "max-message", "BYTES", "256M", "Largest payload or bundle accepted.", false,
+     [](Config& c, std::string_view v) { return parse_bytes(v, c.max_message, kib, 2 * gib); }},
+    {limits, "message-memory", "BYTES", "1G", "Messages that may wait here, of all peers together.", false,
+     [](Config& c, std::string_view v) { return parse_bytes(v, c.message_memory, mib, 16384 * gib); }},
+    {limits, "hops", "NUMBER", "64", "How often a call that starts here may be forwarded.", false,
+     [](Config& c, std::string_view v) { return parse_number<uint16_t>(v, c.hops, 0, 65535); }},
+    {limits, "fan-out", "NUMBER", "1024", "How many ifuncs a call that starts here may inject.", false,
+     [](Config& c, std::string_view v) { return parse_number<uint16_t>(v, c.fanout, 0, 65535); }},
+    {limits, "execution-limit", "MILLISECONDS", "10000", "After which a running ifunc is reported as stuck. 0: never.",
+     false, [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.execution_limit_ms, 0, 1u << 31); }},
+
+    {files, "jit-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_jit.so.", false,
+     [](Config& c, std::string_view v) { return c.code.jit_plugin = v, Status{}; }},
+    {files, "ucx-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_ucx.so.", false,
+     [](Config& c, std::string_view v) { return c.network.fabric_plugin = v, Status{}; }},
+    {files, "pmix-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_pmix.so.", false,
+     [](Config& c, std::string_view v) { return c.bootstrap.pmix_plugin = v, Status{}; }},
+    {files, "compiler", "FILE", "../libexec/threechains of libthreechains.so",
+     "Path of ifunc-toolchain, for compile-for.", false, text<&Config::compiler>},
+};
+
+}  // namespace
+
+std::span<const Option> options() noexcept { return table; }
+
+}  // namespace tc::node

@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The numbers that a node tells about itself: one table, from which come tc_node_stat(), the list that tc_statistic_at()
+// gives to programs, `ifunc serve --stats`, and docs/statistics.md.
+//
+// Thread: any for the table, which is constant; Node::statistics() is the node's thread's.
+#pragma once
+
+#include <cstdint>
+#include <span>
+
+namespace tc::node {
+
+// In the order of the table.
+struct Numbers {
+  uint64_t executed, failures, stuck;
+  uint64_t codes, code_bytes, code_loads, object_loads, baseline_compiles, tuned, code_evictions, rebinds, retired;
+  uint64_t cache_hits, load_ns, first_execution_ns;
+  uint64_t links, dropped_links, refused_strangers, late_answers;
+  uint64_t code_bytes_sent, needs, slice_requests, compile_requests, compiled_for_others;
+};
+
+struct Statistic {
+  const char* name;  // "code-bytes"
+  const char* unit;  // "bytes", "ns", "calls", ...
+  const char* help;  // one sentence
+  uint64_t Numbers::* number;
+};
+
+std::span<const Statistic> statistics() noexcept;
+
+}  // namespace tc::node

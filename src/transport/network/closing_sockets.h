@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The sockets of closed connections, until their peers have read everything. Each one sends what is left, shuts down
+// its sending side, and waits for the peer to end the other side. Closing a TCP socket at once would lose data: when
+// bytes of the peer are still coming in, the kernel sends a reset, which discards what was sent before.
+//
+// Thread: the node's.
+#pragma once
+
+#include <list>
+
+#include "base/bytes.h"
+#include "transport/poller.h"
+
+namespace tc::transport {
+
+class ClosingSockets {
+ public:
+  explicit ClosingSockets(Poller& poller) noexcept : poller_(poller) {}
+
+  // Takes over the socket of a connection, which the poller no longer watches. When there are too many, the oldest one
+  // is closed at once.
+  void add(Fd socket, Bytes unsent) { take(std::move(socket), std::move(unsent), false); }
+  // The same for a peer that was refused and has been sent the reason. Fewer of these are kept.
+  void add_refused(Fd socket) { take(std::move(socket), {}, true); }
+  // Closes the oldest socket of a refused peer; false: there is none.
+  bool close_oldest_refused() noexcept;
+  // Closes sockets that are done or took too long. Returns when to call it again; 0: there are none left.
+  uint64_t sweep(uint64_t now) noexcept;
+  bool empty() const noexcept { return all_.empty(); }
+  // Does any still have bytes to send?
+  bool has_unsent() const noexcept;
+
+ private:
+  struct Closing final : Watcher {
+    Fd socket;
+    Bytes unsent;
+    size_t sent = 0;
+    uint64_t deadline_ns = 0;
+    bool is_refused = false;
+    bool ended = false;
+    Poller* poller = nullptr;
+
+    void on_ready(uint32_t events) noexcept override;
+    void send() noexcept;
+    void read() noexcept;
+    void end() noexcept;
+  };
+
+  void take(Fd socket, Bytes unsent, bool is_refused);
+  Closing* oldest(bool is_refused, size_t least) noexcept;
+
+  Poller& poller_;
+  std::list<Closing> all_;  // oldest first
+};
+
+}  // namespace tc::transport

@@ -1,0 +1,69 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A connection on the simulated network: two pipes, with the same streams on them as on a socket.
+//
+// Thread: the node's. The pipes are guarded by the network's mutex.
+#pragma once
+
+#include "transport/simulated/pipe.h"
+#include "transport/socket/byte_in.h"
+#include "transport/socket/byte_out.h"
+#include "transport/transport.h"
+
+namespace tc::transport {
+
+class SimulatedTransport;
+
+class SimulatedConnection final : public Connection, private Channel, private ByteOut::Owner {
+ public:
+  SimulatedConnection(SimulatedTransport& transport, SimulatedState& state, FlushList& list,
+                      SimulatedState::Arrival arrival, bool is_foreign, bool accepted);
+  ~SimulatedConnection() override;
+
+  OutStream& out() noexcept override { return out_; }
+  InStream& in() noexcept override { return in_; }
+  bool is_polled() const noexcept override { return false; }
+  Status open(ByteView hello) override;
+  void refuse(const Error& why) noexcept override { end(why); }
+  void drop() noexcept override { close(); }
+  void close() noexcept override { end(Error{TC_ERR_DISCONNECTED, "it closed the connection"}); }
+  std::string_view transport() const noexcept override { return "simulated"; }
+  const std::string& peer_address() const noexcept override { return peer_; }
+  const Origin& origin() const noexcept override { return origin_; }
+
+  // For the transport. Delivers what has arrived; returns how much.
+  unsigned deliver(Events& events);
+  // Would deliver() have something to do? With the mutex held.
+  bool has_events() noexcept;
+  // The transport ends before the connection does.
+  void detach() noexcept;
+
+ private:
+  void end(const Error& why) noexcept;
+  bool has_ended() const noexcept { return lost_ || closed_; }
+  bool deliver_greeting(Events& events);
+  bool deliver_bytes(Events& events);
+  std::optional<Error> why_ended();
+
+  Result<size_t> send(ByteView bytes) override;
+  Result<size_t> receive(std::span<std::byte> into) override;
+  void on_channel_full() noexcept override { full_ = true; }
+  void on_channel_lost(Error) noexcept override {}
+
+  SimulatedTransport* transport_;  // null once the transport has ended
+  SimulatedState& state_;
+  std::shared_ptr<Pipe> in_pipe_, out_pipe_;
+  std::string peer_;
+  Origin origin_;
+  const bool accepted_;
+  ByteIn in_;
+  ByteOut out_;
+  std::optional<Error> receive_error_;  // found in what has arrived
+  size_t offset_ = 0;                   // in the first message, when a part of it was received
+  bool open_ = false;
+  bool full_ = false;
+  bool lost_ = false;
+  bool closed_ = false;
+};
+
+}  // namespace tc::transport
