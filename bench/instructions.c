@@ -5,7 +5,8 @@
  *     valgrind --tool=callgrind build/release/bin/instructions call|hop IFUNC TRANSPORT COUNT
  *
  * `call` sends COUNT cached calls of tsi.ifunc (examples/01-increment) one by one; `hop` sends one token.ifunc
- * (examples/04-token) on COUNT hops. The difference between two counts is what so many cost. docs/measuring.md
+ * (examples/04-token) on COUNT hops. The difference between two counts is the cost of the calls between them. See
+ * docs/measuring.md.
  */
 #include <pthread.h>
 #include <stdatomic.h>

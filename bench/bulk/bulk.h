@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc bench bulk`: large payloads, in calls and in replies, beside memcpy, a raw stream through a socket, and UCX's
-// Active Messages.
+// Active Messages. Thread: the one that measures.
 #pragma once
 
 #include <map>

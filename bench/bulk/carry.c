@@ -13,7 +13,7 @@ static void reply_with(const struct carry_target *target, const void *request) {
   if (size <= target->size)
     tc_reply(target->data, size);
   else
-    tc_fail(1, "so many bytes are not here");
+    tc_fail(1, "the data has fewer bytes than were asked for");
 }
 
 void carry_main(void *payload, size_t payload_size, void *target_args) {

@@ -10,5 +10,5 @@ struct carry_target {
   uint64_t size;
 };
 
-/* A payload of this size asks for so many bytes of `data`; any other one is data itself. */
+/* A payload of this size asks for the first bytes of `data`, as many as it says; any other one is data itself. */
 #define CARRY_REQUEST_BYTES sizeof(uint64_t)

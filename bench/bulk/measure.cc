@@ -27,7 +27,7 @@ Status stream(RawSocket& socket, ByteView bytes) {
 Status one_round(BulkPeers& peers, BulkMode mode, ByteView bytes) {
   switch (mode) {
     case BulkMode::call: return peers.node->call();
-    case BulkMode::reply: return peers.node->fetch();
+    case BulkMode::reply: TC_CHECK(peers.node->fetch()); return {};
     case BulkMode::copy: return copy(peers, bytes);
     case BulkMode::am: return peers.am->send(bytes);
     case BulkMode::raw: return stream(*peers.floor.socket, bytes);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two processes of `ifunc bench bulk` do together, one function for each side.
+// What the two processes of `ifunc bench bulk` do together, one function for each side. Thread: one in each process.
 #pragma once
 
 #include <memory>

@@ -5,14 +5,13 @@
 // Thread: one in each process.
 #pragma once
 
-#include <threechains/threechains.h>
-
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/bytes.h"
-#include "base/result.h"
 #include "bulk/carry.h"
+#include "capi/attempt.h"
 #include "common/transport.h"
 
 namespace tc::bench {
@@ -23,7 +22,7 @@ class BulkNode {
   static Result<std::unique_ptr<BulkNode>> create(const BenchTransport& transport, ByteView data);
   ~BulkNode();
 
-  std::string address() const { return tc_node_address(node_); }
+  std::string address() const { return node_.address(); }
   Status connect(const std::string& address);
   // From now on calls carry the first `size` bytes of `data`, and replies are so long.
   Status use(ByteView data, size_t size);
@@ -31,26 +30,23 @@ class BulkNode {
 
   // One call with the large payload, and its short answer.
   Status call();
-  // One short call, and its large answer.
-  Status fetch();
+  // One short call, and its large answer, valid until the next call.
+  Result<ByteView> fetch();
   // The same, and every byte of the answer is compared with `expected`.
   Status fetch_and_compare(ByteView expected);
   void poll() noexcept;
 
  private:
-  BulkNode() = default;
-  Status ask(tc_message_t* message);
-  Result<ByteView> answer() const;
-  void forget_answer() noexcept;
+  explicit BulkNode(threechains::Node node) : node_(std::move(node)) {}
+  Result<ByteView> ask(const threechains::Message& message);
 
-  tc_node_t* node_ = nullptr;
-  tc_endpoint_t* endpoint_ = nullptr;
-  tc_ifunc_t* ifunc_ = nullptr;
-  tc_message_t* large_ = nullptr;
-  tc_message_t* request_ = nullptr;
-  tc_future_t* future_ = nullptr;
+  carry_target target_{};  // outlives the node
+  threechains::Node node_;
+  std::optional<threechains::Endpoint> endpoint_;
+  std::optional<threechains::Ifunc> ifunc_;
+  std::optional<threechains::Message> large_, request_;
+  std::optional<threechains::Future> future_;
   ByteView payload_;
-  carry_target target_{};
 };
 
 }  // namespace tc::bench

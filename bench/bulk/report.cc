@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/report.h"
+
 #include <fmt/format.h>
 
 #include <array>
-#include <iterator>
 
 #include "bulk/bulk.h"
-#include "common/json.h"
 
 namespace tc::bench {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 struct Way {
   BulkMode mode;
@@ -32,8 +30,8 @@ std::string ratio_text(const std::map<BulkMode, Summary>& ratios, BulkMode mode)
   return found != ratios.end() ? fmt::format("{:.2f}", found->second.median) : "-";
 }
 
-ordered_json as_json(const BulkPoint& point, bool by_network) {
-  ordered_json object;
+Json as_json(const BulkPoint& point, bool by_network) {
+  Json object;
   object["bytes"] = point.bytes;
   object["rounds"] = point.rounds;
   for (const auto& way : ways)
@@ -49,39 +47,37 @@ ordered_json as_json(const BulkPoint& point, bool by_network) {
 }  // namespace
 
 std::string format_table(const BulkResult& r) {
-  std::string out = fmt::format(
+  const auto introduction = fmt::format(
       "Large payloads, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "{}.\n"
       "GB (10^9 bytes) per second, each message answered before the next: medians with quartiles; ratios are medians "
-      "of "
-      "the runs' own ratios.\n\n"
-      "{:>9}  {:<16}{:>9}{:>20}{:>10}{:>8}{:>8}\n",
-      r.options.transport, r.machine.ucx, r.options.runs, format_placement(r.placement), "", "", "GB/s", "", "x memcpy",
-      "x AM", "x raw");
+      "of the runs' own ratios.\n\n",
+      r.options.transport, r.machine.ucx, r.options.runs, format_placement(r.placement));
+  Table table(introduction,
+              {{"", 9}, {"", -16, 2}, {"GB/s", 9}, {"", 20}, {"x memcpy", 10}, {"x AM", 8}, {"x raw", 8}});
   for (const auto& point : r.points)
     for (const auto& way : ways) {
       const auto found = point.rate.find(way.mode);
       if (found == point.rate.end()) continue;
       const auto& rate = found->second;
-      fmt::format_to(std::back_inserter(out), "{:>9}  {:<16}{:>9.2f}{:>20}{:>10}{:>8}{:>8}\n",
-                     way.mode == ways.front().mode ? size_text(point.bytes) : "", way.title, rate.median,
-                     fmt::format("[{:.2f}, {:.2f}]", rate.low, rate.high), ratio_text(point.to_memcpy, way.mode),
-                     ratio_text(point.to_am, way.mode), ratio_text(point.to_raw, way.mode));
+      table.row({way.mode == ways.front().mode ? size_text(point.bytes) : "", way.title, number(rate.median, "{:.2f}"),
+                 quartiles(rate, "{:.2f}"), ratio_text(point.to_memcpy, way.mode), ratio_text(point.to_am, way.mode),
+                 ratio_text(point.to_raw, way.mode)});
     }
-  return out;
+  return table.take();
 }
 
 std::string format_json(const BulkResult& r) {
-  ordered_json root;
+  Json root;
   root["bench"] = "bulk";
   root["transport"] = r.options.transport;
   root["ucx"] = r.machine.ucx;
   root["runs"] = r.options.runs;
   put_machine(root, r.machine);
   put_placement(root, r.placement);
-  root["points"] = ordered_json::array();
+  root["points"] = Json::array();
   for (const auto& point : r.points) root["points"].push_back(as_json(point, r.by_network));
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace tc::bench

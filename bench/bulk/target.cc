@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target's process: does as it is told over the talk.
+// The target's process: it obeys the commands that the source sends over the socket pair.
 #include <sstream>
 
 #include "bulk/bulk.h"
@@ -10,8 +10,6 @@
 namespace tc::bench {
 
 namespace {
-
-constexpr int talk_fd = 3;
 
 Result<std::string> obey(BulkPeers& peers, Talk& talk, const std::string& order) {
   std::string name;
@@ -49,11 +47,7 @@ Status serve(const std::string& name, uint64_t largest, Talk& talk) {
 }  // namespace
 
 int run_bulk_target(const std::string& transport, uint64_t largest) {
-  Talk talk(talk_fd);
-  const auto served = serve(transport, largest, talk);
-  if (served) return 0;
-  (void)talk.say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(transport, largest, talk); });
 }
 
 }  // namespace tc::bench

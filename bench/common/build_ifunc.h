@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Ifuncs that are built when a benchmark starts, for their languages' compilers are not everywhere where this program
-// is built: by `ifunc build` of this program, from a source that it carries.
+// Builds an ifunc when a benchmark starts, with `ifunc build`, from a source that this program contains. It cannot be built
+// with this program, because the machine that builds it need not have that language's compiler. Threads: any.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// TC_EMBED(name, "path"): the bytes of a file, carried inside the program, as `ByteView name()`.
+// TC_EMBED(name, "path"): the bytes of a file, carried inside the program, as `ByteView name()`. Threads: any.
 #pragma once
 
 #include "base/bytes.h"

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that a server offers for ucp_get_nbx, and a client's way to it: what the GET modes stand on.
+// Memory that a server offers for ucp_get_nbx, and the client's access to it. The GET modes are made of these two.
+// Thread: the one that measures.
 #pragma once
 
 #include <cstddef>

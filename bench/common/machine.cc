@@ -10,6 +10,7 @@
 #include <fstream>
 #include <iterator>
 
+#include "base/clock.h"
 #include "common/pinning.h"
 
 namespace tc::bench {
@@ -26,7 +27,7 @@ std::string command_line() {
 }
 
 std::string utc_now() {
-  const std::time_t now = std::time(nullptr);
+  const std::time_t now = wall_clock_s();
   std::tm parts{};
   char text[32] = "";
   if (gmtime_r(&now, &parts) != nullptr) std::strftime(text, sizeof text, "%Y-%m-%dT%H:%M:%SZ", &parts);

@@ -2,6 +2,7 @@
 //
 // The conditions of a run: what its figures depend on besides the program. Each benchmark's JSON carries them, so
 // that a page made from it later (`ifunc bench report`) can say where and by which command it was measured.
+// Threads: any.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

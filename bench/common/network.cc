@@ -5,15 +5,17 @@
 #include <net/if.h>
 #include <sched.h>
 #include <sys/ioctl.h>
+#include <sys/mman.h>
 #include <sys/mount.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdlib>
 #include <cstring>
 
 #include "base/clock.h"
+#include "base/process.h"
 
 namespace tc::bench {
 
@@ -21,6 +23,7 @@ namespace {
 
 constexpr const char* own_namespace = "/proc/thread-self/ns/net";
 constexpr uint64_t running_ms = 10'000;
+constexpr uint64_t ip_ms = 60'000;
 
 // What `ip netns exec` does: UCX finds network devices in /sys, which belongs to the namespace that it was mounted in.
 bool see_own_devices() noexcept {
@@ -30,29 +33,23 @@ bool see_own_devices() noexcept {
 
 // Runs `ip -batch` on `commands` in the namespace `fd`.
 Status configure(int fd, const std::string& commands) {
-  int input[2];
-  if (::pipe2(input, O_CLOEXEC) != 0) return fail(TC_ERR_IO, "pipe: {}", std::strerror(errno));
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    const int nowhere = ::open("/dev/null", O_WRONLY);
-    if (::setns(fd, CLONE_NEWNET) != 0 || ::dup2(input[0], 0) != 0 || ::dup2(nowhere, 2) != 2) _exit(127);
-    ::execlp("ip", "ip", "-batch", "-", nullptr);
-    _exit(127);
-  }
-  ::close(input[0]);
-  const bool written = ::write(input[1], commands.data(), commands.size()) == static_cast<ssize_t>(commands.size());
-  ::close(input[1]);
-  int state = 0;
-  if (pid < 0 || ::waitpid(pid, &state, 0) != pid || !written)
-    return fail(TC_ERR_IO, "running ip: {}", std::strerror(errno));
-  if (state == 0) return {};
-  if (WIFEXITED(state) && WEXITSTATUS(state) == 127)
+  const Fd input(::memfd_create("ip-batch", MFD_CLOEXEC));
+  const auto size = static_cast<ssize_t>(commands.size());
+  if (!input || ::pwrite(input.get(), commands.data(), commands.size(), 0) != size)
+    return fail(TC_ERR_IO, "the commands for ip cannot be written: {}", system_words(errno));
+  const auto enter = [fd] { return ::setns(fd, CLONE_NEWNET) == 0; };
+  const auto finished =
+      run_program({"ip", "-batch", "-"}, {.input = input.get(), .errors = Output::discarded, .before_exec = enter},
+                  Deadline::after_ms(ip_ms));
+  if (!finished && finished.error().code == TC_ERR_NOT_FOUND)
     return fail(TC_ERR_UNSUPPORTED, "the ip tool (iproute2) is missing");
-  return fail(TC_ERR_UNSUPPORTED, "`ip` cannot join network namespaces here");
+  if (!finished) return fail(finished.error());
+  if (!finished->exit.success()) return fail(TC_ERR_UNSUPPORTED, "`ip` cannot join network namespaces here");
+  return {};
 }
 
-// Until then UCX says that there is no such device. The kernel finds out that a device which was set up has somebody at
-// its other end when it gets to it: 1 ms later as a rule, 50 ms with others at it, a second at worst.
+// Until the device runs, UCX reports that there is no such device. The kernel notices in the background that the other end
+// of a new pair is up: after 1 ms as a rule, 50 ms when other processes do the same, a second at worst.
 Status wait_until_eth0_runs() {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(TC_ERR_UNSUPPORTED, "a socket in a network namespace: {}", std::strerror(errno));
@@ -123,6 +120,19 @@ Network::~Network() {
 
 bool Network::enter(uint32_t index) const noexcept {
   return ::setns(held_[index + 2], CLONE_NEWNET) == 0 && see_own_devices();
+}
+
+ChosenNetwork choose_network(bool loopback, uint32_t servers) {
+  ChosenNetwork chosen;
+  if (loopback) {
+    chosen.why_none = "--loopback was given";
+  } else if (auto network = Network::create(servers)) {
+    chosen.network = std::move(*network);
+  } else {
+    chosen.why_none = network.error().message;
+  }
+  ::setenv("UCX_NET_DEVICES", chosen.network != nullptr ? "eth0" : "lo", 1);
+  return chosen;
 }
 
 std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {

@@ -2,7 +2,7 @@
 //
 // A network of its own for each process of the benchmark: a network namespace each, joined by a bridge in one more.
 // The namespaces have no names: they are held by file descriptors and processes, and vanish with the last of them,
-// however that ends.
+// however that ends. Thread: the only one of the process.
 #pragma once
 
 #include <memory>
@@ -34,6 +34,14 @@ class Network {
   Result<int> new_namespace();
   std::vector<int> held_;  // the bridge's, the client's, the servers'
 };
+
+// The network that a benchmark over `by_network` transports runs in, or why it is the loopback device. Sets the device that
+// UCX uses. For a process that has one thread.
+struct ChosenNetwork {
+  std::unique_ptr<Network> network;
+  std::string why_none;
+};
+ChosenNetwork choose_network(bool loopback, uint32_t servers);
 
 // Where something was measured, in words.
 std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces);

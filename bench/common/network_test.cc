@@ -26,8 +26,8 @@ Found look() {
   return ::ioctl(fd, SIOCGIFFLAGS, &device) == 0 && (device.ifr_flags & IFF_RUNNING) != 0 ? running : not_running;
 }
 
-// Who makes a network never returns to the old one, so other processes do it; many at once, as that makes the kernel slow
-// to see that devices are joined.
+// A process that makes a network cannot return to its old one, so child processes make them. Many do so at once, which
+// delays the kernel's work of joining the devices.
 TEST(Network, its_device_is_usable_as_soon_as_it_is_made) {
   std::vector<pid_t> children(64);
   for (auto& pid : children) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Round trips and waiting, the same for everything that is compared. `By` has send(), poll(), count() (messages that
-// came) and status(), and nothing stands between these loops and its own code.
+// came) and status(), and nothing stands between these loops and its own code. Thread: the one that measures.
 #pragma once
 
 #include "base/clock.h"

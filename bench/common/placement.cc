@@ -8,8 +8,8 @@
 #include <fstream>
 #include <sstream>
 
-#include "common/json.h"
 #include "common/pinning.h"
+#include "common/report.h"
 
 namespace tc::bench {
 
@@ -69,7 +69,7 @@ std::string format_placement(const Placement& p) {
       p.cpus[0], p.cpus[1], cache, p.verdict(), p.flag_ns.median, p.flag_ns.low, p.flag_ns.high, p.least_flag_ns);
 }
 
-void put_placement(nlohmann::ordered_json& root, const Placement& placement) {
+void put_placement(Json& root, const Placement& placement) {
   auto& object = root["placement"];
   object["cpus"] = placement.cpus;
   object["shared_cache_level"] = placement.shared_cache_level;

@@ -2,7 +2,7 @@
 //
 // Where the two pinned processes of a benchmark run. A message between two CPUs that share a cache takes a fraction of
 // one between CPUs that do not. What the system says of caches is a claim in a virtual machine, whose CPUs the host
-// moves; so the round trip of two flags is measured as well.
+// moves; so the round trip of two flags is measured as well. Thread: the one that measures.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The folder of this program. Threads: any.
 #pragma once
 
 #include <filesystem>

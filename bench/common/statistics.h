@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Medians and spread of repeated measurements. The machine is noisy: a single figure is worth little, a ratio of
-// medians from interleaved runs is what counts.
+// medians from interleaved runs is what counts. Threads: any.
 #pragma once
 
 #include <vector>

@@ -2,28 +2,19 @@
 #include "common/talk.h"
 
 #include <poll.h>
-#include <signal.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
-#include <memory>
+#include <utility>
 
 namespace tc::bench {
 
-namespace {
-constexpr int partner_fd = 3;
-}
-
-Talk::~Talk() { ::close(fd_); }
-
 Status Talk::say(const std::string& line) {
   const auto text = line + "\n";
-  if (::send(fd_, text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) return {};
+  if (::send(fd_.get(), text.data(), text.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(text.size())) return {};
   return fail(TC_ERR_DISCONNECTED, "the benchmark's other process is gone: {}", std::strerror(errno));
 }
 
@@ -36,11 +27,11 @@ Result<std::string> Talk::hear(Deadline deadline, const std::function<void()>& m
       return line;
     }
     if (meanwhile) meanwhile();
-    pollfd wait{fd_, POLLIN, 0};
+    pollfd wait{fd_.get(), POLLIN, 0};
     const auto patience_ms = meanwhile ? 0 : std::min<uint64_t>(deadline.remaining_ns() / 1'000'000 + 1, 60'000);
     if (::poll(&wait, 1, static_cast<int>(patience_ms)) > 0) {
       char chunk[4096];
-      const auto got = ::recv(fd_, chunk, sizeof chunk, 0);
+      const auto got = ::recv(fd_.get(), chunk, sizeof chunk, 0);
       if (got <= 0) return fail(TC_ERR_DISCONNECTED, "the benchmark's other process ended");
       buffer_.append(chunk, static_cast<size_t>(got));
     } else if (deadline.passed()) {
@@ -49,43 +40,35 @@ Result<std::string> Talk::hear(Deadline deadline, const std::function<void()>& m
   }
 }
 
-Result<std::unique_ptr<Partner>> Partner::start(const std::vector<std::string>& arguments,
-                                                const std::function<bool()>& prepare) {
+Result<std::unique_ptr<Partner>> Partner::start(std::vector<std::string> arguments,
+                                                const std::function<bool()>& before_exec) {
   int ends[2];
   if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0)
     return fail(TC_ERR_IO, "socketpair: {}", std::strerror(errno));
-  const pid_t pid = ::fork();
-  if (pid < 0) return fail(TC_ERR_IO, "fork: {}", std::strerror(errno));
-  if (pid == 0) {
-    ::prctl(PR_SET_PDEATHSIG, SIGKILL);
-    if (prepare && !prepare()) _exit(127);
-    if (::dup2(ends[1], partner_fd) != partner_fd) _exit(127);
-    std::vector<char*> argv{const_cast<char*>("ifunc")};
-    for (const auto& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
-    argv.push_back(nullptr);
-    ::execv("/proc/self/exe", argv.data());
-    _exit(127);
-  }
-  ::close(ends[1]);
-  return std::unique_ptr<Partner>(new Partner(pid, ends[0]));
-}
-
-Partner::~Partner() {
-  if (pid_ == 0) return;
-  ::kill(pid_, SIGKILL);
-  ::waitpid(pid_, nullptr, 0);
+  Fd ours(ends[0]);
+  const Fd theirs(ends[1]);
+  arguments.insert(arguments.begin(), "/proc/self/exe");
+  TC_ASSIGN(auto process, ChildProcess::spawn(arguments, {.input = theirs.get(), .before_exec = before_exec}));
+  return std::unique_ptr<Partner>(new Partner(std::move(process), std::move(ours)));
 }
 
 const std::string& Partner::end() {
-  int state = 0;
-  if (pid_ == 0 || ::waitpid(pid_, &state, WNOHANG) != pid_) return end_;
-  pid_ = 0;
-  end_ = WIFSIGNALED(state) ? fmt::format("was killed by signal {} ({})", WTERMSIG(state), strsignal(WTERMSIG(state)))
-                            : fmt::format("ended with exit code {}", WEXITSTATUS(state));
+  if (!end_.empty()) return end_;
+  const auto exit = process_.poll();
+  if (!exit) return end_;
+  end_ = exit->text();
   auto last = talk_.hear(Deadline::after_ms(0));
   while (last) last = talk_.hear(Deadline::after_ms(0));
   if (last.error().code == TC_ERR_INTERNAL) end_ += ": " + last.error().message;
   return end_;
+}
+
+int run_as_partner(const std::function<Status(Talk&)>& serve) {
+  Talk talk{Fd(STDIN_FILENO)};  // the partner's end of the socket pair
+  const auto served = serve(talk);
+  if (served) return 0;
+  (void)talk.say("error " + served.error().message);
+  return 1;
 }
 
 }  // namespace tc::bench

@@ -1,26 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The two processes of a benchmark agree on what comes next by lines of text over a socket pair, outside of what is
-// measured.
+// measured. Thread: one for each object.
 #pragma once
 
-#include <sys/types.h>
-
 #include <functional>
+#include <memory>
 #include <string>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/process.h"
 #include "base/result.h"
 
 namespace tc::bench {
 
 class Talk {
  public:
-  explicit Talk(int fd) : fd_(fd) {}
-  ~Talk();
-  Talk(const Talk&) = delete;
-  Talk& operator=(const Talk&) = delete;
+  explicit Talk(Fd socket) : fd_(std::move(socket)) {}
 
   Status say(const std::string& line);
   // The next line; `meanwhile` is called over and over while waiting, without it this thread sleeps.
@@ -28,28 +25,29 @@ class Talk {
   Result<std::string> hear(Deadline deadline, const std::function<void()>& meanwhile = {});
 
  private:
-  int fd_;
+  Fd fd_;
   std::string buffer_;
 };
 
-// A process of this program that runs `arguments`, with one end of a socket pair as file descriptor 3. It dies with
-// us, and is ended by the destructor.
+// A process of this program that runs `arguments`. It dies with us, and is ended by the destructor.
 class Partner {
  public:
-  // `prepare`, when given, runs in the new process before its program; false ends it.
-  static Result<std::unique_ptr<Partner>> start(const std::vector<std::string>& arguments,
-                                                const std::function<bool()>& prepare = {});
-  ~Partner();
+  // `before_exec`, when given, runs in the new process before its program (base/process.h); false ends it.
+  static Result<std::unique_ptr<Partner>> start(std::vector<std::string> arguments,
+                                                const std::function<bool()>& before_exec = {});
   Talk& talk() noexcept { return talk_; }
-  // How it ended ("was killed by signal 9 (Killed)", "ended with exit code 1: " and the error that it said
-  // and nobody heard); empty while it runs.
+  // How it ended ("was killed by signal 9 (Killed)", "ended with exit code 1: " and an error that it sent and that
+  // was not read); empty while it runs.
   const std::string& end();
 
  private:
-  Partner(pid_t pid, int fd) : pid_(pid), talk_(fd) {}
-  pid_t pid_;  // 0 once it ended
+  Partner(ChildProcess process, Fd socket) : process_(std::move(process)), talk_(std::move(socket)) {}
+  ChildProcess process_;
   std::string end_;
   Talk talk_;
 };
+
+// What a partner's process does: `serve` talks with the process that started it. Its error is sent there. The exit code.
+int run_as_partner(const std::function<Status(Talk&)>& serve);
 
 }  // namespace tc::bench

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What --transport of a benchmark names: how our frames travel, and how those of UCX beside us do.
+// The values of a benchmark's --transport: each names the transport of our nodes, and UCX_TLS for the UCX program beside.
+// Threads: any.
 #pragma once
 
 #include <string>

@@ -36,7 +36,7 @@ void HeaderSender::send(ucp_ep_h endpoint, unsigned id, const ChaseHeader& heade
   param.cb.send = &HeaderSender::on_sent;
   param.user_data = &kept;
   auto* const request = ucp_am_send_nbx(endpoint, id, &kept.header, sizeof kept.header, nullptr, 0, &param);
-  // Nearly always it is sent by now. (A failure is told by the endpoint's error handler.)
+  // Nearly always it is sent by now. (The endpoint's error handler reports a failure.)
   if (UCS_PTR_IS_PTR(request)) free_ = std::exchange(kept.next, nullptr);
 }
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Mode `am`: the Chaser as a handler that was deployed before, over UCX Active Messages. The same algorithm as
-// examples/05-pointer-chase/chaser.c, written as a good UCX program would be: eager messages that are nothing but a
-// header of 16 bytes, sent from inside the handler.
+// examples/05-pointer-chase/chaser.c, written as a good UCX program would be: the messages are eager, consist of a
+// header of 16 bytes, and are sent by the handler itself. Thread: the one that polls the worker.
 #pragma once
 
 #include "common/ucx_party.h"

@@ -43,16 +43,10 @@ Status Sweep::prepare() {
   }
   TC_ASSIGN(const auto transport, BenchTransport::parse(options().transport));
   if (transport.by_network) {
-    result_.why_no_namespaces = "--loopback was given";
-    if (!options().loopback) {
-      auto network = Network::create(most_servers(options()));
-      if (network)
-        network_ = std::move(*network);
-      else
-        result_.why_no_namespaces = network.error().message;
-    }
+    auto chosen = choose_network(options().loopback, most_servers(options()));
+    network_ = std::move(chosen.network);
+    result_.why_no_namespaces = chosen.why_none;
     result_.namespaces = network_ != nullptr;
-    ::setenv("UCX_NET_DEVICES", network_ != nullptr ? "eth0" : "lo", 1);
   }
   result_.ucx_version = ucp_get_version_string();
   result_.machine = describe_machine(result_.ucx_version);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc bench dapc`: the distributed adaptive pointer chase (main paper, IV.C-D and V.C-D). docs/measuring.md says
-// what is measured and how.
+// what is measured and how. Thread: the one that measures.
 #pragma once
 
 #include <atomic>
@@ -69,8 +69,7 @@ struct DapcServerOptions {
   std::string transport;
   uint32_t index = 0, servers = 0;
   uint64_t shard_entries = 0, seed = 0;
-  std::string bitcode_cluster, object_cluster;  // addresses of all servers' nodes
-  std::string trust;
+  std::string host, rendezvous, trust;  // of the server's two nodes; each meets the others in a folder of its own
 };
 int run_dapc_server(const DapcServerOptions& options);
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Mode `get`: the GET-based pointer chase (main paper, IV.D). The client fetches every entry itself with ucp_get_nbx
-// from the servers' registered shards.
+// from the servers' registered shards. Thread: the one that measures.
 #pragma once
 
 #include "common/get_memory.h"

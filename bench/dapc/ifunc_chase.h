@@ -4,15 +4,14 @@
 // API. Nothing of it is at the servers before.
 #pragma once
 
-#include <threechains/threechains.h>
-
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/bytes.h"
-#include "common/transport.h"
+#include "common/node.h"
 #include "dapc/mode.h"
 #include "wire/target_triple.h"
 
@@ -22,26 +21,21 @@ enum class CodeForm : uint8_t { bitcode, object };
 
 class IfuncChaseServer {
  public:
-  struct Place {
-    BenchTransport transport;
-    std::string cluster;  // addresses of all servers' nodes, by index
-    std::string trust;
-    uint32_t index;
-  };
   // A node that runs code of this form only and exposes `shard`.
-  static Result<std::unique_ptr<IfuncChaseServer>> create(CodeForm form, const Place& place, std::span<uint64_t> shard);
-  ~IfuncChaseServer();
+  static Result<std::unique_ptr<IfuncChaseServer>> create(CodeForm form, const ServerPlace& place,
+                                                          std::span<uint64_t> shard);
+  std::string address() const { return node_.address(); }
   // Runs what comes; returns after the first of it, at wake() or at the timeout.
-  void wait(uint32_t timeout_ms) { tc_node_wait(node_, timeout_ms, nullptr); }
-  void wake() noexcept { tc_node_wake(node_); }  // any thread
+  void wait(uint32_t timeout_ms) { (void)tc_node_wait(node_.handle(), timeout_ms, nullptr); }
+  void wake() noexcept { node_.wake(); }  // any thread
   // Waits until all bitcode that came is compiled for this CPU.
   Status settle();
-  uint64_t executed() const;  // ifuncs, so far
+  uint64_t executed() const { return node_.stat("executed"); }  // ifuncs, so far
 
  private:
-  IfuncChaseServer() = default;
-  CodeForm form_ = CodeForm::object;
-  tc_node_t* node_ = nullptr;
+  IfuncChaseServer(CodeForm form, threechains::Node node) : form_(form), node_(std::move(node)) {}
+  CodeForm form_;
+  threechains::Node node_;
 };
 
 class IfuncChaseClient final : public ChaseClient {
@@ -52,7 +46,7 @@ class IfuncChaseClient final : public ChaseClient {
                                                           const std::string& chaser);
   // A further chaser, over the same connections.
   Status add(ChaseMode mode, ByteView bundle);
-  // Whose chaser run() sends from now on: an added one, or any other mode for the first.
+  // Chooses the chaser that run() sends from now on: the one that was added for `mode`, else the first.
   void chase_by(ChaseMode mode);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
@@ -62,29 +56,29 @@ class IfuncChaseClient final : public ChaseClient {
 
  private:
   struct Slot {
-    tc_message_t* message = nullptr;
-    tc_future_t* future = nullptr;
+    threechains::Message message;
+    std::optional<threechains::Future> future = {};
     size_t chase = 0;
   };
   struct Chaser {
-    tc_ifunc_t* ifunc = nullptr;
+    std::optional<threechains::Ifunc> ifunc;
     std::vector<Slot> slots;
   };
-  IfuncChaseClient() = default;
+  explicit IfuncChaseClient(threechains::Node node) : node_(std::move(node)) {}
   Status start_next(Slot& slot);
   Status take_answer(Slot& slot);
-  Status wait_for(tc_future_t* future, const Watch& watch);
+  Status wait_for(const threechains::Future& future, const Watch& watch);
   void abandon();
 
   uint64_t shard_entries_ = 0;
   Chases chases_;
   size_t started_ = 0, finished_ = 0;
-  tc_node_t* node_ = nullptr;
+  threechains::Node node_;
   Chaser chaser_;
   std::map<ChaseMode, Chaser> added_;
   Chaser* chosen_ = &chaser_;
-  tc_ifunc_t* hop_ = nullptr;
-  std::vector<tc_endpoint_t*> servers_;
+  std::optional<threechains::Ifunc> hop_;
+  std::vector<threechains::Endpoint> servers_;
 };
 
 }  // namespace tc::bench

@@ -24,7 +24,7 @@ constexpr std::string_view mode_name(ChaseMode mode) noexcept {
 }
 constexpr bool is_ifunc(ChaseMode mode) noexcept { return mode >= ChaseMode::ifunc_bitcode; }
 constexpr bool is_translation(ChaseMode mode) noexcept { return mode > ChaseMode::ifunc_object; }
-// What the servers are told to serve: bitcode is bitcode to them, whatever it was written in.
+// The mode that the servers are set to. Bitcode is one mode for them, whatever language it was written in.
 constexpr ChaseMode served_mode(ChaseMode mode) noexcept {
   return is_translation(mode) ? ChaseMode::ifunc_bitcode : mode;
 }
@@ -34,7 +34,7 @@ struct Chases {
   std::span<const uint64_t> starts;
   std::span<uint64_t> ends;  // where each of them led
   uint32_t depth = 0;
-  uint32_t inflight = 1;  // at most so many at a time
+  uint32_t inflight = 1;  // chases at a time, at most
 };
 
 // Asked again and again while something is waited for: an error ends the wait.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How far a sweep is, on stderr: a bar with the time left on a terminal, else a line every few seconds.
+// Shows how far a sweep is on stderr: a bar with the time left on a terminal, else a line every few seconds.
+// Thread: the one that measures.
 #pragma once
 
 #include <cstdint>

@@ -1,9 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/report.h"
+
 #include <fmt/format.h>
 
-#include <iterator>
-
-#include "common/json.h"
 #include "common/network.h"
 #include "dapc/dapc.h"
 
@@ -11,17 +10,15 @@ namespace tc::bench {
 
 namespace {
 
-using nlohmann::ordered_json;
-
-ordered_json as_json(const DapcPoint& p) {
-  ordered_json point;
+Json as_json(const DapcPoint& p) {
+  Json point;
   point["servers"] = p.servers;
   point["depth"] = p.depth;
   point["inflight"] = p.inflight;
   point["verified"] = true;  // a wrong answer ends the benchmark
   point["answers"] = p.answers;
   for (const auto& [mode, rate] : p.rate) {
-    ordered_json one;
+    Json one;
     put(one, "chases_per_s", rate);
     one["chases_per_run"] = p.chases.at(mode);
     if (mode == ChaseMode::get) put(one, "rate_ratio_to_am", p.ratio_to_am.at(mode));
@@ -46,42 +43,44 @@ ordered_json as_json(const DapcPoint& p) {
   return point;
 }
 
-std::string with_spread(const Summary& s) { return fmt::format("{:.3f} [{:.3f}, {:.3f}]", s.median, s.low, s.high); }
+std::string median_of(const std::map<ChaseMode, Summary>& ratios, ChaseMode mode) {
+  const auto found = ratios.find(mode);
+  return found != ratios.end() ? number(found->second.median, "{:.3f}") : "-";
+}
 
 }  // namespace
 
 std::string format_table(const DapcResult& r) {
-  std::string out = fmt::format(
+  const auto introduction = fmt::format(
       "Distributed pointer chase over {}, UCX {}, {}.\n"
       "{} interleaved runs of about {} ms for each mode, {} entries a server, seed {}; all answers are right.\n"
-      "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n"
-      "{:>7}{:>7}{:>9}  {:<20}{:>11}{:>24}{:>8}{:>8}{:>10}{}\n",
+      "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n",
       describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.ucx_version, r.machine.cpu,
-      r.options.runs, r.options.run_ms, r.options.shard_entries, r.options.seed, "servers", "depth", "inflight", "mode",
-      "chases/s", "", "x AM", "x GET", "of bound", r.options.languages.empty() ? "" : fmt::format("{:>22}", "x C"));
-  auto to = std::back_inserter(out);
+      r.options.runs, r.options.run_ms, r.options.shard_entries, r.options.seed);
+  std::vector<Table::Column> columns{{"servers", 7}, {"depth", 7}, {"inflight", 9}, {"mode", -20, 2}, {"chases/s", 11},
+                                     {"", 24},       {"x AM", 8},  {"x GET", 8},    {"of bound", 10}};
+  if (!r.options.languages.empty()) columns.push_back({"x C", 22});
+  Table table(introduction, columns);
   for (const auto& p : r.points) {
     for (const auto& [mode, rate] : p.rate) {
-      const auto bound = p.fraction_of_bound.find(mode);
       const auto to_c = p.ratio_to_c.find(mode);
-      fmt::format_to(to, "{:>7}{:>7}{:>9}  {:<20}{:>11.4g}{:>24}{:>8.3f}{:>8.3f}{:>10}{}\n", p.servers, p.depth,
-                     p.inflight, mode_name(mode), rate.median, fmt::format("[{:.4g}, {:.4g}]", rate.low, rate.high),
-                     p.ratio_to_am.at(mode).median, p.ratio_to_get.at(mode).median,
-                     bound != p.fraction_of_bound.end() ? fmt::format("{:.3f}", bound->second.median) : "-",
-                     to_c != p.ratio_to_c.end() ? fmt::format("{:>22}", with_spread(to_c->second)) : "");
+      table.row({std::to_string(p.servers), std::to_string(p.depth), std::to_string(p.inflight),
+                 std::string(mode_name(mode)), number(rate.median, "{:.4g}"), quartiles(rate, "{:.4g}"),
+                 median_of(p.ratio_to_am, mode), median_of(p.ratio_to_get, mode), median_of(p.fraction_of_bound, mode),
+                 to_c != p.ratio_to_c.end() ? with_quartiles(to_c->second, "{:.3f}") : ""});
     }
-    fmt::format_to(to, "{:>25}one GET step {:.2f} us", "", p.get_us.median);
+    table.text(fmt::format("{:>25}one GET step {:.2f} us", "", p.get_us.median));
     if (p.one_way_us.median > 0)
-      fmt::format_to(to, "; one hop of an ifunc round all servers {:.2f} us, between two {:.2f} us",
-                     p.one_way_us.median, p.pair_one_way_us.median);
-    out += "\n";
+      table.text(fmt::format("; one hop of an ifunc round all servers {:.2f} us, between two {:.2f} us",
+                             p.one_way_us.median, p.pair_one_way_us.median));
+    table.text("\n");
   }
-  if (!r.complete) out += "Stopped before the end.\n";
-  return out;
+  if (!r.complete) table.text("Stopped before the end.\n");
+  return table.take();
 }
 
 std::string format_json(const DapcResult& r) {
-  ordered_json root;
+  Json root;
   root["bench"] = "dapc";
   root["transport"] = r.options.transport;
   root["ucx"] = r.ucx_version;
@@ -93,10 +92,10 @@ std::string format_json(const DapcResult& r) {
   if (!r.options.languages.empty()) root["languages"] = r.options.languages;
   root["namespaces"] = r.namespaces;
   root["complete"] = r.complete;
-  root["points"] = ordered_json::array();
+  root["points"] = Json::array();
   for (const auto& point : r.points) root["points"].push_back(as_json(point));
   put_machine(root, r.machine);
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace tc::bench

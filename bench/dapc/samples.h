@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// From the runs of one setting to the figures of its point. Ratios are those of one run, then their median is taken.
+// Computes the figures of a point from the runs of its setting. A ratio is taken within each run; the figure is the median of
+// these ratios. Threads: any.
 #pragma once
 
 #include "dapc/dapc.h"

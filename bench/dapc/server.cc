@@ -19,7 +19,6 @@ namespace tc::bench {
 
 namespace {
 
-constexpr int talk_fd = 3;
 constexpr uint64_t order_ms = 24ull * 3600 * 1000;
 constexpr uint32_t wait_ms = 1000;
 
@@ -90,12 +89,12 @@ Result<Parts> make_parts(const DapcServerOptions& options) {
   const std::span shard(reinterpret_cast<uint64_t*>(parts.get->memory().data()), options.shard_entries);
   fill_shard(shard, options);
   TC_ASSIGN(parts.am, AmChaseServer::create(transport.tls, options.index, shard));
-  TC_ASSIGN(parts.bitcode,
-            IfuncChaseServer::create(CodeForm::bitcode,
-                                     {transport, options.bitcode_cluster, options.trust, options.index}, shard));
-  TC_ASSIGN(parts.object,
-            IfuncChaseServer::create(CodeForm::object,
-                                     {transport, options.object_cluster, options.trust, options.index}, shard));
+  const auto place = [&](const char* form) {
+    return ServerPlace{transport,     options.host,  options.rendezvous + "/" + form,
+                       options.trust, options.index, options.servers};
+  };
+  TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode, place("bitcode"), shard));
+  TC_ASSIGN(parts.object, IfuncChaseServer::create(CodeForm::object, place("object"), shard));
   return parts;
 }
 
@@ -126,7 +125,7 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
   TC_ASSIGN(auto parts, make_parts(options));
   TC_ASSIGN(const auto am, parts.am->address());
   TC_ASSIGN(const auto get, parts.get->contact());
-  TC_CHECK(talk.say(fmt::format("ready {} {}", am, get)));
+  TC_CHECK(talk.say(fmt::format("ready {} {} {} {}", am, get, parts.bitcode->address(), parts.object->address())));
   TC_CHECK(connect(parts, talk));
   Orders orders(talk, parts);
   while (true) {
@@ -141,11 +140,7 @@ Status serve(const DapcServerOptions& options, Talk& talk) {
 }  // namespace
 
 int run_dapc_server(const DapcServerOptions& options) {
-  Talk talk(talk_fd);
-  const auto served = serve(options, talk);
-  if (served) return 0;
-  (void)talk.say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(options, talk); });
 }
 
 }  // namespace tc::bench

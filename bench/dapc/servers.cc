@@ -6,42 +6,31 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/free_ports.h"
+#include "base/temporary_directory.h"
 
 namespace tc::bench {
 
 namespace {
 
 constexpr uint64_t answer_ms = 60'000;
-constexpr uint64_t last_words_ms = 200;                 // a peer's death may be seen before the system tells its parent
-constexpr int bitcode_port = 7100, object_port = 7101;  // in a namespace all are free
-
-std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
+constexpr uint64_t last_words_ms = 200;  // a peer's death may be seen before the system tells its parent
 
 }  // namespace
 
 Result<std::unique_ptr<Servers>> Servers::start(const DapcOptions& options, uint32_t count, const Network* network) {
   std::unique_ptr<Servers> servers(new Servers);
-  if (network != nullptr) {
-    for (uint32_t i = 0; i < count; ++i) {
-      servers->bitcode_.push_back(fmt::format("{}:{}", Network::server_address(i), bitcode_port));
-      servers->objects_.push_back(fmt::format("{}:{}", Network::server_address(i), object_port));
-    }
-  } else {
-    TC_ASSIGN(auto addresses, free_addresses(2 * count));
-    servers->bitcode_.assign(addresses.begin(), addresses.begin() + count);
-    servers->objects_.assign(addresses.begin() + count, addresses.end());
-  }
+  TC_ASSIGN(const auto rendezvous, TemporaryDirectory::create());  // not needed any more once all have met
   for (uint32_t i = 0; i < count; ++i) {
-    const std::vector<std::string> arguments{"bench",       "dapc-server",
-                                             "--transport", options.transport,
-                                             "--index",     std::to_string(i),
-                                             "--servers",   std::to_string(count),
-                                             "--shard",     std::to_string(options.shard_entries),
-                                             "--seed",      std::to_string(options.seed),
-                                             "--bitcode",   joined(servers->bitcode_),
-                                             "--objects",   joined(servers->objects_),
-                                             "--trust",     network != nullptr ? "any" : "user"};
+    const std::vector<std::string> arguments{
+        "bench",        "dapc-server",
+        "--transport",  options.transport,
+        "--index",      std::to_string(i),
+        "--servers",    std::to_string(count),
+        "--shard",      std::to_string(options.shard_entries),
+        "--seed",       std::to_string(options.seed),
+        "--host",       network != nullptr ? Network::server_address(i) : "127.0.0.1",
+        "--rendezvous", rendezvous.path().string(),
+        "--trust",      network != nullptr ? "any" : "user"};
     const auto prepare = [&] { return network == nullptr || network->enter(i); };
     TC_ASSIGN(auto partner, Partner::start(arguments, prepare));
     servers->partners_.push_back(std::move(partner));
@@ -65,13 +54,15 @@ Result<std::string> Servers::hear(uint32_t index, const Watch& watch) {
 Status Servers::hear_contacts(const Watch& watch) {
   for (uint32_t i = 0; i < partners_.size(); ++i) {
     TC_ASSIGN(const auto line, hear(i, watch));
-    std::string verb, am;
+    std::string verb, am, bitcode, object;
     GetContact get;
     std::istringstream words(line);
-    if (!(words >> verb >> am >> get.worker >> get.key >> get.address) || verb != "ready")
+    if (!(words >> verb >> am >> get.worker >> get.key >> get.address >> bitcode >> object) || verb != "ready")
       return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
     am_.push_back(am);
     get_.push_back(get);
+    bitcode_.push_back(bitcode);
+    objects_.push_back(object);
   }
   return {};
 }

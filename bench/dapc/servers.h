@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The servers' processes, as the client sees them.
+// The servers' processes, as the client sees them. Thread: the one that measures.
 #pragma once
 
 #include <memory>
@@ -24,13 +24,13 @@ class Servers {
     return mode == ChaseMode::ifunc_object ? objects_ : bitcode_;
   }
 
-  // Says a line to all of them and hears `expected` from each.
+  // Sends a line to all of them and waits for `expected` from each.
   Status tell(const std::string& line, const std::string& expected, const Watch& watch);
   // The sum of the numbers that they answer to a line.
   Result<uint64_t> ask_sum(const std::string& line, const Watch& watch);
-  // What happened to the first one that does not live any more.
+  // An error when a server has ended, which says how.
   Status alive();
-  // The error with the news of a dead server in front, when there is one: it is the cause.
+  // The error itself; or, when a server has ended, an error that names that server as the cause.
   Error explain(Error error);
 
  private:

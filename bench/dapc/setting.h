@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One number of servers, with the client's side of every mode: what the points of a sweep are measured on.
+// A number of servers, and the client's side of every mode. All points of a sweep with that number are measured on it.
+// Thread: the one that measures.
 #pragma once
 
 #include "dapc/am_chase.h"
@@ -29,7 +30,7 @@ class Setting {
   Status warm_up();
   Status switch_to(ChaseMode mode);
   Status tell(std::string_view order);
-  // How many ifuncs the servers have run for bitcode; 0 when nobody compares.
+  // How many ifuncs the servers have run for bitcode; 0 when there is nothing to compare.
   Result<uint64_t> executed(ChaseMode mode);
   // The same chases must take the same ifuncs in every language, and in every run.
   Status compare_executed(ChaseMode mode, DapcPoint& point, uint64_t count);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// examples/05-pointer-chase/chaser.c in other languages, which chase beside it.
+// examples/05-pointer-chase/chaser.c in other languages, to be measured beside it. Threads: any.
 #pragma once
 
 #include <string>

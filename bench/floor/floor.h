@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the two processes of a benchmark have in common without any runtime: the floor below all that is measured.
+// The floor below everything that is measured: two processes that exchange bytes without any runtime.
+// Thread: one in each process.
 #pragma once
 
 #include <memory>

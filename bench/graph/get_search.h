@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The GET way: the client searches by itself and fetches what it needs to know of the graph from the servers' memory
-// with ucp_get_nbx. All rows of a level are asked for before the first one is waited for (at most
-// `most_in_flight` at a time), and each is looked at as soon as it has come.
+// The search by GET: the client does all of it, and fetches rows of the graph from the servers' memory with ucp_get_nbx. It
+// starts the GETs of a whole level before it waits for the first (at most `most_in_flight` at a time), and expands each
+// row as soon as it has arrived. Thread: the one that measures.
 #pragma once
 
 #include <span>
@@ -52,7 +52,7 @@ class GetSearch {
   std::vector<uint32_t> neighbours_;
   std::vector<const Row*> landed_;
   size_t in_flight_ = 0;
-  bool rows_land_ = false;  // what lands are rows to look at, not offsets
+  bool rows_land_ = false;  // the data that arrives are rows, not offsets
   ucs_status_t failure_ = UCS_OK;
 };
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "base/free_ports.h"
+#include "base/temporary_directory.h"
 #include "common/network.h"
 #include "common/talk.h"
 #include "graph/get_search.h"
@@ -20,7 +20,6 @@ namespace tc::bench {
 namespace {
 
 constexpr uint64_t answer_ms = 120'000;
-constexpr int port = 7200;  // in a namespace all are free
 
 struct Search {
   uint32_t source;
@@ -40,7 +39,7 @@ class GraphBench {
  private:
   using Seconds = std::map<SearchMode, double>;
   const GraphOptions& options() const noexcept { return result_.options; }
-  Status choose_network();
+  Status prepare_network();
   Status draw_searches();
   Status start_servers();
   Status connect();
@@ -56,7 +55,7 @@ class GraphBench {
   GraphResult result_;
   BenchTransport transport_;
   std::string host_ = "127.0.0.1", trust_ = "user";
-  std::vector<std::string> addresses_;
+  std::optional<TemporaryDirectory> rendezvous_;  // where the servers' nodes find each other
   std::vector<Search> searches_;
   std::unique_ptr<Network> network_;
   std::unique_ptr<ShardSet> shards_;
@@ -65,19 +64,13 @@ class GraphBench {
   std::unique_ptr<GetSearch> get_;
 };
 
-Status GraphBench::choose_network() {
+Status GraphBench::prepare_network() {
   TC_ASSIGN(transport_, BenchTransport::parse(options().transport));
   if (!transport_.by_network) return {};
-  result_.why_no_namespaces = "--loopback was given";
-  if (!options().loopback) {
-    auto network = Network::create(options().servers);
-    if (network)
-      network_ = std::move(*network);
-    else
-      result_.why_no_namespaces = network.error().message;
-  }
+  auto chosen = choose_network(options().loopback, options().servers);
+  network_ = std::move(chosen.network);
+  result_.why_no_namespaces = chosen.why_none;
   result_.namespaces = network_ != nullptr;
-  ::setenv("UCX_NET_DEVICES", network_ != nullptr ? "eth0" : "lo", 1);
   return {};
 }
 
@@ -105,16 +98,17 @@ Status GraphBench::start_servers() {
   if (network_ != nullptr) {
     host_ = Network::client_address();
     trust_ = "any";
-    for (uint32_t i = 0; i < options().servers; ++i)
-      addresses_.push_back(fmt::format("{}:{}", Network::server_address(i), port));
-  } else {
-    TC_ASSIGN(addresses_, free_addresses(options().servers));
   }
+  TC_ASSIGN(rendezvous_, TemporaryDirectory::create());
   for (uint32_t i = 0; i < options().servers; ++i) {
-    const std::vector<std::string> arguments{
-        "bench",   "graph-server",   "--transport", options().transport,
-        "--shard", shards_->file(i), "--cluster",   fmt::format("{}", fmt::join(addresses_, ",")),
-        "--trust", trust_,           "--index",     std::to_string(i)};
+    const std::vector<std::string> arguments{"bench",        "graph-server",
+                                             "--transport",  options().transport,
+                                             "--shard",      shards_->file(i),
+                                             "--host",       network_ != nullptr ? Network::server_address(i) : host_,
+                                             "--rendezvous", rendezvous_->path().string(),
+                                             "--trust",      trust_,
+                                             "--index",      std::to_string(i),
+                                             "--servers",    std::to_string(options().servers)};
     TC_ASSIGN(auto server, Partner::start(arguments, [&] { return network_ == nullptr || network_->enter(i); }));
     servers_.push_back(std::move(server));
   }
@@ -124,18 +118,21 @@ Status GraphBench::start_servers() {
 Status GraphBench::connect() {
   TC_ASSIGN(get_, GetSearch::create(transport_.tls, result_.vertices, options().get_window));
   TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host_, trust_, result_.vertices));
+  std::vector<std::string> addresses;
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     TC_ASSIGN(const auto line, hear(i));
-    std::string verb;
+    std::string verb, node;
     GetContact shard;
-    if (!(std::istringstream(line) >> verb >> shard.worker >> shard.key >> shard.address) || verb != "ready")
+    if (!(std::istringstream(line) >> verb >> shard.worker >> shard.key >> shard.address >> node) || verb != "ready")
       return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
     TC_CHECK(get_->connect(shard));
+    addresses.push_back(node);
   }
+  rendezvous_.reset();  // all have met
   TC_CHECK(tell("get"));
   TC_CHECK(get_->fetch_index());
   TC_CHECK(tell("ifunc"));
-  TC_CHECK(ifunc_->connect(addresses_));
+  TC_CHECK(ifunc_->connect(addresses));
   return {};
 }
 
@@ -249,7 +246,7 @@ void GraphBench::summarize_runs(const std::vector<Seconds>& runs, const std::map
 
 Status GraphBench::run() {
   result_.machine = describe_machine(ucp_get_version_string());
-  TC_CHECK(choose_network());
+  TC_CHECK(prepare_network());
   TC_CHECK(draw_searches());
   TC_CHECK(start_servers());
   TC_CHECK(connect());

@@ -2,6 +2,7 @@
 //
 // `ifunc bench graph`: breadth-first search over a sharded graph (examples/06-graph), by ifuncs that run at the servers
 // and by a client that fetches rows with GETs. docs/measuring.md says what is measured and how.
+// Thread: the one that measures.
 #pragma once
 
 #include <array>
@@ -71,8 +72,8 @@ std::string format_json(const GraphResult& result);
 
 // A server's process, started by run_graph().
 struct GraphServerOptions {
-  std::string transport, shard, cluster, trust;
-  uint32_t index = 0;
+  std::string transport, shard, host, rendezvous, trust;
+  uint32_t index = 0, servers = 0;
 };
 int run_graph_server(const GraphServerOptions& options);
 

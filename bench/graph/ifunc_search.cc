@@ -7,7 +7,6 @@
 #include "06-graph/search.h"
 #include "base/clock.h"
 #include "common/embedded.h"
-#include "common/node.h"
 
 TC_EMBED(bfs_step_ifunc, TC_BFS_STEP_IFUNC)
 TC_EMBED(bfs_read_ifunc, TC_BFS_READ_IFUNC)
@@ -16,13 +15,8 @@ namespace tc::bench {
 
 namespace {
 
-constexpr uint32_t search_ms = 60'000;
+constexpr threechains::milliseconds search_limit{60'000};
 constexpr uint32_t rows_at_once = 1 << 18;
-
-struct FreeFuture {
-  void operator()(tc_future_t* future) const { tc_future_free(future); }
-};
-using Future = std::unique_ptr<tc_future_t, FreeFuture>;
 
 void add_level(void* arg, const bfs_level* level) {
   auto& cost = *static_cast<SearchCost*>(arg);
@@ -35,60 +29,57 @@ void add_level(void* arg, const bfs_level* level) {
 
 }  // namespace
 
-Result<std::unique_ptr<IfuncSearchServer>> IfuncSearchServer::create(const Place& place, std::span<std::byte> shard) {
-  std::unique_ptr<IfuncSearchServer> server(new IfuncSearchServer);
+Result<std::unique_ptr<IfuncSearchServer>> IfuncSearchServer::create(const ServerPlace& place,
+                                                                     std::span<std::byte> shard) {
+  TC_ASSIGN(auto node, make_server(place));
+  std::unique_ptr<IfuncSearchServer> server(new IfuncSearchServer(std::move(node)));
   const auto& head = *reinterpret_cast<const graph_shard*>(shard.data());
   server->scratch_.resize(bfs_slot_bytes(head.vertices, head.shards) / sizeof(uint64_t));
-  TC_ASSIGN(server->node_, make_node(place.transport, {{"name", fmt::format("server {}", place.index)},
-                                                       {"listen", place.address},
-                                                       {"cluster", place.cluster},
-                                                       {"id", std::to_string(place.index)},
-                                                       {"trust", place.trust},
-                                                       {"log", "error"}}));
-  TC_CHECK(check(tc_node_expose(server->node_, BFS_SHARD, shard.data(), shard.size()), "tc_node_expose"));
-  TC_CHECK(check(
-      tc_node_expose(server->node_, BFS_SCRATCH, server->scratch_.data(), server->scratch_.size() * sizeof(uint64_t)),
-      "tc_node_expose"));
+  TC_CHECK(attempt([&] {
+    server->node_.expose(BFS_SHARD, shard);
+    server->node_.expose(BFS_SCRATCH, std::as_writable_bytes(std::span(server->scratch_)));
+  }));
   return server;
 }
 
-IfuncSearchServer::~IfuncSearchServer() { tc_node_destroy(node_); }
-
-void IfuncSearchServer::wait(uint32_t timeout_ms) { (void)tc_node_wait(node_, timeout_ms, nullptr); }
+void IfuncSearchServer::wait(uint32_t timeout_ms) { (void)tc_node_wait(node_.handle(), timeout_ms, nullptr); }
 
 Status IfuncSearchServer::settle() { return wait_until_tuned(node_); }
 
-IfuncSearch::IfuncSearch() : client_(std::make_unique<bfs_client>()) {}
+IfuncSearch::IfuncSearch(threechains::Node node) : node_(std::move(node)), client_(std::make_unique<bfs_client>()) {}
 
 Result<std::unique_ptr<IfuncSearch>> IfuncSearch::create(const BenchTransport& transport, const std::string& host,
                                                          const std::string& trust, uint32_t vertices) {
-  std::unique_ptr<IfuncSearch> made(new IfuncSearch);
-  TC_ASSIGN(made->node_, make_node(transport, {{"name", "graph client"},
-                                               {"listen", host + ":0"},
-                                               {"trust", trust},
-                                               {"fan-out", "65535"},
-                                               {"log", "error"}}));
+  TC_ASSIGN(auto node, make_node(transport, {{"name", "graph client"},
+                                             {"listen", host + ":0"},
+                                             {"trust", trust},
+                                             {"fan-out", "65535"},
+                                             {"log", "error"}}));
+  std::unique_ptr<IfuncSearch> made(new IfuncSearch(std::move(node)));
+  TC_CHECK(attempt("registering code", [&] {
+    made->step_ = made->node_.load(bfs_step_ifunc());
+    made->read_ = made->node_.load(bfs_read_ifunc());
+  }));
   auto& client = *made->client_;
-  client.node = made->node_;
+  client.node = made->node_.handle();
+  client.step = made->step_->handle();
   client.vertices = vertices;
-  client.deadline_ms = search_ms;
-  const auto add = [&](ByteView bundle, tc_ifunc_t** ifunc) {
-    return check(tc_ifunc_register_memory(made->node_, bundle.data(), bundle.size(), ifunc), "registering code");
-  };
-  TC_CHECK(add(bfs_step_ifunc(), &client.step));
-  TC_CHECK(add(bfs_read_ifunc(), &made->read_));
+  client.deadline_ms = static_cast<uint32_t>(search_limit.count());
   made->levels_.resize(vertices);
   return made;
 }
 
-IfuncSearch::~IfuncSearch() { tc_node_destroy(node_); }
+IfuncSearch::~IfuncSearch() {
+  for (auto& server : servers_) server.abandon();
+}
 
 Status IfuncSearch::connect(const std::vector<std::string>& servers) {
   if (servers.size() > BFS_MOST_SERVERS)
     return fail(TC_ERR_LIMIT, "{} servers when at most {} can search together", servers.size(), BFS_MOST_SERVERS);
-  for (const auto& address : servers)
-    TC_CHECK(check(tc_node_connect(node_, address.c_str(), 10'000, &client_->endpoints[client_->servers++]),
-                   "tc_node_connect"));
+  for (const auto& address : servers) {
+    TC_CHECK(attempt([&] { servers_.push_back(node_.connect(address, connect_limit)); }));
+    client_->endpoints[client_->servers++] = servers_.back().handle();
+  }
   return {};
 }
 
@@ -104,39 +95,30 @@ Result<const Levels*> IfuncSearch::collect(SearchCost& cost) {
   struct Part {
     uint32_t server;
     bfs_range range;
-    Future future;
+    threechains::Future future;
   };
   std::vector<Part> parts;
   const auto servers = client_->servers;
-  for (uint32_t server = 0; server < servers; ++server) {
-    const auto rows = graph_rows(client_->vertices, server, servers);
-    for (uint32_t first = 0; first < rows; first += rows_at_once) {
-      Part part{server, {client_->query, client_->slot, first, std::min(rows - first, rows_at_once), 0}, {}};
-      tc_message_t* message = nullptr;
-      tc_future_t* future = nullptr;
-      TC_CHECK(check(tc_message_create(read_, &part.range, sizeof part.range, &message), "tc_message_create"));
-      const auto called =
-          check(tc_endpoint_call(client_->endpoints[server], message, search_ms, &future), "tc_endpoint_call");
-      tc_message_free(message);
-      TC_CHECK(called);
-      part.future.reset(future);
-      parts.push_back(std::move(part));
+  TC_CHECK(attempt([&] {
+    for (uint32_t server = 0; server < servers; ++server) {
+      const auto rows = graph_rows(client_->vertices, server, servers);
+      for (uint32_t first = 0; first < rows; first += rows_at_once) {
+        const bfs_range range{client_->query, client_->slot, first, std::min(rows - first, rows_at_once), 0};
+        parts.push_back({server, range, servers_[server].call(read_->message(range), search_limit)});
+      }
     }
-  }
-  for (const auto& part : parts) {
-    auto status = tc_future_wait(part.future.get(), search_ms);
-    if (status == TC_OK) status = tc_future_status(part.future.get());
-    if (status != TC_OK) return fail(status, "server {}: {}", part.server, tc_error_message());
-    size_t size = 0;
-    const auto* const levels = static_cast<const uint32_t*>(tc_future_bytes(part.future.get(), &size));
-    const bool came_there = size != 0;
-    if (came_there && size != part.range.count * sizeof *levels)
-      return fail(TC_ERR_IFUNC, "server {}: {} bytes of levels when {} were due", part.server, size,
-                  part.range.count * sizeof *levels);
-    for (uint32_t i = 0; i < part.range.count; ++i)
-      levels_[graph_vertex(part.server, part.range.first + i, servers)] = came_there ? levels[i] : BFS_UNREACHED;
-    cost.bytes_from_client += sizeof part.range;
-    cost.bytes_to_client += size;
+  }));
+  for (const auto& [server, range, future] : parts) {
+    TC_ASSIGN(const auto bytes, attempt(fmt::format("server {}", server), [&] { return future.bytes(search_limit); }));
+    const bool came_there = !bytes.empty();
+    if (came_there && bytes.size() != range.count * sizeof(uint32_t))
+      return fail(TC_ERR_IFUNC, "server {}: {} bytes of levels when {} were due", server, bytes.size(),
+                  range.count * sizeof(uint32_t));
+    const auto* const levels = reinterpret_cast<const uint32_t*>(bytes.data());
+    for (uint32_t i = 0; i < range.count; ++i)
+      levels_[graph_vertex(server, range.first + i, servers)] = came_there ? levels[i] : BFS_UNREACHED;
+    cost.bytes_from_client += sizeof range;
+    cost.bytes_to_client += bytes.size();
     ++cost.requests;
   }
   return &levels_;

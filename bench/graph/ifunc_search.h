@@ -1,17 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The ifunc way: the example's code (examples/06-graph) between nodes of the public C API.
+// Thread: the one that measures.
 #pragma once
 
-#include <threechains/threechains.h>
-
 #include <memory>
+#include <optional>
 #include <span>
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "common/transport.h"
+#include "common/node.h"
 #include "graph/search_run.h"
 
 struct bfs_client;
@@ -21,24 +20,17 @@ namespace tc::bench {
 // A server's node: it exposes its shard and memory for one search, and has no code for graphs.
 class IfuncSearchServer {
  public:
-  struct Place {
-    BenchTransport transport;
-    std::string cluster;  // addresses of all servers, comma-separated
-    std::string address;  // this one's
-    std::string trust;
-    uint32_t index;
-  };
   // `shard` outlives it.
-  static Result<std::unique_ptr<IfuncSearchServer>> create(const Place& place, std::span<std::byte> shard);
-  ~IfuncSearchServer();
+  static Result<std::unique_ptr<IfuncSearchServer>> create(const ServerPlace& place, std::span<std::byte> shard);
+  std::string address() const { return node_.address(); }
   void wait(uint32_t timeout_ms);
   // Waits until what was sent here is compiled for this CPU.
   Status settle();
 
  private:
-  IfuncSearchServer() = default;
-  tc_node_t* node_ = nullptr;
-  std::vector<uint64_t> scratch_;
+  explicit IfuncSearchServer(threechains::Node node) : node_(std::move(node)) {}
+  std::vector<uint64_t> scratch_;  // outlives the node
+  threechains::Node node_;
 };
 
 class IfuncSearch {
@@ -52,10 +44,11 @@ class IfuncSearch {
   Result<const Levels*> collect(SearchCost& cost);
 
  private:
-  IfuncSearch();
-  tc_node_t* node_ = nullptr;
-  tc_ifunc_t* read_ = nullptr;
-  std::unique_ptr<bfs_client> client_;
+  explicit IfuncSearch(threechains::Node node);
+  threechains::Node node_;
+  std::optional<threechains::Ifunc> step_, read_;
+  std::vector<threechains::Endpoint> servers_;
+  std::unique_ptr<bfs_client> client_;  // the example's client, which is C: handles of the above
   Levels levels_;
 };
 

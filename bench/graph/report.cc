@@ -1,17 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/report.h"
+
 #include <fmt/format.h>
 
-#include <iterator>
-
-#include "common/json.h"
 #include "common/network.h"
 #include "graph/graph_bench.h"
 
 namespace tc::bench {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 std::string graph_name(const GraphResult& r) {
   if (!r.options.shards.empty()) return r.options.shards;
@@ -24,30 +21,35 @@ double bytes_moved(const ModeResult& m) { return m.bytes_to_client + m.bytes_fro
 }  // namespace
 
 std::string format_table(const GraphResult& r) {
-  std::string out = fmt::format(
+  const auto introduction = fmt::format(
       "Breadth-first search over {}, {} servers, UCX {}, {} x {}.\n"
       "{}: {} vertices, {} edges; a search reaches {:.0f} vertices by {:.0f} edges on {:.1f} levels (means).\n"
       "{} interleaved runs of {} searches for each way; the levels of all {} searches are right.\n"
-      "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n"
-      "{:<17}{:>10}{:>22}{:>13}{:>8}{:>12}{:>11}{:>13}{:>16}\n",
+      "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n",
       describe_network(r.options.transport, r.namespaces, r.why_no_namespaces), r.options.servers, r.machine.ucx,
       r.machine.cores, r.machine.cpu, graph_name(r), r.vertices, r.edges, r.reached, r.edges_searched, r.levels,
-      r.options.runs, r.options.searches, r.verified, "", "searches/s", "", "M edges/s", "x GET", "x indexed",
-      "requests", "client bytes", "between servers");
+      r.options.runs, r.options.searches, r.verified);
+  Table table(introduction, {{"", -17},
+                             {"searches/s", 10},
+                             {"", 22},
+                             {"M edges/s", 13},
+                             {"x GET", 8},
+                             {"x indexed", 12},
+                             {"requests", 11},
+                             {"client bytes", 13},
+                             {"between servers", 16}});
   for (const auto mode : search_modes) {
     const auto& m = r.modes.at(mode);
-    fmt::format_to(std::back_inserter(out),
-                   "{:<17}{:>10.4g}{:>22}{:>13.4g}{:>8.3f}{:>12.3f}{:>11.0f}{:>13.0f}{:>16.0f}\n", mode_name(mode),
-                   m.searches_per_s.median,
-                   fmt::format("[{:.4g}, {:.4g}]", m.searches_per_s.low, m.searches_per_s.high),
-                   m.edges_per_s.median / 1e6, m.ratio_to_get.median, m.ratio_to_get_indexed.median, m.requests,
-                   m.bytes_to_client + m.bytes_from_client, m.bytes_between_servers);
+    table.row({mode_name(mode), number(m.searches_per_s.median, "{:.4g}"), quartiles(m.searches_per_s, "{:.4g}"),
+               number(m.edges_per_s.median / 1e6, "{:.4g}"), number(m.ratio_to_get.median, "{:.3f}"),
+               number(m.ratio_to_get_indexed.median, "{:.3f}"), number(m.requests, "{:.0f}"),
+               number(m.bytes_to_client + m.bytes_from_client, "{:.0f}"), number(m.bytes_between_servers, "{:.0f}")});
   }
-  return out;
+  return table.take();
 }
 
 std::string format_json(const GraphResult& r) {
-  ordered_json root;
+  Json root;
   root["bench"] = "graph";
   root["transport"] = r.options.transport;
   root["namespaces"] = r.namespaces;
@@ -62,7 +64,7 @@ std::string format_json(const GraphResult& r) {
   root["levels_per_search"] = r.levels;
   for (const auto mode : search_modes) {
     const auto& m = r.modes.at(mode);
-    ordered_json one;
+    Json one;
     put(one, "searches_per_s", m.searches_per_s);
     put(one, "edges_per_s", m.edges_per_s);
     if (is_ifunc(mode)) {
@@ -84,7 +86,7 @@ std::string format_json(const GraphResult& r) {
   root["verified"] = true;  // a wrong answer ends the benchmark
   root["searches_verified"] = r.verified;
   put_machine(root, r.machine);
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace tc::bench

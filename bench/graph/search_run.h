@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every way of searching tells of one search.
+// The cost of one search, the same for all ways of searching. Threads: any.
 #pragma once
 
 #include <cstdint>

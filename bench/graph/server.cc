@@ -14,25 +14,23 @@ namespace tc::bench {
 
 namespace {
 
-constexpr int talk_fd = 3;
 constexpr uint64_t order_ms = 600'000;
 constexpr uint32_t wait_ms = 2;
-constexpr int waits_between_looks = 8;  // whether there is an order
+constexpr int waits_per_order_check = 8;
 
 Status serve(const GraphServerOptions& options, Talk& talk) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   TC_ASSIGN(const auto words, read_shard(options.shard));
   TC_ASSIGN(const auto rows, GetServer::create(transport.tls, std::span(words).size_bytes()));
   std::memcpy(rows->memory().data(), words.data(), rows->memory().size());
-  TC_ASSIGN(const auto node,
-            IfuncSearchServer::create(
-                {transport, options.cluster, element(options.cluster, options.index), options.trust, options.index},
-                rows->memory()));
+  const ServerPlace place{transport,     options.host,  options.rendezvous + "/nodes",
+                          options.trust, options.index, options.servers};
+  TC_ASSIGN(const auto node, IfuncSearchServer::create(place, rows->memory()));
   TC_ASSIGN(const auto contact, rows->contact());
-  TC_CHECK(talk.say("ready " + contact));
+  TC_CHECK(talk.say(fmt::format("ready {} {}", contact, node->address())));
   std::string mode = "ifunc";
   const auto serve_mode = [&] {
-    for (int i = 0; i < waits_between_looks; ++i)
+    for (int i = 0; i < waits_per_order_check; ++i)
       mode == "ifunc" ? node->wait(wait_ms) : rows->party().wait(Deadline::after_ms(wait_ms));
   };
   while (true) {
@@ -50,11 +48,7 @@ Status serve(const GraphServerOptions& options, Talk& talk) {
 }  // namespace
 
 int run_graph_server(const GraphServerOptions& options) {
-  Talk talk(talk_fd);
-  const auto served = serve(options, talk);
-  if (served) return 0;
-  (void)talk.say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(options, talk); });
 }
 
 }  // namespace tc::bench

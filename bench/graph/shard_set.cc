@@ -41,10 +41,8 @@ Result<std::unique_ptr<ShardSet>> ShardSet::create(const GraphOptions& options) 
 }
 
 Status ShardSet::generate(const GraphOptions& options) {
-  auto pattern = (std::filesystem::temp_directory_path() / "threechains-graph.XXXXXX").string();
-  if (::mkdtemp(pattern.data()) == nullptr) return fail(TC_ERR_IO, "{}: {}", pattern, std::strerror(errno));
-  directory_ = pattern;
-  generated_ = true;
+  TC_ASSIGN(generated_, TemporaryDirectory::create());
+  directory_ = generated_->path();
   const uint64_t count = uint64_t{options.edge_factor} << options.scale;
   std::vector<graph_edge> edges;
   edges.reserve(2 * count);
@@ -63,11 +61,6 @@ Status ShardSet::generate(const GraphOptions& options) {
     if (!stream.flush()) return fail(TC_ERR_IO, "{}: cannot be written", file(i));
   }
   return {};
-}
-
-ShardSet::~ShardSet() {
-  std::error_code ignored;
-  if (generated_) std::filesystem::remove_all(directory_, ignored);
 }
 
 std::string ShardSet::file(uint32_t index) const { return fmt::format("{}/{}.shard", directory_, index); }

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The shard files of one graph: those of a directory, or generated ones in a temporary directory; and the answers that
-// every search must give.
+// every search must give. Threads: any; it does not change once it is made.
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "06-graph/graph.h"
+#include "base/temporary_directory.h"
 #include "graph/graph_bench.h"
 #include "graph/search_run.h"
 
@@ -18,7 +20,6 @@ class ShardSet {
  public:
   // TC_ERR_INVALID when the files are not the parts of one graph for that number of servers.
   static Result<std::unique_ptr<ShardSet>> create(const GraphOptions& options);
-  ~ShardSet();  // removes what it generated
   ShardSet(const ShardSet&) = delete;
   ShardSet& operator=(const ShardSet&) = delete;
 
@@ -37,7 +38,7 @@ class ShardSet {
   const graph_shard& at(uint32_t index) const noexcept;
 
   std::string directory_;
-  bool generated_ = false;
+  std::optional<TemporaryDirectory> generated_;
   std::vector<std::vector<uint64_t>> shards_;  // words, for alignment
 };
 

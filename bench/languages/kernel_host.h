@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node's place for the kernels of `ifunc bench languages`: one block of data, and answers are kept.
+// Stands in for a node when the kernels of `ifunc bench languages` run: it offers one block of data and keeps the answers.
+// Thread: the one that measures.
 #pragma once
 
 #include <cstring>

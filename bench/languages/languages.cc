@@ -8,10 +8,10 @@
 #include "base/clock.h"
 #include "common/build_ifunc.h"
 #include "common/embedded.h"
+#include "common/loaded_code.h"
 #include "common/pinning.h"
 #include "languages/instructions.h"
 #include "languages/kernel_host.h"
-#include "target/code_store.h"
 
 TC_EMBED(languages_dot_c, TC_DOT_C)
 TC_EMBED(languages_dot_julia, TC_DOT_JULIA)
@@ -25,15 +25,10 @@ namespace tc::bench {
 
 namespace {
 
-using target::CodeStore;
-using target::CodeStoreOptions;
-using target::EntryPoint;
-
 constexpr size_t pairs = 1024;            // two arrays of 8 KiB: in the first-level cache
 constexpr uint64_t chase_entries = 2048;  // the same
 constexpr uint32_t chase_depth = 2000;
 constexpr double window_ns = 2e5;  // a measurement takes about that long: seldom interrupted
-constexpr uint64_t tuning_deadline_ms = 60'000;
 
 struct Kernel {
   const char* name;  // of the ifunc too
@@ -66,36 +61,21 @@ struct Data {
   std::vector<uint64_t> table;
 };
 
-// Code in a store, as a node holds it, and its calls.
+// One language's code, and its calls.
 class Loaded {
  public:
-  static Result<Loaded> load(const Bytes& bytes, SliceForm form) {
-    Loaded loaded;
-    CodeStoreOptions options;
-    options.use_objects = form == SliceForm::object;
-    options.use_bitcode = form == SliceForm::bitcode;
-    TC_ASSIGN(loaded.store_, CodeStore::create(options, *loaded.policy_, nullptr));
-    TC_ASSIGN(auto bundle, Bundle::read(bytes));
-    TC_ASSIGN(auto* const code, loaded.store_->load(std::move(bundle)));
-    loaded.store_->housekeeping();  // starts the background's work
-    if (!loaded.store_->wait_until_tuned(tuning_deadline_ms))
-      return fail(TC_ERR_TIMEOUT, "the code was not tuned within {} ms", tuning_deadline_ms);
-    if (form == SliceForm::bitcode && code->tier.load() != target::Tier::tuned)
-      return fail(TC_ERR_INTERNAL, "the bitcode was not tuned; the node's log says why");
-    loaded.entry_ = code->entry.load();
-    return loaded;
-  }
+  explicit Loaded(LoadedCode code) : code_(std::move(code)) {}
 
   void call() const {
     struct chase chase = {5, chase_depth, CHASE_TO_ASKER};
-    entry_(&chase, sizeof chase, nullptr);
+    code_.entry()(&chase, sizeof chase, nullptr);
   }
   double calls_ns(long times) const {
     const auto started = now_ns();
     for (long i = 0; i < times; ++i) call();
     return static_cast<double>(now_ns() - started);
   }
-  // So many calls fill the window.
+  // The number of calls that fill the window.
   long times() const {
     double best = calls_ns(16);
     for (int i = 0; i < 20; ++i) best = std::min(best, calls_ns(16));
@@ -103,9 +83,7 @@ class Loaded {
   }
 
  private:
-  std::unique_ptr<target::Policy> policy_ = std::make_unique<target::Policy>();
-  std::unique_ptr<CodeStore> store_;
-  EntryPoint entry_ = nullptr;
+  LoadedCode code_;
 };
 
 bool is_same(const Kernel& kernel, uint64_t one, uint64_t other) {
@@ -136,7 +114,7 @@ void measure(const std::vector<Loaded>& loaded, int runs, LanguagesKernel& resul
   const long times = loaded[0].times();
   for (int run = 0; run < runs; ++run) {
     for (size_t k = 0; k < count; ++k) {
-      const size_t i = (k + static_cast<size_t>(run)) % count;  // nobody is always first
+      const size_t i = (k + static_cast<size_t>(run)) % count;  // each is first in turn
       ns[i].push_back(loaded[i].calls_ns(times) / static_cast<double>(times));
     }
     for (size_t i = 0; i < count; ++i) to_c[i].push_back(ns[i].back() / ns[0].back());
@@ -154,8 +132,8 @@ Result<LanguagesKernel> compare(const Kernel& kernel, SliceForm form, const std:
   LanguagesKernel result{kernel.name, form == SliceForm::bitcode ? "tuned" : "generic", {}};
   std::vector<Loaded> loaded;
   for (size_t i = 0; i < bundles.size(); ++i) {
-    TC_ASSIGN(auto code, Loaded::load(bundles[i], form));
-    loaded.push_back(std::move(code));
+    TC_ASSIGN(auto code, LoadedCode::load(kernel.name, bundles[i], form));
+    loaded.emplace_back(std::move(code));
     result.codes.push_back({languages[i], {}, {}, {}});
   }
   Data data;

@@ -2,7 +2,7 @@
 //
 // `ifunc bench languages`: what a language costs at the target. The same two ifuncs, a dot product and the pointer
 // chase, written in each language, compiled by a code store as at a node, in one process, in turn: times, and executed
-// instructions, beside C's.
+// instructions, beside C's. Thread: the one that measures.
 #pragma once
 
 #include <optional>

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/report.h"
+
 #include <fmt/format.h>
 
-#include "common/json.h"
 #include "languages/languages.h"
 
 namespace tc::bench {
@@ -14,11 +15,11 @@ double instructions_to_c(const LanguagesKernel& kernel, const LanguageCode& code
 }
 
 std::string format_json(const LanguagesResult& result) {
-  nlohmann::ordered_json root;
+  Json root;
   root["bench"] = "languages";
   root["runs"] = result.options.runs;
   put_machine(root, result.machine);
-  auto& list = root["kernels"] = nlohmann::ordered_json::array();
+  auto& list = root["kernels"] = Json::array();
   for (const auto& kernel : result.kernels) {
     auto& one = list.emplace_back();
     one["name"] = kernel.name;
@@ -32,28 +33,27 @@ std::string format_json(const LanguagesResult& result) {
       entry["instructions_ratio_to_c"] = instructions_to_c(kernel, code);
     }
   }
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace
 
 std::string format_languages(const LanguagesResult& result) {
   if (result.options.json) return format_json(result);
-  auto out = fmt::format(
+  const auto introduction = fmt::format(
       "One ifunc in several languages, in turn in one pinned process, {}; {} runs, medians with quartiles.\n"
-      "tuned: the bitcode, compiled for this CPU; generic: the object slice. Ratios are those of a run.\n\n"
-      "{:<8}{:<9}{:<8}{:>26}{:>26}{:>14}{:>8}\n",
-      result.machine.cpu, result.options.runs, "", "form", "", "ns a call", "time x C", "instructions", "x C");
+      "tuned: the bitcode, compiled for this CPU; generic: the object slice. Ratios are those of a run.\n\n",
+      result.machine.cpu, result.options.runs);
+  Table table(
+      introduction,
+      {{"", -8}, {"form", -9}, {"", -8}, {"ns a call", 26}, {"time x C", 26}, {"instructions", 14}, {"x C", 8}});
   for (const auto& kernel : result.kernels)
     for (const auto& code : kernel.codes) {
-      const auto& [ns, to_c] = std::pair(code.ns, code.to_c);
-      out += fmt::format("{:<8}{:<9}{:<8}{:>26}{:>26}", kernel.name, kernel.form, code.language,
-                         fmt::format("{:.0f} [{:.0f}, {:.0f}]", ns.median, ns.low, ns.high),
-                         fmt::format("{:.3f} [{:.3f}, {:.3f}]", to_c.median, to_c.low, to_c.high));
-      out += code.instructions ? fmt::format("{:>14}{:>8.3f}\n", *code.instructions, instructions_to_c(kernel, code))
-                               : fmt::format("{:>14}\n", "-");
+      table.row({kernel.name, kernel.form, code.language, with_quartiles(code.ns, "{:.0f}"),
+                 with_quartiles(code.to_c, "{:.3f}"), code.instructions ? std::to_string(*code.instructions) : "-",
+                 code.instructions ? number(instructions_to_c(kernel, code), "{:.3f}") : ""});
     }
-  return out;
+  return table.take();
 }
 
 }  // namespace tc::bench

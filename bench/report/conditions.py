@@ -63,7 +63,7 @@ DIFFERENCES = (
     "such case; it stands here to show where moving the function does not pay.",
     "All nodes share the cores named above: with more processes than cores, each waits for the others' turns. The "
     "paper has a machine for each server.",
-    "JIT is the time to compile never-seen code in a warm process, quick tier; optimising for this CPU follows in the "
+    "JIT is the time to compile never-seen code in a warm process, baseline tier; optimising for this CPU follows in the "
     "background. The paper's is one full compilation. As in the paper it is not part of the total.",
     "An uncached message here carries the slice that the target can use, the paper's carries all of them.",
     "Over TCP, calls sent one after the other are coalesced by the link. Their rate is one of frames: compare it with "

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc bench token`: an ifunc that forwards itself round a cluster, for nodes that share fewer cores.
+// Thread: the one that measures.
 #pragma once
 
 #include <cstdint>

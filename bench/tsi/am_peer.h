@@ -2,6 +2,7 @@
 //
 // The baseline: target-side increment as a predeployed UCX Active Message, written as a good UCX program would be.
 // The handler finds its function in a table by the index in the AM header (main paper, section IV.A).
+// Thread: one in each process.
 #pragma once
 
 #include <memory>

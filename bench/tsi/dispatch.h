@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// "Lookup and execution" of the paper's Tables I-III: what the target spends on a frame that has arrived, without any
-// transport. The frames of cached calls lie in memory and go through the node's own receiver.
+// "Lookup and execution" of the paper's Tables I-III: the time that the target spends on a frame that has arrived, without
+// any transport. The frames of cached calls lie in memory, and the node's own receiver runs them.
+// Thread: the one that measures.
 #pragma once
 
 #include "base/result.h"

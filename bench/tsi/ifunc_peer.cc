@@ -6,49 +6,41 @@
 namespace tc::bench {
 
 Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const BenchTransport& transport) {
-  std::unique_ptr<IfuncPeer> peer(new IfuncPeer);
-  TC_ASSIGN(peer->node_, make_node(transport, {{"warm-up", "on"}, {"log", "error"}}));
-  tc_node_set_target_args(peer->node_, &peer->counter_);
+  TC_ASSIGN(auto node, make_node(transport, {{"warm-up", "on"}, {"log", "error"}}));
+  std::unique_ptr<IfuncPeer> peer(new IfuncPeer(std::move(node)));
+  peer->node_.set_target_args(&peer->counter_);
   return peer;
 }
 
 IfuncPeer::~IfuncPeer() {
-  tc_message_free(message_);
-  tc_node_destroy(node_);
+  if (endpoint_) endpoint_->abandon();
 }
 
 Status IfuncPeer::connect(const std::string& address) {
-  return check(tc_node_connect(node_, address.c_str(), 10'000, &endpoint_), "tc_node_connect");
+  return attempt([&] { endpoint_ = node_.connect(address, connect_limit); });
 }
 
 Status IfuncPeer::use(const Bundle& bundle) {
-  tc_message_free(std::exchange(message_, nullptr));
-  tc_ifunc_deregister(std::exchange(ifunc_, nullptr));
-  const auto bytes = bundle.bytes();
-  TC_CHECK(check(tc_ifunc_register_memory(node_, bytes.data(), bytes.size(), &ifunc_), "tc_ifunc_register_memory"));
-  char payload = 1;
-  TC_CHECK(check(tc_message_create(ifunc_, &payload, 1, &message_), "tc_message_create"));
-  burst_.fill(message_);
-  return {};
+  message_.reset();
+  ifunc_.reset();
+  return attempt("registering code", [&] {
+    ifunc_ = node_.load(bundle.bytes());
+    message_ = ifunc_->message(char{1});
+    burst_.fill(message_->handle());
+  });
 }
 
 Status IfuncPeer::flush(uint32_t timeout_ms) {
-  return check(tc_endpoint_flush(endpoint_, timeout_ms), "tc_endpoint_flush");
+  return attempt([&] { endpoint_->flush(threechains::milliseconds(timeout_ms)); });
 }
 
 Status IfuncPeer::call(uint32_t timeout_ms) {
-  tc_future_t* future = nullptr;
-  TC_CHECK(check(tc_endpoint_call(endpoint_, message_, timeout_ms, &future), "tc_endpoint_call"));
-  auto answered = check(tc_future_wait(future, timeout_ms), "tc_future_wait");
-  if (answered) answered = check(tc_future_status(future), "the call");
-  tc_future_free(future);
-  return answered;
+  const threechains::milliseconds limit(timeout_ms);
+  return attempt([&] { (void)endpoint_->call(*message_, limit).bytes(limit); });
 }
 
 Result<uint64_t> IfuncPeer::stat(const char* name) {
-  uint64_t value = 0;
-  TC_CHECK(check(tc_node_stat(node_, name, &value), "tc_node_stat"));
-  return value;
+  return attempt([&] { return node_.stat(name); });
 }
 
 void IfuncPeer::settle(uint64_t codes) {

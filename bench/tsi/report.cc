@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "common/report.h"
+
 #include <fmt/format.h>
 
-#include <iterator>
-
-#include "common/json.h"
 #include "tsi/tsi.h"
 
 namespace tc::bench {
 
 namespace {
-
-using nlohmann::ordered_json;
 
 const Summary& at(const std::map<Mode, Summary>& values, Mode mode) {
   static const Summary nothing;
@@ -18,8 +15,8 @@ const Summary& at(const std::map<Mode, Summary>& values, Mode mode) {
   return found != values.end() ? found->second : nothing;
 }
 
-ordered_json uncached(const TsiResult& r, Mode mode) {
-  ordered_json object;
+Json uncached(const TsiResult& r, Mode mode) {
+  Json object;
   object["frame_bytes"] = r.frame_bytes.at(mode);
   put(object, "latency_ns", at(r.latency_ns, mode));
   put(object, "rate_msgs_per_s", at(r.rate, mode));
@@ -28,91 +25,101 @@ ordered_json uncached(const TsiResult& r, Mode mode) {
   return object;
 }
 
-// One column of the papers' Tables I-III.
-struct Column {
-  const char* name;
+// One column of the breakdown.
+struct Stages {
   double lookup_us;
   double jit_us;  // negative: none
   double total_us;
 };
 
-void breakdown(std::string& out, const TsiResult& r) {
+// The papers' Tables I-III.
+std::string breakdown(const TsiResult& r) {
   const double cached_us = r.cached_dispatch_ns / 1000;
-  const Column columns[] = {
-      {"Active Message", r.am_dispatch_ns / 1000, -1, at(r.latency_ns, Mode::am).median / 1000},
-      {"Uncached object", cached_us, at(r.load_us, Mode::uncached_object).median,
-       at(r.latency_ns, Mode::uncached_object).median / 1000},
-      {"Uncached bitcode", cached_us, at(r.load_us, Mode::uncached_bitcode).median,
-       at(r.latency_ns, Mode::uncached_bitcode).median / 1000},
-      {"Cached ifunc", cached_us, -1, at(r.latency_ns, Mode::cached).median / 1000},
+  const Stages columns[] = {
+      {r.am_dispatch_ns / 1000, -1, at(r.latency_ns, Mode::am).median / 1000},
+      {cached_us, at(r.load_us, Mode::uncached_object).median, at(r.latency_ns, Mode::uncached_object).median / 1000},
+      {cached_us, at(r.load_us, Mode::uncached_bitcode).median, at(r.latency_ns, Mode::uncached_bitcode).median / 1000},
+      {cached_us, -1, at(r.latency_ns, Mode::cached).median / 1000},
   };
-  auto to = std::back_inserter(out);
-  fmt::format_to(to, "\n{:<18}", "Stage (us)");
-  for (const auto& c : columns) fmt::format_to(to, "{:>18}", c.name);
-  fmt::format_to(to, "\n{:<18}", "Lookup+Exec");
-  for (const auto& c : columns) fmt::format_to(to, "{:>18.4f}", c.lookup_us);
-  fmt::format_to(to, "\n{:<18}", "JIT or link");
-  for (const auto& c : columns)
-    c.jit_us < 0 ? fmt::format_to(to, "{:>18}", "-") : fmt::format_to(to, "{:>18}", fmt::format("({:.2f})", c.jit_us));
-  fmt::format_to(to, "\n{:<18}", "Transmission");
-  for (const auto& c : columns) fmt::format_to(to, "{:>18.4f}", c.total_us - c.lookup_us);
-  fmt::format_to(to, "\n{:<18}", "Total");
-  for (const auto& c : columns) fmt::format_to(to, "{:>18.4f}", c.total_us);
-  out += "\n(JIT or link is paid once per code and, as in the paper, not part of the total.)\n";
+  Table table("\n", {{"Stage (us)", -18},
+                     {"Active Message", 18},
+                     {"Uncached object", 18},
+                     {"Uncached bitcode", 18},
+                     {"Cached ifunc", 18}});
+  const auto row = [&](const char* stage, const auto& cell) {
+    std::vector<std::string> cells{stage};
+    for (const auto& column : columns) cells.push_back(cell(column));
+    table.row(cells);
+  };
+  constexpr auto us = "{:.4f}";
+  row("Lookup+Exec", [](const Stages& c) { return number(c.lookup_us, us); });
+  row("JIT or link", [](const Stages& c) { return c.jit_us < 0 ? "-" : number(c.jit_us, "({:.2f})"); });
+  row("Transmission", [](const Stages& c) { return number(c.total_us - c.lookup_us, us); });
+  row("Total", [](const Stages& c) { return number(c.total_us, us); });
+  table.text("(JIT or link is paid once per code and, as in the paper, not part of the total.)\n");
+  return table.take();
 }
 
-// A figure, its quartiles and its ratios: 12, 20, 7 and 7 places.
-std::string cells(const Summary& value, double unit, const char* number, const Summary& to_am, const Summary& to_raw) {
-  if (value.median <= 0) return fmt::format("{:>12}{:>20}{:>7}{:>7}", "-", "-", "-", "-");
-  const auto text = [&](double of) { return fmt::format(fmt::runtime(number), of / unit); };
-  return fmt::format("{:>12}{:>20}{:>7}{:>7}", text(value.median),
-                     fmt::format("[{}, {}]", text(value.low), text(value.high)), fmt::format("{:.2f}", to_am.median),
-                     fmt::format("{:.2f}", to_raw.median));
+// Adds a figure, its quartiles and its ratios to a row.
+void add_cells(std::vector<std::string>& row, const Summary& value, double unit, const char* format,
+               const Summary& to_am, const Summary& to_raw) {
+  if (value.median <= 0) {
+    row.insert(row.end(), 4, "-");
+    return;
+  }
+  row.insert(row.end(), {number(value.median / unit, format), quartiles(value, format, unit),
+                         number(to_am.median, "{:.2f}"), number(to_raw.median, "{:.2f}")});
 }
 
-void row(std::string& out, const char* name, const TsiResult& r, Mode mode) {
+void add_row(Table& table, const char* name, const TsiResult& r, Mode mode) {
   const auto frame = r.frame_bytes.find(mode);
-  fmt::format_to(
-      std::back_inserter(out), "{:<20}{:>6}{}{}\n", name,
-      frame != r.frame_bytes.end() ? fmt::format("{}", frame->second) : "-",
-      cells(at(r.latency_ns, mode), 1, "{:.1f}", at(r.latency_ratio_to_am, mode), at(r.latency_ratio_to_raw, mode)),
-      cells(at(r.rate, mode), 1e6, "{:.3f}", at(r.rate_ratio_to_am, mode), at(r.rate_ratio_to_raw, mode)));
+  std::vector<std::string> row{name, frame != r.frame_bytes.end() ? std::to_string(frame->second) : "-"};
+  add_cells(row, at(r.latency_ns, mode), 1, "{:.1f}", at(r.latency_ratio_to_am, mode),
+            at(r.latency_ratio_to_raw, mode));
+  add_cells(row, at(r.rate, mode), 1e6, "{:.3f}", at(r.rate_ratio_to_am, mode), at(r.rate_ratio_to_raw, mode));
+  table.row(row);
 }
 
 }  // namespace
 
 std::string format_table(const TsiResult& r) {
-  std::string out = fmt::format(
+  const auto introduction = fmt::format(
       "Target-side increment, 1-byte payload, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "{}.\n"
-      "Medians with quartiles; x AM and x raw are medians of the runs' own ratios.\n\n"
-      "{:<20}{:>6}{:>12}{:>20}{:>7}{:>7}{:>12}{:>20}{:>7}{:>7}\n",
-      r.options.transport, r.ucx_version, r.options.runs, format_placement(r.placement), "", "bytes", "latency ns", "",
-      "x AM", "x raw", "M msg/s", "", "x AM", "x raw");
-  row(out, "Two raw flags", r, Mode::raw_flags);
-  row(out, r.by_network ? "Raw socket" : "Raw ring", r, Mode::raw);
-  row(out, "Active Message", r, Mode::am);
-  row(out, "  64 in a message", r, Mode::am_batched);
-  row(out, "Cached ifunc", r, Mode::cached);
-  row(out, "  64 in a call", r, Mode::cached_batched);
-  row(out, "Uncached object", r, Mode::uncached_object);
-  row(out, "Uncached bitcode", r, Mode::uncached_bitcode);
+      "Medians with quartiles; x AM and x raw are medians of the runs' own ratios.\n\n",
+      r.options.transport, r.ucx_version, r.options.runs, format_placement(r.placement));
+  Table table(introduction, {{"", -20},
+                             {"bytes", 6},
+                             {"latency ns", 12},
+                             {"", 20},
+                             {"x AM", 7},
+                             {"x raw", 7},
+                             {"M msg/s", 12},
+                             {"", 20},
+                             {"x AM", 7},
+                             {"x raw", 7}});
+  add_row(table, "Two raw flags", r, Mode::raw_flags);
+  add_row(table, r.by_network ? "Raw socket" : "Raw ring", r, Mode::raw);
+  add_row(table, "Active Message", r, Mode::am);
+  add_row(table, "  64 in a message", r, Mode::am_batched);
+  add_row(table, "Cached ifunc", r, Mode::cached);
+  add_row(table, "  64 in a call", r, Mode::cached_batched);
+  add_row(table, "Uncached object", r, Mode::uncached_object);
+  add_row(table, "Uncached bitcode", r, Mode::uncached_bitcode);
   const auto& object = at(r.first_execution_us, Mode::uncached_object);
   const auto& bitcode = at(r.first_execution_us, Mode::uncached_bitcode);
-  fmt::format_to(std::back_inserter(out),
-                 "\nNever-seen code, last byte received to end of first execution: object {:.2f} us [{:.2f}, {:.2f}], "
-                 "bitcode {:.1f} us [{:.1f}, {:.1f}]\n",
-                 object.median, object.low, object.high, bitcode.median, bitcode.low, bitcode.high);
   const auto& ten = r.ten_symbols.all_us;
-  fmt::format_to(std::back_inserter(out),
-                 "The same for an object with ten external symbols: {:.2f} us [{:.2f}, {:.2f}]\n", ten.median, ten.low,
-                 ten.high);
-  breakdown(out, r);
-  return out;
+  table.text(fmt::format(
+      "\nNever-seen code, last byte received to end of first execution: object {:.2f} us {}, bitcode {:.1f} us {}\n"
+      "The same for an object with ten external symbols: {:.2f} us {}\n",
+      object.median, quartiles(object, "{:.2f}"), bitcode.median, quartiles(bitcode, "{:.1f}"), ten.median,
+      quartiles(ten, "{:.2f}")));
+  table.text(breakdown(r));
+  return table.take();
 }
 
 std::string format_json(const TsiResult& r) {
-  ordered_json root;
+  Json root;
   root["bench"] = "tsi";
   root["transport"] = r.options.transport;
   root["ucx"] = r.ucx_version;
@@ -146,7 +153,7 @@ std::string format_json(const TsiResult& r) {
   auto& ten = root["uncached_object_ten_symbols"];
   put(ten, "first_execution_us", r.ten_symbols.all_us);
   put(ten, "load_us", r.ten_symbols.load_us);
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace tc::bench

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The target's process: does as it is told over the talk.
+// The target's process: it obeys the commands that the source sends over the socket pair.
 #include <cstdio>
 #include <sstream>
 
@@ -12,8 +12,6 @@
 namespace tc::bench {
 
 namespace {
-
-constexpr int talk_fd = 3;
 
 struct Command {
   std::string verb, word;
@@ -72,11 +70,7 @@ Status serve(const std::string& name, Talk& talk) {
 }  // namespace
 
 int run_tsi_target(const std::string& transport) {
-  Talk talk(talk_fd);
-  const auto served = serve(transport, talk);
-  if (served) return 0;
-  (void)talk.say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(transport, talk); });
 }
 
 }  // namespace tc::bench

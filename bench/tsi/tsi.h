@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc bench tsi`: target-side increment, the papers' micro-benchmark (main paper, IV.B, V.A and V.B).
+// Thread: the one that measures.
 #pragma once
 
 #include <map>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The TSI ifunc (examples/01-increment/tsi.c), built with this program and carried inside it.
+// The TSI ifunc (examples/01-increment/tsi.c), built with this program and carried inside it. Threads: any.
 #pragma once
 
 #include "wire/bundle.h"

@@ -2,16 +2,13 @@
 #include "tune/native.h"
 
 #include <dlfcn.h>
-#include <sys/wait.h>
 
-#include <array>
-#include <cstdio>
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "base/temporary_directory.h"
 #include "common/embedded.h"
-#include "common/machine.h"
 
 TC_EMBED(tune_kernels_source, TC_TUNE_SOURCE)
 TC_EMBED(tune_work_header, TC_TUNE_HEADER)
@@ -20,23 +17,18 @@ namespace tc::bench {
 
 namespace {
 
-// The command's first line; nothing when it failed.
-std::string first_line_of(const std::string& command) {
-  std::array<char, 256> line{};
-  FILE* const pipe = popen((command + " 2>/dev/null").c_str(), "r");
-  if (pipe == nullptr) return {};
-  const bool any = std::fgets(line.data(), line.size(), pipe) != nullptr;
-  if (pclose(pipe) != 0 || !any) return {};
-  std::string text(line.data());
-  while (!text.empty() && text.back() == '\n') text.pop_back();
-  return text;
+// The first line of what the compiler says of itself; nothing when it cannot be run.
+std::string version_of(const std::string& compiler) {
+  const auto finished = run_program({compiler, "--version"}, {.output = Output::captured, .errors = Output::discarded});
+  if (!finished || !finished->exit.success()) return {};
+  return finished->output.substr(0, finished->output.find('\n'));
 }
 
 Result<std::string> find_clang(std::string& version) {
   std::vector<std::string> names = {"clang-22", "clang"};
   if (const char* const named = std::getenv("TC_CLANG")) names = {named};
   for (const auto& name : names)
-    if (version = first_line_of(shell_quoted(name) + " --version"); !version.empty()) return name;
+    if (version = version_of(name); !version.empty()) return name;
   return fail(TC_ERR_NOT_FOUND, "there is no {} to compile the kernels with -march=native; install clang-22",
               fmt::join(names, " or "));
 }
@@ -50,10 +42,10 @@ Result<NativeKernels> compile_native_kernels() {
   const auto source = scratch.path() / "tune_kernels.c", output = scratch.path() / "native.so";
   TC_CHECK(write_file_atomically(source.string(), tune_kernels_source()));
   TC_CHECK(write_file_atomically((scratch.path() / "work.h").string(), tune_work_header()));
-  const auto command = fmt::format("{} -O3 -march=native -std=gnu17 -fPIC -shared -nostdlib -o {} {}",
-                                   shell_quoted(clang), shell_quoted(output.string()), shell_quoted(source.string()));
-  if (const int status = std::system(command.c_str()); status != 0)
-    return fail(TC_ERR_COMPILE, "`{}` ended with status {}", command, status);
+  const std::vector<std::string> command{clang,       "-O3", "-march=native", "-std=gnu17",   "-fPIC", "-shared",
+                                         "-nostdlib", "-o",  output.string(), source.string()};
+  TC_ASSIGN(const auto finished, run_program(command));
+  if (!finished.exit.success()) return fail(TC_ERR_COMPILE, "`{}` {}", fmt::join(command, " "), finished.exit.text());
   void* const library = dlopen(output.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (library == nullptr) return fail(TC_ERR_IO, "the native kernels cannot be opened: {}", dlerror());
   kernels.library = std::shared_ptr<void>(library, [](void* handle) { dlclose(handle); });

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The kernels compiled for this machine when the benchmark runs: when it was built, it may have been another one.
+// Compiles the kernels for this machine when the benchmark runs, because the machine that built it may have been another one.
+// Threads: any.
 #pragma once
 
 #include <memory>

@@ -6,8 +6,9 @@
 
 #include "base/clock.h"
 #include "common/embedded.h"
-#include "common/json.h"
+#include "common/loaded_code.h"
 #include "common/pinning.h"
+#include "common/report.h"
 #include "tune/native.h"
 #include "tune/work.h"
 
@@ -17,40 +18,13 @@ namespace tc::bench {
 
 namespace {
 
-using target::CodeStore;
-using target::CodeStoreOptions;
 using target::EntryPoint;
 
 constexpr long elements = 2048;         // two arrays of 8 KiB
 constexpr long text_bytes = 16 * 1024;  // of which the last one is found
 constexpr double window_ns = 2e5;       // a measurement takes about that long: seldom interrupted
-constexpr uint64_t tuning_deadline_ms = 60'000;
 
 constexpr const char* build_names[] = {"generic", "tuned", "native"};
-
-// A store that runs one kind of slice, and the kernels in it.
-struct Loaded {
-  std::unique_ptr<target::Policy> policy = std::make_unique<target::Policy>();
-  std::unique_ptr<CodeStore> store;
-  EntryPoint entry = nullptr;
-};
-
-Result<Loaded> load(SliceForm form) {
-  Loaded loaded;
-  CodeStoreOptions options;
-  options.use_objects = form == SliceForm::object;
-  options.use_bitcode = form == SliceForm::bitcode;
-  TC_ASSIGN(loaded.store, CodeStore::create(options, *loaded.policy, nullptr));
-  TC_ASSIGN(auto bundle, Bundle::read(tune_kernels_ifunc()));
-  TC_ASSIGN(auto* const code, loaded.store->load(std::move(bundle)));
-  loaded.store->housekeeping();  // starts the background's work
-  if (!loaded.store->wait_until_tuned(tuning_deadline_ms))
-    return fail(TC_ERR_TIMEOUT, "the kernels were not tuned within {} ms", tuning_deadline_ms);
-  if (form == SliceForm::bitcode && code->tier.load() != target::Tier::tuned)
-    return fail(TC_ERR_INTERNAL, "the kernels' bitcode was not tuned; the node's log says why");
-  loaded.entry = code->entry.load();
-  return loaded;
-}
 
 struct Data {
   alignas(64) float x[elements];
@@ -89,7 +63,7 @@ double run_ns(EntryPoint entry, tune_work& work) {
   return static_cast<double>(now_ns() - started);
 }
 
-// So many calls fill the window.
+// The number of calls fill the window.
 long times_for(const Kernel& kernel, EntryPoint entry, Data& data) {
   auto work = work_for(kernel, data, 64);
   double best = run_ns(entry, work);
@@ -122,7 +96,7 @@ Result<TuneKernel> measure(const Kernel& kernel, const std::array<EntryPoint, 3>
   std::vector<double> to_native, to_generic;
   for (int run = 0; run < runs; ++run) {
     for (size_t i = 0; i < entries.size(); ++i) {
-      const size_t b = (i + static_cast<size_t>(run)) % entries.size();  // nobody is always first
+      const size_t b = (i + static_cast<size_t>(run)) % entries.size();  // each is first in turn
       auto work = work_for(kernel, *data, times[b]);
       rates[b].push_back(kernel.work_per_call * static_cast<double>(times[b]) / run_ns(entries[b], work));
     }
@@ -138,12 +112,12 @@ Result<TuneKernel> measure(const Kernel& kernel, const std::array<EntryPoint, 3>
 }
 
 std::string format_json(const TuneResult& result) {
-  nlohmann::ordered_json root;
+  Json root;
   root["bench"] = "tune";
   root["runs"] = result.options.runs;
   root["native_compiler"] = result.compiler;
   put_machine(root, result.machine);
-  auto& list = root["kernels"] = nlohmann::ordered_json::array();
+  auto& list = root["kernels"] = Json::array();
   for (const auto& kernel : result.kernels) {
     auto& one = list.emplace_back();
     one["name"] = kernel.name;
@@ -151,7 +125,7 @@ std::string format_json(const TuneResult& result) {
     put(one, "tuned_ratio_to_native", kernel.tuned_to_native);
     put(one, "tuned_ratio_to_generic", kernel.tuned_to_generic);
   }
-  return root.dump(2) + "\n";
+  return text_of(root);
 }
 
 }  // namespace
@@ -160,11 +134,11 @@ Result<TuneResult> run_tune(const TuneOptions& options) {
   TuneResult result{.options = options, .machine = describe_machine(""), .compiler = {}, .kernels = {}};
   TC_ASSIGN(const auto native, compile_native_kernels());
   result.compiler = native.compiler;
-  TC_ASSIGN(const auto generic, load(SliceForm::object));
-  TC_ASSIGN(const auto tuned, load(SliceForm::bitcode));
+  TC_ASSIGN(const auto generic, LoadedCode::load("tune_kernels", tune_kernels_ifunc(), SliceForm::object));
+  TC_ASSIGN(const auto tuned, LoadedCode::load("tune_kernels", tune_kernels_ifunc(), SliceForm::bitcode));
   pin_to(0);
   for (const auto& kernel : kernels) {
-    TC_ASSIGN(auto measured, measure(kernel, {generic.entry, tuned.entry, native.entry}, options.runs));
+    TC_ASSIGN(auto measured, measure(kernel, {generic.entry(), tuned.entry(), native.entry}, options.runs));
     result.kernels.push_back(std::move(measured));
   }
   return result;
@@ -172,20 +146,22 @@ Result<TuneResult> run_tune(const TuneOptions& options) {
 
 std::string format_tune(const TuneResult& result) {
   if (result.options.json) return format_json(result);
-  std::string out = fmt::format(
+  const auto introduction = fmt::format(
       "One source, three builds, in turn in one pinned process; {} runs, medians with quartiles.\n"
       "generic: the object slice; tuned: the bitcode slice, compiled here; native: clang -O3 -march=native\n"
-      "({}).\n\n{:<8}{:>10}{:>26}{:>26}{:>26}{:>24}{:>10}\n",
-      result.options.runs, result.compiler, "", "", "generic", "tuned", "native", "tuned / native", "/ generic");
+      "({}).\n\n",
+      result.options.runs, result.compiler);
+  Table table(
+      introduction,
+      {{"", -8}, {"", 10}, {"generic", 26}, {"tuned", 26}, {"native", 26}, {"tuned / native", 24}, {"/ generic", 10}});
   for (const auto& kernel : result.kernels) {
-    out += fmt::format("{:<8}{:>10}", kernel.name, kernel.unit == "gflops" ? "GFLOP/s" : "GB/s");
-    for (const auto& rate : kernel.rate)
-      out += fmt::format("{:>26}", fmt::format("{:.1f} [{:.1f}, {:.1f}]", rate.median, rate.low, rate.high));
-    const auto& ratio = kernel.tuned_to_native;
-    out += fmt::format("{:>24}", fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.median, ratio.low, ratio.high));
-    out += fmt::format("{:>10.1f}\n", kernel.tuned_to_generic.median);
+    std::vector<std::string> cells{kernel.name, kernel.unit == "gflops" ? "GFLOP/s" : "GB/s"};
+    for (const auto& rate : kernel.rate) cells.push_back(with_quartiles(rate, "{:.1f}"));
+    cells.push_back(with_quartiles(kernel.tuned_to_native, "{:.2f}"));
+    cells.push_back(number(kernel.tuned_to_generic.median, "{:.1f}"));
+    table.row(cells);
   }
-  return out;
+  return table.take();
 }
 
 }  // namespace tc::bench

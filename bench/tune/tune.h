@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc bench tune`: what it brings that bitcode is compiled where it runs. Three kernels, each as machine code for
+// `ifunc bench tune`: the gain from compiling bitcode where it runs. Three kernels, each as machine code for
 // the ISA's baseline (the object slice), as bitcode tuned by a code store, and compiled from the same source with
-// `clang -O3 -march=native`, in one process, in turn.
+// `clang -O3 -march=native`, in one process, in turn. Thread: the one that measures.
 #pragma once
 
 #include <array>

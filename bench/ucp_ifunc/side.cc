@@ -6,12 +6,13 @@
 
 #include <algorithm>
 #include <array>
-#include <filesystem>
+#include <optional>
 #include <sstream>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "common/embedded.h"
 #include "common/transport.h"
 #include "common/ucx_party.h"
@@ -27,34 +28,21 @@ namespace {
 
 constexpr unsigned am_id = 11, ifunc_am_id = 12;
 constexpr uint64_t limit_ms = 60'000;
-constexpr uint64_t polls_between_looks = 1u << 16;
+constexpr uint64_t polls_between_checks = 1u << 16;
 constexpr size_t header_room = 64;         // of a cached frame
 constexpr size_t code_room = 16 * 1024;    // of the first one
 constexpr size_t ring_bytes = 512 * 1024;  // so that a ring of small messages stays in the caches
 constexpr uint64_t most_slots = 1024, fewest_slots = 4;
 constexpr size_t window = 16;  // Active Messages in flight
 
-// Files are what the API registers: the ifunc comes along in this program.
-class LibraryFolder {
- public:
-  static Result<std::unique_ptr<LibraryFolder>> create() {
-    auto pattern = (std::filesystem::temp_directory_path() / "ifunc-bench-XXXXXX").string();
-    if (mkdtemp(pattern.data()) == nullptr) return fail(TC_ERR_IO, "cannot create {}", pattern);
-    std::unique_ptr<LibraryFolder> folder(new LibraryFolder(pattern));
-    TC_CHECK(write_file_atomically(folder->path_ / "count.ifunc", count_ifunc()));
-    TC_CHECK(write_file_atomically(folder->path_ / "reader.ifunc", reader_ifunc()));
-    ::setenv("UCX_IFUNC_LIB_DIR", pattern.c_str(), 1);
-    return folder;
-  }
-  ~LibraryFolder() {
-    std::error_code ignored;
-    std::filesystem::remove_all(path_, ignored);
-  }
-
- private:
-  explicit LibraryFolder(std::filesystem::path path) : path_(std::move(path)) {}
-  std::filesystem::path path_;
-};
+// The API registers files, so the ifuncs that this program contains are written to a folder.
+Result<TemporaryDirectory> make_library_folder() {
+  TC_ASSIGN(auto folder, TemporaryDirectory::create());
+  TC_CHECK(write_file_atomically(folder.file("count.ifunc"), count_ifunc()));
+  TC_CHECK(write_file_atomically(folder.file("reader.ifunc"), reader_ifunc()));
+  ::setenv("UCX_IFUNC_LIB_DIR", folder.path().c_str(), 1);
+  return folder;
+}
 
 double per_second(uint64_t messages, uint64_t ns) {
   return static_cast<double>(messages) * 1e9 / static_cast<double>(ns);
@@ -63,7 +51,7 @@ double per_second(uint64_t messages, uint64_t ns) {
 }  // namespace
 
 struct Side::State {
-  std::unique_ptr<LibraryFolder> folder;
+  std::optional<TemporaryDirectory> folder;
   size_t largest = 0;
   bool read = false;  // payloads are read, not only counted
 
@@ -126,7 +114,7 @@ struct Side::State {
     const auto deadline = Deadline::after_ms(limit_ms);
     for (uint64_t polls = 1; counted() < wanted; ++polls) {
       TC_CHECK(step());
-      if (polls % polls_between_looks == 0 && deadline.passed())
+      if (polls % polls_between_checks == 0 && deadline.passed())
         return fail(TC_ERR_TIMEOUT, "{} of {} messages came within {} ms", counted(), wanted, limit_ms);
     }
     return {};
@@ -162,7 +150,7 @@ void on_fetched(void* request, ucs_status_t, size_t size, void* state) {
   ucp_request_free(request);
 }
 
-// Of large messages the data is fetched, as by any program that wants it.
+// The data of a large message has to be fetched, as in any program that uses it.
 ucs_status_t on_am(void* arg, const void*, size_t, void* data, size_t size, const ucp_am_recv_param_t* param) {
   auto& state = *static_cast<Side::State*>(arg);
   if ((param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) == 0) {
@@ -234,7 +222,7 @@ Status Side::State::open(const UcpIfuncOptions& options) {
   TC_CHECK(check_ucx(started, "ucp_init"));
   ucp_worker_params_t worker_params{};
   TC_CHECK(check_ucx(ucp_worker_create(context, &worker_params, &worker), "ucp_worker_create"));
-  TC_ASSIGN(folder, LibraryFolder::create());  // not before: UCX warns of variables like ours that it does not know
+  TC_ASSIGN(folder, make_library_folder());  // not before: UCX warns of variables like ours that it does not know
   TC_CHECK(map_memory(options.memory == "own"));
   ucp_am_handler_param_t handler{};
   handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One process of the benchmark: a UCX program that owns its context, worker, endpoint and memory. Both ways to send go
-// over the same endpoint, and both sides run the same code.
+// over the same endpoint, and both sides run the same code. Thread: one in each process.
 #pragma once
 
 #include <memory>

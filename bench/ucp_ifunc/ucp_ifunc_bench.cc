@@ -10,8 +10,8 @@
 #include <iterator>
 #include <sstream>
 
-#include "common/json.h"
 #include "common/pinning.h"
+#include "common/report.h"
 #include "common/talk.h"
 #include "ucp_ifunc/side.h"
 
@@ -19,9 +19,6 @@ namespace tc::bench {
 
 namespace {
 
-using nlohmann::ordered_json;
-
-constexpr int talk_fd = 3;
 constexpr uint64_t talk_ms = 120'000;
 
 constexpr std::array<const char*, 3> way_names{"am", "ifunc", "send_receive"};
@@ -138,8 +135,7 @@ class Bench {
   std::unique_ptr<Side> side_;
 };
 
-Status serve(const UcpIfuncOptions& options) {
-  Talk talk(talk_fd);
+Status serve(const UcpIfuncOptions& options, Talk& talk) {
   pin_to(1);
   TC_ASSIGN(const auto side, Side::create(options));
   const auto meanwhile = [&] { side->progress(); };
@@ -165,7 +161,7 @@ Status serve(const UcpIfuncOptions& options) {
 }
 
 std::string json(const UcpIfuncResult& r) {
-  ordered_json root;
+  Json root;
   root["bench"] = "ucp-ifunc";
   root["transport"] = r.options.transport;
   root["memory"] = r.options.memory;
@@ -173,9 +169,9 @@ std::string json(const UcpIfuncResult& r) {
   root["ucx"] = r.ucx_version;
   root["runs"] = r.options.runs;
   put_machine(root, r.machine);
-  root["sizes"] = ordered_json::array();
+  root["sizes"] = Json::array();
   for (const auto& row : r.rows) {
-    ordered_json size;
+    Json size;
     size["payload_bytes"] = row.payload;
     put(size, "am_latency_ns", row.am_latency_ns);
     put(size, "am_rate_msgs_per_s", row.am_rate);
@@ -189,29 +185,33 @@ std::string json(const UcpIfuncResult& r) {
     put(size, "send_receive_rate_ratio_to_am", row.send_receive.rate_ratio);
     root["sizes"].push_back(std::move(size));
   }
-  return root.dump(2) + "\n";
-}
-
-std::string with_quartiles(const Summary& ratio) {
-  return fmt::format("{:.2f} [{:.2f}, {:.2f}]", ratio.median, ratio.low, ratio.high);
+  return text_of(root);
 }
 
 std::string table(const UcpIfuncResult& r) {
-  auto out = fmt::format(
+  const auto introduction = fmt::format(
       "The papers' API beside UCX Active Messages, {}, slots in {} memory, payload {}, UCX {}, {} runs, two pinned "
       "processes.\nMedians; x AM is the median of the runs' own ratios, with quartiles. Send-receive: "
-      "ucp_ifunc_am_send_nbx().\n\n"
-      "{:>9}{:>11}{:>11}{:>22}{:>22}{:>11}{:>11}{:>22}{:>22}\n{:>9}{:>11}{:>11}{:>22}{:>22}{:>11}{:>11}{:>22}{:>22}\n",
-      r.options.transport, r.options.memory, r.options.read ? "read" : "not read", r.ucx_version, r.options.runs,
-      "payload", "AM", "slots", "slots", "send-receive", "AM", "slots", "slots", "send-receive",  //
-      "bytes", "us", "us", "x AM", "x AM", "k/s", "k/s", "x AM", "x AM");
+      "ucp_ifunc_am_send_nbx().\n\n",
+      r.options.transport, r.options.memory, r.options.read ? "read" : "not read", r.ucx_version, r.options.runs);
+  Table table(introduction, {{"payload", 9},
+                             {"AM", 11},
+                             {"slots", 11},
+                             {"slots", 22},
+                             {"send-receive", 22},
+                             {"AM", 11},
+                             {"slots", 11},
+                             {"slots", 22},
+                             {"send-receive", 22}});
+  table.row({"bytes", "us", "us", "x AM", "x AM", "k/s", "k/s", "x AM", "x AM"});
+  constexpr auto ratio = "{:.2f}";
   for (const auto& row : r.rows)
-    fmt::format_to(std::back_inserter(out), "{:>9}{:>11.3f}{:>11.3f}{:>20}{:>20}{:>11.1f}{:>11.1f}{:>20}{:>20}\n",
-                   row.payload, row.am_latency_ns.median / 1000, row.slots.latency_ns.median / 1000,
-                   with_quartiles(row.slots.latency_ratio), with_quartiles(row.send_receive.latency_ratio),
-                   row.am_rate.median / 1000, row.slots.rate.median / 1000, with_quartiles(row.slots.rate_ratio),
-                   with_quartiles(row.send_receive.rate_ratio));
-  return out;
+    table.row({std::to_string(row.payload), number(row.am_latency_ns.median / 1000, "{:.3f}"),
+               number(row.slots.latency_ns.median / 1000, "{:.3f}"), with_quartiles(row.slots.latency_ratio, ratio),
+               with_quartiles(row.send_receive.latency_ratio, ratio), number(row.am_rate.median / 1000, "{:.1f}"),
+               number(row.slots.rate.median / 1000, "{:.1f}"), with_quartiles(row.slots.rate_ratio, ratio),
+               with_quartiles(row.send_receive.rate_ratio, ratio)});
+  return table.take();
 }
 
 }  // namespace
@@ -223,10 +223,7 @@ Result<UcpIfuncResult> run_ucp_ifunc(const UcpIfuncOptions& options) {
 }
 
 int run_ucp_ifunc_target(const UcpIfuncOptions& options) {
-  const auto served = serve(options);
-  if (served) return 0;
-  (void)Talk(talk_fd).say("error " + served.error().message);
-  return 1;
+  return run_as_partner([&](Talk& talk) { return serve(options, talk); });
 }
 
 std::string format_ucp_ifunc(const UcpIfuncResult& result) {

@@ -174,7 +174,7 @@ int main(int argc, char **argv) {
   const struct totals after = send_records(node, endpoint, changed, corpus.records + half, corpus.count - half);
   print_totals("ifunc `insert`, changed while the node runs", tc_ifunc_content_id(changed), &after);
 
-  check(tc_endpoint_close(endpoint, 5000), "saying goodbye");
+  check(tc_endpoint_close(endpoint, 5000), "disconnecting");
   tc_node_destroy(node);
   free(corpus.records);
   free(corpus.bytes);

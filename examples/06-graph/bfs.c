@@ -166,10 +166,11 @@ int main(int argc, char **argv) {
   clock_gettime(CLOCK_MONOTONIC, &start);
   if (bfs_search(&client.search, source, on_level, &totals) != TC_OK) graph_give_up("bfs: %s", client.search.error);
   clock_gettime(CLOCK_MONOTONIC, &end);
-  printf("%" PRIu64 " vertices reached on %u levels, %" PRIu64
+  /* The source is on level 0 and was not found by the search: a vertex without edges has no answer, not one of one. */
+  printf("%" PRIu64 " vertices reached from it on %u levels, %" PRIu64
          " edges, %.2f ms; %u calls of ours, %u of them again, "
          "%u batches between servers\n",
-         totals.sum.vertices, totals.levels, totals.sum.edges,
+         totals.sum.vertices - 1, totals.levels - 1, totals.sum.edges,
          (double)(end.tv_sec - start.tv_sec) * 1e3 + (double)(end.tv_nsec - start.tv_nsec) / 1e6,
          totals.sum.steps + totals.sum.asked_again, totals.sum.asked_again, totals.sum.batches);
 

@@ -169,13 +169,19 @@ class Future {
   // Waits for the answer. Throws CallError when the call failed, and Error with TC_ERR_TIMEOUT when the answer is not
   // there in time; then it can be waited for again.
   Reply get(milliseconds timeout = milliseconds(10'000)) const {
+    const auto answer = bytes(timeout);
+    return Reply(std::string(reinterpret_cast<const char *>(answer.data()), answer.size()),
+                 tc_future_node(handle_.get()));
+  }
+  // The same, without a copy: the answer's bytes where they lie, valid while the future is.
+  std::span<const std::byte> bytes(milliseconds timeout = milliseconds(10'000)) const {
     if (!wait(timeout)) throw Error(TC_ERR_TIMEOUT, "no answer within " + std::to_string(timeout.count()) + " ms");
     if (const auto status = tc_future_status(handle_.get()); status != TC_OK)
       throw CallError(status, tc_future_error(handle_.get()), tc_future_code(handle_.get()),
                       tc_future_node(handle_.get()));
     size_t size = 0;
-    const auto *bytes = static_cast<const char *>(tc_future_bytes(handle_.get(), &size));
-    return Reply(bytes == nullptr ? std::string() : std::string(bytes, size), tc_future_node(handle_.get()));
+    const auto *bytes = static_cast<const std::byte *>(tc_future_bytes(handle_.get(), &size));
+    return {bytes, bytes == nullptr ? 0 : size};
   }
 
   tc_future_t *handle() const noexcept { return handle_.get(); }
@@ -264,6 +270,9 @@ class Endpoint {
   void close(milliseconds timeout = milliseconds(10'000)) {
     detail::check(tc_endpoint_close(handle_.release(), detail::count(timeout)));
   }
+
+  // Disconnects and frees the endpoint at once: what was sent and has not run may be lost.
+  void abandon() noexcept { (void)tc_endpoint_close(handle_.release(), 0); }
 
   tc_endpoint_t *handle() const noexcept { return handle_.get(); }
 

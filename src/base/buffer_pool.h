@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for large messages. Fresh pages cost more than the copy into them, so memory that was used comes back and is
-// used again; what nobody wanted for a second goes back to the system. What is in use counts against a budget, so that
+// Memory for large messages. Fresh pages cost more than the copy into them, so memory that was used is kept and used
+// again. The pool returns what was unused for a second to the system. Memory in use counts against a budget, so that all
 // peers together cannot take more than the node's operator allows.
 //
 // Threads: any.
@@ -22,7 +22,7 @@ namespace tc {
 
 class BufferPool;
 
-// A piece of a pool's memory, page-aligned; goes back to the pool when it is destroyed.
+// A piece of a pool's memory, page-aligned. Its destructor returns it to the pool.
 class Buffer {
  public:
   Buffer() = default;
@@ -64,7 +64,7 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   // Memory of `size` bytes, whose content is undefined. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
   Result<Buffer> take(size_t size);
   MemoryBudget& budget() noexcept { return budget_; }
-  // Gives memory that nobody wanted for a second back to the system. Call now and then.
+  // Returns memory that was unused for a second to the system. To be called from time to time.
   void trim(uint64_t now_ns) noexcept;
 
  private:

@@ -4,7 +4,7 @@
 //
 // A Reader never reads past its span: the first read that would do so makes it fail for good, every later
 // read yields zero or nothing, and `finish()` says where and what. So a decoder reads straight on and asks
-// once at the end. The attack it stops: lengths and counts that lie.
+// once at the end. The attack it stops: lengths and counts that lie. Threads: any; one object is used by one thread.
 #pragma once
 
 #include <cstddef>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The SHA-256 of some bytes. Code is named by it (docs/wire-format.md, "content id"); a human name is only a label.
+// Threads: any.
 #pragma once
 
 #include <array>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file descriptor that closes itself, and the system's words for an errno.
+// Threads: any; one object is used by one thread.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole small files: bundles, caches, keys. Errors name the path and carry the system's words.
+// Whole small files: bundles, caches, keys. Errors name the path and carry the system's words. Threads: any.
 #pragma once
 
 #include <filesystem>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a node's log goes: standard error, without ever waiting for it. A line that cannot be written at once is dropped
-// and counted, and the next one that can be says how many were: an operator's pipe that nobody reads must not stop a node.
+// Writes a node's log to standard error and never waits for it, because a pipe that is not read must not stop a node. A
+// line that cannot be written at once is dropped. The next line that is written says how many were.
 //
 // Threads: any.
 #pragma once

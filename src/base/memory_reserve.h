@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is set aside for the moment when there is none: it is given back to the system, so that what failed can be
-// ended in good order and its owner be told.
+// Memory that is set aside for when allocations fail. It is then returned to the system, so that the failed operation can
+// be cleaned up and reported.
 //
 // Thread: one at a time.
 #pragma once

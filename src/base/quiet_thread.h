@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Threads of ours inside somebody else's program.
+// Our threads inside the application's process. Threads: any.
 #pragma once
 
 #include <signal.h>

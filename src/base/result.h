@@ -3,7 +3,7 @@
 // What a function of ours returns when it can fail: a value, or a status with a sentence.
 //
 // The sentence is written where both values are known ("frame is 10 bytes when its header says 20") and
-// passed on unchanged; callers may put their own context in front with `context()`. Nothing here throws.
+// passed on unchanged; callers may put their own context in front with `context()`. Nothing here throws. Threads: any.
 #pragma once
 
 #include <fmt/format.h>

@@ -2,6 +2,7 @@
 #include "base/sha256.h"
 
 #include <gtest/gtest.h>
+#include <sodium.h>
 
 #include <string>
 
@@ -26,6 +27,19 @@ TEST(Sha256, the_standards_examples_come_out) {
   for (const auto& [text, digest] : examples) {
     EXPECT_EQ(hex(sha256(as_bytes(text))), digest) << text;
     EXPECT_EQ(hex(portable_sha256(as_bytes(text))), digest) << text;
+  }
+}
+
+// Two implementations that share no line.
+TEST(Sha256, libsodium_agrees_at_every_length) {
+  Bytes bytes(1025);
+  uint32_t seed = 3;
+  for (auto& byte : bytes) byte = static_cast<std::byte>((seed = seed * 1664525 + 1013904223) >> 24);
+  for (size_t length = 0; length <= bytes.size(); ++length) {
+    Sha256 expected;
+    ::crypto_hash_sha256(reinterpret_cast<unsigned char*>(expected.data()),
+                         reinterpret_cast<const unsigned char*>(bytes.data()), length);
+    ASSERT_EQ(hex(portable_sha256(ByteView(bytes).first(length))), hex(expected)) << length << " bytes";
   }
 }
 

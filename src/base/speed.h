@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is done for speed alone. Each device has a switch (cmake -DTC_WITHOUT="hold;prefetch"), so that a benchmark can
+// Switches of optimizations. Each has a switch (cmake -DTC_WITHOUT="hold;prefetch"), so that a benchmark can
 // show what it brings (docs/measuring.md, "What is done for speed alone"). Nothing else depends on them: the preset asan
-// runs all tests without any.
+// runs all tests without any. Threads: any.
 #pragma once
 
 namespace tc::speed {

@@ -1,4 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// A directory of its own for temporary files, in TMPDIR or /tmp. Only our user can enter it. Threads: any; one object is
+// used by one thread at a time.
 #pragma once
 
 #include <filesystem>
@@ -9,9 +12,10 @@
 
 namespace tc {
 
-// A directory of our own where temporary files go, removed with all that is in it. TC_ERR_IO when there can be none.
+// Its destructor removes the directory and all that is in it.
 class TemporaryDirectory {
  public:
+  // TC_ERR_IO with the system's words.
   static Result<TemporaryDirectory> create();
   ~TemporaryDirectory();
   TemporaryDirectory(TemporaryDirectory&& other) noexcept : path_(std::exchange(other.path_, {})) {}

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/future.h"
 
-#include <sys/random.h>
-
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/random.h"
 
 namespace tc::node {
 
@@ -23,8 +22,7 @@ uint64_t FutureTable::next_token() {
   while (true) {
     if (drawn_ == random_.size()) {
       drawn_ = 0;
-      if (::getrandom(random_.data(), sizeof random_, 0) != sizeof random_)
-        std::ranges::generate(random_, [n = now_ns()]() mutable { return n++; });
+      random_bytes(std::as_writable_bytes(std::span(random_)));
     }
     if (const auto token = random_[drawn_++]; token != 0 && !waiting_.contains(token)) return token;
   }

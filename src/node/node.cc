@@ -4,22 +4,18 @@
 #include "node/node.h"
 
 #include <spdlog/spdlog.h>
-#include <sys/random.h>
 #include <unistd.h>
 
 #include "base/file.h"
 #include "base/log_sink.h"
+#include "base/random.h"
 #include "node/bootstrap/advertise.h"
 
 namespace tc::node {
 
 namespace {
 
-uint64_t random_instance() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = now_ns();
-  return number | 1;  // never 0
-}
+uint64_t random_instance() { return random_number() | 1; }  // never 0
 
 std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
   spdlog::sink_ptr sink;

@@ -7,6 +7,7 @@
 #include <cstring>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "source/message.h"
 
 namespace tc::source {
@@ -57,10 +58,10 @@ TEST(Registry, a_missing_file_is_an_error_that_lists_the_places_tried) {
 }
 
 TEST(Registry, a_name_is_looked_up_along_the_path) {
-  const auto directory = std::filesystem::path(testing::TempDir());
-  ASSERT_TRUE(write_file_atomically(directory / "tsi.ifunc", as_bytes("x")));
-  Registry registry({"/nowhere", directory});
-  EXPECT_EQ(registry.find_file("tsi").value(), directory / "tsi.ifunc");
+  const auto directory = TemporaryDirectory::create().value();
+  ASSERT_TRUE(write_file_atomically(directory.file("tsi.ifunc"), as_bytes("x")));
+  Registry registry({"/nowhere", directory.path()});
+  EXPECT_EQ(registry.find_file("tsi").value(), directory.file("tsi.ifunc"));
 }
 
 TEST(Message, without_payload_functions_the_source_args_are_the_payload) {

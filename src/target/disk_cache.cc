@@ -11,6 +11,7 @@
 #include <new>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/content_id.h"
 #include "base/file.h"
 
@@ -96,7 +97,7 @@ std::vector<Entry> list_entries(int directory, const fs::path& path) {
     if (name.ends_with(suffix)) {
       entries.push_back({name, static_cast<size_t>(info.st_size), info.st_mtim});
     } else if (name.ends_with(".new") && name.find(suffix) != name.npos &&
-               info.st_mtim.tv_sec + abandoned_after_s < ::time(nullptr)) {
+               info.st_mtim.tv_sec + abandoned_after_s < wall_clock_s()) {
       ::unlinkat(directory, name.c_str(), 0);
     }
   }

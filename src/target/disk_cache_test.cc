@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 
 namespace tc::target {
 namespace {
@@ -27,16 +28,9 @@ Bytes bytes_of(std::string_view text) {
 // A directory of its own for each test, gone afterwards.
 class DiskCacheTest : public testing::Test {
  protected:
-  void SetUp() override {
-    auto pattern = (fs::temp_directory_path() / "tc-disk-cache-XXXXXX").string();
-    ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
-    root_ = pattern;
-    directory_ = root_ / "cache";
-  }
   void TearDown() override {
     std::error_code error;
-    fs::permissions(directory_, fs::perms::owner_all, error);
-    fs::remove_all(root_, error);
+    fs::permissions(directory_, fs::perms::owner_all, error);  // some tests take them away; then it cannot be removed
   }
 
   std::unique_ptr<DiskCache> open(size_t limit = DiskCache::default_limit) {
@@ -56,7 +50,9 @@ class DiskCacheTest : public testing::Test {
     fs::last_write_time(entry(key), then);
   }
 
-  fs::path root_, directory_;
+  const TemporaryDirectory temporary_ = TemporaryDirectory::create().value();
+  const fs::path root_ = temporary_.path();
+  fs::path directory_ = root_ / "cache";
 };
 
 TEST_F(DiskCacheTest, what_was_stored_is_found_again) {

@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/temporary_directory.h"
 #include "target/code_store.h"
 #include "target/testing/object_builder.h"
 
@@ -230,11 +231,8 @@ TEST_F(Tuning, the_budget_counts_what_was_jitted) {
 
 class Cached : public Tuning {
  protected:
-  Cached() {
-    options_.cache_dir = (std::filesystem::temp_directory_path() / fmt::format("tc-cache-{}", getpid())).string();
-    std::filesystem::remove_all(options_.cache_dir);
-  }
-  ~Cached() override { std::filesystem::remove_all(options_.cache_dir); }
+  Cached() { options_.cache_dir = temporary_.file("cache"); }
+  const TemporaryDirectory temporary_ = TemporaryDirectory::create().value();
   CodeStoreOptions options_;
 };
 

@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Running the programs that we stand on (clang, lld) and keeping what they leave behind out of the way.
-//
-// Thread: any that may wait for a program.
+// Finds and runs the programs that the toolchain is made of: clang, lld, rustc, python3. Threads: any.
 #pragma once
 
 #include <filesystem>

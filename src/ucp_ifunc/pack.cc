@@ -7,8 +7,8 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "base/process.h"
 #include "base/temporary_directory.h"
-#include "toolchain/process.h"
 
 namespace tc::ucp {
 
@@ -53,10 +53,10 @@ Result<Bundle> pack(const std::string& name, const LooseBitcode& loose) {
     arguments.push_back(file.string());
   }
   TC_CHECK(write_file_atomically(directory.path() / "module0.deps", as_bytes(loose.dependencies)));
-  TC_ASSIGN(const int code, toolchain::run(arguments));
-  if (code != 0)
-    return fail(TC_ERR_INVALID, "the bitcode of '{}' cannot be packed: {} ended with {}; what it said is on stderr",
-                name, program, code);
+  TC_ASSIGN(const auto finished, run_program(arguments));
+  if (!finished.exit.success())
+    return fail(TC_ERR_INVALID, "the bitcode of '{}' cannot be packed: {} {}; its messages are on stderr", name,
+                program, finished.exit.text());
   TC_ASSIGN(const auto bytes, read_file(output, BundleLimits::bundle_bytes));
   return Bundle::read(bytes);
 }

@@ -10,6 +10,7 @@
 #include <string>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "target/disk_cache.h"
 
 namespace {
@@ -22,19 +23,16 @@ void expect(bool truth) {
 
 struct Fixture {
   Fixture() {
-    std::string pattern = "/tmp/fuzz-disk-cache-XXXXXX";
-    expect(::mkdtemp(pattern.data()) != nullptr);
-    directory = pattern;
-    auto opened = tc::target::DiskCache::open(directory);
+    auto opened = tc::target::DiskCache::open(directory.path());
     expect(opened.has_value());
     cache = std::move(*opened);
-    entry = directory / tc::target::DiskCache::file_name(key);
+    entry = directory.path() / tc::target::DiskCache::file_name(key);
     expect(cache->store(key, tc::as_bytes("a payload of some bytes")).has_value());
     sound = *tc::read_file(entry, 1000);
   }
-  ~Fixture() { std::filesystem::remove_all(directory); }
 
-  std::filesystem::path directory, entry;
+  tc::TemporaryDirectory directory = tc::TemporaryDirectory::create().value();
+  std::filesystem::path entry;
   std::unique_ptr<tc::target::DiskCache> cache;
   tc::Bytes sound;
 };

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What `ifunc bench` measures. Each add_ function describes one benchmark to the parser and leaves a callback that runs it and
-// stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage.
+// stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage. Thread: the main one.
 #pragma once
 
 #include <CLI/CLI.hpp>

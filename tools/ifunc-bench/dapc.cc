@@ -78,8 +78,8 @@ void add_dapc_server(CLI::App& parent, int& exit_code) {
   command->add_option("--servers", options->servers);
   command->add_option("--shard", options->shard_entries);
   command->add_option("--seed", options->seed);
-  command->add_option("--bitcode", options->bitcode_cluster);
-  command->add_option("--objects", options->object_cluster);
+  command->add_option("--host", options->host);
+  command->add_option("--rendezvous", options->rendezvous);
   command->add_option("--trust", options->trust);
   command->callback([options, &exit_code] { exit_code = bench::run_dapc_server(*options); });
 }

@@ -45,7 +45,9 @@ void add_graph_server(CLI::App& parent, int& exit_code) {
   const auto options = std::make_shared<bench::GraphServerOptions>();
   command->add_option("--transport", options->transport);
   command->add_option("--shard", options->shard);
-  command->add_option("--cluster", options->cluster);
+  command->add_option("--host", options->host);
+  command->add_option("--rendezvous", options->rendezvous);
+  command->add_option("--servers", options->servers);
   command->add_option("--trust", options->trust);
   command->add_option("--index", options->index);
   command->callback([options, &exit_code] { exit_code = bench::run_graph_server(*options); });

@@ -1,12 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What `ifunc bench` runs. It links UCX, which our transports are measured beside, and a node must not.
-#include <threechains/threechains.h>
-
-#include <cstdio>
-#include <exception>
-
+// The program behind `ifunc bench`. It links UCX, beside which our transports are measured; a node must not link it.
 #include "ifunc-bench/commands.h"
+#include "ifunc/program.h"
 
 namespace {
 
@@ -20,21 +16,11 @@ int run(int argc, char** argv) {
   for (const auto add : {add_tsi, add_bulk, add_token, add_dapc, add_languages, add_tune, add_ucp_ifunc, add_report,
                          add_graph, add_graph_server, add_tsi_target, add_bulk_target, add_dapc_server})
     add(*bench, exit_code);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return exit_code;
+  return parse_and_run(app, argc, argv, exit_code);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ifunc bench: %s\n", error.what());
-    return 1;
-  }
+  return tc::command::run_program_main("ifunc bench", [&] { return run(argc, argv); });
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a benchmark says at its end.
+// Prints the result of a benchmark, or its error. Thread: the main one.
 #pragma once
 
 #include <cstdio>

@@ -2,17 +2,13 @@
 //
 // `ifunc bench report` is a Python program, libexec/threechains/report: this finds an interpreter that can draw and
 // becomes it.
-#include <unistd.h>
-
-#include <cerrno>
 #include <cstdio>
 #include <cstdlib>
-#include <cstring>
 #include <memory>
 
+#include "base/process.h"
 #include "common/sibling.h"
 #include "ifunc-bench/commands.h"
-#include "ifunc/child_process.h"
 
 namespace tc::command {
 
@@ -27,10 +23,10 @@ struct ReportOptions {
 };
 
 bool can_draw(const std::string& python) {
-  SpawnOptions quiet;
-  quiet.capture_output = true;  // a missing module is no news here
-  auto child = ChildProcess::spawn({python, "-c", "import matplotlib"}, quiet);
-  return child && child->wait(Deadline::after_ms(import_ms)) == 0;
+  const auto finished =
+      run_program({python, "-c", "import matplotlib"}, {.output = Output::discarded, .errors = Output::discarded},
+                  Deadline::after_ms(import_ms));
+  return finished && finished->exit.success();
 }
 
 // The first that works. A distribution's matplotlib belongs to /usr/bin/python3, which need not be the first in PATH.
@@ -58,11 +54,8 @@ int run_report(const ReportOptions& options) {
   if (!options.data.empty()) arguments.insert(arguments.end(), {"--data", options.data});
   arguments.emplace_back("--");
   arguments.insert(arguments.end(), options.results.begin(), options.results.end());
-  std::vector<char*> argv;
-  for (auto& argument : arguments) argv.push_back(argument.data());
-  argv.push_back(nullptr);
-  ::execvp(argv[0], argv.data());
-  std::fprintf(stderr, "ifunc bench report: cannot run %s: %s\n", argv[0], std::strerror(errno));
+  const auto error = replace_process(python, arguments);
+  std::fprintf(stderr, "ifunc bench report: cannot run %s: %s\n", python.c_str(), error.c_str());
   return 1;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc-toolchain compile`: what a node that compiles for others runs for each job (src/node/compile_service.h).
+// `ifunc-toolchain compile`: a node that compiles for others runs it once for each job
+// (src/node/remote_compile/compile_service.h). Thread: the main one.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc inspect --asm`: the machine code in an .ifunc file, or what a CPU would make of its bitcode.
+// `ifunc inspect --asm`: the machine code in an .ifunc file, or the code that its bitcode becomes for a CPU.
+// Thread: the main one.
 #pragma once
 
 #include <CLI/CLI.hpp>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading what people type on the command line: sizes, hexadecimal bytes, addresses, NAME=FILE pairs.
+// Parses values of the command line: sizes, hexadecimal bytes, addresses, NAME=FILE pairs. Threads: any.
 #pragma once
 
 #include <cstdint>

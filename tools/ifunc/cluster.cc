@@ -6,14 +6,15 @@
 #include <sys/signalfd.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <filesystem>
 
-#include "base/free_ports.h"
+#include "base/process.h"
+#include "base/temporary_directory.h"
 #include "ifunc/arguments.h"
-#include "ifunc/child_process.h"
 #include "ifunc/commands.h"
 #include "ifunc/serve_options.h"
 
@@ -30,13 +31,13 @@ std::string joined(const std::vector<std::string>& parts) { return fmt::format("
 struct NodeProcess {
   unsigned id;
   ChildProcess process;
-  bool ready = false;
-  std::string line = {};  // not yet ended by a line feed
+  std::string address = {};  // empty: not ready yet
+  std::string line = {};     // not yet ended by a line feed
   std::string last_words = {};
 
   // Passes on what the node printed, marked with its number.
   void relay() {
-    line += process.read_output();
+    line += process.take_output();
     size_t end = 0;
     while ((end = line.find('\n')) != std::string::npos) {
       take_line(line.substr(0, end));
@@ -45,8 +46,8 @@ struct NodeProcess {
   }
 
   void take_line(const std::string& text) {
-    if (!ready && text.starts_with("ready ")) {
-      ready = true;
+    if (address.empty() && text.starts_with("ready ")) {
+      address = text.substr(6);
       return;
     }
     std::fprintf(stderr, "[node %u] %s\n", id, text.c_str());
@@ -54,9 +55,9 @@ struct NodeProcess {
     if (last_words.size() > last_words_bytes) last_words.erase(0, last_words.size() - last_words_bytes);
   }
 
-  std::string death(int exit_code) const {
-    return fmt::format("node {} died with exit code {}{}; its last words: {}", id, exit_code,
-                       exit_code > 128 ? fmt::format(" ({})", strsignal(exit_code - 128)) : "",
+  std::string death(const ExitStatus& exit) const {
+    return fmt::format("node {} died with exit code {}{}; its last words: {}", id, exit.as_shell(),
+                       exit.signal != 0 ? fmt::format(" ({})", strsignal(exit.signal)) : "",
                        last_words.empty() ? "none" : last_words);
   }
 };
@@ -64,7 +65,7 @@ struct NodeProcess {
 class Cluster {
  public:
   // Takes SIGCHLD, SIGINT and SIGTERM as events from now on.
-  Status start(unsigned count, const ServeOptions& shared);
+  Status start(unsigned count, const ServeOptions& shared, uint32_t ready_timeout_ms);
   // Waits until all nodes are ready.
   Status wait_until_ready(Deadline deadline);
   // Runs the command to its end; its exit code, in the shell's numbers.
@@ -80,14 +81,15 @@ class Cluster {
   int wait_for_event(Deadline deadline);
   void report_deaths();
 
-  std::vector<std::string> addresses_;
+  std::optional<TemporaryDirectory> rendezvous_;  // where the nodes find each other
+  std::vector<std::string> addresses_;            // once all are ready
   std::vector<NodeProcess> nodes_;
   std::vector<bool> reported_;
   bool ready_ = false;
   int signals_ = -1;
 };
 
-Status Cluster::start(unsigned count, const ServeOptions& shared) {
+Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready_timeout_ms) {
   sigset_t set;
   sigemptyset(&set);
   for (const int number : {SIGCHLD, SIGINT, SIGTERM, SIGHUP}) sigaddset(&set, number);
@@ -95,20 +97,23 @@ Status Cluster::start(unsigned count, const ServeOptions& shared) {
   signals_ = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
   if (signals_ < 0) return fail(TC_ERR_IO, "cannot watch for signals: {}", std::strerror(errno));
 
-  TC_ASSIGN(addresses_, free_addresses(count));
+  TC_ASSIGN(rendezvous_, TemporaryDirectory::create());
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(TC_ERR_IO, "cannot find this program's own file: {}", error.message());
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
-    options.set("listen", addresses_[id]);
-    options.set("cluster", joined(addresses_));
+    options.set("id", std::to_string(id));
+    options.set("nodes", std::to_string(count));
+    options.set("bootstrap", "dir:" + rendezvous_->file("nodes"));
+    options.set("bootstrap-timeout", std::to_string(std::max(ready_timeout_ms, 1u)));
     options.set("name", fmt::format("node{}", id));
     std::vector<std::string> arguments = {self.string(), "serve"};
     for (auto& argument : options.arguments()) arguments.push_back(std::move(argument));
-    const SpawnOptions spawn{.environment = {}, .capture_output = true, .own_group = true};
-    TC_ASSIGN(auto process, ChildProcess::spawn(arguments, spawn));
+    TC_ASSIGN(
+        auto process,
+        ChildProcess::spawn(arguments, {.output = Output::captured, .errors = Output::captured, .own_group = true}));
     nodes_.push_back({.id = id, .process = std::move(process)});
   }
   reported_.assign(count, false);
@@ -133,15 +138,19 @@ Status Cluster::wait_until_ready(Deadline deadline) {
   while (true) {
     size_t ready = 0;
     for (auto& node : nodes_) {
-      if (const auto exit_code = node.process.poll()) {
+      if (const auto exit = node.process.poll()) {
         node.relay();
         reported_[node.id] = true;
-        return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit_code));
+        return fail(TC_ERR_DISCONNECTED, "{}", node.death(*exit));
       }
-      ready += node.ready;
+      ready += !node.address.empty();
     }
     ready_ = ready == nodes_.size();
-    if (ready_) return {};
+    if (ready_) {
+      for (const auto& node : nodes_) addresses_.push_back(node.address);
+      rendezvous_.reset();  // all have met
+      return {};
+    }
     if (deadline.passed())
       return fail(TC_ERR_TIMEOUT, "{} of {} nodes were ready when the deadline passed (--ready-timeout)", ready,
                   nodes_.size());
@@ -151,11 +160,11 @@ Status Cluster::wait_until_ready(Deadline deadline) {
 
 void Cluster::report_deaths() {
   for (auto& node : nodes_) {
-    const auto exit_code = node.process.poll();
-    if (!exit_code || reported_[node.id]) continue;
+    const auto exit = node.process.poll();
+    if (!exit || reported_[node.id]) continue;
     node.relay();
     reported_[node.id] = true;
-    std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit_code).c_str());
+    std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit).c_str());
   }
 }
 
@@ -170,11 +179,11 @@ Result<int> Cluster::run(const std::vector<std::string>& command) {
     report_deaths();
     if (stop_signal == 0) continue;
     process.signal(stop_signal);
-    if (!process.wait(Deadline::after_ms(stop_deadline_ms))) process.signal(SIGKILL);
+    if (!process.wait(Deadline::after_ms(stop_deadline_ms))) process.kill();
     process.wait(Deadline::after_ms(stop_deadline_ms));
     return 128 + stop_signal;
   }
-  return *process.poll();
+  return process.poll()->as_shell();
 }
 
 void Cluster::stop() {
@@ -185,15 +194,15 @@ void Cluster::stop() {
   const auto deadline = Deadline::after_ms(stop_deadline_ms);
   for (auto& node : nodes_) {
     while (!node.process.poll() && !deadline.passed()) wait_for_event(Deadline::after_ms(20));
-    const auto exit_code = node.process.poll();
+    const auto exit = node.process.poll();
     node.relay();
-    if (!exit_code) {
+    if (!exit) {
       std::fprintf(stderr, "ifunc cluster: node %u did not stop within %llu ms of SIGTERM: killed\n", node.id,
                    (unsigned long long)stop_deadline_ms);
-      node.process.signal(SIGKILL);
+      node.process.kill();
       node.process.wait(Deadline::after_ms(stop_deadline_ms));
-    } else if (*exit_code != 0 && !reported_[node.id]) {
-      std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit_code).c_str());
+    } else if (!exit->success() && !reported_[node.id]) {
+      std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit).c_str());
     }
   }
 }
@@ -203,7 +212,7 @@ Result<int> run_cluster(unsigned count, ServeOptions shared, const std::vector<s
   TC_CHECK(shared.read_config_file());
   TC_CHECK(shared.check());
   Cluster cluster;
-  TC_CHECK(cluster.start(count, shared));
+  TC_CHECK(cluster.start(count, shared, ready_timeout_ms));
   if (auto status = cluster.wait_until_ready(Deadline::after_ms(ready_timeout_ms)); !status) {
     cluster.stop();
     return fail(std::move(status).error());

@@ -2,6 +2,7 @@
 //
 // The subcommands of `ifunc`. Each add_ function describes one to the parser and leaves a callback that runs it
 // and stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage.
+// Thread: the main one.
 #pragma once
 
 #include <CLI/CLI.hpp>

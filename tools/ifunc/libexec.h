@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the programs lie that this one runs for people: ifunc-toolchain, report/, model/.
+// The folder of the programs that `ifunc` runs: ifunc-toolchain, report/, model/. Threads: any.
 #pragma once
 
 #include <filesystem>

@@ -6,14 +6,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
-#include <exception>
 #include <string_view>
 
 #include "ifunc/commands.h"
+#include "ifunc/program.h"
 
 namespace {
 
-// Machine code is shown by the program that knows LLVM.
+// The program that links LLVM shows machine code.
 bool is_about_assembly(const char* argument) {
   return std::string_view(argument) == "--asm" || std::string_view(argument).starts_with("--cpu");
 }
@@ -55,21 +55,11 @@ int run(int argc, char** argv) {
     std::fprintf(stderr, "ifunc: there is no command '%s'; `ifunc --help` lists them\n", argv[1]);
     return 2;
   }
-  try {
-    app.parse(own, argv);
-  } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
-  }
-  return exit_code;
+  return parse_and_run(app, own, argv, exit_code);
 }
 
 }  // namespace
 
 int main(int argc, char** argv) {
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    std::fprintf(stderr, "ifunc: %s\n", error.what());
-    return 1;
-  }
+  return tc::command::run_program_main("ifunc", [&] { return run(argc, argv); });
 }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A file in memory, or memory alone, for injected code to work on: changes to a writable file reach it.
+// Threads: any; one object is used by one thread.
 #pragma once
 
 #include <cstddef>
@@ -15,10 +16,10 @@ class MappedFile {
   enum class Access { read_write_if_possible, read_only };
 
   // An empty file is refused: there is nothing to map. The file is not created. Its size is what it was here;
-  // a file that is cut short while it is mapped kills who reads beyond its end, as everywhere with mmap.
+  // when a file is cut short while it is mapped, reading beyond its end kills the process, as always with mmap.
   static Result<MappedFile> open(const std::string& path, Access access);
 
-  // Memory without a file, zero at first; pages that nobody touches cost nothing.
+  // Memory without a file, zero at first; pages that are not used cost nothing.
   static Result<MappedFile> scratch(size_t size);
 
   MappedFile(MappedFile&& other) noexcept;

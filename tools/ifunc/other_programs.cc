@@ -1,12 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Commands that are programs of their own: what they link, a node that this one starts must not.
-#include <unistd.h>
-
-#include <cerrno>
+// Commands that are programs of their own, because `ifunc` itself must not link what they link.
 #include <cstdio>
-#include <cstring>
 
+#include "base/process.h"
 #include "ifunc/commands.h"
 #include "ifunc/libexec.h"
 
@@ -22,14 +19,16 @@ void add_bench(CLI::App& app) {
 
 namespace {
 
-// `needs` is what makes the program a part of its own. Returns only when it cannot be run.
+// `needs` names the libraries because of which the program is a part of its own. Returns only when it cannot be run.
 int become(const char* program, const char* needs, char** argv) {
   const auto path = libexec_path(program).string();
-  execv(path.c_str(), argv);
+  std::vector<std::string> arguments;
+  for (char** argument = argv; *argument != nullptr; ++argument) arguments.emplace_back(*argument);
+  const auto error = replace_process(path, arguments);
   std::fprintf(stderr,
                "ifunc %s: cannot run %s: %s. It is a package part of its own, as it needs %s; set TC_LIBEXEC to the "
                "directory that holds %s\n",
-               argv[1], path.c_str(), std::strerror(errno), needs, program);
+               argv[1], path.c_str(), error.c_str(), needs, program);
   return 1;
 }
 

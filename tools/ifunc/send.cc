@@ -10,9 +10,9 @@
 
 #include "base/clock.h"
 #include "base/file.h"
+#include "capi/attempt.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
-#include "ifunc/handles.h"
 
 namespace tc::command {
 namespace {
@@ -60,45 +60,38 @@ Result<Bytes> source_args(const SendOptions& options) {
 }
 
 // A file when it looks like one; else a name to be looked up along $TC_IFUNC_PATH.
-Result<tc_ifunc_t*> register_ifunc(tc_node_t* node, const std::string& ifunc) {
-  tc_ifunc_t* handle = nullptr;
-  if (!ifunc.contains('/') && !ifunc.ends_with(".ifunc") && !std::filesystem::exists(ifunc)) {
-    TC_CHECK(checked(tc_ifunc_register(node, ifunc.c_str(), &handle)));
-    return handle;
-  }
+Result<threechains::Ifunc> register_ifunc(threechains::Node& node, const std::string& ifunc) {
+  if (!ifunc.contains('/') && !ifunc.ends_with(".ifunc") && !std::filesystem::exists(ifunc))
+    return attempt([&] { return node.load(ifunc); });
   TC_ASSIGN(const auto bytes, read_file(ifunc, largest_input));
-  if (auto status = checked(tc_ifunc_register_memory(node, bytes.data(), bytes.size(), &handle)); !status)
-    return context(ifunc, std::move(status).error());
-  return handle;
+  return attempt(ifunc, [&] { return node.load(std::span(bytes)); });
 }
 
-void print_reply(const tc_future_t* future, const SendOptions& options) {
-  size_t size = 0;
-  const void* bytes = tc_future_bytes(future, &size);
-  if (bytes == nullptr || size == 0) return;
+void print_reply(std::span<const std::byte> bytes, const SendOptions& options) {
+  if (bytes.empty()) return;
   if (options.hex_out) {
-    std::printf("%s\n", to_hex({static_cast<const std::byte*>(bytes), size}).c_str());
+    std::printf("%s\n", to_hex(bytes).c_str());
     return;
   }
-  std::fwrite(bytes, 1, size, stdout);
-  const bool ended = static_cast<const char*>(bytes)[size - 1] == '\n';
+  std::fwrite(bytes.data(), 1, bytes.size(), stdout);
+  const bool ended = bytes.back() == std::byte{'\n'};
   if (!options.raw && !ended && isatty(STDOUT_FILENO)) std::putchar('\n');
 }
 
-Status call(tc_endpoint_t* endpoint, tc_message_t* message, const SendOptions& options) {
-  tc_future_t* handle = nullptr;
-  TC_CHECK(checked(tc_endpoint_call(endpoint, message, options.timeout_ms, &handle)));
-  const Future future(handle);
-  // A little longer than the call itself: what it says when its deadline passes is worth more than that we waited.
-  if (tc_future_wait(handle, options.timeout_ms + 200) != TC_OK)
-    return fail(TC_ERR_TIMEOUT, "no answer from {} within {} ms", tc_endpoint_peer(endpoint), options.timeout_ms);
-  if (const auto status = tc_future_status(handle); status != TC_OK)
-    return fail(status, "{}: {}", tc_status_name(status), tc_error_message());
-  print_reply(handle, options);
+Status call(threechains::Endpoint& endpoint, const threechains::Message& message, const SendOptions& options) {
+  const threechains::milliseconds limit(options.timeout_ms);
+  TC_ASSIGN(const auto future, attempt([&] { return endpoint.call(message, limit); }));
+  // A little longer than the call itself, whose own error at its deadline says more.
+  if (!future.wait(limit + threechains::milliseconds(200)))
+    return fail(TC_ERR_TIMEOUT, "no answer from {} within {} ms", endpoint.peer(), options.timeout_ms);
+  auto bytes = attempt([&] { return future.bytes(threechains::milliseconds(0)); });
+  if (!bytes) return context(tc_status_name(bytes.error().code), std::move(bytes).error());
+  print_reply(*bytes, options);
   return {};
 }
 
-// Where nodes that the ifunc was forwarded to bring its answer. Other machines get no port of ours unless asked for.
+// The address at which nodes that the ifunc was forwarded to deliver the answer. Other machines can reach no port of ours
+// unless --listen says so.
 Result<std::string> answer_address(const std::string& target, const SendOptions& options) {
   if (!options.listen.empty()) return options.listen;
   if (is_path(target)) return "127.0.0.1:0";
@@ -108,44 +101,43 @@ Result<std::string> answer_address(const std::string& target, const SendOptions&
 
 // Connects until the timeout, because a node that was started a moment ago may not listen yet. Only TC_ERR_DISCONNECTED
 // is tried again: the address refuses connections. A node that refuses us has another status.
-Result<tc_endpoint_t*> connect(tc_node_t* node, const std::string& address, uint32_t timeout_ms) {
+Result<threechains::Endpoint> connect(threechains::Node& node, const std::string& address, uint32_t timeout_ms) {
   constexpr auto pause = std::chrono::milliseconds(20);
   const auto deadline = Deadline::after_ms(timeout_ms);
   while (true) {
-    const auto left_ms = static_cast<uint32_t>((deadline.remaining_ns() + 999'999) / 1'000'000);
-    tc_endpoint_t* endpoint = nullptr;
-    auto status = checked(tc_node_connect(node, address.c_str(), left_ms, &endpoint));
-    if (status) return endpoint;
-    if (status.error().code != TC_ERR_DISCONNECTED || left_ms <= pause.count())
-      return std::unexpected(std::move(status).error());
+    const threechains::milliseconds left((deadline.remaining_ns() + 999'999) / 1'000'000);
+    auto endpoint = attempt([&] { return node.connect(address, left); });
+    if (endpoint || endpoint.error().code != TC_ERR_DISCONNECTED || left <= pause) return endpoint;
     std::this_thread::sleep_for(pause);
   }
+}
+
+threechains::Config config_of(const SendOptions& options, const std::string& listen) {
+  threechains::Config config;
+  // No code runs in this process: it only waits for an answer.
+  config.set("objects", "off").set("bitcode", "off");
+  config.set("listen", listen).set("log", options.log);
+  if (!options.transport.empty()) config.set("transport", options.transport);
+  config.set("hops", std::to_string(options.hops)).set("fan-out", std::to_string(options.fanout));
+  return config;
 }
 
 Status send(const SendOptions& options) {
   TC_ASSIGN(const auto address, resolve_target(options.target, std::getenv("TC_CLUSTER_ADDRESSES")));
   TC_ASSIGN(auto arguments, source_args(options));
   TC_ASSIGN(const auto listen, answer_address(address, options));
-  ConfigBuilder config;
-  // Nobody's code runs here: we only wait for an answer.
-  config.set("objects", "off").set("bitcode", "off");
-  config.set("listen", listen).set("log", options.log);
-  if (!options.transport.empty()) config.set("transport", options.transport);
-  config.set("hops", std::to_string(options.hops)).set("fan-out", std::to_string(options.fanout));
-  TC_ASSIGN(const Node node, config.create());
-  TC_ASSIGN(tc_ifunc_t * ifunc, register_ifunc(node.get(), options.ifunc));
-
-  tc_message_t* made = nullptr;
-  TC_CHECK(checked(tc_message_create(ifunc, arguments.data(), arguments.size(), &made)));
-  const Message message(made);
-  TC_ASSIGN(auto* const endpoint, connect(node.get(), address, options.timeout_ms));
-  tc_endpoint_set_timeout(endpoint, options.timeout_ms);
+  TC_ASSIGN(auto node, attempt([&] { return threechains::Node(config_of(options, listen)); }));
+  TC_ASSIGN(const auto ifunc, register_ifunc(node, options.ifunc));
+  const threechains::milliseconds limit(options.timeout_ms);
+  TC_ASSIGN(const auto message, attempt([&] { return ifunc.message(arguments.data(), arguments.size()); }));
+  TC_ASSIGN(auto endpoint, connect(node, address, options.timeout_ms));
+  endpoint.set_timeout(limit);
   for (uint64_t i = 0; i < options.repeat; ++i)
-    TC_CHECK(options.no_reply ? checked(tc_endpoint_send(endpoint, made)) : call(endpoint, made, options));
-  if (options.no_reply) TC_CHECK(checked(tc_endpoint_flush(endpoint, options.timeout_ms)));
+    TC_CHECK(options.no_reply ? attempt([&] { endpoint.send(message); }) : call(endpoint, message, options));
+  if (options.no_reply) TC_CHECK(attempt([&] { endpoint.flush(limit); }));
   std::fflush(stdout);
-  // All that was sent has been answered or flushed: a failure to disconnect changes nothing for the caller.
-  (void)tc_endpoint_close(endpoint, options.timeout_ms);
+  // Everything has been answered or flushed, so a disconnect that fails changes nothing for the caller.
+  (void)attempt([&] { endpoint.close(limit); });
   return {};
 }
 
@@ -177,7 +169,7 @@ void add_send(CLI::App& app, int& exit_code) {
   auto* raw = sub->add_flag("--raw", options->raw, "Print the reply's bytes and nothing else, on a terminal too");
   sub->add_flag("--hex-out", options->hex_out, "Print the reply in hexadecimal digits")->excludes(raw);
   sub->add_flag("--no-reply", options->no_reply, "Do not ask for a reply; only wait until the ifunc has run");
-  sub->add_option("--repeat", options->repeat, "Send it so many times")->capture_default_str();
+  sub->add_option("--repeat", options->repeat, "Send it this number of times")->capture_default_str();
   sub->add_option("--hops", options->hops, "How often the ifunc may be forwarded")->capture_default_str();
   sub->add_option("--fan-out", options->fanout, "How many calls it may start, together with all that it starts")
       ->capture_default_str();

@@ -8,9 +8,9 @@
 #include <vector>
 
 #include "base/file.h"
+#include "capi/attempt.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
-#include "ifunc/handles.h"
 #include "ifunc/mapped_file.h"
 #include "ifunc/serve_options.h"
 #include "ifunc/stop_signals.h"
@@ -19,12 +19,14 @@ namespace tc::command {
 namespace {
 
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
-constexpr uint32_t longest_wait_ms = 30'000;
+constexpr threechains::milliseconds longest_wait{30'000};
 
-Result<Node> create_node(const ServeOptions& options) {
-  ConfigBuilder config;
-  for (const auto& [name, value] : options.settings) config.set(name.c_str(), value);
-  return config.create();
+Result<threechains::Node> create_node(const ServeOptions& options) {
+  return attempt([&] {
+    threechains::Config config;
+    for (const auto& [name, value] : options.settings) config.set(name, value);
+    return threechains::Node(config);
+  });
 }
 
 struct NamedFile {
@@ -48,37 +50,39 @@ Result<std::vector<NamedFile>> map_files(const ServeOptions& options) {
   return files;
 }
 
-Status expose(tc_node_t* node, const std::vector<NamedFile>& files, const ServeOptions& options) {
-  for (const auto& [name, file] : files) {
-    TC_CHECK(checked(tc_node_expose(node, name.c_str(), file.data(), file.size())));
-    if (name == options.target_args_data) tc_node_set_target_args(node, file.data());
-  }
-  return {};
+Status expose(threechains::Node& node, const std::vector<NamedFile>& files, const ServeOptions& options) {
+  return attempt([&] {
+    for (const auto& [name, file] : files) {
+      node.expose(name, {static_cast<std::byte*>(file.data()), file.size()});
+      if (name == options.target_args_data) node.set_target_args(file.data());
+    }
+  });
 }
 
-Status register_ifuncs(tc_node_t* node, const ServeOptions& options) {
+// They are registered for as long as the handles are there.
+Result<std::vector<threechains::Ifunc>> register_ifuncs(threechains::Node& node, const ServeOptions& options) {
+  std::vector<threechains::Ifunc> ifuncs;
   for (const auto& path : options.ifuncs) {
     TC_ASSIGN(const auto bytes, read_file(path, 256u << 20));
-    tc_ifunc_t* ifunc = nullptr;  // the node frees it
-    if (auto status = checked(tc_ifunc_register_memory(node, bytes.data(), bytes.size(), &ifunc)); !status)
-      return context(path, std::move(status).error());
+    TC_ASSIGN(auto ifunc, attempt(path, [&] { return node.load(std::span(bytes)); }));
+    ifuncs.push_back(std::move(ifunc));
   }
-  return {};
+  return ifuncs;
 }
 
-Status announce(const tc_node_t* node, const ServeOptions& options) {
-  const std::string address = tc_node_address(node);
+Status announce(const threechains::Node& node, const ServeOptions& options) {
+  const auto address = node.address();
   std::printf("ready %s\n", address.c_str());
   std::fflush(stdout);
   if (options.ready_file.empty()) return {};
   return write_file_atomically(options.ready_file, as_bytes(address + "\n"));
 }
 
-void print_statistics(tc_node_t* node) {
+void print_statistics(const threechains::Node& node) {
   for (size_t i = 0; i < tc_statistic_count(); ++i) {
     const char* const name = tc_statistic_name(tc_statistic_at(i));
-    uint64_t value = 0;
-    if (tc_node_stat(node, name, &value) == TC_OK) std::printf("stat %s %llu\n", name, (unsigned long long)value);
+    if (const auto value = attempt([&] { return node.stat(name); }))
+      std::printf("stat %s %llu\n", name, (unsigned long long)*value);
   }
   std::fflush(stdout);
 }
@@ -96,16 +100,16 @@ Status serve(ServeOptions options) {
     tc_node_wake(node);
   });
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
-  TC_ASSIGN(const Node node, create_node(options));
-  TC_CHECK(expose(node.get(), files, options));
-  TC_CHECK(register_ifuncs(node.get(), options));
+  TC_ASSIGN(auto node, create_node(options));
+  TC_CHECK(expose(node, files, options));
+  TC_ASSIGN(const auto ifuncs, register_ifuncs(node, options));
 
-  serving = node.get();
-  Status status = announce(node.get(), options);
+  serving = node.handle();
+  Status status = announce(node, options);
   while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
-    status = checked(tc_node_wait(node.get(), longest_wait_ms, nullptr));
+    status = attempt([&] { node.wait(longest_wait); });
   stop.finish();  // before the node that it wakes is gone
-  if (options.stats) print_statistics(node.get());
+  if (options.stats) print_statistics(node);
   return status;
 }
 

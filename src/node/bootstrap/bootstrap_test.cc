@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <future>
 
+#include "base/temporary_directory.h"
 #include "node/node.h"
 #include "transport/simulated/simulated.h"
 
@@ -21,9 +22,6 @@ using Settings = std::vector<std::pair<const char*, std::string>>;
 
 class Bootstrapping : public testing::Test {
  protected:
-  Bootstrapping() : directory_(testing::TempDir() + "/tc-bootstrap-" + std::to_string(::getpid())) {}
-  ~Bootstrapping() override { std::filesystem::remove_all(directory_); }
-
   Result<std::unique_ptr<Node>> make(const std::string& listen, const Settings& settings) {
     auto config = Config::defaults();
     config.log = "off";
@@ -40,7 +38,8 @@ class Bootstrapping : public testing::Test {
   }
   std::string dir() const { return "dir:" + directory_; }
 
-  std::string directory_;
+  const TemporaryDirectory temporary_ = TemporaryDirectory::create().value();
+  const std::string directory_ = temporary_.file("rendezvous");
   transport::SimulatedNetwork network_;
 };
 

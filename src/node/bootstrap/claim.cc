@@ -2,14 +2,13 @@
 #include "node/bootstrap/claim.h"
 
 #include <fcntl.h>
-#include <sys/random.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 
 #include "base/bytes.h"
-#include "base/clock.h"
+#include "base/random.h"
 
 namespace tc::node::bootstrap {
 
@@ -56,11 +55,7 @@ struct Draft {
   }
 };
 
-std::string random_name() {
-  uint64_t number = 0;
-  if (::getrandom(&number, sizeof number, 0) != sizeof number) number = now_ns() ^ static_cast<uint64_t>(::getpid());
-  return fmt::format(".draft-{:016x}", number);
-}
+std::string random_name() { return fmt::format(".draft-{:016x}", random_number()); }
 
 std::unexpected<Error> impossible(const char* what, const fs::path& path) {
   return fail(TC_ERR_UNSUPPORTED, "{} at {}: {}; a rendezvous directory needs a file system with hard links and locks",

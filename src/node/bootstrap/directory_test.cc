@@ -12,6 +12,8 @@
 #include <future>
 #include <set>
 
+#include "base/temporary_directory.h"
+
 namespace tc::node::bootstrap {
 namespace {
 
@@ -25,13 +27,6 @@ struct Met {
 
 class DirectoryTest : public testing::Test {
  protected:
-  DirectoryTest() {
-    std::string name = testing::TempDir() + "/tc-directory-XXXXXX";
-    EXPECT_NE(::mkdtemp(name.data()), nullptr);
-    path_ = name;
-  }
-  ~DirectoryTest() override { fs::remove_all(path_); }
-
   Met meet(const std::string& address, uint32_t nodes, std::optional<uint32_t> id = {}, uint32_t timeout_ms = 5000) {
     auto directory = std::make_unique<Directory>(Options{.directory = path_, .nodes = nodes, .timeout_ms = timeout_ms});
     auto cluster = directory->meet(address, id, Deadline::after_ms(timeout_ms));
@@ -47,7 +42,8 @@ class DirectoryTest : public testing::Test {
     return {.id = id, .count = count, .host = host_name(), .address = fmt::format("old:{}", id)};
   }
 
-  std::string path_;
+  const TemporaryDirectory temporary_ = TemporaryDirectory::create().value();
+  std::string path_ = temporary_.path();
 };
 
 TEST_F(DirectoryTest, nodes_without_numbers_get_different_ones_and_the_same_list) {

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 
+#include "base/temporary_directory.h"
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 
@@ -42,14 +43,9 @@ inline Bundle bitcode_only(const std::string& name) {
 
 class CompileAt : public testing::Test {
  protected:
-  CompileAt() {
-    auto pattern = testing::TempDir() + "compile-at-XXXXXX";
-    directory = ::mkdtemp(pattern.data());
-  }
   ~CompileAt() override {
     running.clear();
     nodes.clear();
-    std::filesystem::remove_all(directory);
   }
 
   std::string write(const std::string& name, ByteView bytes) {
@@ -142,7 +138,8 @@ class CompileAt : public testing::Test {
     EXPECT_FALSE(caller.lost);
   }
 
-  std::filesystem::path directory;
+  const TemporaryDirectory temporary = TemporaryDirectory::create().value();
+  const std::filesystem::path& directory = temporary.path();
   test::Net net;
   std::vector<std::unique_ptr<Node>> nodes;
   std::vector<std::unique_ptr<Background>> running;

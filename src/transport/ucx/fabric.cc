@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/fabric.h"
 
-#include <sys/random.h>
 #include <sys/socket.h>
 
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+
+#include "base/random.h"
 
 namespace tc::transport {
 
@@ -86,9 +87,7 @@ Result<uint64_t> UcxFabric::add(UcxChannel& channel) {
   auto free = std::ranges::find(channels_, nullptr);
   if (free == channels_.end() && channels_.size() == max_channels)
     return fail(TC_ERR_LIMIT, "{} peers are connected already", channels_.size());
-  uint32_t secret = 0;
-  if (getrandom(&secret, sizeof secret, 0) != sizeof secret)
-    return fail(TC_ERR_INTERNAL, "the system has no random bytes");
+  const auto secret = static_cast<uint32_t>(random_number());
   if (free == channels_.end()) {
     channels_.push_back(nullptr);
     ready_.reserve(2 * channels_.size());  // those being delivered may be scheduled again: this never allocates

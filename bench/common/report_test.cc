@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "common/report.h"
+
+#include <gtest/gtest.h>
+
+namespace tc::bench {
+namespace {
+
+TEST(Report, rows_stand_below_their_titles) {
+  Table table("Two of them.\n\n", {{"name", -6}, {"ns", 5}, {"", 9, 2}});
+  table.row({"one", "1.0", "[1, 2]"});
+  table.text("between\n");
+  table.row({"two", "20"});
+  EXPECT_EQ(table.take(),
+            "Two of them.\n\n"
+            "name     ns\n"
+            "one     1.0     [1, 2]\n"
+            "between\n"
+            "two      20\n");
+}
+
+TEST(Report, figures_have_their_quartiles_beside_them) {
+  const Summary value{1530, 1500, 1610};
+  EXPECT_EQ(quartiles(value, "{:.2f}", 1000), "[1.50, 1.61]");
+  EXPECT_EQ(with_quartiles(value, "{:.4g}"), "1530 [1500, 1610]");
+}
+
+TEST(Report, json_has_the_median_and_the_spread) {
+  Json root;
+  put(root, "ns", {2, 1, 4});
+  EXPECT_EQ(root.dump(), R"({"ns":2.0,"ns_spread":[1.0,4.0]})");
+  EXPECT_EQ(text_of(Json{{"a", 1}}), "{\n  \"a\": 1\n}\n");
+}
+
+}  // namespace
+}  // namespace tc::bench

@@ -1,0 +1,108 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Child processes: the one place that starts programs.
+//
+// A child does not outlive its parent: the kernel kills it when the thread that started it ends, and the destructor of
+// its handle kills it too. It starts with no signal blocked and with no descriptor but the standard three, unless a
+// descriptor was left open across exec.
+//
+// Threads: any thread may start a child. One thread uses its handle.
+#pragma once
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <functional>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+
+namespace tc {
+
+// Where the child's output goes. Output and errors that are both captured arrive in one stream, in order.
+enum class Output { inherited, discarded, captured };
+
+struct SpawnOptions {
+  std::vector<std::string> environment = {};  // "NAME=VALUE": replaces our variable of that name, or adds one
+  int input = STDIN_FILENO;                   // becomes standard input; -1: /dev/null
+  Output output = Output::inherited;
+  Output errors = Output::inherited;
+  // Captured bytes that wait to be taken. The rest is read and dropped, so that a child which prints without end
+  // neither blocks nor fills our memory.
+  size_t output_limit = size_t{1} << 20;
+  // A process group of its own, which ends with the child: kill() and the child's end also kill what it started. The
+  // terminal's Ctrl-C does not reach it, and signals that we ignore have their default action again.
+  bool own_group = false;
+  // Runs in the child before its program; false ends the child. The child shares our memory at that point, and other
+  // threads hold our locks: system calls only, nothing that allocates.
+  std::function<bool()> before_exec = {};
+};
+
+// How a process ended.
+struct ExitStatus {
+  int code = 0;
+  int signal = 0;  // that killed it; 0: it ended by itself
+  bool success() const noexcept { return code == 0 && signal == 0; }
+  // One number, as a shell gives it: 128 + signal.
+  int as_shell() const noexcept { return signal != 0 ? 128 + signal : code; }
+  // "was killed by signal 9 (Killed)", "ended with exit code 1".
+  std::string text() const;
+};
+
+class ChildProcess {
+ public:
+  // Looks `arguments[0]` up along PATH unless it holds a slash. TC_ERR_NOT_FOUND when there is no such program, TC_ERR_IO
+  // for what else keeps it from running.
+  static Result<ChildProcess> spawn(const std::vector<std::string>& arguments, const SpawnOptions& options = {});
+
+  ChildProcess(ChildProcess&& other) noexcept;
+  ChildProcess& operator=(ChildProcess&&) = delete;
+  // Kills the child when it still runs.
+  ~ChildProcess();
+
+  pid_t pid() const noexcept { return pid_; }
+  // Readable when there is captured output; -1 when output is not captured or has ended.
+  int output_fd() const noexcept { return output_.get(); }
+  // What was captured since the last call. Does not wait.
+  std::string take_output();
+
+  // Sends the signal to the child, not to its group.
+  void signal(int number) noexcept;
+  void kill() noexcept;
+  // How the child ended; nothing while it runs. Does not wait.
+  std::optional<ExitStatus> poll() noexcept;
+  // Waits until the child has ended, and captures its output meanwhile. Nothing when the deadline passed first.
+  std::optional<ExitStatus> wait(Deadline deadline);
+
+ private:
+  ChildProcess(pid_t pid, Fd output, const SpawnOptions& options) noexcept;
+  void capture();
+  void wait_for_event(Deadline deadline);
+
+  pid_t pid_;
+  bool own_group_;
+  size_t output_limit_;
+  Fd output_;
+  Fd end_;  // readable once the child has ended; none where the kernel has no such descriptors
+  std::string captured_;
+  std::optional<ExitStatus> exit_;
+};
+
+struct Finished {
+  ExitStatus exit;
+  std::string output;  // captured
+};
+
+// Runs a program to its end. TC_ERR_TIMEOUT when the deadline passes first; the program is killed then.
+Result<Finished> run_program(const std::vector<std::string>& arguments, const SpawnOptions& options = {},
+                             Deadline deadline = Deadline::never());
+
+// Replaces this process by `program` (looked up along PATH unless it holds a slash), which sees `arguments` from its own
+// name on. Returns only when that fails: the system's error in words.
+std::string replace_process(const std::string& program, const std::vector<std::string>& arguments);
+
+}  // namespace tc

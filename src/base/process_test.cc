@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "base/process.h"
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+
+#include "base/file.h"
+#include "base/temporary_directory.h"
+
+namespace tc {
+namespace {
+
+Deadline long_enough() { return Deadline::after_ms(20'000); }
+
+std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
+
+int exit_code(const std::vector<std::string>& arguments, const SpawnOptions& options = {}) {
+  const auto finished = run_program(arguments, options, long_enough());
+  return finished ? finished->exit.as_shell() : -1;
+}
+
+std::string output_of(const std::string& script, SpawnOptions options = {}) {
+  options.output = Output::captured;
+  const auto finished = run_program(shell(script), options, long_enough());
+  return finished ? finished->output : finished.error().message;
+}
+
+TEST(ChildProcess, exit_codes_and_signals_are_reported_as_a_shell_does) {
+  EXPECT_EQ(exit_code({"true"}), 0);
+  EXPECT_EQ(exit_code(shell("exit 7")), 7);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$")), 128 + SIGTERM);
+}
+
+TEST(ChildProcess, an_exit_status_is_said_in_words) {
+  EXPECT_EQ((ExitStatus{3, 0}.text()), "ended with exit code 3");
+  EXPECT_EQ((ExitStatus{0, SIGKILL}.text()), "was killed by signal 9 (Killed)");
+  EXPECT_TRUE((ExitStatus{0, 0}.success()));
+  EXPECT_FALSE((ExitStatus{0, SIGKILL}.success()));
+}
+
+TEST(ChildProcess, a_program_that_is_not_there_is_named) {
+  const auto child = ChildProcess::spawn({"/no/such/program"});
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().code, TC_ERR_NOT_FOUND);
+  EXPECT_EQ(child.error().message, "cannot run /no/such/program: No such file or directory");
+}
+
+TEST(ChildProcess, a_file_that_is_no_program_is_another_error) {
+  const auto child = ChildProcess::spawn({"/etc/passwd"});
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().code, TC_ERR_IO);
+}
+
+TEST(ChildProcess, output_and_errors_are_captured_in_order) {
+  auto child =
+      ChildProcess::spawn(shell("echo one; echo two >&2"), {.output = Output::captured, .errors = Output::captured});
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->wait(long_enough()));
+  EXPECT_EQ(child->take_output(), "one\ntwo\n");
+  EXPECT_EQ(child->output_fd(), -1);
+}
+
+TEST(ChildProcess, errors_can_be_discarded_while_output_is_captured) {
+  EXPECT_EQ(output_of("echo one; echo two >&2", {.errors = Output::discarded}), "one\n");
+}
+
+TEST(ChildProcess, output_beyond_its_limit_is_dropped_and_blocks_nobody) {
+  const auto text = output_of("head -c 1000000 /dev/zero; echo end >&2", {.output_limit = 1000});
+  EXPECT_EQ(text.size(), 1000u);
+}
+
+TEST(ChildProcess, additions_to_the_environment_replace_what_was_there) {
+  EXPECT_EQ(exit_code(shell("test \"$HOME\" = elsewhere && test -n \"$PATH\""), {.environment = {"HOME=elsewhere"}}),
+            0);
+}
+
+TEST(ChildProcess, input_is_what_it_is_given_or_nothing) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  ASSERT_TRUE(write_file_atomically(directory->file("text"), as_bytes("given")));
+  const Fd input(::open(directory->file("text").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(output_of("cat", {.input = input.get()}), "given");
+  EXPECT_EQ(output_of("cat", {.input = -1}), "");
+}
+
+TEST(ChildProcess, what_was_asked_for_runs_in_the_child_before_its_program) {
+  EXPECT_EQ(output_of("pwd", {.before_exec = [] { return ::chdir("/") == 0; }}), "/\n");
+  EXPECT_EQ(exit_code({"true"}, {.before_exec = [] { return false; }}), 127);
+}
+
+// Without it, a child of a thread that blocks signals could not be stopped by SIGTERM.
+TEST(ChildProcess, blocked_signals_reach_the_child) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$; exit 3")), 128 + SIGTERM);
+  sigset_t now;
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, &now), 0);
+  EXPECT_TRUE(sigismember(&now, SIGTERM)) << "starting a child changed our own mask";
+}
+
+TEST(ChildProcess, a_group_of_its_own_ignores_no_signals) {
+  const auto before = ::signal(SIGTERM, SIG_IGN);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$; exit 3")), 3);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$; exit 3"), {.own_group = true}), 128 + SIGTERM);
+  ::signal(SIGTERM, before);
+}
+
+TEST(ChildProcess, a_wait_ends_with_its_deadline) {
+  auto child = ChildProcess::spawn({"sleep", "60"});
+  ASSERT_TRUE(child);
+  EXPECT_FALSE(child->wait(Deadline::after_ms(30)));
+  child->kill();
+  const auto exit = child->wait(long_enough());
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->signal, SIGKILL);
+}
+
+TEST(ChildProcess, a_program_that_runs_too_long_is_killed) {
+  const auto finished = run_program({"sleep", "60"}, {}, Deadline::after_ms(30));
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().code, TC_ERR_TIMEOUT);
+}
+
+TEST(ChildProcess, a_child_ends_with_its_handle) {
+  pid_t pid = 0;
+  {
+    auto child = ChildProcess::spawn({"sleep", "60"});
+    ASSERT_TRUE(child);
+    pid = child->pid();
+  }
+  EXPECT_EQ(::kill(pid, 0), -1);  // reaped as well, so nobody has that number
+}
+
+// The write end of the pipe is in the grandchild: the read ends when it dies.
+TEST(ChildProcess, a_group_ends_with_its_child) {
+  const SpawnOptions options{.output = Output::captured, .own_group = true};
+  auto child = ChildProcess::spawn(shell("sleep 60 & echo started"), options);
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->wait(long_enough()));
+  const auto deadline = long_enough();
+  std::string text = child->take_output();
+  for (; child->output_fd() >= 0 && !deadline.passed(); ::usleep(1000)) text += child->take_output();
+  EXPECT_EQ(child->output_fd(), -1) << "the grandchild still runs";
+  EXPECT_EQ(text, "started\n");
+}
+
+}  // namespace
+}  // namespace tc
