@@ -78,7 +78,7 @@ Status IfuncChaseClient::start_next(Slot& slot) {
   if (started_ == chases_.starts.size()) return {};
   slot.chase = started_++;
   const auto address = chases_.starts[slot.chase];
-  const struct chase chase = {address, chases_.depth, CHASE_TO_ASKER};
+  const struct chase chase = {address, chases_.depth, CHASE_TO_CALLER};
   std::memcpy(slot.message.payload().data(), &chase, sizeof chase);
   return attempt([&] { slot.future = servers_[address / shard_entries_].call(slot.message, chase_limit); });
 }

@@ -67,7 +67,7 @@ class Loaded {
   explicit Loaded(LoadedCode code) : code_(std::move(code)) {}
 
   void call() const {
-    struct chase chase = {5, chase_depth, CHASE_TO_ASKER};
+    struct chase chase = {5, chase_depth, CHASE_TO_CALLER};
     code_.entry()(&chase, sizeof chase, nullptr);
   }
   double calls_ns(long times) const {

@@ -19,9 +19,9 @@
 struct chase {
   uint64_t address;
   uint32_t depth;
-  uint32_t destination; /* the node that gets a ReturnResult, or CHASE_TO_ASKER */
+  uint32_t destination; /* the node that gets a ReturnResult, or CHASE_TO_CALLER */
 };
-#define CHASE_TO_ASKER UINT32_MAX
+#define CHASE_TO_CALLER UINT32_MAX
 
 /* What ReturnResult leaves at its destination, in the data named CHASE_RESULT. */
 struct chase_result {

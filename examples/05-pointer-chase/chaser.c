@@ -9,7 +9,7 @@
 enum { bad_payload = 1, no_table, no_such_address, cannot_travel, cannot_answer };
 
 static void finish(uint64_t address, uint32_t destination) {
-  if (destination == CHASE_TO_ASKER) {
+  if (destination == CHASE_TO_CALLER) {
     if (tc_reply(&address, sizeof address) != TC_OK) tc_fail(cannot_answer, "whoever asked is gone");
     return;
   }

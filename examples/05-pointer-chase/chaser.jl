@@ -9,11 +9,11 @@ struct Chase
     depth::UInt32
     destination::UInt32
 end
-const TO_ASKER = typemax(UInt32)
+const TO_CALLER = typemax(UInt32)
 const NOT_FOUND = Cint(2)  # TC_ERR_NOT_FOUND
 
 @inline function finish(chase, address)
-    if chase.destination == TO_ASKER
+    if chase.destination == TO_CALLER
         reply(address) == 0 || fail(5, c"whoever asked is gone")
     else
         place = Ref(address)

@@ -3,12 +3,12 @@
 #![no_std]
 use threechains_ifunc::*;
 
-const TO_ASKER: u32 = u32::MAX;
+const TO_CALLER: u32 = u32::MAX;
 
 #[inline(always)]
 fn finish(address: u64, destination: u32) {
     let end = bytes_of(&address);
-    if destination == TO_ASKER {
+    if destination == TO_CALLER {
         if reply(end).is_err() {
             fail!(5, "whoever asked is gone");
         }

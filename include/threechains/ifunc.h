@@ -47,7 +47,7 @@ void *tc_data(const char *name, size_t *size);
 /* Sends the answer to the process that made the call, whatever path the call took. At most one per call; without
  * one, a call that asked for an answer gets an empty one when foo_main returns.
  * TC_ERR_INVALID when a reply was sent before; TC_OK, and nothing is sent, when nobody asked for an answer;
- * TC_ERR_DISCONNECTED when the asker is gone. */
+ * TC_ERR_DISCONNECTED when the caller is gone. */
 tc_status_t tc_reply(const void *bytes, size_t size);
 
 /* Sends this ifunc itself to another node, with a payload of its own. The duty to answer goes along: after it, the
@@ -57,7 +57,7 @@ tc_status_t tc_reply(const void *bytes, size_t size);
 tc_status_t tc_forward(uint32_t node, const void *payload, size_t size);
 
 /* The same with another ifunc, which answers in the place of this one: the operation goes on with other code. `name` is
- * a companion that travels along with this ifunc (`ifunc build --with`), or an ifunc that this node knows.
+ * a bundled ifunc that travels along with this ifunc (`ifunc build --with`), or an ifunc that this node knows.
  * TC_ERR_NOT_FOUND also for the name. */
 tc_status_t tc_forward_as(uint32_t node, const char *name, const void *payload, size_t size);
 

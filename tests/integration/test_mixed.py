@@ -17,7 +17,7 @@ pytestmark = pytest.mark.mixed  # not part of the step `release`: see scripts/te
 TCP, SHM = kit.TCP, kit.SHM
 TARGETS = ["--target", "x86_64-linux-gnu", "--target", "aarch64-linux-gnu", "--target", "riscv64-linux-gnu"]
 TABLE = "chase-table"
-TO_ASKER = 2**32 - 1
+TO_CALLER = 2**32 - 1
 SECONDS = 60  # for what takes an emulator one or two
 
 
@@ -182,7 +182,7 @@ def check_chase(t, client, machines, depths):
         expected = start
         for _ in range(depth):
             expected = table[expected]
-        payload = struct.pack("<QII", start, depth, TO_ASKER).hex()
+        payload = struct.pack("<QII", start, depth, TO_CALLER).hex()
         result = send(t, client, chase, nodes[0], "--hex", payload, "--hops", "2000", "--hex-out")
         assert answers(result) == (expected,), (depth, result)
 

@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """
-    Ifunc(name; main, payload_size = nothing, payload_init = nothing, companions = [])
+    Ifunc(name; main, payload_size = nothing, payload_init = nothing, bundled = [])
 
 Functions that travel under one name. `main(payload, size, target_args)` runs at the target: it takes the first of these
 arguments, with the pointer types that it declares (`Ptr{Float64}`), and what it returns is the answer, if anything.
 `payload_size` and `payload_init` run at the source and build the payload, in the forms of docs/ifunc-abi.md.
-`companions`
+`bundled`
 are `.ifunc` files that travel along.
 """
 struct Ifunc
@@ -14,10 +14,10 @@ struct Ifunc
     main::Function
     payload_size::Union{Function,Nothing}
     payload_init::Union{Function,Nothing}
-    companions::Vector{String}
+    bundled::Vector{String}
 end
-Ifunc(name; main, payload_size = nothing, payload_init = nothing, companions = String[]) =
-    Ifunc(String(name), main, payload_size, payload_init, companions)
+Ifunc(name; main, payload_size = nothing, payload_init = nothing, bundled = String[]) =
+    Ifunc(String(name), main, payload_size, payload_init, bundled)
 Base.show(io::IO, ifunc::Ifunc) = print(io, "Ifunc(", ifunc.name, ")")
 
 "The ifuncs that `@ifunc` declared, by name, for `ifunc build FILE.jl`."
@@ -76,7 +76,7 @@ function build(ifunc::Ifunc, file = ifunc.name * ".ifunc"; targets = ["x86_64-li
         bitcode = emit_bitcode(ifunc, joinpath(directory, "julia.bc"))
         write(joinpath(directory, "julia.deps"), join(libraries, "\n"))
         triples = collect(Iterators.flatten(("--target", target) for target in targets))
-        along = collect(Iterators.flatten(("--with", companion) for companion in ifunc.companions))
+        along = collect(Iterators.flatten(("--with", one) for one in ifunc.bundled))
         words = IOBuffer()
         command = `$(tool()) build $bitcode --name $(ifunc.name) $triples $along $options -o $file`
         success(pipeline(command; stderr = words)) || throw(IfuncError(rstrip(String(take!(words)))))

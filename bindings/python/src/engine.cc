@@ -103,7 +103,7 @@ Engine::Engine(const Options& options) : fork_(forks().load()) {
 }
 
 Engine::~Engine() {
-  if (inherited()) return;  // the parent's peers must not hear a goodbye from us
+  if (inherited()) return;  // the parent's connections must not be closed by its child
   stop_keeping();
   (void)close();
 }

@@ -46,7 +46,7 @@ class Call {
   bool claimed() const noexcept { return claimed_.load(std::memory_order_acquire); }
   tc_future_t* future() const noexcept { return future_; }
 
-  // Whom to tell: the binding's own, never touched here.
+  // What to notify: the binding's own, never used here.
   void* owner = nullptr;
 
  private:

@@ -374,7 +374,7 @@ void bind_engine(nb::module_& module) {
             return owners_of(calls);
           },
           nb::sig("def close(self) -> list[tuple[Call, typing.Any]]"),
-          "Fails what waits, says goodbye and ends the node. The owners of the calls that failed.");
+          "Fails what waits, disconnects and ends the node. The owners of the calls that failed.");
 }
 
 }  // namespace

@@ -96,7 +96,7 @@ def test_another_ifunc_goes_on_in_its_place(nodes):
     def note(value: float, seen: tc.data("seen", np.float64)):
         seen[0] = value
 
-    @tc.ifunc(companions=[finish, note])
+    @tc.ifunc(bundled=[finish, note])
     def start(total: float):
         if tc.inject(1, "note", total + 0.5) != 0 or tc.forward_as(1, "finish", total * 2, 7) != 0:
             raise tc.Failure(3, "it did not go on")

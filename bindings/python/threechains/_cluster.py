@@ -177,7 +177,7 @@ class Cluster:
         return self._node
 
     def close(self) -> None:
-        """Says goodbye. Calls that still wait fail with Status.CLOSED, unless the node was given from outside."""
+        """Disconnects. Calls that still wait fail with Status.CLOSED, unless the node was given from outside."""
         if self._own_node:
             self._node.close()
         elif not self._node.closed and not self._node._engine.inherited:

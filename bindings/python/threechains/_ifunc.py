@@ -105,7 +105,7 @@ class IfuncMaker:
     def __call__(self, /, *, name: str | None = None, targets: Sequence[str] = DEFAULT_TARGETS,
                  boundscheck: bool = False, fastmath: bool = False, extern: Sequence[str] = (),
                  deps: Sequence[str] = (),
-                 companions: Sequence[Ifunc] = ()) -> Callable[[Callable[..., Any]], Ifunc]: ...
+                 bundled: Sequence[Ifunc] = ()) -> Callable[[Callable[..., Any]], Ifunc]: ...
 
     def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
         """Makes an ifunc of a Python function, compiled by Numba for all `targets`.
@@ -116,7 +116,7 @@ class IfuncMaker:
         Annotations say what travels: NumPy's scalar types, `tc.array`, `tc.data`, `tc.out`. Raises `IfuncError` with
         the symbol and a hint when it cannot run elsewhere. Options: `name`; `targets` (triples); `boundscheck` (an
         index that is out of bounds fails the call; off); `fastmath` (off); `extern` (functions that the target's
-        application exports); `deps` (shared libraries that it uses, as "m"); `companions` (ifuncs that travel along,
+        application exports); `deps` (shared libraries that it uses, as "m"); `bundled` (ifuncs that travel along,
         for `tc.inject` and `tc.forward_as`). Needs Numba.
         """
         # Annotations that are strings (`from __future__ import annotations`) may name what is local to the caller.

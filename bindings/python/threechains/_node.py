@@ -108,7 +108,7 @@ class Node:
             self._keeper.join(left)
 
     def close(self) -> None:
-        """Says goodbye to all peers. Calls that wait fail with Status.CLOSED."""
+        """Disconnects from all peers. Calls that wait fail with Status.CLOSED."""
         self._finalizer()
         if not self._engine.inherited:
             self._exposed.clear()

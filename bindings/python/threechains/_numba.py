@@ -262,7 +262,7 @@ class Options:
     fastmath: bool = False
     extern: Sequence[str] = ()
     deps: Sequence[str] = ()
-    companions: Sequence[Ifunc] = ()
+    bundled: Sequence[Ifunc] = ()
 
 
 def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Options,
@@ -292,9 +292,9 @@ def compile_ifunc(function: Callable[..., Any], options: Options, scope: Mapping
         for triple, code in zip(options.targets, bitcode):
             inputs.append(os.path.join(directory, f"{signature.name}.{triple}.bc"))
             pathlib.Path(inputs[-1]).write_bytes(code)
-        for i, companion in enumerate(options.companions):
+        for i, one in enumerate(options.bundled):
             along += ["--with", os.path.join(directory, f"{i}.ifunc")]
-            as_ifunc(companion).save(along[-1])
+            as_ifunc(one).save(along[-1])
         try:
             bundle = _build(inputs, signature.name, (), options.extern, along, ())
         except IfuncError as error:

@@ -112,7 +112,7 @@ def forward(node: int, *arguments: Any) -> int:
 
 def forward_as(node: int, name: str, *payload: Any) -> int:
     """In an ifunc: sends another ifunc to a node, where it answers in the place of this one. `name` (a constant) is a
-    companion (`@tc.ifunc(companions=[...])`), or an ifunc that this node knows. 0 when it went well, else a Status.
+    bundled ifunc (`@tc.ifunc(bundled=[...])`), or an ifunc that this node knows. 0 when it went well, else a Status.
 
     The payload is one array; or numbers, in slots of 8 bytes: bool and whole numbers as 64-bit integers, others as
     float64, which is what an ifunc in Python with parameters `int` and `float` takes.

@@ -83,8 +83,8 @@ def emit(path: pathlib.Path, name: str, target: str) -> bytes:
     except ImportError as error:
         raise IfuncError(f"{path}: @tc.ifunc needs Numba, which {sys.executable} lacks: {error}", "numba",
                          f"{sys.executable} -m pip install '{NUMBA}' numpy", Status.UNSUPPORTED) from None
-    if declared.options.get("companions"):
-        raise IfuncError(f"{path}: '{name}' has companions=, which another compilation cannot give it", "companions",
+    if declared.options.get("bundled"):
+        raise IfuncError(f"{path}: '{name}' has bundled=, which another compilation cannot give it", "bundled",
                          "give them to ifunc build: --with NAME.ifunc", Status.INVALID)
     options = _numba.Options(**declared.options)
     function = declared.__wrapped__
