@@ -30,6 +30,7 @@ uint64_t FutureTable::next_token() {
 
 uint64_t FutureTable::add(std::shared_ptr<Future> future) {
   const auto token = next_token();
+  future->token = token;
   future->failures_before = failures_known_;
   if (const auto deadline = future->deadline_ns; deadline != 0)
     next_deadline_ns_ = next_deadline_ns_ == 0 ? deadline : std::min(next_deadline_ns_, deadline);
@@ -72,7 +73,7 @@ void FutureTable::settle(Future& future, const Error& error) noexcept {
 }
 
 void FutureTable::forget(Future& future) {
-  std::erase_if(waiting_, [&](const auto& entry) { return entry.second.get() == &future; });
+  waiting_.erase(future.token);
   std::ranges::replace(to_notify_, &future, nullptr);
   if (future.will_notify.exchange(false)) --notifiable_;
   future.notify = nullptr;

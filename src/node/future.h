@@ -33,6 +33,7 @@ struct Future : std::enable_shared_from_this<Future> {
   Buffer memory;
 
   // Waiting, while not ready:
+  uint64_t token = 0;          // in its FutureTable
   const Link* link = nullptr;  // by whom the answer will most likely come; its loss ends the wait
   uint64_t deadline_ns = 0;    // 0: none
   // For messages: "ifunc 'tsi' on node 1 (name)". Put together when there is something to say.

@@ -23,7 +23,7 @@ constexpr const char* options_intro =
     "is on or off is `--tune` or `--no-tune` there. A file for `ifunc serve --config FILE` and `tc_config_read()` has "
     "one\n"
     "option a line:\n\n"
-    "```\n"
+    "```text\n"
     "# a node for everybody in this network\n"
     "listen = 10.0.0.2:7171\n"
     "trust = any\n"

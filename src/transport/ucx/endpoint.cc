@@ -31,7 +31,7 @@ Result<std::shared_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, Byte
   made->worker_ = worker;
   if (const auto status = ucp_ep_create(worker, &params, &made->endpoint_); status != UCS_OK) {
     made->endpoint_ = nullptr;
-    return fail(TC_ERR_DISCONNECTED, "no UCX transport leads to the peer (is UCX_TLS the same on both sides?): {}",
+    return fail(TC_ERR_UNSUPPORTED, "no UCX transport leads to the peer (is UCX_TLS the same on both sides?): {}",
                 ucx_message(status));
   }
   ucp_request_param_t nothing{};
