@@ -33,8 +33,8 @@ constexpr Statistic table[] = {
 
     {"links", "connections", "Connections to peers.", &Numbers::links},
     {"dropped-links", "connections", "Connections that were lost.", &Numbers::dropped_links},
-    {"refused-strangers", "connections", "Peers that were turned away before they had greeted.",
-     &Numbers::refused_strangers},
+    {"refused-peers", "connections", "Peers that were turned away before they had greeted.",
+     &Numbers::refused_peers},
     {"late-answers", "answers", "Answers for which nobody waited any more.", &Numbers::late_answers},
 
     {"code-bytes-sent", "bytes", "Code given to peers.", &Numbers::code_bytes_sent},
@@ -69,7 +69,7 @@ Numbers Node::numbers() const {
       .first_execution_ns = counters_.first_execution_ns,
       .links = links_.size(),
       .dropped_links = counters_.dropped_links,
-      .refused_strangers = counters_.refused_peers,
+      .refused_peers = counters_.refused_peers,
       .late_answers = counters_.late_answers,
       .code_bytes_sent = counters_.code_bytes_sent,
       .needs = counters_.needs,

@@ -126,7 +126,7 @@ def test_random_messages_lose_their_own_connection_and_each_loss_is_told_once(t)
     attack.say_all(attack.unix_name(node.address), blobs[BLOBS:2 * BLOBS])
     attack.say_all(node.address, [greeting + blob for blob in blobs[2 * BLOBS:]])
     kit.run_until(lambda: node.stat("links") == 0, "all links are gone")
-    assert node.stat("refused-strangers") == 2 * BLOBS
+    assert node.stat("refused-peers") == 2 * BLOBS
     assert node.stat("dropped-links") == BLOBS
     assert node.stat("executed") == 0
     kit.run_until(lambda: refusals_told(node.err) == 2 * BLOBS, f"{2 * BLOBS} refusals are told")

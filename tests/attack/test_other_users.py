@@ -95,7 +95,7 @@ def test_another_user_is_refused_at_the_port(t):
 
     answer = attack.stranger_does(say, uid=attack.OTHER_USER)
     assert "is not trusted" in answer and "hello, stranger" not in answer, answer
-    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-strangers")) == (0, 0, 1)
+    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 1)
     assert attack.lines_about(node.err, r"127\.0\.0\.1:\d+ is refused: .*is not trusted"), node.err
     assert "hello, stranger" in say(), "the same user is refused, so this test says nothing"
 
@@ -111,7 +111,7 @@ def test_another_user_is_refused_at_the_abstract_unix_socket_by_who_he_is(t):
     assert answer and "is not trusted" not in answer, f"the same user is refused, so this test says nothing: {answer}"
     answer = attack.stranger_does(say, uid=attack.OTHER_USER)
     assert "is not trusted" in answer, answer
-    assert node.stat("refused-strangers") == 1
+    assert node.stat("refused-peers") == 1
     pattern = rf"process \d+ of user {attack.OTHER_USER} is refused: .*is not trusted"
     assert len(attack.lines_about(node.err, pattern)) == 1, node.err
 

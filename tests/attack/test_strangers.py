@@ -61,7 +61,7 @@ def test_a_stranger_is_refused_before_a_byte_of_his_is_read(t):
 
     answer = attack.stranger_does(say, namespace=there)
     assert "is not trusted" in answer and "hello, stranger" not in answer, answer
-    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-strangers")) == (0, 0, 1)
+    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 1)
     assert attack.lines_about(node.err, r"10\.99\.0\.2:\d+ is refused: .* is not trusted"), node.err
     # The same bytes from a process of the same user run the ifunc: it is the sender that was refused.
     assert "hello, stranger" in attack.stranger_does(say, namespace=here)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a stranger says first, on TCP, on a Unix socket and of UCX. The oracle: what is understood comes back as it was.
+// What an unauthenticated peer sends first, on TCP, on a Unix socket and of UCX. The oracle: what is understood comes back as it was.
 #include <algorithm>
 
 #include "read_frames.h"

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The time that strangers have, on a clock of the test's: sweep() is refusal_to what time it is.
+// The time that unauthenticated peers have, on a clock of the test's: sweep() is given the time.
 #include "transport/network/admission.h"
 
 #include <gmock/gmock.h>
