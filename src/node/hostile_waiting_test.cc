@@ -12,7 +12,7 @@ using test::Hostile;
 using test::operator+;
 using wire::Kind;
 
-TEST_F(Hostile, parked_calls_run_in_order_once_the_code_is_there_and_barriers_stay_behind_them) {
+TEST_F(Hostile, waiting_calls_run_in_order_once_the_code_is_there_and_barriers_stay_behind_them) {
   join();
   ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5) + as_bytes("one")));
   ASSERT_TRUE(peer.send(Kind::barrier, wire::barrier_ask, wire::encode_barrier(1)));
@@ -64,7 +64,7 @@ TEST_F(Hostile, calls_that_waited_for_code_past_their_deadline_are_not_run) {
   EXPECT_EQ(target->stat("executed"), 1u);
 }
 
-TEST_F(Hostile, parked_garbage_is_found_when_it_is_its_turn) {
+TEST_F(Hostile, waiting_garbage_is_found_when_it_is_its_turn) {
   join();
   ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5)));
   ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, Bytes(3)));
@@ -73,12 +73,23 @@ TEST_F(Hostile, parked_garbage_is_found_when_it_is_its_turn) {
   expect_dropped("a call with a token is 3 bytes");
 }
 
-TEST_F(Hostile, a_peer_that_vanishes_with_calls_parked_leaves_nothing_behind) {
+TEST_F(Hostile, a_peer_that_vanishes_with_waiting_calls_leaves_nothing_behind) {
   join();
   for (int i = 0; i < 100; ++i)
-    ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5) + as_bytes("parked")));
+    ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5) + as_bytes("waiting")));
   ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
   peer.vanish();
+}
+
+TEST_F(Hostile, only_so_much_of_a_peer_may_wait_for_code) {
+  join();
+  constexpr size_t limit = size_t{64} << 20, size = 30'000;
+  const auto call = call_header(9) + Bytes(size);
+  for (size_t i = 0; i < limit / size; ++i)
+    ASSERT_TRUE(run_until([&] { return peer.send(Kind::call, wire::flag_call_header, 3, call); }));
+  ASSERT_TRUE(run_until([&] { return peer.reply_to(9).has_value(); }));
+  EXPECT_EQ(peer.reply_to(9)->status, TC_ERR_LIMIT);
+  EXPECT_THAT(peer.reply_to(9)->message, testing::HasSubstr("bytes of calls wait for code"));
 }
 
 }  // namespace

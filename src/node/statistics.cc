@@ -33,8 +33,7 @@ constexpr Statistic table[] = {
 
     {"links", "connections", "Connections to peers.", &Numbers::links},
     {"dropped-links", "connections", "Connections that were lost.", &Numbers::dropped_links},
-    {"refused-peers", "connections", "Peers that were turned away before they had greeted.",
-     &Numbers::refused_peers},
+    {"refused-peers", "connections", "Peers that were turned away before they had greeted.", &Numbers::refused_peers},
     {"late-answers", "answers", "Answers for which nobody waited any more.", &Numbers::late_answers},
 
     {"code-bytes-sent", "bytes", "Code given to peers.", &Numbers::code_bytes_sent},
