@@ -13,7 +13,7 @@
 //     moved-from object may only be assigned to or destroyed.
 //   - Threads are as in threechains.h: calls on one node and on what belongs to it must not overlap, unless its
 //     progress thread runs.
-//   - Times are std::chrono::milliseconds. Every wait has a deadline; 0 is a look that does not wait.
+//   - Times are std::chrono::milliseconds. Every wait has a deadline; 0 polls once and does not wait.
 #pragma once
 
 #include <chrono>

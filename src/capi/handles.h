@@ -35,7 +35,7 @@ struct tc_endpoint {
 };
 
 struct tc_future {
-  tc_node* owner;  // not touched once the future is ready: the node may be gone
+  tc_node* owner;  // not used once the future is ready: the node may be gone
   std::shared_ptr<tc::node::Future> future;
   tc_future_function_t on_ready = nullptr;  // set at most once
   void* context = nullptr;

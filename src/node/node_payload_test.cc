@@ -10,8 +10,7 @@ using test::Background;
 using test::call;
 using test::connect;
 using test::message;
-
-std::string text_of(const Future& future) { return std::string(as_text(future.bytes)); }
+using test::text_of;
 
 TEST(Node, payloads_larger_than_a_batch_travel_in_fragments) {
   test::Net net;

@@ -13,8 +13,7 @@ using test::Background;
 using test::call;
 using test::connect;
 using test::message;
-
-std::string text_of(const Future& future) { return std::string(as_text(future.bytes)); }
+using test::text_of;
 
 TEST(Node, an_ifunc_that_the_target_never_saw_runs_there_and_answers) {
   test::Net net;

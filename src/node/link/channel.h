@@ -68,7 +68,7 @@ class Channel {
   uint64_t open_version() const noexcept { return open_version_; }
   uint64_t version() const noexcept { return version_; }
   bool is_open() const noexcept { return open_; }
-  // Where a frame of that size may be built now; null: post() sees to it.
+  // Where a frame of that size may be built now; null: post() writes or queues it.
   std::byte* reserve(size_t size) noexcept { return size <= most_at_once_ ? out_->reserve(size) : nullptr; }
 
   // ---- channel_send.cc

@@ -37,11 +37,10 @@ bool SliceExchange::on_answer(uint32_t number, const wire::CodeBody& code) {
   if (!open_ || open_->number != number || open_->id != code.head.id)
     return channel_.disconnect_for(fmt::format("it sends code number {} to pass on, which nobody asked for", number));
   open_.reset();
-  const auto& from = channel_;
   if (code.bundle.empty())
-    slices_.on_answer(from, fail(TC_ERR_NO_SLICE, "it has none and could get none"));
+    slices_.on_answer(channel_, fail(TC_ERR_NO_SLICE, "it has none and could get none"));
   else
-    slices_.on_answer(from, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
+    slices_.on_answer(channel_, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
   return true;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A helper's side of remote compilation, between the links and the service that compiles: whom this node compiles for,
-// questions that come, and answers that go.
+// A helper's side of remote compilation, between the links and the service that compiles. It decides for which peers this
+// node compiles, takes their questions, and sends the answers.
 //
 // Thread: the node's.
 #pragma once

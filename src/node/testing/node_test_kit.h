@@ -98,6 +98,8 @@ inline std::unique_ptr<source::Message> message(Node& node, const std::string& i
   return source::Message::create(*registered, copy.data(), copy.size(), 1u << 30).value();
 }
 
+inline std::string text_of(const Future& future) { return std::string(as_text(future.bytes)); }
+
 // Calls and waits for the answer.
 inline std::shared_ptr<Future> call(Node& node, Link& link, const source::Message& message,
                                     uint32_t deadline_ms = 5000) {
