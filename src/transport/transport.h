@@ -11,6 +11,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -19,14 +20,18 @@
 #include "transport/in_stream.h"
 #include "transport/out_stream.h"
 #include "transport/poll_state.h"
+#include "trust/public_key.h"
 
 namespace tc::transport {
 
-// Where a connection comes from: as the kernel reports it, never as the peer claims.
+// Where a connection comes from and who the peer is: as the kernel reports it and as the handshake proved, never as the
+// peer claims.
 struct Origin {
-  std::string host;        // "10.0.0.7"; "127.0.0.1" for a peer on this host
-  std::string text;        // for messages: "10.0.0.7:41234", "process 4711 on this host"
-  bool same_user = false;  // a process of this host, run by our own user
+  std::string host;                     // "10.0.0.7"; "127.0.0.1" for a peer on this host
+  std::string text;                     // for messages: "10.0.0.7:41234", "process 4711 of user 1000"
+  bool same_user = false;               // a process of this host, run by our own user; known of Unix sockets alone
+  bool on_trusted_network = false;      // plain TCP from a network that the operator trusts
+  std::optional<trust::PublicKey> key;  // of an encrypted connection
 };
 
 // An ordered connection to one peer, in both directions. Owned by the node's link, which destroys it before the
@@ -71,8 +76,14 @@ class Connection {
 class Events {
  public:
   // The first four may throw std::bad_alloc, which loses the connection; the others may not throw.
-  // May peers from this origin connect? Called before any byte of the peer is read. The peer is sent the error.
+  // May this peer connect? Called once the transport knows who it is: of an encrypted connection after the handshake, of
+  // others before any byte of the peer is read. The peer is sent the error.
   virtual Status may_connect(const Origin& origin) = 0;
+  // We connected to `address`, and this is who answered there: is it the one we meant? Called before anything of ours is
+  // sent to it. An error ends the connection: on_lost().
+  virtual Status is_expected(std::string_view address, const Origin& origin) {
+    return (void)address, (void)origin, Status{};
+  }
   // A peer has connected and greeted. The receiver calls open() or refuse(), now or later.
   virtual void on_accept(std::unique_ptr<Connection> connection, ByteView hello) = 0;
   // The peer that we connected to has greeted. The receiver calls open() or close().

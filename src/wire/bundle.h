@@ -12,6 +12,7 @@
 // Thread: any, one at a time for one Bundle; copies share only bytes that never change.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
@@ -78,6 +79,18 @@ struct Manifest {
   bool has(Entry entry) const noexcept { return (entries & entry) != 0; }
 };
 
+// Who vouches for a bundle, or for an ifunc that is bundled with it. Opaque here: src/trust makes and checks them. They
+// are no part of what the content id names, so that code can be signed later, by several keys.
+struct CodeSignature {
+  static constexpr uint8_t whole_bundle = 0xff;
+  static constexpr size_t most = 64;  // in a bundle, those of bundled ifuncs included
+
+  uint8_t covers = whole_bundle;  // or the number of the slice that is a bundled ifunc
+  std::array<std::byte, 32> key{};
+  std::array<std::byte, 64> signature{};
+  bool operator==(const CodeSignature&) const = default;
+};
+
 // A bundle that was read and checked. Copies share its bytes, which never change.
 class Bundle {
  public:
@@ -107,6 +120,11 @@ class Bundle {
   bool has_bundled(std::string_view name) const noexcept;
   Result<Bundle> bundled(std::string_view name) const;
 
+  // They travel with the bundle: bytes_for() has them, merge() joins them, bundled() gives the ifunc its own.
+  const std::vector<CodeSignature>& signatures() const noexcept { return signatures_; }
+  // TC_ERR_LIMIT: it has CodeSignature::most. One that is there already is not added again.
+  Status add_signature(const CodeSignature& signature);
+
   // The file: all slices that are held.
   Bytes bytes() const { return bytes_for(carried_); }
   // The same with only the slices in `which` (and held).
@@ -131,6 +149,7 @@ class Bundle {
   std::shared_ptr<const Head> head_ = empty_head();
   std::vector<std::shared_ptr<const Bytes>> stored_;  // null: not carried
   uint64_t carried_ = 0;
+  std::vector<CodeSignature> signatures_;
 };
 
 // zstd, with the frame's size written in. Unpacking checks against `unpacked_size` before it allocates.

@@ -13,10 +13,12 @@
 
 #include <memory>
 
+#include "base/address_range.h"
 #include "transport/fabric.h"
 #include "transport/network/admission.h"
 #include "transport/network/closing_sockets.h"
 #include "transport/socket/tcp_connection.h"
+#include "trust/key_pair.h"
 
 namespace tc::transport {
 
@@ -29,6 +31,10 @@ struct NetworkOptions {
   size_t ring_bytes = 256 * 1024;     // of a shared ring: per peer and direction, a power of two
   FabricOptions fabric;               // when the choice is UCX
   std::string fabric_plugin;          // path of libthreechains_ucx.so; empty: in the folder of this library
+  // Who this node is on encrypted connections. Null: a key of its own is made when the first one needs it.
+  std::shared_ptr<const trust::KeyPair> key;
+  std::vector<AddressRange> trusted_networks;  // plain TCP to and from these, and encrypted TCP with all others
+  std::string tls_plugin;                      // path of libthreechains_tls.so; empty: in the folder of this library
 };
 
 class RingConnection;

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The keys that a node knows and what each may do: a file with one line a key (grant.h; docs/security.md).
+//
+// Thread: any for reading; an edit locks the file against other processes.
+#pragma once
+
+#include <filesystem>
+#include <span>
+
+#include "trust/grant.h"
+
+namespace tc::trust {
+
+class Keyring {
+ public:
+  static constexpr size_t max_file_bytes = 1024 * 1024;
+  static constexpr size_t max_line_bytes = 4096;
+
+  Keyring() = default;
+  // `where` stands in front of errors, which name the line: "keyring, line 3: ...". TC_ERR_INVALID: a line is none, or a
+  // name or key stands in two lines. TC_ERR_TOO_LARGE.
+  static Result<Keyring> parse(std::string_view text, std::string_view where);
+  // A file that is not there is an empty keyring. Refused: one that other users may write (TC_ERR_DENIED).
+  static Result<Keyring> load(const std::filesystem::path& file);
+
+  // Null: the key is not in it. Lines that are expired or revoked are found as well.
+  const Grant* find(const PublicKey& key) const noexcept;
+  const Grant* find(std::string_view name) const noexcept;
+  std::span<const Grant> grants() const noexcept { return grants_; }
+
+ private:
+  std::vector<Grant> grants_;
+};
+
+// One line, as it is written to the file.
+std::string to_line(const Grant& grant);
+
+// Edits of the file, comments kept, written atomically. TC_ERR_INVALID: a name is taken, or not there.
+Status add_to_keyring(const std::filesystem::path& file, const Grant& grant);
+// By name or key. The line stays, and says since when.
+Status revoke_in_keyring(const std::filesystem::path& file, std::string_view name_or_key, Time now);
+
+}  // namespace tc::trust
