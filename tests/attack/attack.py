@@ -25,6 +25,7 @@ import kit
 from kit.client import Client
 
 OTHER_USER = 61_002
+KEPT_OUT = "only encrypted connections"  # in the refusal of who speaks plainly
 AT_ONCE = 3.0  # seconds for an answer that shall come at once, on a machine that is busy with other tests
 CLONE_NEWNET = 0x40000000
 LISTEN, UNCONNECTED = "0A", "07"
