@@ -16,8 +16,8 @@ inline constexpr threechains::milliseconds connect_limit{10'000};
 
 // A node with these settings.
 Result<threechains::Node> make_node(const NodeSettings& settings);
-// The same, with the settings that its transport needs.
-Result<threechains::Node> make_node(const BenchTransport& transport, NodeSettings settings);
+// The same, behind the settings that its transport needs.
+Result<threechains::Node> make_node(const BenchTransport& transport, const NodeSettings& settings);
 
 // Where a server of a benchmark stands. Servers find each other in a directory (docs/bootstrap.md), so that each can listen
 // on any free port.
@@ -25,7 +25,6 @@ struct ServerPlace {
   BenchTransport transport;
   std::string host;        // to listen on
   std::string rendezvous;  // a directory for the nodes of this cluster alone; its parent exists
-  std::string trust;
   uint32_t index = 0, count = 0;
 };
 // The settings of its node, with `further` ones. The node is made when those of all servers have met.

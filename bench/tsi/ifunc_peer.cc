@@ -5,8 +5,10 @@
 
 namespace tc::bench {
 
-Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const BenchTransport& transport) {
-  TC_ASSIGN(auto node, make_node(transport, {{"warm-up", "on"}, {"log", "error"}}));
+Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const BenchTransport& transport, const NodeSettings& further) {
+  NodeSettings settings{{"warm-up", "on"}, {"log", "error"}};
+  settings.insert(settings.end(), further.begin(), further.end());
+  TC_ASSIGN(auto node, make_node(transport, settings));
   std::unique_ptr<IfuncPeer> peer(new IfuncPeer(std::move(node)));
   peer->node_.set_target_args(&peer->counter_);
   return peer;

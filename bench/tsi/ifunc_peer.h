@@ -21,7 +21,7 @@ namespace tc::bench {
 
 class IfuncPeer {
  public:
-  static Result<std::unique_ptr<IfuncPeer>> create(const BenchTransport& transport);
+  static Result<std::unique_ptr<IfuncPeer>> create(const BenchTransport& transport, const NodeSettings& further = {});
   ~IfuncPeer();
 
   std::string address() const { return node_.address(); }
