@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "base/result.h"
 #include "common/machine.h"
 #include "common/statistics.h"
 
