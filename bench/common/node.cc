@@ -19,6 +19,15 @@ Result<threechains::Node> make_node(const NodeSettings& settings) {
   });
 }
 
+Result<threechains::Endpoint> connect(threechains::Node& node, const std::string& address, bool encrypted) {
+  TC_ASSIGN(auto endpoint, attempt([&] { return node.connect(address, connect_limit); }));
+  const auto transport = endpoint.transport();
+  if ((transport == "tls") == encrypted) return endpoint;
+  endpoint.abandon();
+  return fail(TC_ERR_INTERNAL, "the connection to {} is {} when it should {}be encrypted", address, transport,
+              encrypted ? "" : "not ");
+}
+
 Result<threechains::Node> make_server(const ServerPlace& place, const NodeSettings& further) {
   NodeSettings settings{{"name", fmt::format("server {}", place.index)},
                         {"listen", place.host + ":0"},

@@ -19,6 +19,10 @@ Result<threechains::Node> make_node(const NodeSettings& settings);
 // The same, behind the settings that its transport needs.
 Result<threechains::Node> make_node(const BenchTransport& transport, const NodeSettings& settings);
 
+// Connects. A connection that is not encrypted when the transport is, or the other way round, is an error: it would be
+// measured as what it is not.
+Result<threechains::Endpoint> connect(threechains::Node& node, const std::string& address, bool encrypted);
+
 // Where a server of a benchmark stands. Servers find each other in a directory (docs/bootstrap.md), so that each can listen
 // on any free port.
 struct ServerPlace {

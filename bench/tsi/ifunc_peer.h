@@ -45,7 +45,7 @@ class IfuncPeer {
   Status status() const;
 
  private:
-  explicit IfuncPeer(threechains::Node node) : node_(std::move(node)) {}
+  IfuncPeer(threechains::Node node, bool encrypted) : node_(std::move(node)), encrypted_(encrypted) {}
   void keep(tc_status_t status) noexcept {
     if (status != TC_OK) [[unlikely]]
       first_error(status);
@@ -53,6 +53,7 @@ class IfuncPeer {
   void first_error(tc_status_t status) noexcept;
 
   threechains::Node node_;
+  const bool encrypted_;
   std::optional<threechains::Endpoint> endpoint_;
   std::optional<threechains::Ifunc> ifunc_;
   std::optional<threechains::Message> message_;
