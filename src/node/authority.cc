@@ -30,10 +30,21 @@ bool has_ended(const trust::Grant& grant, trust::Time now) noexcept {
   return grant.revoked.has_value() || (grant.until && *grant.until <= now);
 }
 
+std::shared_ptr<const trust::CodeRights> make_no_rights() {
+  trust::Grant nothing;
+  nothing.name = "code of nobody";
+  nothing.run = trust::Run::none;
+  nothing.read = nothing.write = nothing.libraries = nothing.exports = trust::Names::of({});
+  return std::make_shared<const trust::CodeRights>(trust::Rights::by_line(nothing), std::nullopt);
+}
+
 // Between two looks at the wall clock, which may be set.
 constexpr uint64_t longest_ns = 60'000'000'000;
 
 }  // namespace
+
+Authority::Authority(const Config& config, const Identity& self, spdlog::logger& log)
+    : config_(config), self_(self), log_(log), no_rights_(make_no_rights()) {}
 
 // ---- Starting
 
@@ -87,6 +98,17 @@ Result<trust::Rights> Authority::rights_of(const transport::Origin& peer) const 
 
 Result<trust::CodeRights> Authority::rights_of_code(const trust::Rights& peer, const Bundle& bundle) const {
   return trust::rights_of_code(rules_, peer, bundle, false, wall_time());
+}
+
+std::shared_ptr<Rate> Authority::rate_of(const trust::Rights& peer) {
+  if (peer.grant() == nullptr || !peer.grant()->rate) return nullptr;
+  return rates_.of(peer.grant()->key, *peer.grant()->rate, now_ns());
+}
+
+void Authority::log_denial(std::string_view whose, const Error& why) {
+  const auto now = now_ns();
+  if (const auto unsaid = denials_.take_unsaid(now); unsaid != 0) log_.warn("{} more denials in a second", unsaid);
+  if (denials_.record(now)) log_.warn("{}: {}", whose, why.message);
 }
 
 Status Authority::is_valid(const transport::Origin& peer) const {

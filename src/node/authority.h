@@ -17,6 +17,8 @@
 #include <vector>
 
 #include "base/result.h"
+#include "node/rate.h"
+#include "node/refusals.h"
 #include "trust/key_pair.h"
 #include "trust/known_nodes.h"
 #include "trust/permission.h"
@@ -36,8 +38,7 @@ struct Identity;
 
 class Authority {
  public:
-  Authority(const Config& config, const Identity& self, spdlog::logger& log)
-      : config_(config), self_(self), log_(log) {}
+  Authority(const Config& config, const Identity& self, spdlog::logger& log);
 
   // ---- While the node starts
 
@@ -59,6 +60,12 @@ class Authority {
   Status is_expected(std::string_view address, const transport::Origin& peer);
   // A peer that connected to us says that it listens at `address`. May calls for that address go to it?
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
+  // Null: a peer with these rights may send as much as it wants.
+  std::shared_ptr<Rate> rate_of(const trust::Rights& peer);
+  // What code may do for which nobody answers: nothing.
+  const std::shared_ptr<const trust::CodeRights>& no_rights() const noexcept { return no_rights_; }
+  // One line for the operator; a peer that makes many at a time gets but some.
+  void log_denial(std::string_view whose, const Error& why);
   // Is its key expired or revoked? Such a peer is not even called.
   Status is_valid(const transport::Origin& peer) const;
 
@@ -92,6 +99,9 @@ class Authority {
   std::optional<trust::KnownNodes> known_nodes_;    // nothing: there is no place to keep them
   std::map<std::string, trust::PublicKey, std::less<>> met_;  // that could not be kept in the file
   uint64_t next_expiry_ns_ = UINT64_MAX;
+  Rates rates_;
+  Refusals denials_;
+  const std::shared_ptr<const trust::CodeRights> no_rights_;
 
   mutable std::mutex mutex_;
   std::optional<trust::Keyring> reloaded_;  // not taken over yet

@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -27,6 +28,7 @@ class Executor;
 
 namespace tc::node {
 
+class CodeShares;
 class CompileRequests;
 class KnownCode;
 class Watchdog;
@@ -34,7 +36,8 @@ struct Counters;
 
 // Where code comes from.
 struct CodeSource {
-  std::string host;  // empty: this node itself
+  std::string host;                     // empty: this node itself
+  std::optional<trust::PublicKey> key;  // of the peer that brings it
   // What the code may do there. Null: everything.
   std::shared_ptr<const trust::CodeRights> rights;
 };
@@ -64,10 +67,12 @@ class CodeLoader {
   static constexpr uint64_t this_node = 0;
 
   CodeLoader(const std::unique_ptr<target::CodeStore>& store, CompileRequests& requests, KnownCode& known,
-             Watchdog& watchdog, target::Executor& executor, Counters& counters, spdlog::logger& log)
+             CodeShares& shares, Watchdog& watchdog, target::Executor& executor, Counters& counters,
+             spdlog::logger& log)
       : store_(store),
         requests_(requests),
         known_(known),
+        shares_(shares),
         watchdog_(watchdog),
         executor_(executor),
         counters_(counters),
@@ -87,6 +92,7 @@ class CodeLoader {
   const std::unique_ptr<target::CodeStore>& store_;  // made while the node starts
   CompileRequests& requests_;
   KnownCode& known_;
+  CodeShares& shares_;
   Watchdog& watchdog_;
   target::Executor& executor_;
   Counters& counters_;

@@ -14,23 +14,24 @@ std::unexpected<Error> too_large(const trust::Rights& peer, const std::string& n
               peer.whose(), budget, budget);
 }
 
-std::optional<uint64_t> budget_of(const trust::Rights& peer) noexcept {
-  return peer.grant() != nullptr ? peer.grant()->code_budget : std::nullopt;
+std::optional<uint64_t> budget_of(const trust::CodeRights* rights) noexcept {
+  if (rights == nullptr || rights->peer.grant() == nullptr) return {};
+  return rights->peer.grant()->code_budget;
 }
 
 }  // namespace
 
-Status CodeShares::fits(const trust::Rights& peer, const Bundle& bundle) {
-  const auto budget = budget_of(peer);
+Status CodeShares::fits(const trust::CodeRights* rights, const Bundle& bundle) {
+  const auto budget = budget_of(rights);
   const auto bytes = bundle.size_for(bundle.carried());
   if (!budget || bytes <= *budget) return {};
-  return too_large(peer, bundle.manifest().name, bytes, *budget);
+  return too_large(rights->peer, bundle.manifest().name, bytes, *budget);
 }
 
-Status CodeShares::add(const trust::PublicKey& key, const trust::Rights& peer, target::Code& code) {
+Status CodeShares::add(const trust::PublicKey& key, const trust::CodeRights* rights, target::Code& code) {
   auto& share = shares_[key];
   share.push_back(&code);
-  const auto budget = budget_of(peer);
+  const auto budget = budget_of(rights);
   if (!budget) return {};
   // Code grows when it is tuned, so the share is summed up anew each time.
   while (bytes_of(share) > *budget) {
@@ -39,7 +40,7 @@ Status CodeShares::add(const trust::PublicKey& key, const trust::Rights& peer, t
       store_->evict(ContentId(victim->id()));
       continue;
     }
-    auto refused = too_large(peer, code.name(), code.bytes, *budget);
+    auto refused = too_large(rights->peer, code.name(), code.bytes, *budget);
     const ContentId id = code.id();
     store_->evict(id);
     return refused;

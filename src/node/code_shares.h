@@ -19,11 +19,12 @@ class CodeShares {
  public:
   explicit CodeShares(const std::unique_ptr<target::CodeStore>& store) : store_(store) {}
 
-  // Could the bundle be kept at all within the budget of `peer`? TC_ERR_LIMIT, with the line.
-  static Status fits(const trust::Rights& peer, const Bundle& bundle);
+  // Rights are null where they are unrestricted.
+  // Could the bundle be kept at all within the budget of the peer? TC_ERR_LIMIT, with the line.
+  static Status fits(const trust::CodeRights* rights, const Bundle& bundle);
   // `code` was just loaded for a link with this key: the key's least recently used code goes until the rest is within its
   // budget. TC_ERR_LIMIT, with the line: the code alone takes more, and is evicted.
-  Status add(const trust::PublicKey& key, const trust::Rights& peer, target::Code& code);
+  Status add(const trust::PublicKey& key, const trust::CodeRights* rights, target::Code& code);
   // What this key brought, and what it signed.
   void evict_all_of(const trust::PublicKey& key);
   // The store is about to free it.
