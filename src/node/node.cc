@@ -48,6 +48,7 @@ Node::Node(Config config)
       link_services_{
           .channel = {*this, work_, *buffers_, link_ids_, self_, *log_},
           .config = config_,
+          .authority = authority_,
           .executor = executor_,
           .answers = answers_,
           .code = known_code_,
@@ -87,6 +88,8 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 
 Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(check_cluster());
+  TC_CHECK(authority_.start());
+  TC_ASSIGN(config_.network.key, authority_.find_key());
   TC_ASSIGN(bootstrap_, bootstrap::make(config_.bootstrap));
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
@@ -100,6 +103,7 @@ Status Node::start(const MakeTransport& make_transport) {
     TC_ASSIGN(self_.address, bootstrap::advertised_address(bound, config_.advertise));
   }
   TC_CHECK(join_cluster());
+  authority_.use_keys(config_.network.key.get());
   invocation_.begin();
   return {};
 }
@@ -230,6 +234,20 @@ void Node::forget_code(const target::Code& code) {
   watchdog_.forget(code);
   slices_.forget(code.id());
   known_code_.forget(code);
+  code_shares_.forget(code);
+}
+
+Status Node::reload_keys() {
+  TC_CHECK(authority_.reload());
+  wake();
+  return {};
+}
+
+// Not while an ifunc runs: code goes and links end.
+void Node::renew_rights() {
+  if (executor_.inside_call()) return;
+  for (const auto& key : authority_.take_change()) code_shares_.evict_all_of(key);
+  links_.renew_rights();
 }
 
 // From the watchdog's thread.

@@ -145,7 +145,8 @@ TEST(MayRun, only_so_many_wrong_signatures_are_checked) {
     wrong.signature[0] = static_cast<std::byte>(i);
     ASSERT_TRUE(bundle.add_signature(wrong));
   }
-  EXPECT_THAT(denial(rules_of({"ana"}), 1, signed_by(1, bundle)), HasSubstr("not checked, as 16 signatures"));
+  EXPECT_THAT(denial(rules_of({"ana"}), 1, signed_by(1, bundle)),
+              HasSubstr("more than 16 signatures are not looked at"));
 }
 
 TEST(MayRun, in_a_cell_only_where_there_are_cells) {
