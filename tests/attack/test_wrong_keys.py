@@ -194,7 +194,8 @@ def test_a_keyring_that_others_can_write_is_not_used(t):
 
 
 @pytest.mark.parametrize("text", ["", "no key at all\n", "threechains-private-key 1 AAAA\n",
-                                  "threechains-private-key 2 " + "A" * 43 + "\n", "\0" * 70, "A" * 100_000])
+                                  "threechains-private-key 2 " + "A" * 43 + "\n", "\0" * 70, "A" * 100_000],
+                         ids=["empty", "words", "short", "other_version", "zeros", "large"])
 def test_a_private_key_that_is_none_is_refused_without_showing_what_it_holds(t, text):
     file = t.own_home.new_key("odd")
     file.write_text(text)
