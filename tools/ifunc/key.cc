@@ -93,15 +93,16 @@ Status list_keys(const Options& options) {
   return {};
 }
 
-// A key as text, or the file that it was written to.
+// A key as text, or the file that it was written to. Messages do not repeat what the file holds: it may be a secret.
 Result<trust::PublicKey> key_or_file(const std::string& word) {
   if (word.starts_with("ed25519:")) return trust::PublicKey::parse(word);
   TC_ASSIGN(const auto bytes, read_file(word, most_key_text));
   auto text = as_text(bytes);
   while (!text.empty() && (text.back() == '\n' || text.back() == '\r')) text.remove_suffix(1);
-  auto key = trust::PublicKey::parse(text);
-  if (!key) return context(word, std::move(key).error());
-  return key;
+  if (auto key = trust::PublicKey::parse(text)) return key;
+  if (text.starts_with("threechains-private-key"))
+    return fail(TC_ERR_INVALID, "{} is a private key: its owner prints the public half with `ifunc key show`", word);
+  return fail(TC_ERR_INVALID, "{} holds no public key, which is one line: 'ed25519:' and 43 characters", word);
 }
 
 Status trust_key(const Options& options) {

@@ -52,8 +52,10 @@ std::string describe(const trust::Rights& rights) {
 
 std::string who(const trust::PublicKey& key, const trust::Keyring& keyring) {
   const auto* const grant = keyring.find(key);
-  if (grant == nullptr) return fmt::format("{}, in no line of {}", key.text(), keyring.where());
-  return fmt::format("{}, line {} of {}: {}", key.text(), grant->line, keyring.where(), trust::to_line(*grant));
+  if (grant == nullptr) return fmt::format("{}, in no line of the keyring", key.text());
+  const auto fields = fields_of(*grant);
+  return fmt::format("{}, {} (keyring, line {}){}{}", key.text(), grant->name, grant->line, fields.empty() ? "" : ": ",
+                     fields);
 }
 
 void explain_signatures(Explanation& explanation, const Bundle& bundle, const trust::Keyring& keyring) {
@@ -90,6 +92,7 @@ Result<Explanation> explain(const Options& options) {
 
   Explanation explanation;
   auto& steps = explanation.steps;
+  steps.push_back({"keyring", true, rules.keyring.where()});
   steps.push_back({"peer", true, who(key, rules.keyring)});
   const trust::Peer peer{.text = options.host.empty() ? options.from : options.host, .host = options.host, .key = key};
   const auto rights = trust::rights_of(rules, peer, time_now());
@@ -103,7 +106,8 @@ Result<Explanation> explain(const Options& options) {
   steps.push_back({"runs", code.has_value(), code ? why() : code.error().message});
   if (!code) return explanation;
   steps.push_back({"rights", true, describe(code->peer)});
-  if (code->author) steps.push_back({"rights", true, "and also those of " + describe(*code->author)});
+  const bool by_peer = code->author && code->author->grant()->key == key;
+  if (code->author && !by_peer) steps.push_back({"rights", true, "and also those of " + describe(*code->author)});
   return explanation;
 }
 
