@@ -164,15 +164,8 @@ std::vector<std::string> ServeOptions::arguments() const {
 }
 
 Status ServeOptions::check() const {
-  if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen)) {
-    TC_ASSIGN(const auto address, parse_address(listen));
-    if (get("trust") != "any" && !is_loopback(address))
-      return fail(TC_ERR_DENIED,
-                  "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
-                  "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
-                  "`--trust any` when only machines you trust can reach it",
-                  address.host);
-  }
+  if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen))
+    TC_CHECK(parse_address(listen));
   if (get("bitcode") == "off" && get("objects") == "off")
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-objects together leave no code that could run");
   if (const auto at = get("compile-at"); !at.empty()) TC_CHECK(parse_address(at));
