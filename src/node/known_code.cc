@@ -53,6 +53,15 @@ Result<const Bundle*> KnownCode::called_by(const target::Code& code, std::string
   return fail(TC_ERR_NOT_FOUND, "{} knows no ifunc '{}'", self_.label, name);
 }
 
+void KnownCode::add_signatures(const Bundle& bundle) {
+  sent_.add_signatures(bundle);
+  const auto add_to = [&](Bundle& held) {
+    for (const auto& signature : bundle.signatures()) (void)held.add_signature(signature);
+  };
+  if (const auto ifunc = registry_.find(bundle.id())) add_to(ifunc->bundle);
+  if (auto* const code = store_->find(bundle.id())) add_to(*code->bundle);
+}
+
 void KnownCode::loaded(const target::Code& code) {
   loaded_names_.insert_or_assign(code.name(), code.id());
   if (code.bundle->manifest().has(entry_library)) ++libraries_loaded_;

@@ -48,6 +48,7 @@ Node::Node(Config config)
       link_services_{
           .channel = {*this, work_, *buffers_, link_ids_, self_, *log_},
           .config = config_,
+          .authority = authority_,
           .executor = executor_,
           .answers = answers_,
           .code = known_code_,
@@ -87,10 +88,11 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 
 Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(check_cluster());
+  TC_CHECK(authority_.start());
   TC_ASSIGN(bootstrap_, bootstrap::make(config_.bootstrap));
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
-  TC_CHECK(choose_cluster_key());
+  TC_CHECK(choose_key());
   TC_CHECK(start_store());
   TC_CHECK(compiles_for_peers_.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
@@ -100,6 +102,7 @@ Status Node::start(const MakeTransport& make_transport) {
     TC_ASSIGN(self_.address, bootstrap::advertised_address(bound, config_.advertise));
   }
   TC_CHECK(join_cluster());
+  authority_.use_keys(config_.network.key.get());
   invocation_.begin();
   return {};
 }
@@ -124,12 +127,15 @@ Status Node::check_cluster() const {
   return {};
 }
 
-// The nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever
-// brings them together.
-Status Node::choose_cluster_key() {
-  if (bootstrap_ == nullptr || config_.network.key != nullptr) return {};
-  TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
-  config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+// Nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever brings
+// them together.
+Status Node::choose_key() {
+  if (bootstrap_ != nullptr && config_.key.empty()) {
+    TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
+    config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+    return {};
+  }
+  TC_ASSIGN(config_.network.key, authority_.find_key());
   return {};
 }
 
@@ -230,6 +236,20 @@ void Node::forget_code(const target::Code& code) {
   watchdog_.forget(code);
   slices_.forget(code.id());
   known_code_.forget(code);
+  code_shares_.forget(code);
+}
+
+Status Node::reload_keys() {
+  TC_CHECK(authority_.reload());
+  wake();
+  return {};
+}
+
+// Not while an ifunc runs: code goes and links end.
+void Node::renew_rights() {
+  if (executor_.inside_call()) return;
+  for (const auto& key : authority_.take_change()) code_shares_.evict_all_of(key);
+  links_.renew_rights();
 }
 
 // From the watchdog's thread.

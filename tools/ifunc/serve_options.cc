@@ -164,8 +164,16 @@ std::vector<std::string> ServeOptions::arguments() const {
 }
 
 Status ServeOptions::check() const {
-  if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen))
+  if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen)) {
     TC_CHECK(parse_address(listen));
+  }
+  for (const auto& [name, value] : settings)
+    if (name == "trust-network" && value.ends_with("/0") && get("trust") != "any")
+      return fail(
+          TC_ERR_DENIED,
+          "--trust-network {} is every network there is, so everybody who can reach this node could run any code "
+          "with this process's rights: name your own network, or say `--trust any` if you mean that",
+          value);
   if (get("bitcode") == "off" && get("objects") == "off")
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-objects together leave no code that could run");
   if (const auto at = get("compile-at"); !at.empty()) TC_CHECK(parse_address(at));
