@@ -15,9 +15,7 @@ class CodeTrust : public test::WithKeyring {
     EXPECT_EQ(future.status, TC_OK) << future.message;
     EXPECT_EQ(test::text_of(future), "x");
   }
-  std::string append_to_text(Node& node, const Bundle& append) {
-    return call(node, append, "a")->message;
-  }
+  std::string append_to_text(Node& node, const Bundle& append) { return call(node, append, "a")->message; }
   Bundle append = test::load_bundle("append");
   unsigned char text[8] = {};
 };

@@ -89,10 +89,10 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(check_cluster());
   TC_CHECK(authority_.start());
-  TC_ASSIGN(config_.network.key, authority_.find_key());
   TC_ASSIGN(bootstrap_, bootstrap::make(config_.bootstrap));
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
+  TC_CHECK(choose_key());
   TC_CHECK(start_store());
   TC_CHECK(compiles_for_peers_.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
@@ -127,14 +127,28 @@ Status Node::check_cluster() const {
   return {};
 }
 
-// Addresses only. Peers that are quicker and connect already wait in the listener's queue.
+// Nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever brings
+// them together.
+Status Node::choose_key() {
+  if (bootstrap_ != nullptr && config_.key.empty()) {
+    TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
+    config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+    return {};
+  }
+  TC_ASSIGN(config_.network.key, authority_.find_key());
+  return {};
+}
+
+// Addresses and keys only. Peers that are quicker and connect already wait in the listener's queue.
 Status Node::join_cluster() {
   if (bootstrap_ == nullptr) return {};
   const auto id = config_.id_is_set ? std::optional(config_.id) : std::nullopt;
   const auto deadline = Deadline::after_ms(config_.bootstrap.timeout_ms);
-  TC_ASSIGN(auto cluster, bootstrap_->meet(self_.address, id, deadline));
+  const bootstrap::Contact self{.address = self_.address, .key = config_.network.key->public_key()};
+  TC_ASSIGN(auto cluster, bootstrap_->meet(self, id, deadline));
   self_.id = cluster.id;
   self_.cluster = std::move(cluster.addresses);
+  self_.cluster_keys = std::move(cluster.keys);
   self_.label = make_label();
   log_->info("{} of {} at {}", self_.label, self_.cluster.size(), self_.address);
   return {};

@@ -70,8 +70,8 @@ std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::A
     const std::scoped_lock lock(state_.mutex);
     origin = state_.origin_of(arrival.from);
   }
-  auto connection =
-      std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival), std::move(origin), accepted);
+  auto connection = std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival),
+                                                          std::move(origin), accepted);
   connections_.push_back(connection.get());
   return connection;
 }
