@@ -76,7 +76,8 @@ void Authority::use_keys(const trust::KeyPair* own) {
 void Authority::warn_of_openness() const {
   if (config_.trust == Trust::any)
     log_.warn(
-        "{}: trust is any: everybody who can reach this node's address may run any code with all rights of this process",
+        "{}: trust is any: everybody who can reach this node's address may run any code with all rights of this "
+        "process",
         self_.label);
   for (const auto& network : config_.network.trusted_networks)
     log_.warn(
@@ -147,10 +148,11 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
   if (is_own(key)) return {};
   if (const auto* const vouched = vouched_for(address); vouched != nullptr) {
     if (*vouched == key) return {};
-    return fail(TC_ERR_DENIED,
-                "{} answers with key {} when the launcher gave it {}: another process has its address now, or something "
-                "stands in between",
-                address, key.text(), vouched->text());
+    return fail(
+        TC_ERR_DENIED,
+        "{} answers with key {} when the launcher gave it {}: another process has its address now, or something "
+        "stands in between",
+        address, key.text(), vouched->text());
   }
   TC_ASSIGN(const auto known, known_at(address));
   if (known == key) return {};

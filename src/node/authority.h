@@ -95,8 +95,8 @@ class Authority {
   const Identity& self_;
   spdlog::logger& log_;
   trust::Rules rules_;
-  std::filesystem::path keyring_file_;              // empty: there is none
-  std::optional<trust::KnownNodes> known_nodes_;    // nothing: there is no place to keep them
+  std::filesystem::path keyring_file_;                        // empty: there is none
+  std::optional<trust::KnownNodes> known_nodes_;              // nothing: there is no place to keep them
   std::map<std::string, trust::PublicKey, std::less<>> met_;  // that could not be kept in the file
   uint64_t next_expiry_ns_ = UINT64_MAX;
   Rates rates_;

@@ -17,9 +17,11 @@ class KeyringLimits : public test::WithKeyring {
   // Echo under other names: each is code of its own.
   Bundle numbered(unsigned number) { return test::renamed(echo, "echo" + std::to_string(number)); }
   size_t bytes_of_one() {
-    auto node = net.make(50);
-    const auto code = node->store().load(numbered(0));
-    return (*code)->bytes;
+    const auto node = net.make(50), client = net.make(51);
+    auto driven = std::make_unique<test::Background>(*node);
+    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status, TC_OK);
+    driven.reset();
+    return node->store().find(numbered(0).id())->bytes;
   }
   bool ends(Node& node, Link& link, uint32_t ms) {
     return node.poll_until(Deadline::after_ms(ms), [&] { return link.is_lost(); });
@@ -66,8 +68,11 @@ TEST_F(KeyringLimits, messages_beyond_the_rate_wait_and_none_is_lost) {
   EXPECT_EQ(test::call(*client, *link, *message)->status, TC_OK);
   const auto began = now_ns();
   std::vector<std::shared_ptr<Future>> futures;
-  for (int i = 0; i < 60; ++i) futures.push_back(client->call(*link, *message, 10'000, Deadline::after_ms(1000)).value());
-  const auto all_ready = [&] { return std::ranges::all_of(futures, [](const auto& one) { return one->ready.load(); }); };
+  for (int i = 0; i < 60; ++i)
+    futures.push_back(client->call(*link, *message, 10'000, Deadline::after_ms(1000)).value());
+  const auto all_ready = [&] {
+    return std::ranges::all_of(futures, [](const auto& one) { return one->ready.load(); });
+  };
   ASSERT_TRUE(client->poll_until(Deadline::after_ms(5000), all_ready));
   EXPECT_GE(now_ns() - began, 450'000'000u) << "60 messages, of which 10 may come at once";
   for (const auto& future : futures) EXPECT_EQ(future->status, TC_OK) << future->message;

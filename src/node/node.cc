@@ -89,11 +89,10 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(check_cluster());
   TC_CHECK(authority_.start());
-  TC_ASSIGN(config_.network.key, authority_.find_key());
   TC_ASSIGN(bootstrap_, bootstrap::make(config_.bootstrap));
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
-  TC_CHECK(choose_cluster_key());
+  TC_CHECK(choose_key());
   TC_CHECK(start_store());
   TC_CHECK(compiles_for_peers_.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
@@ -128,12 +127,15 @@ Status Node::check_cluster() const {
   return {};
 }
 
-// The nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever
-// brings them together.
-Status Node::choose_cluster_key() {
-  if (bootstrap_ == nullptr || config_.network.key != nullptr) return {};
-  TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
-  config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+// Nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever brings
+// them together.
+Status Node::choose_key() {
+  if (bootstrap_ != nullptr && config_.key.empty()) {
+    TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
+    config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+    return {};
+  }
+  TC_ASSIGN(config_.network.key, authority_.find_key());
   return {};
 }
 
@@ -168,7 +170,9 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 }
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
+  const bool has_new_signatures = known_code_.add_signatures(bundle);
   auto ifunc = registry_.add(std::move(bundle));
+  if (has_new_signatures) links_.send_again(ifunc->bundle.id());
   const auto& manifest = ifunc->bundle.manifest();
   if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);

@@ -126,7 +126,7 @@ class Node final : private Waiter {
   Status start(const MakeTransport& make_transport);
   Status start_store();
   Status check_cluster() const;
-  Status choose_cluster_key();
+  Status choose_key();
   Status join_cluster();
   std::string make_label() const;
   void forget_code(const target::Code& code);

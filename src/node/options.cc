@@ -151,7 +151,8 @@ constexpr Option table[] = {
      "(docs/security.md).",
      false, set_trust},
     {trust, "trust-network", "ADDRESS/BITS", "",
-     "A network where every process is trusted as those of the same user on this host are: peers there are not asked for "
+     "A network where every process is trusted as those of the same user on this host are: peers there are not asked "
+     "for "
      "keys, and connections to and from there are not encrypted.",
      true, add_trusted_network},
     {trust, "first-contact", "remember|refuse", "remember",

@@ -36,8 +36,8 @@ class Rate {
 
  private:
   static constexpr uint64_t second_ns = 1'000'000'000;
-  uint64_t gap_ns_ = 0;     // that a message takes
-  uint64_t burst_ns_ = 0;   // that may be saved up
+  uint64_t gap_ns_ = 0;          // that a message takes
+  uint64_t burst_ns_ = 0;        // that may be saved up
   uint64_t spent_until_ns_ = 0;  // the messages of the time before are spent
 };
 

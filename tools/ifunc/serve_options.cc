@@ -177,10 +177,11 @@ Status ServeOptions::check() const {
   }
   for (const auto& [name, value] : settings)
     if (name == "trust-network" && value.ends_with("/0") && get("trust") != "any")
-      return fail(TC_ERR_DENIED,
-                  "--trust-network {} is every network there is, so everybody who can reach this node could run any code "
-                  "with this process's rights: name your own network, or say `--trust any` if you mean that",
-                  value);
+      return fail(
+          TC_ERR_DENIED,
+          "--trust-network {} is every network there is, so everybody who can reach this node could run any code "
+          "with this process's rights: name your own network, or say `--trust any` if you mean that",
+          value);
   if (get("bitcode") == "off" && get("objects") == "off")
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-objects together leave no code that could run");
   if (const auto at = get("compile-at"); !at.empty()) TC_CHECK(parse_address(at));

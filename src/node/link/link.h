@@ -57,6 +57,8 @@ class alignas(64) Link final : public target::FrameHandler {
   Status flush(Deadline deadline);
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
+  // That code has more signatures here than before: the next call of it brings it again, by whichever link.
+  void tell_others_of_signatures(const ContentId& id);
 
   // ---- Receiving
 
@@ -81,9 +83,9 @@ class alignas(64) Link final : public target::FrameHandler {
   void fail_waiting();
 
   // Set by Links:
-  uint32_t endpoints = 0;     // that the application holds: it stays until all are closed
-  bool is_pending = false;    // receive() is called with the next poll
-  bool loss_is_told = false;  // everybody who waited on it knows
+  uint32_t endpoints = 0;        // that the application holds: it stays until all are closed
+  bool is_pending = false;       // receive() is called with the next poll
+  bool loss_is_told = false;     // everybody who waited on it knows
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 
  private:

@@ -106,13 +106,7 @@ Status CompileRequests::ask(Bundle bundle, const CodeSource& from, uint64_t wait
   auto link = helper();
   if (!link) return context(asked(node_.config.compile_at), std::move(link).error());
   const auto limit_ns = uint64_t{node_.config.compile_limit_ms} * 1'000'000;
-  open_.push_back({++tokens_,
-                   (*link)->id(),
-                   false,
-                   now_ns() + limit_ns + grace_ns,
-                   std::move(bundle),
-                   from,
-                   {waiter}});
+  open_.push_back({++tokens_, (*link)->id(), false, now_ns() + limit_ns + grace_ns, std::move(bundle), from, {waiter}});
   ++node_.counters.compile_requests;
   if ((*link)->is_ready()) send(**link, open_.back());
   return {};

@@ -89,8 +89,8 @@ bool SimulatedConnection::has_events() noexcept {
   if (!paused_ && in_.peek() != 0 && in_.refill()) return true;
   if (has_ended()) return false;
   const bool has_messages = !paused_ && !in_pipe_->messages.empty();
-  return in_pipe_->greeting || has_messages || (in_pipe_->end && (in_pipe_->messages.empty() || !open_)) || in_pipe_->cut || out_pipe_->cut ||
-         (full_ && out_pipe_->bytes < Pipe::capacity);
+  return in_pipe_->greeting || has_messages || (in_pipe_->end && (in_pipe_->messages.empty() || !open_)) ||
+         in_pipe_->cut || out_pipe_->cut || (full_ && out_pipe_->bytes < Pipe::capacity);
 }
 
 unsigned SimulatedConnection::deliver(Events& events) {

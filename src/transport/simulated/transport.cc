@@ -70,8 +70,8 @@ std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::A
     const std::scoped_lock lock(state_.mutex);
     origin = state_.origin_of(arrival.from);
   }
-  auto connection =
-      std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival), std::move(origin), accepted);
+  auto connection = std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival),
+                                                          std::move(origin), accepted);
   connections_.push_back(connection.get());
   return connection;
 }
@@ -102,10 +102,12 @@ unsigned SimulatedTransport::accept_arrivals() {
   for (auto& arrival : arrivals) {
     const Bytes hello = std::move(arrival.hello);
     auto connection = adopt(arrival, true);
-    if (const auto may = events_.may_connect(connection->origin()); !may)
+    if (const auto may = events_.may_connect(connection->origin()); !may) {
       connection->refuse(may.error());
-    else
+      events_.on_refused(connection->origin().text, may.error());
+    } else {
       events_.on_accept(std::move(connection), hello);
+    }
   }
   return static_cast<unsigned>(arrivals.size());
 }
