@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "node/testing/keyring_kit.h"
+#include "trust/home.h"
 #include "trust/key_file.h"
 
 namespace tc::node {

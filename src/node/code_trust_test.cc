@@ -129,17 +129,29 @@ TEST_F(CodeTrust, signed_code_may_do_what_both_its_author_and_the_peer_may) {
   EXPECT_TRUE(wait_for_log("line 1 (ana): read=table does not allow the data 'text'"));
 }
 
-TEST_F(CodeTrust, code_that_calls_another_ifunc_here_gives_it_no_more_data_than_it_has) {
-  start(ana.line("run=any read=table"), [](Config& config) { config.cluster = {"n0", "n1"}; });
+// `choose` goes on as another ifunc of this node.
+TEST_F(CodeTrust, code_that_goes_on_as_another_ifunc_here_may_do_no_more_than_before) {
+  using namespace std::string_view_literals;
+  start(ana.line("run=any read=table"), [](Config& config) { config.id = 0; });
   running.reset();
   target->expose("text", text, sizeof text);
   ASSERT_TRUE(target->register_bundle(append));
   run();
-  // It goes to node 1, which is the target itself, and appends there.
-  const auto client = peer(2, ana);
-  expect_runs(*call(*client, echo));
-  const auto future = call(*client, test::load_bundle("choose"), std::string("\1\0\0\0append", 10));
-  EXPECT_EQ(text[0], 0) << future->message;
+  EXPECT_THAT(call(*peer(2, ana), test::load_bundle("choose"), "0 append\0a"sv)->message, HasSubstr("no text"));
+  EXPECT_EQ(call(*own_peer(3), test::load_bundle("choose"), "0 append\0a"sv)->status, TC_OK);
+  running.reset();
+  EXPECT_EQ(text[0], 1);
+}
+
+TEST_F(CodeTrust, signed_code_does_not_go_on_as_code_that_its_sender_could_not_send) {
+  using namespace std::string_view_literals;
+  start(ana.line(), [](Config& config) { config.id = 0; });
+  const auto other = test::renamed(echo, "other");  // which `choose` does not bring along
+  expect_runs(*call(*own_peer(3), other));
+  const auto chooses = ana.signs(test::load_bundle("choose"));
+  expect_denied(*call(*peer(2, ana), chooses, "0 other\0x"sv), "has no signature of a key in the keyring");
+  expect_runs(*call(*peer(4, ana), ana.signs(other)));
+  expect_runs(*call(*peer(5, ana), chooses, "0 other\0x"sv));
 }
 
 // ---- Libraries
@@ -175,11 +187,11 @@ class Chain : public CodeTrust {
     run_first = std::make_unique<test::Background>(*first);
     run_second = std::make_unique<test::Background>(*second);
   }
-  std::shared_ptr<Future> travel(Bundle bundle) {
+  std::shared_ptr<Future> travel(Node& from, Bundle bundle) {
     test::Travel payload;
     payload.hops_to_go = 1;
     const std::string_view bytes(reinterpret_cast<const char*>(&payload), sizeof payload);
-    return test::call(*client, *test::connect(*client, "n1"), *test::message(*client, std::move(bundle), bytes), 2000);
+    return test::call(from, *test::connect(from, "n1"), *test::message(from, std::move(bundle), bytes), 2000);
   }
   std::unique_ptr<Node> first, second, client;
   std::unique_ptr<test::Background> run_first, run_second;
@@ -189,21 +201,21 @@ TEST_F(Chain, a_forwarded_call_takes_its_signature_along) {
   start_chain();
   const auto travels = test::load_bundle("travel");
   const auto signed_travels = ana.signs(travels);
-  const auto unsigned_call = travel(travels);
+  const auto unsigned_call = travel(*client, travels);
   EXPECT_EQ(unsigned_call->status, TC_ERR_DENIED) << unsigned_call->message;
-  // Signed later, after all of these nodes have seen it unsigned.
-  const auto signed_call = travel(signed_travels);
+  // Signed later, after both nodes have seen it unsigned.
+  const auto signed_call = travel(*client, signed_travels);
   EXPECT_EQ(signed_call->status, TC_OK) << signed_call->message;
 }
 
 TEST_F(Chain, code_that_was_dropped_comes_again_with_its_signature) {
   start_chain();
   const auto travels = ana.signs(test::load_bundle("travel"));
-  EXPECT_EQ(travel(travels)->status, TC_OK);
+  EXPECT_EQ(travel(*client, travels)->status, TC_OK);
   run_second.reset();
   second->store().evict(travels.id());
   run_second = std::make_unique<test::Background>(*second);
-  const auto again = travel(travels);
+  const auto again = travel(*client, travels);
   EXPECT_EQ(again->status, TC_OK) << again->message;
   run_second.reset();
   EXPECT_EQ(second->stat("needs").value(), 1u);

@@ -17,9 +17,11 @@ class KeyringLimits : public test::WithKeyring {
   // Echo under other names: each is code of its own.
   Bundle numbered(unsigned number) { return test::renamed(echo, "echo" + std::to_string(number)); }
   size_t bytes_of_one() {
-    auto node = net.make(50);
-    const auto code = node->store().load(numbered(0));
-    return (*code)->bytes;
+    const auto node = net.make(50), client = net.make(51);
+    auto driven = std::make_unique<test::Background>(*node);
+    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status, TC_OK);
+    driven.reset();
+    return node->store().find(numbered(0).id())->bytes;
   }
   bool ends(Node& node, Link& link, uint32_t ms) {
     return node.poll_until(Deadline::after_ms(ms), [&] { return link.is_lost(); });

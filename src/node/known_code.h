@@ -47,8 +47,8 @@ class KnownCode {
 
   // Has the application registered it here? Then it may run for everybody who may call it by name.
   bool is_registered(const ContentId& id) const { return registry_.find(id) != nullptr; }
-  // The same code came again: takes over the signatures that were missing here.
-  void add_signatures(const Bundle& bundle);
+  // The same code came again: takes over the signatures that were missing here. False: none were.
+  bool add_signatures(const Bundle& bundle);
 
   // ---- What happens to loaded code
 

@@ -83,6 +83,8 @@ class Links final : public transport::Events {
   void handle_losses();
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept;
+  // The next call of that code takes it along once more.
+  void send_again(const ContentId& id);
   // At the node's end.
   void close_all() noexcept;
   // How many refused connections were not put into the log one by one.

@@ -169,6 +169,10 @@ void Links::forget(const target::Code& code) noexcept {
   }
 }
 
+void Links::send_again(const ContentId& id) {
+  for (const auto& link : links_) link->sender().send_again(id);
+}
+
 void Links::close_all() noexcept {
   for (const auto& link : links_) link->channel().close();  // what they send leaves with the transport's end
   links_.clear();

@@ -170,7 +170,9 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 }
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
+  const bool has_new_signatures = known_code_.add_signatures(bundle);
   auto ifunc = registry_.add(std::move(bundle));
+  if (has_new_signatures) links_.send_again(ifunc->bundle.id());
   const auto& manifest = ifunc->bundle.manifest();
   if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);

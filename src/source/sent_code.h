@@ -23,7 +23,7 @@ class SentCode {
   // `bundle` is about to be sent.
   void keep(const Bundle& bundle);
   // Signatures that were found later. Nothing to do when that code is not kept.
-  void add_signatures(const Bundle& bundle);
+  void add_signatures(const Bundle& bundle);  // of the same code
   // Null: it was never sent, or had to go.
   const Bundle* find(const ContentId& id) const noexcept;
   // The slices `which` as they travel (wire/code.h). The last ones are remembered: calls that always bring their code

@@ -90,7 +90,8 @@ std::shared_ptr<const trust::CodeRights> CallReceiver::restricted_rights_of(cons
 void CallReceiver::add_signatures(const Bundle& sent, const Bundle& held) {
   if (sent.signatures() == held.signatures()) return;
   const auto is_worthless = [&](const CodeSignature& one) { return is_restricted_ && !trust::is_valid(one, sent); };
-  if (std::ranges::none_of(sent.signatures(), is_worthless)) code_.add_signatures(sent);
+  if (std::ranges::any_of(sent.signatures(), is_worthless) || !code_.add_signatures(sent)) return;
+  link_.tell_others_of_signatures(sent.id());
 }
 
 const target::NumberTable& CallReceiver::no_numbers() noexcept {

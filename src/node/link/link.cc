@@ -46,6 +46,8 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
   channel_.connection().set_owner(this);
 }
 
+void Link::tell_others_of_signatures(const ContentId& id) { links_.send_again(id); }
+
 Status Link::accept(ByteView greeting, ByteView own) {
   TC_CHECK(channel_.accept(greeting, own));
   renew_rights();

@@ -57,6 +57,8 @@ class alignas(64) Link final : public target::FrameHandler {
   Status flush(Deadline deadline);
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
+  // That code has more signatures here than before: the next call of it brings it again, by whichever link.
+  void tell_others_of_signatures(const ContentId& id);
 
   // ---- Receiving
 

@@ -4,6 +4,7 @@
 #pragma once
 
 #include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
 #include "trust/code_signature.h"
 
 namespace tc::node::test {

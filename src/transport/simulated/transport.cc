@@ -102,10 +102,12 @@ unsigned SimulatedTransport::accept_arrivals() {
   for (auto& arrival : arrivals) {
     const Bytes hello = std::move(arrival.hello);
     auto connection = adopt(arrival, true);
-    if (const auto may = events_.may_connect(connection->origin()); !may)
+    if (const auto may = events_.may_connect(connection->origin()); !may) {
       connection->refuse(may.error());
-    else
+      events_.on_refused(connection->origin().text, may.error());
+    } else {
       events_.on_accept(std::move(connection), hello);
+    }
   }
   return static_cast<unsigned>(arrivals.size());
 }
