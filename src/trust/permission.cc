@@ -12,7 +12,7 @@ namespace tc::trust {
 namespace {
 
 // Signatures of known keys that one decision looks at: each costs 50 us, and whoever sends code can put many there.
-constexpr unsigned most_checked = 16;
+constexpr unsigned most_checked = 8;
 
 // "keyring, line 3 (ana)"
 std::string line_of(const Grant& grant) { return fmt::format("keyring, line {} ({})", grant.line, grant.name); }

@@ -146,7 +146,7 @@ TEST(MayRun, only_so_many_wrong_signatures_are_checked) {
     ASSERT_TRUE(bundle.add_signature(wrong));
   }
   EXPECT_THAT(denial(rules_of({"ana"}), 1, signed_by(1, bundle)),
-              HasSubstr("more than 16 signatures are not looked at"));
+              HasSubstr("more than 8 signatures are not looked at"));
 }
 
 TEST(MayRun, in_a_cell_only_where_there_are_cells) {
