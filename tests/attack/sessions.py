@@ -66,6 +66,11 @@ def say(address, message, files, quiet=0.5, **options):
     return answer.decode(errors="replace")
 
 
+def inside(said):
+    """What a client that spoke plainly would have said inside a session: its greeting names the transport."""
+    return said.replace(b"tcp", b"tls", 1)
+
+
 class Relay:
     """Between a client and a node: repeats what each says, and keeps it. `turn` is (way, number): in each session this byte
     of that way is turned; "up" goes to the node, "down" comes from it."""

@@ -57,7 +57,7 @@ def test_a_node_survives_mutated_greetings_from_another_host_that_it_trusts(t):
 
 
 def test_a_node_survives_mutated_greetings_inside_sessions(t):
-    greeting, _ = messages.record_greeting(t, env=kit.TCP)
+    greeting = sessions.inside(messages.record_greeting(t, env=kit.TCP)[0])
     node = t.serve("--listen", "127.0.0.1:0")
     files = sessions.certificate(t, t.own_home)
     answers = [sessions.say(node.address, said, files, quiet=0.02) for said in mutated(greeting, SESSIONS)]

@@ -95,14 +95,14 @@ def test_another_user_is_refused_at_the_port(t):
     os.chmod(t.directory, 0o755)
     os.chmod(stranger[1], 0o644)
     refusals = [(lambda: attack.say(node.address, said), attack.KEPT_OUT),
-                (lambda: sessions.say(node.address, said, stranger), "is in no line of the keyring")]
+                (lambda: sessions.say(node.address, sessions.inside(said), stranger), "is in no line of the keyring")]
     for say, words in refusals:
         answer = attack.stranger_does(say, uid=attack.OTHER_USER)
         assert words in answer and "hello, stranger" not in answer, answer
         attack.logs_one_line(node, rf"127\.0\.0\.1:\d+ is refused: .*{words}")
     assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 2)
     ours = sessions.certificate(t, t.own_home)
-    answer = sessions.say(node.address, said, ours)
+    answer = sessions.say(node.address, sessions.inside(said), ours)
     assert "hello, stranger" in answer, f"who has the node's key is refused, so this test says nothing: {answer}"
 
 
