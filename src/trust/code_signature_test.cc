@@ -66,7 +66,9 @@ TEST(CodeSignature, a_signature_of_the_bundled_ifunc_is_none_of_the_bundle) {
 TEST(CodeSignature, the_golden_file_is_what_is_signed_today) {
   const auto ours = signed_by(1, tc::testing::with_bundled()).bytes();
   const auto path = std::filesystem::path(TC_GOLDEN_DIR) / "bundle/signed.ifunc";
-  if (std::getenv("TC_UPDATE_GOLDEN") != nullptr) ASSERT_TRUE(write_file_atomically(path, ours));
+  if (std::getenv("TC_UPDATE_GOLDEN") != nullptr) {
+    ASSERT_TRUE(write_file_atomically(path, ours));
+  }
   const auto golden = read_file(path, 1 << 20);
   ASSERT_TRUE(golden) << golden.error().message;
   EXPECT_EQ(*golden, ours);
