@@ -19,7 +19,8 @@ class KeyringLimits : public test::WithKeyring {
   size_t bytes_of_one() {
     const auto node = net.make(50), client = net.make(51);
     auto driven = std::make_unique<test::Background>(*node);
-    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status, TC_OK);
+    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status,
+              TC_OK);
     driven.reset();
     return node->store().find(numbered(0).id())->bytes;
   }

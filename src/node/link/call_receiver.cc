@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "node/authority.h"
 #include "node/link/call_front.h"
+#include "node/link/link.h"
 #include "node/link/slice_requests.h"
 #include "trust/code_signature.h"
 
