@@ -19,7 +19,8 @@ class KeyringLimits : public test::WithKeyring {
   size_t bytes_of_one() {
     const auto node = net.make(50), client = net.make(51);
     auto driven = std::make_unique<test::Background>(*node);
-    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status, TC_OK);
+    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status,
+              TC_OK);
     driven.reset();
     return node->store().find(numbered(0).id())->bytes;
   }
@@ -175,8 +176,7 @@ TEST_F(KeyringLimits, what_a_revoked_key_signed_goes_and_does_not_run_again) {
   const auto signed_echo = ana.signs(echo);
   EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
   EXPECT_EQ(call(*client, bob.signs(numbered(1)))->status, TC_OK);
-  write_keyring(ana.line("revoked=2026-01-01") + bob.line());
-  ASSERT_TRUE(target->reload_keys());
+  reload(ana.line("revoked=2026-01-01") + bob.line());
   expect_denied(*call(*client, signed_echo), "line 1 (ana): the key was revoked");
   EXPECT_EQ(call(*client, bob.signs(numbered(1)))->status, TC_OK);
   EXPECT_EQ(stat("codes"), 1u);
@@ -186,14 +186,9 @@ TEST_F(KeyringLimits, a_line_that_was_made_narrower_counts_from_the_next_call_on
   start(ana.line("run=any"));
   const auto client = peer(2, ana);
   EXPECT_EQ(call(*client, echo)->status, TC_OK);
-  write_keyring(ana.line());
-  ASSERT_TRUE(target->reload_keys());
-  ASSERT_TRUE(wait_for_log("the keyring was read again: 1 keys"));
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  reload(ana.line());
   expect_denied(*call(*client, echo), "has no signature of a key in the keyring");
-  write_keyring(ana.line("run=any"));
-  ASSERT_TRUE(target->reload_keys());
-  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  reload(ana.line("run=any"));
   EXPECT_EQ(call(*client, echo)->status, TC_OK);
 }
 

@@ -40,7 +40,7 @@ inline uint64_t id_prefix_of(const ContentId& id) noexcept {
 
 class CallReceiver {
  public:
-  // `link` is only passed on: answers to calls go back by it.
+  // `link`: answers to calls go back by it.
   CallReceiver(Link& link, Channel& channel, const LinkServices& services);
 
   // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.

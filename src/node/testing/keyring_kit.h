@@ -51,6 +51,14 @@ class WithKeyring : public ::testing::Test {
     run();
   }
   void run() { running = std::make_unique<Background>(*target); }
+  // Returns when the target has taken the lines over.
+  void reload(const std::string& lines) {
+    write_keyring(lines);
+    running.reset();
+    ASSERT_TRUE(target->reload_keys());
+    for (int i = 0; i < 5; ++i) target->wait(Deadline::after_ms(1));
+    run();
+  }
   // A node of that person's.
   std::unique_ptr<Node> peer(uint32_t id, const Person& person) {
     net.network.make_foreign("n" + std::to_string(id), person.public_key());
