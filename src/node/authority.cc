@@ -73,7 +73,9 @@ void Authority::use_keys(const trust::KeyPair* own) {
   rules_.vouched = self_.cluster_keys;
 }
 
+// Where nothing can run, as in `ifunc send`, nobody is given anything.
 void Authority::warn_of_openness() const {
+  if (!config_.code.use_objects && !config_.code.use_bitcode) return;
   if (config_.trust == Trust::any)
     log_.warn(
         "{}: trust is any: everybody who can reach this node's address may run any code with all rights of this "

@@ -158,8 +158,9 @@ def test_of_a_session_no_byte_can_be_turned_unnoticed(t, way):
     assert node.running()
     good = [number for number, answer in answers.items() if answer == "ok hello, you"]
     assert not [answer for answer in answers.values() if answer.startswith("ok") and answer != "ok hello, you"]
-    # Only behind the call can a byte be turned and the call be answered: the last records say goodbye.
-    assert len(good) < 200 and all(number > len(whole) - 400 for number in good), sorted(good)
+    # Only behind the call can a byte be turned and the call be answered: the last records say goodbye. And TLS ignores one
+    # byte, the minor version in front of the first message (RFC 8446, 5.1).
+    assert all(number == 2 or number > len(whole) - 150 for number in good), sorted(good)
     if way == "up":
         assert node.stat("executed") - before == len(good), "a call ran of which a byte was turned"
     attack.answers_soon(t, node.address)
@@ -182,8 +183,8 @@ def test_clients_that_are_none_of_ours_are_refused_each_in_one_line(t):
     def by(files, **options):
         return lambda: sessions.say(node.address, greeting, files, **options)
 
-    is_refused(t, node, by(files, protocol="h2"), "(protocol|ALPN)")
-    is_refused(t, node, by(files, version=ssl.TLSVersion.TLSv1_2), "(version|VERSION|protocol)")
+    is_refused(t, node, by(files, protocol="h2"), "no application protocol")
+    is_refused(t, node, by(files, version=ssl.TLSVersion.TLSv1_2), "unsupported protocol")
     is_refused(t, node, by(None), "(certificate|CERTIFICATE)")
     is_refused(t, node, lambda: attack.say(node.address, b"GET / HTTP/1.1\r\n\r\n"), "only encrypted connections")
     assert node.stat("codes") == 0
