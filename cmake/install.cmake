@@ -1,6 +1,6 @@
 # What an installed copy consists of:
 #   bin/ifunc                           the command
-#   lib/libthreechains.so               the library; libthreechains_jit.so, libthreechains_ucx.so and
+#   lib/libthreechains.so               the library; libthreechains_jit.so, libthreechains_ucx.so, libthreechains_tls.so and
 #                                       libthreechains_pmix.so beside it, loaded on demand
 #   lib/libucp_ifunc.so                 the papers' API, for programs that own their UCX context
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
@@ -34,7 +34,7 @@ if(TARGET threechains_jit)
   install(TARGETS threechains_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
                                   RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
-foreach(plugin IN ITEMS threechains_ucx threechains_pmix)  # installed where they are built
+foreach(plugin IN ITEMS threechains_tls threechains_ucx threechains_pmix)  # installed where they are built
   if(TARGET ${plugin})
     add_dependencies(product ${plugin})
   endif()

@@ -20,7 +20,7 @@ namespace {
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&freeaddrinfo)>;
 
-constexpr std::string_view local_listener_prefix = "threechains/";
+constexpr std::string_view local_listener_prefix = "threechains/", stream_listener_prefix = "threechains-stream/";
 
 SocketAddress unix_address(std::string_view name, bool abstract) noexcept {
   sockaddr_un address{};
@@ -52,11 +52,12 @@ Result<SocketAddress> SocketAddress::at_path(std::string_view path) {
   return unix_address(path, false);
 }
 
-SocketAddress SocketAddress::local_listener_of(std::string_view listening) noexcept {
+SocketAddress SocketAddress::local_listener_of(std::string_view listening, bool shares_memory) noexcept {
+  const auto prefix = shares_memory ? local_listener_prefix : stream_listener_prefix;
   char name[sizeof(sockaddr_un::sun_path) - 1];
-  const size_t size = std::min(local_listener_prefix.size() + listening.size(), sizeof name);
-  std::memcpy(name, local_listener_prefix.data(), local_listener_prefix.size());
-  std::memcpy(name + local_listener_prefix.size(), listening.data(), size - local_listener_prefix.size());
+  const size_t size = std::min(prefix.size() + listening.size(), sizeof name);
+  std::memcpy(name, prefix.data(), prefix.size());
+  std::memcpy(name + prefix.size(), listening.data(), size - prefix.size());
   return unix_address({name, size}, true);
 }
 

@@ -4,7 +4,8 @@
 //
 // Every listener on HOST:PORT has a local listener beside it: a Unix socket with a name that follows from the address.
 // Processes of the same user on this host find each other there, to share memory. The name is abstract (it is no file),
-// so it belongs to the network namespace, as the port does, and disappears with the process.
+// so it belongs to the network namespace, as the port does, and disappears with the process. A node that cannot share
+// memory has another name there: peers send it a stream of bytes.
 //
 // Thread: any. Nothing here blocks but the look-up of a host's name.
 #pragma once
@@ -25,8 +26,8 @@ class SocketAddress {
   static SocketAddress of(const sockaddr* address, socklen_t size) noexcept;
   // TC_ERR_INVALID when the path is longer than a socket's may be.
   static Result<SocketAddress> at_path(std::string_view path);
-  // The local listener beside the one at "127.0.0.1:7001".
-  static SocketAddress local_listener_of(std::string_view listening) noexcept;
+  // The local listener beside the one at "127.0.0.1:7001". `shares_memory`: the node there can.
+  static SocketAddress local_listener_of(std::string_view listening, bool shares_memory = true) noexcept;
 
   int family() const noexcept { return storage_.ss_family; }
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }

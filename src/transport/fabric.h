@@ -3,7 +3,8 @@
 // The interface to the UCX plug-in, libthreechains_ucx.so: the only part of a node that uses UCX. It is loaded when the
 // node is configured for it (base/plugin.h). Any other node never maps libucp and opens no port of UCX's.
 //
-// A fabric's connections greet on a socket, as all do. UCX gets the peer's worker address only after the node has
+// A fabric's connections greet on a socket, as all do, encrypted unless the peer's network is trusted. What UCX carries is
+// never encrypted. UCX gets the peer's worker address only after the node has
 // accepted the peer, because UCX trusts that address without a check.
 //
 // Thread: the node's.
@@ -31,8 +32,8 @@ class Fabric {
   // A connection to a peer: `socket` connects to the first of its addresses, `others` are the rest.
   virtual Result<std::unique_ptr<SocketConnection>> connect(Fd socket, std::string address,
                                                             std::vector<SocketAddress> others, ByteView hello) = 0;
-  // A connection from a peer that has greeted. Takes `socket` on success only.
-  virtual Result<std::unique_ptr<SocketConnection>> accept(Fd& socket, const Origin& origin,
+  // A connection from a peer that has greeted. Takes `stream` on success only.
+  virtual Result<std::unique_ptr<SocketConnection>> accept(SocketStream& stream, const Origin& origin,
                                                            const Greeting& greeting) = 0;
   // Sends and receives what is due. Returns how much happened.
   virtual unsigned progress() noexcept = 0;
@@ -45,7 +46,7 @@ class Fabric {
 };
 
 // What the plug-in exports under `fabric_factory_name`. Null: the version differs, or `error` has the reason.
-inline constexpr uint32_t fabric_plugin_version = 1;
+inline constexpr uint32_t fabric_plugin_version = 2;
 inline constexpr const char* fabric_factory_name = "threechains_make_fabric";
 using FabricFactory = Fabric* (*)(uint32_t version, const FabricOptions& options, Hub& hub, Error& error);
 

@@ -36,12 +36,21 @@ void Greeter::queue(Bytes message, int attached) {
 
 uint32_t Greeter::wanted_events() const noexcept { return EPOLLIN | (has_sent() ? 0u : EPOLLOUT); }
 
-Status Greeter::progress(const Fd& socket) {
-  if (!has_sent()) TC_CHECK(send_some(socket));
-  return has_received() ? Status{} : receive_message(socket);
+Status Greeter::progress(SocketStream& stream) {
+  if (!has_sent()) TC_CHECK(send_some(stream));
+  if (stream.has_unsent()) TC_CHECK(stream.push());
+  return has_received() ? Status{} : receive_message(stream);
 }
 
-Status Greeter::send_some(const Fd& socket) {
+Status Greeter::send_some(SocketStream& stream) {
+  if (!stream.is_encrypted()) return send_with_descriptor(stream.socket());
+  auto sent = stream.send(ByteView(out_).subspan(sent_));
+  if (!sent) return context("sending it our greeting", std::move(sent).error());
+  sent_ += *sent;
+  return {};
+}
+
+Status Greeter::send_with_descriptor(const Fd& socket) {
   Message message(out_.data() + sent_, out_.size() - sent_);
   if (attached_ >= 0 && sent_ == 0) {
     cmsghdr* const head = CMSG_FIRSTHDR(&message.head);
@@ -60,11 +69,12 @@ Status Greeter::send_some(const Fd& socket) {
   return {};
 }
 
-Status Greeter::receive_message(const Fd& socket) {
+Status Greeter::receive_message(SocketStream& stream) {
   while (in_.size() < expected_bytes_) {
     const size_t had = in_.size();
     in_.resize(expected_bytes_);
-    const auto got = receive_some(socket, std::span(in_).subspan(had));
+    const auto into = std::span(in_).subspan(had);
+    const auto got = stream.is_encrypted() ? stream.receive(into) : receive_with_descriptor(stream.socket(), into);
     in_.resize(had + got.value_or(0));
     if (!got) return std::unexpected(got.error());
     if (*got == 0) return {};
@@ -79,7 +89,7 @@ Status Greeter::receive_message(const Fd& socket) {
 }
 
 // Returns how many bytes came; 0: none now.
-Result<size_t> Greeter::receive_some(const Fd& socket, std::span<std::byte> into) {
+Result<size_t> Greeter::receive_with_descriptor(const Fd& socket, std::span<std::byte> into) {
   Message message(into.data(), into.size());
   const auto got = ::recvmsg(socket.get(), &message.head, MSG_DONTWAIT | MSG_CMSG_CLOEXEC);
   if (would_block(got)) return 0;
@@ -95,13 +105,6 @@ Result<size_t> Greeter::receive_some(const Fd& socket, std::span<std::byte> into
   if ((message.head.msg_flags & MSG_CTRUNC) != 0)
     return fail(TC_ERR_TOO_LARGE, "more than one descriptor came with its greeting");
   return static_cast<size_t>(got);
-}
-
-Status send_at_once(const Fd& socket, ByteView message) {
-  const auto sent = ::send(socket.get(), message.data(), message.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent == static_cast<ssize_t>(message.size())) return {};
-  return fail(TC_ERR_DISCONNECTED, "sending it our answer: {}",
-              sent < 0 ? system_words(errno) : "it takes no more bytes");
 }
 
 }  // namespace tc::transport

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sends one greeting on a socket and receives the other one (greeting.h). It does not block, and it reads no byte more.
+// Sends one greeting on a stream and receives the other one (greeting.h). It does not block, and it reads no byte more.
 //
 //   the side that connected     queue(), then progress() until has_received()
-//   the side that accepted      progress() until has_received(), then send_at_once()
+//   the side that accepted      progress() until has_received(), then SocketStream::send_at_once()
 //
 // On a Unix socket a message may carry a descriptor.
 //
@@ -12,8 +12,8 @@
 
 #include <optional>
 
-#include "base/fd.h"
 #include "transport/greeting.h"
+#include "transport/socket_stream.h"
 
 namespace tc::transport {
 
@@ -23,7 +23,7 @@ class Greeter {
   void queue(Bytes message, int attached = -1);
   // Sends and receives what the socket takes and has. TC_ERR_DISCONNECTED: it ended. Other errors say what is wrong
   // with the peer's message. A refusal is an error with the peer's status and reason.
-  Status progress(const Fd& socket);
+  Status progress(SocketStream& stream);
 
   bool has_sent() const noexcept { return sent_ == out_.size(); }
   bool has_received() const noexcept { return received_.has_value(); }
@@ -34,9 +34,10 @@ class Greeter {
   Fd take_descriptor() noexcept { return std::move(descriptor_); }
 
  private:
-  Status send_some(const Fd& socket);
-  Status receive_message(const Fd& socket);
-  Result<size_t> receive_some(const Fd& socket, std::span<std::byte> into);
+  Status send_some(SocketStream& stream);
+  Status send_with_descriptor(const Fd& socket);
+  Status receive_message(SocketStream& stream);
+  Result<size_t> receive_with_descriptor(const Fd& socket, std::span<std::byte> into);
 
   Bytes out_;
   size_t sent_ = 0;
@@ -46,8 +47,5 @@ class Greeter {
   std::optional<Greeting> received_;
   Fd descriptor_;
 };
-
-// Sends a whole message on a socket on which nothing was sent before: its buffer has room for all of it.
-Status send_at_once(const Fd& socket, ByteView message);
 
 }  // namespace tc::transport

@@ -5,10 +5,12 @@
 // Thread: the node's.
 #pragma once
 
+#include <span>
 #include <vector>
 
+#include "base/address_range.h"
 #include "transport/flush_list.h"
-#include "transport/poller.h"
+#include "transport/handshake_worker.h"
 #include "transport/transport.h"
 
 namespace tc::transport {
@@ -22,6 +24,8 @@ class Hub {
   Events& events;
   FlushList flush_list;
   Poller poller;
+  HandshakeWorker handshakes{poller};
+  std::span<const AddressRange> trusted_networks;
 
   // All that exist.
   std::vector<SocketConnection*> connections;
@@ -29,6 +33,8 @@ class Hub {
   bool has_changed = false;
   void mark_changed() noexcept { has_changed = flush_list.poll_state().urgent = true; }
 
+  // A session of an encrypted connection. TC_ERR_UNSUPPORTED: this node has no plug-in for that.
+  virtual Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) = 0;
   // Takes over the socket of a closed connection: sends the unsent bytes, and waits for the peer to end its side.
   virtual void finish_closing(Fd socket, Bytes unsent) noexcept = 0;
 

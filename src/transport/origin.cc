@@ -4,23 +4,30 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
+#include <algorithm>
+
 #include "transport/address.h"
-#include "transport/socket_owner.h"
 
 namespace tc::transport {
 
-Origin origin_of(const Fd& socket) {
+Origin origin_of(const Fd& socket, std::span<const AddressRange> trusted_networks) {
   const auto peer = peer_address(socket);
+  Origin origin;
   if (peer.family() == AF_UNIX) {
-    ucred peer_process{};
-    socklen_t size = sizeof peer_process;
-    const bool known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &peer_process, &size) == 0;
-    return {.host = "127.0.0.1",
-            .text = fmt::format("process {} of user {}", peer_process.pid, peer_process.uid),
-            .same_user = known && peer_process.uid == geteuid()};
+    ucred process{};
+    socklen_t size = sizeof process;
+    const bool known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &process, &size) == 0;
+    origin.host = "127.0.0.1";
+    origin.text = fmt::format("process {} of user {}", process.pid, process.uid);
+    origin.same_user = known && process.uid == geteuid();
+    origin.is_local = true;
+    return origin;
   }
-  const auto owner = owner_of(peer, local_address(socket));
-  return {.host = peer.host(), .text = peer.text(), .same_user = owner && *owner == geteuid()};
+  origin.host = peer.host();
+  origin.text = peer.text();
+  origin.on_trusted_network =
+      std::ranges::any_of(trusted_networks, [&](const auto& range) { return range.contains(origin.host); });
+  return origin;
 }
 
 }  // namespace tc::transport

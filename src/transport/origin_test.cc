@@ -46,7 +46,7 @@ Fd connect_as_somebody_else(const SocketAddress& address) {
   return Fd(ends[0]);
 }
 
-TEST(Origin, a_tcp_peer_of_our_user_on_this_host_is_known_as_such_from_both_ends) {
+TEST(Origin, a_tcp_peer_of_this_host_is_an_address_and_nobody_we_know) {
   for (const char* address : {"127.0.0.1:0", "[::1]:0"}) {
     const auto listener = listen_at(any_port(address));
     if (!listener) continue;  // no IPv6 here
@@ -54,11 +54,22 @@ TEST(Origin, a_tcp_peer_of_our_user_on_this_host_is_known_as_such_from_both_ends
     const auto theirs = accept_from(*listener);
     ASSERT_TRUE(theirs);
     const auto origin = origin_of(theirs);
-    EXPECT_TRUE(origin.same_user) << address;
+    EXPECT_FALSE(origin.same_user || origin.is_local || origin.on_trusted_network || origin.key) << address;
+    EXPECT_TRUE(needs_encryption(origin));
     EXPECT_EQ(origin.text, local_address(ours).text());
     EXPECT_EQ(origin.host, local_address(ours).host());
-    EXPECT_TRUE(origin_of(ours).same_user) << address;
   }
+}
+
+TEST(Origin, a_tcp_peer_within_a_trusted_network_is_known_as_such_from_both_ends) {
+  const std::vector networks{AddressRange::parse("10.0.0.0/8").value(), AddressRange::parse("127.0.0.0/30").value()};
+  const auto listener = listen_at(any_port());
+  const auto ours = connect_to(local_address(*listener)).value();
+  const auto theirs = accept_from(*listener);
+  ASSERT_TRUE(theirs);
+  EXPECT_TRUE(origin_of(theirs, networks).on_trusted_network && origin_of(ours, networks).on_trusted_network);
+  EXPECT_FALSE(needs_encryption(origin_of(theirs, networks)));
+  EXPECT_FALSE(origin_of(theirs, std::span(networks).first(1)).on_trusted_network);
 }
 
 TEST(Origin, a_unix_peer_is_named_by_its_process_and_user) {
@@ -66,7 +77,8 @@ TEST(Origin, a_unix_peer_is_named_by_its_process_and_user) {
   ASSERT_TRUE(listener);
   const auto ours = connect_to(local_address(*listener)).value();
   const auto origin = origin_of(accept_from(*listener));
-  EXPECT_TRUE(origin.same_user);
+  EXPECT_TRUE(origin.same_user && origin.is_local);
+  EXPECT_FALSE(needs_encryption(origin));
   EXPECT_EQ(origin.host, "127.0.0.1");
   EXPECT_EQ(origin.text, fmt::format("process {} of user {}", getpid(), geteuid()));
 }
@@ -82,15 +94,6 @@ TEST(Origin, a_process_of_another_user_is_not_taken_for_ours) {
     ASSERT_TRUE(accepted);
     EXPECT_FALSE(origin_of(accepted).same_user);
   }
-}
-
-// The kernel reports a closed socket as root's: it must not count as ours when we are root.
-TEST(Origin, a_peer_that_has_gone_already_is_not_taken_for_ours) {
-  const auto listener = listen_at(any_port());
-  auto ours = connect_to(local_address(*listener)).value();
-  const auto theirs = accept_from(*listener);
-  ours.reset();
-  EXPECT_FALSE(origin_of(theirs).same_user);
 }
 
 TEST(Origin, a_socket_that_is_not_connected_has_none) { EXPECT_FALSE(origin_of(Fd()).same_user); }

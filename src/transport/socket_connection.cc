@@ -16,23 +16,22 @@ constexpr uint64_t greeting_ns = 10'000'000'000;  // for the peer's answer
 
 SocketConnection::SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others)
     : hub_(hub),
-      socket_(std::move(socket)),
+      stream_(std::move(socket)),
       address_(std::move(address)),
-      stage_(Stage::greeting),
+      stage_(Stage::connecting),
       accepted_(false),
-      greeter_(std::in_place),
       others_(std::move(others)) {}
 
-SocketConnection::SocketConnection(Hub& hub, Fd socket, Origin origin)
+SocketConnection::SocketConnection(Hub& hub, SocketStream stream, Origin origin)
     : hub_(hub),
-      socket_(std::move(socket)),
+      stream_(std::move(stream)),
       address_(origin.text),
       origin_(std::move(origin)),
       stage_(Stage::greeted),
       accepted_(true) {}
 
 SocketConnection::~SocketConnection() {
-  hub_.poller.remove(socket_);
+  hub_.poller.remove(stream_.socket());
   std::erase(hub_.connections, this);
   hub_.mark_changed();
 }
@@ -41,32 +40,36 @@ Bytes SocketConnection::our_greeting(ByteView hello) {
   return encode_greeting({std::string(transport()), our_details(), {hello.begin(), hello.end()}});
 }
 
+// Our greeting leaves when the socket is connected, from inside a poll: then events may be delivered.
 Status SocketConnection::start_greeting(ByteView hello, int attached) {
   hub_.connections.push_back(this);
   hub_.mark_changed();
   greeting_deadline_ns_ = now_ns() + greeting_ns;
-  greeting_ = our_greeting(hello);
-  greeter_->queue(greeting_, attached);
-  watched_ = greeter_->wanted_events();
-  return hub_.poller.add(socket_, *this, watched_);
+  hello_.assign(hello.begin(), hello.end());
+  attached_ = attached;
+  return hub_.poller.add(stream_.socket(), *this, watched_ = EPOLLOUT);
 }
 
 Status SocketConnection::start_accepted() {
   hub_.connections.push_back(this);
   hub_.mark_changed();
-  return hub_.poller.add(socket_, *this, watched_);
+  return hub_.poller.add(stream_.socket(), *this, watched_);
 }
 
 void SocketConnection::watch(uint32_t events) noexcept {
   if (watched_ == events) return;
   watched_ = events;
-  hub_.poller.change(socket_, *this, events);
+  hub_.poller.change(stream_.socket(), *this, events);
 }
 
 void SocketConnection::on_ready(uint32_t events) noexcept {
   try {
     if (stage_ == Stage::open)
       on_socket(events);
+    else if (stage_ == Stage::connecting)
+      continue_connecting();
+    else if (stage_ == Stage::handshake)
+      handshake_->progress();
     else if (stage_ == Stage::greeting)
       continue_greeting();
   } catch (const std::bad_alloc&) {
@@ -74,23 +77,30 @@ void SocketConnection::on_ready(uint32_t events) noexcept {
   }
 }
 
-void SocketConnection::continue_greeting() {
-  if (const int error = socket_error(socket_); error != 0) {
+void SocketConnection::continue_connecting() {
+  if (const int error = socket_error(stream_.socket()); error != 0) {
     if (!try_next_address()) lose(Error{TC_ERR_DISCONNECTED, system_words(error)});
     return;
   }
-  if (auto went = greeter_->progress(socket_); !went) return lose(std::move(went).error());
-  watch(greeter_->wanted_events());
-  if (greeter_->has_sent() && greeter_->has_received()) handle_greeting();
+  origin_ = origin_of(stream_.socket(), hub_.trusted_networks);
+  if (!needs_encryption(origin_)) return begin_greeting();
+  auto session = hub_.make_session(trust::TlsRole::client);
+  if (!session) return lose(std::move(session).error());
+  stream_.set_session(std::move(*session));
+  stage_ = Stage::handshake;
+  handshake_.emplace(hub_.handshakes, stream_, trust::TlsRole::client, static_cast<Handshake::Owner&>(*this))
+      .progress();
 }
 
-void SocketConnection::handle_greeting() {
-  stage_ = Stage::greeted;
-  origin_ = origin_of(socket_);
-  if (auto fine = on_greeted(greeter_->received()); !fine) return lose(std::move(fine).error());
-  const Bytes hello = std::move(greeter_->received().hello);
-  greeter_.reset();
-  hub_.events.on_greeting(*this, hello);
+void SocketConnection::on_handshake(Status result) noexcept {
+  handshake_.reset();
+  try {
+    if (!result) return lose(std::move(result).error());
+    origin_.key = stream_.session()->peer_key();
+    begin_greeting();
+  } catch (const std::bad_alloc&) {
+    lose_without_memory();
+  }
 }
 
 bool SocketConnection::try_next_address() {
@@ -99,34 +109,58 @@ bool SocketConnection::try_next_address() {
     others_.erase(others_.begin());
     auto socket = connect_to(next);
     if (!socket) continue;
-    hub_.poller.remove(socket_);
-    socket_ = std::move(*socket);
-    greeter_->queue(greeting_);
-    return hub_.poller.add(socket_, *this, watched_ = greeter_->wanted_events()).has_value();
+    hub_.poller.remove(stream_.socket());
+    stream_ = SocketStream(std::move(*socket));
+    return hub_.poller.add(stream_.socket(), *this, watched_ = EPOLLOUT).has_value();
   }
   return false;
+}
+
+void SocketConnection::begin_greeting() {
+  if (auto expected = hub_.events.is_expected(address_, origin_); !expected) return lose(std::move(expected).error());
+  stage_ = Stage::greeting;
+  greeter_.emplace().queue(our_greeting(hello_), attached_);
+  continue_greeting();
+}
+
+void SocketConnection::continue_greeting() {
+  if (auto went = greeter_->progress(stream_); !went) return lose(std::move(went).error());
+  watch(greeter_->wanted_events() | (stream_.has_unsent() ? EPOLLOUT : 0u));
+  if (greeter_->has_sent() && greeter_->has_received()) handle_greeting();
+}
+
+void SocketConnection::handle_greeting() {
+  stage_ = Stage::greeted;
+  if (auto fine = on_greeted(greeter_->received()); !fine) return lose(std::move(fine).error());
+  const Bytes hello = std::move(greeter_->received().hello);
+  greeter_.reset();
+  hub_.events.on_greeting(*this, hello);
 }
 
 Status SocketConnection::open(ByteView hello) {
   if (stage_ != Stage::greeted) return fail(TC_ERR_DISCONNECTED, "the connection to {} has ended", address_);
   TC_CHECK(open_streams());  // first, because a peer that was sent our greeting cannot be refused any more
   if (accepted_)
-    if (auto said = send_at_once(socket_, our_greeting(hello)); !said) {
+    if (auto said = stream_.send_at_once(our_greeting(hello)); !said) {
       shut_streams();
-      return said;
+      return context("sending it our answer", std::move(said).error());
     }
   stage_ = Stage::open;
   hub_.mark_changed();
   greeting_deadline_ns_ = 0;
-  greeting_ = {};
+  hello_ = {};
   others_.clear();
   return {};
+}
+
+void SocketConnection::deliver_leftover() noexcept {
+  if (is_open() && stream_.has_more()) on_ready(EPOLLIN);
 }
 
 void SocketConnection::refuse(const Error& why) noexcept {
   if (stage_ == Stage::ended) return;
   try {
-    if (accepted_ && stage_ == Stage::greeted && send_at_once(socket_, encode_refusal(why))) hand_over({});
+    if (accepted_ && stage_ == Stage::greeted && stream_.send_at_once(encode_refusal(why))) hand_over({});
   } catch (const std::exception&) {  // no memory: it is refused without a reason
   }
   end_silently();
@@ -147,17 +181,19 @@ void SocketConnection::close() noexcept {
 
 // A TCP socket that is closed too early may lose what it has sent (network/closing_sockets.h). A Unix socket does not.
 void SocketConnection::hand_over(Bytes unsent) {
-  if (local_address(socket_).family() == AF_UNIX) return;
-  hub_.poller.remove(socket_);
-  hub_.finish_closing(std::move(socket_), std::move(unsent));
+  if (local_address(stream_.socket()).family() == AF_UNIX && unsent.empty()) return;
+  hub_.poller.remove(stream_.socket());
+  Bytes rest = stream_.finish(std::move(unsent));
+  hub_.finish_closing(stream_.take_socket(), std::move(rest));
 }
 
 void SocketConnection::end() noexcept {
   if (stage_ == Stage::open) shut_streams();
   stage_ = Stage::ended;
   greeting_deadline_ns_ = 0;
-  hub_.poller.remove(socket_);
-  socket_.reset();
+  hub_.poller.remove(stream_.socket());
+  handshake_.reset();
+  stream_ = {};
   hub_.mark_changed();
 }
 

@@ -3,7 +3,10 @@
 // What all connections between processes have in common: a socket on which the two sides greet each other. It stays
 // open, whatever carries the frames. When the peer dies, the kernel closes it, and so the loss is noticed.
 //
-//     greeting -> greeted -> open -> ended
+//     connecting -> handshake -> greeting -> greeted -> open -> ended
+//
+// The first three are stages of the side that connects. There is a handshake only when the connection is encrypted. Only
+// after it the owner is asked whether the peer is the expected one, and is then sent our greeting.
 //
 // A loss can be found in the middle of a send. So lose() only records it, and the transport delivers it afterwards with
 // deliver_loss().
@@ -16,11 +19,12 @@
 
 #include "transport/address.h"
 #include "transport/greeter.h"
+#include "transport/handshake.h"
 #include "transport/hub.h"
 
 namespace tc::transport {
 
-class SocketConnection : public Connection, public Watcher {
+class SocketConnection : public Connection, public Watcher, private Handshake::Owner {
  public:
   ~SocketConnection() override;
   SocketConnection(const SocketConnection&) = delete;
@@ -35,6 +39,8 @@ class SocketConnection : public Connection, public Watcher {
 
   // For the transport. Delivers a recorded loss to the owner, once; true when there was one.
   bool deliver_loss() noexcept;
+  // Delivers what came together with the greeting: the socket does not tell of it again.
+  void deliver_leftover() noexcept;
   // Loses a peer that has not greeted in time.
   void check_deadline(uint64_t now) noexcept;
   // Until when the peer must greet; 0: it has.
@@ -46,14 +52,15 @@ class SocketConnection : public Connection, public Watcher {
   void on_ready(uint32_t events) noexcept final;
 
  protected:
-  enum class Stage : uint8_t { greeting, greeted, open, ended };
+  enum class Stage : uint8_t { connecting, handshake, greeting, greeted, open, ended };
 
   // Of the side that connects. `socket` is connecting; if that fails, `others` are tried.
   SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others);
   // Of the side that accepted; the peer has greeted.
-  SocketConnection(Hub& hub, Fd socket, Origin origin);
+  SocketConnection(Hub& hub, SocketStream stream, Origin origin);
 
-  // Call once, after the constructor. The connecting side sends its greeting; `attached`: with this descriptor.
+  // Call once, after the constructor. The connecting side will send its greeting; `attached`: with this descriptor, which
+  // must stay open until open_streams().
   Status start_greeting(ByteView hello, int attached = -1);
   Status start_accepted();
 
@@ -78,12 +85,16 @@ class SocketConnection : public Connection, public Watcher {
   void deliver_frames() { hub_.events.on_frames(*this); }
 
   Hub& hub_;
-  Fd socket_;
+  SocketStream stream_;
   std::string address_;
   Origin origin_;
 
  private:
   Bytes our_greeting(ByteView hello);
+  void continue_connecting();
+  void on_handshake(Status result) noexcept override;
+  void watch_for_handshake(uint32_t events) noexcept override { watch(events); }
+  void begin_greeting();
   void continue_greeting();
   void handle_greeting();
   bool try_next_address();
@@ -96,9 +107,11 @@ class SocketConnection : public Connection, public Watcher {
   uint32_t watched_ = 0;
   uint64_t greeting_deadline_ns_ = 0;
   std::optional<Error> reason_;
-  std::optional<Greeter> greeter_;  // until both sides have greeted
   std::vector<SocketAddress> others_;
-  Bytes greeting_;  // to be sent again to another address
+  Bytes hello_;  // for our greeting
+  int attached_ = -1;
+  std::optional<Handshake> handshake_;
+  std::optional<Greeter> greeter_;  // until both sides have greeted
 };
 
 }  // namespace tc::transport

@@ -29,8 +29,9 @@ namespace tc::transport {
 struct Origin {
   std::string host;                     // "10.0.0.7"; "127.0.0.1" for a peer on this host
   std::string text;                     // for messages: "10.0.0.7:41234", "process 4711 of user 1000"
+  bool is_local = false;                // it is known by a Unix socket
   bool same_user = false;               // a process of this host, run by our own user; known of Unix sockets alone
-  bool on_trusted_network = false;      // plain TCP from a network that the operator trusts
+  bool on_trusted_network = false;      // TCP from a network that the operator trusts, plain or encrypted
   std::optional<trust::PublicKey> key;  // of an encrypted connection
 };
 

@@ -287,7 +287,7 @@ def test_a_directory_that_others_can_write_to_is_refused(t):
     os.mkdir(directory)
     os.chmod(directory, 0o777)
     result = t.ifunc("serve", "--bootstrap", f"dir:{directory}", "--nodes", "1")
-    assert result.code == 1 and f"{directory} has mode 0777" in result.err and "chmod 700" in result.err, result
+    assert result.code == 2 and f"{directory} has mode 0777" in result.err and "chmod 700" in result.err, result
     assert os.listdir(directory) == []
 
 

@@ -5,6 +5,7 @@
 
 #include "base/clock.h"
 #include "node/link/call_front.h"
+#include "node/link/link.h"
 #include "node/link/slice_requests.h"
 
 namespace tc::node {

@@ -35,18 +35,17 @@ int limit_of_descriptors() noexcept {
 
 }  // namespace
 
-Admission::Admission(Poller& poller, ClosingSockets& closing_sockets, Host& host)
-    : poller_(poller), closing_sockets_(closing_sockets), host_(host), descriptor_limit_(limit_of_descriptors()) {}
+Admission::Admission(Hub& hub, ClosingSockets& closing_sockets, Host& host)
+    : hub_(hub), closing_sockets_(closing_sockets), host_(host), descriptor_limit_(limit_of_descriptors()) {}
 
 Admission::~Admission() {
-  for (const auto& listener : listeners_) poller_.remove(listener.socket);
-  for (const auto& pending : pending_) poller_.remove(pending.peer.socket);
+  for (const auto& listener : listeners_) hub_.poller.remove(listener.socket);
 }
 
 Status Admission::open(Fd listener, bool is_local) {
   if (!spare_descriptor_) spare_descriptor_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
   listeners_.emplace_back(*this, std::move(listener), is_local);
-  return poller_.add(listeners_.back().socket, listeners_.back(), EPOLLIN);
+  return hub_.poller.add(listeners_.back().socket, listeners_.back(), EPOLLIN);
 }
 
 void Admission::accept(Listener& listener) noexcept {
@@ -76,21 +75,24 @@ void Admission::drop_without_descriptor(const Listener& listener) noexcept {
   }
 }
 
+// Who a peer on a Unix socket is, is known at once.
 void Admission::admit(Fd socket, bool is_local) {
-  auto origin = origin_of(socket);
-  if (auto may = host_.may_connect(origin); !may) return refuse(std::move(socket), origin.text, may.error());
+  auto origin = origin_of(socket, hub_.trusted_networks);
+  if (is_local)
+    if (auto may = host_.may_connect(origin); !may)
+      return refuse(SocketStream(std::move(socket)), origin.text, may.error());
   make_room_for(origin);
   if (!has_descriptors_for(socket, origin))
     return refuse(
-        std::move(socket), origin.text,
+        SocketStream(std::move(socket)), origin.text,
         Error{TC_ERR_LIMIT, fmt::format("this node may open {} file descriptors, and the last {} are reserved: "
                                         "peers of this origin do not get them",
                                         descriptor_limit_, reserved_from(origin))});
   const int on = 1;
   if (!is_local) (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
-  auto& pending = pending_.emplace_back(*this, GreetedPeer{std::move(socket), std::move(origin), {}, {}});
-  pending.deadline_ns = now_ns() + greeting_ns;
-  if (!poller_.add(pending.peer.socket, pending, EPOLLIN)) pending_.pop_back();
+  auto& peer = pending_.emplace_back(hub_, static_cast<PendingPeer::Owner&>(*this), std::move(socket),
+                                     std::move(origin), now_ns() + greeting_ns);
+  if (!peer.start()) pending_.pop_back();
 }
 
 // A socket whose number is among the reserved ones is moved to a lower number. Closing other peers makes one free.
@@ -110,9 +112,9 @@ bool Admission::free_descriptor_for(const Origin& origin) noexcept {
   for (const bool ours : {false, true}) {
     if (ours && !origin.same_user) break;
     const auto oldest = std::ranges::find_if(
-        pending_, [&](const Pending& pending) { return !pending.ended && pending.peer.origin.same_user == ours; });
+        pending_, [&](const PendingPeer& peer) { return !peer.has_ended() && peer.origin().same_user == ours; });
     if (oldest == pending_.end()) continue;
-    refuse(*oldest, Error{TC_ERR_LIMIT, "no descriptor"});  // short: it allocates nothing
+    on_failed(*oldest, Error{TC_ERR_LIMIT, "no descriptor"});  // short: it allocates nothing
     (void)closing_sockets_.close_oldest_refused();
     return true;
   }
@@ -122,60 +124,64 @@ bool Admission::free_descriptor_for(const Origin& origin) noexcept {
 void Admission::make_room_for(const Origin& origin) {
   const auto counted_as = [](const Origin& from) { return from.same_user ? std::string_view() : from.host; };
   std::vector<std::string_view> hosts;
-  std::vector<Pending*> candidates;
-  for (auto& pending : pending_) {
-    if (pending.ended) continue;  // removed by the next sweep()
-    hosts.push_back(counted_as(pending.peer.origin));
-    candidates.push_back(&pending);
+  std::vector<PendingPeer*> candidates;
+  for (auto& peer : pending_) {
+    if (peer.has_ended()) continue;  // removed by the next sweep()
+    hosts.push_back(counted_as(peer.origin()));
+    candidates.push_back(&peer);
   }
   if (const auto index = pending_to_evict(hosts, counted_as(origin), pending_limits))
-    refuse(*candidates[*index], Error{TC_ERR_LIMIT, "other peers connected while it did not greet"});
+    on_failed(*candidates[*index], Error{TC_ERR_LIMIT, "other peers connected while it did not greet"});
 }
 
-void Admission::progress(Pending& pending) noexcept {
-  if (pending.ended) return;
-  try {
-    if (auto went = pending.greeter.progress(pending.peer.socket); !went) return refuse(pending, went.error());
-    if (!pending.greeter.has_received()) return;
-    pending.ended = true;
-    poller_.remove(pending.peer.socket);
-    pending.peer.greeting = std::move(pending.greeter.received());
-    pending.peer.descriptor = pending.greeter.take_descriptor();
-    host_.on_greeted(std::move(pending.peer));
-  } catch (const std::exception& problem) {
-    refuse(pending, Error{TC_ERR_NO_MEMORY, problem.what()});
+bool Admission::has_room_for_handshake() noexcept {
+  return static_cast<size_t>(std::ranges::count_if(pending_, &PendingPeer::is_in_handshake)) < most_handshakes;
+}
+
+// Called when a handshake may have ended.
+void Admission::retry_waiting() noexcept {
+  for (auto& peer : pending_) {
+    if (!peer.is_waiting()) continue;
+    if (!has_room_for_handshake()) return;
+    peer.retry();
   }
 }
+
+void Admission::on_greeted(PendingPeer& peer) { host_.on_greeted(peer.take()); }
 
 // Sends the reason, unless the peer is gone.
-void Admission::refuse(Pending& pending, const Error& why) noexcept {
-  pending.ended = true;
-  poller_.remove(pending.peer.socket);
+void Admission::on_failed(PendingPeer& peer, const Error& why) noexcept {
+  const bool can_be_told = peer.can_be_told();
+  auto taken = peer.take();
   try {
-    if (pending.peer.socket) refuse(std::move(pending.peer.socket), pending.peer.origin.text, why);
+    if (can_be_told) return refuse(std::move(taken.stream), taken.origin.text, why);
+    host_.on_refused(taken.origin.text, why);
+    closing_sockets_.add_refused(taken.stream.take_socket());  // it may have been sent an alert
   } catch (const std::exception&) {
   }
-  pending.peer.socket.reset();
 }
 
-void Admission::refuse(Fd socket, const std::string& origin, const Error& why) {
+void Admission::refuse(SocketStream stream, const std::string& origin, const Error& why) {
   host_.on_refused(origin, why);
-  if (send_at_once(socket, encode_refusal(why))) closing_sockets_.add_refused(std::move(socket));
+  if (!stream.send_at_once(encode_refusal(why))) return;
+  Bytes rest = stream.finish({});
+  closing_sockets_.add_refused(stream.take_socket(), std::move(rest));
 }
 
-void Admission::expire(Pending& pending) noexcept {
+void Admission::expire(PendingPeer& peer) noexcept {
   try {
-    refuse(pending, Error{TC_ERR_TIMEOUT, fmt::format("it did not greet within {} s", greeting_ns / 1'000'000'000)});
+    on_failed(peer, Error{TC_ERR_TIMEOUT, fmt::format("it did not greet within {} s", greeting_ns / 1'000'000'000)});
   } catch (const std::bad_alloc&) {
-    refuse(pending, Error{TC_ERR_TIMEOUT, "too late"});
+    on_failed(peer, Error{TC_ERR_TIMEOUT, "too late"});
   }
 }
 
 uint64_t Admission::sweep(uint64_t now) noexcept {
-  for (auto& pending : pending_)
-    if (!pending.ended && now >= pending.deadline_ns) expire(pending);
-  std::erase_if(pending_, [](const Pending& pending) { return pending.ended; });
-  return pending_.empty() ? 0 : pending_.front().deadline_ns;
+  for (auto& peer : pending_)
+    if (!peer.has_ended() && now >= peer.deadline_ns()) expire(peer);
+  std::erase_if(pending_, [](const PendingPeer& peer) { return peer.has_ended(); });
+  retry_waiting();
+  return pending_.empty() ? 0 : pending_.front().deadline_ns();
 }
 
 }  // namespace tc::transport

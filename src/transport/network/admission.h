@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Accepts peers: listeners, and pending connections, whose peers have not greeted yet.
+// Accepts peers: listeners, and pending peers, which have not greeted yet (pending_peer.h).
 //
-//     accept -> may_connect(origin)? -> room? -> pending -> greeting complete -> Host::on_greeted()
-//                  | no                  | no      | error, deadline
-//                  '---------------------'---------'-> refused: reason sent, Host::on_refused()
+//     accept -> room? -> pending -> may_connect(origin)? -> greeting complete -> Host::on_greeted()
+//                 | no      | error, deadline   | no
+//                 '---------'-------------------'-> refused: reason sent, Host::on_refused()
 //
-// No byte of a peer is read before the node has agreed to its origin. Until it has greeted, a peer is limited
-//   - in number (pending_limits.h),
-//   - in time (5 s),
-//   - in bytes (greeting.h),
+// The node agrees to a peer's origin before its greeting is read. Until then, of the bytes of a TCP connection, the first
+// is looked at and the handshake is read. Until a peer has greeted, it is limited
+//   - in number (pending_limits.h), and fewer of them may be in a handshake: more wait until one of those is over,
+//   - in time (5 s for all of it),
+//   - in bytes (trust/tls.h, greeting.h),
 //   - in file descriptors, some of which are reserved for the node itself.
 //
 // Thread: the node's.
@@ -17,22 +18,13 @@
 
 #include <list>
 
-#include "transport/greeter.h"
 #include "transport/network/closing_sockets.h"
 #include "transport/network/pending_limits.h"
-#include "transport/transport.h"
+#include "transport/network/pending_peer.h"
 
 namespace tc::transport {
 
-// A peer that has connected and greeted.
-struct GreetedPeer {
-  Fd socket;
-  Origin origin;
-  Greeting greeting;
-  Fd descriptor;  // that the peer sent with its greeting, if any
-};
-
-class Admission {
+class Admission : private PendingPeer::Owner {
  public:
   class Host {
    public:
@@ -45,12 +37,15 @@ class Admission {
     ~Host() = default;
   };
 
-  Admission(Poller& poller, ClosingSockets& closing_sockets, Host& host);
+  // In a handshake at the same time.
+  static constexpr size_t most_handshakes = 64;
+
+  Admission(Hub& hub, ClosingSockets& closing_sockets, Host& host);
   ~Admission();
 
   // Accepts peers on this listening socket. `is_local`: a Unix socket.
   Status open(Fd listener, bool is_local);
-  // Refuses pending connections that took too long. Returns when to call it again; 0: nothing is pending.
+  // Refuses pending peers that took too long. Returns when to call it again; 0: nothing is pending.
   uint64_t sweep(uint64_t now) noexcept;
   bool has_pending() const noexcept { return !pending_.empty(); }
 
@@ -62,15 +57,6 @@ class Admission {
     const bool is_local;
     void on_ready(uint32_t) noexcept override { owner.accept(*this); }
   };
-  struct Pending final : Watcher {
-    Pending(Admission& admission, GreetedPeer from) : owner(admission), peer(std::move(from)) {}
-    Admission& owner;
-    GreetedPeer peer;  // its greeting is empty until all of it is here
-    Greeter greeter;
-    uint64_t deadline_ns = 0;
-    bool ended = false;
-    void on_ready(uint32_t) noexcept override { owner.progress(*this); }
-  };
 
   void accept(Listener& listener) noexcept;
   void drop_without_descriptor(const Listener& listener) noexcept;
@@ -78,17 +64,21 @@ class Admission {
   void make_room_for(const Origin& origin);
   bool has_descriptors_for(Fd& socket, const Origin& origin) noexcept;
   bool free_descriptor_for(const Origin& origin) noexcept;
-  void progress(Pending& pending) noexcept;
-  void refuse(Fd socket, const std::string& origin, const Error& why);
-  void refuse(Pending& pending, const Error& why) noexcept;
-  void expire(Pending& pending) noexcept;
+  void refuse(SocketStream stream, const std::string& origin, const Error& why);
+  void expire(PendingPeer& peer) noexcept;
+  void retry_waiting() noexcept;
 
-  Poller& poller_;
+  Status may_connect(const Origin& origin) override { return host_.may_connect(origin); }
+  bool has_room_for_handshake() noexcept override;
+  void on_greeted(PendingPeer& peer) override;
+  void on_failed(PendingPeer& peer, const Error& why) noexcept override;
+
+  Hub& hub_;
   ClosingSockets& closing_sockets_;
   Host& host_;
   std::list<Listener> listeners_;
-  std::list<Pending> pending_;  // oldest first
-  Fd spare_descriptor_;         // closed for a moment to accept and drop a peer when no other descriptor is left
+  std::list<PendingPeer> pending_;  // oldest first
+  Fd spare_descriptor_;             // closed for a moment to accept and drop a peer when no other descriptor is left
   int descriptor_limit_;
 };
 

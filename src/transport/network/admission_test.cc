@@ -16,9 +16,28 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t second_ns = 1'000'000'000, long_ns = 60 * second_ns;
 
+struct NoEvents final : Events {
+  Status may_connect(const Origin&) override { return {}; }
+  void on_accept(std::unique_ptr<Connection>, ByteView) override {}
+  void on_greeting(Connection&, ByteView) override {}
+  void on_frames(Connection&) override {}
+  void on_lost(Connection&, const Error&) override {}
+};
+
+struct TestHub final : Hub {
+  using Hub::Hub;
+  Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override {
+    if (tls == nullptr) tls = trust::open_tls(trust::KeyPair::fresh().value(), TC_TLS_PLUGIN).value();
+    return tls->make_session(role);
+  }
+  void finish_closing(Fd, Bytes) noexcept override {}
+  std::unique_ptr<trust::TlsContext> tls;
+};
+
 class AnAdmission : public testing::Test, private Admission::Host {
  protected:
   void SetUp() override {
+    hub.trusted_networks = networks;
     ASSERT_TRUE(poller.open());
     auto listener = listen_at(resolve("127.0.0.1:0", true).value().front());
     ASSERT_TRUE(listener);
@@ -41,9 +60,13 @@ class AnAdmission : public testing::Test, private Admission::Host {
     return decode_greeting(bytes).error().message;
   }
 
-  Poller poller;
+  NoEvents events;
+  PollState poll_state;
+  TestHub hub{events, poll_state};
+  Poller& poller = hub.poller;
   ClosingSockets closing_sockets{poller};
-  Admission admission{poller, closing_sockets, *this};
+  Admission admission{hub, closing_sockets, *this};
+  std::vector<AddressRange> networks{AddressRange::parse("127.0.0.0/8").value()};
   SocketAddress address;
   std::vector<GreetedPeer> greeted;
   std::vector<std::string> refused;
@@ -77,7 +100,7 @@ TEST_F(AnAdmission, a_peer_that_greets_in_time_is_handed_over_and_is_pending_no_
 TEST_F(AnAdmission, a_peer_that_never_finishes_its_greeting_is_refused_at_its_deadline_with_the_reason) {
   std::vector<Fd> peers;
   for (size_t size = 0; size < greeting.size(); ++size) {
-    if (peers.size() == 30) break;  // one host may have 32
+    if (peers.size() == 30) break;
     peers.push_back(connect());
     send(peers.back(), ByteView(greeting).first(size));
   }
@@ -110,7 +133,7 @@ TEST_F(AnAdmission, bytes_that_come_one_by_one_do_not_move_the_deadline) {
 
 TEST_F(AnAdmission, too_many_pending_peers_evict_the_oldest) {
   std::vector<Fd> peers;
-  constexpr size_t most = 256;  // of our own user
+  constexpr size_t most = 128;  // of one host
   for (size_t i = 0; i < most + 3; ++i) {
     peers.push_back(connect());
     poller.wait(Deadline::after_ms(100));
@@ -125,12 +148,22 @@ TEST_F(AnAdmission, too_many_pending_peers_evict_the_oldest) {
   EXPECT_EQ(greeted.size(), 2u);
 }
 
-TEST_F(AnAdmission, a_peer_of_a_refused_origin_is_told_so_before_it_sends_anything) {
+TEST_F(AnAdmission, a_plain_peer_of_a_refused_origin_is_told_so_before_its_greeting_is_read) {
   allows = false;
   const Fd peer = connect();
+  send(peer, ByteView(greeting).first(1));
   poll();
   EXPECT_EQ(refusal_to(peer), "this origin is refused");
-  EXPECT_FALSE(admission.has_pending());
+  EXPECT_EQ(admission.sweep(now_ns()), 0u);
+}
+
+TEST_F(AnAdmission, a_plain_peer_from_elsewhere_is_told_that_it_must_encrypt) {
+  hub.trusted_networks = {};
+  const Fd peer = connect();
+  send(peer, ByteView(greeting).first(1));
+  poll();
+  EXPECT_THAT(refusal_to(peer), HasSubstr("takes only encrypted connections from 127.0.0.1"));
+  EXPECT_TRUE(greeted.empty());
 }
 
 TEST_F(AnAdmission, a_refused_peer_that_does_not_end_its_side_is_closed_after_a_second) {

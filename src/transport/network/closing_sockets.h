@@ -22,7 +22,7 @@ class ClosingSockets {
   // is closed at once.
   void add(Fd socket, Bytes unsent) { take(std::move(socket), std::move(unsent), false); }
   // The same for a peer that was refused and has been sent the reason. Fewer of these are kept.
-  void add_refused(Fd socket) { take(std::move(socket), {}, true); }
+  void add_refused(Fd socket, Bytes unsent = {}) { take(std::move(socket), std::move(unsent), true); }
   // Closes the oldest socket of a refused peer; false: there is none.
   bool close_oldest_refused() noexcept;
   // Closes sockets that are done or took too long. Returns when to call it again; 0: there are none left.

@@ -17,11 +17,11 @@ Fd connect_to_own_user(const SocketAddress& address) {
 
 // A connection to the local listener that belongs to one of these addresses. A node that listens on all interfaces has
 // named it after "0.0.0.0" or "[::]".
-Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses) {
+Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses, bool shares_memory) {
   for (const auto& address : addresses) {
     if (!address.is_here()) continue;
     for (const auto& name : {address.text(), address.any_interface(), fmt::format("[::]:{}", address.port())})
-      if (Fd socket = connect_to_own_user(SocketAddress::local_listener_of(name))) return socket;
+      if (Fd socket = connect_to_own_user(SocketAddress::local_listener_of(name, shares_memory))) return socket;
   }
   return {};
 }
@@ -29,18 +29,24 @@ Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses) {
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, ByteView hello) {
+  const auto choice = options_.choice;
+  const bool by_ring = can_use_rings_ && choice != Choice::unix_socket;
   if (address.starts_with(unix_prefix)) {
     TC_ASSIGN(const auto path, SocketAddress::at_path(address.substr(unix_prefix.size())));
-    Fd socket = can_use_rings_ ? connect_to_own_user(path) : Fd();
+    Fd socket = connect_to_own_user(path);
     if (!socket) return fail(TC_ERR_DISCONNECTED, "no process of this user listens at {}", address);
-    return connect_by_ring(std::move(socket), address, hello);
+    return connect_locally(std::move(socket), by_ring, address, hello);
   }
   TC_ASSIGN(auto found, resolve(address, false));
-  if (can_use_rings_ && (options_.choice == Choice::automatic || options_.choice == Choice::shm))
-    if (Fd socket = connect_to_local_listener(found)) return connect_by_ring(std::move(socket), address, hello);
-  if (options_.choice == Choice::shm)
-    return fail(TC_ERR_UNSUPPORTED,
-                "no process of this user listens at {} on this host, so no memory can be shared with it", address);
+  if (choice == Choice::automatic || choice == Choice::shm || choice == Choice::unix_socket) {
+    if (Fd socket = connect_to_local_listener(found, true))
+      return connect_locally(std::move(socket), by_ring, address, hello);
+    if (Fd socket = connect_to_local_listener(found, false))
+      return connect_locally(std::move(socket), false, address, hello);
+  }
+  if (choice == Choice::shm || choice == Choice::unix_socket)
+    return fail(TC_ERR_UNSUPPORTED, "no process of this user listens at {} on this host, so {}", address,
+                choice == Choice::shm ? "no memory can be shared with it" : "there is no Unix socket to it");
   auto socket = connect_to(found.front());
   if (!socket) return context(fmt::format("connecting to {}", address), std::move(socket).error());
   std::vector<SocketAddress> others(found.begin() + 1, found.end());
@@ -48,26 +54,35 @@ Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, B
   return TcpConnection::connect(*this, std::move(*socket), std::string(address), std::move(others), hello);
 }
 
-Result<std::unique_ptr<Connection>> Network::connect_by_ring(Fd socket, std::string_view address, ByteView hello) {
-  return RingConnection::connect(*this, std::move(socket), std::string(address), options_.ring_bytes, hello);
+// To a process of our own user. Without rings, which this kernel or the peer's may not allow, by a stream of bytes.
+Result<std::unique_ptr<Connection>> Network::connect_locally(Fd socket, bool by_ring, std::string_view address,
+                                                             ByteView hello) {
+  if (by_ring)
+    return RingConnection::connect(*this, std::move(socket), std::string(address), options_.ring_bytes, hello);
+  if (options_.choice == Choice::shm)
+    return fail(TC_ERR_UNSUPPORTED, "no memory can be shared with {}: a kernel has no membarrier", address);
+  return TcpConnection::connect(*this, std::move(socket), std::string(address), {}, hello);
 }
 
 void Network::on_greeted(GreetedPeer peer) {
   auto connection = accept(peer);
   if (connection) return events.on_accept(std::move(*connection), peer.greeting.hello);
   events.on_refused(peer.origin.text, connection.error());
-  if (send_at_once(peer.socket, encode_refusal(connection.error()))) finish_closing(std::move(peer.socket), {});
+  if (!peer.stream.send_at_once(encode_refusal(connection.error()))) return;
+  Bytes rest = peer.stream.finish({});
+  finish_closing(peer.stream.take_socket(), std::move(rest));
 }
 
+// A stream goes by the name that follows from how the peer has come, so the peer must have meant just that.
 Result<std::unique_ptr<SocketConnection>> Network::accept(GreetedPeer& peer) {
   const auto& wanted = peer.greeting.transport;
-  const bool is_local = local_address(peer.socket).family() == AF_UNIX;
+  const auto& origin = peer.origin;
   // Memory is shared with processes of our own user only, even if others may connect.
-  if (is_local && wanted == RingConnection::name && peer.origin.same_user)
-    return RingConnection::accept(*this, peer.socket, peer.origin, peer.greeting, std::move(peer.descriptor));
-  if (!is_local && wanted == TcpConnection::name) return TcpConnection::accept(*this, peer.socket, peer.origin);
-  if (!is_local && fabric_ != nullptr && wanted.starts_with("ucx"))
-    return fabric_->accept(peer.socket, peer.origin, peer.greeting);
+  if (origin.same_user && can_use_rings_ && wanted == RingConnection::name)
+    return RingConnection::accept(*this, peer.stream, origin, peer.greeting, std::move(peer.descriptor));
+  if (wanted == TcpConnection::name_for(origin)) return TcpConnection::accept(*this, peer.stream, origin);
+  if (!origin.is_local && fabric_ != nullptr && wanted.starts_with("ucx"))
+    return fabric_->accept(peer.stream, origin, peer.greeting);
   return fail(TC_ERR_UNSUPPORTED, "the peer wants the transport '{}', which this node does not accept{}", wanted,
               wanted.starts_with("ucx") ? fmt::format("; start it with the option transport={}", wanted) : "");
 }

@@ -17,25 +17,23 @@ Result<std::string> Network::listen(std::string_view address) {
   if (!socket) return context(fmt::format("listening at {}", address), std::move(socket).error());
   auto name = local_address(*socket).text();
   TC_CHECK(admission_.open(std::move(*socket), false));
-  if (can_use_rings_) open_local_listener(name);
+  open_local_listener(name);
   return name;
 }
 
 // The port is ours, so the Unix socket's name, which follows from it, should be free. If another user has taken the
 // name, peers reach us by the port only.
 void Network::open_local_listener(const std::string& listening) {
-  auto socket = listen_at(SocketAddress::local_listener_of(listening));
+  auto socket = listen_at(SocketAddress::local_listener_of(listening, can_use_rings_));
   auto opened = socket ? admission_.open(std::move(*socket), true) : fail(socket.error());
   if (!opened)
     events.on_warning(
-        fmt::format("no peer can reach {} by shared memory, only by TCP: its Unix socket is not available: {}",
+        fmt::format("no process of this host can reach {} by a Unix socket or shared memory, only by TCP: its Unix "
+                    "socket is not available: {}",
                     listening, opened.error().message));
 }
 
 Result<std::string> Network::listen_on_path(std::string_view path) {
-  if (!can_use_rings_)
-    return fail(TC_ERR_UNSUPPORTED, "listening at unix:{}: this kernel has no membarrier, which shared memory needs",
-                path);
   TC_ASSIGN(const auto address, SocketAddress::at_path(path));
   const std::string file(path);
   struct stat found{};

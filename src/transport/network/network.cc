@@ -25,9 +25,9 @@ constexpr uint64_t closing_ns = 1'000'000'000;
 // Without a barrier in the other processes a sleeping node could miss a frame: then sleeps are this short.
 constexpr uint64_t sleep_without_barrier_ns = 1'000'000;
 
-constexpr std::array choices{std::pair{Choice::automatic, "auto"}, std::pair{Choice::shm, "shm"},
-                             std::pair{Choice::tcp, "tcp"}, std::pair{Choice::ucx, "ucx"},
-                             std::pair{Choice::ucx_put, "ucx-put"}};
+constexpr std::array choices{std::pair{Choice::automatic, "auto"},   std::pair{Choice::shm, "shm"},
+                             std::pair{Choice::unix_socket, "unix"}, std::pair{Choice::tcp, "tcp"},
+                             std::pair{Choice::ucx, "ucx"},          std::pair{Choice::ucx_put, "ucx-put"}};
 
 // UCX has something to do: the next progress() does it.
 struct FabricWatcher final : Watcher {
@@ -43,7 +43,7 @@ std::string_view choice_name(Choice choice) noexcept {
 Result<Choice> parse_choice(std::string_view name) {
   for (const auto& [choice, known] : choices)
     if (known == name) return choice;
-  return fail(TC_ERR_INVALID, "'{}' is no transport: it is auto, shm, tcp, ucx or ucx-put", name);
+  return fail(TC_ERR_INVALID, "'{}' is no transport: it is auto, shm, unix, tcp, ucx or ucx-put", name);
 }
 
 Result<std::unique_ptr<Transport>> Network::create(const NetworkOptions& options, Events& events) {
@@ -56,7 +56,9 @@ Result<std::unique_ptr<Transport>> Network::create(const NetworkOptions& options
 }
 
 Network::Network(const NetworkOptions& options, Events& events)
-    : Hub(events, Transport::poll_state), options_(options) {}
+    : Hub(events, Transport::poll_state), options_(options) {
+  trusted_networks = options_.trusted_networks;
+}
 
 Status Network::start() {
   TC_CHECK(poller.open());
@@ -81,6 +83,18 @@ Status Network::open_fabric() {
   return poller.add(fabric_->event_descriptor(), fabric_watcher, EPOLLIN);
 }
 
+Result<std::unique_ptr<trust::TlsSession>> Network::make_session(trust::TlsRole role) {
+  if (tls_ == nullptr) {
+    auto key = options_.key;
+    if (key == nullptr) {
+      TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
+      key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+    }
+    TC_ASSIGN(tls_, trust::open_tls(*key, options_.tls_plugin));
+  }
+  return tls_->make_session(role);
+}
+
 // All connections are closed by now. What they had committed is sent first, for at most a second.
 Network::~Network() {
   fabric_.reset();
@@ -101,11 +115,11 @@ void Network::finish_closing(Fd socket, Bytes unsent) noexcept {
 }
 
 unsigned Network::progress() noexcept {
-  unsigned done = has_changed ? deliver_losses() : 0;  // first, because connections may have ended
+  unsigned done = has_changed ? deliver_changes() : 0;  // first, because connections may have ended
   if (!flush_list.empty()) flush_list.flush_all();
   done += receive();
   if (has_changed) [[unlikely]]
-    done += deliver_losses();
+    done += deliver_changes();
   if (!flush_list.empty()) flush_list.flush_all();
   return done;
 }
@@ -158,7 +172,7 @@ void Network::choose_polling() noexcept {
       in_transition_ |= connection->greeting_deadline_ns() != 0;
       if (!connection->is_open()) continue;
       if (connection->is_polled()) polled_rings_.push_back(static_cast<RingConnection*>(connection));
-      if (connection->transport() != TcpConnection::name) continue;
+      if (!TcpConnection::is_name(connection->transport())) continue;
       ++sockets_;
       if (sockets_ <= most_polled_directly) polled_sockets_.push_back(static_cast<TcpConnection*>(connection));
     }
@@ -171,11 +185,14 @@ void Network::choose_polling() noexcept {
   poll_state.urgent = sockets_ != 0 || fabric_ != nullptr || in_transition_;
 }
 
-// Receivers of a loss may connect, so the list may grow while it is gone through.
-unsigned Network::deliver_losses() noexcept {
+// The receivers may connect, so the list may grow while it is gone through.
+unsigned Network::deliver_changes() noexcept {
   unsigned done = 0;
   has_changed = false;
-  for (size_t i = 0; i < connections.size(); ++i) done += connections[i]->deliver_loss() ? 1u : 0u;
+  for (size_t i = 0; i < connections.size(); ++i) {
+    connections[i]->deliver_leftover();
+    done += connections[i]->deliver_loss() ? 1u : 0u;
+  }
   choose_polling();
   return done;
 }
@@ -205,8 +222,8 @@ bool Network::prepare_sleep(Deadline& deadline) noexcept {
 
 // Does what is due, and brings the deadline forward to what is due next.
 void Network::run_due_work(Deadline& deadline) noexcept {
+  if (has_changed) (void)deliver_changes();
   flush_list.flush_all();
-  if (has_changed) (void)deliver_losses();
   const uint64_t now = now_ns();
   uint64_t until = deadline.at_ns();
   if (has_transitions()) {
@@ -231,7 +248,7 @@ void Network::sleep(Deadline deadline) noexcept {
   end_sleep();
   if (has_transitions()) check_deadlines(now_ns());
   if (fabric_ != nullptr) (void)fabric_->progress();
-  if (has_changed) (void)deliver_losses();
+  if (has_changed) (void)deliver_changes();
   flush_list.flush_all();
 }
 

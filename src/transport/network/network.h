@@ -3,7 +3,9 @@
 // The transport that nodes use. An address is HOST:PORT or unix:PATH. How frames travel is chosen for each connection:
 //
 //   shm   rings in shared memory, when the peer is a process of our user on this host
-//   tcp   a TCP socket, otherwise
+//   unix  a Unix socket, when one of the two cannot use rings
+//   tls   an encrypted TCP socket, otherwise
+//   tcp   a plain TCP socket, when the operator trusts the peer's network
 //   ucx   UCX, when the operator chose it (fabric.h)
 //
 // The class is in three files: listen.cc and connect.cc set connections up, network.cc polls and sleeps.
@@ -22,9 +24,9 @@
 
 namespace tc::transport {
 
-enum class Choice : uint8_t { automatic, shm, tcp, ucx, ucx_put };
+enum class Choice : uint8_t { automatic, shm, unix_socket, tcp, ucx, ucx_put };
 std::string_view choice_name(Choice choice) noexcept;
-Result<Choice> parse_choice(std::string_view name);  // "auto", "shm", "tcp", "ucx", "ucx-put"
+Result<Choice> parse_choice(std::string_view name);  // "auto", "shm", "unix", "tcp", "ucx", "ucx-put"
 
 struct NetworkOptions {
   Choice choice = Choice::automatic;  // of connections that we start
@@ -64,20 +66,22 @@ class Network final : public Transport, private Hub, private Admission::Host {
   void open_local_listener(const std::string& listening);
 
   // connect.cc
-  Result<std::unique_ptr<Connection>> connect_by_ring(Fd socket, std::string_view address, ByteView hello);
+  Result<std::unique_ptr<Connection>> connect_locally(Fd socket, bool by_ring, std::string_view address,
+                                                      ByteView hello);
   void on_greeted(GreetedPeer peer) override;
   Result<std::unique_ptr<SocketConnection>> accept(GreetedPeer& peer);
   Status may_connect(const Origin& origin) override { return events.may_connect(origin); }
   void on_refused(const std::string& origin, const Error& why) override { events.on_refused(origin, why); }
 
   // network.cc
+  Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override;
   void finish_closing(Fd socket, Bytes unsent) noexcept override;
   unsigned receive() noexcept;
   unsigned poll_descriptors() noexcept;
   bool has_transitions() const noexcept;
   void choose_polling() noexcept;
   void check_deadlines(uint64_t now) noexcept;
-  unsigned deliver_losses() noexcept;
+  unsigned deliver_changes() noexcept;
   void run_due_work(Deadline& deadline) noexcept;
   bool prepare_sleep(Deadline& deadline) noexcept;
   void end_sleep() noexcept;
@@ -94,8 +98,9 @@ class Network final : public Transport, private Hub, private Admission::Host {
   std::vector<RingConnection*> polled_rings_;  // open: the peers write into our memory
   size_t sockets_ = 0;                         // open TCP connections
   std::vector<std::string> paths_;             // of Unix sockets, to be removed in the end
+  std::unique_ptr<trust::TlsContext> tls_;     // null until the first encrypted connection
   ClosingSockets closing_sockets_{poller};
-  Admission admission_{poller, closing_sockets_, *this};
+  Admission admission_{*this, closing_sockets_, *this};
   std::unique_ptr<Fabric> fabric_;
 };
 

@@ -16,7 +16,7 @@
 namespace tc::transport {
 
 struct PendingLimits {
-  size_t of_one_host = 32;
+  size_t of_one_host = 128;  // many processes of a host may connect at once
   size_t of_all_hosts = 256;
   size_t of_our_user = 256;
 };

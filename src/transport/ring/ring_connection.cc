@@ -29,8 +29,8 @@ RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMem
       side_(RingMemory::Side::creator),
       out_(hub.flush_list, *this) {}
 
-RingConnection::RingConnection(Hub& hub, Fd socket, Origin origin, RingMemory memory)
-    : SocketConnection(hub, std::move(socket), std::move(origin)),
+RingConnection::RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory)
+    : SocketConnection(hub, std::move(stream), std::move(origin)),
       memory_(std::move(memory)),
       side_(RingMemory::Side::receiver),
       out_(hub.flush_list, *this) {}
@@ -44,13 +44,13 @@ Result<std::unique_ptr<RingConnection>> RingConnection::connect(Hub& hub, Fd soc
   return made;
 }
 
-Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, Fd& socket, const Origin& origin,
+Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, SocketStream& stream, const Origin& origin,
                                                                const Greeting& greeting, Fd descriptor) {
   Reader details(greeting.details);
   const size_t ring_bytes = details.u32();
   TC_CHECK(details.finish_exactly("its details about its rings"));
   TC_ASSIGN(auto memory, RingMemory::adopt(std::move(descriptor), ring_bytes));
-  std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(socket), origin, std::move(memory)));
+  std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(stream), origin, std::move(memory)));
   TC_CHECK(made->start_accepted());
   return made;
 }
@@ -78,7 +78,7 @@ void RingConnection::on_socket(uint32_t) {
   constexpr int most_bells = 16;  // at a time, should the peer do nothing else
   for (int i = 0; i < most_bells; ++i) {
     char bells[64];
-    const auto got = ::recv(socket_.get(), bells, sizeof bells, MSG_DONTWAIT);
+    const auto got = ::recv(stream_.socket().get(), bells, sizeof bells, MSG_DONTWAIT);
     if (got > 0) continue;
     if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
     return lose(Error{TC_ERR_DISCONNECTED,
@@ -88,7 +88,7 @@ void RingConnection::on_socket(uint32_t) {
 
 void RingConnection::ring() noexcept {
   const char bell = 1;
-  (void)!::send(socket_.get(), &bell, sizeof bell, MSG_NOSIGNAL | MSG_DONTWAIT);
+  (void)!::send(stream_.socket().get(), &bell, sizeof bell, MSG_NOSIGNAL | MSG_DONTWAIT);
 }
 
 }  // namespace tc::transport

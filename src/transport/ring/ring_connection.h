@@ -24,8 +24,8 @@ class RingConnection final : public SocketConnection, private RingOut::Doorbell 
   // `socket` is connected to a process of our user.
   static Result<std::unique_ptr<RingConnection>> connect(Hub& hub, Fd socket, std::string address, size_t ring_bytes,
                                                          ByteView hello);
-  // A connection from a peer that has greeted and sent memory. Takes `socket` on success only. TC_ERR_MALFORMED.
-  static Result<std::unique_ptr<RingConnection>> accept(Hub& hub, Fd& socket, const Origin& origin,
+  // A connection from a peer that has greeted and sent memory. Takes `stream` on success only. TC_ERR_MALFORMED.
+  static Result<std::unique_ptr<RingConnection>> accept(Hub& hub, SocketStream& stream, const Origin& origin,
                                                         const Greeting& greeting, Fd descriptor);
 
   // Has this kernel membarrier? Without it, a process could miss frames when it falls asleep, and must not use rings.
@@ -42,7 +42,7 @@ class RingConnection final : public SocketConnection, private RingOut::Doorbell 
 
  private:
   RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory);
-  RingConnection(Hub& hub, Fd socket, Origin origin, RingMemory memory);
+  RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory);
 
   Bytes our_details() override;
   Status open_streams() override;

@@ -3,8 +3,8 @@
 
 namespace tc::transport {
 
-void ByteConnection::open_streams_on(Channel& channel) {
-  in_.open();
+void ByteConnection::open_streams_on(Channel& channel, size_t least_room) {
+  in_.open(least_room);
   out_.open(channel);
   channel_ = &channel;
 }

@@ -11,7 +11,7 @@
 
 namespace tc::transport {
 
-class ByteConnection : public SocketConnection, private ByteOut::Owner {
+class ByteConnection : public SocketConnection, protected ByteOut::Owner {
  public:
   OutStream& out() noexcept override { return out_; }
   InStream& in() noexcept override { return in_; }
@@ -20,11 +20,11 @@ class ByteConnection : public SocketConnection, private ByteOut::Owner {
  protected:
   ByteConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others)
       : SocketConnection(hub, std::move(socket), std::move(address), std::move(others)), out_(hub.flush_list, *this) {}
-  ByteConnection(Hub& hub, Fd socket, Origin origin)
-      : SocketConnection(hub, std::move(socket), std::move(origin)), out_(hub.flush_list, *this) {}
+  ByteConnection(Hub& hub, SocketStream stream, Origin origin)
+      : SocketConnection(hub, std::move(stream), std::move(origin)), out_(hub.flush_list, *this) {}
 
   // `channel` must stay until shut_streams().
-  void open_streams_on(Channel& channel);
+  void open_streams_on(Channel& channel, size_t least_room = 4096);
   void shut_streams() noexcept override;
   Bytes unsent() override { return {out_.unsent().begin(), out_.unsent().end()}; }
 

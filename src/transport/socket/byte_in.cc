@@ -8,22 +8,23 @@ namespace tc::transport {
 namespace {
 
 constexpr size_t capacity = byte_buffer_capacity;
-constexpr size_t least_room = 4096;  // less is not worth a system call
 
 }  // namespace
 
-void ByteIn::open() {
+// Less room than `least_room` is not worth a system call.
+void ByteIn::open(size_t least_room) {
+  least_room_ = least_room;
   memory_ = new_byte_buffer();
   base_ = memory_.get() + wire::header_bytes;
   filled_ = cursor_ = end_ = base_;
   std::memset(filled_, 0, wire::header_bytes);
 }
 
-bool ByteIn::has_room() const noexcept { return static_cast<size_t>(filled_ - cursor_) + least_room <= capacity; }
+bool ByteIn::has_room() const noexcept { return static_cast<size_t>(filled_ - cursor_) + least_room_ <= capacity; }
 
 // Moves what could not be read yet, a part of a frame, to the front.
 void ByteIn::make_room() noexcept {
-  if (static_cast<size_t>(base_ + capacity - filled_) >= least_room || cursor_ == base_) return;
+  if (static_cast<size_t>(base_ + capacity - filled_) >= least_room_ || cursor_ == base_) return;
   const auto left = static_cast<size_t>(filled_ - cursor_);
   std::memmove(base_, cursor_, left);
   cursor_ = base_;

@@ -19,8 +19,9 @@ class ByteIn final : public InStream {
  public:
   ByteIn() = default;
 
-  // May throw std::bad_alloc.
-  void open();
+  // `least_room`: with less, the channel is not asked for bytes. Half of the buffer is always free for that. May throw
+  // std::bad_alloc.
+  void open(size_t least_room = 4096);
   // Nothing more is received. What has come can still be read.
   void shut() noexcept { is_shut_ = true; }
 
@@ -38,6 +39,7 @@ class ByteIn final : public InStream {
   std::unique_ptr<std::byte, FreeByteBuffer> memory_;
   std::byte* base_ = nullptr;    // where the first frame lies
   std::byte* filled_ = nullptr;  // behind the last byte that came; a zero word stands there
+  size_t least_room_ = 0;
   bool is_shut_ = false;
 };
 

@@ -28,14 +28,17 @@ Result<std::unique_ptr<TcpConnection>> TcpConnection::connect(Hub& hub, Fd socke
   return made;
 }
 
-Result<std::unique_ptr<TcpConnection>> TcpConnection::accept(Hub& hub, Fd& socket, const Origin& origin) {
-  std::unique_ptr<TcpConnection> made(new TcpConnection(hub, std::move(socket), origin));
+Result<std::unique_ptr<TcpConnection>> TcpConnection::accept(Hub& hub, SocketStream& stream, const Origin& origin) {
+  std::unique_ptr<TcpConnection> made(new TcpConnection(hub, std::move(stream), origin));
   TC_CHECK(made->start_accepted());
   return made;
 }
 
 Status TcpConnection::open_streams() {
-  open_streams_on(*this);
+  if (stream_.is_encrypted())
+    open_streams_on(tls_, SocketStream::least_room);
+  else
+    open_streams_on(*this);
   watch(reading);
   return {};
 }
@@ -43,19 +46,14 @@ Status TcpConnection::open_streams() {
 void TcpConnection::on_socket(uint32_t events) {
   if ((events & EPOLLOUT) != 0) {
     watch(reading);
+    if (auto pushed = stream_.push(); !pushed) return lose(std::move(pushed).error());
+    if (stream_.has_unsent()) return on_channel_full();
     on_channel_room();
   }
   if (is_open()) receive_frames();
 }
 
 void TcpConnection::on_channel_full() noexcept { watch(reading | EPOLLOUT); }
-
-Result<size_t> TcpConnection::send(ByteView bytes) {
-  const auto sent = ::send(socket_.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent >= 0) return static_cast<size_t>(sent);
-  if (errno == EAGAIN || errno == EINTR) return 0;
-  return lost(errno);
-}
 
 Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
   std::array<iovec, most_places> places;
@@ -64,16 +62,8 @@ Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
   msghdr message{};
   message.msg_iov = places.data();
   message.msg_iovlen = count;
-  const auto sent = ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
+  const auto sent = ::sendmsg(stream_.socket().get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) return static_cast<size_t>(sent);
-  if (errno == EAGAIN || errno == EINTR) return 0;
-  return lost(errno);
-}
-
-Result<size_t> TcpConnection::receive(std::span<std::byte> into) {
-  const auto got = ::recv(socket_.get(), into.data(), into.size(), MSG_DONTWAIT);
-  if (got > 0) return static_cast<size_t>(got);
-  if (got == 0) return fail(TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first");
   if (errno == EAGAIN || errno == EINTR) return 0;
   return lost(errno);
 }

@@ -1,23 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection over a TCP socket.
+// A connection over a socket: plain TCP, encrypted TCP, or a Unix socket.
 //
 // Thread: the node's.
 #pragma once
 
 #include "transport/socket/byte_connection.h"
+#include "transport/socket/tls_channel.h"
 
 namespace tc::transport {
 
 class TcpConnection final : public ByteConnection, private Channel {
  public:
-  static constexpr std::string_view name = "tcp";
+  static constexpr std::string_view plain = "tcp", encrypted = "tls", local = "unix";
+  static bool is_name(std::string_view name) noexcept { return name == plain || name == encrypted || name == local; }
+  // What a connection with this peer is called.
+  static std::string_view name_for(const Origin& peer) noexcept {
+    return peer.is_local ? local : peer.key ? encrypted : plain;
+  }
 
   static Result<std::unique_ptr<TcpConnection>> connect(Hub& hub, Fd socket, std::string address,
                                                         std::vector<SocketAddress> others, ByteView hello);
-  static Result<std::unique_ptr<TcpConnection>> accept(Hub& hub, Fd& socket, const Origin& origin);
+  // Takes `stream` on success only.
+  static Result<std::unique_ptr<TcpConnection>> accept(Hub& hub, SocketStream& stream, const Origin& origin);
 
-  std::string_view transport() const noexcept override { return name; }
+  std::string_view transport() const noexcept override { return name_for(origin_); }
   // Receives without epoll. True when something had come.
   bool poll() noexcept { return receive_or_lose(); }
 
@@ -28,10 +35,13 @@ class TcpConnection final : public ByteConnection, private Channel {
   void on_socket(uint32_t events) override;
   void on_channel_full() noexcept override;
 
-  Result<size_t> send(ByteView bytes) override;
+  // The channel of a plain connection.
+  Result<size_t> send(ByteView bytes) override { return stream_.send(bytes); }
   bool can_gather() const noexcept override { return true; }
   Result<size_t> send_gathered(std::span<const ByteView> parts) override;
-  Result<size_t> receive(std::span<std::byte> into) override;
+  Result<size_t> receive(std::span<std::byte> into) override { return stream_.receive(into); }
+
+  TlsChannel tls_{stream_, *this};
 };
 
 }  // namespace tc::transport

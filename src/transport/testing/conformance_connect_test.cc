@@ -13,8 +13,15 @@ TEST_P(Connecting, both_sides_get_the_hello_and_the_origin_of_the_other) {
   ASSERT_TRUE(poll_until(*a, *b, [&] { return a->is_open() && b->is_open(); }));
   EXPECT_EQ(b->peer_hello, "it is me");
   EXPECT_EQ(a->peer_hello, "hello back");
-  EXPECT_TRUE(b->peer->origin().same_user);
-  EXPECT_FALSE(b->peer->origin().text.empty());
+  for (const auto* origin : {&a->peer->origin(), &b->peer->origin()}) {
+    const bool is_local = GetParam().is_local() || GetParam().is_simulated();
+    EXPECT_EQ(origin->same_user, is_local);
+    EXPECT_EQ(origin->on_trusted_network, !is_local && !GetParam().is_encrypted);
+    EXPECT_EQ(origin->key.has_value(), GetParam().is_encrypted);
+    EXPECT_FALSE(origin->text.empty());
+  }
+  EXPECT_EQ(a->peer->transport(), GetParam().transport);
+  EXPECT_EQ(b->peer->transport(), GetParam().transport);
   EXPECT_TRUE(a->warnings.empty());
 }
 

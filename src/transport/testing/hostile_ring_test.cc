@@ -18,7 +18,6 @@ namespace {
 using ::testing::HasSubstr;
 using Side = RingMemory::Side;
 
-constexpr const Kind& ring_kind = kinds[1];
 constexpr uint32_t ring_bytes = 4096;
 
 Bytes greeting(ByteView details) { return encode_greeting({"shm", {details.begin(), details.end()}, Bytes(10)}); }
@@ -79,7 +78,7 @@ TEST_F(AHostileRingPeer, a_descriptor_that_is_no_ring_memory_is_refused_with_the
 
 TEST_F(AHostileRingPeer, a_tcp_peer_that_asks_for_shared_memory_is_refused) {
   const unsigned before = refusals();
-  RawPeer raw(kinds[2], address);
+  RawPeer raw(socket_kind, address);
   (void)raw.send(greeting());
   ASSERT_TRUE(poll_until([&] { return refusals() != before; }));
   EXPECT_THAT(last_reason(), HasSubstr("'shm'"));

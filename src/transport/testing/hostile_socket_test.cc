@@ -6,8 +6,6 @@
 namespace tc::transport {
 namespace {
 
-constexpr const Kind& socket_kind = kinds[2];
-
 class AHostileSocket : public AttackedNode {
  protected:
   void SetUp() override {

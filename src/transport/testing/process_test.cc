@@ -60,7 +60,7 @@ class BetweenProcesses : public testing::TestWithParam<Kind> {
     node->connect(echo->listens_at);
     ASSERT_TRUE(node->until([&] { return node->is_open() || node->lost; }));
     ASSERT_FALSE(node->lost) << node->lost->message;
-    ASSERT_EQ(node->peer->transport(), choice_name(GetParam().choice));
+    ASSERT_EQ(node->peer->transport(), GetParam().transport);
   }
   OutStream& out() { return node->out(); }
   InStream& in() { return node->in(); }

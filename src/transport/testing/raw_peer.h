@@ -25,8 +25,8 @@ class RawPeer {
   explicit RawPeer(Fd socket) : socket_(std::move(socket)) {}
   // Knocks where peers of this kind do: the port, or the Unix socket that belongs to it.
   RawPeer(const Kind& kind, const std::string& address)
-      : RawPeer(std::move(*connect_to(kind.choice == Choice::shm ? SocketAddress::local_listener_of(address)
-                                                                 : resolve(address, false).value().front()))) {}
+      : RawPeer(std::move(*connect_to(kind.is_local() ? SocketAddress::local_listener_of(address)
+                                                      : resolve(address, false).value().front()))) {}
 
   // How many of the bytes were taken. `attached`: descriptors that go with the first of them.
   size_t send(ByteView bytes, std::initializer_list<int> attached = {}) {

@@ -21,21 +21,42 @@ struct Kind {
   const char* name;
   Choice choice;
   const char* ucx_tls;
+  std::string_view transport;  // as connections call it
+  bool is_encrypted = false;
   bool is_simulated() const noexcept { return *name == 's' && name[1] == 'i'; }
   bool is_ucx() const noexcept { return ucx_tls != nullptr; }
+  bool is_local() const noexcept { return choice == Choice::shm || choice == Choice::unix_socket; }
 };
 inline constexpr Kind kinds[] = {
-    {"simulated", Choice::automatic, nullptr},
-    {"ring", Choice::shm, nullptr},
-    {"socket", Choice::tcp, nullptr},
-    {"ucx_over_memory", Choice::ucx, "posix,self"},
-    {"ucx_over_tcp", Choice::ucx, "tcp,self"},
-    {"ucx_puts_over_memory", Choice::ucx_put, "posix,self"},
-    {"ucx_puts_over_tcp", Choice::ucx_put, "tcp,self"},
+    {"simulated", Choice::automatic, nullptr, "simulated"},
+    {"ring", Choice::shm, nullptr, "shm"},
+    {"socket", Choice::tcp, nullptr, "tcp"},
+    {"unix_socket", Choice::unix_socket, nullptr, "unix"},
+    {"encrypted_socket", Choice::tcp, nullptr, "tls", true},
+    {"ucx_over_memory", Choice::ucx, "posix,self", "ucx"},
+    {"ucx_over_tcp", Choice::ucx, "tcp,self", "ucx"},
+    {"ucx_puts_over_memory", Choice::ucx_put, "posix,self", "ucx-put"},
+    {"ucx_puts_over_tcp", Choice::ucx_put, "tcp,self", "ucx-put"},
+    {"ucx_with_encrypted_greetings", Choice::ucx, "posix,self", "ucx", true},
 };
+// Those whose greeting a test can write by hand: with a socket, and plain.
+inline std::vector<Kind> plain_kinds() {
+  std::vector<Kind> plain;
+  for (const auto& kind : kinds)
+    if (!kind.is_simulated() && !kind.is_encrypted) plain.push_back(kind);
+  return plain;
+}
+inline constexpr const Kind& ring_kind = kinds[1];
+inline constexpr const Kind& socket_kind = kinds[2];
+inline constexpr const Kind& encrypted_kind = kinds[4];
 
 inline NetworkOptions options_of(const Kind& kind) {
-  NetworkOptions options{.choice = kind.choice};
+  NetworkOptions options;
+  options.choice = kind.choice;
+  options.tls_plugin = TC_TLS_PLUGIN;
+  if (!kind.is_encrypted)
+    for (const char* network : {"127.0.0.0/8", "::1"})
+      options.trusted_networks.push_back(AddressRange::parse(network).value());
   if (kind.is_ucx()) {
     options.fabric.tls = kind.ucx_tls;
     options.fabric.devices = "lo";
@@ -47,12 +68,11 @@ inline NetworkOptions options_of(const Kind& kind) {
 class TestNode final : public Events {
  public:
   // `network` is needed by a simulated one only.
-  explicit TestNode(const Kind& kind, SimulatedNetwork* network = nullptr) {
-    if (kind.is_simulated()) {
-      transport = network->join(*this);
-      return;
-    }
-    auto made = Network::create(options_of(kind), *this);
+  explicit TestNode(const Kind& kind, SimulatedNetwork* network = nullptr) : TestNode(options_of(kind)) {
+    if (kind.is_simulated()) transport = network->join(*this);
+  }
+  explicit TestNode(const NetworkOptions& options) {
+    auto made = Network::create(options, *this);
     if (!made) throw std::runtime_error(made.error().message);
     transport = std::move(*made);
   }
@@ -89,6 +109,10 @@ class TestNode final : public Events {
   Status may_connect(const Origin& origin) override {
     return admits(origin) ? Status{} : fail(TC_ERR_DENIED, "this origin is refused");
   }
+  Status is_expected(std::string_view where, const Origin& origin) override {
+    ++answered;
+    return expects(origin) ? Status{} : fail(TC_ERR_DENIED, "another one answers at {}", where);
+  }
   void on_accept(std::unique_ptr<Connection> connection, ByteView hello) override {
     ++accepted;
     peer_hello = std::string(as_text(hello));
@@ -119,13 +143,14 @@ class TestNode final : public Events {
   std::unique_ptr<Connection> peer;                  // the latest
   std::vector<std::unique_ptr<Connection>> earlier;  // that were accepted
   std::function<bool(const Origin&)> admits = [](const Origin&) { return true; };
+  std::function<bool(const Origin&)> expects = [](const Origin&) { return true; };
   bool opens = true;  // connections of peers
   std::function<void(Connection&)> when_notified;
   std::string peer_hello;
   std::optional<Error> lost;
   std::vector<Error> refused;
   std::vector<std::string> warnings;
-  unsigned accepted = 0, opened = 0, failed_opens = 0, losses = 0, notified = 0;
+  unsigned answered = 0, accepted = 0, opened = 0, failed_opens = 0, losses = 0, notified = 0;
 };
 
 }  // namespace tc::transport

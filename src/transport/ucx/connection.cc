@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/ucx/connection.h"
 
-#include <sys/socket.h>
-
-#include <cerrno>
 #include <cstring>
 
 #include "transport/ucx/fabric.h"
@@ -21,8 +18,8 @@ constexpr uint64_t closing_ns = 1'000'000'000;
 UcxConnection::UcxConnection(UcxFabric& fabric, Fd socket, std::string address, std::vector<SocketAddress> others)
     : ByteConnection(fabric.hub(), std::move(socket), std::move(address), std::move(others)), fabric_(fabric) {}
 
-UcxConnection::UcxConnection(UcxFabric& fabric, Fd socket, const Origin& origin)
-    : ByteConnection(fabric.hub(), std::move(socket), origin), fabric_(fabric) {}
+UcxConnection::UcxConnection(UcxFabric& fabric, const Origin& origin)
+    : ByteConnection(fabric.hub(), SocketStream(), origin), fabric_(fabric) {}
 
 std::string_view UcxConnection::transport() const noexcept { return fabric_.options().puts ? "ucx-put" : "ucx"; }
 
@@ -35,15 +32,15 @@ Result<std::unique_ptr<UcxConnection>> UcxConnection::connect(UcxFabric& fabric,
   return made;
 }
 
-Result<std::unique_ptr<UcxConnection>> UcxConnection::accept(UcxFabric& fabric, Fd& socket, const Origin& origin,
-                                                             const Greeting& greeting) {
-  std::unique_ptr<UcxConnection> made(new UcxConnection(fabric, Fd(), origin));
+Result<std::unique_ptr<UcxConnection>> UcxConnection::accept(UcxFabric& fabric, SocketStream& stream,
+                                                             const Origin& origin, const Greeting& greeting) {
+  std::unique_ptr<UcxConnection> made(new UcxConnection(fabric, origin));
   if (greeting.transport != made->transport())
     return fail(TC_ERR_UNSUPPORTED, "the peer wants the transport '{}' when this node has '{}'", greeting.transport,
                 made->transport());
   TC_CHECK(made->take_details(greeting.details));
   TC_ASSIGN(made->channel_, UcxChannel::create(fabric, *made));
-  made->socket_ = std::move(socket);
+  made->stream_ = std::move(stream);
   TC_CHECK(made->start_accepted());
   return made;
 }
@@ -72,19 +69,19 @@ Status UcxConnection::open_streams() {
 // The channel must live until the peer has the last bytes. The peer then reads our BYE and closes its socket.
 void UcxConnection::hand_over(Bytes unsent) {
   if (!channel_->is_open()) return ByteConnection::hand_over(std::move(unsent));
-  hub_.poller.remove(socket_);
-  fabric_.linger(std::move(socket_), std::move(channel_), std::move(unsent));
+  hub_.poller.remove(stream_.socket());
+  fabric_.linger(std::move(stream_), std::move(channel_), std::move(unsent));
 }
 
 // After the greetings the peer sends nothing on the socket but its closing record.
 void UcxConnection::on_socket(uint32_t) {
   std::byte bytes[sizeof(uint64_t) + 1];
-  const auto got = ::recv(socket_.get(), bytes, sizeof bytes, MSG_DONTWAIT);
-  if (got < 0 && (errno == EAGAIN || errno == EINTR)) return;
-  if (got > 0) closing_record_.insert(closing_record_.end(), bytes, bytes + got);
+  const auto got = stream_.receive(bytes);
+  if (got && *got == 0) return;
+  if (got) closing_record_.insert(closing_record_.end(), bytes, bytes + *got);
   if (closing_record_.size() > sizeof(uint64_t))
     return lose(Error{TC_ERR_MALFORMED, "it sent more than a closing record behind its greeting"});
-  if (got > 0 && closing_record_.size() < sizeof(uint64_t)) return;
+  if (got && closing_record_.size() < sizeof(uint64_t)) return;
   watch(0);
   wait_for_final_bytes(closing_record_.empty() ? final_bytes_ns : closing_ns);
   fabric_.schedule(*channel_);

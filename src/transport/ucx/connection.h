@@ -19,7 +19,7 @@ class UcxConnection final : public ByteConnection {
  public:
   static Result<std::unique_ptr<UcxConnection>> connect(UcxFabric& fabric, Fd socket, std::string address,
                                                         std::vector<SocketAddress> others, ByteView hello);
-  static Result<std::unique_ptr<UcxConnection>> accept(UcxFabric& fabric, Fd& socket, const Origin& origin,
+  static Result<std::unique_ptr<UcxConnection>> accept(UcxFabric& fabric, SocketStream& stream, const Origin& origin,
                                                        const Greeting& greeting);
 
   std::string_view transport() const noexcept override;
@@ -31,7 +31,7 @@ class UcxConnection final : public ByteConnection {
 
  private:
   UcxConnection(UcxFabric& fabric, Fd socket, std::string address, std::vector<SocketAddress> others);
-  UcxConnection(UcxFabric& fabric, Fd socket, const Origin& origin);
+  UcxConnection(UcxFabric& fabric, const Origin& origin);
 
   Status take_details(ByteView bytes);
   Status on_greeted(Greeting& greeting) override { return take_details(greeting.details); }

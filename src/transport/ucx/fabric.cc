@@ -28,10 +28,10 @@ Status check_options(const FabricOptions& options) {
   return {};
 }
 
-// Has the peer ended its side of the socket?
+// Has the peer ended its side of the socket? What it still sends there is the end of its session.
 bool has_ended(const Fd& socket) noexcept {
-  char byte;
-  const auto got = ::recv(socket.get(), &byte, 1, MSG_DONTWAIT);
+  char discarded[64];
+  const auto got = ::recv(socket.get(), discarded, sizeof discarded, MSG_DONTWAIT);
   return got == 0 || (got < 0 && errno != EAGAIN && errno != EINTR);
 }
 
@@ -78,9 +78,9 @@ Result<std::unique_ptr<SocketConnection>> UcxFabric::connect(Fd socket, std::str
   return UcxConnection::connect(*this, std::move(socket), std::move(address), std::move(others), hello);
 }
 
-Result<std::unique_ptr<SocketConnection>> UcxFabric::accept(Fd& socket, const Origin& origin,
+Result<std::unique_ptr<SocketConnection>> UcxFabric::accept(SocketStream& stream, const Origin& origin,
                                                             const Greeting& greeting) {
-  return UcxConnection::accept(*this, socket, origin, greeting);
+  return UcxConnection::accept(*this, stream, origin, greeting);
 }
 
 Result<uint64_t> UcxFabric::add(UcxChannel& channel) {
@@ -121,9 +121,9 @@ void UcxFabric::schedule(UcxChannel& channel) noexcept {
   if (!std::exchange(channel.is_ready, true)) ready_.push_back(&channel);
 }
 
-void UcxFabric::linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent) {
+void UcxFabric::linger(SocketStream stream, std::unique_ptr<UcxChannel> channel, Bytes unsent) {
   channel->owner = nullptr;
-  lingering_.push_back({std::move(socket), std::move(channel), std::move(unsent), 0, false, now_ns() + closing_ns});
+  lingering_.push_back({std::move(stream), std::move(channel), std::move(unsent), 0, false, now_ns() + closing_ns});
   send_remaining();
   schedule_check();
 }
@@ -188,7 +188,7 @@ void UcxFabric::send_remaining() noexcept {
       }
       if (one.sent == one.unsent.size()) {
         const uint64_t closing_record = one.channel->sent();
-        (void)!::send(one.socket.get(), &closing_record, sizeof closing_record, MSG_NOSIGNAL | MSG_DONTWAIT);
+        (void)one.stream.send_at_once(std::as_bytes(std::span(&closing_record, 1)));
         one.has_sent_all = true;
       }
     } catch (const std::exception&) {  // no memory: the next call tries again
@@ -204,7 +204,8 @@ void UcxFabric::check(uint64_t now) noexcept {
   };
   for (auto* const channel : channels_)
     if (channel != nullptr && channel->owner != nullptr) due(channel->owner->check(now));
-  std::erase_if(lingering_, [&](const Lingering& one) { return now >= one.deadline_ns || has_ended(one.socket); });
+  std::erase_if(lingering_,
+                [&](const Lingering& one) { return now >= one.deadline_ns || has_ended(one.stream.socket()); });
   if (!lingering_.empty()) due(lingering_.front().deadline_ns);
   std::erase_if(retired_, [&](const auto& one) { return now >= one.second || one.first->is_settled(); });
   if (!retired_.empty()) due(retired_.front().second);

@@ -22,7 +22,8 @@ class UcxFabric final : public Fabric {
 
   Result<std::unique_ptr<SocketConnection>> connect(Fd socket, std::string address, std::vector<SocketAddress> others,
                                                     ByteView hello) override;
-  Result<std::unique_ptr<SocketConnection>> accept(Fd& socket, const Origin& origin, const Greeting& greeting) override;
+  Result<std::unique_ptr<SocketConnection>> accept(SocketStream& stream, const Origin& origin,
+                                                   const Greeting& greeting) override;
   unsigned progress() noexcept override;
   bool arm() noexcept override;
   int event_descriptor() const noexcept override { return worker_->event_fd(); }
@@ -44,7 +45,7 @@ class UcxFabric final : public Fabric {
   void schedule(UcxChannel& channel) noexcept;
   void schedule_check() noexcept { next_check_ns_ = 1; }
   // Sends the rest, and keeps the channel until the peer has received it all and ends its socket.
-  void linger(Fd socket, std::unique_ptr<UcxChannel> channel, Bytes unsent);
+  void linger(SocketStream stream, std::unique_ptr<UcxChannel> channel, Bytes unsent);
   unsigned messages_in_flight = 0;  // whose memory UCX still reads
 
  private:
@@ -60,7 +61,7 @@ class UcxFabric final : public Fabric {
                                  const ucp_am_recv_param_t* param) noexcept;
 
   struct Lingering {
-    Fd socket;
+    SocketStream stream;
     std::unique_ptr<UcxChannel> channel;
     Bytes unsent;
     size_t sent;

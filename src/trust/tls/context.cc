@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "trust/tls/context.h"
+
+#include <openssl/asn1.h>
+
+#include <cstring>
+#include <iterator>
+
+#include "trust/tls/session.h"
+
+namespace tc::trust {
+
+namespace {
+
+constexpr long max_certificates_bytes = 4096;
+
+std::unexpected<Error> failed(const char* what) {
+  return fail(TC_ERR_UNSUPPORTED, "preparing encrypted connections, {}: {}", what, openssl_words());
+}
+
+const unsigned char* chars(std::span<const std::byte> bytes) noexcept {
+  return reinterpret_cast<const unsigned char*>(bytes.data());
+}
+
+OSSL_LIB_CTX* library() noexcept {
+  static OSSL_LIB_CTX* const made = OSSL_LIB_CTX_new();
+  return made;
+}
+
+// Dates are fixed: a node without a clock connects as well, and the key is what counts.
+Openssl<X509> certificate_of(EVP_PKEY* key) {
+  Openssl<X509> made(X509_new_ex(library(), nullptr));
+  static constexpr unsigned char name[] = "threechains";
+  if (made == nullptr) return nullptr;
+  X509_NAME* const subject = X509_get_subject_name(made.get());
+  const bool complete = X509_set_version(made.get(), X509_VERSION_3) == 1 &&
+                        ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1) == 1 &&
+                        ASN1_TIME_set_string_X509(X509_getm_notBefore(made.get()), "19700101000000Z") == 1 &&
+                        ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z") == 1 &&
+                        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, name, sizeof name - 1, -1, 0) == 1 &&
+                        X509_set_issuer_name(made.get(), subject) == 1 && X509_set_pubkey(made.get(), key) == 1 &&
+                        X509_sign(made.get(), key, nullptr) != 0;
+  return complete ? std::move(made) : nullptr;
+}
+
+// Replaces the building of a chain: the key is the identity, and whether it may connect is decided after the handshake.
+int check_certificate(X509_STORE_CTX* store, void*) noexcept {
+  X509* const certificate = X509_STORE_CTX_get0_cert(store);
+  const EVP_PKEY* const key = certificate != nullptr ? X509_get0_pubkey(certificate) : nullptr;
+  const bool is_fine = key != nullptr && EVP_PKEY_is_a(key, "ED25519") == 1;
+  X509_STORE_CTX_set_error(store, is_fine ? X509_V_OK : X509_V_ERR_CERT_REJECTED);
+  return is_fine ? 1 : 0;
+}
+
+int select_alpn(SSL*, const unsigned char** chosen, unsigned char* size, const unsigned char* offered,
+                unsigned offered_size, void*) noexcept {
+  for (unsigned at = 0; at < offered_size; at += offered[at] + 1u) {
+    if (offered_size - at < sizeof alpn || std::memcmp(offered + at, alpn, sizeof alpn) != 0) continue;
+    *chosen = offered + at + 1;
+    *size = sizeof alpn - 1;
+    return SSL_TLSEXT_ERR_OK;
+  }
+  return SSL_TLSEXT_ERR_ALERT_FATAL;
+}
+
+}  // namespace
+
+Result<std::unique_ptr<OpensslContext>> OpensslContext::create(std::span<const std::byte, KeyPair::seed_bytes> seed) {
+  // What the first user of OpenSSL in a process asks for holds for all. So the configuration is loaded, for a program that
+  // relies on it, and has no effect on us: see set_rules(). At the exit of the process, OpenSSL keeps its memory: threads
+  // of ours may still use it.
+  if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr) != 1) return failed("starting OpenSSL");
+  ERR_clear_error();
+  std::unique_ptr<OpensslContext> made(new OpensslContext);
+  if (library() == nullptr || memory_method() == nullptr) return failed("a library context");
+  made->context_.reset(SSL_CTX_new_ex(library(), nullptr, TLS_method()));
+  if (made->context_ == nullptr) return failed("a context");
+  TC_CHECK(made->set_rules());
+  TC_CHECK(made->set_key(seed));
+  return made;
+}
+
+Status OpensslContext::set_key(std::span<const std::byte, KeyPair::seed_bytes> seed) {
+  const Openssl<EVP_PKEY> key(EVP_PKEY_new_raw_private_key_ex(library(), "ED25519", nullptr, chars(seed), seed.size()));
+  if (key == nullptr) return failed("the key");
+  const auto certificate = certificate_of(key.get());
+  if (certificate == nullptr) return failed("the certificate");
+  if (SSL_CTX_use_certificate(context_.get(), certificate.get()) != 1 ||
+      SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1 || SSL_CTX_check_private_key(context_.get()) != 1)
+    return failed("key and certificate");
+  return {};
+}
+
+// Sets all that matters, because the system's configuration may have changed any default.
+Status OpensslContext::set_rules() {
+  SSL_CTX* const context = context_.get();
+  (void)SSL_CTX_clear_options(context, SSL_CTX_get_options(context));
+  (void)SSL_CTX_set_options(
+      context, SSL_OP_NO_TICKET | SSL_OP_NO_RENEGOTIATION | SSL_OP_NO_COMPRESSION | SSL_OP_CIPHER_SERVER_PREFERENCE);
+  SSL_CTX_set_security_level(context, 1);
+  if (SSL_CTX_set_min_proto_version(context, TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_max_proto_version(context, TLS1_3_VERSION) != 1 ||
+      SSL_CTX_set_ciphersuites(context, "TLS_AES_128_GCM_SHA256:TLS_CHACHA20_POLY1305_SHA256") != 1 ||
+      SSL_CTX_set1_groups_list(context, "X25519") != 1 || SSL_CTX_set1_sigalgs_list(context, "ed25519") != 1 ||
+      SSL_CTX_set1_client_sigalgs_list(context, "ed25519") != 1)
+    return failed("TLS 1.3 with X25519 and Ed25519");
+  // Each session proves the key anew: nothing is resumed, and nothing is sent before the proof.
+  (void)SSL_CTX_set_session_cache_mode(context, SSL_SESS_CACHE_OFF);
+  if (SSL_CTX_set_num_tickets(context, 0) != 1 || SSL_CTX_set_max_early_data(context, 0) != 1)
+    return failed("no tickets");
+  SSL_CTX_set_verify(context, SSL_VERIFY_PEER | SSL_VERIFY_FAIL_IF_NO_PEER_CERT, nullptr);
+  SSL_CTX_set_cert_verify_callback(context, &check_certificate, nullptr);
+  SSL_CTX_set_max_cert_list(context, max_certificates_bytes);
+  SSL_CTX_set_quiet_shutdown(context, 0);
+  SSL_CTX_set_read_ahead(context, 0);
+  SSL_CTX_set_mode(context,
+                   SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  if (SSL_CTX_set_alpn_protos(context, alpn, sizeof alpn) != 0) return failed("ALPN");  // 0: it worked
+  SSL_CTX_set_alpn_select_cb(context, &select_alpn, nullptr);
+  return {};
+}
+
+Result<std::unique_ptr<TlsSession>> OpensslContext::make_session(TlsRole role) {
+  try {
+    return std::make_unique<OpensslSession>(context_.get(), role);
+  } catch (const std::bad_alloc&) {
+    return fail(TC_ERR_NO_MEMORY, "there is no memory for an encrypted connection");
+  }
+}
+
+}  // namespace tc::trust

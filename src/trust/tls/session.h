@@ -1,0 +1,74 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One session of OpenSSL between two buffers. It may outlive the context that made it.
+//
+// Thread: one at a time.
+#pragma once
+
+#include "trust/tls.h"
+#include "trust/tls/openssl.h"
+
+namespace tc::trust {
+
+// Bytes that come at one end and go at the other. It never moves them while there is room behind them.
+class SessionBuffer {
+ public:
+  // Allocates. What it holds stays.
+  void resize(size_t capacity);
+  std::span<std::byte> room() noexcept { return {memory_.get() + end_, capacity_ - end_}; }
+  void added(size_t count) noexcept { end_ += count; }
+  std::span<const std::byte> held() const noexcept { return {memory_.get() + begin_, end_ - begin_}; }
+  void taken(size_t count) noexcept {
+    begin_ += count;
+    if (begin_ == end_) begin_ = end_ = 0;
+  }
+
+ private:
+  std::unique_ptr<std::byte[]> memory_;
+  size_t capacity_ = 0, begin_ = 0, end_ = 0;
+};
+
+// What nodes speak, as ALPN has it.
+inline constexpr unsigned char alpn[] = {13, 't', 'h', 'r', 'e', 'e', 'c', 'h', 'a', 'i', 'n', 's', '/', '1'};
+
+class OpensslSession final : public TlsSession {
+ public:
+  // Throws std::bad_alloc. Keeps the context.
+  OpensslSession(SSL_CTX* context, TlsRole role);
+
+  Result<bool> handshake() override;
+  const PublicKey& peer_key() const noexcept override { return peer_key_; }
+  std::span<std::byte> room() noexcept override;
+  void received(size_t count) noexcept override;
+  ByteView to_send() const noexcept override { return out_.held(); }
+  void sent(size_t count) noexcept override { out_.taken(count); }
+  Result<size_t> write(ByteView plain) override;
+  Result<size_t> read(std::span<std::byte> plain) override;
+  bool has_more() const noexcept override { return has_more_; }
+  void end() noexcept override;
+
+  // For OpenSSL.
+  SessionBuffer& in() noexcept { return in_; }
+  SessionBuffer& out() noexcept { return out_; }
+
+ private:
+  Status start();
+  Status finish_handshake();
+  std::unexpected<Error> lost(int result, const char* what);
+
+  const Openssl<SSL_CTX> context_;
+  const TlsRole role_;
+  Openssl<SSL> ssl_;
+  SessionBuffer in_, out_;
+  PublicKey peer_key_;
+  size_t handshake_bytes_ = 0;  // that came before the handshake was complete
+  uint64_t records_ = 0;        // written with one key
+  bool is_complete_ = false;
+  bool has_failed_ = false;
+  bool has_more_ = false;
+};
+
+// How OpenSSL reads and writes the buffers. Null: no memory.
+const BIO_METHOD* memory_method() noexcept;
+
+}  // namespace tc::trust
