@@ -19,8 +19,9 @@ namespace tc::transport {
 namespace {
 
 constexpr PendingLimits pending_limits;
-constexpr uint64_t greeting_ns = 5'000'000'000;  // then a peer that has not greeted is refused
-constexpr int accepts_per_poll = 64;             // for each listener, so that other descriptors are served as well
+constexpr uint64_t greeting_ns = 5'000'000'000;   // then a peer that has not greeted is refused
+constexpr uint64_t handshake_ns = 1'000'000'000;  // that a peer has for sure while others wait to begin theirs
+constexpr int accepts_per_poll = 64;              // for each listener, so that other descriptors are served as well
 // The highest file descriptors, which peers do not get: the node needs them for code, files and connections that it
 // starts. More of them are reserved from other users and hosts than from our own user.
 constexpr int reserved_from_all = 16, reserved_from_others = 64;
@@ -138,13 +139,23 @@ bool Admission::has_room_for_handshake() noexcept {
   return static_cast<size_t>(std::ranges::count_if(pending_, &PendingPeer::is_in_handshake)) < most_handshakes;
 }
 
-// Called when a handshake may have ended.
-void Admission::retry_waiting() noexcept {
-  for (auto& peer : pending_) {
-    if (!peer.is_waiting()) continue;
-    if (!has_room_for_handshake()) return;
-    peer.retry();
+// Lets waiting peers begin their handshakes, oldest first. When there is no room, peers whose handshakes last too long
+// make some: a few hosts that begin handshakes and say no more must not keep others out. Returns when to call it again;
+// 0: nobody waits.
+uint64_t Admission::serve_waiting(uint64_t now) noexcept {
+  for (auto& waiting : pending_) {
+    if (!waiting.is_waiting()) continue;
+    if (!has_room_for_handshake()) {
+      const auto slowest = std::ranges::min_element(pending_, {}, [](const PendingPeer& peer) {
+        return peer.is_in_handshake() ? peer.handshake_since_ns() : UINT64_MAX;
+      });
+      const uint64_t until = slowest->handshake_since_ns() + handshake_ns;
+      if (now < until) return until;
+      on_failed(*slowest, Error{TC_ERR_LIMIT, "others wait while its handshake lasts"});
+    }
+    waiting.retry();
   }
+  return 0;
 }
 
 void Admission::on_greeted(PendingPeer& peer) { host_.on_greeted(peer.take()); }
@@ -180,8 +191,9 @@ uint64_t Admission::sweep(uint64_t now) noexcept {
   for (auto& peer : pending_)
     if (!peer.has_ended() && now >= peer.deadline_ns()) expire(peer);
   std::erase_if(pending_, [](const PendingPeer& peer) { return peer.has_ended(); });
-  retry_waiting();
-  return pending_.empty() ? 0 : pending_.front().deadline_ns();
+  if (pending_.empty()) return 0;
+  const uint64_t deadline = pending_.front().deadline_ns(), next = serve_waiting(now);
+  return next != 0 ? std::min(deadline, next) : deadline;
 }
 
 }  // namespace tc::transport

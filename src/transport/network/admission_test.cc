@@ -166,6 +166,46 @@ TEST_F(AnAdmission, a_plain_peer_from_elsewhere_is_told_that_it_must_encrypt) {
   EXPECT_TRUE(greeted.empty());
 }
 
+// ---- Encrypted peers.
+
+constexpr std::string_view hello_begins = "\x16\x03\x01\x02";
+
+TEST_F(AnAdmission, a_peer_that_never_finishes_its_handshake_is_closed_at_its_deadline) {
+  const Fd peer = connect();
+  send(peer, as_bytes(hello_begins));
+  poll();
+  EXPECT_TRUE(refused.empty());
+  admission.sweep(now_ns() + 6 * second_ns);
+  EXPECT_EQ(refused, std::vector<std::string>{"it did not greet within 5 s"});
+  EXPECT_FALSE(admission.has_pending());
+  poll();
+  char byte;
+  EXPECT_EQ(::recv(peer.get(), &byte, 1, MSG_DONTWAIT), 0) << "it is sent nothing that looks like a record";
+}
+
+TEST_F(AnAdmission, peers_whose_handshakes_last_make_room_for_others_that_wait) {
+  std::vector<Fd> slow;
+  for (size_t i = 0; i < Admission::most_handshakes; ++i) {
+    slow.push_back(connect());
+    send(slow.back(), as_bytes(hello_begins));
+    poller.wait(Deadline::after_ms(100));
+  }
+  poll();
+  const Fd peer = connect();
+  send(peer, as_bytes(std::string_view("\x16\x03\x01\x00\x05hello", 10)));  // is refused as soon as it is read
+  poll();
+  const uint64_t now = now_ns();
+  const uint64_t next = admission.sweep(now);
+  EXPECT_GT(next, now);
+  EXPECT_LE(next, now + second_ns);
+  EXPECT_TRUE(refused.empty()) << refused[0];
+  admission.sweep(now + 2 * second_ns);
+  EXPECT_EQ(refused, std::vector<std::string>{"others wait while its handshake lasts"});
+  for (const auto deadline = Deadline::after_ms(10'000); refused.size() < 2 && !deadline.passed();) poll();
+  ASSERT_EQ(refused.size(), 2u);
+  EXPECT_THAT(refused[1], HasSubstr("the encrypted handshake failed"));
+}
+
 TEST_F(AnAdmission, a_refused_peer_that_does_not_end_its_side_is_closed_after_a_second) {
   const Fd peer = connect();
   send(peer, as_bytes("GET / HTTP/1.1\r\n\r\n"));

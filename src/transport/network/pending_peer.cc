@@ -92,6 +92,7 @@ Status PendingPeer::begin_handshake() {
   TC_ASSIGN(auto session, hub_.make_session(trust::TlsRole::server));
   peer_.stream.set_session(std::move(session));
   stage_ = Stage::handshake;
+  handshake_since_ns_ = now_ns();
   handshake_.emplace(hub_.handshakes, peer_.stream, trust::TlsRole::server, static_cast<Handshake::Owner&>(*this))
       .progress();
   return {};

@@ -59,6 +59,7 @@ class PendingPeer final : public Watcher, private Handshake::Owner {
   const Origin& origin() const noexcept { return peer_.origin; }
   uint64_t deadline_ns() const noexcept { return deadline_ns_; }
   bool is_in_handshake() const noexcept { return stage_ == Stage::handshake; }
+  uint64_t handshake_since_ns() const noexcept { return handshake_since_ns_; }
   bool is_waiting() const noexcept { return stage_ == Stage::waiting; }
   bool has_ended() const noexcept { return stage_ == Stage::ended; }
 
@@ -81,6 +82,7 @@ class PendingPeer final : public Watcher, private Handshake::Owner {
   Owner& owner_;
   const uint64_t deadline_ns_;
   Stage stage_;
+  uint64_t handshake_since_ns_ = 0;
   uint32_t watched_ = EPOLLIN;
   GreetedPeer peer_;  // its greeting is empty until all of it is here
   std::optional<Handshake> handshake_;

@@ -67,7 +67,7 @@ TEST_P(Gathered, frames_arrive_whole_and_in_order_behind_a_reader_that_falls_beh
   EXPECT_GT(refusals, 0u);
 }
 
-INSTANTIATE_TEST_SUITE_P(Conformance, Gathered, testing::ValuesIn(kinds, kinds + 3),
+INSTANTIATE_TEST_SUITE_P(Conformance, Gathered, testing::ValuesIn(kinds, kinds + 5),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

@@ -256,7 +256,7 @@ TEST_P(AHostileUcxPeer, another_version_is_refused_where_it_would_not_be_underst
 }
 
 std::string name(const testing::TestParamInfo<Kind>& info) { return info.param.name; }
-INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxPeer, testing::ValuesIn(std::begin(kinds) + 3, std::end(kinds)), name);
+INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxPeer, testing::ValuesIn(kinds + 5, kinds + 9), name);
 INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxSender, testing::Values(kinds[5], kinds[6]), name);
 INSTANTIATE_TEST_SUITE_P(Hostile, AHostileUcxPutter, testing::Values(kinds[7], kinds[8]), name);
 

@@ -126,7 +126,9 @@ Result<size_t> OpensslSession::read(std::span<std::byte> plain) {
     const int result = SSL_read_ex(ssl_.get(), plain.data() + taken, plain.size() - taken, &count);
     if (result == 1) {
       taken += count;
-      continue;
+      if (!in_.held().empty() || SSL_pending(ssl_.get()) != 0) continue;
+      has_more_ = false;
+      return taken;  // without asking again, which costs as much as a small record
     }
     const int why = SSL_get_error(ssl_.get(), result);
     has_more_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
