@@ -32,6 +32,8 @@ static tc_node_t *make_node(const char *id, const char *listen, const char *clus
   check(tc_config_set(config, "listen", listen));
   check(tc_config_set(config, "cluster", cluster));
   check(tc_config_set(config, "transport", transport));
+  check(tc_config_set(config, "trust-network", "127.0.0.0/8")); /* plain TCP */
+  check(tc_config_set(config, "log", "error"));
   check(tc_config_set(config, "tune", "off"));
   check(tc_config_set(config, "hops", "65535"));
   check(tc_node_create(config, &node));

@@ -9,9 +9,11 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstdlib>
+#include <optional>
 #include <sstream>
 
 #include "common/pinning.h"
+#include "common/shared_key.h"
 #include "common/talk.h"
 
 namespace tc::bench {
@@ -44,6 +46,7 @@ class Bulk {
   void show_progress(uint64_t size, int run) const;
 
   const uint64_t largest_;
+  std::optional<SharedKey> key_;
   BulkPeers peers_;
   BulkResult result_;
   std::unique_ptr<Partner> partner_;
@@ -63,20 +66,28 @@ Status Bulk::start() {
   if (transport.by_network && std::getenv("UCX_NET_DEVICES") == nullptr) ::setenv("UCX_NET_DEVICES", "lo", 1);
   result_.machine = describe_machine(ucp_get_version_string());
   result_.placement = describe_placement();
+  if (transport.encrypted()) {
+    TC_ASSIGN(key_, SharedKey::make());
+  }
   TC_ASSIGN(partner_, Partner::start({"bench", "bulk-target", "--transport", options.transport, "--largest",
                                       std::to_string(largest_)}));
   pin_to(0);
-  TC_ASSIGN(peers_.am, BulkAm::create(transport.tls, {}));
+  TC_ASSIGN(peers_.am, BulkAm::create(transport.ucx_tls, {}));
   TC_ASSIGN(peers_.node, BulkNode::create(transport, {}));
+  if (transport.encrypted()) {
+    TC_ASSIGN(peers_.plain, BulkNode::create(transport.plain(), {}));
+    TC_ASSIGN(peers_.aes, AesGcm::create());
+  }
   TC_ASSIGN(const auto line, partner_->talk().hear(Deadline::after_ms(talk_ms), [this] { (void)peers_.poll(); }));
-  std::string verb, node, am, raw_memory, raw_socket;
-  std::istringstream(line) >> verb >> node >> am >> raw_memory >> raw_socket;
+  std::string verb, node, am, raw_memory, raw_socket, plain;
+  std::istringstream(line) >> verb >> node >> am >> raw_memory >> raw_socket >> plain;
   TC_ASSIGN(peers_.floor, Floor::open(raw_memory, raw_socket));
   TC_CHECK(peers_.am->connect(am));
   TC_ASSIGN(const auto our_am, peers_.am->address());
   TC_CHECK(partner_->talk().say(our_am));
   TC_CHECK(hear("connected"));
-  return peers_.node->connect(node);  // the target polls while it waits for the next order
+  TC_CHECK(peers_.node->connect(node));  // the target polls while it waits for the next order
+  return peers_.plain != nullptr ? peers_.plain->connect(plain) : Status{};
 }
 
 Status Bulk::flags() {
@@ -98,6 +109,7 @@ Status Bulk::one(BulkMode mode, uint64_t size, uint64_t rounds, std::vector<doub
 std::vector<BulkMode> Bulk::modes() const {
   std::vector modes{BulkMode::copy, BulkMode::call, BulkMode::reply, BulkMode::am};
   if (result_.by_network) modes.push_back(BulkMode::raw);
+  if (peers_.plain != nullptr) modes.insert(modes.end(), {BulkMode::aes, BulkMode::plain_call, BulkMode::plain_reply});
   return modes;
 }
 
@@ -105,6 +117,7 @@ std::vector<BulkMode> Bulk::modes() const {
 Status Bulk::warm_up(uint64_t size) {
   TC_CHECK(peers_.node->use(peers_.data, size));
   TC_CHECK(peers_.node->fetch_and_compare(peers_.data));
+  if (peers_.plain != nullptr) TC_CHECK(peers_.plain->use(peers_.data, size));
   std::vector<double> ignored;
   for (const auto mode : modes()) TC_CHECK(one(mode, size, 1, ignored));
   return {};
@@ -139,6 +152,9 @@ void Bulk::summarize_point(BulkPoint& point, const PerMode& rates) const {
     point.to_am[mode] = ratios(mode, BulkMode::am);
     if (result_.by_network) point.to_raw[mode] = ratios(mode, BulkMode::raw);
   }
+  if (peers_.plain == nullptr) return;
+  point.to_plain[BulkMode::call] = ratios(BulkMode::call, BulkMode::plain_call);
+  point.to_plain[BulkMode::reply] = ratios(BulkMode::reply, BulkMode::plain_reply);
 }
 
 void Bulk::show_progress(uint64_t size, int run) const {

@@ -31,7 +31,8 @@ struct BulkPoint {
   std::map<BulkMode, Summary> rate;       // bytes per ns, which are GB per second
   std::map<BulkMode, Summary> to_memcpy;  // of the same run
   std::map<BulkMode, Summary> to_am;
-  std::map<BulkMode, Summary> to_raw;  // over a network
+  std::map<BulkMode, Summary> to_raw;    // over a network
+  std::map<BulkMode, Summary> to_plain;  // of encrypted calls and replies
 };
 
 struct BulkResult {

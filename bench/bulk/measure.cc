@@ -8,9 +8,15 @@ namespace tc::bench {
 
 namespace {
 
-constexpr std::array names{std::pair{BulkMode::flags, "flags"}, std::pair{BulkMode::call, "call"},
-                           std::pair{BulkMode::reply, "reply"}, std::pair{BulkMode::copy, "copy"},
-                           std::pair{BulkMode::am, "am"},       std::pair{BulkMode::raw, "raw"}};
+constexpr std::array names{std::pair{BulkMode::flags, "flags"},
+                           std::pair{BulkMode::call, "call"},
+                           std::pair{BulkMode::reply, "reply"},
+                           std::pair{BulkMode::copy, "copy"},
+                           std::pair{BulkMode::am, "am"},
+                           std::pair{BulkMode::raw, "raw"},
+                           std::pair{BulkMode::aes, "aes"},
+                           std::pair{BulkMode::plain_call, "plain-call"},
+                           std::pair{BulkMode::plain_reply, "plain-reply"}};
 
 Status copy(BulkPeers& peers, ByteView bytes) {
   std::memcpy(peers.landing.data(), bytes.data(), bytes.size());
@@ -28,6 +34,9 @@ Status one_round(BulkPeers& peers, BulkMode mode, ByteView bytes) {
   switch (mode) {
     case BulkMode::call: return peers.node->call();
     case BulkMode::reply: TC_CHECK(peers.node->fetch()); return {};
+    case BulkMode::plain_call: return peers.plain->call();
+    case BulkMode::plain_reply: TC_CHECK(peers.plain->fetch()); return {};
+    case BulkMode::aes: return peers.aes->seal(bytes, peers.landing);
     case BulkMode::copy: return copy(peers, bytes);
     case BulkMode::am: return peers.am->send(bytes);
     case BulkMode::raw: return stream(*peers.floor.socket, bytes);
@@ -80,6 +89,7 @@ BulkPeers::BulkPeers(size_t largest) : data(largest), landing(largest) {
 
 Status BulkPeers::poll() {
   node->poll();
+  if (plain != nullptr) plain->poll();
   return am->poll();
 }
 
@@ -99,12 +109,13 @@ Status answer_bulk(BulkPeers& peers, BulkMode mode, size_t size, uint64_t rounds
     case BulkMode::flags: return pong(ByFlags{flags}, rounds);
     case BulkMode::raw: return take_streams(peers, size, rounds + 1);
     case BulkMode::am: return serve_until_flag(flags, [&] { return peers.am->poll(); });
-    case BulkMode::copy: return serve_until_flag(flags, [] { return Status{}; });
-    case BulkMode::call:
-    case BulkMode::reply: break;
+    case BulkMode::copy:
+    case BulkMode::aes: return serve_until_flag(flags, [] { return Status{}; });
+    default: break;
   }
+  auto& node = mode == BulkMode::call || mode == BulkMode::reply ? *peers.node : *peers.plain;
   return serve_until_flag(flags, [&] {
-    peers.node->poll();
+    node.poll();
     return Status{};
   });
 }

@@ -9,12 +9,14 @@
 
 #include "bulk/am_peer.h"
 #include "bulk/node_peer.h"
+#include "floor/aes_gcm.h"
 #include "floor/floor.h"
 
 namespace tc::bench {
 
-// `copy` is memcpy in one process; `raw` a stream of bytes through a socket.
-enum class BulkMode : uint8_t { flags, call, reply, copy, am, raw };
+// `copy` is memcpy in one process; `raw` a stream of bytes through a socket; `aes` encryption alone, in one process.
+// `plain_call` and `plain_reply` go over plain TCP, beside encrypted ones.
+enum class BulkMode : uint8_t { flags, call, reply, copy, am, raw, aes, plain_call, plain_reply };
 std::string_view mode_name(BulkMode mode) noexcept;
 Result<BulkMode> parse_bulk_mode(std::string_view name);
 
@@ -24,6 +26,8 @@ struct BulkPeers {
   Floor floor;
   std::unique_ptr<BulkAm> am;
   std::unique_ptr<BulkNode> node;
+  std::unique_ptr<BulkNode> plain;  // null, like the next one, unless `node` is encrypted
+  std::unique_ptr<AesGcm> aes;
 
   explicit BulkPeers(size_t largest);
   Status poll();

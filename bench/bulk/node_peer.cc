@@ -25,7 +25,7 @@ uint64_t word_at(const std::byte* at) {
 
 Result<std::unique_ptr<BulkNode>> BulkNode::create(const BenchTransport& transport, ByteView data) {
   TC_ASSIGN(auto node, make_node(transport, {{"warm-up", "on"}, {"log", "error"}, {"max-message", max_message}}));
-  std::unique_ptr<BulkNode> peer(new BulkNode(std::move(node)));
+  std::unique_ptr<BulkNode> peer(new BulkNode(std::move(node), transport.encrypted()));
   peer->target_ = {data.data(), data.size()};
   peer->node_.set_target_args(&peer->target_);
   return peer;
@@ -36,11 +36,11 @@ BulkNode::~BulkNode() {
 }
 
 Status BulkNode::connect(const std::string& address) {
-  return attempt([&] {
-    ifunc_ = node_.load(carry_ifunc());
-    endpoint_ = node_.connect(address, connect_limit);
-    endpoint_->set_timeout(limit);
-  });
+  TC_CHECK(attempt([&] { ifunc_ = node_.load(carry_ifunc()); }));
+  TC_ASSIGN(auto made, bench::connect(node_, address, encrypted_));
+  endpoint_ = std::move(made);
+  endpoint_->set_timeout(limit);
+  return {};
 }
 
 Status BulkNode::use(ByteView data, size_t size) {

@@ -37,11 +37,12 @@ class BulkNode {
   void poll() noexcept;
 
  private:
-  explicit BulkNode(threechains::Node node) : node_(std::move(node)) {}
+  BulkNode(threechains::Node node, bool encrypted) : node_(std::move(node)), encrypted_(encrypted) {}
   Result<ByteView> ask(const threechains::Message& message);
 
   carry_target target_{};  // outlives the node
   threechains::Node node_;
+  const bool encrypted_;
   std::optional<threechains::Endpoint> endpoint_;
   std::optional<threechains::Ifunc> ifunc_;
   std::optional<threechains::Message> large_, request_;

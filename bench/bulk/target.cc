@@ -27,11 +27,15 @@ Status serve(const std::string& name, uint64_t largest, Talk& talk) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(name));
   BulkPeers peers(largest);
   TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
-  TC_ASSIGN(peers.am, BulkAm::create(transport.tls, peers.landing));
+  TC_ASSIGN(peers.am, BulkAm::create(transport.ucx_tls, peers.landing));
   TC_ASSIGN(peers.node, BulkNode::create(transport, peers.data));
+  if (transport.encrypted()) {
+    TC_ASSIGN(peers.plain, BulkNode::create(transport.plain(), peers.data));
+  }
   const auto meanwhile = [&] { (void)peers.poll(); };
   TC_ASSIGN(const auto am_address, peers.am->address());
-  TC_CHECK(talk.say(fmt::format("ready {} {} {}", peers.node->address(), am_address, peers.floor.addresses())));
+  TC_CHECK(talk.say(fmt::format("ready {} {} {} {}", peers.node->address(), am_address, peers.floor.addresses(),
+                                peers.plain != nullptr ? peers.plain->address() : "none")));
   TC_ASSIGN(const auto source_am_address, talk.hear(Deadline::after_ms(20'000), meanwhile));
   TC_CHECK(peers.floor.accept());
   TC_CHECK(peers.am->connect(source_am_address));

@@ -138,8 +138,9 @@ ChosenNetwork choose_network(bool loopback, uint32_t servers) {
 std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {
   const auto* const carrier = transport.starts_with("ucx-") ? ", ifuncs carried by UCX" : "";
   if (transport.ends_with("shm")) return fmt::format("shared memory{}", carrier);
-  if (namespaces) return fmt::format("TCP between network namespaces{}", carrier);
-  return fmt::format("TCP on loopback{} (no namespaces: {})", carrier, why_no_namespaces);
+  const auto* const tcp = transport == "tls" ? "Encrypted TCP" : "TCP";
+  if (namespaces) return fmt::format("{} between network namespaces{}", tcp, carrier);
+  return fmt::format("{} on loopback{} (no namespaces: {})", tcp, carrier, why_no_namespaces);
 }
 
 }  // namespace tc::bench

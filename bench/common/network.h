@@ -23,6 +23,7 @@ class Network {
   Network(const Network&) = delete;
   Network& operator=(const Network&) = delete;
 
+  static constexpr const char* range = "10.99.0.0/16";  // of all addresses
   static std::string client_address();
   static std::string server_address(uint32_t index);
   // In a child process between fork and exec: moves it to its namespace.

@@ -5,9 +5,10 @@
 
 namespace tc::bench {
 
-Result<threechains::Node> make_node(const BenchTransport& transport, NodeSettings settings) {
-  for (auto& setting : transport.node_settings()) settings.push_back(std::move(setting));
-  return make_node(settings);
+Result<threechains::Node> make_node(const BenchTransport& transport, const NodeSettings& settings) {
+  auto all = transport.node_settings();
+  all.insert(all.end(), settings.begin(), settings.end());
+  return make_node(all);
 }
 
 Result<threechains::Node> make_node(const NodeSettings& settings) {
@@ -18,6 +19,15 @@ Result<threechains::Node> make_node(const NodeSettings& settings) {
   });
 }
 
+Result<threechains::Endpoint> connect(threechains::Node& node, const std::string& address, bool encrypted) {
+  TC_ASSIGN(auto endpoint, attempt([&] { return node.connect(address, connect_limit); }));
+  const auto transport = endpoint.transport();
+  if ((transport == "tls") == encrypted) return endpoint;
+  endpoint.abandon();
+  return fail(TC_ERR_INTERNAL, "the connection to {} is {} when it should {}be encrypted", address, transport,
+              encrypted ? "" : "not ");
+}
+
 Result<threechains::Node> make_server(const ServerPlace& place, const NodeSettings& further) {
   NodeSettings settings{{"name", fmt::format("server {}", place.index)},
                         {"listen", place.host + ":0"},
@@ -25,10 +35,9 @@ Result<threechains::Node> make_server(const ServerPlace& place, const NodeSettin
                         {"bootstrap-timeout", "60000"},
                         {"nodes", std::to_string(place.count)},
                         {"id", std::to_string(place.index)},
-                        {"trust", place.trust},
                         {"log", "error"}};
   settings.insert(settings.end(), further.begin(), further.end());
-  return make_node(place.transport, std::move(settings));
+  return make_node(place.transport, settings);
 }
 
 Status wait_until_tuned(threechains::Node& node) {

@@ -16,8 +16,12 @@ inline constexpr threechains::milliseconds connect_limit{10'000};
 
 // A node with these settings.
 Result<threechains::Node> make_node(const NodeSettings& settings);
-// The same, with the settings that its transport needs.
-Result<threechains::Node> make_node(const BenchTransport& transport, NodeSettings settings);
+// The same, behind the settings that its transport needs.
+Result<threechains::Node> make_node(const BenchTransport& transport, const NodeSettings& settings);
+
+// Connects. A connection that is not encrypted when the transport is, or the other way round, is an error: it would be
+// measured as what it is not.
+Result<threechains::Endpoint> connect(threechains::Node& node, const std::string& address, bool encrypted);
 
 // Where a server of a benchmark stands. Servers find each other in a directory (docs/bootstrap.md), so that each can listen
 // on any free port.
@@ -25,7 +29,6 @@ struct ServerPlace {
   BenchTransport transport;
   std::string host;        // to listen on
   std::string rendezvous;  // a directory for the nodes of this cluster alone; its parent exists
-  std::string trust;
   uint32_t index = 0, count = 0;
 };
 // The settings of its node, with `further` ones. The node is made when those of all servers have met.

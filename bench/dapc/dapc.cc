@@ -6,7 +6,9 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <optional>
 
+#include "common/shared_key.h"
 #include "dapc/progress.h"
 #include "dapc/setting.h"
 #include "dapc/translations.h"
@@ -29,6 +31,7 @@ class Sweep {
   void show(const DapcPoint& point, int run);
 
   DapcResult result_;
+  std::optional<SharedKey> key_;
   std::unique_ptr<Network> network_;
   Setting::Translations translations_;
   Progress progress_;
@@ -42,6 +45,9 @@ Status Sweep::prepare() {
     TC_ASSIGN(translations_[mode_in(language)], build_chaser(language));
   }
   TC_ASSIGN(const auto transport, BenchTransport::parse(options().transport));
+  if (transport.encrypted()) {
+    TC_ASSIGN(key_, SharedKey::make());
+  }
   if (transport.by_network) {
     auto chosen = choose_network(options().loopback, most_servers(options()));
     network_ = std::move(chosen.network);

@@ -69,7 +69,7 @@ struct DapcServerOptions {
   std::string transport;
   uint32_t index = 0, servers = 0;
   uint64_t shard_entries = 0, seed = 0;
-  std::string host, rendezvous, trust;  // of the server's two nodes; each meets the others in a folder of its own
+  std::string host, rendezvous;  // of the server's two nodes; each meets the others in a folder of its own
 };
 int run_dapc_server(const DapcServerOptions& options);
 

@@ -35,13 +35,11 @@ Status IfuncChaseServer::settle() {
 }
 
 Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const BenchTransport& transport,
-                                                                   const std::string& host, const std::string& trust,
-                                                                   uint64_t shard_entries, const std::string& chaser) {
+                                                                   const std::string& host, uint64_t shard_entries,
+                                                                   const std::string& chaser) {
   TC_ASSIGN(
       auto node,
-      make_node(
-          transport,
-          {{"name", "dapc client"}, {"listen", host + ":0"}, {"trust", trust}, {"hops", "65535"}, {"log", "error"}}));
+      make_node(transport, {{"name", "dapc client"}, {"listen", host + ":0"}, {"hops", "65535"}, {"log", "error"}}));
   std::unique_ptr<IfuncChaseClient> client(new IfuncChaseClient(std::move(node)));
   client->shard_entries_ = shard_entries;
   const auto file = chaser.find('/') == std::string::npos ? "./" + chaser : chaser;

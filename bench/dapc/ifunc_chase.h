@@ -42,8 +42,7 @@ class IfuncChaseClient final : public ChaseClient {
  public:
   // `host`: the address to listen on, so that answers find us. `chaser`: an .ifunc file; empty: chaser.c.
   static Result<std::unique_ptr<IfuncChaseClient>> create(const BenchTransport& transport, const std::string& host,
-                                                          const std::string& trust, uint64_t shard_entries,
-                                                          const std::string& chaser);
+                                                          uint64_t shard_entries, const std::string& chaser);
   // A further chaser, over the same connections.
   Status add(ChaseMode mode, ByteView bundle);
   // Chooses the chaser that run() sends from now on: the one that was added for `mode`, else the first.

@@ -85,13 +85,12 @@ void fill_shard(std::span<uint64_t> shard, const DapcServerOptions& options) {
 Result<Parts> make_parts(const DapcServerOptions& options) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   Parts parts;
-  TC_ASSIGN(parts.get, GetServer::create(transport.tls, options.shard_entries * sizeof(uint64_t)));
+  TC_ASSIGN(parts.get, GetServer::create(transport.ucx_tls, options.shard_entries * sizeof(uint64_t)));
   const std::span shard(reinterpret_cast<uint64_t*>(parts.get->memory().data()), options.shard_entries);
   fill_shard(shard, options);
-  TC_ASSIGN(parts.am, AmChaseServer::create(transport.tls, options.index, shard));
+  TC_ASSIGN(parts.am, AmChaseServer::create(transport.ucx_tls, options.index, shard));
   const auto place = [&](const char* form) {
-    return ServerPlace{transport,     options.host,  options.rendezvous + "/" + form,
-                       options.trust, options.index, options.servers};
+    return ServerPlace{transport, options.host, options.rendezvous + "/" + form, options.index, options.servers};
   };
   TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode, place("bitcode"), shard));
   TC_ASSIGN(parts.object, IfuncChaseServer::create(CodeForm::object, place("object"), shard));

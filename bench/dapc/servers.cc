@@ -29,8 +29,7 @@ Result<std::unique_ptr<Servers>> Servers::start(const DapcOptions& options, uint
         "--shard",      std::to_string(options.shard_entries),
         "--seed",       std::to_string(options.seed),
         "--host",       network != nullptr ? Network::server_address(i) : "127.0.0.1",
-        "--rendezvous", rendezvous.path().string(),
-        "--trust",      network != nullptr ? "any" : "user"};
+        "--rendezvous", rendezvous.path().string()};
     const auto prepare = [&] { return network == nullptr || network->enter(i); };
     TC_ASSIGN(auto partner, Partner::start(arguments, prepare));
     servers->partners_.push_back(std::move(partner));

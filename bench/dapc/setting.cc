@@ -25,12 +25,11 @@ Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uin
   chase_fill(made->table_.data(), made->entries(), options.seed);
   TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   const auto host = network != nullptr ? Network::client_address() : "127.0.0.1";
-  const auto* const trust = network != nullptr ? "any" : "user";
   TC_ASSIGN(made->servers_, Servers::start(options, servers, network));
-  TC_ASSIGN(made->am_, AmChaseClient::create(transport.tls, options.shard_entries));
-  TC_ASSIGN(made->get_, GetChaseClient::create(transport.tls, options.shard_entries));
-  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(transport, host, trust, options.shard_entries, options.chaser));
-  TC_ASSIGN(made->object_, IfuncChaseClient::create(transport, host, trust, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->am_, AmChaseClient::create(transport.ucx_tls, options.shard_entries));
+  TC_ASSIGN(made->get_, GetChaseClient::create(transport.ucx_tls, options.shard_entries));
+  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(transport, host, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->object_, IfuncChaseClient::create(transport, host, options.shard_entries, options.chaser));
   made->modes_.assign(chase_modes.begin(), chase_modes.end());
   for (const auto& [mode, bundle] : translations) {
     TC_CHECK(made->bitcode_->add(mode, bundle));

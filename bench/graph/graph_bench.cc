@@ -10,6 +10,7 @@
 
 #include "base/temporary_directory.h"
 #include "common/network.h"
+#include "common/shared_key.h"
 #include "common/talk.h"
 #include "graph/get_search.h"
 #include "graph/ifunc_search.h"
@@ -54,7 +55,8 @@ class GraphBench {
 
   GraphResult result_;
   BenchTransport transport_;
-  std::string host_ = "127.0.0.1", trust_ = "user";
+  std::string host_ = "127.0.0.1";
+  std::optional<SharedKey> key_;
   std::optional<TemporaryDirectory> rendezvous_;  // where the servers' nodes find each other
   std::vector<Search> searches_;
   std::unique_ptr<Network> network_;
@@ -67,6 +69,9 @@ class GraphBench {
 Status GraphBench::prepare_network() {
   TC_ASSIGN(transport_, BenchTransport::parse(options().transport));
   if (!transport_.by_network) return {};
+  if (transport_.encrypted()) {
+    TC_ASSIGN(key_, SharedKey::make());
+  }
   auto chosen = choose_network(options().loopback, options().servers);
   network_ = std::move(chosen.network);
   result_.why_no_namespaces = chosen.why_none;
@@ -95,10 +100,7 @@ Status GraphBench::draw_searches() {
 }
 
 Status GraphBench::start_servers() {
-  if (network_ != nullptr) {
-    host_ = Network::client_address();
-    trust_ = "any";
-  }
+  if (network_ != nullptr) host_ = Network::client_address();
   TC_ASSIGN(rendezvous_, TemporaryDirectory::create());
   for (uint32_t i = 0; i < options().servers; ++i) {
     const std::vector<std::string> arguments{"bench",        "graph-server",
@@ -106,7 +108,6 @@ Status GraphBench::start_servers() {
                                              "--shard",      shards_->file(i),
                                              "--host",       network_ != nullptr ? Network::server_address(i) : host_,
                                              "--rendezvous", rendezvous_->path().string(),
-                                             "--trust",      trust_,
                                              "--index",      std::to_string(i),
                                              "--servers",    std::to_string(options().servers)};
     TC_ASSIGN(auto server, Partner::start(arguments, [&] { return network_ == nullptr || network_->enter(i); }));
@@ -116,8 +117,8 @@ Status GraphBench::start_servers() {
 }
 
 Status GraphBench::connect() {
-  TC_ASSIGN(get_, GetSearch::create(transport_.tls, result_.vertices, options().get_window));
-  TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host_, trust_, result_.vertices));
+  TC_ASSIGN(get_, GetSearch::create(transport_.ucx_tls, result_.vertices, options().get_window));
+  TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host_, result_.vertices));
   std::vector<std::string> addresses;
   for (uint32_t i = 0; i < servers_.size(); ++i) {
     TC_ASSIGN(const auto line, hear(i));

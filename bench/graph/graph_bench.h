@@ -72,7 +72,7 @@ std::string format_json(const GraphResult& result);
 
 // A server's process, started by run_graph().
 struct GraphServerOptions {
-  std::string transport, shard, host, rendezvous, trust;
+  std::string transport, shard, host, rendezvous;
   uint32_t index = 0, servers = 0;
 };
 int run_graph_server(const GraphServerOptions& options);

@@ -49,12 +49,10 @@ Status IfuncSearchServer::settle() { return wait_until_tuned(node_); }
 IfuncSearch::IfuncSearch(threechains::Node node) : node_(std::move(node)), client_(std::make_unique<bfs_client>()) {}
 
 Result<std::unique_ptr<IfuncSearch>> IfuncSearch::create(const BenchTransport& transport, const std::string& host,
-                                                         const std::string& trust, uint32_t vertices) {
-  TC_ASSIGN(auto node, make_node(transport, {{"name", "graph client"},
-                                             {"listen", host + ":0"},
-                                             {"trust", trust},
-                                             {"fan-out", "65535"},
-                                             {"log", "error"}}));
+                                                         uint32_t vertices) {
+  TC_ASSIGN(auto node,
+            make_node(transport,
+                      {{"name", "graph client"}, {"listen", host + ":0"}, {"fan-out", "65535"}, {"log", "error"}}));
   std::unique_ptr<IfuncSearch> made(new IfuncSearch(std::move(node)));
   TC_CHECK(attempt("registering code", [&] {
     made->step_ = made->node_.load(bfs_step_ifunc());

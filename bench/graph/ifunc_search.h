@@ -36,7 +36,7 @@ class IfuncSearchServer {
 class IfuncSearch {
  public:
   static Result<std::unique_ptr<IfuncSearch>> create(const BenchTransport& transport, const std::string& host,
-                                                     const std::string& trust, uint32_t vertices);
+                                                     uint32_t vertices);
   ~IfuncSearch();
   Status connect(const std::vector<std::string>& servers);
   Status search(uint32_t source, SearchCost& cost);

@@ -21,10 +21,9 @@ constexpr int waits_per_order_check = 8;
 Status serve(const GraphServerOptions& options, Talk& talk) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   TC_ASSIGN(const auto words, read_shard(options.shard));
-  TC_ASSIGN(const auto rows, GetServer::create(transport.tls, std::span(words).size_bytes()));
+  TC_ASSIGN(const auto rows, GetServer::create(transport.ucx_tls, std::span(words).size_bytes()));
   std::memcpy(rows->memory().data(), words.data(), rows->memory().size());
-  const ServerPlace place{transport,     options.host,  options.rendezvous + "/nodes",
-                          options.trust, options.index, options.servers};
+  const ServerPlace place{transport, options.host, options.rendezvous + "/nodes", options.index, options.servers};
   TC_ASSIGN(const auto node, IfuncSearchServer::create(place, rows->memory()));
   TC_ASSIGN(const auto contact, rows->contact());
   TC_CHECK(talk.say(fmt::format("ready {} {}", contact, node->address())));

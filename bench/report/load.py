@@ -5,7 +5,7 @@ import json
 import os
 from dataclasses import dataclass, field
 
-TRANSPORTS = ("shm", "tcp", "ucx-shm", "ucx-tcp")
+TRANSPORTS = ("shm", "tcp", "tls", "ucx-shm", "ucx-tcp")
 BENCHES = ("tsi", "bulk", "dapc", "ucp-ifunc")
 TSI_KEYS = {  # of each object: the figures that the tables need
     "am": ("frame_bytes", "latency_ns", "rate_msgs_per_s", "batched64_rate_msgs_per_s", "lookup_execution_ns"),

@@ -5,9 +5,11 @@
 
 namespace tc::bench {
 
-Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const BenchTransport& transport) {
-  TC_ASSIGN(auto node, make_node(transport, {{"warm-up", "on"}, {"log", "error"}}));
-  std::unique_ptr<IfuncPeer> peer(new IfuncPeer(std::move(node)));
+Result<std::unique_ptr<IfuncPeer>> IfuncPeer::create(const BenchTransport& transport, const NodeSettings& further) {
+  NodeSettings settings{{"warm-up", "on"}, {"log", "error"}};
+  settings.insert(settings.end(), further.begin(), further.end());
+  TC_ASSIGN(auto node, make_node(transport, settings));
+  std::unique_ptr<IfuncPeer> peer(new IfuncPeer(std::move(node), transport.encrypted()));
   peer->node_.set_target_args(&peer->counter_);
   return peer;
 }
@@ -17,7 +19,9 @@ IfuncPeer::~IfuncPeer() {
 }
 
 Status IfuncPeer::connect(const std::string& address) {
-  return attempt([&] { endpoint_ = node_.connect(address, connect_limit); });
+  TC_ASSIGN(auto made, bench::connect(node_, address, encrypted_));
+  endpoint_ = std::move(made);
+  return {};
 }
 
 Status IfuncPeer::use(const Bundle& bundle) {

@@ -21,7 +21,7 @@ namespace tc::bench {
 
 class IfuncPeer {
  public:
-  static Result<std::unique_ptr<IfuncPeer>> create(const BenchTransport& transport);
+  static Result<std::unique_ptr<IfuncPeer>> create(const BenchTransport& transport, const NodeSettings& further = {});
   ~IfuncPeer();
 
   std::string address() const { return node_.address(); }
@@ -45,7 +45,7 @@ class IfuncPeer {
   Status status() const;
 
  private:
-  explicit IfuncPeer(threechains::Node node) : node_(std::move(node)) {}
+  IfuncPeer(threechains::Node node, bool encrypted) : node_(std::move(node)), encrypted_(encrypted) {}
   void keep(tc_status_t status) noexcept {
     if (status != TC_OK) [[unlikely]]
       first_error(status);
@@ -53,6 +53,7 @@ class IfuncPeer {
   void first_error(tc_status_t status) noexcept;
 
   threechains::Node node_;
+  const bool encrypted_;
   std::optional<threechains::Endpoint> endpoint_;
   std::optional<threechains::Ifunc> ifunc_;
   std::optional<threechains::Message> message_;

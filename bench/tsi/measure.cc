@@ -16,10 +16,15 @@ constexpr std::array names{std::pair{Mode::raw_flags, "raw-flags"},
                            std::pair{Mode::cached, "cached"},
                            std::pair{Mode::cached_batched, "cached-batched"},
                            std::pair{Mode::uncached_object, "uncached-object"},
-                           std::pair{Mode::uncached_bitcode, "uncached-bitcode"}};
+                           std::pair{Mode::uncached_bitcode, "uncached-bitcode"},
+                           std::pair{Mode::plain, "plain"},
+                           std::pair{Mode::plain_batched, "plain-batched"}};
 
 bool is_raw(Mode mode) noexcept { return mode == Mode::raw_flags || mode == Mode::raw; }
 bool is_am(Mode mode) noexcept { return mode == Mode::am || mode == Mode::am_batched; }
+bool is_plain(Mode mode) noexcept { return mode == Mode::plain || mode == Mode::plain_batched; }
+bool is_cached(Mode mode) noexcept { return mode == Mode::cached || mode == Mode::plain; }
+IfuncPeer& ifunc_peer(Peers& peers, Mode mode) noexcept { return is_plain(mode) ? *peers.plain : *peers.ifunc; }
 
 // For ping() and pong(), beside those of floor/floor.h.
 struct ByAm {
@@ -84,9 +89,9 @@ Result<double> am_rate(AmPeer& am, Mode mode, uint64_t calls) {
 
 Result<double> ifunc_rate(IfuncPeer& peer, Mode mode, uint64_t calls) {
   const auto started = now_ns();
-  if (mode == Mode::cached)
+  if (is_cached(mode))
     for (uint64_t i = 0; i < calls; ++i) peer.send();
-  else if (mode == Mode::cached_batched)
+  else if (mode == Mode::cached_batched || mode == Mode::plain_batched)
     for (uint64_t i = 0; i < calls; i += IfuncPeer::burst) peer.send_burst();
   else
     for (uint64_t i = 0; i < calls; ++i) peer.send_with_code();
@@ -115,7 +120,8 @@ Result<double> measure_latency(Peers& peers, Mode mode, uint64_t rounds) {
   if (mode == Mode::raw_flags) return ping(ByFlags{peers.floor.memory->flags()}, rounds);
   if (mode == Mode::raw && peers.floor.socket) return ping(BySocket{*peers.floor.socket}, rounds);
   if (mode == Mode::raw) return ping(ByRings{peers.floor.memory->rings()}, rounds);
-  return mode == Mode::cached ? ping(Cached{*peers.ifunc}, rounds) : ping(Uncached{*peers.ifunc}, rounds);
+  auto& peer = ifunc_peer(peers, mode);
+  return is_cached(mode) ? ping(Cached{peer}, rounds) : ping(Uncached{peer}, rounds);
 }
 
 Status answer_latency(Peers& peers, Mode mode, uint64_t rounds) {
@@ -123,19 +129,20 @@ Status answer_latency(Peers& peers, Mode mode, uint64_t rounds) {
   if (mode == Mode::raw_flags) return pong(ByFlags{peers.floor.memory->flags()}, rounds);
   if (mode == Mode::raw && peers.floor.socket) return pong(BySocket{*peers.floor.socket}, rounds);
   if (mode == Mode::raw) return pong(ByRings{peers.floor.memory->rings()}, rounds);
-  return mode == Mode::cached ? pong(Cached{*peers.ifunc}, rounds) : pong(Uncached{*peers.ifunc}, rounds);
+  auto& peer = ifunc_peer(peers, mode);
+  return is_cached(mode) ? pong(Cached{peer}, rounds) : pong(Uncached{peer}, rounds);
 }
 
 Result<double> measure_rate(Peers& peers, Mode mode, uint64_t calls) {
   if (is_raw(mode)) return raw_rate(peers.floor, calls);
-  return is_am(mode) ? am_rate(*peers.am, mode, calls) : ifunc_rate(*peers.ifunc, mode, calls);
+  return is_am(mode) ? am_rate(*peers.am, mode, calls) : ifunc_rate(ifunc_peer(peers, mode), mode, calls);
 }
 
 Status answer_rate(Peers& peers, Mode mode, uint64_t calls) {
   if (is_am(mode)) return take_and_answer(ByAm{*peers.am}, calls);
   if (is_raw(mode) && peers.floor.socket) return take_and_answer(BySocket{*peers.floor.socket}, calls);
   if (is_raw(mode)) return take_and_answer(ByRings{peers.floor.memory->rings()}, calls);
-  Cached by{*peers.ifunc};
+  Cached by{ifunc_peer(peers, mode)};
   return poll_until_count(by, by.count() + calls);
 }
 

@@ -12,8 +12,20 @@
 namespace tc::bench {
 
 // `raw_flags` (latency alone) and `raw`, the ring or the socket: the floor, without a runtime. `am_batched` and
-// `cached_batched` hand over 64 calls at a time.
-enum class Mode : uint8_t { raw_flags, raw, am, am_batched, cached, cached_batched, uncached_object, uncached_bitcode };
+// `cached_batched` hand over 64 calls at a time. `plain` and `plain_batched` are cached calls without encryption, beside
+// encrypted ones.
+enum class Mode : uint8_t {
+  raw_flags,
+  raw,
+  am,
+  am_batched,
+  cached,
+  cached_batched,
+  uncached_object,
+  uncached_bitcode,
+  plain,
+  plain_batched
+};
 std::string_view mode_name(Mode mode) noexcept;
 Result<Mode> parse_mode(std::string_view name);
 
@@ -21,10 +33,12 @@ struct Peers {
   Floor floor;
   std::unique_ptr<AmPeer> am;
   std::unique_ptr<IfuncPeer> ifunc;
+  std::unique_ptr<IfuncPeer> plain;  // null unless `ifunc` is encrypted
 
   void poll() {
     am->progress();
     ifunc->poll();
+    if (plain != nullptr) plain->poll();
   }
 };
 

@@ -25,6 +25,18 @@ Json uncached(const TsiResult& r, Mode mode) {
   return object;
 }
 
+// Encrypted calls beside plain ones.
+void put_plain(Json& root, const TsiResult& r) {
+  auto& plain = root["plain"];
+  put(plain, "latency_ns", at(r.latency_ns, Mode::plain));
+  put(plain, "rate_msgs_per_s", at(r.rate, Mode::plain_batched));
+  put(plain, "single_rate_msgs_per_s", at(r.rate, Mode::plain));
+  auto& cached = root["cached"];
+  put(cached, "latency_ratio_to_plain", at(r.latency_ratio_to_plain, Mode::cached));
+  put(cached, "rate_ratio_to_plain", at(r.rate_ratio_to_plain, Mode::cached_batched));
+  put(cached, "single_rate_ratio_to_plain", at(r.rate_ratio_to_plain, Mode::cached));
+}
+
 // One column of the breakdown.
 struct Stages {
   double lookup_us;
@@ -102,10 +114,20 @@ std::string format_table(const TsiResult& r) {
   add_row(table, r.by_network ? "Raw socket" : "Raw ring", r, Mode::raw);
   add_row(table, "Active Message", r, Mode::am);
   add_row(table, "  64 in a message", r, Mode::am_batched);
+  const bool encrypted = !r.latency_ratio_to_plain.empty();
+  if (encrypted) {
+    add_row(table, "Cached, plain TCP", r, Mode::plain);
+    add_row(table, "  64 in a call", r, Mode::plain_batched);
+  }
   add_row(table, "Cached ifunc", r, Mode::cached);
   add_row(table, "  64 in a call", r, Mode::cached_batched);
   add_row(table, "Uncached object", r, Mode::uncached_object);
   add_row(table, "Uncached bitcode", r, Mode::uncached_bitcode);
+  if (encrypted)
+    table.text(fmt::format("\nEncrypted, x plain TCP of the same run: latency {}, rate {}, 64 in a call {}\n",
+                           with_quartiles(at(r.latency_ratio_to_plain, Mode::cached), "{:.2f}"),
+                           with_quartiles(at(r.rate_ratio_to_plain, Mode::cached), "{:.2f}"),
+                           with_quartiles(at(r.rate_ratio_to_plain, Mode::cached_batched), "{:.2f}")));
   const auto& object = at(r.first_execution_us, Mode::uncached_object);
   const auto& bitcode = at(r.first_execution_us, Mode::uncached_bitcode);
   const auto& ten = r.ten_symbols.all_us;
@@ -148,6 +170,7 @@ std::string format_json(const TsiResult& r) {
   put(cached, "rate_ratio_to_raw", at(r.rate_ratio_to_raw, Mode::cached_batched));
   put(cached, "single_rate_ratio_to_raw", at(r.rate_ratio_to_raw, Mode::cached));
   cached["lookup_execution_ns"] = r.cached_dispatch_ns;
+  if (!r.latency_ratio_to_plain.empty()) put_plain(root, r);
   root["uncached_object"] = uncached(r, Mode::uncached_object);
   root["uncached_bitcode"] = uncached(r, Mode::uncached_bitcode);
   auto& ten = root["uncached_object_ten_symbols"];

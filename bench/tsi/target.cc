@@ -33,6 +33,7 @@ Result<std::string> obey(Peers& peers, Talk& talk, const Command& command) {
     TC_ASSIGN(const auto bundle,
               tsi_variant(command.word == "bitcode" ? SliceForm::bitcode : SliceForm::object, "bench"));
     TC_CHECK(peers.ifunc->use(bundle));
+    if (peers.plain != nullptr) TC_CHECK(peers.plain->use(bundle));
     return "used";
   }
   TC_ASSIGN(const auto mode, parse_mode(command.word));
@@ -47,17 +48,21 @@ Status serve(const std::string& name, Talk& talk) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(name));
   Peers peers;
   TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
-  TC_ASSIGN(peers.am, AmPeer::create(transport.tls));
+  TC_ASSIGN(peers.am, AmPeer::create(transport.ucx_tls));
   TC_ASSIGN(peers.ifunc, IfuncPeer::create(transport));
+  if (transport.encrypted()) {
+    TC_ASSIGN(peers.plain, IfuncPeer::create(transport.plain()));
+  }
   const auto meanwhile = [&] { peers.poll(); };
-  TC_CHECK(
-      talk.say(fmt::format("ready {} {} {}", peers.ifunc->address(), peers.am->address(), peers.floor.addresses())));
+  TC_CHECK(talk.say(fmt::format("ready {} {} {} {}", peers.ifunc->address(), peers.am->address(),
+                                peers.floor.addresses(), peers.plain != nullptr ? peers.plain->address() : "none")));
   TC_ASSIGN(const auto line, talk.hear(Deadline::after_ms(20'000), meanwhile));
-  std::string verb, node_address, am_address;
-  std::istringstream(line) >> verb >> node_address >> am_address;
+  std::string verb, node_address, am_address, plain_address;
+  std::istringstream(line) >> verb >> node_address >> am_address >> plain_address;
   TC_CHECK(peers.floor.accept());
   TC_CHECK(peers.am->connect(am_address));
   TC_CHECK(peers.ifunc->connect(node_address));
+  if (peers.plain != nullptr) TC_CHECK(peers.plain->connect(plain_address));
   TC_CHECK(talk.say("connected"));
   while (true) {
     TC_ASSIGN(const auto order, talk.hear(Deadline::after_ms(600'000), meanwhile));

@@ -9,9 +9,11 @@
 #include <cstdio>
 #include <cstdlib>
 #include <functional>
+#include <optional>
 #include <sstream>
 
 #include "common/pinning.h"
+#include "common/shared_key.h"
 #include "common/talk.h"
 #include "tsi/dispatch.h"
 #include "tsi/tsi_bundle.h"
@@ -49,9 +51,11 @@ class Bench {
   bool tcp() const { return result_.by_network; }
 
   TsiResult result_;
+  std::optional<SharedKey> key_;
   std::unique_ptr<Partner> partner_;
   Peers peers_;
-  PerMode latency_, rate_, latency_ratio_, rate_ratio_, latency_to_raw_, rate_to_raw_;
+  PerMode latency_, rate_, latency_ratio_, rate_ratio_, latency_to_raw_, rate_to_raw_, latency_to_plain_,
+      rate_to_plain_;
 };
 
 Status Bench::tell(const std::string& line, const std::string& expected) {
@@ -70,19 +74,28 @@ Status Bench::start() {
   result_.ucx_version = ucp_get_version_string();
   result_.machine = describe_machine(result_.ucx_version);
   result_.placement = describe_placement();
+  if (transport.encrypted()) {
+    TC_ASSIGN(key_, SharedKey::make());
+  }
   TC_ASSIGN(partner_, Partner::start({"bench", "tsi-target", "--transport", options.transport}));
   pin_to(0);
-  TC_ASSIGN(peers_.am, AmPeer::create(transport.tls));
+  TC_ASSIGN(peers_.am, AmPeer::create(transport.ucx_tls));
   TC_ASSIGN(peers_.ifunc, IfuncPeer::create(transport));
+  if (transport.encrypted()) {
+    TC_ASSIGN(peers_.plain, IfuncPeer::create(transport.plain()));
+  }
   const auto meanwhile = [this] { peers_.poll(); };
   TC_ASSIGN(const auto line, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
-  std::string verb, node_address, am_address, raw_memory, raw_socket;
-  std::istringstream(line) >> verb >> node_address >> am_address >> raw_memory >> raw_socket;
+  std::string verb, node_address, am_address, raw_memory, raw_socket, plain_address;
+  std::istringstream(line) >> verb >> node_address >> am_address >> raw_memory >> raw_socket >> plain_address;
   TC_ASSIGN(peers_.floor, Floor::open(raw_memory, raw_socket));
   TC_CHECK(peers_.am->connect(am_address));
-  TC_CHECK(tell(fmt::format("connect {} {}", peers_.ifunc->address(), peers_.am->address()), "connected"));
+  TC_CHECK(tell(fmt::format("connect {} {} {}", peers_.ifunc->address(), peers_.am->address(),
+                            peers_.plain != nullptr ? peers_.plain->address() : "none"),
+                "connected"));
   TC_CHECK(partner_->talk().say("stat executed"));  // its answer proves that the target polls: connect() needs that
   TC_CHECK(peers_.ifunc->connect(node_address));
+  if (peers_.plain != nullptr) TC_CHECK(peers_.plain->connect(plain_address));
   TC_ASSIGN(const auto ignored, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
   (void)ignored;
   return {};
@@ -91,6 +104,7 @@ Status Bench::start() {
 Status Bench::use(SliceForm form) {
   TC_ASSIGN(const auto bundle, tsi_variant(form, "bench"));
   TC_CHECK(peers_.ifunc->use(bundle));
+  if (peers_.plain != nullptr) TC_CHECK(peers_.plain->use(bundle));
   return tell(form == SliceForm::bitcode ? "use bitcode" : "use object", "used");
 }
 
@@ -117,6 +131,10 @@ Status Bench::warm_up() {
   for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am, Mode::cached, Mode::uncached_object})
     TC_CHECK(latency(mode, 200, ignored));
   for (const auto mode : {Mode::raw, Mode::am, Mode::am_batched, Mode::cached}) TC_CHECK(rate(mode, 6400, ignored));
+  if (peers_.plain != nullptr) {
+    TC_CHECK(latency(Mode::plain, 200, ignored));
+    TC_CHECK(rate(Mode::plain, 6400, ignored));
+  }
   TC_CHECK(use(SliceForm::bitcode));
   return latency(Mode::uncached_bitcode, 200, ignored);
 }
@@ -128,13 +146,15 @@ Status Bench::one_run() {
   const auto slow_calls = std::max<uint64_t>(calls / (tcp() ? 40 : 20), 64);
   TC_CHECK(use(SliceForm::object));
   for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am}) TC_CHECK(latency(mode, rounds, latency_[mode]));
+  if (peers_.plain != nullptr) TC_CHECK(latency(Mode::plain, rounds, latency_[Mode::plain]));
   TC_CHECK(latency(Mode::cached, rounds, latency_[Mode::cached]));
   TC_CHECK(latency(Mode::uncached_object, rounds / 4, latency_[Mode::uncached_object]));
   TC_CHECK(rate(Mode::raw, calls, rate_[Mode::raw]));
   TC_CHECK(rate(Mode::am, slow_calls, rate_[Mode::am]));
   TC_CHECK(rate(Mode::am_batched, calls, rate_[Mode::am_batched]));
-  TC_CHECK(rate(Mode::cached, calls, rate_[Mode::cached]));
-  TC_CHECK(rate(Mode::cached_batched, calls, rate_[Mode::cached_batched]));
+  for (const auto mode : {Mode::plain, Mode::cached, Mode::plain_batched, Mode::cached_batched})
+    if (peers_.plain != nullptr || mode == Mode::cached || mode == Mode::cached_batched)
+      TC_CHECK(rate(mode, calls, rate_[mode]));
   TC_CHECK(rate(Mode::uncached_object, slow_calls, rate_[Mode::uncached_object]));
   TC_CHECK(use(SliceForm::bitcode));
   TC_CHECK(latency(Mode::uncached_bitcode, rounds / 4, latency_[Mode::uncached_bitcode]));
@@ -153,6 +173,11 @@ void Bench::note_ratios() {
     rate_ratio_[mode].push_back(values.back() / rate_[Mode::am].back());
     rate_to_raw_[mode].push_back(values.back() / rate_[Mode::raw].back());
   }
+  if (peers_.plain == nullptr) return;
+  latency_to_plain_[Mode::cached].push_back(latency_[Mode::cached].back() / latency_[Mode::plain].back());
+  for (const auto& [mode, plain] :
+       {std::pair{Mode::cached, Mode::plain}, std::pair{Mode::cached_batched, Mode::plain_batched}})
+    rate_to_plain_[mode].push_back(rate_[mode].back() / rate_[plain].back());
 }
 
 Result<uint64_t> Bench::ask_stat(const std::string& name) {
@@ -210,6 +235,8 @@ void Bench::summarize_all() {
   for (auto& [mode, values] : rate_ratio_) result_.rate_ratio_to_am[mode] = summarize(values);
   for (auto& [mode, values] : latency_to_raw_) result_.latency_ratio_to_raw[mode] = summarize(values);
   for (auto& [mode, values] : rate_to_raw_) result_.rate_ratio_to_raw[mode] = summarize(values);
+  for (auto& [mode, values] : latency_to_plain_) result_.latency_ratio_to_plain[mode] = summarize(values);
+  for (auto& [mode, values] : rate_to_plain_) result_.rate_ratio_to_plain[mode] = summarize(values);
   result_.placement.set_flags(latency_[Mode::raw_flags]);
 }
 

@@ -40,6 +40,8 @@ struct TsiResult {
   std::map<Mode, Summary> rate_ratio_to_am;
   std::map<Mode, Summary> latency_ratio_to_raw;
   std::map<Mode, Summary> rate_ratio_to_raw;
+  std::map<Mode, Summary> latency_ratio_to_plain;  // of encrypted calls; else empty, as is the next one
+  std::map<Mode, Summary> rate_ratio_to_plain;
   std::map<Mode, size_t> frame_bytes;
   std::map<Mode, Summary> first_execution_us;  // the two uncached modes
   std::map<Mode, Summary> load_us;             // check and link, or compile

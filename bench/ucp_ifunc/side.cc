@@ -213,7 +213,7 @@ Status Side::State::open(const UcpIfuncOptions& options) {
   TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
   ucp_config_t* config = nullptr;
   TC_CHECK(check_ucx(ucp_config_read(nullptr, nullptr, &config), "ucp_config_read"));
-  ucp_config_modify(config, "TLS", transport.tls.c_str());
+  ucp_config_modify(config, "TLS", transport.ucx_tls.c_str());
   ucp_params_t params{};
   params.field_mask = UCP_PARAM_FIELD_FEATURES;
   params.features = UCP_FEATURE_AM | UCP_FEATURE_RMA;

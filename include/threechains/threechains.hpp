@@ -328,6 +328,8 @@ class Node {
   }
   // Ends a wait() of another thread, now or the next one. From any thread, and from signal handlers.
   void wake() noexcept { tc_node_wake(handle()); }
+  // Reads the keyring file anew. Any thread.
+  void reload_keys() { detail::check(tc_node_reload_keys(handle())); }
 
   // For an event loop of the program's own: see tc_node_arm() in node.h.
   int fd() const {

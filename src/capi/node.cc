@@ -136,6 +136,11 @@ void tc_node_wake(tc_node_t* node) {
   if (node != nullptr) node->node->wake();
 }
 
+tc_status_t tc_node_reload_keys(tc_node_t* node) {
+  TC_NOT_NULL(node);
+  return guarded([&] { return node->node->reload_keys(); });
+}
+
 tc_status_t tc_node_fd(tc_node_t* node, int* fd) {
   TC_NOT_NULL(node);
   TC_NOT_NULL(fd);

@@ -8,10 +8,12 @@
 
 #include <cstdint>
 #include <memory>
-#include <string_view>
+#include <optional>
+#include <string>
 #include <utility>
 
 #include "base/result.h"
+#include "trust/permission.h"
 #include "wire/bundle.h"
 
 namespace spdlog {
@@ -26,10 +28,19 @@ class Executor;
 
 namespace tc::node {
 
+class CodeShares;
 class CompileRequests;
 class KnownCode;
 class Watchdog;
 struct Counters;
+
+// Where code comes from.
+struct CodeSource {
+  std::string host;                     // empty: this node itself
+  std::optional<trust::PublicKey> key;  // of the peer that brings it
+  // What the code may do there. Null: everything.
+  std::shared_ptr<const trust::CodeRights> rights;
+};
 
 struct LoadResult {
   enum class State : uint8_t { loaded, pending, error };
@@ -56,10 +67,12 @@ class CodeLoader {
   static constexpr uint64_t this_node = 0;
 
   CodeLoader(const std::unique_ptr<target::CodeStore>& store, CompileRequests& requests, KnownCode& known,
-             Watchdog& watchdog, target::Executor& executor, Counters& counters, spdlog::logger& log)
+             CodeShares& shares, Watchdog& watchdog, target::Executor& executor, Counters& counters,
+             spdlog::logger& log)
       : store_(store),
         requests_(requests),
         known_(known),
+        shares_(shares),
         watchdog_(watchdog),
         executor_(executor),
         counters_(counters),
@@ -68,17 +81,18 @@ class CodeLoader {
   // What was loaded before and is still here; else null.
   target::Code* find(const ContentId& id) const;
 
-  // Takes the bundle into the code store. `from`: the host that it came from, empty for this node's own code.
+  // Takes the bundle, which may run here, into the code store.
   // When the result is `pending`, `waiter` is told the end of the compilation (Link::on_compiled(),
   // LocalCalls::on_compiled()) and loads again.
-  LoadResult load(Bundle bundle, std::string_view from, uint64_t waiter);
+  LoadResult load(Bundle bundle, const CodeSource& from, uint64_t waiter);
   // The same without asking another node. `object`: what a helper compiled of the bundle, if that was needed.
-  Result<target::Code*> load_here(Bundle bundle, std::string_view from, Bytes object = {});
+  Result<target::Code*> load_here(Bundle bundle, const CodeSource& from, Bytes object = {});
 
  private:
   const std::unique_ptr<target::CodeStore>& store_;  // made while the node starts
   CompileRequests& requests_;
   KnownCode& known_;
+  CodeShares& shares_;
   Watchdog& watchdog_;
   target::Executor& executor_;
   Counters& counters_;

@@ -18,8 +18,10 @@
 
 namespace tc::node {
 
-// Whose code runs here: of processes of our own user on this host, or anybody's.
+// Who may connect and run code beside those that the keyring names: processes of our own user on this host, or anybody.
 enum class Trust : uint8_t { user, any };
+// What happens when a node that was connected to answers with a key that was never seen.
+enum class FirstContact : uint8_t { remember, refuse };
 enum class CompileFor : uint8_t { none, user, any };
 
 struct Config {
@@ -32,6 +34,9 @@ struct Config {
   bootstrap::Options bootstrap;      // how `id` and `cluster` are learnt
   transport::NetworkOptions network;
   Trust trust = Trust::user;
+  std::string key;      // this node's own: a name, or a file; empty: the one called `default`, if there is one
+  std::string keyring;  // its file, or "none"; empty: the one in the user's folder
+  FirstContact first_contact = FirstContact::remember;
   std::vector<std::filesystem::path> path;
   std::vector<std::string> allowed_libraries;
   std::vector<std::string> allowed_exports;  // rules of target::Policy::allow_export

@@ -18,6 +18,8 @@ struct Counters {
   uint64_t failures = 0;
   uint64_t dropped_links = 0;
   uint64_t refused_peers = 0;
+  uint64_t denied_codes = 0;
+  uint64_t throttled = 0;
   uint64_t late_answers = 0;
   uint64_t first_execution_ns = 0;
   uint64_t load_ns = 0;

@@ -10,6 +10,8 @@
 #include <string>
 #include <vector>
 
+#include "trust/public_key.h"
+
 namespace tc::node {
 
 struct Identity {
@@ -22,6 +24,8 @@ struct Identity {
   std::string label;                 // "node 3 (name)"
   std::string address;               // that peers connect to; empty: this node does not listen
   std::vector<std::string> cluster;  // addresses of all nodes by number; empty: no cluster
+  // Their keys, that whoever brought them together vouches for; empty: nobody did.
+  std::vector<trust::PublicKey> cluster_keys;
 
   uint32_t wire_id() const noexcept { return cluster.empty() && id == 0 ? no_id : id; }
   uint32_t count() const noexcept { return std::max<uint32_t>(1, static_cast<uint32_t>(cluster.size())); }

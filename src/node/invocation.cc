@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "node/authority.h"
 #include "node/links.h"
 
 namespace tc::node {
@@ -35,8 +36,26 @@ void Invocation::expose(std::string name, void* data, size_t size) {
 void* Invocation::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
   if (found == exposed_.end()) return nullptr;
+  if (const auto rights = running_rights(); rights != nullptr && !may_touch(*rights, name)) [[unlikely]]
+    return nullptr;
   if (size != nullptr) *size = found->size;
   return found->data;
+}
+
+// Null: everything.
+std::shared_ptr<const trust::CodeRights> Invocation::running_rights() const {
+  const auto& call = executor_.running();
+  if (call.link == nullptr) return local_.running_rights();
+  return static_cast<Link*>(call.link)->receiver().rights_of(*call.code.get());
+}
+
+// Who may only read gets the same pointer: only a cell could keep code in this process from writing.
+bool Invocation::may_touch(const trust::CodeRights& rights, std::string_view data) noexcept try {
+  if (rights.may_read(data) || rights.may_write(data)) return true;
+  authority_.log_denial(fmt::format("ifunc '{}'", executor_.running().code->name()), rights.may_read(data).error());
+  return false;
+} catch (const std::bad_alloc&) {
+  return false;
 }
 
 // ---- The outcome of the running call
@@ -79,7 +98,7 @@ void Invocation::log(int level, std::string_view message) noexcept {
 
 tc_status_t Invocation::send(uint32_t node, const OutgoingCall& call) {
   if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
-  if (node == node_id()) return local_.add(call), TC_OK;
+  if (node == node_id()) return local_.add(call, running_rights()), TC_OK;
   const auto link = links_.to_node(node);
   if (!link) {
     log_.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);

@@ -17,13 +17,14 @@ namespace tc::node {
 class Invocation final : public target::IfuncHost {
  public:
   Invocation(target::Executor& executor, Answers& answers, Links& links, LocalCalls& local, KnownCode& code,
-             const Config& config, const Identity& self, spdlog::logger& log)
+             const Config& config, Authority& authority, const Identity& self, spdlog::logger& log)
       : executor_(executor),
         answers_(answers),
         links_(links),
         local_(local),
         code_(code),
         config_(config),
+        authority_(authority),
         self_(self),
         log_(log) {}
 
@@ -42,6 +43,8 @@ class Invocation final : public target::IfuncHost {
   void log(int level, std::string_view message) noexcept override;
 
  private:
+  std::shared_ptr<const trust::CodeRights> running_rights() const;
+  bool may_touch(const trust::CodeRights& rights, std::string_view data) noexcept;
   tc_status_t send(uint32_t node, const OutgoingCall& call);
   tc_status_t forward_call(uint32_t node, OutgoingCall call);
   tc_status_t inject_call(uint32_t node, std::string_view name, ByteView payload);
@@ -60,6 +63,7 @@ class Invocation final : public target::IfuncHost {
   LocalCalls& local_;
   KnownCode& code_;
   const Config& config_;
+  Authority& authority_;
   const Identity& self_;
   spdlog::logger& log_;
   std::vector<Exposed> exposed_;  // few: found by looking at each

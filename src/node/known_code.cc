@@ -53,6 +53,22 @@ Result<const Bundle*> KnownCode::called_by(const target::Code& code, std::string
   return fail(TC_ERR_NOT_FOUND, "{} knows no ifunc '{}'", self_.label, name);
 }
 
+bool KnownCode::add_signatures(const Bundle& bundle) {
+  if (bundle.signatures().empty()) return false;
+  const auto* const sent = sent_.find(bundle.id());
+  auto before = sent != nullptr ? sent->signatures().size() : 0;
+  sent_.add_signatures(bundle);
+  bool has_new = sent != nullptr && sent->signatures().size() != before;
+  const auto add_to = [&](Bundle& held) {
+    before = held.signatures().size();
+    for (const auto& signature : bundle.signatures()) (void)held.add_signature(signature);
+    has_new |= held.signatures().size() != before;
+  };
+  if (const auto ifunc = registry_.find(bundle.id())) add_to(ifunc->bundle);
+  if (auto* const code = store_->find(bundle.id())) add_to(*code->bundle);
+  return has_new;
+}
+
 void KnownCode::loaded(const target::Code& code) {
   loaded_names_.insert_or_assign(code.name(), code.id());
   if (code.bundle->manifest().has(entry_library)) ++libraries_loaded_;

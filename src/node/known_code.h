@@ -45,6 +45,11 @@ class KnownCode {
   // What the running `code` calls by `name`: bundled with it, else registered here, else loaded here. TC_ERR_NOT_FOUND.
   Result<const Bundle*> called_by(const target::Code& code, std::string_view name);
 
+  // Has the application registered it here? Then it may run for everybody who may call it by name.
+  bool is_registered(const ContentId& id) const { return registry_.find(id) != nullptr; }
+  // The same code came again: takes over the signatures that were missing here. False: none were.
+  bool add_signatures(const Bundle& bundle);
+
   // ---- What happens to loaded code
 
   void loaded(const target::Code& code);

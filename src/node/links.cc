@@ -18,6 +18,11 @@ Link* find(const std::vector<std::unique_ptr<Link>>& links, const Matches& match
   return found != links.end() ? found->get() : nullptr;
 }
 
+// Every peer learns our instance and might claim it at another node.
+bool are_of_one_peer(const transport::Origin& one, const transport::Origin& other) noexcept {
+  return one.key == other.key;
+}
+
 }  // namespace
 
 // What this node tells a peer of itself.
@@ -127,6 +132,7 @@ void Links::settle_on_one(Link& link) {
   Link* const other =
       find(links_, [&](const Link& one) { return &one != &link && one.is_ready() && one.peer().instance == instance; });
   if (other == nullptr || link.channel().is_accepted() == other->channel().is_accepted()) return;
+  if (!are_of_one_peer(link.channel().origin(), other->channel().origin())) return;
   const bool prefers_accepted = instance < services_.channel.self.instance;
   Link* const better = link.channel().is_accepted() == prefers_accepted ? &link : other;
   std::ranges::replace(by_number_, better == &link ? other : &link, better);

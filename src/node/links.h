@@ -70,11 +70,21 @@ class Links final : public transport::Events {
   }
   // The link has something to do though no frame comes: the next poll reads it.
   void come_back_to(Link& link);
+  // Its peer has sent more than it may: nothing of it is received before that time.
+  void pause(Link& link, uint64_t until_ns);
+  // Goes on with links whose time has come. How many.
+  size_t resume_paused();
+  // When the next one may go on; UINT64_MAX: none is paused.
+  uint64_t next_resume_ns() const noexcept;
+  // What peers may do has changed: links of those that may not connect any more end.
+  void renew_rights();
   void drain_backlogs();
   // Tells everybody who waits on lost links, and removes those that nobody holds.
   void handle_losses();
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept;
+  // The next call of that code takes it along once more.
+  void send_again(const ContentId& id);
   // At the node's end.
   void close_all() noexcept;
   // How many refused connections were not put into the log one by one.
@@ -82,6 +92,7 @@ class Links final : public transport::Events {
 
   // ---- transport::Events
   Status may_connect(const transport::Origin& origin) override;
+  Status is_expected(std::string_view address, const transport::Origin& origin) override;
   void on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) override;
   void on_greeting(transport::Connection& connection, ByteView hello) override;
   void on_frames(transport::Connection& connection) override;
@@ -104,6 +115,7 @@ class Links final : public transport::Events {
 
   std::vector<Link*> polled_;     // whose peers write into our memory
   std::vector<Link*> pending_;    // come_back_to()
+  std::vector<Link*> paused_;     // pause()
   std::vector<Link*> by_number_;  // known()
   std::vector<std::unique_ptr<Link>> links_;
   const LinkServices& services_;

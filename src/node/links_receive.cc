@@ -6,21 +6,25 @@
 #include <algorithm>
 #include <new>
 
+#include "node/authority.h"
 #include "node/link/slice_requests.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
 #include "node/remote_compile/compile_requests.h"
 #include "node/remote_compile/compiles_for_peers.h"
-#include "node/trust.h"
 
 namespace tc::node {
 
 // ---- What the transport tells
 
 Status Links::may_connect(const transport::Origin& origin) {
-  if (is_trusted(services_.config, origin)) return {};
-  return fail(not_trusted(origin));
+  TC_CHECK(services_.authority.rights_of(origin));
+  return {};
+}
+
+Status Links::is_expected(std::string_view address, const transport::Origin& origin) {
+  return services_.authority.is_expected(address, origin);
 }
 
 void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
@@ -34,6 +38,9 @@ void Links::on_greeting(transport::Connection& connection, ByteView hello) {
 void Links::accept(Link& link, ByteView hello) try {
   if (const auto accepted = link.accept(hello, own_greeting()); !accepted)
     return link.channel().disconnect(accepted.error());
+  if (link.channel().is_accepted())
+    link.channel().set_stands_for_address(
+        services_.authority.may_stand_for(link.peer().address, link.channel().origin()));
   if (link.channel().connection().is_polled()) polled_.push_back(&link);
   settle_on_one(link);
 } catch (const std::bad_alloc&) {
@@ -81,6 +88,56 @@ void Links::come_back_to(Link& link) {
   link.is_pending = true;
 }
 
+// ---- Peers that send more than they may
+
+void Links::pause(Link& link, uint64_t until_ns) {
+  if (link.paused_until_ns == 0) {
+    paused_.push_back(&link);
+    link.channel().connection().set_paused(true);
+    ++services_.counters.throttled;
+    services_.channel.work.paused_links = true;
+  }
+  link.paused_until_ns = until_ns;
+}
+
+size_t Links::resume_paused() {
+  const auto now = now_ns();
+  const auto goes_on = [&](Link* link) {
+    if (link->is_lost()) return true;
+    if (now < link->paused_until_ns) return false;
+    link->paused_until_ns = 0;
+    link->channel().connection().set_paused(false);
+    come_back_to(*link);
+    return true;
+  };
+  const auto resumed = std::erase_if(paused_, goes_on);
+  services_.channel.work.paused_links = !paused_.empty();
+  return resumed;
+}
+
+uint64_t Links::next_resume_ns() const noexcept {
+  uint64_t next = UINT64_MAX;
+  for (const auto* const link : paused_) next = std::min(next, link->paused_until_ns);
+  return next;
+}
+
+// ---- Peers that may do more or less than before
+
+// A server that we connected to need not be allowed to connect itself; but a key that is expired or revoked is not called.
+void Links::renew_rights() {
+  auto& authority = services_.authority;
+  for (size_t i = 0; i < links_.size(); ++i) {
+    auto& link = *links_[i];
+    if (!link.is_ready()) continue;
+    const auto& origin = link.channel().origin();
+    auto may_stay = link.channel().is_accepted() ? may_connect(origin) : authority.is_valid(origin);
+    if (may_stay)
+      link.renew_rights();
+    else
+      link.channel().disconnect(may_stay.error());
+  }
+}
+
 // A link for whose frames there is no memory ends; the node does not.
 size_t Links::receive_from(Link& link) {
   if (!link.is_ready()) return 0;
@@ -110,6 +167,10 @@ void Links::forget(const target::Code& code) noexcept {
     link->sender().forget(code);
     link->receiver().forget(code);
   }
+}
+
+void Links::send_again(const ContentId& id) {
+  for (const auto& link : links_) link->sender().send_again(id);
 }
 
 void Links::close_all() noexcept {
@@ -162,6 +223,7 @@ void Links::handle_losses() {
     if (!link.is_lost() || link.loss_is_told) continue;
     std::ranges::replace(by_number_, &link, nullptr);
     std::erase(polled_, &link);
+    std::erase(paused_, &link);
     if (!tell_loss(link)) work.lost_links = true;  // again with the next turn
   }
   const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0; };

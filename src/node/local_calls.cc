@@ -6,9 +6,10 @@
 
 namespace tc::node {
 
-void LocalCalls::add(const OutgoingCall& call) {
+void LocalCalls::add(const OutgoingCall& call, Rights rights) {
   ready_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.header,
-                    call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt});
+                    call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt,
+                    std::move(rights)});
 }
 
 void LocalCalls::run() {
@@ -24,18 +25,30 @@ void LocalCalls::run() {
   }
 }
 
+// What the application registered may be called by whoever runs here. Other code must be such as the peer may send.
+Result<LocalCalls::Rights> LocalCalls::rights_of(const Call& call) const {
+  if (call.rights == nullptr || known_.is_registered(call.bundle.id())) return call.rights;
+  TC_ASSIGN(auto rights, authority_.rights_of_code(call.rights->peer, call.bundle));
+  return std::make_shared<const trust::CodeRights>(std::move(rights));
+}
+
 // Null: the call waits for its code, or has failed.
-target::Code* LocalCalls::code_of(Call& call) {
+target::Code* LocalCalls::code_of(Call& call, const Rights& rights) {
   if (auto* const code = loader_.find(call.bundle.id()); code != nullptr) return code;
-  const auto loaded = loader_.load(call.bundle, {}, CodeLoader::this_node);
+  const auto* const grant = rights != nullptr ? rights->peer.grant() : nullptr;
+  const auto key = grant != nullptr ? std::optional(grant->key) : std::nullopt;
+  const auto loaded = loader_.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
   if (loaded.is_error()) answers_.fail_later(call.header.token, call.route(), loaded.error);
   if (loaded.is_pending()) uncompiled_.push_back(std::move(call));
   return loaded.is_loaded() ? loaded.code : nullptr;
 }
 
 void LocalCalls::run(Call& local) {
-  auto* const code = code_of(local);
+  auto rights = rights_of(local);
+  if (!rights) return answers_.fail_later(local.header.token, local.route(), rights.error());
+  auto* const code = code_of(local, *rights);
   if (code == nullptr) return;
+  running_rights_ = std::move(*rights);
   executor_.reset();
   auto& call = executor_.running();
   call.link = nullptr;

@@ -11,20 +11,33 @@
 
 #include "base/memory_reserve.h"
 #include "node/answers.h"
+#include "node/authority.h"
 #include "node/code_loader.h"
+#include "node/known_code.h"
 #include "node/outgoing_call.h"
 
 namespace tc::node {
 
 class LocalCalls {
  public:
-  LocalCalls(target::Executor& executor, CodeLoader& loader, Answers& answers, MemoryReserve& reserve)
-      : executor_(executor), loader_(loader), answers_(answers), reserve_(reserve) {}
+  using Rights = std::shared_ptr<const trust::CodeRights>;  // null: everything
 
-  void add(const OutgoingCall& call);
+  LocalCalls(target::Executor& executor, CodeLoader& loader, Authority& authority, const KnownCode& known,
+             Answers& answers, MemoryReserve& reserve)
+      : executor_(executor),
+        loader_(loader),
+        authority_(authority),
+        known_(known),
+        answers_(answers),
+        reserve_(reserve) {}
+
+  // `rights`: of the code that makes the call. The code that is called may do no more for the same peer.
+  void add(const OutgoingCall& call, Rights rights);
   bool empty() const noexcept { return ready_.empty(); }
   // Runs those that are there now: a call that calls itself again gets its turn with the next poll.
   void run();
+  // Of the call that runs.
+  const Rights& running_rights() const noexcept { return running_rights_; }
   // What calls wait for was compiled elsewhere, or will never be.
   void on_compiled();
   void each_waiting(ShowCall show) const;
@@ -35,15 +48,20 @@ class LocalCalls {
     Bytes payload;
     wire::CallHeader header;
     std::optional<wire::PackedReturnAddress> return_address;
+    Rights rights;
     const wire::ReturnAddress* route() const noexcept { return return_address ? &return_address->value() : nullptr; }
   };
   void run(Call& call);
-  target::Code* code_of(Call& call);
+  Result<Rights> rights_of(const Call& call) const;
+  target::Code* code_of(Call& call, const Rights& rights);
 
   target::Executor& executor_;
   CodeLoader& loader_;
+  Authority& authority_;
+  const KnownCode& known_;
   Answers& answers_;
   MemoryReserve& reserve_;
+  Rights running_rights_;
   std::vector<Call> ready_;
   std::vector<Call> uncompiled_;  // their code is being compiled elsewhere
 };

@@ -48,6 +48,7 @@ Node::Node(Config config)
       link_services_{
           .channel = {*this, work_, *buffers_, link_ids_, self_, *log_},
           .config = config_,
+          .authority = authority_,
           .executor = executor_,
           .answers = answers_,
           .code = known_code_,
@@ -87,9 +88,11 @@ Result<std::unique_ptr<Node>> Node::create(Config config, const MakeTransport& m
 
 Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(check_cluster());
+  TC_CHECK(authority_.start());
   TC_ASSIGN(bootstrap_, bootstrap::make(config_.bootstrap));
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
+  TC_CHECK(choose_key());
   TC_CHECK(start_store());
   TC_CHECK(compiles_for_peers_.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
@@ -99,6 +102,7 @@ Status Node::start(const MakeTransport& make_transport) {
     TC_ASSIGN(self_.address, bootstrap::advertised_address(bound, config_.advertise));
   }
   TC_CHECK(join_cluster());
+  authority_.use_keys(config_.network.key.get());
   invocation_.begin();
   return {};
 }
@@ -123,14 +127,28 @@ Status Node::check_cluster() const {
   return {};
 }
 
-// Addresses only. Peers that are quicker and connect already wait in the listener's queue.
+// Nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever brings
+// them together.
+Status Node::choose_key() {
+  if (bootstrap_ != nullptr && config_.key.empty()) {
+    TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
+    config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
+    return {};
+  }
+  TC_ASSIGN(config_.network.key, authority_.find_key());
+  return {};
+}
+
+// Addresses and keys only. Peers that are quicker and connect already wait in the listener's queue.
 Status Node::join_cluster() {
   if (bootstrap_ == nullptr) return {};
   const auto id = config_.id_is_set ? std::optional(config_.id) : std::nullopt;
   const auto deadline = Deadline::after_ms(config_.bootstrap.timeout_ms);
-  TC_ASSIGN(auto cluster, bootstrap_->meet(self_.address, id, deadline));
+  const bootstrap::Contact self{.address = self_.address, .key = config_.network.key->public_key()};
+  TC_ASSIGN(auto cluster, bootstrap_->meet(self, id, deadline));
   self_.id = cluster.id;
   self_.cluster = std::move(cluster.addresses);
+  self_.cluster_keys = std::move(cluster.keys);
   self_.label = make_label();
   log_->info("{} of {} at {}", self_.label, self_.cluster.size(), self_.address);
   return {};
@@ -152,7 +170,9 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 }
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
+  const bool has_new_signatures = known_code_.add_signatures(bundle);
   auto ifunc = registry_.add(std::move(bundle));
+  if (has_new_signatures) links_.send_again(ifunc->bundle.id());
   const auto& manifest = ifunc->bundle.manifest();
   if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);
@@ -218,6 +238,20 @@ void Node::forget_code(const target::Code& code) {
   watchdog_.forget(code);
   slices_.forget(code.id());
   known_code_.forget(code);
+  code_shares_.forget(code);
+}
+
+Status Node::reload_keys() {
+  TC_CHECK(authority_.reload());
+  wake();
+  return {};
+}
+
+// Not while an ifunc runs: code goes and links end.
+void Node::renew_rights() {
+  if (executor_.inside_call()) return;
+  for (const auto& key : authority_.take_change()) code_shares_.evict_all_of(key);
+  links_.renew_rights();
 }
 
 // From the watchdog's thread.

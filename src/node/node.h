@@ -6,6 +6,7 @@
 //   Invocation       what a running ifunc asks of the node
 //   LocalCalls       calls of the node to itself
 //   Answers          the outcome of a call on its way to its caller; FutureTable: calls that wait for it
+//   Authority        who may do what here; CodeShares: whose code is here
 //   KnownCode        code that is here; CodeLoader: code that comes in
 //   SliceRequests    code for other CPUs; CompileRequests, CompilesForPeers: code compiled on another node
 //   PeerFailures           nodes that fail, and the calls that are lost with them; Watchdog: calls that run too long
@@ -23,8 +24,10 @@
 #include <string>
 
 #include "base/memory_reserve.h"
+#include "node/authority.h"
 #include "node/bootstrap/bootstrap.h"
 #include "node/code_loader.h"
+#include "node/code_shares.h"
 #include "node/config.h"
 #include "node/future.h"
 #include "node/invocation.h"
@@ -70,6 +73,9 @@ class Node final : private Waiter {
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
   void close_calls() noexcept;
   void wake() noexcept { transport_->wake(); }  // any thread
+  // Reads the keyring anew. What follows from it happens in the next poll or wait of the node's thread, which is woken.
+  // Any thread. TC_ERR_INVALID and others: the file is bad, and nothing changes.
+  Status reload_keys();
   // An ifunc that runs, and a function that a ready future calls, cannot wait for `what`: the thread that waited would be the
   // one that has to bring it. TC_ERR_INVALID.
   Status can_wait_for(std::string_view what) const;
@@ -120,9 +126,11 @@ class Node final : private Waiter {
   Status start(const MakeTransport& make_transport);
   Status start_store();
   Status check_cluster() const;
+  Status choose_key();
   Status join_cluster();
   std::string make_label() const;
   void forget_code(const target::Code& code);
+  void renew_rights();
   void report_stuck(const std::string& ifunc, uint64_t running_ms);
 
   // ---- Waiter (node_poll.cc)
@@ -162,14 +170,16 @@ class Node final : private Waiter {
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   FutureTable futures_;
+  Authority authority_{config_, self_, *log_};
 
   // The parts refer to each other; none uses another one before the node has started.
   target::Executor executor_{invocation_};
   KnownCode known_code_{registry_, sent_code_, store_, self_, *log_};
   Answers answers_{links_, futures_, self_, work_, counters_, *log_};
-  CodeLoader loader_{store_, compile_requests_, known_code_, watchdog_, executor_, counters_, *log_};
-  LocalCalls local_calls_{executor_, loader_, answers_, reserve_};
-  Invocation invocation_{executor_, answers_, links_, local_calls_, known_code_, config_, self_, *log_};
+  CodeShares code_shares_{store_};
+  CodeLoader loader_{store_, compile_requests_, known_code_, code_shares_, watchdog_, executor_, counters_, *log_};
+  LocalCalls local_calls_{executor_, loader_, authority_, known_code_, answers_, reserve_};
+  Invocation invocation_{executor_, answers_, links_, local_calls_, known_code_, config_, authority_, self_, *log_};
   SliceRequests slices_{links_, known_code_, store_, self_, work_, counters_, *log_};
   CompileRequests compile_requests_{{links_, local_calls_, slices_, loader_, store_, config_, work_, counters_, *log_}};
   CompilesForPeers compiles_for_peers_{links_, config_, self_, counters_, *log_};

@@ -62,9 +62,11 @@ size_t Node::poll() {
 }
 
 size_t Node::progress() {
-  const size_t moved = transport_->progress();
+  size_t moved = transport_->progress();
   if (work_.backlog) [[unlikely]]
     drain_backlogs();
+  if (work_.paused_links) [[unlikely]]
+    moved += links_.resume_paused();
   if (compiles_for_peers_.has_answers()) compiles_for_peers_.send_answers();
   if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links) [[unlikely]]
     housekeep();
@@ -89,6 +91,7 @@ void Node::housekeep() {
   buffers_->trim(now_ns());
   if (const auto unsaid = links_.take_unsaid_refusals(); unsaid != 0)
     log_->warn("{} more were refused in a second", unsaid);
+  if (authority_.has_changed()) renew_rights();
   links_.handle_losses();
 }
 
@@ -170,6 +173,8 @@ uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
   if (work_.backlog)
     until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
   if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  if (work_.paused_links) until = std::min(until, links_.next_resume_ns());
+  until = std::min(until, authority_.next_change_ns());
   return until;
 }
 

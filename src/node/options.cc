@@ -26,9 +26,20 @@ Status set_trust(Config& config, std::string_view value) {
                                 {{"user", Trust::user}, {"any", Trust::any}});
 }
 
+Status set_first_contact(Config& config, std::string_view value) {
+  return parse_choice_of<FirstContact>(value, config.first_contact, "remember or refuse",
+                                       {{"remember", FirstContact::remember}, {"refuse", FirstContact::refuse}});
+}
+
+Status add_trusted_network(Config& config, std::string_view value) {
+  TC_ASSIGN(auto range, AddressRange::parse(value));
+  config.network.trusted_networks.push_back(std::move(range));
+  return {};
+}
+
 Status set_compile_for(Config& config, std::string_view value) {
   return parse_choice_of<CompileFor>(
-      value, config.compile_for, "none, user (processes of the same user on this host) or any (peers that are trusted)",
+      value, config.compile_for, "none, user (processes of the same user on this host) or any (peers that may connect)",
       {{"none", CompileFor::none}, {"user", CompileFor::user}, {"any", CompileFor::any}});
 }
 
@@ -127,10 +138,27 @@ constexpr Option table[] = {
     {transports, "window-bytes", "BYTES", "1M", "Of transport ucx: frames on their way to one peer.", false,
      [](Config& c, std::string_view v) { return parse_bytes(v, c.network.fabric.window_bytes, 4 * kib, gib); }},
 
+    {trust, "key", "NAME|FILE", "default, if there is such a key",
+     "This node's own key, by which peers on other hosts know it: a name from `ifunc key list`, or a file. Without one "
+     "the node has a fresh key for as long as it runs. Nodes with the same key trust each other.",
+     false, text<&Config::key>},
+    {trust, "keyring", "FILE|none", "keyring in the folder of the user's keys",
+     "The keys of peers and authors, and what each may do here: one line each (`ifunc key trust`).", false,
+     text<&Config::keyring>},
     {trust, "trust", "user|any", "user",
-     "Which peers may connect and run code here: user, processes of the same user on this host; any, every process "
-     "that can reach the address. Code that runs here can do whatever this process can (docs/security.md).",
+     "Who may connect and run any code here, beside those that the keyring names: user, processes of the same user on "
+     "this host; any, everybody who can reach the address. Code that runs here can do whatever this process can "
+     "(docs/security.md).",
      false, set_trust},
+    {trust, "trust-network", "ADDRESS/BITS", "",
+     "A network where every process is trusted as those of the same user on this host are: peers there are not asked "
+     "for "
+     "keys, and connections to and from there are not encrypted.",
+     true, add_trusted_network},
+    {trust, "first-contact", "remember|refuse", "remember",
+     "What to do when a node that this one connects to answers with a key that was never seen: remember it for that "
+     "address, and accept no other there; or refuse it.",
+     false, set_first_contact},
     {trust, "allow-lib", "LIBRARY", "",
      "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. None is allowed otherwise.",
      true, one_more<&Config::allowed_libraries>},
@@ -165,7 +193,7 @@ constexpr Option table[] = {
      "gives back runs here (docs/small-nodes.md).",
      false, text<&Config::compile_at>},
     {remote, "compile-for", "none|user|any", "none",
-     "Which nodes this one compiles for: none, those of the same user on this host, or any that trust admits. Needs "
+     "Which nodes this one compiles for: none, those of the same user on this host, or any that may connect. Needs "
      "the "
      "program ifunc-toolchain.",
      false, set_compile_for},
@@ -190,6 +218,8 @@ constexpr Option table[] = {
      [](Config& c, std::string_view v) { return c.network.fabric_plugin = v, Status{}; }},
     {files, "pmix-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_pmix.so.", false,
      [](Config& c, std::string_view v) { return c.bootstrap.pmix_plugin = v, Status{}; }},
+    {files, "tls-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_tls.so.", false,
+     [](Config& c, std::string_view v) { return c.network.tls_plugin = v, Status{}; }},
     {files, "compiler", "FILE", "../libexec/threechains of libthreechains.so",
      "Path of ifunc-toolchain, for compile-for.", false, text<&Config::compiler>},
 };

@@ -34,6 +34,9 @@ constexpr Statistic table[] = {
     {"links", "connections", "Connections to peers.", &Numbers::links},
     {"dropped-links", "connections", "Connections that were lost.", &Numbers::dropped_links},
     {"refused-peers", "connections", "Peers that were turned away before they had greeted.", &Numbers::refused_peers},
+    {"denied-codes", "ifuncs", "Times that code was not run because of who sent or signed it.", &Numbers::denied_codes},
+    {"throttled", "times", "Times that a peer had to wait because it sent more messages than its rate.",
+     &Numbers::throttled},
     {"late-answers", "answers", "Answers for which nobody waited any more.", &Numbers::late_answers},
 
     {"code-bytes-sent", "bytes", "Code given to peers.", &Numbers::code_bytes_sent},
@@ -69,6 +72,8 @@ Numbers Node::numbers() const {
       .links = links_.size(),
       .dropped_links = counters_.dropped_links,
       .refused_peers = counters_.refused_peers,
+      .denied_codes = counters_.denied_codes,
+      .throttled = counters_.throttled,
       .late_answers = counters_.late_answers,
       .code_bytes_sent = counters_.code_bytes_sent,
       .needs = counters_.needs,

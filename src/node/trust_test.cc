@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A peer that is not trusted: another user's, whom this node connected to. It is called, and what it says about anything
-// else counts for nothing.
+// A peer that is in no keyring and that this node connected to. It is called, and what it says about anything else counts
+// for nothing.
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 
@@ -16,7 +16,7 @@ using wire::Kind;
 class Foreigner : public testing::Test {
  protected:
   Foreigner() {
-    net.network.make_foreign("far:1");
+    net.network.make_foreign("far:1", key.public_key());
     foreigner.listen("far:1");
     friendly.says.instance = 4712;
     friendly.connect("n1");
@@ -39,6 +39,7 @@ class Foreigner : public testing::Test {
     for (int i = 0; i < 8; ++i) turn();
   }
 
+  trust::KeyPair key = trust::KeyPair::fresh().value();
   test::Net net;
   std::unique_ptr<Node> node = net.make(1);
   RawPeer foreigner{net.network}, friendly{net.network};
@@ -66,7 +67,7 @@ TEST_F(Foreigner, it_is_called_and_runs_nothing_here) {
                  test::call_header(5) + test::code_section(echo) + as_bytes("x"));
   ASSERT_TRUE(run_until([&] { return foreigner.reply_to(5).has_value(); }));
   EXPECT_EQ(foreigner.reply_to(5)->status, TC_ERR_DENIED);
-  EXPECT_THAT(foreigner.reply_to(5)->message, HasSubstr("far:1 is not trusted"));
+  EXPECT_THAT(foreigner.reply_to(5)->message, HasSubstr(key.public_key().text() + " is in no line of the keyring"));
   EXPECT_EQ(node->stat("code-loads"), 0u);
   const auto future = node->call(*link, *test::message(*node, "echo", "x"), 5000, Deadline::after_ms(0)).value();
   ASSERT_TRUE(run_until([&] { return foreigner.find(Kind::call_code) != nullptr; }));
@@ -78,11 +79,12 @@ TEST_F(Foreigner, it_is_called_and_runs_nothing_here) {
 
 TEST_F(Foreigner, it_is_not_let_in) {
   RawPeer other{net.network};
-  net.network.make_foreign("far:2");
+  net.network.make_foreign("far:2", key.public_key());
   other.listen("far:2");
   other.connect("n1");
   ASSERT_TRUE(run_until([&] { return other.progress(), other.lost.has_value(); }));
   EXPECT_EQ(other.lost->code, TC_ERR_DENIED);
+  EXPECT_THAT(other.lost->message, HasSubstr("ifunc key trust NAME " + key.public_key().text()));
   EXPECT_FALSE(other.peer.has_value());
 }
 

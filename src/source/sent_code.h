@@ -22,6 +22,8 @@ class SentCode {
 
   // `bundle` is about to be sent.
   void keep(const Bundle& bundle);
+  // Signatures that were found later. Nothing to do when that code is not kept.
+  void add_signatures(const Bundle& bundle);  // of the same code
   // Null: it was never sent, or had to go.
   const Bundle* find(const ContentId& id) const noexcept;
   // The slices `which` as they travel (wire/code.h). The last ones are remembered: calls that always bring their code
@@ -45,6 +47,7 @@ class SentCode {
   struct Encoded {
     ContentId id;
     uint64_t which = 0;
+    std::vector<CodeSignature> signatures;
     std::shared_ptr<const Bytes> bytes;
   };
   Encoded last_;

@@ -15,7 +15,11 @@ Code* Store::find(const ContentId& id) noexcept {
   return found != codes_.end() ? found->second.get() : nullptr;
 }
 
-Result<Code*> Store::load(Bundle bundle, std::string_view from, Bytes object) {
+void Store::each(FunctionRef<void(const Code&)> show) const {
+  for (const auto& [id, code] : codes_) show(*code);
+}
+
+Result<Code*> Store::load(Bundle bundle, const Sender& from, Bytes object) {
   if (const auto found = codes_.find(bundle.id()); found != codes_.end()) return add_slices(*found->second, bundle);
   const std::string name = bundle.manifest().name;
   auto loaded = load_new(std::move(bundle), from, std::move(object));
@@ -24,7 +28,10 @@ Result<Code*> Store::load(Bundle bundle, std::string_view from, Bytes object) {
 }
 
 Code* Store::add_slices(StoredCode& code, const Bundle& bundle) {
-  if ((bundle.carried() & ~code.bundle->carried()) == 0) return &code;
+  if ((bundle.carried() & ~code.bundle->carried()) == 0) {
+    if (bundle.signatures() != code.bundle->signatures()) code.bundle->merge(bundle);
+    return &code;
+  }
   tuner_.cancel(code);  // its thread reads the bundle that changes here
   code.bundle->merge(bundle);
   count(code);
@@ -32,7 +39,7 @@ Code* Store::add_slices(StoredCode& code, const Bundle& bundle) {
   return &code;
 }
 
-Result<Code*> Store::load_new(Bundle bundle, std::string_view from, Bytes object) {
+Result<Code*> Store::load_new(Bundle bundle, const Sender& from, Bytes object) {
   const uint64_t begin = now_ns();
   const auto& manifest = bundle.manifest();
   if (manifest.abi_version != TC_IFUNC_ABI)

@@ -14,6 +14,7 @@
 #include <string>
 
 #include "base/content_id.h"
+#include "base/function_ref.h"
 #include "target/executions.h"
 #include "target/policy.h"
 #include "wire/bundle.h"
@@ -74,6 +75,15 @@ struct CodeStoreStats {
   size_t codes = 0;      // now
 };
 
+// Who sends code: what a library of that sender may export.
+struct Sender {
+  Sender(std::string_view from = {}) noexcept : host(from) {}  // NOLINT: a host alone is a sender
+  Sender(const char* from) noexcept : host(from) {}            // NOLINT
+  std::string_view host;                                       // as peers' addresses have it; empty: this node itself
+  // Asked besides the policy's rules. Empty: anything.
+  std::function<Status(const std::string& symbol)> may_export;
+};
+
 class CodeStore {
  public:
   // `policy` must outlive the store. Called with each code just before it is freed, so that number tables can
@@ -86,19 +96,22 @@ class CodeStore {
   virtual Code* find(const ContentId& id) noexcept = 0;
 
   // Takes a checked bundle, links or compiles its slice for this node and keeps it. Object slice first, where
-  // there is one. Holding it already is fine: slices that were missing are kept, the code stays as it is.
+  // there is one. Holding it already is fine: slices and signatures that were missing are kept, the code stays as it is.
   // A library's exports bind ifuncs that come from now on, and bind those anew that use an older version of it, which is
   // freed; when one of them does not link to the new version, nothing changes and the library is refused (2021 paper,
-  // section 2.1). `from`: the host that sent it, for the policy's rules on exports: they hold for what it exports and for
-  // what the version that it replaces does.
+  // section 2.1). What `from` may export is asked for what the library exports and for what the version that it replaces
+  // does.
   // Errors name the ifunc: TC_ERR_NO_SLICE, TC_ERR_DENIED, TC_ERR_UNRESOLVED, TC_ERR_COMPILE, TC_ERR_MALFORMED,
   // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
   // `object`, when not empty: what a helper compiled of its bitcode for this node, used as if it were the bundle's
   // object slice, and kept with the code.
-  virtual Result<Code*> load(Bundle bundle, std::string_view from = {}, Bytes object = {}) = 0;
+  virtual Result<Code*> load(Bundle bundle, const Sender& from = {}, Bytes object = {}) = 0;
 
   // It could run here but for an object slice: there is bitcode for this node, and nothing here to compile it.
   virtual bool lacks_object(const Bundle& bundle) const noexcept = 0;
+
+  // Shows all codes. `show` must not change the store.
+  virtual void each(FunctionRef<void(const Code&)> show) const = 0;
 
   // Frees one code now. It must not be running.
   virtual void evict(const ContentId& id) = 0;

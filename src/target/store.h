@@ -30,7 +30,8 @@ class Store final : public CodeStore {
   }
 
   Code* find(const ContentId& id) noexcept override;
-  Result<Code*> load(Bundle bundle, std::string_view from, Bytes object) override;
+  Result<Code*> load(Bundle bundle, const Sender& from, Bytes object) override;
+  void each(FunctionRef<void(const Code&)> show) const override;
   bool lacks_object(const Bundle& bundle) const noexcept override;
   void evict(const ContentId& id) override;
   void housekeeping() noexcept override;
@@ -53,7 +54,7 @@ class Store final : public CodeStore {
   };
 
   // code_store.cc: holding
-  Result<Code*> load_new(Bundle bundle, std::string_view from, Bytes object);
+  Result<Code*> load_new(Bundle bundle, const Sender& from, Bytes object);
   Code* add_slices(StoredCode& code, const Bundle& bundle);
   Status make_room(const StoredCode& code);
   void tune_later(StoredCode& code);
@@ -81,8 +82,8 @@ class Store final : public CodeStore {
   void free_left();
 
   // store_library.cc: libraries and their users
-  Status check_exports(const std::vector<std::string>& symbols, std::string_view from) const;
-  Status bind_library(StoredCode& library, std::string_view from);
+  Status check_exports(const std::vector<std::string>& symbols, const Sender& from) const;
+  Status bind_library(StoredCode& library, const Sender& from);
   Status link_users(const std::vector<StoredCode*>& users, std::vector<Linked>& linked);
   StoredCode* exporting(const std::string& name);
   std::vector<StoredCode*> users_of(const Exports& one, const Exports& other);

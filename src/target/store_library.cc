@@ -8,8 +8,11 @@
 
 namespace tc::target {
 
-Status Store::check_exports(const std::vector<std::string>& symbols, std::string_view from) const {
-  for (const auto& symbol : symbols) TC_CHECK(policy_.may_export(symbol, from));
+Status Store::check_exports(const std::vector<std::string>& symbols, const Sender& from) const {
+  for (const auto& symbol : symbols) {
+    TC_CHECK(policy_.may_export(symbol, from.host));
+    if (from.may_export) TC_CHECK(from.may_export(symbol));
+  }
   return {};
 }
 
@@ -39,7 +42,7 @@ void Store::take_over(StoredCode& code, Linked linked) {
 }
 
 // All or nothing: every user is linked to the new version before any is switched over.
-Status Store::bind_library(StoredCode& library, std::string_view from) {
+Status Store::bind_library(StoredCode& library, const Sender& from) {
   auto* const before = exporting(library.name());
   const Exports old = before != nullptr ? before->exports : Exports{};
   if (before != nullptr)

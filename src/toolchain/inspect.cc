@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <iterator>
 
+#include "trust/code_signature.h"
 #include "wire/abi_names.h"
 
 namespace tc::toolchain {
@@ -49,6 +50,21 @@ void describe_slice(std::string& out, size_t number, const Bundle& bundle) {
                  slice.hash.short_hex(), bundle.holds(number) ? "" : "  (not here)");
 }
 
+// What a signature is of: the bundle, or an ifunc in it by its name.
+std::string covered_name(const Bundle& bundle, const CodeSignature& signature) {
+  if (signature.covers == CodeSignature::whole_bundle) return bundle.manifest().name;
+  return bundle.manifest().slices[signature.covers].cpu;
+}
+
+bool holds(const Bundle& bundle, CodeSignature signature) {
+  if (signature.covers == CodeSignature::whole_bundle) return trust::is_valid(signature, bundle);
+  const auto inner = bundle.bundled(covered_name(bundle, signature));
+  signature.covers = CodeSignature::whole_bundle;
+  return inner && trust::is_valid(signature, *inner);
+}
+
+std::string key_text(const CodeSignature& signature) { return trust::PublicKey{signature.key}.text(); }
+
 }  // namespace
 
 std::string describe(const Bundle& bundle) {
@@ -70,6 +86,10 @@ std::string describe(const Bundle& bundle) {
   line("undefined", list(manifest.imports));
   if (manifest.has(entry_library)) line("exports", list(manifest.exports));
   if (manifest.has(entry_against)) line("uses", list(manifest.against));
+  const char* signed_by = "signed by";
+  for (const auto& signature : bundle.signatures())
+    line(std::exchange(signed_by, ""), fmt::format("{} ({}{})", key_text(signature), covered_name(bundle, signature),
+                                                   holds(bundle, signature) ? "" : "; THE SIGNATURE IS WRONG"));
   fmt::format_to(std::back_inserter(out), "\n  {:<3} {:<26} {:<9} {:<8} {:<14} {:>16}  {}\n", "#", "triple", "role",
                  "form", "cpu or name", "bytes", "sha-256");
   for (size_t i = 0; i < manifest.slices.size(); ++i) describe_slice(out, i, bundle);
@@ -94,6 +114,12 @@ std::string describe_json(const Bundle& bundle) {
                       {"sha256", slice.hash.hex()},
                       {"present", bundle.holds(i)}});
   }
+  auto signatures = nlohmann::ordered_json::array();
+  for (const auto& signature : bundle.signatures())
+    signatures.push_back({{"key", key_text(signature)},
+                          {"covers", covered_name(bundle, signature)},
+                          {"bundled", signature.covers != CodeSignature::whole_bundle},
+                          {"valid", holds(bundle, signature)}});
   const nlohmann::ordered_json object = {{"name", manifest.name},
                                          {"content_id", bundle.id().hex()},
                                          {"bytes", bundle.bytes().size()},
@@ -108,7 +134,8 @@ std::string describe_json(const Bundle& bundle) {
                                          {"undefined", manifest.imports},
                                          {"exports", manifest.exports},
                                          {"uses", manifest.against},
-                                         {"slices", slices}};
+                                         {"slices", slices},
+                                         {"signatures", signatures}};
   return object.dump(2, ' ', false, nlohmann::json::error_handler_t::replace) + "\n";
 }
 

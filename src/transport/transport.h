@@ -60,6 +60,10 @@ class Connection {
   // Ends the connection at once, for a peer that has disconnected and reads no more.
   virtual void drop() noexcept = 0;
 
+  // True: receive nothing more until set_paused(false), so that flow control slows the peer. What was received before can
+  // be read.
+  virtual void set_paused(bool paused) noexcept { (void)paused; }
+
   // "shm", "tcp", "ucx", ...
   virtual std::string_view transport() const noexcept = 0;
   // "127.0.0.1:7001", for messages: the address that we connected to, or that the peer comes from.

@@ -3,6 +3,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 namespace tc::trust {
 
 namespace {
@@ -20,6 +22,8 @@ std::string to_base64(ByteView bytes) {
 }
 
 bool from_base64(std::string_view text, std::span<std::byte> bytes) noexcept {
+  // libsodium 1.0.18 takes some bytes from 0x80 on for letters of the alphabet.
+  if (!std::ranges::all_of(text, [](char letter) { return static_cast<unsigned char>(letter) < 0x80; })) return false;
   size_t size = 0;
   const char* end = nullptr;
   return sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(),

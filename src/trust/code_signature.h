@@ -14,6 +14,8 @@ namespace tc::trust {
 // nothing. TC_ERR_LIMIT: it has CodeSignature::most already.
 Status sign_bundle(Bundle& bundle, const KeyPair& key);
 
+// Does that signature, one of the bundle's, hold for the whole bundle?
+bool is_valid(const CodeSignature& signature, const Bundle& bundle) noexcept;
 // The keys whose signatures of this bundle are valid, in the bundle's order. One that is wrong is left out.
 std::vector<PublicKey> signers_of(const Bundle& bundle);
 // Does that key's signature cover the bundle?

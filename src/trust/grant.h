@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One line of the keyring: a key, and what it may do here. A grant only narrows what the node allows to everybody: a
-// library that the node does not allow is not allowed by a line either.
+// library that the node does not allow is not allowed by a line either. docs/keys.md lists the fields.
 //
-//     ana ed25519:11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo run=signed data=table*,log libs=none hosts=10.0.0.0/8
+//     ana ed25519:11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo run=signed read=table*,log libs=none hosts=10.0.0.0/8
 //
 // Thread: any; plain values.
 #pragma once
@@ -40,13 +40,20 @@ class Names {
   std::optional<std::vector<std::string>> patterns_;  // nothing: all names
 };
 
+// May it stand for a key? 1 to 64 letters, digits, '-', '_', '.', not '.' first.
+bool is_key_name(std::string_view name) noexcept;
+
+// "2027-01-31T12:00:00Z", and from it or from a date alone, which means its first second in UTC. TC_ERR_INVALID.
+std::string to_text(Time time);
+Result<Time> parse_time(std::string_view text);
+
 struct Grant {
   std::string name;  // label, unique in the keyring
   PublicKey key;
   unsigned line = 0;                    // of the keyring's file, from 1; 0: of no file
   Run run = Run::signed_code;           // run=signed|any|none
   Where where = Where::process;         // in=process|cell
-  Names read = Names::all();            // read=NAMES: named data it may read
+  Names read = Names::all();            // read=NAMES: named data it may read; alone, it may write none
   Names write = Names::all();           // write=NAMES: named data it may read and write
   Names libraries = Names::all();       // libs=NAMES
   Names exports = Names::all();         // exports=NAMES: symbols that a library of its may export to others
@@ -56,5 +63,12 @@ struct Grant {
   std::optional<Time> until;            // until=2027-01-31 or until=2027-01-31T12:00:00Z: from then on it may nothing
   std::optional<Time> revoked;          // revoked=DATE: it may nothing, and never again by accident
 };
+
+// One line of the keyring, without its line feed. TC_ERR_INVALID: it names the field that is wrong.
+Result<Grant> parse_grant(std::string_view line);
+// The line that parse_grant() reads back as this grant.
+std::string to_line(const Grant& grant);
+// The part of it behind name and key: only what differs from the defaults.
+std::string fields_of(const Grant& grant);
 
 }  // namespace tc::trust

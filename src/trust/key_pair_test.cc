@@ -59,6 +59,12 @@ TEST(PublicKey, other_text_is_refused) {
   for (const auto& wrong : {std::string(), std::string("ed25519:"), text.substr(0, 50), text + "A", text.substr(8),
                             "rsa:" + text.substr(8), text.substr(0, 20) + "+" + text.substr(21), text + "="})
     EXPECT_FALSE(PublicKey::parse(wrong)) << wrong;
+  for (int letter = 0; letter < 256; ++letter) {
+    auto changed = text;
+    changed[20] = static_cast<char>(letter);
+    const auto key = PublicKey::parse(changed);
+    EXPECT_TRUE(!key || key->text() == changed) << letter;
+  }
 }
 
 }  // namespace

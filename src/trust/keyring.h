@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The keys that a node knows and what each may do: a file with one line a key (grant.h; docs/security.md).
+// The keys that a node knows and what each may do: a file with one line a key (grant.h; docs/keys.md).
 //
 // Thread: any for reading; an edit locks the file against other processes.
 #pragma once
@@ -18,8 +18,8 @@ class Keyring {
   static constexpr size_t max_line_bytes = 4096;
 
   Keyring() = default;
-  // `where` stands in front of errors, which name the line: "keyring, line 3: ...". TC_ERR_INVALID: a line is none, or a
-  // name or key stands in two lines. TC_ERR_TOO_LARGE.
+  // `where` names the file in errors, which name the line too: "FILE, line 3: ...". TC_ERR_INVALID: a line is none, or a name
+  // or key stands in two lines. TC_ERR_TOO_LARGE.
   static Result<Keyring> parse(std::string_view text, std::string_view where);
   // A file that is not there is an empty keyring. Refused: one that other users may write (TC_ERR_DENIED).
   static Result<Keyring> load(const std::filesystem::path& file);
@@ -28,13 +28,13 @@ class Keyring {
   const Grant* find(const PublicKey& key) const noexcept;
   const Grant* find(std::string_view name) const noexcept;
   std::span<const Grant> grants() const noexcept { return grants_; }
+  // The file, for messages; empty: there is no keyring.
+  const std::string& where() const noexcept { return where_; }
 
  private:
+  std::string where_;
   std::vector<Grant> grants_;
 };
-
-// One line, as it is written to the file.
-std::string to_line(const Grant& grant);
 
 // Edits of the file, comments kept, written atomically. TC_ERR_INVALID: a name is taken, or not there.
 Status add_to_keyring(const std::filesystem::path& file, const Grant& grant);

@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <optional>
 
+#include "base/result.h"
 #include "trust/public_key.h"
 
 namespace tc::trust {

@@ -78,6 +78,10 @@ struct CodeRights {
   Status may_export(std::string_view symbol) const;
 };
 
+// Does that signature let code run, as far as its key's line goes? It must be in force, not run=none, and the signature be
+// one of this code. TC_ERR_DENIED with the rule.
+Status check_signature(const Grant& author, const CodeSignature& signature, const Bundle& bundle, Time now);
+
 // May the peer run this code? Checks signatures if that depends on them, and then also what the manifest asks for:
 // libraries, exports. `has_cells`: the node could run it in a cell. TC_ERR_DENIED with the rule.
 Result<CodeRights> rights_of_code(const Rules& rules, const Rights& peer, const Bundle& bundle, bool has_cells,

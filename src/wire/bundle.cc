@@ -14,7 +14,8 @@ namespace tc {
 namespace {
 
 Status check_slice_sizes(const Manifest& m, const std::vector<Bytes>& stored) {
-  size_t total = bundle_format::header_bytes + BundleLimits::manifest_bytes;
+  size_t total = bundle_format::header_bytes + BundleLimits::manifest_bytes +
+                 bundle_format::size_of_signatures(CodeSignature::most);
   for (const auto& slice : stored) {
     if (slice.size() > BundleLimits::slice_bytes)
       return fail(TC_ERR_TOO_LARGE, "a slice of '{}' is {} bytes when at most {} are allowed", m.name, slice.size(),
@@ -186,6 +187,11 @@ Result<Bundle> Bundle::bundled(std::string_view name) const {
     if (bundle->manifest().name != name)
       return fail(TC_ERR_MALFORMED, "bundled ifunc '{}' of ifunc '{}' is ifunc '{}'", name, manifest().name,
                   bundle->manifest().name);
+    for (auto signature : signatures_) {
+      if (signature.covers != i) continue;
+      signature.covers = CodeSignature::whole_bundle;
+      if (!bundle->add_signature(signature)) break;  // it has as many as it can have
+    }
     return bundle;
   }
   return fail(TC_ERR_NOT_FOUND, "ifunc '{}' has no bundled ifunc '{}'", manifest().name, name);
@@ -195,7 +201,7 @@ size_t Bundle::size_for(uint64_t which) const noexcept {
   size_t size = bundle_format::header_bytes + head_->bytes.size();
   for (size_t i = 0; i < stored_.size(); ++i)
     if ((which & carried_) >> i & 1) size += stored_[i]->size();
-  return size;
+  return size + bundle_format::size_of_signatures(signatures_.size());
 }
 
 Bytes Bundle::bytes_for(uint64_t which) const {
@@ -205,6 +211,7 @@ Bytes Bundle::bytes_for(uint64_t which) const {
   w.u32(bundle_format::magic).u32(static_cast<uint32_t>(head_->bytes.size())).bytes(head_->bytes);
   for (size_t i = 0; i < stored_.size(); ++i)
     if ((which & carried_) >> i & 1) w.bytes(*stored_[i]);
+  bundle_format::write_signatures(w, signatures_);
   return out;
 }
 
@@ -213,6 +220,8 @@ void Bundle::merge(const Bundle& other) {
   for (size_t i = 0; i < stored_.size(); ++i)
     if (!holds(i) && other.holds(i)) stored_[i] = other.stored_[i];
   carried_ |= other.carried_;
+  for (const auto& signature : other.signatures_)
+    if (!add_signature(signature)) return;
 }
 
 Result<Bytes> compress(ByteView bytes) {

@@ -3,7 +3,7 @@
 // The fat bundle: everything needed to run one ifunc anywhere, as one `.ifunc` file (main paper, section
 // III.C: "fat-bitcode"; the layout is ours, see docs/wire-format.md).
 //
-//     magic "TCB1" | u32 manifest size | manifest | slice 0 | slice 1 | ...
+//     magic "TCB1" | u32 manifest size | manifest | slice 0 | slice 1 | ... | signatures, if there are any
 //
 // The content id is the SHA-256 of the manifest, and the manifest holds the SHA-256 of every slice: any part
 // can travel and be checked by itself. A bundle on the wire may therefore lack slices that its receiver
@@ -134,7 +134,8 @@ class Bundle {
   uint64_t useful_for(const TargetTriple& node) const noexcept;
   // Does the ifunc have code for `node`, here or elsewhere?
   bool lists(const TargetTriple& node) const noexcept;
-  // Takes over the slices of `other` (same id) that are missing here.
+  // Takes over the slices and signatures of `other` (same id) that are missing here. Signatures beyond CodeSignature::most
+  // are left out.
   void merge(const Bundle& other);
 
  private:

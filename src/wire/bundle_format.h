@@ -9,6 +9,7 @@
 #include <cstdint>
 
 #include "base/bytes.h"
+#include "wire/bundle.h"
 
 namespace tc::bundle_format {
 
@@ -16,9 +17,18 @@ inline constexpr uint32_t magic = 0x31424354;  // "TCB1"
 inline constexpr size_t header_bytes = 8;      // magic, manifest size
 inline constexpr uint8_t manifest_version = 1;
 
+inline constexpr uint32_t signatures_magic = 0x31534354;  // "TCS1"
+inline constexpr size_t signatures_header_bytes = 5;      // magic, count
+inline constexpr size_t signature_bytes = 1 + 32 + 64;    // what it covers, key, signature
+
 constexpr uint64_t all_slices(size_t count) noexcept { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
 
 // Would the reader take this manifest? So that nothing is written that cannot be read back.
 Status check_manifest(ByteView bytes);
+
+// The section behind the slices: everything that `in` has left. A bundle without signatures has no section.
+Result<std::vector<CodeSignature>> read_signatures(Reader& in, const Manifest& manifest);
+void write_signatures(Writer& out, const std::vector<CodeSignature>& signatures);
+size_t size_of_signatures(size_t count) noexcept;
 
 }  // namespace tc::bundle_format

@@ -57,7 +57,7 @@ TEST(HostileBundle, with_a_byte_too_many_it_is_refused) {
   bytes.push_back(std::byte{0});
   const auto read = Bundle::read(bytes);
   ASSERT_FALSE(read);
-  EXPECT_THAT(read.error().message, HasSubstr("bytes long when its content ends at byte"));
+  EXPECT_THAT(read.error().message, HasSubstr("the 1 bytes behind its slices are no signatures"));
 }
 
 void expect_no_flipped_bit_to_go_unnoticed(const Bundle& whole) {

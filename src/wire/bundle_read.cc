@@ -171,7 +171,7 @@ Status BundleReader::read_slices(Reader& in, Bundle& bundle, Bundle::Head& head)
     bundle.stored_[i] = std::make_shared<const Bytes>(stored.begin(), stored.end());
   }
   if (!named) head.id = ContentId::of(head.bytes);
-  return in.finish_exactly("bundle");
+  return in.finish("bundle");
 }
 
 Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carried) {
@@ -200,6 +200,7 @@ Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carrie
     return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", head->manifest.name,
                 bundle.carried_, head->manifest.slices.size());
   TC_CHECK(read_slices(in, bundle, *head));
+  TC_ASSIGN(bundle.signatures_, bundle_format::read_signatures(in, head->manifest));
   bundle.head_ = std::move(head);
   return bundle;
 }

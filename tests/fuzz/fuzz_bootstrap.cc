@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (record->id >= record->count || record->address.empty()) std::abort();
   const auto again = decode(encode(*record));
   if (!again || again->id != record->id || again->count != record->count || again->address != record->address ||
-      again->host != record->host || again->informed != record->informed)
+      again->host != record->host || again->informed != record->informed || again->key != record->key)
     std::abort();
   return 0;
 }

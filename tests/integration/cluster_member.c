@@ -5,7 +5,8 @@
  *     tc_test_member IFUNC_DIRECTORY [KEY=VALUE...]      options of the node: tc_config_set()
  *
  * Node 0 asks every node for its number and their count (ifunc `whoami`), sends a token round all of them (`hop`), and
- * ends the others (`count`). Each prints "member ID of COUNT: LINKS links" at the end; exit code 0 when all was right.
+ * ends the others (`count`). Node 0 prints "member 0 reached ID by TRANSPORT" for each of them, and each node "member ID of
+ * COUNT: LINKS links" at the end; exit code 0 when all was right.
  * At most 10 nodes, as the ifuncs count in digits.
  */
 #include <stdio.h>
@@ -48,6 +49,7 @@ static int lead(tc_node_t *node) {
   for (uint32_t n = 1; n < count; ++n) {
     if (tc_node_connect(node, tc_node_peer_address(node, n), patience_ms, &endpoints[n]) != TC_OK)
       return complain(tc_node_peer_address(node, n));
+    printf("member 0 reached %u by %s\n", n, tc_endpoint_transport(endpoints[n]));
     if (tc_endpoint_peer_id(endpoints[n]) != n) return complain("a node has another number than its address");
     snprintf(answer, sizeof answer, "%u of %u", n, count);
     if (expect(node, endpoints[n], "whoami", nothing, answer) != 0) return 1;

@@ -37,10 +37,11 @@ def check_tsi(t, transport):
                   "single_rate_ratio_to_raw")
     for name in ("uncached_object", "uncached_bitcode"):
         check_figures(found[name], "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us")
+    return found
 
 
 def check_bulk(t, transport):
-    by_network = transport.endswith("tcp")
+    by_network = transport.endswith(("tcp", "tls"))
     found = bench(t, "bulk", transport, "--runs", "2", "--sizes", "64KiB,3MiB", "--run-bytes", "4MiB")
     assert [(p["bytes"], p["rounds"]) for p in found["points"]] == [(65536, 64), (3 << 20, 1)], found["points"]
     ways, floors = ["call", "reply", "memcpy", "am"], ["memcpy", "am"]
@@ -51,6 +52,7 @@ def check_bulk(t, transport):
         assert ("raw_gb_per_s" in point) == by_network, point
         check_figures(point, *(f"{way}_gb_per_s" for way in ways))
         check_figures(point, *(f"{of}_ratio_to_{to}" for of in ("call", "reply") for to in floors))
+    return found
 
 
 def test_the_increment_is_measured_beside_its_floor_over_shared_memory(t):
@@ -59,6 +61,31 @@ def test_the_increment_is_measured_beside_its_floor_over_shared_memory(t):
 
 def test_the_increment_is_measured_beside_its_floor_over_tcp(t):
     check_tsi(t, "tcp")
+
+
+def test_the_encrypted_increment_is_measured_beside_the_plain_one(t):
+    found = check_tsi(t, "tls")
+    check_figures(found["plain"], "latency_ns", "rate_msgs_per_s", "single_rate_msgs_per_s")
+    check_figures(found["cached"], "latency_ratio_to_plain", "rate_ratio_to_plain", "single_rate_ratio_to_plain")
+
+
+def test_encrypted_large_payloads_are_measured_beside_plain_ones_and_the_cipher_alone(t):
+    for point in check_bulk(t, "tls")["points"]:
+        check_figures(point, *(f"{way}_gb_per_s" for way in ("aes", "plain_call", "plain_reply")))
+        check_figures(point, "call_ratio_to_plain", "reply_ratio_to_plain")
+
+
+def test_signatures_handshakes_and_floods_are_measured(t):
+    result = t.ifunc("bench", "trust", "--runs", "2", "--samples", "3", "--phase-ms", "50", "--json", seconds=100)
+    assert result.code == 0, result
+    found = json.loads(result.out)
+    assert (found["bench"], found["runs"]) == ("trust", 2) and found["calls"] > 0, found
+    for name in ("unsigned", "signed"):
+        check_figures(found[name], "call_us", "first_execution_us")
+    for name in ("quiet", "flood_elsewhere", "flood_here"):
+        check_figures(found[name], "median_us", "p99_us")
+    check_figures(found, "connections_per_s", "handshake_cpu_us", "flood_per_s", "flood_ratio_to_quiet",
+                  "flood_ratio_to_elsewhere")
 
 
 def test_the_increment_is_measured_beside_its_floor_through_ucx(t):

@@ -55,7 +55,7 @@ def start_members(t, count, directory, *options, numbered=False, prefixes=None):
     """`count` members that meet in a directory."""
     code = ifuncs(t)
     return [t.start(*(prefixes[i] if prefixes else ()), kit.MEMBER, code, f"bootstrap=dir:{directory}",
-                    *([f"id={i}"] if numbered else []), *options, env=TCP if prefixes else {}) for i in range(count)]
+                    *([f"id={i}"] if numbered else []), *options, env={"THREECHAINS_HOME": t.path("home")} | (TCP if prefixes else {})) for i in range(count)]
 
 
 def wait_for_members(members):
@@ -79,6 +79,16 @@ def test_a_program_under_mpirun_reaches_all_its_nodes(t):
     result = t.run(*MPIRUN, "-n", "8", kit.MEMBER, ifuncs(t), "bootstrap=pmix", seconds=100)
     assert result.code == 0, result
     check_links(links_of(result.out, 8))
+
+
+def test_processes_of_mpirun_that_do_not_share_memory_are_encrypted_without_a_key_of_their_users(t):
+    need_mpirun()
+    need_member()
+    result = t.run(*MPIRUN, "-n", "3", kit.MEMBER, ifuncs(t), "bootstrap=pmix", seconds=100,
+                   env=TCP | {"THREECHAINS_HOME": t.path("home")})
+    assert result.code == 0, result
+    assert re.findall(r"reached (\d) by (\S+)", result.out) == [("1", "tls"), ("2", "tls")], result
+    assert not os.path.exists(t.path("home")), "nobody made keys, and nothing was remembered"
 
 
 def test_auto_is_pmix_under_mpirun_and_a_single_node_elsewhere(t):
@@ -237,17 +247,53 @@ def test_a_node_that_starts_again_finds_the_others(t):
     assert (result.code, result.out) == (0, "0"), result
 
 
-def test_nodes_on_different_hosts_publish_addresses_that_others_can_reach(t):
+def inside(places):
+    """What starts a process in each of these namespaces."""
+    return [("ip", "netns", "exec", name) for name, _ in places]
+
+
+def transports_of(members):
+    """By which transports node 0 reached the others."""
+    return re.findall(r"member 0 reached \d+ by (\S+)", "".join(member.out for member in members))
+
+
+def test_nodes_on_different_hosts_reach_each_other_encrypted_without_a_key_of_their_users(t):
     need_member()
-    places = t.namespaces(2)
-    members = start_members(t, 2, t.path("meet"), "nodes=2", "listen=0.0.0.0:0", "trust=any",
-                            prefixes=[("ip", "netns", "exec", name) for name, _ in places])
+    members = start_members(t, 3, t.path("meet"), "nodes=3", "listen=0.0.0.0:0", prefixes=inside(t.namespaces(3)))
     wait_for_members(members)
+    assert transports_of(members) == ["tls", "tls"], [member.out for member in members]
+    assert not os.path.exists(t.path("home")), "nobody made keys, and nothing was remembered"
+
+
+def test_nodes_on_a_network_that_is_trusted_are_not_encrypted(t):
+    need_member()
+    members = start_members(t, 2, t.path("meet"), "nodes=2", "listen=0.0.0.0:0", "trust-network=10.99.0.0/16",
+                            prefixes=inside(t.namespaces(2)))
+    wait_for_members(members)
+    assert transports_of(members) == ["tcp"], [member.out for member in members]
+
+
+def test_a_stranger_who_knows_the_address_of_a_cluster_is_refused(t):
+    places = inside(t.namespaces(2))
+    node = t.serve("--bootstrap", f"dir:{t.path('meet')}", "--nodes", "1", "--listen", "0.0.0.0:0", prefix=places[0])
+    result = t.run(*places[1], kit.IFUNC, "send", t.build("whoami.c"), node.address,
+                   env={"THREECHAINS_HOME": t.path("home-of-a-stranger")})
+    assert result.code != 0 and result.out == "" and "ed25519:" in result.err, result
+    assert node.running(), node.err
+
+
+def test_a_directory_that_others_can_write_to_is_refused(t):
+    directory = t.path("meet")
+    os.mkdir(directory)
+    os.chmod(directory, 0o777)
+    result = t.ifunc("serve", "--bootstrap", f"dir:{directory}", "--nodes", "1")
+    assert result.code == 2 and f"{directory} has mode 0777" in result.err and "chmod 700" in result.err, result
+    assert os.listdir(directory) == []
 
 
 def test_a_node_that_listens_everywhere_names_an_address_of_its_interface(t):
     (name, address), = t.namespaces(1)
     inside = ("ip", "netns", "exec", name)
-    options = ("--listen", "0.0.0.0:0", "--trust", "any")
+    options = ("--listen", "0.0.0.0:0")
     assert t.serve(*options, prefix=inside).address.startswith(address + ":")
     assert t.serve(*options, "--advertise", "front.example", prefix=inside).address.startswith("front.example:")

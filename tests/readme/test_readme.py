@@ -2,7 +2,7 @@
 """Every command in every README and page is run, in the order of the page, in a copy of the tree.
 
 pages.py says how a page is read. A page's commands share one shell. They run in the page's folder if it is an example's,
-and in the root of the tree otherwise, with the ifunc command on the PATH. A process in the background is given time to be
+and in the root of the tree otherwise, with the ifunc command on the PATH and a folder of keys of its own. A process in the background is given time to be
 ready, and ends with the page. Ports are other ones than the page says. `make` is only asked whether it knows the target.
 """
 
@@ -86,7 +86,7 @@ class Session:
     def run(self, t, folder):
         (pathlib.Path(self.directory) / "script").write_text("\n".join(self.script))
         environment = {"PATH": f"{kit.BUILD}/bin:{os.environ['PATH']}", "TMPDIR": self.directory,
-                       "PYTHONDONTWRITEBYTECODE": "1"}
+                       "PYTHONDONTWRITEBYTECODE": "1", "THREECHAINS_HOME": f"{self.directory}/home"}
         process = t.start("bash", "-c", f"cd {shlex.quote(str(folder))} && . {self.directory}/script", env=environment)
         try:
             status = process.wait(SECONDS)
@@ -122,7 +122,7 @@ def stop_all(group):
 
 def compare(command, printed):
     """`…` in a page stands for anything."""
-    pattern = r"\s*\n".join(".*".join(re.escape(part.strip()) for part in row.split("…")) for row in command.shown)
+    pattern = r"\s*\n\s*".join(".*".join(re.escape(part.strip()) for part in row.split("…")) for row in command.shown)
     assert re.fullmatch(pattern + r"\s*", printed.strip(), re.S), \
         f"line {command.line}: `{command.text}` printed\n{printed}\nwhen the page says\n" + "\n".join(command.shown)
 

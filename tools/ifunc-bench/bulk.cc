@@ -15,7 +15,8 @@ void add_bulk(CLI::App& parent, int& exit_code) {
   auto* const command = parent.add_subcommand(
       "bulk", "Large payloads in calls and replies, beside memcpy, a raw socket and UCX Active Messages");
   const auto options = std::make_shared<bench::BulkOptions>();
-  command->add_option("--transport", options->transport, "shm, tcp, ucx-shm or ucx-tcp")
+  command
+      ->add_option("--transport", options->transport, "shm, tcp, tls (encrypted TCP, beside plain), ucx-shm or ucx-tcp")
       ->check(CLI::IsMember(bench::transport_names()))
       ->capture_default_str();
   command->add_option("--sizes", options->sizes, "Bytes of a payload: 65536, 64KiB, 1MiB, ...")

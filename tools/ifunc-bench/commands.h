@@ -11,6 +11,7 @@ namespace tc::command {
 void add_tsi(CLI::App& parent, int& exit_code);
 void add_bulk(CLI::App& parent, int& exit_code);
 void add_token(CLI::App& parent, int& exit_code);
+void add_trust(CLI::App& parent, int& exit_code);
 void add_dapc(CLI::App& parent, int& exit_code);
 void add_graph(CLI::App& parent, int& exit_code);
 void add_languages(CLI::App& parent, int& exit_code);
@@ -20,6 +21,8 @@ void add_report(CLI::App& parent, int& exit_code);
 // The benchmarks' further processes; for themselves only.
 void add_tsi_target(CLI::App& parent, int& exit_code);
 void add_bulk_target(CLI::App& parent, int& exit_code);
+void add_trust_target(CLI::App& parent, int& exit_code);
+void add_trust_flood(CLI::App& parent, int& exit_code);
 void add_dapc_server(CLI::App& parent, int& exit_code);
 void add_graph_server(CLI::App& parent, int& exit_code);
 

@@ -18,7 +18,7 @@ int bench_dapc(bench::DapcOptions options) {
   StopSignals signals;  // before anything starts: the servers shall not get them
   std::atomic<bool> stop{false};
   options.stop = &stop;
-  signals.start([&] { stop = true; });
+  signals.start([&] { stop = true; }, [&] { stop = true; });
   const auto result = bench::run_dapc(options);
   signals.finish();
   const int printed = print(result, options.json);
@@ -31,7 +31,9 @@ void add_dapc(CLI::App& parent, int& exit_code) {
   auto* const command = parent.add_subcommand(
       "dapc", "Distributed pointer chase: ifuncs beside UCX Active Messages and GETs, by depth and servers");
   const auto options = std::make_shared<bench::DapcOptions>();
-  command->add_option("--transport", options->transport, "tcp (between network namespaces, as root) or shm")
+  command
+      ->add_option("--transport", options->transport,
+                   "tcp (between network namespaces, as root), tls (encrypted) or shm")
       ->check(CLI::IsMember(bench::transport_names()))
       ->capture_default_str();
   command->add_option("--servers", options->servers, "Numbers of servers")
@@ -80,7 +82,6 @@ void add_dapc_server(CLI::App& parent, int& exit_code) {
   command->add_option("--seed", options->seed);
   command->add_option("--host", options->host);
   command->add_option("--rendezvous", options->rendezvous);
-  command->add_option("--trust", options->trust);
   command->callback([options, &exit_code] { exit_code = bench::run_dapc_server(*options); });
 }
 

@@ -14,7 +14,9 @@ void add_graph(CLI::App& parent, int& exit_code) {
   auto* const command = parent.add_subcommand(
       "graph", "Breadth-first search over a sharded graph: ifuncs at the servers beside a client that GETs rows");
   const auto options = std::make_shared<bench::GraphOptions>();
-  command->add_option("--transport", options->transport, "tcp (between network namespaces, as root) or shm")
+  command
+      ->add_option("--transport", options->transport,
+                   "tcp (between network namespaces, as root), tls (encrypted) or shm")
       ->check(CLI::IsMember(bench::transport_names()))
       ->capture_default_str();
   command->add_option("--servers", options->servers, "Servers")->check(CLI::Range(1u, 17u))->capture_default_str();
@@ -48,7 +50,6 @@ void add_graph_server(CLI::App& parent, int& exit_code) {
   command->add_option("--host", options->host);
   command->add_option("--rendezvous", options->rendezvous);
   command->add_option("--servers", options->servers);
-  command->add_option("--trust", options->trust);
   command->add_option("--index", options->index);
   command->callback([options, &exit_code] { exit_code = bench::run_graph_server(*options); });
 }

@@ -15,7 +15,8 @@ void add_tsi(CLI::App& parent, int& exit_code) {
   auto* const command = parent.add_subcommand(
       "tsi", "Target-side increment: latency, rate and first execution, beside UCX Active Messages");
   const auto options = std::make_shared<bench::TsiOptions>();
-  command->add_option("--transport", options->transport, "shm, tcp, ucx-shm or ucx-tcp")
+  command
+      ->add_option("--transport", options->transport, "shm, tcp, tls (encrypted TCP, beside plain), ucx-shm or ucx-tcp")
       ->check(CLI::IsMember(bench::transport_names()));
   command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 1000));
   command->add_option("--latency-rounds", options->latency_rounds, "Round trips in a run (0: by transport)");

@@ -11,6 +11,8 @@
 #include "ifunc-toolchain/show_assembly.h"
 #include "toolchain/build.h"
 #include "toolchain/cross_targets.h"
+#include "trust/code_signature.h"
+#include "trust/key_file.h"
 
 namespace {
 
@@ -28,6 +30,7 @@ fs::path include_directory() {
 struct Arguments {
   tc::toolchain::BuildRequest request;
   std::string output;
+  std::vector<std::string> signers;
   bool no_object = false;
   bool no_bitcode = false;
   bool quiet = false;
@@ -77,6 +80,13 @@ void declare(CLI::App& build, Arguments& arguments) {
                   "name wherever it is; may be given often")
       ->type_name("FILE")
       ->allow_extra_args(false);
+  build
+      .add_option(
+          "--sign", arguments.signers,
+          "sign it, and what is bundled with it, with this key of one's own (`ifunc key new NAME`); may be given "
+          "often")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   build.add_flag("--no-object", arguments.no_object, "leave out machine code: targets compile the bitcode");
   build.add_flag("--no-bitcode", arguments.no_bitcode, "leave out bitcode: targets run the machine code as it is");
   build.add_flag("--allow-asm", request.allow_asm, "let inline assembly travel");
@@ -101,6 +111,7 @@ void report(const tc::Bundle& bundle, const std::string& output) {
   const auto with = bundled != 0 ? fmt::format(", bundled {}", bundled) : "";
   fmt::print("{}: {} bytes for {} (bitcode {}, machine code {}{}), content id {}\n", output, bundle.bytes().size(),
              fmt::join(triples, ", "), bitcode, object, with, bundle.id().short_hex());
+  for (const auto& key : tc::trust::signers_of(bundle)) fmt::print("{}: signed by {}\n", output, key.text());
 }
 
 int complain(const std::string& message) {
@@ -117,8 +128,16 @@ int run(Arguments& arguments) {
   request.include_directory = include_directory();
   request.objects = !arguments.no_object;
   request.bitcode = !arguments.no_bitcode;
+  std::vector<tc::trust::KeyPair> signers;  // found before the compilers run, which takes a while
+  for (const auto& name : arguments.signers) {
+    auto key = tc::trust::find_key(name);
+    if (!key) return complain(key.error().message);
+    signers.push_back(std::move(*key));
+  }
   auto result = tc::toolchain::build(request);
   if (!result) return complain(result.error().message);
+  for (const auto& key : signers)
+    if (auto done = tc::trust::sign_bundle(result->bundle, key); !done) return complain(done.error().message);
   for (const auto& warning : result->warnings) fmt::print(stderr, "ifunc: warning: {}\n", warning);
   const auto output = arguments.output.empty() ? result->bundle.manifest().name + ".ifunc" : arguments.output;
   if (auto written = tc::write_file_atomically(output, result->bundle.bytes()); !written)

@@ -143,9 +143,17 @@ TEST(ServeOptions, a_file_with_an_unknown_option_is_refused_with_its_line) {
       << read.error().message;
 }
 
-TEST(ServeOptions, addresses_beyond_this_host_need_trust_any) {
+TEST(ServeOptions, a_node_may_listen_anywhere_as_strangers_are_refused) {
   ServeOptions options;
   options.set("listen", "0.0.0.0:0");
+  EXPECT_TRUE(options.check());
+}
+
+TEST(ServeOptions, to_trust_every_network_needs_trust_any) {
+  ServeOptions options;
+  options.set("trust-network", "10.0.0.0/8");
+  EXPECT_TRUE(options.check());
+  options.set("trust-network", "0.0.0.0/0");
   ASSERT_FALSE(options.check());
   EXPECT_EQ(options.check().error().code, TC_ERR_DENIED);
   options.set("trust", "any");

@@ -17,6 +17,10 @@ void add_serve(CLI::App& app, int& exit_code);
 void add_send(CLI::App& app, int& exit_code);
 // `command` is what stood behind `--`; it must outlive the parse.
 void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_code);
+void add_key(CLI::App& app, int& exit_code);
+// `ifunc sign` and `ifunc verify`.
+void add_sign(CLI::App& app, int& exit_code);
+void add_trust(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app);
 void add_lists(CLI::App& app);
 

@@ -48,6 +48,9 @@ int run(int argc, char** argv) {
   add_serve(app, exit_code);
   add_send(app, exit_code);
   add_cluster(app, command, exit_code);
+  add_key(app, exit_code);
+  add_sign(app, exit_code);
+  add_trust(app, exit_code);
   add_bench(app);
   add_lists(app);
   const auto is_named = [&](const CLI::App* sub) { return sub->check_name(argv[1]); };

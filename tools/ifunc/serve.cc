@@ -94,11 +94,16 @@ Status serve(ServeOptions options) {
   TC_CHECK(options.check());
   std::atomic<tc_node_t*> serving{nullptr};
   StopSignals stop;  // before the node starts threads
-  stop.start([&serving, &stop] {
-    tc_node_t* const node = serving.load();
-    if (node == nullptr) ::_exit(128 + stop.signal());  // a bootstrap that waits for others has nothing to tidy up
-    tc_node_wake(node);
-  });
+  stop.start(
+      [&serving, &stop] {
+        tc_node_t* const node = serving.load();
+        if (node == nullptr) ::_exit(128 + stop.signal());  // a bootstrap that waits for others has nothing to tidy up
+        tc_node_wake(node);
+      },
+      // A keyring that cannot be read stands in the log. A node that starts has just read it, or is about to.
+      [&serving] {
+        if (tc_node_t* const node = serving.load(); node != nullptr) (void)tc_node_reload_keys(node);
+      });
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
   TC_CHECK(expose(node, files, options));
@@ -117,10 +122,11 @@ void add_serve(CLI::App& app, int& exit_code) {
   auto* sub = app.add_subcommand("serve", "Run a node that executes the ifuncs it is sent");
   sub->footer(
       "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT (a second\n"
-      "one ends it at once). An idle node costs no CPU.\n\n"
+      "one ends it at once). SIGHUP reads the keyring anew. An idle node costs no CPU.\n\n"
       "  ifunc serve &                                  # ready 127.0.0.1:41234\n"
       "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n\n"
-      "Whoever may send code may do what this process may do: see docs/security.md.");
+      "Processes of your own user on this host may send any code; others only what the keyring allows (`ifunc key\n"
+      "trust`). Code that runs may do what this process may do: see docs/security.md.");
   auto options = std::make_shared<ServeOptions>();
   options->add_own_to(*sub);
   options->add_shared_to(*sub);

@@ -165,14 +165,15 @@ std::vector<std::string> ServeOptions::arguments() const {
 
 Status ServeOptions::check() const {
   if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen)) {
-    TC_ASSIGN(const auto address, parse_address(listen));
-    if (get("trust") != "any" && !is_loopback(address))
-      return fail(TC_ERR_DENIED,
-                  "will not listen on {}: other machines can reach that address, nothing here checks who they are yet, "
-                  "and whoever connects can run any code with this process's rights. Listen on 127.0.0.1, or say "
-                  "`--trust any` when only machines you trust can reach it",
-                  address.host);
+    TC_CHECK(parse_address(listen));
   }
+  for (const auto& [name, value] : settings)
+    if (name == "trust-network" && value.ends_with("/0") && get("trust") != "any")
+      return fail(
+          TC_ERR_DENIED,
+          "--trust-network {} is every network there is, so everybody who can reach this node could run any code "
+          "with this process's rights: name your own network, or say `--trust any` if you mean that",
+          value);
   if (get("bitcode") == "off" && get("objects") == "off")
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-objects together leave no code that could run");
   if (const auto at = get("compile-at"); !at.empty()) TC_CHECK(parse_address(at));

@@ -13,6 +13,7 @@ sigset_t stop_set() {
   sigemptyset(&set);
   sigaddset(&set, SIGTERM);
   sigaddset(&set, SIGINT);
+  sigaddset(&set, SIGHUP);
   return set;
 }
 
@@ -23,8 +24,9 @@ StopSignals::StopSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-void StopSignals::start(std::function<void()> on_stop) {
+void StopSignals::start(std::function<void()> on_stop, std::function<void()> on_reload) {
   on_stop_ = std::move(on_stop);
+  on_reload_ = std::move(on_reload);
   thread_ = std::thread([this] { take_signals(); });
 }
 
@@ -34,6 +36,10 @@ void StopSignals::take_signals() {
     int signal = 0;
     if (sigwait(&set, &signal) != 0) continue;
     if (closing_.load()) return;
+    if (signal == SIGHUP) {
+      on_reload_();
+      continue;
+    }
     if (requested_.exchange(true)) _exit(128 + signal);
     signal_.store(signal, std::memory_order_release);
     on_stop_();

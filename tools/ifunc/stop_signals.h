@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGTERM and SIGINT as a request to stop, without a signal handler and so without a global.
+// SIGTERM and SIGINT as a request to stop, and SIGHUP as one to read keys anew, without a signal handler and so without a
+// global.
 #pragma once
 
 #include <atomic>
@@ -9,9 +10,9 @@
 
 namespace tc::command {
 
-// Make one before any other thread starts: it blocks both signals in this thread, and threads inherit that. From
-// start() to finish() a thread of its own takes the signals. The first one calls `on_stop` (from that thread); a
-// second one ends the process at once, for when an ifunc does not return.
+// Make one before any other thread starts: it blocks these signals in this thread, and threads inherit that. From
+// start() to finish() a thread of its own takes the signals. The first one to stop calls `on_stop` (from that thread); a
+// second one ends the process at once, for when an ifunc does not return. SIGHUP calls `on_reload` each time.
 class StopSignals {
  public:
   StopSignals();
@@ -19,8 +20,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  void start(std::function<void()> on_stop);
-  // Afterwards `on_stop` is not called any more and signals have their usual effect on this thread.
+  void start(std::function<void()> on_stop, std::function<void()> on_reload);
+  // Afterwards neither function is called any more and signals have their usual effect on this thread.
   void finish();
   // The one that was taken first; 0 before. For `on_stop` too.
   int signal() const noexcept { return signal_.load(std::memory_order_acquire); }
@@ -30,6 +31,7 @@ class StopSignals {
   void take_signals();
 
   std::function<void()> on_stop_;
+  std::function<void()> on_reload_;
   std::atomic<int> signal_{0};
   std::atomic<bool> requested_{false};
   std::atomic<bool> closing_{false};

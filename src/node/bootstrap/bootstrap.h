@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the nodes of a cluster learn their numbers and each other's addresses. Addresses only: nobody connects here,
-// links are made when nodes first have something to say to each other.
+// How the nodes of a cluster learn their numbers, and each other's addresses and public keys. Nobody connects here: links
+// are made when nodes first have something to say to each other. They are encrypted without any keyring, because whoever
+// brings the nodes together vouches for their keys.
 //
 //   directory.h  files in a directory that all hosts see
 //   pmix_host.h  the launcher that started the processes (mpirun, srun), by PMIx
@@ -20,6 +21,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "trust/public_key.h"
 
 namespace tc::node::bootstrap {
 
@@ -47,15 +49,22 @@ Status parse(std::string_view text, Options& options);
 struct Cluster {
   uint32_t id = 0;                     // our number
   std::vector<std::string> addresses;  // by number, ours as well
+  std::vector<trust::PublicKey> keys;  // by number, ours as well
+};
+
+// What a node publishes.
+struct Contact {
+  std::string address;
+  trust::PublicKey key;
 };
 
 // What a node publishes through is kept until the node ends.
 class Bootstrap {
  public:
   virtual ~Bootstrap() = default;
-  // Publishes `address`, takes the number `id` or, without one, any, and waits until all are known. Once.
-  // TC_ERR_TIMEOUT names who did not come.
-  virtual Result<Cluster> meet(const std::string& address, std::optional<uint32_t> id, Deadline deadline) = 0;
+  // Publishes our contact, takes the number `id` or, without one, any, and waits until all are known. Once.
+  // TC_ERR_TIMEOUT names who did not come. TC_ERR_DENIED: what others publish there cannot be believed.
+  virtual Result<Cluster> meet(const Contact& self, std::optional<uint32_t> id, Deadline deadline) = 0;
 };
 
 // Null when there is nothing to be learnt. TC_ERR_INVALID when the options do not go together; TC_ERR_UNSUPPORTED.

@@ -54,9 +54,21 @@ TEST_F(Bootstrapping, gives_a_node_its_number_and_everybodys_address) {
   EXPECT_EQ((*node)->address_of((*node)->node_id()), "a");
   EXPECT_EQ((*node)->address_of((*second)->node_id()), "b");
   EXPECT_EQ((*node)->address_of(2), "");
+  EXPECT_EQ((*node)->identity().cluster_keys, (*second)->identity().cluster_keys);
+  ASSERT_EQ((*node)->identity().cluster_keys.size(), 2u);
+  EXPECT_NE((*node)->identity().cluster_keys[0], (*node)->identity().cluster_keys[1]) << "each has its own";
+  EXPECT_EQ((*node)->identity().cluster_keys[(*node)->node_id()], (*node)->config().network.key->public_key());
   EXPECT_EQ((*node)->identity().wire_id(), (*node)->node_id()) << "also number 0, in a cluster";
   EXPECT_THAT((*node)->identity().label, HasSubstr(fmt::format("node {} (", (*node)->node_id())));
   EXPECT_EQ((*node)->stat("links"), 0u) << "addresses only: nobody connects";
+}
+
+TEST_F(Bootstrapping, in_a_directory_that_others_can_write_to_is_refused) {
+  std::filesystem::create_directory(directory_);
+  std::filesystem::permissions(directory_, std::filesystem::perms(0777));
+  const auto error = refusal({{"bootstrap", dir()}, {"nodes", "1"}});
+  EXPECT_EQ(error.code, TC_ERR_DENIED);
+  EXPECT_THAT(error.message, HasSubstr("chmod 700"));
 }
 
 TEST_F(Bootstrapping, leaves_nothing_behind_when_the_node_ends) {

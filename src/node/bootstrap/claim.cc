@@ -126,18 +126,25 @@ Status Claim::mark_informed() {
 
 bool Claim::holds() const noexcept { return is_at(file_, path_); }
 
-Sight look_at(const fs::path& path, uint32_t id, const Claim& owner) {
+bool is_ours(const struct stat& file) noexcept { return file.st_uid == ::geteuid() || file.st_uid == 0; }
+
+bool others_can_write(const struct stat& file) noexcept { return (file.st_mode & (S_IWGRP | S_IWOTH)) != 0; }
+
+Sight look_at(const fs::path& path, uint32_t id) {
   const auto flawed = [](Sight::State state, std::string flaw) { return Sight{state, {}, std::move(flaw)}; };
   using enum Sight::State;
   const Fd file(::open(path.c_str(), O_RDONLY | O_NOFOLLOW | O_NONBLOCK | O_CLOEXEC));
   if (!file && errno == ENOENT) return {};
-  struct stat theirs{}, ours{};
+  struct stat theirs{};
   if (!file || ::fstat(file.get(), &theirs) != 0)
     return flawed(unusable, fmt::format("its file cannot be read: {}", system_words(errno)));
   if (!S_ISREG(theirs.st_mode)) return flawed(unusable, "its file is no regular file");
-  if (::lstat(owner.path().c_str(), &ours) == 0 && ours.st_uid != theirs.st_uid)
-    return flawed(unusable,
-                  fmt::format("its file belongs to user {} when ours belong to {}", theirs.st_uid, ours.st_uid));
+  if (!is_ours(theirs))
+    return flawed(unusable, fmt::format("its file belongs to user {} when this node runs as user {}", theirs.st_uid,
+                                        ::geteuid()));
+  if (others_can_write(theirs))
+    return flawed(unusable, fmt::format("its file has mode {:04o}, so other users could have written it",
+                                        theirs.st_mode & 07777));
   if (!is_locked(file)) return flawed(left_over, "its file is left over from a process that has ended");
   char text[max_record_bytes + 1];
   const auto size = ::pread(file.get(), text, sizeof text, 0);

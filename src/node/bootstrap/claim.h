@@ -13,6 +13,8 @@
 // Thread: one.
 #pragma once
 
+#include <sys/stat.h>
+
 #include <filesystem>
 #include <optional>
 
@@ -50,7 +52,12 @@ struct Sight {
   Record record;     // when alive
   std::string flaw;  // when left over or unusable: a sentence's end, "its file ..."
 };
-// Believes only regular files with the same owner as ours (`owner`), locked by somebody.
-Sight look_at(const std::filesystem::path& path, uint32_t id, const Claim& owner);
+// Believes only regular files that nobody but our user or root can have written, locked by somebody.
+Sight look_at(const std::filesystem::path& path, uint32_t id);
+
+// Does it belong to our user, or to root?
+bool is_ours(const struct stat& file) noexcept;
+// May its group or others write to it? Access lists count: their mask stands where the group's bits are.
+bool others_can_write(const struct stat& file) noexcept;
 
 }  // namespace tc::node::bootstrap

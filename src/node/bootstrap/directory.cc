@@ -2,6 +2,7 @@
 #include "node/bootstrap/directory.h"
 
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -16,12 +17,12 @@ constexpr uint64_t first_pause_ns = 1'000'000;
 constexpr uint64_t longest_pause_ns = 50'000'000;
 }  // namespace
 
-Result<Cluster> Directory::meet(const std::string& address, std::optional<uint32_t> id, Deadline deadline) {
-  TC_CHECK(check_address(address, "this node"));
+Result<Cluster> Directory::meet(const Contact& self, std::optional<uint32_t> id, Deadline deadline) {
+  TC_CHECK(check_address(self.address, "this node"));
   TC_CHECK(prepare());
-  TC_CHECK(claim(address, id));
+  TC_CHECK(claim(self, id));
   peers_.assign(count_, {});
-  peers_[own_.id] = {.address = address, .informed = true};
+  peers_[own_.id] = {.address = self.address, .key = self.key, .informed = true};
   bool informed = false;
   for (uint64_t pause_ns = first_pause_ns;; pause_ns = std::min(pause_ns * 3 / 2, longest_pause_ns)) {
     const bool last = deadline.passed();
@@ -36,7 +37,10 @@ Result<Cluster> Directory::meet(const std::string& address, std::optional<uint32
     std::this_thread::sleep_for(std::chrono::nanoseconds(std::min(pause_ns, deadline.remaining_ns())));
   }
   Cluster cluster{.id = own_.id};
-  for (auto& peer : peers_) cluster.addresses.push_back(std::move(peer.address));
+  for (auto& peer : peers_) {
+    cluster.addresses.push_back(std::move(peer.address));
+    cluster.keys.push_back(peer.key);
+  }
   return cluster;
 }
 
@@ -46,13 +50,23 @@ Status Directory::prepare() const {
   struct stat info{};
   if (::stat(directory_.c_str(), &info) != 0 || !S_ISDIR(info.st_mode))
     return fail(TC_ERR_INVALID, "the rendezvous directory {} is no directory", directory_.string());
+  if (!is_ours(info))
+    return fail(TC_ERR_DENIED,
+                "the rendezvous directory {} belongs to user {}, who could put nodes of his own into it: name one that "
+                "belongs to user {}, or one that is not there yet, which is then made",
+                directory_.string(), info.st_uid, ::geteuid());
+  if (others_can_write(info))
+    return fail(TC_ERR_DENIED,
+                "the rendezvous directory {} has mode {:04o}, so other users could put nodes of their own into it: "
+                "chmod 700 it, or name one that is not there yet, which is then made with mode 0700",
+                directory_.string(), info.st_mode & 07777);
   return {};
 }
 
-Status Directory::claim(const std::string& address, std::optional<uint32_t> id) {
+Status Directory::claim(const Contact& self, std::optional<uint32_t> id) {
   if (id && *id >= count_)
     return fail(TC_ERR_INVALID, "this node has id {} when there are nodes 0 to {}", *id, count_ - 1);
-  own_ = {.id = id.value_or(0), .count = count_, .host = host_name(), .address = address};
+  own_ = {.id = id.value_or(0), .count = count_, .host = host_name(), .address = self.address, .key = self.key};
   while (true) {
     auto taken = Claim::take(directory_, own_);
     if (taken) return claim_.emplace(std::move(*taken)), Status{};
@@ -71,7 +85,7 @@ Status Directory::look_at_all() {
                 "somebody else removes files there",
                 claim_->path().string());
   for (uint32_t id = 0; id < count_; ++id)
-    if (!peers_[id].informed) TC_CHECK(take_in(id, look_at(claim_path(directory_, id), id, *claim_)));
+    if (!peers_[id].informed) TC_CHECK(take_in(id, look_at(claim_path(directory_, id), id)));
   return {};
 }
 
@@ -90,7 +104,7 @@ Status Directory::take_in(uint32_t id, Sight sight) {
   if (record.host != own_.host && (is_loopback_address(record.address) || is_loopback_address(own_.address)))
     return fail(TC_ERR_INVALID, "node {} on {} is at {} and node {} on {} at {}: across hosts {}", id, record.host,
                 record.address, own_.id, own_.host, own_.address, routable_hint);
-  peer = {.address = record.address, .informed = record.informed};
+  peer = {.address = record.address, .key = record.key, .informed = record.informed};
   return {};
 }
 

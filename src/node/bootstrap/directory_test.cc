@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sys/stat.h>
+#include <unistd.h>
 
 #include <fstream>
 #include <future>
@@ -25,11 +26,18 @@ struct Met {
   Result<Cluster> cluster;
 };
 
+// One that follows from the node's address, so that a test can tell whose it got.
+trust::PublicKey key_of(const std::string& address) {
+  trust::PublicKey key;
+  std::ranges::copy(as_bytes(address), key.bytes.begin());
+  return key;
+}
+
 class DirectoryTest : public testing::Test {
  protected:
   Met meet(const std::string& address, uint32_t nodes, std::optional<uint32_t> id = {}, uint32_t timeout_ms = 5000) {
     auto directory = std::make_unique<Directory>(Options{.directory = path_, .nodes = nodes, .timeout_ms = timeout_ms});
-    auto cluster = directory->meet(address, id, Deadline::after_ms(timeout_ms));
+    auto cluster = directory->meet({address, key_of(address)}, id, Deadline::after_ms(timeout_ms));
     return {std::move(directory), std::move(cluster)};
   }
   std::future<Met> later(const std::string& address, uint32_t nodes, std::optional<uint32_t> id = {},
@@ -59,6 +67,8 @@ TEST_F(DirectoryTest, nodes_without_numbers_get_different_ones_and_the_same_list
     ids.insert(cluster->id);
     EXPECT_EQ(cluster->addresses[cluster->id], fmt::format("n:{}", i));
     EXPECT_EQ(cluster->addresses, met[0].cluster->addresses);
+    ASSERT_EQ(cluster->keys.size(), count);
+    for (uint32_t id = 0; id < count; ++id) EXPECT_EQ(cluster->keys[id], key_of(cluster->addresses[id]));
   }
   EXPECT_EQ(ids.size(), count);
 }
@@ -123,7 +133,7 @@ TEST_F(DirectoryTest, junk_is_not_believed_even_when_somebody_holds_it) {
                                       "threechains-node",
                                       std::string(100'000, 'x'),
                                       encode(record(0, 2)),
-                                      std::string("threechains-node 1 w 1 of 2 on h at \0\n", 39)};
+                                      "threechains-node 2 w 1 of 2 on h at a:1 key ed25519:x\n"};
   for (const auto& text : junk) {
     write(1, text);
     const Fd held(::open(file(1).c_str(), O_RDWR | O_CLOEXEC));
@@ -149,6 +159,44 @@ TEST_F(DirectoryTest, what_is_no_file_is_neither_read_nor_replaced) {
   fs::create_symlink("/etc/hostname", file(1));
   EXPECT_FALSE(meet("a:1", 2, 1, 50).cluster);
   EXPECT_TRUE(fs::is_symlink(file(1)));
+}
+
+TEST_F(DirectoryTest, a_directory_that_others_can_write_to_vouches_for_nobody) {
+  for (const auto mode : {0770, 0702, 01777}) {
+    ASSERT_EQ(::chmod(path_.c_str(), static_cast<mode_t>(mode)), 0);
+    const auto node = meet("a:1", 1);
+    ASSERT_FALSE(node.cluster) << mode;
+    EXPECT_EQ(node.cluster.error().code, TC_ERR_DENIED);
+    EXPECT_THAT(node.cluster.error().message, HasSubstr(fmt::format("{} has mode {:04o}", path_, mode)));
+    EXPECT_THAT(node.cluster.error().message, HasSubstr("chmod 700"));
+    EXPECT_TRUE(fs::is_empty(path_)) << "nothing of ours is published there";
+  }
+  ASSERT_EQ(::chmod(path_.c_str(), 0755), 0);
+  EXPECT_TRUE(meet("a:1", 1).cluster) << "others may read it";
+}
+
+TEST_F(DirectoryTest, a_directory_of_another_user_vouches_for_nobody) {
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can make a directory of another user";
+  ASSERT_EQ(::chown(path_.c_str(), 12345, 12345), 0);
+  const auto node = meet("a:1", 1);
+  ASSERT_FALSE(node.cluster);
+  EXPECT_EQ(node.cluster.error().code, TC_ERR_DENIED);
+  EXPECT_THAT(node.cluster.error().message, HasSubstr("belongs to user 12345"));
+}
+
+TEST_F(DirectoryTest, a_file_that_others_could_have_written_is_not_believed) {
+  const auto claim = Claim::take(path_, record(1, 2));
+  ASSERT_TRUE(claim) << claim.error().message;
+  const auto refusal = [&] {
+    const auto node = meet("a:1", 2, 0, 50);
+    return node.cluster ? std::string() : node.cluster.error().message;
+  };
+  ASSERT_EQ(::chmod(file(1).c_str(), 0620), 0);
+  EXPECT_THAT(refusal(), HasSubstr("(node 1: its file has mode 0620"));
+  if (::geteuid() != 0) GTEST_SKIP() << "only root can give a file to another user";
+  ASSERT_EQ(::chmod(file(1).c_str(), 0600), 0);
+  ASSERT_EQ(::chown(file(1).c_str(), 12345, 12345), 0);
+  EXPECT_THAT(refusal(), HasSubstr("(node 1: its file belongs to user 12345"));
 }
 
 TEST_F(DirectoryTest, nodes_that_expect_different_numbers_of_nodes_say_so_at_once) {

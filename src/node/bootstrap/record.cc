@@ -13,9 +13,9 @@ namespace tc::node::bootstrap {
 
 namespace {
 
-constexpr std::string_view magic = "threechains-node";
-constexpr std::string_view version = "1";
-constexpr size_t words = 10;
+constexpr std::string_view magic = "threechains-node ";
+constexpr std::string_view version = "2 ";
+constexpr size_t words = 10;  // behind the version
 
 // Exactly `words` words with one blank between them and a line's end; false otherwise.
 bool split(std::string_view line, std::array<std::string_view, words>& out) noexcept {
@@ -38,29 +38,35 @@ bool number(std::string_view text, uint32_t& out) noexcept {
 }  // namespace
 
 std::string encode(const Record& record) {
-  return fmt::format("{} {} {} {} of {} on {} at {}\n", magic, version, record.informed ? informed_mark : 'w',
-                     record.id, record.count, record.host, record.address);
+  return fmt::format("{}{}{} {} of {} on {} at {} key {}\n", magic, version, record.informed ? informed_mark : 'w',
+                     record.id, record.count, record.host, record.address, record.key.text());
 }
 
 Result<Record> decode(std::string_view text) {
   std::array<std::string_view, words> word;
-  if (text.size() > max_record_bytes || !split(text, word) || word[0] != magic)
+  if (text.size() > max_record_bytes || !text.starts_with(magic))
     return fail(TC_ERR_MALFORMED, "{} bytes that are not a node's record", text.size());
-  if (word[1] != version)
-    return fail(TC_ERR_VERSION, "a record of another version of this format; this build writes version {}", version);
+  const auto behind_magic = text.substr(magic.size());
+  if (!behind_magic.starts_with(version))
+    return fail(TC_ERR_VERSION, "a record of another version of this format; this build writes version {}",
+                version.front());
   Record record;
-  const bool waits = word[2] == "w";
-  record.informed = word[2] == std::string_view(&informed_mark, 1);
-  if ((!waits && !record.informed) || !number(word[3], record.id) || word[4] != "of" ||
-      !number(word[5], record.count) || word[6] != "on" || word[8] != "at")
+  const bool whole = split(behind_magic.substr(version.size()), word);
+  const bool waits = word[0] == "w";
+  record.informed = word[0] == std::string_view(&informed_mark, 1);
+  if (!whole || (!waits && !record.informed) || !number(word[1], record.id) || word[2] != "of" ||
+      !number(word[3], record.count) || word[4] != "on" || word[6] != "at" || word[8] != "key")
     return fail(TC_ERR_MALFORMED, "{} bytes that only begin like a node's record", text.size());
   if (record.count > max_nodes || record.id >= record.count)
     return fail(TC_ERR_MALFORMED, "a record of node {} of {}; there can be {} nodes", record.id, record.count,
                 max_nodes);
-  record.host = word[7];
-  record.address = word[9];
+  record.host = word[5];
+  record.address = word[7];
   TC_CHECK(check_address(record.host, "a host"));  // the same characters
   TC_CHECK(check_address(record.address, fmt::format("node {}", record.id)));
+  const auto key = trust::PublicKey::parse(word[9]);
+  if (!key) return fail(TC_ERR_MALFORMED, "a record of node {} whose key is no public key", record.id);
+  record.key = *key;
   return record;
 }
 

@@ -2,14 +2,18 @@
 //
 // What a node's file in a rendezvous directory says: one line, for people too.
 //
-//     threechains-node 1 w 3 of 8 on HOST at 10.0.0.4:41234
+//     threechains-node 2 w 3 of 8 on HOST at 10.0.0.4:41234 key ed25519:11qYAYKxCrfVS_7TyWQHOg7hcvPapiMlrwIaaPcHURo
 //
-// 1 is the version of this format, `w` says that the node still waits for others, `i` that it is informed of all.
+// 2 is the version of this format. `w` says that the node still waits for others, `i` that it is informed of all. The key
+// is the public one, by which the node proves on connections that it is this one.
+//
+// Thread: any; plain values.
 #pragma once
 
 #include <string>
 
 #include "base/result.h"
+#include "trust/public_key.h"
 
 namespace tc::node::bootstrap {
 
@@ -19,6 +23,7 @@ struct Record {
   uint32_t count = 0;
   std::string host;
   std::string address;
+  trust::PublicKey key;
 };
 
 inline constexpr size_t max_record_bytes = 1024;

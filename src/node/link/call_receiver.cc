@@ -5,8 +5,8 @@
 
 #include "base/clock.h"
 #include "node/link/call_front.h"
+#include "node/link/link.h"
 #include "node/link/slice_requests.h"
-#include "node/trust.h"
 
 namespace tc::node {
 
@@ -39,9 +39,8 @@ CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& ser
       answers_(services.answers),
       counters_(services.counters),
       config_(services.config),
+      authority_(services.authority),
       self_(services.channel.self) {}
-
-void CallReceiver::on_ready() noexcept { trusted_ = node::is_trusted(config_, channel_.origin()); }
 
 const target::NumberTable& CallReceiver::no_numbers() noexcept {
   static const target::NumberTable none;
@@ -66,7 +65,7 @@ bool CallReceiver::check(const wire::Header& header) {
 bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
   const ByteView view(body, header.length);
   if (!check(header)) return false;
-  if (!trusted_) return refuse(header, view, not_trusted(channel_.origin())), true;
+  if (!may_run_) return refuse(header, view, why_not_), true;
   if (!awaiting_code_.empty()) return wait(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr)
     return run(*code, header.flags, body, header.length);
@@ -111,7 +110,7 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
   reply.message = fmt::format("{}: {}", self_.label, why.message);
   answers_.count_failure(why);
   // A peer that is not trusted shall not make us connect to anywhere.
-  answers_.send(&link_, call.return_address && trusted_ ? &*call.return_address : nullptr, reply);
+  answers_.send(&link_, call.return_address && may_run_ ? &*call.return_address : nullptr, reply);
 }
 
 bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
@@ -127,7 +126,7 @@ bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
 bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   const auto started = now_ns();
   if (!check(header)) return false;
-  if (!trusted_) return refuse(header, body, not_trusted(channel_.origin())), true;
+  if (!may_run_) return refuse(header, body, why_not_), true;
   if (!awaiting_code_.empty()) return wait(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
@@ -171,31 +170,6 @@ bool CallReceiver::on_code(const wire::Header& header, const wire::CodeBody& cod
   const bool fine = resume();
   if (learned.is_error() && learned.transient) unusable_.erase(header.number);
   return fine;
-}
-
-LoadResult CallReceiver::learn(uint32_t number, const wire::CodeBody& code) {
-  auto* held = loader_.find(code.head.id);
-  if (held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0) {
-    if (code.bundle.empty())
-      return LoadResult::failed(
-          {TC_ERR_NOT_FOUND, fmt::format("{} no longer holds the code {} that it called: register it there again",
-                                         channel_.peer_label(), code.head.id.short_hex())});
-    auto bundle = Bundle::read_carried(code.bundle, code.head.carried, code.head.id);
-    if (!bundle) return LoadResult::failed(std::move(bundle).error());
-    auto loaded = loader_.load(std::move(*bundle), channel_.origin().host, channel_.id());
-    if (!loaded.is_loaded()) return loaded;
-    held = loaded.code;
-    slices_.record_supplier(code.head.id, channel_.id());
-  }
-  if (number >= id_prefixes_.size()) id_prefixes_.resize(std::max<size_t>(number + 1, id_prefixes_.size() * 2));
-  id_prefixes_[number] = id_prefix_of(code.head.id);
-  const bool is_new = numbers_.find(number) != held;
-  if (auto bound = numbers_.bind(number, *held); !bound) return LoadResult::failed(std::move(bound).error());
-  unusable_.erase(number);
-  if (is_new)
-    if (auto told = channel_.post(wire::Kind::known, 0, number, {}); !told)
-      return LoadResult::failed(std::move(told).error());
-  return LoadResult::loaded(*held);
 }
 
 bool CallReceiver::keeps_its_code(uint32_t number, const ContentId& id) {

@@ -40,12 +40,12 @@ inline uint64_t id_prefix_of(const ContentId& id) noexcept {
 
 class CallReceiver {
  public:
-  // `link` is only passed on: answers to calls go back by it.
+  // `link`: answers to calls go back by it.
   CallReceiver(Link& link, Channel& channel, const LinkServices& services);
 
   // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.
   const target::NumberTable& numbers() const noexcept {
-    return awaiting_code_.empty() && trusted_ ? numbers_ : no_numbers();
+    return awaiting_code_.empty() && may_run_ ? numbers_ : no_numbers();
   }
 
   // ---- Frames. False: the peer breaks the protocol and was disconnected.
@@ -74,14 +74,23 @@ class CallReceiver {
 
   // ---- Code
 
-  // The peer has greeted.
-  void on_ready() noexcept;
+  // The peer has greeted, or what peers may do has changed: asks anew what this one may.
+  void renew_rights();
   // May the peer run code here?
-  bool is_trusted() const noexcept { return trusted_; }
+  bool may_run() const noexcept { return may_run_; }
+  // Null: it may not connect, but we connected to it.
+  const trust::Rights* rights() const noexcept { return rights_ ? &*rights_ : nullptr; }
+  // What that code may do in calls of this peer. Null: everything.
+  std::shared_ptr<const trust::CodeRights> rights_of(const target::Code& code) const {
+    return is_restricted_ ? restricted_rights_of(code) : nullptr;
+  }
   // By which number the peer calls that code; nothing when it never did.
   std::optional<uint32_t> number_of(const ContentId& id) const noexcept;
   // The store is about to free this code.
-  void forget(const target::Code& code) noexcept { numbers_.forget(code); }
+  void forget(const target::Code& code) noexcept {
+    numbers_.forget(code);
+    code_rights_.erase(&code);
+  }
 
  private:
   struct Waiting {
@@ -98,6 +107,10 @@ class CallReceiver {
   bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
 
   LoadResult learn(uint32_t number, const wire::CodeBody& code);
+  LoadResult bind(uint32_t number, target::Code& code, std::shared_ptr<const trust::CodeRights> rights);
+  Result<std::shared_ptr<const trust::CodeRights>> may_run(const Bundle* sent, const Bundle* held);
+  std::shared_ptr<const trust::CodeRights> restricted_rights_of(const target::Code& code) const;
+  void add_signatures(const Bundle& sent, const Bundle& held);
   bool keeps_its_code(uint32_t number, const ContentId& id);
   const Error* why_unusable(uint32_t number);
   void set_unusable(uint32_t number, const Error& why);
@@ -118,10 +131,16 @@ class CallReceiver {
   Answers& answers_;
   Counters& counters_;
   const Config& config_;
+  Authority& authority_;
   const Identity& self_;
 
-  bool trusted_ = false;
+  bool may_run_ = false;
+  bool is_restricted_ = true;  // a line of the keyring says what code of this peer may do
   target::NumberTable numbers_;
+  std::optional<trust::Rights> rights_;
+  Error why_not_;  // it may not run code
+  // Of a restricted peer: what the code behind its numbers may do.
+  std::unordered_map<const target::Code*, std::shared_ptr<const trust::CodeRights>> code_rights_;
   // Of each number the beginning of the content id that it was bound to: a number stands for one code as long as the link
   // lives, because the peer's calls by that number were made for it.
   std::vector<uint64_t> id_prefixes_;

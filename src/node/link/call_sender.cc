@@ -121,6 +121,10 @@ void CallSender::withdraw(uint32_t number) {
   if (last_number_ == number) last_number_ = source::CodeTable::none;
 }
 
+void CallSender::send_again(const ContentId& id) {
+  if (const auto number = codes_.number_of(id); number != source::CodeTable::none) withdraw(number);
+}
+
 bool CallSender::on_known(uint32_t number) {
   if (codes_.id_of(number) != nullptr) return true;  // nothing waits for it
   return channel_.disconnect_for(fmt::format("it claims to know code number {}, which was never sent", number));

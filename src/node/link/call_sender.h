@@ -65,6 +65,8 @@ class CallSender {
 
   // It dropped code that it was sent, and has a call for it.
   bool on_need(uint32_t number);
+  // The next call of that code takes it along once more, if it did already.
+  void send_again(const ContentId& id);
   // It has taken in code that it was sent.
   bool on_known(uint32_t number);
   // Which code was sent by that number; null: none was.

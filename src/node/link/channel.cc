@@ -33,7 +33,9 @@ const std::shared_ptr<const std::string>& Channel::shared_label() {
 bool Channel::leads_to(std::string_view address) const noexcept {
   if (initiator_ && connection_->peer_address() == address) return true;
   if (state_ != State::ready || peer_.address != address) return false;
-  return initiator_ || origin().same_user || address.substr(0, address.rfind(':')) == origin().host;
+  if (initiator_) return true;
+  if (!stands_for_address_) return false;
+  return origin().same_user || address.substr(0, address.rfind(':')) == origin().host;
 }
 
 Status Channel::accept(ByteView greeting, ByteView own) {

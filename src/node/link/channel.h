@@ -125,6 +125,8 @@ class Channel {
   // Does it lead to the node that listens there? What a peer that connected says of its own address counts only where it
   // comes from that host.
   bool leads_to(std::string_view address) const noexcept;
+  // Of a peer that connected: what it proves of itself fits the address that it says it listens at.
+  void set_stands_for_address(bool does) noexcept { stands_for_address_ = does; }
 
   // A frame that was accepted and never left; a large one by its beginning alone.
   struct Unsent {
@@ -173,6 +175,7 @@ class Channel {
   State state_ = State::greeting;
   bool open_ = false;  // ready, and nothing is queued: frames may be written at once
   bool calls_wait_ = false;
+  bool stands_for_address_ = false;
   bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
   const bool initiator_;
 

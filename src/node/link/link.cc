@@ -5,6 +5,8 @@
 
 #include <spdlog/logger.h>
 
+#include "base/clock.h"
+#include "node/authority.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
 #include "node/remote_compile/compile_requests.h"
@@ -30,6 +32,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       receiver_(*this, channel_, services),
       slices_(channel_, sender_, receiver_, services),
       links_(links),
+      authority_(services.authority),
       in_(channel_.connection().in()),
       executor_(services.executor),
       answers_(services.answers),
@@ -43,20 +46,47 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
   channel_.connection().set_owner(this);
 }
 
+void Link::tell_others_of_signatures(const ContentId& id) { links_.send_again(id); }
+
 Status Link::accept(ByteView greeting, ByteView own) {
   TC_CHECK(channel_.accept(greeting, own));
-  receiver_.on_ready();
+  renew_rights();
   sender_.on_ready();
   drain_backlog();
   compile_requests_.on_link_ready(*this);
   return {};
 }
 
+void Link::renew_rights() {
+  receiver_.renew_rights();
+  rate_ = receiver_.rights() != nullptr ? authority_.rate_of(*receiver_.rights()) : nullptr;
+}
+
 size_t Link::receive() {
   executor_.running().link = this;
   if (std::exchange(compiled_, false) && !receiver_.continue_after_compiling()) return 1;
-  const auto taken = target::receive(in_, receiver_.numbers(), executor_, *this, frames_a_turn);
-  if (taken == frames_a_turn || (ending_ && taken != 0))
+  if (rate_ != nullptr) [[unlikely]]
+    return receive_at_rate();
+  return receive(frames_a_turn);
+}
+
+// What is left of a peer that is gone is not worth waiting for.
+size_t Link::receive_at_rate() {
+  const auto rate = rate_;  // a frame may end the link
+  const auto most = std::min<uint64_t>(rate->allowed(now_ns()), frames_a_turn);
+  if (most == 0) {
+    if (ending_) channel_.end(*ending_);
+    if (is_ready()) links_.pause(*this, rate->next_ns());
+    return 0;
+  }
+  const auto taken = receive(most);
+  rate->spend(taken);
+  return taken;
+}
+
+size_t Link::receive(size_t most) {
+  const auto taken = target::receive(in_, receiver_.numbers(), executor_, *this, most);
+  if (taken == most || (ending_ && taken != 0))
     links_.come_back_to(*this);
   else if (ending_ && is_ready()) [[unlikely]]
     channel_.end(*ending_);
@@ -129,7 +159,7 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
 }
 
 bool Link::on_event(uint32_t what, ByteView body) {
-  if (!receiver_.is_trusted()) return true;  // what an untrusted peer says about others is hearsay
+  if (!receiver_.may_run()) return true;  // what an untrusted peer says about others is hearsay
   if (const auto handled = peer_failures_.on_event(*this, what, private_copy(body)); !handled)
     return channel_.disconnect_for(handled.error().message);
   return true;
@@ -244,7 +274,7 @@ bool Link::on_barrier_answer(const wire::Header& header, ByteView body) {
 
 void Link::record_for_snapshots(const wire::Header& header, ByteView body) {
   auto& snapshots = peer_failures_.snapshots();
-  if (!snapshots.recording() || !receiver_.is_trusted()) [[likely]]
+  if (!snapshots.recording() || !receiver_.may_run()) [[likely]]
     return;
   receiver_.show(header, body, [&](uint64_t caller, uint64_t token) { snapshots.record_call(*this, caller, token); });
 }

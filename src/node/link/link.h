@@ -17,6 +17,7 @@
 #include "node/link/call_sender.h"
 #include "node/link/pieces.h"
 #include "node/link/slice_exchange.h"
+#include "node/rate.h"
 
 namespace tc::node {
 
@@ -33,6 +34,7 @@ class alignas(64) Link final : public target::FrameHandler {
   const Channel& channel() const noexcept { return channel_; }
   CallSender& sender() noexcept { return sender_; }
   CallReceiver& receiver() noexcept { return receiver_; }
+  const CallReceiver& receiver() const noexcept { return receiver_; }
   SliceExchange& slices() noexcept { return slices_; }
   State state() const noexcept { return channel_.state(); }
   bool is_ready() const noexcept { return channel_.is_ready(); }
@@ -55,11 +57,15 @@ class alignas(64) Link final : public target::FrameHandler {
   Status flush(Deadline deadline);
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
+  // That code has more signatures here than before: the next call of it brings it again, by whichever link.
+  void tell_others_of_signatures(const ContentId& id);
 
   // ---- Receiving
 
   // The peer's greeting. An error: the peer is not taken, and the caller tells it.
   Status accept(ByteView greeting, ByteView own);
+  // What peers may do has changed: asks anew what this one may.
+  void renew_rights();
   // Takes frames off the stream and runs them. How many. May throw std::bad_alloc.
   size_t receive();
   // Has the peer written something into our memory?
@@ -77,15 +83,18 @@ class alignas(64) Link final : public target::FrameHandler {
   void fail_waiting();
 
   // Set by Links:
-  uint32_t endpoints = 0;     // that the application holds: it stays until all are closed
-  bool is_pending = false;    // receive() is called with the next poll
-  bool loss_is_told = false;  // everybody who waited on it knows
+  uint32_t endpoints = 0;        // that the application holds: it stays until all are closed
+  bool is_pending = false;       // receive() is called with the next poll
+  bool loss_is_told = false;     // everybody who waited on it knows
+  uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 
  private:
   bool on_frame(const wire::Header& header, std::byte* body) override;
   void on_effects() override;
   void on_broken(std::string what) override;
 
+  size_t receive_at_rate();
+  size_t receive(size_t most);
   bool on_control(const wire::Header& header, ByteView body);
   bool on_need(const wire::Header& header, ByteView body);
   bool on_code(const wire::Header& header, ByteView body);
@@ -109,6 +118,8 @@ class alignas(64) Link final : public target::FrameHandler {
   SliceExchange slices_;
 
   Links& links_;
+  Authority& authority_;
+  std::shared_ptr<Rate> rate_;  // null: the peer may send as much as it wants
   transport::InStream& in_;
   target::Executor& executor_;
   Answers& answers_;

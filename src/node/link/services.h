@@ -13,6 +13,7 @@
 
 namespace tc::node {
 
+class Authority;
 class CodeLoader;
 class CompileRequests;
 class CompilesForPeers;
@@ -22,6 +23,7 @@ class SliceRequests;
 struct LinkServices {
   ChannelServices channel;
   const Config& config;
+  Authority& authority;
   target::Executor& executor;
   Answers& answers;
   KnownCode& code;

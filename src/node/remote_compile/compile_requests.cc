@@ -40,7 +40,7 @@ bool CompileRequests::needs_helper(const Bundle& bundle) const {
          node_.store->lacks_object(bundle);
 }
 
-LoadResult CompileRequests::compile(Bundle bundle, std::string_view from, uint64_t waiter) {
+LoadResult CompileRequests::compile(Bundle bundle, const CodeSource& from, uint64_t waiter) {
   const auto id = bundle.id();
   for (auto& request : open_)
     if (request.bundle.id() == id) {
@@ -79,7 +79,7 @@ std::string CompileRequests::cache_key(const Bundle& bundle) {
 }
 
 // Null when there is none.
-Result<target::Code*> CompileRequests::load_cached(const Bundle& bundle, std::string_view from) {
+Result<target::Code*> CompileRequests::load_cached(const Bundle& bundle, const CodeSource& from) {
   if (cache() == nullptr) return nullptr;
   auto object = cache_->find(cache_key(bundle));
   if (!object) return nullptr;
@@ -99,20 +99,14 @@ Result<Link*> CompileRequests::helper() {
   return link;
 }
 
-Status CompileRequests::ask(Bundle bundle, std::string_view from, uint64_t waiter) {
+Status CompileRequests::ask(Bundle bundle, const CodeSource& from, uint64_t waiter) {
   if (open_.size() >= open_limit)
     return fail(TC_ERR_BUSY, "{} ifuncs wait to be compiled at {} already, and at most {} may", open_.size(),
                 node_.config.compile_at, open_limit);
   auto link = helper();
   if (!link) return context(asked(node_.config.compile_at), std::move(link).error());
   const auto limit_ns = uint64_t{node_.config.compile_limit_ms} * 1'000'000;
-  open_.push_back({++tokens_,
-                   (*link)->id(),
-                   false,
-                   now_ns() + limit_ns + grace_ns,
-                   std::move(bundle),
-                   std::string(from),
-                   {waiter}});
+  open_.push_back({++tokens_, (*link)->id(), false, now_ns() + limit_ns + grace_ns, std::move(bundle), from, {waiter}});
   ++node_.counters.compile_requests;
   if ((*link)->is_ready()) send(**link, open_.back());
   return {};

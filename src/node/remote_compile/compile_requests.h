@@ -50,7 +50,7 @@ class CompileRequests {
   // True when this node cannot run the bundle as it is, and may ask a helper to compile it.
   bool needs_helper(const Bundle& bundle) const;
   // Loads code that needs_helper(), from the cache on disk or by a request. CodeLoader::load() describes `waiter`.
-  LoadResult compile(Bundle bundle, std::string_view from, uint64_t waiter);
+  LoadResult compile(Bundle bundle, const CodeSource& from, uint64_t waiter);
 
   // `link` is ready now: sends the requests that wait for it.
   void on_link_ready(Link& link);
@@ -68,7 +68,7 @@ class CompileRequests {
     bool sent = false;
     uint64_t until_ns = 0;
     Bundle bundle;
-    std::string from;
+    CodeSource from;
     std::vector<uint64_t> waiters;
   };
   struct Failure {
@@ -76,10 +76,10 @@ class CompileRequests {
     uint64_t until_ns;
   };
 
-  Status ask(Bundle bundle, std::string_view from, uint64_t waiter);
+  Status ask(Bundle bundle, const CodeSource& from, uint64_t waiter);
   Result<Link*> helper();
   void send(Link& link, Request& request);
-  Result<target::Code*> load_cached(const Bundle& bundle, std::string_view from);
+  Result<target::Code*> load_cached(const Bundle& bundle, const CodeSource& from);
   std::string cache_key(const Bundle& bundle);
   target::DiskCache* cache();
   const target::Cpu& cpu();

@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "node/links.h"
-#include "node/trust.h"
 
 namespace tc::node {
 
@@ -27,8 +26,10 @@ Status CompilesForPeers::start(std::function<void()> wake) {
 Status CompilesForPeers::may_compile_for(const Link& link) const {
   if (config_.compile_for == CompileFor::none)
     return fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for user or any", self_.label);
-  const auto& origin = link.channel().origin();
-  if (is_trusted(config_, origin) && (config_.compile_for == CompileFor::any || origin.same_user)) return {};
+  if (link.receiver().rights() == nullptr)
+    return fail(TC_ERR_DENIED, "{} compiles for peers that may connect to it, and {} may not", self_.label,
+                link.peer_label());
+  if (config_.compile_for == CompileFor::any || link.channel().origin().same_user) return {};
   return fail(TC_ERR_DENIED,
               "{} compiles for processes of its own user on this host only, and {} is none; start it with "
               "--compile-for any",

@@ -6,11 +6,13 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <functional>
 #include <stop_token>
 #include <thread>
 
 #include "base/file.h"
+#include "base/temporary_directory.h"
 #include "base/testing/run_until.h"
 #include "node/node.h"
 #include "transport/simulated/simulated.h"
@@ -58,6 +60,9 @@ class Net {
  public:
   using Adjust = std::function<void(Config&)>;
 
+  // Keys of whoever runs the tests play no part.
+  Net() { ::setenv("THREECHAINS_HOME", home.path().c_str(), 1); }
+
   // A node that listens as "n<id>".
   std::unique_ptr<Node> make(uint32_t id, const Adjust& adjust = {}) {
     auto config = Config::defaults();
@@ -74,6 +79,7 @@ class Net {
     return std::move(*node);
   }
 
+  TemporaryDirectory home = TemporaryDirectory::create().value();
   transport::SimulatedNetwork network;
 };
 

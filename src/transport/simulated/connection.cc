@@ -8,13 +8,13 @@
 namespace tc::transport {
 
 SimulatedConnection::SimulatedConnection(SimulatedTransport& transport, SimulatedState& state, FlushList& list,
-                                         SimulatedState::Arrival arrival, bool is_foreign, bool accepted)
+                                         SimulatedState::Arrival arrival, Origin origin, bool accepted)
     : transport_(&transport),
       state_(state),
       in_pipe_(std::move(arrival.in)),
       out_pipe_(std::move(arrival.out)),
       peer_(std::move(arrival.from)),
-      origin_{.host = peer_.substr(0, peer_.rfind(':')), .text = peer_, .same_user = !is_foreign},
+      origin_(std::move(origin)),
       accepted_(accepted),
       out_(list, *this) {}
 
@@ -86,10 +86,11 @@ Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
 }
 
 bool SimulatedConnection::has_events() noexcept {
-  if (in_.peek() != 0 && in_.refill()) return true;
+  if (!paused_ && in_.peek() != 0 && in_.refill()) return true;
   if (has_ended()) return false;
-  return in_pipe_->greeting || !in_pipe_->messages.empty() || in_pipe_->end || in_pipe_->cut || out_pipe_->cut ||
-         (full_ && out_pipe_->bytes < Pipe::capacity);
+  const bool has_messages = !paused_ && !in_pipe_->messages.empty();
+  return in_pipe_->greeting || has_messages || (in_pipe_->end && (in_pipe_->messages.empty() || !open_)) ||
+         in_pipe_->cut || out_pipe_->cut || (full_ && out_pipe_->bytes < Pipe::capacity);
 }
 
 unsigned SimulatedConnection::deliver(Events& events) {
@@ -127,7 +128,7 @@ bool SimulatedConnection::deliver_greeting(Events& events) {
 
 bool SimulatedConnection::deliver_bytes(Events& events) {
   bool any = false;
-  while (open_ && !has_ended() && in_.has_room()) {
+  while (open_ && !paused_ && !has_ended() && in_.has_room()) {
     const auto got = in_.fill(*this);
     if (!got || *got == 0) break;
     any = true;

@@ -17,7 +17,7 @@ class SimulatedTransport;
 class SimulatedConnection final : public Connection, private Channel, private ByteOut::Owner {
  public:
   SimulatedConnection(SimulatedTransport& transport, SimulatedState& state, FlushList& list,
-                      SimulatedState::Arrival arrival, bool is_foreign, bool accepted);
+                      SimulatedState::Arrival arrival, Origin origin, bool accepted);
   ~SimulatedConnection() override;
 
   OutStream& out() noexcept override { return out_; }
@@ -30,6 +30,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
   std::string_view transport() const noexcept override { return "simulated"; }
   const std::string& peer_address() const noexcept override { return peer_; }
   const Origin& origin() const noexcept override { return origin_; }
+  void set_paused(bool paused) noexcept override { paused_ = paused; }
 
   // For the transport. Delivers what has arrived; returns how much.
   unsigned deliver(Events& events);
@@ -62,6 +63,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
   size_t offset_ = 0;                   // in the first message, when a part of it was received
   bool open_ = false;
   bool full_ = false;
+  bool paused_ = false;
   bool lost_ = false;
   bool closed_ = false;
 };

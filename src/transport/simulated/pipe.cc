@@ -71,9 +71,28 @@ void SimulatedState::cut_all() {
 SimulatedNetwork::SimulatedNetwork() : state_(std::make_unique<SimulatedState>()) {}
 SimulatedNetwork::~SimulatedNetwork() = default;
 
-void SimulatedNetwork::make_foreign(std::string address) {
+Origin SimulatedState::origin_of(const std::string& address) const {
+  Origin origin{.host = address.substr(0, address.rfind(':')),
+                .text = address,
+                .same_user = true,
+                .on_trusted_network = false,
+                .key = {}};
+  if (const auto found = proofs.find(address); found != proofs.end()) {
+    origin.same_user = false;
+    origin.on_trusted_network = found->second.on_trusted_network;
+    origin.key = found->second.key;
+  }
+  return origin;
+}
+
+void SimulatedNetwork::make_foreign(std::string address, std::optional<trust::PublicKey> key) {
   const std::scoped_lock lock(state_->mutex);
-  state_->foreign.insert(std::move(address));
+  state_->proofs[std::move(address)] = {key, false};
+}
+
+void SimulatedNetwork::make_trusted_network(std::string address) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->proofs[std::move(address)] = {{}, true};
 }
 
 void SimulatedNetwork::set_faults(const Faults& faults) {

@@ -11,7 +11,6 @@
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <string>
 #include <vector>
 
@@ -61,7 +60,12 @@ struct SimulatedState {
   std::mutex mutex;
   Faults faults;
   std::map<std::string, Listener, std::less<>> listeners;
-  std::set<std::string, std::less<>> foreign;  // addresses of other users
+  // What nodes at these addresses prove; all others are of our own user.
+  struct Proof {
+    std::optional<trust::PublicKey> key;
+    bool on_trusted_network = false;
+  };
+  std::map<std::string, Proof, std::less<>> proofs;
   std::vector<std::weak_ptr<Pipe>> pipes;
   unsigned next_port = 1;
 
@@ -71,6 +75,7 @@ struct SimulatedState {
   size_t send(Pipe& pipe, ByteView bytes);
   void end(Pipe& pipe, Error why);
   void cut_all();
+  Origin origin_of(const std::string& address) const;
 };
 
 void notify(Sleeper& sleeper);

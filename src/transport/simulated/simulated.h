@@ -6,6 +6,8 @@
 // Thread: any.
 #pragma once
 
+#include <optional>
+
 #include "transport/transport.h"
 
 namespace tc::transport {
@@ -33,8 +35,11 @@ class SimulatedNetwork {
   std::unique_ptr<Transport> join(Events& events);
   // Applies to everything sent on the network from now on.
   void set_faults(const Faults& faults);
-  // From now on the node at `address` belongs to another user: its connections have a foreign origin.
-  void make_foreign(std::string address);
+  // From now on the node at `address` is not of our own user: new connections to and from it have this key as their
+  // origin. Without a key its origin proves nothing.
+  void make_foreign(std::string address, std::optional<trust::PublicKey> key = {});
+  // From now on the node at `address` is on a network that others trust.
+  void make_trusted_network(std::string address);
   // Bytes that were sent and not received.
   size_t in_flight() const;
 

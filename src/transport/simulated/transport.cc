@@ -31,6 +31,7 @@ Result<std::string> SimulatedTransport::listen(std::string_view address) {
 
 Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view address, ByteView hello) {
   SimulatedState::Arrival ours;
+  const auto is_expected = ask_whether_expected(address);
   {
     const std::scoped_lock lock(state_.mutex);
     const auto found = state_.listeners.find(address);
@@ -39,8 +40,9 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
     ours.in = state_.make_pipe(other, sleeper_);
     ours.out = state_.make_pipe(sleeper_, other);
     ours.from = address;
-    if (is_unreachable) {
-      state_.end(*ours.in, Error{TC_ERR_DISCONNECTED, fmt::format("no node listens at '{}'", address)});
+    if (is_unreachable || !is_expected) {
+      state_.end(*ours.in, is_unreachable ? Error{TC_ERR_DISCONNECTED, fmt::format("no node listens at '{}'", address)}
+                                          : is_expected.error());
       ours.out->abandoned = true;
     } else {
       const auto from = addresses_.empty() ? std::string("a node that does not listen") : addresses_.front();
@@ -51,14 +53,25 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
   return adopt(ours, false);
 }
 
-std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::Arrival& arrival, bool accepted) {
-  bool is_foreign;
+// As if the handshake took no time: who answers is known before the greeting leaves.
+Status SimulatedTransport::ask_whether_expected(std::string_view address) {
+  Origin origin;
   {
     const std::scoped_lock lock(state_.mutex);
-    is_foreign = state_.foreign.contains(arrival.from);
+    if (!state_.listeners.contains(address) || state_.faults.disconnect) return {};
+    origin = state_.origin_of(std::string(address));
   }
-  auto connection =
-      std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival), is_foreign, accepted);
+  return events_.is_expected(address, origin);
+}
+
+std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::Arrival& arrival, bool accepted) {
+  Origin origin;
+  {
+    const std::scoped_lock lock(state_.mutex);
+    origin = state_.origin_of(arrival.from);
+  }
+  auto connection = std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival),
+                                                          std::move(origin), accepted);
   connections_.push_back(connection.get());
   return connection;
 }
@@ -89,10 +102,12 @@ unsigned SimulatedTransport::accept_arrivals() {
   for (auto& arrival : arrivals) {
     const Bytes hello = std::move(arrival.hello);
     auto connection = adopt(arrival, true);
-    if (const auto may = events_.may_connect(connection->origin()); !may)
+    if (const auto may = events_.may_connect(connection->origin()); !may) {
       connection->refuse(may.error());
-    else
+      events_.on_refused(connection->origin().text, may.error());
+    } else {
       events_.on_accept(std::move(connection), hello);
+    }
   }
   return static_cast<unsigned>(arrivals.size());
 }

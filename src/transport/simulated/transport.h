@@ -27,6 +27,7 @@ class SimulatedTransport final : public Transport {
 
  private:
   std::unique_ptr<SimulatedConnection> adopt(SimulatedState::Arrival& arrival, bool accepted);
+  Status ask_whether_expected(std::string_view address);
   unsigned accept_arrivals();
   bool has_events();
 

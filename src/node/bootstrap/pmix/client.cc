@@ -7,6 +7,7 @@
 
 #include "base/quiet_thread.h"
 #include "node/bootstrap/pmix/session.h"
+#include "trust/public_key.h"
 
 namespace tc::node::bootstrap {
 
@@ -17,7 +18,7 @@ constexpr auto time_to_tell = std::chrono::seconds(2);
 
 struct Wish {
   Options options;
-  std::string address;
+  Contact self;
   std::optional<uint32_t> id;
   Deadline deadline;
 };
@@ -43,16 +44,16 @@ Status check(Session& session, const Wish& wish, uint32_t count) {
   if (wish.options.nodes != 0 && wish.options.nodes != count)
     return fail(TC_ERR_INVALID, "nodes is set to {} when the launcher started {} processes", wish.options.nodes, count);
   const auto local = session.number(PMIX_LOCAL_SIZE);
-  if (local && *local < count && is_loopback_address(wish.address))
+  if (local && *local < count && is_loopback_address(wish.self.address))
     return fail(TC_ERR_INVALID, "{} of this job's {} processes are on other hosts, which cannot reach {}: {}",
-                count - *local, count, wish.address, routable_hint);
+                count - *local, count, wish.self.address, routable_hint);
   return {};
 }
 
 Error missing(Session& session, const Wish& wish, const std::string& key, uint32_t count) {
   std::vector<uint32_t> nodes;
   for (uint32_t rank = 0; rank < count; ++rank)
-    if (const auto address = session.published(rank, key); address && !*address) nodes.push_back(rank);
+    if (const auto text = session.published(rank, key); text && !*text) nodes.push_back(rank);
   if (nodes.empty())
     return {TC_ERR_TIMEOUT,
             fmt::format("the {} nodes of this PMIx job did not meet within {} ms", count, wish.options.timeout_ms)};
@@ -60,23 +61,39 @@ Error missing(Session& session, const Wish& wish, const std::string& key, uint32
                                       wish.options.timeout_ms)};
 }
 
+// What a node publishes: "ADDRESS KEY".
+std::string encode(const Contact& contact) { return fmt::format("{} {}", contact.address, contact.key.text()); }
+
+Result<Contact> decode(std::string_view text, uint32_t rank) {
+  const auto blank = text.find(' ');
+  if (blank == std::string_view::npos)
+    return fail(TC_ERR_MALFORMED, "what node {} published is no address with a key behind it", rank);
+  Contact contact{.address = std::string(text.substr(0, blank))};
+  TC_CHECK(check_address(contact.address, fmt::format("node {}", rank)));
+  const auto key = trust::PublicKey::parse(text.substr(blank + 1));
+  if (!key) return fail(TC_ERR_MALFORMED, "what node {} published as its key is no public key", rank);
+  contact.key = *key;
+  return contact;
+}
+
 Result<Cluster> exchange(const Wish& wish) {
   const std::unique_lock turn(process().turn, std::chrono::nanoseconds(wish.deadline.remaining_ns()));
   if (!turn) return fail(TC_ERR_TIMEOUT, "another node of this process is still waiting for its PMIx job");
-  const auto key = fmt::format("threechains.address.{}", process().rounds++);
+  const auto key = fmt::format("threechains.node.{}", process().rounds++);
   Session session;
   TC_CHECK(session.open());
   TC_ASSIGN(const auto count, session.number(PMIX_JOB_SIZE));
   TC_CHECK(check(session, wish, count));
-  TC_CHECK(session.publish(key, wish.address));
+  TC_CHECK(session.publish(key, encode(wish.self)));
   TC_ASSIGN(const bool met, session.fence(wish.deadline));
   if (!met) return fail(missing(session, wish, key, count));
   Cluster cluster{.id = session.rank()};
   for (uint32_t rank = 0; rank < count; ++rank) {
-    TC_ASSIGN(auto address, session.published(rank, key));
-    if (!address) return fail(TC_ERR_NOT_FOUND, "node {} of {} met us and published no address", rank, count);
-    TC_CHECK(check_address(*address, fmt::format("node {}", rank)));
-    cluster.addresses.push_back(std::move(*address));
+    TC_ASSIGN(const auto text, session.published(rank, key));
+    if (!text) return fail(TC_ERR_NOT_FOUND, "node {} of {} met us and published no address", rank, count);
+    TC_ASSIGN(auto contact, decode(*text, rank));
+    cluster.addresses.push_back(std::move(contact.address));
+    cluster.keys.push_back(contact.key);
   }
   return cluster;
 }
@@ -97,10 +114,10 @@ Result<Cluster> exchange_or_error(const Wish& wish) noexcept {
 
 }  // namespace
 
-Result<Cluster> PmixClient::meet(const std::string& address, std::optional<uint32_t> id, Deadline deadline) {
-  TC_CHECK(check_address(address, "this node"));
+Result<Cluster> PmixClient::meet(const Contact& self, std::optional<uint32_t> id, Deadline deadline) {
+  TC_CHECK(check_address(self.address, "this node"));
   const auto task = std::make_shared<Task>();
-  std::thread thread = quiet_thread([task, wish = Wish{options_, address, id, deadline}] {
+  std::thread thread = quiet_thread([task, wish = Wish{options_, self, id, deadline}] {
     auto result = exchange_or_error(wish);
     const std::lock_guard lock(task->mutex);
     task->result = std::move(result);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bootstrap by PMIx: the rank is the node's number, the job's size their count, and a fence exchanges the addresses.
+// Bootstrap by PMIx: the rank is the node's number, the job's size their count, and a fence exchanges addresses and keys. The
+// launcher vouches for them: only processes that it started can publish in the job.
 //
 // PMIx is connected to during meet() only. Afterwards nothing of it runs in this process, an application may use MPI
 // before, meanwhile or later, and one that ends without destroying its node is not taken for a crashed one.
@@ -16,7 +17,7 @@ namespace tc::node::bootstrap {
 class PmixClient final : public Bootstrap {
  public:
   explicit PmixClient(const Options& options) : options_(options) {}
-  Result<Cluster> meet(const std::string& address, std::optional<uint32_t> id, Deadline deadline) override;
+  Result<Cluster> meet(const Contact& self, std::optional<uint32_t> id, Deadline deadline) override;
 
  private:
   const Options options_;

@@ -70,14 +70,15 @@ Status Session::publish(const std::string& key, const std::string& text) {
   PMIX_VALUE_LOAD(&value, text.c_str(), PMIX_STRING);
   const auto put = PMIx_Put(PMIX_GLOBAL, key.c_str(), &value);
   PMIX_VALUE_DESTRUCT(&value);
-  if (put != PMIX_SUCCESS) return refused("publishing our address", put);
-  if (const auto status = PMIx_Commit(); status != PMIX_SUCCESS) return refused("publishing our address", status);
+  if (put != PMIX_SUCCESS) return refused("publishing our address and key", put);
+  if (const auto status = PMIx_Commit(); status != PMIX_SUCCESS)
+    return refused("publishing our address and key", status);
   return {};
 }
 
 Result<bool> Session::fence(Deadline deadline) {
   const auto job = proc(self_, PMIX_RANK_WILDCARD);
-  const bool collect = true;  // brings all addresses along, so that nobody asks N times
+  const bool collect = true;  // brings all values along, so that nobody asks N times
   pmix_info_t info;
   PMIX_INFO_LOAD(&info, PMIX_COLLECT_DATA, &collect, PMIX_BOOL);
   const auto state = std::make_shared<FenceState>();
@@ -102,10 +103,10 @@ Result<std::optional<std::string>> Session::published(uint32_t rank, const std::
   pmix_value_t* raw = nullptr;
   const auto status = PMIx_Get(&node, key.c_str(), info, 2, &raw);
   if (status == PMIX_ERR_NOT_FOUND || status == PMIX_ERR_TIMEOUT) return std::optional<std::string>();
-  if (status != PMIX_SUCCESS) return refused("asking for a node's address", status);
+  if (status != PMIX_SUCCESS) return refused("asking for a node's address and key", status);
   const Value value(raw);
   if (value == nullptr || value->type != PMIX_STRING || value->data.string == nullptr)
-    return fail(TC_ERR_MALFORMED, "what node {} published as its address is no text", rank);
+    return fail(TC_ERR_MALFORMED, "what node {} published is no text", rank);
   return std::optional<std::string>(value->data.string);
 }
 

@@ -1,0 +1,243 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/authority.h"
+
+#include <spdlog/logger.h>
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "node/config.h"
+#include "node/identity.h"
+#include "transport/transport.h"
+#include "trust/home.h"
+#include "trust/key_file.h"
+
+namespace tc::node {
+
+namespace {
+
+trust::Time wall_time() noexcept { return trust::Time{std::chrono::seconds{wall_clock_s()}}; }
+
+trust::Peer peer_of(const transport::Origin& origin) {
+  return {.text = origin.text,
+          .host = origin.host,
+          .same_user = origin.same_user,
+          .on_trusted_network = origin.on_trusted_network,
+          .key = origin.key};
+}
+
+bool has_ended(const trust::Grant& grant, trust::Time now) noexcept {
+  return grant.revoked.has_value() || (grant.until && *grant.until <= now);
+}
+
+std::shared_ptr<const trust::CodeRights> make_no_rights() {
+  trust::Grant nothing;
+  nothing.name = "code of nobody";
+  nothing.run = trust::Run::none;
+  nothing.read = nothing.write = nothing.libraries = nothing.exports = trust::Names::of({});
+  return std::make_shared<const trust::CodeRights>(trust::Rights::by_line(nothing), std::nullopt);
+}
+
+// Between two looks at the wall clock, which may be set.
+constexpr uint64_t longest_ns = 60'000'000'000;
+
+}  // namespace
+
+Authority::Authority(const Config& config, const Identity& self, spdlog::logger& log)
+    : config_(config), self_(self), log_(log), no_rights_(make_no_rights()) {}
+
+// ---- Starting
+
+Status Authority::start() {
+  const auto home = trust::home();
+  if (config_.keyring != "none" && (home || !config_.keyring.empty()))
+    keyring_file_ = config_.keyring.empty() ? *home / "keyring" : std::filesystem::path(config_.keyring);
+  if (home) known_nodes_.emplace(*home / "known-nodes");
+  rules_.trust_any = config_.trust == Trust::any;
+  TC_ASSIGN(rules_.keyring, read_keyring());
+  find_next_expiry();
+  warn_of_openness();
+  return {};
+}
+
+Result<std::shared_ptr<const trust::KeyPair>> Authority::find_key() const {
+  const bool is_named = !config_.key.empty();
+  auto key = trust::find_key(is_named ? std::string_view(config_.key) : trust::default_key);
+  if (key) return std::make_shared<const trust::KeyPair>(std::move(*key));
+  if (!is_named && key.error().code == TC_ERR_NOT_FOUND) return nullptr;
+  return context("this node's key", std::move(key).error());
+}
+
+void Authority::use_keys(const trust::KeyPair* own) {
+  if (own != nullptr) rules_.own_key = own->public_key();
+  rules_.vouched = self_.cluster_keys;
+}
+
+void Authority::warn_of_openness() const {
+  if (config_.trust == Trust::any)
+    log_.warn(
+        "{}: trust is any: everybody who can reach this node's address may run any code with all rights of this "
+        "process",
+        self_.label);
+  for (const auto& network : config_.network.trusted_networks)
+    log_.warn(
+        "{}: trust-network {}: every process there may run any code with all rights of this process, and what is sent "
+        "to and from there is not encrypted",
+        self_.label, network.text());
+}
+
+Result<trust::Keyring> Authority::read_keyring() const {
+  if (keyring_file_.empty()) return trust::Keyring();
+  return trust::Keyring::load(keyring_file_);
+}
+
+// ---- What peers may do
+
+Result<trust::Rights> Authority::rights_of(const transport::Origin& peer) const {
+  return trust::rights_of(rules_, peer_of(peer), wall_time());
+}
+
+Result<trust::CodeRights> Authority::rights_of_code(const trust::Rights& peer, const Bundle& bundle) const {
+  return trust::rights_of_code(rules_, peer, bundle, false, wall_time());
+}
+
+std::shared_ptr<Rate> Authority::rate_of(const trust::Rights& peer) {
+  if (peer.grant() == nullptr || !peer.grant()->rate) return nullptr;
+  return rates_.of(peer.grant()->key, *peer.grant()->rate, now_ns());
+}
+
+void Authority::log_denial(std::string_view whose, const Error& why) {
+  const auto now = now_ns();
+  if (const auto unsaid = denials_.take_unsaid(now); unsaid != 0) log_.warn("{} more denials in a second", unsaid);
+  if (denials_.record(now)) log_.warn("{}: {}", whose, why.message);
+}
+
+Status Authority::is_valid(const transport::Origin& peer) const {
+  const auto* const grant = peer.key ? rules_.keyring.find(*peer.key) : nullptr;
+  if (grant == nullptr || !has_ended(*grant, wall_time())) return {};
+  auto denied = rights_of(peer);
+  if (denied) return {};
+  return fail(std::move(denied).error());
+}
+
+bool Authority::is_named(const trust::PublicKey& key) const noexcept {
+  return rules_.keyring.find(key) != nullptr || std::ranges::find(rules_.vouched, key) != rules_.vouched.end();
+}
+
+// ---- Who answers at an address
+
+const trust::PublicKey* Authority::vouched_for(std::string_view address) const noexcept {
+  const auto found = std::ranges::find(self_.cluster, address);
+  const auto number = static_cast<size_t>(found - self_.cluster.begin());
+  return number < self_.cluster_keys.size() ? &self_.cluster_keys[number] : nullptr;
+}
+
+Result<std::optional<trust::PublicKey>> Authority::known_at(std::string_view address) const {
+  if (const auto found = met_.find(address); found != met_.end()) return std::optional(found->second);
+  if (!known_nodes_) return std::nullopt;
+  return known_nodes_->find(address);
+}
+
+// A key that the file has for an address counts more than the keyring: otherwise everybody in the keyring could answer in
+// the place of everybody else.
+Status Authority::is_expected(std::string_view address, const transport::Origin& peer) {
+  if (peer.same_user || peer.on_trusted_network) return {};
+  if (!peer.key) return fail(TC_ERR_DENIED, "{} does not prove who it is, so nothing is sent to it", peer.text);
+  const auto& key = *peer.key;
+  TC_CHECK(is_valid(peer));
+  if (is_own(key)) return {};
+  if (const auto* const vouched = vouched_for(address); vouched != nullptr) {
+    if (*vouched == key) return {};
+    return fail(
+        TC_ERR_DENIED,
+        "{} answers with key {} when the launcher gave it {}: another process has its address now, or something "
+        "stands in between",
+        address, key.text(), vouched->text());
+  }
+  TC_ASSIGN(const auto known, known_at(address));
+  if (known == key) return {};
+  if (known)
+    return fail(TC_ERR_DENIED,
+                "{} answers with key {} when it had {} before: something may stand in between; if its operator has "
+                "changed the key, say `ifunc key forget {}` and connect again",
+                address, key.text(), known->text(), address);
+  if (is_named(key)) return {};
+  return meet(address, key);
+}
+
+Status Authority::meet(std::string_view address, const trust::PublicKey& key) {
+  if (config_.first_contact == FirstContact::refuse)
+    return fail(TC_ERR_DENIED,
+                "{} answers with key {}, which is not known here, and first-contact is refuse: compare it with `ifunc "
+                "key show` there, then say `ifunc key trust NAME {}`",
+                address, key.text(), key.text());
+  const auto kept = known_nodes_ ? known_nodes_->remember(address, key)
+                                 : fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
+  if (!kept && kept.error().code == TC_ERR_BUSY) return fail(kept.error());
+  if (!kept) met_.insert_or_assign(std::string(address), key);
+  log_.warn("{}: first contact with {}: it answers with key {}; {}", self_.label, address, key.text(),
+            kept ? fmt::format("from now on, no other key is accepted there ({})", known_nodes_->file().string())
+                 : fmt::format("it is remembered until this process ends: {}", kept.error().message));
+  return {};
+}
+
+bool Authority::may_stand_for(std::string_view address, const transport::Origin& peer) const {
+  if (peer.same_user || peer.on_trusted_network) return true;
+  if (!peer.key) return false;
+  if (is_own(*peer.key)) return true;
+  if (const auto* const vouched = vouched_for(address); vouched != nullptr) return *vouched == *peer.key;
+  const auto known = known_at(address);
+  if (!known) return false;
+  return *known ? *known == *peer.key : is_named(*peer.key);
+}
+
+// ---- What changes
+
+Status Authority::reload() {
+  auto keyring = read_keyring();
+  if (!keyring) {
+    log_.error("{}: the keyring stays as it was: {}", self_.label, keyring.error().message);
+    return fail(std::move(keyring).error());
+  }
+  log_.info("{}: the keyring was read again: {} keys", self_.label, keyring->grants().size());
+  const std::scoped_lock lock(mutex_);
+  reloaded_ = std::move(*keyring);
+  is_reloaded_.store(true, std::memory_order_release);
+  return {};
+}
+
+bool Authority::has_changed() const noexcept {
+  return is_reloaded_.load(std::memory_order_acquire) || (next_expiry_ns_ != UINT64_MAX && now_ns() >= next_expiry_ns_);
+}
+
+std::vector<trust::PublicKey> Authority::take_change() {
+  std::optional<trust::Keyring> reloaded;
+  {
+    const std::scoped_lock lock(mutex_);
+    reloaded.swap(reloaded_);
+    is_reloaded_.store(false, std::memory_order_relaxed);
+  }
+  std::vector<trust::PublicKey> revoked;
+  if (reloaded) {
+    for (const auto& grant : reloaded->grants()) {
+      const auto* const before = rules_.keyring.find(grant.key);
+      if (grant.revoked && (before == nullptr || !before->revoked)) revoked.push_back(grant.key);
+    }
+    rules_.keyring = std::move(*reloaded);
+  }
+  find_next_expiry();
+  return revoked;
+}
+
+void Authority::find_next_expiry() noexcept {
+  next_expiry_ns_ = UINT64_MAX;
+  const auto now = wall_time();
+  for (const auto& grant : rules_.keyring.grants()) {
+    if (!grant.until || *grant.until <= now) continue;
+    const auto left_s = static_cast<uint64_t>((*grant.until - now).count());
+    const auto left_ns = std::min<uint64_t>(left_s, longest_ns / 1'000'000'000) * 1'000'000'000;
+    next_expiry_ns_ = std::min(next_expiry_ns_, now_ns() + left_ns);
+  }
+}
+
+}  // namespace tc::node

@@ -1,0 +1,111 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Who may do what on this node: its own key, the keyring, and the keys that the launcher vouches for, applied to the peers
+// of the transport (trust/permission.h has the rules).
+//
+// Thread: the node's. reload() is for any thread.
+#pragma once
+
+#include <atomic>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "node/rate.h"
+#include "node/refusals.h"
+#include "trust/key_pair.h"
+#include "trust/known_nodes.h"
+#include "trust/permission.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace tc::transport {
+struct Origin;
+}
+
+namespace tc::node {
+
+struct Config;
+struct Identity;
+
+class Authority {
+ public:
+  Authority(const Config& config, const Identity& self, spdlog::logger& log);
+
+  // ---- While the node starts
+
+  // Reads the keyring, and says in the log what it means when the node is open to many. Errors name the file.
+  Status start();
+  // The key that the options name, or the one called `default`. Null: there is none.
+  Result<std::shared_ptr<const trust::KeyPair>> find_key() const;
+  // The node's own key, and the keys of the cluster (Identity::cluster_keys), are known now.
+  void use_keys(const trust::KeyPair* own);
+
+  // ---- What peers may do. TC_ERR_DENIED names the rule.
+
+  // May the peer connect, and what may it do then?
+  Result<trust::Rights> rights_of(const transport::Origin& peer) const;
+  // May it run this code?
+  Result<trust::CodeRights> rights_of_code(const trust::Rights& peer, const Bundle& bundle) const;
+  // We connected to `address`, and this peer answered: is it the node that we meant? A key that was never seen there is
+  // remembered, unless the options say otherwise.
+  Status is_expected(std::string_view address, const transport::Origin& peer);
+  // A peer that connected to us says that it listens at `address`. May calls for that address go to it?
+  bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
+  // Null: a peer with these rights may send as much as it wants.
+  std::shared_ptr<Rate> rate_of(const trust::Rights& peer);
+  // What code may do for which nobody answers: nothing.
+  const std::shared_ptr<const trust::CodeRights>& no_rights() const noexcept { return no_rights_; }
+  // One line for the operator; a peer that makes many at a time gets but some.
+  void log_denial(std::string_view whose, const Error& why);
+  // Is its key expired or revoked? Such a peer is not even called.
+  Status is_valid(const transport::Origin& peer) const;
+
+  // ---- What changes
+
+  // Reads the keyring anew. Any thread; the node's takes it over with its next housekeeping. With an error the keyring
+  // stays as it is; the log says so.
+  Status reload();
+  // Another keyring was read, or a line of it has expired: what peers may do is to be looked at again.
+  bool has_changed() const noexcept;
+  // Takes over what has changed. Returns the keys that were revoked with it.
+  std::vector<trust::PublicKey> take_change();
+  // When a line expires next; UINT64_MAX: none will.
+  uint64_t next_change_ns() const noexcept { return next_expiry_ns_; }
+
+ private:
+  Result<trust::Keyring> read_keyring() const;
+  Result<std::optional<trust::PublicKey>> known_at(std::string_view address) const;
+  Status meet(std::string_view address, const trust::PublicKey& key);
+  const trust::PublicKey* vouched_for(std::string_view address) const noexcept;
+  bool is_own(const trust::PublicKey& key) const noexcept { return rules_.own_key == key; }
+  bool is_named(const trust::PublicKey& key) const noexcept;
+  void find_next_expiry() noexcept;
+  void warn_of_openness() const;
+
+  const Config& config_;
+  const Identity& self_;
+  spdlog::logger& log_;
+  trust::Rules rules_;
+  std::filesystem::path keyring_file_;                        // empty: there is none
+  std::optional<trust::KnownNodes> known_nodes_;              // nothing: there is no place to keep them
+  std::map<std::string, trust::PublicKey, std::less<>> met_;  // that could not be kept in the file
+  uint64_t next_expiry_ns_ = UINT64_MAX;
+  Rates rates_;
+  Refusals denials_;
+  const std::shared_ptr<const trust::CodeRights> no_rights_;
+
+  mutable std::mutex mutex_;
+  std::optional<trust::Keyring> reloaded_;  // not taken over yet
+  std::atomic<bool> is_reloaded_{false};
+};
+
+}  // namespace tc::node

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Which node is the one that we meant, and who may stand for an address.
+#include "node/authority.h"
+
+#include <spdlog/sinks/ostream_sink.h>
+#include <spdlog/spdlog.h>
+
+#include <sstream>
+
+#include "node/testing/keyring_kit.h"
+#include "trust/home.h"
+#include "trust/key_file.h"
+
+namespace tc::node {
+namespace {
+
+using testing::HasSubstr;
+
+class TheAuthority : public testing::Test {
+ protected:
+  TheAuthority() { ::setenv("THREECHAINS_HOME", home.path().c_str(), 1); }
+  Authority& start(const std::string& keyring = "") {
+    EXPECT_TRUE(write_file_atomically(home.path() / "keyring", as_bytes(keyring)));
+    authority = std::make_unique<Authority>(config, self, logger);
+    EXPECT_TRUE(authority->start());
+    authority->use_keys(&own);
+    return *authority;
+  }
+  static transport::Origin with(const trust::PublicKey& key) {
+    transport::Origin origin;
+    origin.host = "10.0.0.7";
+    origin.text = "10.0.0.7:41234";
+    origin.key = key;
+    return origin;
+  }
+  std::string why_not(std::string_view address, const test::Person& who) {
+    const auto status = authority->is_expected(address, with(who.public_key()));
+    return status ? "" : status.error().message;
+  }
+
+  TemporaryDirectory home = TemporaryDirectory::create().value();
+  Config config = Config::defaults();
+  Identity self;
+  std::ostringstream log;
+  spdlog::logger logger{"test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)};
+  trust::KeyPair own = trust::KeyPair::fresh().value();
+  test::Person ana{"ana"}, bob{"bob"};
+  std::unique_ptr<Authority> authority;
+};
+
+TEST_F(TheAuthority, remembers_the_first_key_at_an_address_and_refuses_another) {
+  start();
+  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_THAT(log.str(), HasSubstr("first contact with a:1: it answers with key " + ana.public_key().text()));
+  log.str("");
+  start();
+  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_EQ(log.str(), "") << "it is known now";
+  EXPECT_THAT(why_not("a:1", bob), HasSubstr("ifunc key forget a:1"));
+  EXPECT_TRUE(trust::KnownNodes(home.path() / "known-nodes").forget("a:1").value());
+  EXPECT_EQ(why_not("a:1", bob), "");
+}
+
+TEST_F(TheAuthority, refuses_unknown_keys_when_first_contact_is_refuse) {
+  config.first_contact = FirstContact::refuse;
+  start();
+  EXPECT_THAT(why_not("a:1", ana), HasSubstr("ifunc key trust NAME " + ana.public_key().text()));
+  start(ana.line());
+  EXPECT_EQ(why_not("a:1", ana), "");
+}
+
+TEST_F(TheAuthority, a_key_of_the_keyring_does_not_stand_in_for_one_that_is_known_at_the_address) {
+  start(bob.line());
+  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_THAT(why_not("a:1", bob), HasSubstr("when it had " + ana.public_key().text() + " before"));
+  EXPECT_FALSE(authority->may_stand_for("a:1", with(bob.public_key())));
+  EXPECT_TRUE(authority->may_stand_for("a:1", with(ana.public_key())));
+}
+
+TEST_F(TheAuthority, a_launcher_vouches_for_a_key_at_one_address) {
+  self.cluster = {"a:1", "b:1"};
+  self.cluster_keys = {ana.public_key(), bob.public_key()};
+  start();
+  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_THAT(why_not("a:1", bob), HasSubstr("the launcher gave it " + ana.public_key().text()));
+  EXPECT_FALSE(authority->may_stand_for("a:1", with(bob.public_key())));
+  EXPECT_TRUE(authority->rights_of(with(ana.public_key())));
+  EXPECT_EQ(log.str(), "") << "none of them is met for the first time";
+}
+
+TEST_F(TheAuthority, does_not_call_a_key_that_was_revoked) {
+  self.cluster = {"a:1"};
+  self.cluster_keys = {ana.public_key()};
+  start(ana.line("revoked=2026-01-01"));
+  EXPECT_THAT(why_not("a:1", ana), HasSubstr("the key was revoked"));
+}
+
+TEST_F(TheAuthority, its_own_key_may_be_anywhere) {
+  start();
+  EXPECT_TRUE(authority->is_expected("a:1", with(own.public_key())));
+  EXPECT_TRUE(authority->may_stand_for("a:1", with(own.public_key())));
+}
+
+TEST_F(TheAuthority, nothing_is_sent_to_who_proves_nothing) {
+  start();
+  EXPECT_FALSE(authority->is_expected("a:1", transport::Origin{}));
+}
+
+TEST_F(TheAuthority, a_first_contact_that_cannot_be_written_down_lasts_for_this_process) {
+  ::setenv("THREECHAINS_HOME", "/proc/nowhere", 1);
+  config.keyring = "none";
+  authority = std::make_unique<Authority>(config, self, logger);
+  ASSERT_TRUE(authority->start());
+  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_THAT(log.str(), HasSubstr("it is remembered until this process ends"));
+  EXPECT_NE(why_not("a:1", bob), "");
+}
+
+TEST_F(TheAuthority, warns_of_networks_and_of_trust_any_when_it_starts) {
+  config.trust = Trust::any;
+  config.network.trusted_networks.push_back(AddressRange::parse("10.0.0.0/8").value());
+  start();
+  EXPECT_THAT(log.str(), HasSubstr("everybody who can reach this node's address may run any code"));
+  EXPECT_THAT(log.str(), HasSubstr("trust-network 10.0.0.0/8"));
+}
+
+TEST_F(TheAuthority, uses_the_key_that_is_called_default) {
+  start();
+  EXPECT_EQ(authority->find_key().value(), nullptr);
+  ASSERT_TRUE(trust::write_key_file(trust::key_path("default").value(), own));
+  EXPECT_EQ(authority->find_key().value()->public_key(), own.public_key());
+  config.key = "other";
+  EXPECT_EQ(authority->find_key().error().code, TC_ERR_NOT_FOUND);
+}
+
+}  // namespace
+}  // namespace tc::node

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a line of the keyring bounds: bytes of code, messages a second, and time. And what happens when it is changed.
+#include <time.h>
+
+#include "base/clock.h"
+#include "node/testing/keyring_kit.h"
+
+namespace tc::node {
+namespace {
+
+using test::expect_denied;
+using testing::HasSubstr;
+
+class KeyringLimits : public test::WithKeyring {
+ protected:
+  // Echo under other names: each is code of its own.
+  Bundle numbered(unsigned number) { return test::renamed(echo, "echo" + std::to_string(number)); }
+  size_t bytes_of_one() {
+    const auto node = net.make(50), client = net.make(51);
+    auto driven = std::make_unique<test::Background>(*node);
+    EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status,
+              TC_OK);
+    driven.reset();
+    return node->store().find(numbered(0).id())->bytes;
+  }
+  bool ends(Node& node, Link& link, uint32_t ms) {
+    return node.poll_until(Deadline::after_ms(ms), [&] { return link.is_lost(); });
+  }
+};
+
+// ---- code=BYTES
+
+TEST_F(KeyringLimits, the_code_that_a_key_used_longest_ago_goes_first) {
+  const auto each = bytes_of_one();
+  start(ana.line("run=any code=" + std::to_string(2 * each + each / 2)) + bob.line("run=any"));
+  const auto client = peer(2, ana);
+  EXPECT_EQ(call(*peer(3, bob), numbered(9))->status, TC_OK);
+  for (unsigned number : {1u, 2u, 1u, 3u}) EXPECT_EQ(call(*client, numbered(number))->status, TC_OK);
+  running.reset();
+  EXPECT_NE(target->store().find(numbered(1).id()), nullptr);
+  EXPECT_EQ(target->store().find(numbered(2).id()), nullptr);
+  EXPECT_NE(target->store().find(numbered(3).id()), nullptr);
+  EXPECT_NE(target->store().find(numbered(9).id()), nullptr) << "others' code is not touched";
+}
+
+TEST_F(KeyringLimits, code_that_alone_takes_more_is_refused) {
+  start(ana.line("run=any code=200"));
+  const auto future = call(*peer(2, ana), echo);
+  EXPECT_EQ(future->status, TC_ERR_LIMIT);
+  EXPECT_THAT(future->message, HasSubstr("when ana (keyring, line 1) may keep 200 bytes of code here: code=200"));
+  EXPECT_EQ(stat("codes"), 0u);
+}
+
+TEST_F(KeyringLimits, code_that_takes_more_once_it_is_linked_is_refused) {
+  start(ana.line("run=any code=" + std::to_string(bytes_of_one() - 1)));
+  const auto future = call(*peer(2, ana), numbered(1));
+  EXPECT_EQ(future->status, TC_ERR_LIMIT) << future->message;
+  EXPECT_EQ(stat("codes"), 0u);
+}
+
+// ---- rate=NUMBER
+
+TEST_F(KeyringLimits, messages_beyond_the_rate_wait_and_none_is_lost) {
+  start(ana.line("run=any rate=100"));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  const auto message = test::message(*client, echo);
+  EXPECT_EQ(test::call(*client, *link, *message)->status, TC_OK);
+  const auto began = now_ns();
+  std::vector<std::shared_ptr<Future>> futures;
+  for (int i = 0; i < 60; ++i)
+    futures.push_back(client->call(*link, *message, 10'000, Deadline::after_ms(1000)).value());
+  const auto all_ready = [&] {
+    return std::ranges::all_of(futures, [](const auto& one) { return one->ready.load(); });
+  };
+  ASSERT_TRUE(client->poll_until(Deadline::after_ms(5000), all_ready));
+  EXPECT_GE(now_ns() - began, 450'000'000u) << "60 messages, of which 10 may come at once";
+  for (const auto& future : futures) EXPECT_EQ(future->status, TC_OK) << future->message;
+  EXPECT_GE(stat("throttled"), 1u);
+}
+
+TEST_F(KeyringLimits, all_links_of_a_key_share_its_rate) {
+  start(ana.line("run=any rate=50"));
+  const auto one = peer(2, ana), other = peer(3, ana);
+  std::vector<std::shared_ptr<Future>> futures;
+  const auto began = now_ns();
+  for (const auto& client : {one.get(), other.get()}) {
+    auto* const link = test::connect(*client, "n1");
+    const auto message = test::message(*client, echo);
+    for (int i = 0; i < 15; ++i)
+      futures.push_back(client->call(*link, *message, 10'000, Deadline::after_ms(1000)).value());
+  }
+  const auto all_ready = [&] {
+    other->poll();
+    return std::ranges::all_of(futures, [](const auto& future) { return future->ready.load(); });
+  };
+  ASSERT_TRUE(one->poll_until(Deadline::after_ms(5000), all_ready));
+  EXPECT_GE(now_ns() - began, 400'000'000u) << "30 messages, of which 5 may come at once";
+}
+
+TEST_F(KeyringLimits, a_node_sleeps_while_a_peer_waits_for_its_rate) {
+  start(ana.line("run=any rate=1"));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  const auto message = test::message(*client, echo);
+  EXPECT_EQ(test::call(*client, *link, *message)->status, TC_OK);
+  running.reset();
+  for (int i = 0; i < 500; ++i) ASSERT_TRUE(client->send(*link, *message, false, Deadline::after_ms(100)));
+  for (int i = 0; i < 20; ++i) client->poll();
+  const auto cpu_ns = [] {
+    timespec time;
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
+  };
+  const auto before = cpu_ns();
+  for (const auto deadline = Deadline::after_ms(500); !deadline.passed();) target->wait(deadline);
+  EXPECT_LT(cpu_ns() - before, 100'000'000u);
+  EXPECT_LE(target->stat("executed").value(), 3u);
+  EXPECT_GE(target->stat("throttled").value(), 1u);
+}
+
+// ---- until=TIME
+
+TEST_F(KeyringLimits, a_link_ends_when_its_key_expires) {
+  const auto in_two_seconds = trust::Time{std::chrono::seconds{wall_clock_s() + 2}};
+  start(ana.line("run=any until=" + trust::to_text(in_two_seconds)));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  EXPECT_FALSE(link->is_lost());
+  ASSERT_TRUE(ends(*client, *link, 3500));
+  EXPECT_THAT(link->reason().message, HasSubstr("line 1 (ana): the key expired at"));
+  EXPECT_GE(wall_clock_s(), in_two_seconds.time_since_epoch().count());
+}
+
+TEST_F(KeyringLimits, code_stops_running_when_its_authors_key_expires) {
+  const auto soon = trust::Time{std::chrono::seconds{wall_clock_s() + 2}};
+  start(ana.line("until=" + trust::to_text(soon)) + bob.line());
+  const auto client = peer(2, bob);
+  const auto signed_echo = ana.signs(echo);
+  EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
+  client->poll_until(Deadline::after_ms(3000), [] { return false; });
+  expect_denied(*call(*client, signed_echo), "line 1 (ana): the key expired");
+}
+
+// ---- Reading it anew
+
+TEST_F(KeyringLimits, a_revoked_keys_link_ends_while_the_node_is_idle) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  write_keyring(ana.line("run=any revoked=2026-01-01"));
+  ASSERT_TRUE(target->reload_keys());
+  ASSERT_TRUE(ends(*client, *link, 1000));
+  EXPECT_THAT(link->reason().message, HasSubstr("line 1 (ana): the key was revoked at 2026-01-01"));
+  EXPECT_TRUE(wait_for_log("dropped: keyring, line 1 (ana): the key was revoked"));
+  EXPECT_EQ(stat("codes"), 0u) << "what it brought is gone";
+}
+
+TEST_F(KeyringLimits, a_link_ends_when_its_line_is_gone) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  write_keyring(bob.line());
+  ASSERT_TRUE(target->reload_keys());
+  ASSERT_TRUE(ends(*client, *link, 1000));
+  EXPECT_THAT(link->reason().message, HasSubstr(ana.public_key().text() + " is in no line of the keyring"));
+}
+
+TEST_F(KeyringLimits, what_a_revoked_key_signed_goes_and_does_not_run_again) {
+  start(ana.line() + bob.line());
+  const auto client = peer(2, bob);
+  const auto signed_echo = ana.signs(echo);
+  EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
+  EXPECT_EQ(call(*client, bob.signs(numbered(1)))->status, TC_OK);
+  reload(ana.line("revoked=2026-01-01") + bob.line());
+  expect_denied(*call(*client, signed_echo), "line 1 (ana): the key was revoked");
+  EXPECT_EQ(call(*client, bob.signs(numbered(1)))->status, TC_OK);
+  EXPECT_EQ(stat("codes"), 1u);
+}
+
+TEST_F(KeyringLimits, a_line_that_was_made_narrower_counts_from_the_next_call_on) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  reload(ana.line());
+  expect_denied(*call(*client, echo), "has no signature of a key in the keyring");
+  reload(ana.line("run=any"));
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+}
+
+TEST_F(KeyringLimits, a_bad_keyring_changes_nothing) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  write_keyring(bob.line() + "nonsense\n");
+  const auto reloaded = target->reload_keys();
+  ASSERT_FALSE(reloaded);
+  EXPECT_EQ(reloaded.error().code, TC_ERR_INVALID);
+  EXPECT_THAT(reloaded.error().message, HasSubstr("line 2"));
+  EXPECT_TRUE(wait_for_log("the keyring stays as it was"));
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+}
+
+TEST_F(KeyringLimits, a_node_does_not_start_with_a_bad_keyring) {
+  write_keyring("nonsense\n");
+  auto config = Config::defaults();
+  config.log = "off";
+  const auto node = Node::create(std::move(config), [this](const Config&, transport::Events& events) {
+    return Result<std::unique_ptr<transport::Transport>>(net.network.join(events));
+  });
+  ASSERT_FALSE(node);
+  EXPECT_EQ(node.error().code, TC_ERR_INVALID);
+}
+
+}  // namespace
+}  // namespace tc::node

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How many messages a key may send in a second, over all its links (rate=NUMBER in the keyring): a token bucket. What is
+// too much is not read, so that flow control slows the sender, and nothing is lost.
+//
+// Thread: the node's.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+
+#include "trust/public_key.h"
+
+namespace tc::node {
+
+class Rate {
+ public:
+  // A tenth of a second's messages may come at once, at least one.
+  Rate(uint32_t a_second, uint64_t now_ns) noexcept { set(a_second, now_ns); }
+  void set(uint32_t a_second, uint64_t now_ns) noexcept {
+    gap_ns_ = second_ns / std::max<uint32_t>(a_second, 1);
+    burst_ns_ = std::max(gap_ns_, second_ns / 10);
+    spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, burst_ns_));
+  }
+
+  // How many messages may be read now.
+  uint64_t allowed(uint64_t now_ns) noexcept {
+    spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, burst_ns_));
+    return now_ns > spent_until_ns_ ? (now_ns - spent_until_ns_) / gap_ns_ : 0;
+  }
+  void spend(uint64_t messages) noexcept { spent_until_ns_ += messages * gap_ns_; }
+  // When the next message may be read.
+  uint64_t next_ns() const noexcept { return spent_until_ns_ + gap_ns_; }
+
+ private:
+  static constexpr uint64_t second_ns = 1'000'000'000;
+  uint64_t gap_ns_ = 0;          // that a message takes
+  uint64_t burst_ns_ = 0;        // that may be saved up
+  uint64_t spent_until_ns_ = 0;  // the messages of the time before are spent
+};
+
+// One for each key that has a link: they share it.
+class Rates {
+ public:
+  std::shared_ptr<Rate> of(const trust::PublicKey& key, uint32_t a_second, uint64_t now_ns) {
+    std::erase_if(rates_, [](const auto& entry) { return entry.second.expired(); });
+    auto& known = rates_[key];
+    if (auto rate = known.lock()) {
+      rate->set(a_second, now_ns);
+      return rate;
+    }
+    auto rate = std::make_shared<Rate>(a_second, now_ns);
+    known = rate;
+    return rate;
+  }
+
+ private:
+  std::map<trust::PublicKey, std::weak_ptr<Rate>> rates_;
+};
+
+}  // namespace tc::node

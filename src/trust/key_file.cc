@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The text of a key: "threechains-private-key 1 " and the seed in 43 characters of URL-safe base64. Copies of it are wiped.
+#include "trust/key_file.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+
+#include "trust/base64.h"
+#include "trust/grant.h"
+#include "trust/home.h"
+#include "trust/private_file.h"
+
+namespace tc::trust {
+
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view prefix = "threechains-private-key 1 ";
+constexpr size_t seed_text_bytes = 43;
+constexpr size_t text_bytes = prefix.size() + seed_text_bytes + 1;
+
+// Text that is wiped when it goes.
+struct SecretText {
+  std::array<char, text_bytes + 1> bytes{};
+  size_t size = 0;
+  SecretText() = default;
+  SecretText(const SecretText&) = delete;
+  ~SecretText() { wipe(bytes.data(), bytes.size()); }
+};
+
+struct Seed {
+  std::array<std::byte, KeyPair::seed_bytes> bytes{};
+  Seed() = default;
+  Seed(const Seed&) = delete;
+  ~Seed() { wipe(bytes.data(), bytes.size()); }
+};
+
+// One byte more than a key has, so that a longer file is noticed.
+Status read_into(SecretText& text, int fd, const fs::path& file) {
+  while (text.size < text.bytes.size()) {
+    const auto got = ::read(fd, text.bytes.data() + text.size, text.bytes.size() - text.size);
+    if (got < 0 && errno == EINTR) continue;
+    if (got < 0) return fail(TC_ERR_IO, "cannot read {}: {}", file.string(), system_words(errno));
+    if (got == 0) break;
+    text.size += static_cast<size_t>(got);
+  }
+  return {};
+}
+
+// The message does not repeat what the file holds: it may be a key nearly.
+std::unexpected<Error> no_key(const fs::path& file, std::string_view why) {
+  return fail(TC_ERR_MALFORMED, "{} is no private key: {}", file.string(), why);
+}
+
+}  // namespace
+
+Result<KeyPair> parse_private_key(std::string_view text, const fs::path& file) {
+  if (!text.starts_with(prefix)) return no_key(file, fmt::format("it does not begin with '{}'", prefix));
+  if (text.size() != text_bytes || text.back() != '\n')
+    return no_key(file, fmt::format("a key is one line of {} bytes, and this is {}", text_bytes,
+                                    text.size() > text_bytes ? "more" : fmt::format("{}", text.size())));
+  Seed seed;
+  if (!from_base64(text.substr(prefix.size(), seed_text_bytes), seed.bytes))
+    return no_key(file, fmt::format("what follows is not {} characters of URL-safe base64", seed_text_bytes));
+  return KeyPair::from_seed(seed.bytes);
+}
+
+Result<KeyPair> read_key_file(const fs::path& file) {
+  TC_ASSIGN(const auto fd, open_guarded(file, Guard::secret));
+  SecretText text;
+  TC_CHECK(read_into(text, fd.get(), file));
+  return parse_private_key({text.bytes.data(), text.size}, file);
+}
+
+Status write_key_file(const fs::path& file, const KeyPair& key) {
+  auto seed = to_base64(key.seed());
+  SecretText text;
+  text.size = text_bytes;
+  auto* at = std::ranges::copy(prefix, text.bytes.data()).out;
+  at = std::ranges::copy(seed, at).out;
+  *at = '\n';
+  wipe(seed.data(), seed.size());
+  return write_guarded(file, {text.bytes.data(), text.size}, Replace::only_new);
+}
+
+Result<KeyPair> find_key(std::string_view name_or_path) {
+  if (name_or_path.find('/') != std::string_view::npos) return read_key_file(name_or_path);
+  TC_ASSIGN(const auto file, key_path(name_or_path));
+  auto key = read_key_file(file);
+  if (!key && key.error().code == TC_ERR_NOT_FOUND)
+    return fail(TC_ERR_NOT_FOUND, "there is no key '{}': {} is not there; `ifunc key new {}` makes it", name_or_path,
+                file.string(), name_or_path);
+  return key;
+}
+
+Result<std::vector<std::string>> list_keys() {
+  TC_ASSIGN(const auto folder, home());
+  std::vector<std::string> names;
+  std::error_code error;
+  for (fs::directory_iterator at(folder / "keys", error), end; !error && at != end; at.increment(error)) {
+    auto name = at->path().filename().string();
+    // Also a link to a key. What is being written at this moment is none yet.
+    if (is_key_name(name) && !name.ends_with(".new") && at->is_regular_file(error)) names.push_back(std::move(name));
+  }
+  if (error && error != std::errc::no_such_file_or_directory)
+    return fail(TC_ERR_IO, "cannot list {}: {}", (folder / "keys").string(), error.message());
+  std::ranges::sort(names);
+  return names;
+}
+
+}  // namespace tc::trust
