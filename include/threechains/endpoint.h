@@ -26,7 +26,7 @@ TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_m
  * node. A lost connection stays lost: close the endpoint and connect again. */
 TC_API tc_status_t tc_endpoint_status(tc_endpoint_t *endpoint);
 
-/* How frames travel to this peer: "shm", "tcp", "ucx" or "ucx-put". A constant. */
+/* How frames travel to this peer: "shm", "unix", "tls", "tcp", "ucx" or "ucx-put". A constant. */
 TC_API const char *tc_endpoint_transport(const tc_endpoint_t *endpoint);
 /* The peer's label, for messages to people. The endpoint's; valid while it is. */
 TC_API const char *tc_endpoint_peer(const tc_endpoint_t *endpoint);

@@ -26,8 +26,9 @@ Status Handshake::exchange() {
   TC_CHECK(stream_.push());
   if (role_ == trust::TlsRole::client && !has_started_) return compute();
   if (role_ == trust::TlsRole::client) TC_CHECK(check_first_bytes());
-  TC_ASSIGN(const size_t got, stream_.pull(trust::TlsSession::max_handshake_bytes));
-  if (got != 0) return compute();
+  auto got = stream_.pull(trust::TlsSession::max_handshake_bytes);
+  if (!got) return context("in the encrypted handshake", std::move(got).error());
+  if (*got != 0) return compute();
   owner_.watch_for_handshake(EPOLLIN | (stream_.has_unsent() ? EPOLLOUT : 0u));
   return {};
 }

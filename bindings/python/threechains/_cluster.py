@@ -99,7 +99,7 @@ class Endpoint:
 
     @property
     def transport(self) -> str:
-        """How frames travel there: "shm", "tcp", "ucx" or "ucx-put"."""
+        """How frames travel there: "shm", "unix", "tls", "tcp", "ucx" or "ucx-put"."""
         return self._engine.transport(self._index)
 
     def __repr__(self) -> str:

@@ -50,7 +50,9 @@ void TcpConnection::on_socket(uint32_t events) {
     if (stream_.has_unsent()) return on_channel_full();
     on_channel_room();
   }
-  if (is_open()) receive_frames();
+  // An end that came with the last bytes is in the session, and the socket tells of it no more.
+  while (is_open() && receive_frames() && stream_.has_more()) {
+  }
 }
 
 void TcpConnection::on_channel_full() noexcept { watch(reading | EPOLLOUT); }

@@ -118,29 +118,36 @@ Result<size_t> OpensslSession::write(ByteView plain) {
 }
 
 Result<size_t> OpensslSession::read(std::span<std::byte> plain) {
+  if (failure_) return fail(*failure_);
   if (!is_complete_ || has_failed_) return fail(TC_ERR_DISCONNECTED, "its encrypted connection has failed");
   size_t taken = 0;
+  has_more_ = true;
   while (taken < plain.size()) {
     ERR_clear_error();
     size_t count = 0;
-    const int result = SSL_read_ex(ssl_.get(), plain.data() + taken, plain.size() - taken, &count);
-    if (result == 1) {
-      taken += count;
-      if (!in_.held().empty() || SSL_pending(ssl_.get()) != 0) continue;
+    if (const int result = SSL_read_ex(ssl_.get(), plain.data() + taken, plain.size() - taken, &count); result != 1) {
+      if (auto end = why_nothing_came(result); end) failure_ = std::move(*end);
+      if (!failure_) has_more_ = false;
+      if (failure_ && taken == 0) return fail(*failure_);
+      return taken;
+    }
+    taken += count;
+    if (in_.held().empty() && SSL_pending(ssl_.get()) == 0) {
       has_more_ = false;
       return taken;  // without asking again, which costs as much as a small record
     }
-    const int why = SSL_get_error(ssl_.get(), result);
-    has_more_ = why != SSL_ERROR_WANT_READ && why != SSL_ERROR_WANT_WRITE;
-    if (!has_more_ || taken != 0) {
-      if (has_more_ && why != SSL_ERROR_ZERO_RETURN) has_failed_ = true;
-      return taken;
-    }
-    if (why == SSL_ERROR_ZERO_RETURN) return fail(TC_ERR_DISCONNECTED, "it has ended the encrypted connection");
-    return lost(result, "a record of the encrypted connection is wrong");
   }
-  has_more_ = true;
   return taken;
+}
+
+// Nothing: more bytes must come.
+std::optional<Error> OpensslSession::why_nothing_came(int result) {
+  switch (SSL_get_error(ssl_.get(), result)) {
+    case SSL_ERROR_WANT_READ:
+    case SSL_ERROR_WANT_WRITE: return {};
+    case SSL_ERROR_ZERO_RETURN: return Error{TC_ERR_DISCONNECTED, "it has ended the encrypted connection"};
+    default: return lost(result, "a record of the encrypted connection is wrong").error();
+  }
 }
 
 void OpensslSession::end() noexcept {

@@ -5,6 +5,8 @@
 // Thread: one at a time.
 #pragma once
 
+#include <optional>
+
 #include "trust/tls.h"
 #include "trust/tls/openssl.h"
 
@@ -54,6 +56,7 @@ class OpensslSession final : public TlsSession {
  private:
   Status start();
   Status finish_handshake();
+  std::optional<Error> why_nothing_came(int result);
   std::unexpected<Error> lost(int result, const char* what);
 
   const Openssl<SSL_CTX> context_;
@@ -65,6 +68,7 @@ class OpensslSession final : public TlsSession {
   uint64_t records_ = 0;        // written with one key
   bool is_complete_ = false;
   bool has_failed_ = false;
+  std::optional<Error> failure_;  // found behind bytes that were read, for the next read()
   bool has_more_ = false;
 };
 

@@ -217,6 +217,22 @@ TEST_F(Sessions, any_byte_of_a_record_turned_is_an_error_and_never_other_bytes) 
   }
 }
 
+TEST_F(Sessions, bytes_before_a_wrong_record_are_read_and_then_comes_the_error) {
+  shake_hands();
+  ASSERT_TRUE(client->write(patterned(10)));
+  move(*client, *server);
+  ASSERT_TRUE(client->write(patterned(10)));
+  Bytes sealed(client->to_send().begin(), client->to_send().end());
+  sealed.back() ^= std::byte{1};
+  give(*server, sealed);
+  Bytes into(100);
+  EXPECT_EQ(server->read(into).value(), 10u);
+  EXPECT_TRUE(server->has_more());
+  const auto error = server->read(into);
+  ASSERT_FALSE(error);
+  EXPECT_EQ(error.error().code, TC_ERR_MALFORMED) << error.error().message;
+}
+
 TEST_F(Sessions, a_record_that_comes_twice_or_is_left_out_is_an_error) {
   for (const bool twice : {false, true}) {
     client = client_context->make_session(TlsRole::client).value();
