@@ -41,12 +41,6 @@ def test_a_stranger_on_another_host_finds_no_open_port(t):
         assert attack.stranger_does(lambda: open_ports(address), namespace=there) == [known]
 
 
-def test_a_node_that_does_not_trust_strangers_does_not_start_on_the_network(t):
-    (here, address), _ = t.namespaces(2)
-    node = t.run(*inside(here), kit.IFUNC, "serve", "--listen", f"{address}:0")
-    assert node.code == 2 and "--trust any" in node.err, node
-
-
 EVERYWHERE = "0.0.0.0:0"
 
 
