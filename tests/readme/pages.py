@@ -2,8 +2,9 @@
 """The commands of a Markdown page, in its order.
 
 A block that begins with ```sh holds commands. In one that begins with ```console, commands stand behind `$ ` and what
-they print stands below them; one that shows `ifunc …: … failed` must fail, all others must not. Comments that no reader
-sees say how a block is tested. They stand above it:
+they print stands below them; one that shows `ifunc …: … failed` (or `denied`, or `revoked`) must fail, all others must not. A command behind `HOST$ ` is
+typed on that host: the test makes a network namespace of each. Comments that no reader sees say how a block is tested. They
+stand above it:
 
     <!-- not tested: REASON -->         the block is left out
     <!-- tested where: COMMAND -->      the block is left out, and the test skipped, where COMMAND fails
@@ -26,7 +27,7 @@ class Command:
     def __init__(self, line, text, shown, host=""):
         self.line, self.text, self.host = line, text, host  # host: its name; none for the reader's own
         self.shown = shown  # the lines that it prints, or None
-        self.fails = any(re.match(r"ifunc( \w+)?: .*\bfailed\b", row) for row in shown or ())
+        self.fails = any(re.match(r"ifunc( \w+)?: .*\b(failed|denied|revoked)\b", row) for row in shown or ())
 
 
 class Block:
