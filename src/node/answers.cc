@@ -11,7 +11,7 @@ namespace tc::node {
 // A link that has not greeted yet will do. Another instance at that address means that the caller is gone: to connect
 // again and again would change nothing.
 Link* Answers::link_to(const wire::ReturnAddress& return_address) {
-  if (Link* const known = links_.ready_to_instance(return_address.instance)) return known;
+  if (Link* const known = links_.ready_to(return_address)) return known;
   if (return_address.address.empty()) return nullptr;
   if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
   auto reached = links_.reach(return_address.address);

@@ -102,8 +102,12 @@ Result<Link*> Links::to_node(uint32_t node) {
   return fail(TC_ERR_NOT_FOUND, "there is no node {}: {} knows {} nodes", node, self.label, self.count());
 }
 
-Link* Links::ready_to_instance(uint64_t instance) const noexcept {
-  return find(links_, [&](const Link& link) { return link.is_ready() && link.peer().instance == instance; });
+// An instance number is what the peer says of itself. One that may not be believed must be at that address as well.
+Link* Links::ready_to(const wire::ReturnAddress& to) const noexcept {
+  return find(links_, [&](Link& link) {
+    return link.is_ready() && link.peer().instance == to.instance &&
+           (link.receiver().is_believed() || to.address.empty() || link.channel().leads_to(to.address));
+  });
 }
 
 Link* Links::to_address(std::string_view address) const noexcept {

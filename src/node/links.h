@@ -47,7 +47,8 @@ class Links final : public transport::Events {
 
   // ---- links.cc: finding. Null: there is none.
 
-  Link* ready_to_instance(uint64_t instance) const noexcept;
+  // To the node that made a call.
+  Link* ready_to(const wire::ReturnAddress& to) const noexcept;
   Link* to_address(std::string_view address) const noexcept;
   // Ready.
   Link* with_id(uint64_t id) const noexcept;

@@ -78,6 +78,8 @@ class CallReceiver {
   void renew_rights();
   // May the peer run code here?
   bool may_run() const noexcept { return may_run_; }
+  // Is it believed what it says about other nodes? Then it may as well run any code.
+  bool is_believed() const noexcept { return rights_ && rights_->run() == trust::Run::any; }
   // Null: it may not connect, but we connected to it.
   const trust::Rights* rights() const noexcept { return rights_ ? &*rights_ : nullptr; }
   // What that code may do in calls of this peer. Null: everything.

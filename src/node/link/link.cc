@@ -159,7 +159,7 @@ bool Link::on_code(const wire::Header& header, ByteView body) {
 }
 
 bool Link::on_event(uint32_t what, ByteView body) {
-  if (!receiver_.may_run()) return true;  // what an untrusted peer says about others is hearsay
+  if (!receiver_.is_believed()) return true;
   if (const auto handled = peer_failures_.on_event(*this, what, private_copy(body)); !handled)
     return channel_.disconnect_for(handled.error().message);
   return true;

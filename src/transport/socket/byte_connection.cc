@@ -16,7 +16,7 @@ void ByteConnection::shut_streams() noexcept {
 
 // Frames that were received before the end are delivered first, the end with the next call.
 bool ByteConnection::receive_frames() {
-  if (!in_.has_room()) return false;  // the owner has not read what came before
+  if (is_paused_ || !in_.has_room()) return false;  // the owner has not read what came before
   auto got = in_.fill(*channel_);
   if (!got) {
     lose(std::move(got).error());

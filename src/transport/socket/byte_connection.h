@@ -16,6 +16,8 @@ class ByteConnection : public SocketConnection, protected ByteOut::Owner {
   OutStream& out() noexcept override { return out_; }
   InStream& in() noexcept override { return in_; }
   bool is_polled() const noexcept override { return false; }
+  void set_paused(bool paused) noexcept override { is_paused_ = paused; }
+  bool is_paused() const noexcept { return is_paused_; }
 
  protected:
   ByteConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others)
@@ -41,6 +43,7 @@ class ByteConnection : public SocketConnection, protected ByteOut::Owner {
   ByteIn in_;
   ByteOut out_;
   Channel* channel_ = nullptr;
+  bool is_paused_ = false;
 };
 
 }  // namespace tc::transport

@@ -15,8 +15,6 @@ namespace {
 // In one system call; more are sent by the next one.
 constexpr size_t most_places = most_gathered_frames * (most_gathered_parts + 2);
 
-constexpr uint32_t reading = EPOLLIN | EPOLLRDHUP;
-
 std::unexpected<Error> lost(int error) { return fail(TC_ERR_DISCONNECTED, "{}", system_words(error)); }
 
 }  // namespace
@@ -39,13 +37,24 @@ Status TcpConnection::open_streams() {
     open_streams_on(tls_, SocketStream::least_room);
   else
     open_streams_on(*this);
-  watch(reading);
+  watch(reading());
   return {};
 }
 
+uint32_t TcpConnection::reading() const noexcept { return is_paused() ? 0u : EPOLLIN | EPOLLRDHUP; }
+
+void TcpConnection::set_paused(bool paused) noexcept {
+  ByteConnection::set_paused(paused);
+  if (is_open()) watch(reading() | (awaits_room_ ? EPOLLOUT : 0u));
+}
+
 void TcpConnection::on_socket(uint32_t events) {
+  // epoll tells of these whether they are watched or not.
+  if (is_paused() && (events & (EPOLLERR | EPOLLHUP)) != 0)
+    return lose(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
   if ((events & EPOLLOUT) != 0) {
-    watch(reading);
+    awaits_room_ = false;
+    watch(reading());
     if (auto pushed = stream_.push(); !pushed) return lose(std::move(pushed).error());
     if (stream_.has_unsent()) return on_channel_full();
     on_channel_room();
@@ -55,7 +64,10 @@ void TcpConnection::on_socket(uint32_t events) {
   }
 }
 
-void TcpConnection::on_channel_full() noexcept { watch(reading | EPOLLOUT); }
+void TcpConnection::on_channel_full() noexcept {
+  awaits_room_ = true;
+  watch(reading() | EPOLLOUT);
+}
 
 Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
   std::array<iovec, most_places> places;

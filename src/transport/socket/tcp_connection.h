@@ -25,6 +25,7 @@ class TcpConnection final : public ByteConnection, private Channel {
   static Result<std::unique_ptr<TcpConnection>> accept(Hub& hub, SocketStream& stream, const Origin& origin);
 
   std::string_view transport() const noexcept override { return name_for(origin_); }
+  void set_paused(bool paused) noexcept override;
   // Receives without epoll. True when something had come.
   bool poll() noexcept { return receive_or_lose(); }
 
@@ -34,6 +35,8 @@ class TcpConnection final : public ByteConnection, private Channel {
   Status open_streams() override;
   void on_socket(uint32_t events) override;
   void on_channel_full() noexcept override;
+  // The events to watch: all that come from the peer, unless it has to wait.
+  uint32_t reading() const noexcept;
 
   // The channel of a plain connection.
   Result<size_t> send(ByteView bytes) override { return stream_.send(bytes); }
@@ -42,6 +45,7 @@ class TcpConnection final : public ByteConnection, private Channel {
   Result<size_t> receive(std::span<std::byte> into) override { return stream_.receive(into); }
 
   TlsChannel tls_{stream_, *this};
+  bool awaits_room_ = false;  // the socket takes nothing now
 };
 
 }  // namespace tc::transport

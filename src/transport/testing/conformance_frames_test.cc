@@ -106,6 +106,32 @@ TEST_P(PassingFrames, a_peer_that_reads_nothing_makes_its_sender_wait_and_loses_
   EXPECT_EQ(arrives(sent), Took::frame);
 }
 
+TEST_P(PassingFrames, a_peer_that_is_paused_waits_while_its_reader_sleeps_and_goes_on_later) {
+  join();
+  if (b->peer->is_polled()) GTEST_SKIP() << "its owner decides whether it reads";
+  b->peer->set_paused(true);
+  uint32_t sent = 0;
+  for (unsigned idle = 0; idle < 300;) {
+    idle = put_frame(a->out(), sent, 1000) ? 0 : idle + 1;
+    sent += idle == 0 ? 1 : 0;
+    a->poll();
+    b->poll();
+    ASSERT_LT(sent, 100'000u) << "nothing slows the sender";
+  }
+  unsigned sleeps = 0;
+  for (const auto deadline = Deadline::after_ms(100); !deadline.passed(); ++sleeps) b->sleep(50);
+  EXPECT_LT(sleeps, 50u);
+  b->peer->set_paused(false);
+  uint32_t received = 0;
+  ASSERT_TRUE(poll_until(*a, *b,
+                         [&] {
+                           for (; take_frame(b->in(), received) == Took::frame;) ++received;
+                           b->in().release();
+                           return received == sent;
+                         }))
+      << received << " of " << sent;
+}
+
 TEST_P(PassingFrames, what_a_node_commits_while_it_gathers_is_sent_by_a_flush) {
   join();
   a->transport->poll_state.gathering = true;

@@ -108,7 +108,13 @@ void UcxConnection::deliver() noexcept {
   while (is_open() && channel_->is_readable() && receive_or_lose()) {
   }
   if (is_open() && has_ended()) return lose(Error{TC_ERR_DISCONNECTED, "it closed the connection"});
-  if (is_open() && channel_->is_readable()) fabric_.schedule(*channel_);  // the owner has not read everything
+  if (is_open() && channel_->is_readable() && !is_paused())
+    fabric_.schedule(*channel_);  // the owner has not read everything
+}
+
+void UcxConnection::set_paused(bool paused) noexcept {
+  ByteConnection::set_paused(paused);
+  if (!paused && is_open()) fabric_.schedule(*channel_);
 }
 
 uint64_t UcxConnection::check(uint64_t now) noexcept {

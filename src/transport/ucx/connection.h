@@ -23,6 +23,7 @@ class UcxConnection final : public ByteConnection {
                                                        const Greeting& greeting);
 
   std::string_view transport() const noexcept override;
+  void set_paused(bool paused) noexcept override;
 
   // For the fabric. Receives what has come, and sends what waited for room.
   void deliver() noexcept;

@@ -162,7 +162,9 @@ unsigned UcxFabric::progress() noexcept {
 
 void UcxFabric::find_puts() noexcept {
   for (auto* const channel : channels_)
-    if (channel != nullptr && channel->is_open() && channel->is_readable()) schedule(*channel);
+    if (channel != nullptr && channel->is_open() && channel->is_readable() &&
+        (channel->owner == nullptr || !channel->owner->is_paused()))
+      schedule(*channel);
 }
 
 // Receivers may schedule other channels, and the same one again: those wait for the next call.
