@@ -15,15 +15,18 @@ PROGRAM_LIMIT = 2_000_000  # bytes
 MEMORY_LIMIT = 4_000_000  # bytes
 SMALL = kit.Machine("small", [str(PROGRAM)])
 
+# It has no TLS: both ends of a TCP connection name the network.
+TRUSTED = ("--trust-network", "127.0.0.0/8")
+
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="the preset `small` is not built (scripts/test small)")
 
 
 def serve(t, *options, machine=SMALL):
-    return t.serve("--listen", "127.0.0.1:0", *options, env=kit.TCP, machine=machine)
+    return t.serve("--listen", "127.0.0.1:0", *TRUSTED, *options, env=kit.TCP, machine=machine)
 
 
 def send(t, ifunc, node):
-    return t.ifunc("send", ifunc, node.address, "--payload", "you", env=kit.TCP)
+    return t.ifunc("send", ifunc, node.address, "--payload", "you", *TRUSTED, env=kit.TCP)
 
 
 def bitcode(t):
@@ -59,6 +62,12 @@ def test_a_node_without_llvm_keeps_to_its_size(t):
     own = own_bytes(node.pid)
     print(f"resident after the first ifunc: {own} bytes of its own, {node.memory_kib()} KiB with shared libraries")
     assert own <= MEMORY_LIMIT
+
+
+def test_what_is_not_on_a_trusted_network_cannot_be_reached_by_tcp_and_the_message_says_why(t):
+    node = serve(t)
+    result = t.run(str(PROGRAM), "send", str(kit.BUILD / "ifuncs/hello.ifunc"), node.address, env=kit.TCP)
+    assert result.code != 0 and "trust-network" in result.err, result
 
 
 def test_bitcode_alone_is_refused_with_the_reason(t):
