@@ -39,7 +39,8 @@ Status add_trusted_network(Config& config, std::string_view value) {
 
 Status set_compile_for(Config& config, std::string_view value) {
   return parse_choice_of<CompileFor>(
-      value, config.compile_for, "none, user (processes of the same user on this host) or any (peers that may run any code)",
+      value, config.compile_for,
+      "none, user (processes of the same user on this host) or any (peers that may run any code)",
       {{"none", CompileFor::none}, {"user", CompileFor::user}, {"any", CompileFor::any}});
 }
 

@@ -3,7 +3,6 @@
 
 import base64
 import contextlib
-import re
 import shutil
 import socket
 import ssl
@@ -12,12 +11,10 @@ import threading
 import pytest
 
 import attack
-import kit
 
 PROTOCOL = "threechains/1"
 # In front of the 32 bytes of an Ed25519 seed: PKCS #8 (RFC 8410).
 PKCS8 = bytes.fromhex("302e020100300506032b657004220420")
-UNCHANGED = (None, None)
 
 
 def certificate(t, home, name="default"):
@@ -72,11 +69,11 @@ def inside(said):
 
 
 class Relay:
-    """Between a client and a node: repeats what each says, and keeps it. `turn` is (way, number): in each session this byte
-    of that way is turned; "up" goes to the node, "down" comes from it."""
+    """Between a client and a node: repeats what each says, and keeps it. `turn` is (way, number): a bit of this byte of that
+    way is turned, in each session. "up" goes to the node, "down" comes from it."""
 
     def __init__(self, t, node_address):
-        self.node, self.turn, self.sessions = node_address, UNCHANGED, []
+        self.node, self.turn, self.sessions = node_address, (None, None), []
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.threads = [threading.Thread(target=self.accept, daemon=True)]
@@ -115,8 +112,3 @@ class Relay:
                 sink.sendall(chunk)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)
-
-
-def texts_in(answer):
-    """Sentences in what a node answered: its refusals are text between other bytes."""
-    return re.findall(r"[ -~]{20,}", answer)

@@ -9,7 +9,6 @@ import pytest
 
 import attack
 import kit
-import messages
 import sessions
 from kit import SHM, TCP
 

@@ -4,6 +4,7 @@
 import datetime
 import os
 import re
+import signal
 import socket
 import threading
 
@@ -11,7 +12,6 @@ import pytest
 
 import attack
 import kit
-import sessions
 from kit import TCP
 
 KEY = r"ed25519:[\w-]{43}"
@@ -74,12 +74,6 @@ def test_a_key_from_another_host_than_its_line_says_is_refused(t):
     is_kept_out(t, node, peer, r"keyring, line 1 \(peer\): hosts=10\.0\.0\.0/8, and it connects from 127\.0\.0\.1")
 
 
-def seconds_until(condition):
-    start = datetime.datetime.now()
-    kit.run_until(condition, "it has happened", 5)
-    return (datetime.datetime.now() - start).total_seconds()
-
-
 def test_a_key_that_expires_while_it_is_linked_loses_its_link_within_a_second(t):
     end = datetime.datetime.now(datetime.timezone.utc) + datetime.timedelta(seconds=4)
     node, peer = node_and_peer(t, "run=any", f"until={end.strftime('%Y-%m-%dT%H:%M:%SZ')}")
@@ -94,27 +88,22 @@ def test_a_key_that_expires_while_it_is_linked_loses_its_link_within_a_second(t)
     assert "ok" not in client.ask("call 2000 you")
 
 
-def reload_revoked(t, kind):
+def test_revoking_ends_the_links_of_a_key_and_lets_it_in_no_more(t):
     peer = attack.acquainted(t, "peer", t.own_home)
     t.own_home.trust("peer", peer, "run=any")
-    node = kind()
+    node = t.serve("--listen", "127.0.0.1:0", "--stats")
     client = attack.Client(t, {**TCP, **peer.env})
     client.must(f"register {t.build('hello.c')}")
     client.must(f"connect {node.address}")
     assert client.ask("call 2000 you") == "ok hello, you"
     revoked = t.own_home.run("key", "revoke", "peer")
     assert revoked.code == 0, revoked
-    node.signal(1)  # SIGHUP
-    assert seconds_until(lambda: attack.lines_about(node.err, r"line 1 \(peer\): the key was revoked")) < 1
+    node.signal(signal.SIGHUP)
+    kit.run_until(lambda: attack.lines_about(node.err, r"line 1 \(peer\): the key was revoked"), "its link ends", 1)
     answer = client.ask("call 2000 you")
     assert not answer.startswith("ok"), answer
     attack.says_one_line(attack.call(t, peer, t.build("hello.c"), node), "the key was revoked")
     attack.answers_soon(t, node.address)
-    return node
-
-
-def test_revoking_ends_the_links_of_a_key_and_lets_it_in_no_more(t):
-    node = reload_revoked(t, lambda: t.serve("--listen", "127.0.0.1:0", "--stats"))
     assert node.stop() == 0
     assert node.stats["executed"] == 2, "the call before, and that of a peer with the node's own key"
 
@@ -124,7 +113,7 @@ def test_a_keyring_that_has_become_wrong_leaves_the_old_one_in_force(t):
     t.own_home.trust("peer", peer, "run=any")
     node = t.serve("--listen", "127.0.0.1:0")
     t.own_home.write_lines("this is no line")
-    node.signal(1)
+    node.signal(signal.SIGHUP)
     kit.run_until(lambda: attack.lines_about(node.err, "the keyring stays as it was: .*line 1"), "the node says so")
     result = attack.call(t, peer, t.build("hello.c"), node)
     assert (result.code, result.out) == (0, "hello, you"), result

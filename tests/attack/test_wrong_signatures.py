@@ -3,6 +3,7 @@
 
 import pathlib
 import re
+import signal
 
 import pytest
 
@@ -169,7 +170,7 @@ def test_revoking_an_author_drops_the_code_that_only_they_signed(t):
     client.must(f"connect {node.address}")
     assert client.ask("call 2000 you") == "ok hello, you"
     assert t.own_home.run("key", "revoke", "author").code == 0
-    node.signal(1)  # SIGHUP
+    node.signal(signal.SIGHUP)
     kit.run_until(lambda: not client.ask("call 2000 you").startswith("ok"), "the code is gone", 1.5)
     answer = client.ask("call 2000 you")
     assert re.search(r"keyring, line 2 \(author\): the key was revoked", answer), answer
