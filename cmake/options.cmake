@@ -89,6 +89,20 @@ function(tc_module name)
   target_link_libraries(${name} PUBLIC tc_options)
 endfunction()
 
+# Keys of the tests in C++: of a folder of this build, never the user's own. Nodes of one test know each other by the key,
+# over TCP. (Tests that are run by pytest have a folder each: tests/conftest.py.)
+set(TC_TEST_HOME ${CMAKE_BINARY_DIR}/test-home)
+if(TC_TESTS AND NOT EXISTS ${TC_TEST_HOME}/keys/default)
+  set(letters ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_)
+  string(RANDOM LENGTH 42 ALPHABET ${letters} seed)
+  string(RANDOM LENGTH 1 ALPHABET AEIMQUYcgkosw048 end)  # of 32 bytes the last letter has four bits
+  file(MAKE_DIRECTORY ${TC_TEST_HOME}/keys)
+  file(TOUCH ${TC_TEST_HOME}/keys/default)
+  file(CHMOD ${TC_TEST_HOME}/keys/default PERMISSIONS OWNER_READ OWNER_WRITE)
+  file(WRITE ${TC_TEST_HOME}/keys/default "threechains-private-key 1 ${seed}${end}\n")
+  file(CHMOD ${TC_TEST_HOME} ${TC_TEST_HOME}/keys PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
+endif()
+
 # Everything labelled tsan, so that the thread sanitizer's build need not build the rest.
 add_custom_target(tc_tsan_tests)
 # And everything labelled cross.
@@ -110,7 +124,7 @@ function(tc_test name)
   endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tc_options ${ARG_LIBS} GTest::gtest GTest::gmock GTest::gtest_main)
-  set(properties)
+  set(properties ENVIRONMENT THREECHAINS_HOME=${TC_TEST_HOME})
   if(ARG_TIMEOUT)
     list(APPEND properties TIMEOUT ${ARG_TIMEOUT})
   endif()

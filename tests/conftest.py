@@ -4,17 +4,30 @@
     TC_BUILD_DIR=build/asan python3 -m pytest tests/integration/test_travel.py -k deadline
 """
 
+import shutil
+import tempfile
+
 import pytest
 
-from kit import Workspace
+from kit import Home, Workspace
 
 LABELS = ("release_only", "serial", "mixed")  # pytest.ini says what they mean
 
 
+@pytest.fixture(autouse=True)
+def home(monkeypatch):
+    """Each test has keys of its own, and its processes share one: links by TCP between them are encrypted and trusted."""
+    directory = tempfile.mkdtemp(prefix="threechains-home-")
+    made = Home(directory)
+    monkeypatch.setenv("THREECHAINS_HOME", directory)
+    yield made
+    shutil.rmtree(directory, ignore_errors=True)
+
+
 @pytest.fixture
-def t():
+def t(home):
     """A directory, processes and network namespaces that end with the test."""
-    workspace = Workspace()
+    workspace = Workspace(home)
     yield workspace
     workspace.close()
 

@@ -5,7 +5,7 @@
 #
 # A node hashes payloads with a library that is swapped while it works: FNV-1a for XXH64 and back, under load. Prints what
 # happened. Exit code 0: no call was lost, none was answered by a mixture, and the old code is gone. TC_TRANSPORT
-# chooses the transport: shm (the default here) or tcp.
+# chooses the transport: shm (the default here) or tcp, for which the processes share a key that is made for the demo.
 set -euo pipefail
 
 build=$(realpath "${1:?usage: demo.sh BUILD_DIR [SENDERS [SWAPS]]}")
@@ -21,6 +21,9 @@ finish() {
   rm -rf "$work"
 }
 trap finish EXIT
+
+export THREECHAINS_HOME=$work/home
+"$build/bin/ifunc" key new default >"$work/key" || { echo "demo: no key could be made" >&2; exit 1; }
 
 say() { printf '\n\033[1m%s\033[0m\n' "$*"; }
 give_up() { echo "demo: $*" >&2; cat "$work/node.err" >&2 || true; exit 1; }

@@ -73,7 +73,9 @@ void Authority::use_keys(const trust::KeyPair* own) {
   rules_.vouched = self_.cluster_keys;
 }
 
+// Where nothing can run, as in `ifunc send`, nobody is given anything.
 void Authority::warn_of_openness() const {
+  if (!config_.code.use_objects && !config_.code.use_bitcode) return;
   if (config_.trust == Trust::any)
     log_.warn(
         "{}: trust is any: everybody who can reach this node's address may run any code with all rights of this "
@@ -150,17 +152,17 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
     if (*vouched == key) return {};
     return fail(
         TC_ERR_DENIED,
-        "{} answers with key {} when the launcher gave it {}: another process has its address now, or something "
+        "it answers with key {} when the launcher gave {} to {}: another process has its address now, or something "
         "stands in between",
-        address, key.text(), vouched->text());
+        key.text(), vouched->text(), address);
   }
   TC_ASSIGN(const auto known, known_at(address));
   if (known == key) return {};
   if (known)
     return fail(TC_ERR_DENIED,
-                "{} answers with key {} when it had {} before: something may stand in between; if its operator has "
+                "it answers with key {} when {} had {} before: something may stand in between; if its operator has "
                 "changed the key, say `ifunc key forget {}` and connect again",
-                address, key.text(), known->text(), address);
+                key.text(), address, known->text(), address);
   if (is_named(key)) return {};
   return meet(address, key);
 }
@@ -168,9 +170,9 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
 Status Authority::meet(std::string_view address, const trust::PublicKey& key) {
   if (config_.first_contact == FirstContact::refuse)
     return fail(TC_ERR_DENIED,
-                "{} answers with key {}, which is not known here, and first-contact is refuse: compare it with `ifunc "
+                "it answers with key {}, which is not known here, and first-contact is refuse: compare it with `ifunc "
                 "key show` there, then say `ifunc key trust NAME {}`",
-                address, key.text(), key.text());
+                key.text(), key.text());
   const auto kept = known_nodes_ ? known_nodes_->remember(address, key)
                                  : fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
   if (!kept && kept.error().code == TC_ERR_BUSY) return fail(kept.error());

@@ -59,8 +59,12 @@ Result<Link*> Links::connect(std::string_view address, Deadline deadline) {
   }
   TC_ASSIGN(Link * link, reach(address));
   link->endpoints = 1;  // until we return, nobody else may remove it
+  link->is_awaited = !link->is_ready();
   services_.channel.waiter.wait_until(deadline, [&] { return link->state() != Link::State::greeting; });
-  if (link->is_ready()) return link;
+  if (link->is_ready()) {
+    link->is_awaited = false;
+    return link;
+  }
   link->endpoints = 0;
   auto error = link->is_lost() ? link->reason() : Error{TC_ERR_TIMEOUT, "no answer within the deadline"};
   link->channel().disconnect(error);

@@ -192,7 +192,9 @@ void Links::give_up(Link& link) noexcept {
 
 void Links::log_loss(const Link& link) {
   ++services_.counters.dropped_links;
-  if (link.reason().code == TC_ERR_DISCONNECTED)
+  if (link.is_awaited)
+    services_.channel.log.info("link to {} was not made: {}", link.peer_label(), link.reason().message);
+  else if (link.reason().code == TC_ERR_DISCONNECTED)
     services_.channel.log.info("link to {} ended: {}", link.peer_label(), link.reason().message);
   else
     services_.channel.log.warn("link to {} dropped: {}", link.peer_label(), link.reason().message);

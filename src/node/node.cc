@@ -127,15 +127,13 @@ Status Node::check_cluster() const {
   return {};
 }
 
-// Nodes that meet need no key of their users': each makes one for this process, and the others learn it from whoever brings
-// them together.
+// Nodes that meet need no key of their users': without one, each makes a key for this process, and the others learn it from
+// whoever brings them together. With one, the user's other programs are let in as well.
 Status Node::choose_key() {
-  if (bootstrap_ != nullptr && config_.key.empty()) {
-    TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
-    config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
-    return {};
-  }
   TC_ASSIGN(config_.network.key, authority_.find_key());
+  if (bootstrap_ == nullptr || config_.network.key != nullptr) return {};
+  TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
+  config_.network.key = std::make_shared<const trust::KeyPair>(std::move(fresh));
   return {};
 }
 

@@ -39,7 +39,7 @@ Status add_trusted_network(Config& config, std::string_view value) {
 
 Status set_compile_for(Config& config, std::string_view value) {
   return parse_choice_of<CompileFor>(
-      value, config.compile_for, "none, user (processes of the same user on this host) or any (peers that may connect)",
+      value, config.compile_for, "none, user (processes of the same user on this host) or any (peers that may run any code)",
       {{"none", CompileFor::none}, {"user", CompileFor::user}, {"any", CompileFor::any}});
 }
 
@@ -193,9 +193,8 @@ constexpr Option table[] = {
      "gives back runs here (docs/small-nodes.md).",
      false, text<&Config::compile_at>},
     {remote, "compile-for", "none|user|any", "none",
-     "Which nodes this one compiles for: none, those of the same user on this host, or any that may connect. Needs "
-     "the "
-     "program ifunc-toolchain.",
+     "Which nodes this one compiles for: none, those of the same user on this host, or any that may run any code "
+     "here. Needs the program ifunc-toolchain.",
      false, set_compile_for},
     {remote, "compile-limit", "MILLISECONDS", "10000",
      "That compiling one ifunc for another node, or at one, may take.", false,

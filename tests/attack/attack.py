@@ -25,6 +25,7 @@ import kit
 from kit.client import Client
 
 OTHER_USER = 61_002
+KEPT_OUT = "only encrypted connections"  # in the refusal of who speaks plainly
 AT_ONCE = 3.0  # seconds for an answer that shall come at once, on a machine that is busy with other tests
 CLONE_NEWNET = 0x40000000
 LISTEN, UNCONNECTED = "0A", "07"
@@ -120,8 +121,9 @@ def needs_ucx():
 class ProgramNode(Client):
     """A node of a program: unlike `ifunc serve` it listens wherever it is told to, and tells its counters."""
 
-    def __init__(self, t, listen, *settings, prefix=()):
-        super().__init__(t, {}, f"listen={listen}", *settings, prefix=prefix)
+    def __init__(self, t, listen, *settings, prefix=(), home=None):
+        super().__init__(t, (home or t.own_home).env, f"listen={listen}", *settings, prefix=prefix)
+        self.t, self.home = t, home or t.own_home
         self.address = self.must("address").split()[1]
         self.port = int(self.address.rsplit(":", 1)[1])
         self.must("serve")
@@ -129,6 +131,31 @@ class ProgramNode(Client):
     def stat(self, name):
         return int(self.must(f"stat {name}").split()[1])
 
+    def has_run_nothing(self):
+        """And goes on serving those that share its key."""
+        assert self.running(), f"the node ended: {self.err[-2000:]}"
+        assert self.stat("executed") == 0, self.err
+        answers_soon(self.t, self.address, env={**kit.TCP, **self.home.env})
+
+
+def acquainted(t, name, node_home):
+    """A home whose owner knows that node's key, so that nothing is said about a first contact."""
+    home = t.home(name)
+    home.trust("node", node_home, "run=none")
+    return home
+
+
+def call(t, home, ifunc, node, *options):
+    """`ifunc send`, by TCP, with the keys of that home."""
+    return t.ifunc("send", ifunc, node.address, "--payload", "you", "--timeout", "5000", *options,
+                   env={**kit.TCP, **home.env})
+
+
+def says_one_line(result, pattern):
+    """A command failed, and said why in one line."""
+    lines = result.err.splitlines()
+    assert result.code == 1 and len(lines) == 1 and re.search(pattern, lines[0]), result
+    assert result.out == "", result
 
 # ---- Talking to a node by hand
 
@@ -227,6 +254,12 @@ def answers_soon(t, address, *, env=kit.TCP, prefix=()):
     result = t.run(*prefix, kit.IFUNC, "send", hello, address, "--payload", "you", env=env)
     assert (result.code, result.out) == (0, "hello, you"), result
     assert result.seconds < AT_ONCE, f"the answer took {result.seconds:.1f} s"
+
+
+def logs_one_line(node, pattern):
+    """The node has said so, once."""
+    kit.run_until(lambda: lines_about(node.err, pattern), f"the node says {pattern}; it said {node.err}", 5)
+    assert len(lines_about(node.err, pattern)) == 1, node.err
 
 
 def lines_about(text, pattern):

@@ -9,15 +9,20 @@ import threading
 import attack
 import kit
 
+# Of nodes and clients that talk plainly to each other on this host, for tests of what stands behind admission.
+PLAIN, PLAIN_SETTING = ("--trust-network", "127.0.0.0/8"), "trust-network=127.0.0.0/8"
+
 
 def record_greeting(t, *options, by_unix=False, env={}):
-    """What a real client says first when it connects to a node: the bytes, and the descriptors that came along."""
+    """What a real client says first when it connects to a node: the bytes, and the descriptors that came along. By TCP it
+    is what stands plainly on a trusted network, and inside a session elsewhere."""
     with socket.create_server(("127.0.0.1", 0)) as port, socket.socket(socket.AF_UNIX) as local:
         address = f"127.0.0.1:{port.getsockname()[1]}"
         if by_unix:
             local.bind(attack.unix_name(address))
             local.listen()
-        client = t.start(kit.IFUNC, "send", t.build("hello.c"), address, "--timeout", "3000", *options, env=env)
+        client = t.start(kit.IFUNC, "send", t.build("hello.c"), address, "--timeout", "3000", *PLAIN, *options,
+                         env=env)
         listener = local if by_unix else port
         listener.settimeout(10)
         peer, _ = listener.accept()
@@ -31,8 +36,9 @@ def record_greeting(t, *options, by_unix=False, env={}):
 
 
 def record_conversation(t, ifunc, payload):
-    """All that a real client says to a node by TCP to run this ifunc: greeting, code and call."""
-    node = attack.ProgramNode(t, "127.0.0.1:0")
+    """All that a real client says to a node by TCP to run this ifunc: greeting, code and call. It stands plainly on a
+    trusted network, and inside a session elsewhere."""
+    node = attack.ProgramNode(t, "127.0.0.1:0", PLAIN_SETTING)
     said = bytearray()
 
     def relay(source, sink, keep):
@@ -44,7 +50,8 @@ def record_conversation(t, ifunc, payload):
             sink.shutdown(socket.SHUT_WR)
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
-        client = t.start(kit.IFUNC, "send", ifunc, f"127.0.0.1:{listener.getsockname()[1]}", "--payload", payload)
+        client = t.start(kit.IFUNC, "send", ifunc, f"127.0.0.1:{listener.getsockname()[1]}", "--payload", payload,
+                         *PLAIN, env=kit.TCP)
         listener.settimeout(10)
         near, _ = listener.accept()
         with near, attack.dial(node.address) as far:

@@ -8,8 +8,10 @@ import socket
 import attack
 import kit
 import messages
+import sessions
 
 GREETINGS = 2500
+SESSIONS = 200
 BLOBS = 200  # of each kind
 SEED = 20_240_229
 
@@ -25,18 +27,18 @@ def lives(t, node, env=kit.TCP):
 
 def understood_too_little(answers):
     """How many were refused for what they said, not for who said it."""
-    return sum("TCN1" in answer and "is not trusted" not in answer for answer in answers)
+    return sum("TCN1" in answer and attack.KEPT_OUT not in answer for answer in answers)
 
 
-def test_a_node_survives_mutated_greetings_of_the_same_user(t):
+def test_a_node_survives_mutated_greetings_on_a_network_that_it_trusts(t):
     greeting, _ = messages.record_greeting(t, env=kit.TCP)
-    node = t.serve("--listen", "127.0.0.1:0")
+    node = t.serve("--listen", "127.0.0.1:0", *messages.PLAIN)
     answers = attack.say_all(node.address, mutated(greeting))
     assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
     lives(t, node)
 
 
-def test_a_node_survives_mutated_greetings_of_another_user(t):
+def test_a_node_reads_no_greeting_that_is_not_encrypted(t):
     greeting, _ = messages.record_greeting(t, env=kit.TCP)
     node = t.serve("--listen", "127.0.0.1:0")
     answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), uid=attack.OTHER_USER)
@@ -44,14 +46,23 @@ def test_a_node_survives_mutated_greetings_of_another_user(t):
     lives(t, node)
 
 
-def test_a_node_that_trusts_everybody_survives_mutated_greetings_from_another_host(t):
+def test_a_node_survives_mutated_greetings_from_another_host_that_it_trusts(t):
     (here, address), (there, _) = t.namespaces(2)
     greeting, _ = messages.record_greeting(t, env=kit.TCP)
-    node = t.serve("--listen", f"{address}:0", "--trust", "any", prefix=kit.inside(here))
+    node = t.serve("--listen", f"{address}:0", "--trust-network", "10.99.0.0/24", prefix=kit.inside(here))
     answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), namespace=there)
     assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
     assert node.running(), node.err[-2000:]
     attack.answers_soon(t, node.address, prefix=kit.inside(here))
+
+
+def test_a_node_survives_mutated_greetings_inside_sessions(t):
+    greeting = sessions.inside(messages.record_greeting(t, env=kit.TCP)[0])
+    node = t.serve("--listen", "127.0.0.1:0")
+    files = sessions.certificate(t, t.own_home)
+    answers = [sessions.say(node.address, said, files, quiet=0.5) for said in mutated(greeting, SESSIONS)]
+    assert understood_too_little(answers) > SESSIONS / 2, "most were not read, so this test says little"
+    lives(t, node)
 
 
 def test_a_node_survives_mutated_greetings_at_its_unix_socket(t):
@@ -81,29 +92,29 @@ UCX = ["--transport", "ucx", "--ucx-devices", "lo"]
 UCX_ENV = {"UCX_TLS": "tcp,self", "TC_TRANSPORT": None}
 
 
-def ucx_node_and_greeting(t):
+def ucx_node_and_greeting(t, trusted=True):
     attack.needs_ucx()
     env = {**UCX_ENV, "UCX_NET_DEVICES": "lo"}
     greeting, _ = messages.record_greeting(t, "--transport", "ucx", env=env)
     assert b"ucx" in greeting, greeting
-    return t.serve("--listen", "127.0.0.1:0", *UCX, env=UCX_ENV), greeting
+    return t.serve("--listen", "127.0.0.1:0", *UCX, *(messages.PLAIN if trusted else ()), env=UCX_ENV), greeting
 
 
-def call_by_ucx(t, node):
-    result = t.ifunc("send", t.build("hello.c"), node.address, "--transport", "ucx", "--payload", "you",
+def call_by_ucx(t, node, options=messages.PLAIN):
+    result = t.ifunc("send", t.build("hello.c"), node.address, "--transport", "ucx", "--payload", "you", *options,
                      env={**UCX_ENV, "UCX_NET_DEVICES": "lo"})
     assert (result.code, result.out) == (0, "hello, you"), result
 
 
 def test_a_strangers_greeting_never_reaches_ucx(t):
-    node, greeting = ucx_node_and_greeting(t)
+    node, greeting = ucx_node_and_greeting(t, trusted=False)
     answers = attack.stranger_does(lambda: attack.say_all(node.address, mutated(greeting)), uid=attack.OTHER_USER)
     assert understood_too_little(answers) == 0, "something that a stranger said was read"
     assert node.running(), node.err[-2000:]
-    call_by_ucx(t, node)
+    call_by_ucx(t, node, ())
 
 
-def test_a_node_that_uses_ucx_survives_mutated_greetings_of_the_same_user(t):
+def test_a_node_that_uses_ucx_survives_mutated_greetings_on_a_network_that_it_trusts(t):
     node, greeting = ucx_node_and_greeting(t)
     answers = attack.say_all(node.address, mutated(greeting))
     assert understood_too_little(answers) > GREETINGS / 2, "most were not read, so this test says little"
@@ -121,7 +132,7 @@ def test_random_messages_lose_their_own_connection_and_each_loss_is_told_once(t)
     chance = random.Random(SEED)
     blobs = [chance.randbytes(chance.randrange(12, 2000)) for _ in range(3 * BLOBS)]
     greeting, _ = messages.record_greeting(t, env=kit.TCP)
-    node = attack.ProgramNode(t, "127.0.0.1:0", "log=info")
+    node = attack.ProgramNode(t, "127.0.0.1:0", "log=info", messages.PLAIN_SETTING)
     attack.say_all(node.address, blobs[:BLOBS])
     attack.say_all(attack.unix_name(node.address), blobs[BLOBS:2 * BLOBS])
     attack.say_all(node.address, [greeting + blob for blob in blobs[2 * BLOBS:]])

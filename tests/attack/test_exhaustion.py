@@ -17,7 +17,7 @@ import messages
 from kit.client import Client
 from kit import SHM, TCP, inside
 
-IDLE = 128
+IDLE = 160  # more than may wait of one host
 MANY = 1000
 FEW_DESCRIPTORS = ("prlimit", "--nofile=256:256")
 LINES_A_SECOND = 20  # of one kind, that a log may grow by whatever strangers do

@@ -10,6 +10,7 @@ import stat
 import attack
 import kit
 import messages
+import sessions
 from kit.client import Client
 from kit import SHM
 
@@ -90,14 +91,19 @@ def test_another_user_is_refused_at_the_port(t):
     said = messages.record_conversation(t, t.build("hello.c"), "stranger")
     node = attack.ProgramNode(t, "127.0.0.1:0")
 
-    def say():
-        return attack.say(node.address, said)
-
-    answer = attack.stranger_does(say, uid=attack.OTHER_USER)
-    assert "is not trusted" in answer and "hello, stranger" not in answer, answer
-    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 1)
-    assert attack.lines_about(node.err, r"127\.0\.0\.1:\d+ is refused: .*is not trusted"), node.err
-    assert "hello, stranger" in say(), "the same user is refused, so this test says nothing"
+    stranger = sessions.certificate(t, t.home("stranger"))
+    os.chmod(t.directory, 0o755)
+    os.chmod(stranger[1], 0o644)
+    refusals = [(lambda: attack.say(node.address, said), attack.KEPT_OUT),
+                (lambda: sessions.say(node.address, sessions.inside(said), stranger), "is in no line of the keyring")]
+    for say, words in refusals:
+        answer = attack.stranger_does(say, uid=attack.OTHER_USER)
+        assert words in answer and "hello, stranger" not in answer, answer
+        attack.logs_one_line(node, rf"127\.0\.0\.1:\d+ is refused: .*{words}")
+    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 2)
+    ours = sessions.certificate(t, t.own_home)
+    answer = sessions.say(node.address, sessions.inside(said), ours)
+    assert "hello, stranger" in answer, f"who has the node's key is refused, so this test says nothing: {answer}"
 
 
 def test_another_user_is_refused_at_the_abstract_unix_socket_by_who_he_is(t):

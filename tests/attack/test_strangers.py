@@ -41,37 +41,42 @@ def test_a_stranger_on_another_host_finds_no_open_port(t):
         assert attack.stranger_does(lambda: open_ports(address), namespace=there) == [known]
 
 
-def test_a_node_that_does_not_trust_strangers_does_not_start_on_the_network(t):
-    (here, address), _ = t.namespaces(2)
-    node = t.run(*inside(here), kit.IFUNC, "serve", "--listen", f"{address}:0")
-    assert node.code == 2 and "--trust any" in node.err, node
-
-
-# A node with the default trust that listens on every interface: `ifunc serve` would refuse, a program need not.
 EVERYWHERE = "0.0.0.0:0"
 
 
 def test_a_stranger_is_refused_before_a_byte_of_his_is_read(t):
     (here, address), (there, _) = t.namespaces(2)
     said = messages.record_conversation(t, t.build("hello.c"), "stranger")
-    node = attack.ProgramNode(t, EVERYWHERE, prefix=inside(here))
+    node = attack.ProgramNode(t, EVERYWHERE, messages.PLAIN_SETTING, prefix=inside(here))
 
-    def say():
-        return attack.say(f"{address}:{node.port}", said)
+    def say(host):
+        return lambda: attack.say(f"{host}:{node.port}", said)
 
-    answer = attack.stranger_does(say, namespace=there)
-    assert "is not trusted" in answer and "hello, stranger" not in answer, answer
+    answer = attack.stranger_does(say(address), namespace=there)
+    assert attack.KEPT_OUT in answer and "hello, stranger" not in answer, answer
     assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 1)
-    assert attack.lines_about(node.err, r"10\.99\.0\.2:\d+ is refused: .* is not trusted"), node.err
-    # The same bytes from a process of the same user run the ifunc: it is the sender that was refused.
-    assert "hello, stranger" in attack.stranger_does(say, namespace=here)
+    assert attack.lines_about(node.err, rf"10\.99\.0\.2:\d+ is refused: .*{attack.KEPT_OUT}"), node.err
+    # The same bytes from a network that is trusted run the ifunc: it is the sender that was refused.
+    assert "hello, stranger" in attack.stranger_does(say("127.0.0.1"), namespace=here)
     assert node.stat("executed") == 1
+
+
+def test_a_stranger_with_a_key_of_its_own_is_refused(t):
+    (here, address), (there, _) = t.namespaces(2)
+    stranger, hello = attack.acquainted(t, "stranger", t.own_home), t.build("hello.c")
+    node = attack.ProgramNode(t, EVERYWHERE, prefix=inside(here))
+    result = t.run(*inside(there), kit.IFUNC, "send", hello, f"{address}:{node.port}", env=stranger.env)
+    attack.says_one_line(result, "is in no line of the keyring")
+    assert attack.lines_about(node.err, r"10\.99\.0\.2:\d+ is refused: .*is in no line of the keyring"), node.err
+    assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 1)
+    answer = t.run(*inside(there), kit.IFUNC, "send", hello, f"{address}:{node.port}", "--payload", "you")
+    assert (answer.code, answer.out) == (0, "hello, you"), "with the node's own key it is let in"
 
 
 def test_calls_of_a_stranger_do_not_run_behind_the_greeting_of_somebody_who_is_trusted(t):
     (here, address), (there, _) = t.namespaces(2)
     said = messages.record_conversation(t, t.build("hello.c"), "stranger")
-    node = attack.ProgramNode(t, EVERYWHERE, prefix=inside(here))
+    node = attack.ProgramNode(t, EVERYWHERE, messages.PLAIN_SETTING, prefix=inside(here))
     cut = said.index(b"TCB1") + 64  # in the middle of the code
 
     def begin():

@@ -155,11 +155,13 @@ def test_a_port_in_use_is_an_error_that_names_it(t):
     assert result.code == 1 and node.address.split(":")[1] in result.err, result
 
 
-def test_listening_beyond_this_host_needs_trust_any(t):
-    for address in ["0.0.0.0:0", "10.1.2.3:0"]:
-        result = t.ifunc("serve", "--listen", address)
-        assert result.code == 2 and "--trust any" in result.err and result.seconds < 5, result
-    assert t.serve("--listen", "0.0.0.0:0", "--trust", "any").running()
+def test_listening_beyond_this_host_is_allowed_and_what_lets_in_everybody_is_told(t):
+    for options, words in [((), None), (("--trust", "any"), "trust is any: everybody"),
+                           (("--trust-network", "10.0.0.0/8"), "trust-network 10.0.0.0/8: every process there")]:
+        node = t.serve("--listen", "0.0.0.0:0", *options)
+        assert (words in node.err) if words else node.err == "", node.err
+    everybody = t.ifunc("serve", "--listen", "0.0.0.0:0", "--trust-network", "0.0.0.0/0", seconds=10)
+    assert everybody.code == 2 and "--trust any" in everybody.err, everybody
 
 
 @pytest.mark.release_only

@@ -146,9 +146,9 @@ def test_whom_a_helper_compiles_for_is_its_operators_to_say(t):
     (here, address), (there, other) = t.namespaces(2)
     hello = bitcode(t)
     for whom, code in [("user", 1), ("any", 0)]:
-        aide = t.serve("--listen", f"{address}:0", "--trust", "any", "--compile-for", whom, "--name", "aide",
+        aide = t.serve("--listen", f"{address}:0", "--compile-for", whom, "--name", "aide",
                        prefix=inside(here))
-        node = t.serve("--listen", f"{other}:0", "--trust", "any", *SMALL, "--compile-at", aide.address,
+        node = t.serve("--listen", f"{other}:0", *SMALL, "--compile-at", aide.address,
                        prefix=inside(there))
         result = t.run(*inside(here), kit.IFUNC, "send", hello, node.address, "--payload", "world")
         assert result.code == code, result

@@ -111,7 +111,7 @@ class TwoHosts:
         self.t, self.env = t, kit.TCP
 
     def serve(self, *options):
-        return self.t.serve("--listen", f"{self.address}:0", "--trust", "any", *options, env=self.env,
+        return self.t.serve("--listen", f"{self.address}:0", *options, env=self.env,
                             prefix=("ip", "netns", "exec", self.one))
 
     def send(self, bundle, node, *options):

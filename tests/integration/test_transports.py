@@ -117,7 +117,7 @@ def test_two_versions_of_ucx_speak_active_messages_over_a_network_both_ways(t):
     (here, _), (there, address) = t.namespaces(2)
     network = {"UCX_TLS": "tcp,self", "UCX_NET_DEVICES": "eth0"}
     for ours, theirs in [(newer, {}), ({}, newer)]:
-        node = t.serve("--listen", f"{address}:0", "--trust", "any", "--transport", "ucx", env={**ours, **network},
+        node = t.serve("--listen", f"{address}:0", "--transport", "ucx", env={**ours, **network},
                        prefix=inside(there))
         for _ in range(3):
             expect_answers(t, node, "ucx", {**theirs, **network}, inside(here))

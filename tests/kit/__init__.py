@@ -2,6 +2,7 @@
 """What tests with real processes share. They are pytest's: tests/conftest.py has the fixtures."""
 
 from .build import *
+from .home import Home
 from .network import Namespaces, free_addresses, inside
 from .process import Node, Process, Result, environment, run, run_until
 from .workspace import Workspace

@@ -9,6 +9,7 @@ import tempfile
 import pytest
 
 from .build import CLIENT, IFUNC, IFUNC_SOURCES
+from .home import Home
 from .network import Namespaces
 from .process import Node, Process, run
 
@@ -16,7 +17,8 @@ from .process import Node, Process, run
 class Workspace:
     """A directory of a test's own, ifuncs that it builds, and processes that end with it: the fixture `t`."""
 
-    def __init__(self):
+    def __init__(self, own_home):
+        self.own_home = own_home  # that processes have unless told another
         self.directory = tempfile.mkdtemp(prefix="threechains-test-")
         self.processes, self.cleanups = [], []
 
@@ -28,6 +30,10 @@ class Workspace:
         os.makedirs(os.path.dirname(path), exist_ok=True)
         pathlib.Path(path).write_bytes(content.encode() if isinstance(content, str) else content)
         return path
+
+    def home(self, name):
+        """Keys and keyring of somebody else: `env=t.home("ana").env`."""
+        return Home(self.path(f"homes/{name}"))
 
     run = staticmethod(run)
 

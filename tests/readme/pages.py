@@ -2,8 +2,9 @@
 """The commands of a Markdown page, in its order.
 
 A block that begins with ```sh holds commands. In one that begins with ```console, commands stand behind `$ ` and what
-they print stands below them; one that shows `ifunc …: … failed` must fail, all others must not. Comments that no reader
-sees say how a block is tested. They stand above it:
+they print stands below them; one that shows `ifunc …: … failed` (or `denied`, or `revoked`) must fail, all others must not. A command behind `HOST$ ` is
+typed on that host: the test makes a network namespace of each. Comments that no reader sees say how a block is tested. They
+stand above it:
 
     <!-- not tested: REASON -->         the block is left out
     <!-- tested where: COMMAND -->      the block is left out, and the test skipped, where COMMAND fails
@@ -16,15 +17,17 @@ import subprocess
 
 RUN = {"sh", "console"}
 NOTES = ("not tested", "tested where", "output varies", "test first")
+PROMPT = re.compile(r"(\w*)\$ ")
 # What a command of this project begins with; such a line must be in a block that is run.
 COMMAND = re.compile(r"(\w+\$ +|\$ +)?([A-Z_]+=\S+ +)*"
                      r"(ifunc|make|cmake|ctest|ninja|mpirun|pip|python3?|scripts/\w+|\.\.?/[\w./-]+|build/\w+/\S+) ")
 
 
 class Command:
-    def __init__(self, line, text, shown):
-        self.line, self.text, self.shown = line, text, shown  # shown: the lines that it prints, or None
-        self.fails = any(re.match(r"ifunc( \w+)?: .*\bfailed\b", row) for row in shown or ())
+    def __init__(self, line, text, shown, host=""):
+        self.line, self.text, self.host = line, text, host  # host: its name; none for the reader's own
+        self.shown = shown  # the lines that it prints, or None
+        self.fails = any(re.match(r"ifunc( \w+)?: .*\b(failed|denied|revoked)\b", row) for row in shown or ())
 
 
 class Block:
@@ -35,19 +38,20 @@ class Block:
         """Raises ValueError when they cannot be told from what they print."""
         found, rows = [], list(enumerate(self.rows, self.line + 1))
         while rows:
-            line, text = rows.pop(0)
+            (line, text), host = rows.pop(0), ""
             if self.language == "console":
-                if not text.startswith("$ "):
+                prompt = PROMPT.match(text)
+                if not prompt:
                     raise ValueError(f"line {line}: what is printed has no command above it")
-                text = text[2:]
+                text, host = text[prompt.end():], prompt[1]
             elif not text.strip() or text.lstrip().startswith("#"):
                 continue
             while rows and not is_whole(text):
                 text += "\n" + rows.pop(0)[1]
             shown = []
-            while self.language == "console" and rows and not rows[0][1].startswith("$ "):
+            while self.language == "console" and rows and not PROMPT.match(rows[0][1]):
                 shown.append(rows.pop(0)[1])
-            found.append(Command(line, text, None if "output varies" in self.notes else shown or None))
+            found.append(Command(line, text, None if "output varies" in self.notes else shown or None, host))
         return found
 
 

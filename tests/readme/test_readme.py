@@ -4,6 +4,9 @@
 pages.py says how a page is read. A page's commands share one shell. They run in the page's folder if it is an example's,
 and in the root of the tree otherwise, with the ifunc command on the PATH and a folder of keys of its own. A process in the background is given time to be
 ready, and ends with the page. Ports are other ones than the page says. `make` is only asked whether it knows the target.
+
+The hosts of a page are network namespaces, each with keys of its own; the n-th that the page names has the address 10.0.0.n
+there. They share the folder. That needs root.
 """
 
 import contextlib
@@ -69,19 +72,41 @@ def with_other_ports(text, taken):
     return re.sub(r"127\.0\.0\.1:[1-9]\d{3,4}\b", other, text)
 
 
+def hosts_of(text):
+    """Names of the hosts on which a page types commands, in its order."""
+    commands = [command for block in pages.blocks(text) if block.language == "console" and "not tested" not in block.notes
+                for command in block.commands()]
+    return list(dict.fromkeys(command.host for command in commands if command.host))
+
+
+def with_our_hosts(t, text):
+    """The page with the addresses of namespaces, and what goes in front of `ifunc` on each host."""
+    names = hosts_of(text)
+    if not names:
+        return text, {}
+    made = t.namespaces(len(names))
+    for number, (_, address) in enumerate(made, 1):
+        text = re.sub(rf"\b10\.0\.0\.{number}\b", address, text)
+    text = text.replace("10.0.0.0/", made[0][1].rsplit(".", 1)[0] + ".0/")
+    return text, {name: f"env THREECHAINS_HOME={t.path(name)} {' '.join(kit.inside(namespace))} "
+                  for name, (namespace, _) in zip(names, made)}
+
+
 class Session:
     """What is run for one page: a shell script that stops at the first command that fails."""
 
-    def __init__(self, directory):
+    def __init__(self, directory, hosts):
         self.directory, self.script, self.steps = directory, [PRELUDE], []
+        self.hosts = hosts  # by name, what goes in front of a command there
 
     def add(self, command):
         out = f"{self.directory}/out.{len(self.steps)}"
         self.steps.append((command, out))
         failed = "!" if command.fails else ""
+        text = self.hosts[command.host] + command.text if command.host and command.text.startswith("ifunc ") else command.text
         wait = f"wait_until_ready {out}" if re.search(r"serve\b.*&(\s*(#.*)?$| done)", command.text, re.S) else ":"
         self.script.append(f"echo {len(self.steps) - 1} >{self.directory}/at\n"
-                           f"{failed} {{ {command.text}\n}} >{out} 2>&1 && {wait} >>{out} || exit 1\n")
+                           f"{failed} {{ {text}\n}} >{out} 2>&1 && {wait} >>{out} || exit 1\n")
 
     def run(self, t, folder):
         (pathlib.Path(self.directory) / "script").write_text("\n".join(self.script))
@@ -136,7 +161,8 @@ def run_page(t, page, text):
     folder = root / pathlib.Path(page).parent if page.startswith("examples/") else root
     if page == "examples/README.md":
         folder = root  # it says so
-    session, left_out, ran = Session(tempfile.mkdtemp(dir=t.directory)), [], 0
+    text, hosts = with_our_hosts(t, text)
+    session, left_out, ran = Session(tempfile.mkdtemp(dir=t.directory), hosts), [], 0
     for block in pages.blocks(with_other_ports(text, taken)):
         if block.language not in pages.RUN or "not tested" in block.notes:
             continue

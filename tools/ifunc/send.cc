@@ -13,6 +13,7 @@
 #include "capi/attempt.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
+#include "ifunc/serve_options.h"
 
 namespace tc::command {
 namespace {
@@ -36,6 +37,7 @@ struct SendOptions {
   std::string listen;
   std::string transport;
   std::string log = "warn";
+  ServeOptions identity;
 };
 
 Result<Bytes> read_stdin() {
@@ -119,6 +121,7 @@ threechains::Config config_of(const SendOptions& options, const std::string& lis
   config.set("listen", listen).set("log", options.log);
   if (!options.transport.empty()) config.set("transport", options.transport);
   config.set("hops", std::to_string(options.hops)).set("fan-out", std::to_string(options.fanout));
+  for (const auto& [name, value] : options.identity.settings) config.set(name, value);
   return config;
 }
 
@@ -183,6 +186,7 @@ void add_send(CLI::App& app, int& exit_code) {
   sub->add_option("--log", options->log, "Level of messages on stderr")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
       ->capture_default_str();
+  options->identity.add_identity_to(*sub);
   sub->callback([options, &exit_code] {
     if (auto status = send(*options); !status) {
       std::fprintf(stderr, "ifunc send: %s\n", status.error().message.c_str());

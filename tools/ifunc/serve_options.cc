@@ -17,6 +17,9 @@ namespace {
 constexpr std::array<std::string_view, 8> own_options = {"name",    "listen",    "advertise", "id",
                                                          "cluster", "bootstrap", "nodes",     "bootstrap-timeout"};
 
+constexpr std::array<std::string_view, 5> identity_options = {"key", "keyring", "trust-network", "first-contact",
+                                                              "tls-plugin"};
+
 bool is_switch(const tc_option_t* option) { return std::string_view(tc_option_value(option)) == "on|off"; }
 
 const tc_option_t* option_named(std::string_view name) {
@@ -112,6 +115,11 @@ void ServeOptions::add_own_to(CLI::App& app) {
   app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
       ->type_name("FILE");
   add_options(app, *this, true);
+}
+
+void ServeOptions::add_identity_to(CLI::App& app) {
+  for (const auto name : identity_options)
+    if (const auto* const option = option_named(name); option != nullptr) add_value(app, *this, option);
 }
 
 Status ServeOptions::read_config_file() {

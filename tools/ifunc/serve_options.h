@@ -34,6 +34,8 @@ struct ServeOptions {
   // Describes the options to the parser: those that nodes of a cluster share, and a single node's own.
   void add_shared_to(CLI::App& app);
   void add_own_to(CLI::App& app);
+  // And those by which a node that calls others proves who it is, and knows them: for `ifunc send`.
+  void add_identity_to(CLI::App& app);
 
   // Takes in what the file says that was not said otherwise. TC_ERR_NOT_FOUND, TC_ERR_IO, TC_ERR_INVALID.
   Status read_config_file();

@@ -39,6 +39,14 @@ void slow_main(void *payload, size_t size, void *target_args) {
 """
 
 
+@pytest.fixture(scope="session", autouse=True)
+def home(tmp_path_factory):
+    """No test uses the keys of who tests."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("THREECHAINS_HOME", str(tmp_path_factory.mktemp("home")))
+        yield
+
+
 @pytest.fixture(scope="session")
 def cluster():
     with tc.LocalCluster(2) as nodes:

@@ -37,7 +37,7 @@ class Node:
     """A node that other processes can connect to, and that can connect to others.
 
     `data` are arrays (or other buffers) that ifuncs find here by name; more can be exposed later. All other options
-    are those of docs/options.md (`ifunc options`), with _ for -: `Node(listen="0.0.0.0:7001", trust="any")`.
+    are those of docs/options.md (`ifunc options`), with _ for -: `Node(listen="0.0.0.0:7001", key="default")`.
 
     It serves from the start, by a thread of its own, until it is closed, or nobody refers to it any more. Any thread
     may use it. A process that is forked from this one cannot.

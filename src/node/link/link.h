@@ -86,6 +86,7 @@ class alignas(64) Link final : public target::FrameHandler {
   uint32_t endpoints = 0;        // that the application holds: it stays until all are closed
   bool is_pending = false;       // receive() is called with the next poll
   bool loss_is_told = false;     // everybody who waited on it knows
+  bool is_awaited = false;       // by connect(), which returns the reason when it is lost
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 
  private:

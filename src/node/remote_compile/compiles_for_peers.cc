@@ -22,13 +22,15 @@ Status CompilesForPeers::start(std::function<void()> wake) {
   return {};
 }
 
-// Whether this node does that is its operator's decision.
+// Whether this node does that is its operator's decision. Bitcode can do what it likes with the compiler that reads it, so
+// the peer must be one that may run any code here.
 Status CompilesForPeers::may_compile_for(const Link& link) const {
   if (config_.compile_for == CompileFor::none)
     return fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for user or any", self_.label);
-  if (link.receiver().rights() == nullptr)
-    return fail(TC_ERR_DENIED, "{} compiles for peers that may connect to it, and {} may not", self_.label,
-                link.peer_label());
+  const auto* const rights = link.receiver().rights();
+  if (rights == nullptr || rights->run() != trust::Run::any)
+    return fail(TC_ERR_DENIED, "{} compiles only for peers that may run any code at it, and {} may not", self_.label,
+                rights != nullptr ? rights->whose() : link.peer_label());
   if (config_.compile_for == CompileFor::any || link.channel().origin().same_user) return {};
   return fail(TC_ERR_DENIED,
               "{} compiles for processes of its own user on this host only, and {} is none; start it with "

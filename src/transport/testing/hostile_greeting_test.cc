@@ -128,11 +128,13 @@ class EachAnswer : public EachGreeting {
  protected:
   void SetUp() override {
     EachGreeting::SetUp();
-    auto socket = listen_at(GetParam().is_local() ? SocketAddress::local_listener_of("127.0.0.1:9")
+    // Tests run beside each other, in processes of their own.
+    const auto local = fmt::format("127.0.0.1:{}", 1 + ::getpid() % 65535);
+    auto socket = listen_at(GetParam().is_local() ? SocketAddress::local_listener_of(local)
                                                   : resolve("127.0.0.1:0", true).value().front());
     ASSERT_TRUE(socket) << socket.error().message;
     listener = std::move(*socket);
-    where = GetParam().is_local() ? "127.0.0.1:9" : local_address(listener).text();
+    where = GetParam().is_local() ? local : local_address(listener).text();
     if (GetParam().choice == Choice::shm) {  // the one who is connected to sends no memory
       good = encode_greeting({"shm", {}, Bytes(10, std::byte{5})});
     }

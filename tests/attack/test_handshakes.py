@@ -1,0 +1,126 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Handshakes that cost time: slow ones, halves of them, and very many."""
+
+import statistics
+import threading
+import time
+
+import pytest
+
+import attack
+import kit
+import messages
+import sessions
+from kit import SHM, TCP
+
+MANY = 1000
+SLOW = 64
+DEADLINE = 5.0  # for a handshake
+
+
+def first_flight(t):
+    """What a real client says first."""
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+    relay = sessions.Relay(t, node.address)
+    assert t.ifunc("send", t.build("hello.c"), relay.address, "--payload", "you", env=TCP).code == 0
+    node.end()
+    said = bytes(relay.sessions[0]["up"])
+    return said[:5 + int.from_bytes(said[3:5], "big")]
+
+
+def halves(t):
+    flight = first_flight(t)
+    return {"a byte": flight[:1], "half of the first message": flight[:len(flight) // 2], "the first message": flight}
+
+
+@pytest.mark.parametrize("what", ["a byte", "half of the first message", "the first message"],
+                         ids=["a_byte", "half", "all_of_the_first"])
+def test_a_call_is_answered_while_a_thousand_sockets_hold_half_of_a_handshake(t, what):
+    half = halves(t)[what]
+    peer = attack.acquainted(t, "peer", t.own_home)
+    t.own_home.trust("peer", peer, "run=any")
+    node = attack.ProgramNode(t, "127.0.0.1:0", "bitcode=off")  # without the memory of a compiler
+    attack.answers_soon(t, node.address)
+    memory = node.memory_kib()
+    held = attack.hold_connections(node.address, MANY, half)
+    attack.answers_soon(t, node.address, env=SHM)
+    attack.answers_soon(t, node.address)
+    attack.answers_soon(t, node.address, env={**TCP, **peer.env})
+    assert held.result == MANY and node.stat("executed") == 4
+    grown = node.memory_kib() - memory
+    assert grown < 16 * 1024, f"half-open handshakes took {grown} KiB"
+    kit.run_until(lambda: node.stat("refused-peers") >= MANY, "all are given up", 2 * DEADLINE)
+    assert attack.lines_about(node.err, " is refused: "), node.err
+    assert len(attack.lines_about(node.err, " is refused: ")) < 200, "a flood fills the log"
+
+
+def test_a_handshake_that_comes_byte_by_byte_ends_at_its_deadline(t):
+    flight = first_flight(t)
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+    start, peers = time.monotonic(), [attack.dial(node.address) for _ in range(SLOW // 2)]
+    for byte in flight[:20]:
+        for peer in peers:
+            attack.send(peer, bytes([byte]))
+        time.sleep(0.1)
+    attack.answers_soon(t, node.address)
+    kit.run_until(lambda: node.stat("refused-peers") == len(peers), "all are given up", 2 * DEADLINE)
+    assert time.monotonic() - start > DEADLINE - 1, "they were given up before their time, so this test says little"
+    assert attack.lines_about(node.err, " is refused: .*within"), node.err
+    assert node.stat("executed") == 1
+
+
+class Flood:
+    """Handshakes, one after the other, of peers that are refused at their end."""
+
+    def __init__(self, t, address, home, threads=4):
+        self.files, self.address = sessions.certificate(t, home), address
+        self.stopped, self.done = threading.Event(), [0] * threads
+        self.threads = [threading.Thread(target=self.work, args=(i,)) for i in range(threads)]
+
+    def work(self, number):
+        made = sessions.context(self.files)
+        while not self.stopped.is_set():
+            try:
+                with attack.dial(self.address) as plain, made.wrap_socket(plain) as to:
+                    to.recv(1000)
+            except OSError:
+                pass
+            self.done[number] += 1
+
+    def __enter__(self):
+        for thread in self.threads:
+            thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        for thread in self.threads:
+            thread.join()
+
+
+@pytest.mark.release_only
+def test_an_authenticated_peer_is_answered_during_a_flood_of_handshakes(t):
+    """How much slower is measured by `ifunc bench`, on a machine that does nothing else. Here the flood shares the cores."""
+    peer, stranger = attack.acquainted(t, "peer", t.own_home), t.home("stranger")
+    t.own_home.trust("peer", peer, "run=any")
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+    client = attack.Client(t, {**TCP, **peer.env})
+    client.must(f"register {t.build('hello.c')}")
+    client.must(f"connect {node.address}")
+
+    def latencies(seconds):
+        found, end = [], time.monotonic() + seconds
+        while time.monotonic() < end:
+            start = time.monotonic()
+            assert client.ask("call 3000 you") == "ok hello, you"
+            found.append(time.monotonic() - start)
+        return found
+
+    latencies(0.2)
+    with Flood(t, node.address, stranger) as flood:
+        under = latencies(3)
+    print(f"{sum(flood.done) / 3:.0f} handshakes a second, {statistics.median(under) * 1e3:.2f} ms a call")
+    assert sum(flood.done) > 100, "there was no flood"
+    assert statistics.median(under) < 0.1 and max(under) < attack.AT_ONCE
+    kit.run_until(lambda: node.stat("refused-peers") >= sum(flood.done) * 0.9, "they are refused")
+    attack.answers_soon(t, node.address)
