@@ -152,7 +152,8 @@ Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
   if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
   if (peer.same_user) return Rights::everything(fmt::format("user {} of this host", ::geteuid()));
   if (peer.on_trusted_network) return Rights::everything(fmt::format("{}, on a trusted network", peer.text));
-  if (!peer.key) return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
+  if (!peer.key)
+    return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
   if (peer.key == rules.own_key) return Rights::everything(fmt::format("{}, with this node's own key", peer.text));
   if (std::ranges::find(rules.vouched, *peer.key) != rules.vouched.end())
     return Rights::everything(fmt::format("{}, for which the launcher vouches", peer.text));

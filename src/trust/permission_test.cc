@@ -77,7 +77,8 @@ TEST(MayConnect, a_stranger_is_told_the_command_that_lets_it_in) {
             key + " is in no line of the keyring /etc/ring; its operator can let it in with `ifunc key trust NAME " +
                 key + "`");
   EXPECT_THAT(denial({}, with_key(9)), HasSubstr("this node has no keyring"));
-  EXPECT_THAT(denial({}, {.text = "10.0.0.7:1", .host = "10.0.0.7", .key = {}}), HasSubstr("10.0.0.7:1 is not trusted: without a key only user "));
+  EXPECT_THAT(denial({}, {.text = "10.0.0.7:1", .host = "10.0.0.7", .key = {}}),
+              HasSubstr("10.0.0.7:1 is not trusted: without a key only user "));
 }
 
 TEST(MayConnect, trust_any_lets_everybody_in_but_not_those_whom_a_line_excludes) {
