@@ -58,7 +58,7 @@ TEST_F(ConfigApi, a_value_that_makes_no_sense_is_refused_with_what_would) {
   for (const auto& [key, value, words] :
        {std::tuple{"hops", "many", "hops is 'many' when it is a whole number from 0 to 65535"},
         {"tune", "yes", "tune is 'yes' when it is on or off"},
-        {"transport", "pigeon", "transport is 'pigeon' when it is auto, shm, tcp, ucx or ucx-put"},
+        {"transport", "pigeon", "transport is 'pigeon' when it is auto, shm, unix, tcp, ucx or ucx-put"},
         {"bootstrap", "luck", "bootstrap is 'luck' when it is none, auto, pmix or dir:PATH"},
         {"ring-bytes", "5000", "ring-bytes is 5000 when it is a power of two"},
         {"code-budget", "64T", "code-budget is '64T' when it is a number of bytes from"},

@@ -61,7 +61,7 @@ Status set_id(Config& config, std::string_view value) {
 
 Status set_transport(Config& config, std::string_view value) {
   const auto choice = transport::parse_choice(value);
-  if (!choice) return fail(TC_ERR_INVALID, "'{}' when it is auto, shm, tcp, ucx or ucx-put", value);
+  if (!choice) return fail(TC_ERR_INVALID, "'{}' when it is auto, shm, unix, tcp, ucx or ucx-put", value);
   config.network.choice = *choice;
   return {};
 }
@@ -119,11 +119,13 @@ constexpr Option table[] = {
     {cluster, "bootstrap-timeout", "MILLISECONDS", "30000", "In which all nodes must have come.", false,
      [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.bootstrap.timeout_ms, 1, 1u << 31); }},
 
-    {transports, "transport", "auto|shm|tcp|ucx|ucx-put", "auto, or $TC_TRANSPORT",
+    {transports, "transport", "auto|shm|unix|tcp|ucx|ucx-put", "auto, or $TC_TRANSPORT",
      "How frames travel on connections that this node starts: auto, shared memory to processes of the same user on "
      "this "
-     "host and TCP otherwise; shm or tcp, that one alone; ucx, UCX's Active Messages, or ucx-put, its one-sided puts, "
-     "between nodes that all have this option, on networks where every process is trusted (docs/transport.md).",
+     "host and TCP otherwise; shm, unix (a Unix socket to such processes) or tcp, that one alone; ucx, UCX's Active "
+     "Messages, or ucx-put, its one-sided puts, between nodes that all have this option, on networks where every "
+     "process "
+     "is trusted. TCP is encrypted, unless trust-network names the peer's network (docs/transport.md).",
      false, set_transport},
     {transports, "ring-bytes", "BYTES", "256K", "Shared memory for each peer and direction: a power of two.", false,
      [](Config& c, std::string_view v) { return parse_power_of_two(v, c.network.ring_bytes, 4 * kib, gib); }},

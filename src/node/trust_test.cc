@@ -2,6 +2,8 @@
 //
 // A peer that is in no keyring and that this node connected to. It is called, and what it says about anything else counts
 // for nothing.
+#include "base/file.h"
+#include "node/testing/keyring_kit.h"
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 
@@ -75,6 +77,38 @@ TEST_F(Foreigner, it_is_called_and_runs_nothing_here) {
   foreigner.send(Kind::reply, 0, wire::encode_reply({.token = token, .bytes = as_bytes("done")}));
   ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
   EXPECT_EQ(as_text(future->bytes), "done");
+}
+
+// One that the keyring lets in, to run signed code: it is not one of us for that.
+class Guest : public Foreigner {
+ protected:
+  Guest() {
+    EXPECT_TRUE(write_file_atomically(net.home.path() / "keyring", as_bytes(ana.line())));
+    EXPECT_TRUE(node->reload_keys());
+    for (int i = 0; i < 5; ++i) node->wait(Deadline::after_ms(1));
+    net.network.make_foreign("far:2", ana.public_key());
+    guest.says.instance = 999;
+    guest.says.address = "far:2";
+    guest.listen("far:2");
+    guest.connect("n1");
+    EXPECT_TRUE(run_until([&] { return guest.progress(), guest.peer.has_value(); }));
+  }
+  test::Person ana{"ana"};
+  RawPeer guest{net.network};
+};
+
+TEST_F(Guest, its_event_of_a_failed_node_is_hearsay) {
+  guest.send(Kind::cluster_event, wire::event_gone, wire::encode_gone({12345, 1, 9, "victim", "I say so"}));
+  settle();
+  for (int i = 0; i < 20; ++i) guest.progress(), turn();
+  EXPECT_EQ(friendly.find(Kind::cluster_event), nullptr);
+  EXPECT_FALSE(guest.bye.has_value());
+}
+
+TEST_F(Guest, answers_for_a_node_at_another_address_do_not_go_to_it) {
+  EXPECT_EQ(node->links().ready_to({999, 1, "elsewhere:1"}), nullptr);
+  EXPECT_NE(node->links().ready_to({999, 1, "far:2"}), nullptr);
+  EXPECT_NE(node->links().ready_to({friendly.says.instance, 1, "elsewhere:1"}), nullptr);
 }
 
 TEST_F(Foreigner, it_is_not_let_in) {

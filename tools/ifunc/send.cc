@@ -182,7 +182,7 @@ void add_send(CLI::App& app, int& exit_code) {
       ->type_name("ADDRESS:PORT");
   sub->add_option("--transport", options->transport,
                   "How frames reach the node. `auto`, unless TC_TRANSPORT is set: shared memory or TCP")
-      ->check(CLI::IsMember({"auto", "shm", "tcp", "ucx", "ucx-put"}));
+      ->check(CLI::IsMember({"auto", "shm", "unix", "tcp", "ucx", "ucx-put"}));
   sub->add_option("--log", options->log, "Level of messages on stderr")
       ->check(CLI::IsMember({"off", "error", "warn", "info", "debug"}))
       ->capture_default_str();
