@@ -6,12 +6,15 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <future>
 
 #include "base/temporary_directory.h"
 #include "node/node.h"
 #include "transport/simulated/simulated.h"
+#include "trust/home.h"
+#include "trust/key_file.h"
 
 namespace tc::node {
 namespace {
@@ -22,6 +25,8 @@ using Settings = std::vector<std::pair<const char*, std::string>>;
 
 class Bootstrapping : public testing::Test {
  protected:
+  // A user without any key.
+  Bootstrapping() { ::setenv("THREECHAINS_HOME", temporary_.file("home").c_str(), 1); }
   Result<std::unique_ptr<Node>> make(const std::string& listen, const Settings& settings) {
     auto config = Config::defaults();
     config.log = "off";
@@ -61,6 +66,14 @@ TEST_F(Bootstrapping, gives_a_node_its_number_and_everybodys_address) {
   EXPECT_EQ((*node)->identity().wire_id(), (*node)->node_id()) << "also number 0, in a cluster";
   EXPECT_THAT((*node)->identity().label, HasSubstr(fmt::format("node {} (", (*node)->node_id())));
   EXPECT_EQ((*node)->stat("links"), 0u) << "addresses only: nobody connects";
+}
+
+TEST_F(Bootstrapping, uses_the_users_own_key_if_there_is_one) {
+  const auto own = trust::KeyPair::fresh().value();
+  ASSERT_TRUE(trust::write_key_file(trust::key_path(trust::default_key).value(), own));
+  const auto node = make("a", {{"bootstrap", dir()}, {"nodes", "1"}});
+  ASSERT_TRUE(node) << node.error().message;
+  EXPECT_EQ((*node)->identity().cluster_keys, std::vector{own.public_key()});
 }
 
 TEST_F(Bootstrapping, in_a_directory_that_others_can_write_to_is_refused) {
