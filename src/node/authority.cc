@@ -122,8 +122,8 @@ Status Authority::is_valid(const transport::Origin& peer) const {
   return fail(std::move(denied).error());
 }
 
-bool Authority::is_named(const trust::PublicKey& key) const noexcept {
-  return rules_.keyring.find(key) != nullptr || std::ranges::find(rules_.vouched, key) != rules_.vouched.end();
+bool Authority::is_vouched(const trust::PublicKey& key) const noexcept {
+  return std::ranges::find(rules_.vouched, key) != rules_.vouched.end();
 }
 
 // ---- Who answers at an address
@@ -163,12 +163,15 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
                 "it answers with key {} when {} had {} before: something may stand in between; if its operator has "
                 "changed the key, say `ifunc key forget {}` and connect again",
                 key.text(), address, known->text(), address);
-  if (is_named(key)) return {};
-  return meet(address, key);
+  if (is_vouched(key)) return {};
+  const auto* const grant = rules_.keyring.find(key);
+  if (grant != nullptr) TC_CHECK(rights_of(peer));
+  return meet(address, key, grant);
 }
 
-Status Authority::meet(std::string_view address, const trust::PublicKey& key) {
-  if (config_.first_contact == FirstContact::refuse)
+// From now on, no other key is accepted at that address, be it one of the keyring.
+Status Authority::meet(std::string_view address, const trust::PublicKey& key, const trust::Grant* grant) {
+  if (grant == nullptr && config_.first_contact == FirstContact::refuse)
     return fail(TC_ERR_DENIED,
                 "it answers with key {}, which is not known here, and first-contact is refuse: compare it with `ifunc "
                 "key show` there, then say `ifunc key trust NAME {}`",
@@ -177,7 +180,9 @@ Status Authority::meet(std::string_view address, const trust::PublicKey& key) {
                                  : fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
   if (!kept && kept.error().code == TC_ERR_BUSY) return fail(kept.error());
   if (!kept) met_.insert_or_assign(std::string(address), key);
-  log_.warn("{}: first contact with {}: it answers with key {}; {}", self_.label, address, key.text(),
+  log_.log(grant != nullptr ? spdlog::level::info : spdlog::level::warn,
+           "{}: first contact with {}: it answers with key {}{}; {}", self_.label, address, key.text(),
+           grant != nullptr ? " of " + grant->name : "",
             kept ? fmt::format("from now on, no other key is accepted there ({})", known_nodes_->file().string())
                  : fmt::format("it is remembered until this process ends: {}", kept.error().message));
   return {};
@@ -190,7 +195,7 @@ bool Authority::may_stand_for(std::string_view address, const transport::Origin&
   if (const auto* const vouched = vouched_for(address); vouched != nullptr) return *vouched == *peer.key;
   const auto known = known_at(address);
   if (!known) return false;
-  return *known ? *known == *peer.key : is_named(*peer.key);
+  return *known ? *known == *peer.key : is_vouched(*peer.key) || rules_.keyring.find(*peer.key) != nullptr;
 }
 
 // ---- What changes

@@ -84,10 +84,10 @@ class Authority {
  private:
   Result<trust::Keyring> read_keyring() const;
   Result<std::optional<trust::PublicKey>> known_at(std::string_view address) const;
-  Status meet(std::string_view address, const trust::PublicKey& key);
+  Status meet(std::string_view address, const trust::PublicKey& key, const trust::Grant* grant);
   const trust::PublicKey* vouched_for(std::string_view address) const noexcept;
   bool is_own(const trust::PublicKey& key) const noexcept { return rules_.own_key == key; }
-  bool is_named(const trust::PublicKey& key) const noexcept;
+  bool is_vouched(const trust::PublicKey& key) const noexcept;
   void find_next_expiry() noexcept;
   void warn_of_openness() const;
 

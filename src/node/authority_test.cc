@@ -78,6 +78,21 @@ TEST_F(TheAuthority, a_key_of_the_keyring_does_not_stand_in_for_one_that_is_know
   EXPECT_TRUE(authority->may_stand_for("a:1", with(ana.public_key())));
 }
 
+TEST_F(TheAuthority, a_key_of_the_keyring_is_remembered_at_the_address_without_a_warning) {
+  start(ana.line() + bob.line());
+  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_EQ(log.str().find("warning"), std::string::npos) << log.str();
+  EXPECT_THAT(why_not("a:1", bob), HasSubstr("ifunc key forget a:1")) << "each of them could be every node else";
+  EXPECT_EQ(why_not("b:1", bob), "");
+}
+
+TEST_F(TheAuthority, a_node_answers_from_where_its_line_says) {
+  start(ana.line("hosts=10.0.0.8"));
+  EXPECT_THAT(why_not("a:1", ana), HasSubstr("hosts=10.0.0.8, and it is at 10.0.0.7"));
+  start(ana.line("hosts=10.0.0.7"));
+  EXPECT_EQ(why_not("a:1", ana), "");
+}
+
 TEST_F(TheAuthority, a_launcher_vouches_for_a_key_at_one_address) {
   self.cluster = {"a:1", "b:1"};
   self.cluster_keys = {ana.public_key(), bob.public_key()};

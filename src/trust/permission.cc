@@ -33,7 +33,7 @@ Status check_host(const Grant& grant, const Peer& peer) {
   if (is_allowed) return {};
   std::string ranges;
   for (const auto& range : grant.hosts) ranges += (ranges.empty() ? "" : ",") + range.text();
-  return fail(TC_ERR_DENIED, "{}: hosts={}, and it connects from {}", line_of(grant), ranges, peer.host);
+  return fail(TC_ERR_DENIED, "{}: hosts={}, and it is at {}", line_of(grant), ranges, peer.host);
 }
 
 std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key) {

@@ -87,7 +87,7 @@ TEST(MayConnect, trust_any_lets_everybody_in_but_not_those_whom_a_line_excludes)
   rules.trust_any = true;
   EXPECT_EQ(rights_of(rules, with_key(9), now)->run(), Run::any);
   EXPECT_EQ(rights_of(rules, with_key(1), now)->run(), Run::signed_code);
-  EXPECT_EQ(denial(rules, with_key(2)), "keyring, line 2 (bob): hosts=192.168.0.0/16, and it connects from 10.0.0.7");
+  EXPECT_EQ(denial(rules, with_key(2)), "keyring, line 2 (bob): hosts=192.168.0.0/16, and it is at 10.0.0.7");
   EXPECT_EQ(denial(rules, with_key(3)), "keyring, line 3 (eve): the key was revoked at 2026-01-01T00:00:00Z");
   EXPECT_EQ(denial(rules, with_key(4)), "keyring, line 4 (max): the key expired at 2026-11-23T00:00:00Z");
   EXPECT_TRUE(rights_of(rules, with_key(5), now));

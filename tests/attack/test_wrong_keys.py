@@ -71,7 +71,7 @@ def test_an_expired_key_is_refused(t):
 
 def test_a_key_from_another_host_than_its_line_says_is_refused(t):
     node, peer = node_and_peer(t, "run=any", "hosts=10.0.0.0/8")
-    is_kept_out(t, node, peer, r"keyring, line 1 \(peer\): hosts=10\.0\.0\.0/8, and it connects from 127\.0\.0\.1")
+    is_kept_out(t, node, peer, r"keyring, line 1 \(peer\): hosts=10\.0\.0\.0/8, and it is at 127\.0\.0\.1")
 
 
 def test_a_key_that_expires_while_it_is_linked_loses_its_link_within_a_second(t):

@@ -42,15 +42,15 @@ int run(int argc, char** argv) {
       "  ifunc send hello.ifunc 127.0.0.1:7000 --payload you\n\n"
       "`ifunc COMMAND --help` explains each.");
   add_build(app);
-#ifdef TC_HAVE_INSPECT
+#ifdef TC_HAVE_FILE_COMMANDS
   add_inspect(app, exit_code);
+  add_sign(app, exit_code);
+  add_trust(app, exit_code);
 #endif
   add_serve(app, exit_code);
   add_send(app, exit_code);
   add_cluster(app, command, exit_code);
   add_key(app, exit_code);
-  add_sign(app, exit_code);
-  add_trust(app, exit_code);
   add_bench(app);
   add_lists(app);
   const auto is_named = [&](const CLI::App* sub) { return sub->check_name(argv[1]); };
