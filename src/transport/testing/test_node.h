@@ -69,7 +69,7 @@ class TestNode final : public Events {
  public:
   // `network` is needed by a simulated one only.
   explicit TestNode(const Kind& kind, SimulatedNetwork* network = nullptr) : TestNode(options_of(kind)) {
-    if (kind.is_simulated()) transport = network->join(*this);
+    if (network != nullptr && kind.is_simulated()) transport = network->join(*this);
   }
   explicit TestNode(const NetworkOptions& options) {
     auto made = Network::create(options, *this);
