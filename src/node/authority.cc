@@ -183,8 +183,8 @@ Status Authority::meet(std::string_view address, const trust::PublicKey& key, co
   log_.log(grant != nullptr ? spdlog::level::info : spdlog::level::warn,
            "{}: first contact with {}: it answers with key {}{}; {}", self_.label, address, key.text(),
            grant != nullptr ? " of " + grant->name : "",
-            kept ? fmt::format("from now on, no other key is accepted there ({})", known_nodes_->file().string())
-                 : fmt::format("it is remembered until this process ends: {}", kept.error().message));
+           kept ? fmt::format("from now on, no other key is accepted there ({})", known_nodes_->file().string())
+                : fmt::format("it is remembered until this process ends: {}", kept.error().message));
   return {};
 }
 

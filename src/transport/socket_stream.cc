@@ -1,33 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/socket_stream.h"
 
-#include <sys/socket.h>
-
 #include <algorithm>
-#include <cerrno>
+
+#include "transport/socket_io.h"
 
 namespace tc::transport {
-
-namespace {
-
-std::unexpected<Error> lost(int error) { return fail(TC_ERR_DISCONNECTED, "{}", system_words(error)); }
-
-Result<size_t> send_on(const Fd& socket, ByteView bytes) {
-  const auto sent = ::send(socket.get(), bytes.data(), bytes.size(), MSG_NOSIGNAL | MSG_DONTWAIT);
-  if (sent >= 0) return static_cast<size_t>(sent);
-  if (errno == EAGAIN || errno == EINTR) return 0;
-  return lost(errno);
-}
-
-Result<size_t> receive_on(const Fd& socket, std::span<std::byte> into) {
-  const auto got = ::recv(socket.get(), into.data(), into.size(), MSG_DONTWAIT);
-  if (got > 0) return static_cast<size_t>(got);
-  if (got == 0) return fail(TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first");
-  if (errno == EAGAIN || errno == EINTR) return 0;
-  return lost(errno);
-}
-
-}  // namespace
 
 Result<size_t> SocketStream::send(ByteView bytes) {
   if (session_ == nullptr) return send_on(socket_, bytes);

@@ -15,8 +15,6 @@ namespace {
 // In one system call; more are sent by the next one.
 constexpr size_t most_places = most_gathered_frames * (most_gathered_parts + 2);
 
-std::unexpected<Error> lost(int error) { return fail(TC_ERR_DISCONNECTED, "{}", system_words(error)); }
-
 }  // namespace
 
 Result<std::unique_ptr<TcpConnection>> TcpConnection::connect(Hub& hub, Fd socket, std::string address,
@@ -79,7 +77,7 @@ Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
   const auto sent = ::sendmsg(stream_.socket().get(), &message, MSG_NOSIGNAL | MSG_DONTWAIT);
   if (sent >= 0) return static_cast<size_t>(sent);
   if (errno == EAGAIN || errno == EINTR) return 0;
-  return lost(errno);
+  return lost_socket(errno);
 }
 
 }  // namespace tc::transport

@@ -7,6 +7,7 @@
 
 #include "transport/socket/byte_connection.h"
 #include "transport/socket/tls_channel.h"
+#include "transport/socket_io.h"
 
 namespace tc::transport {
 
@@ -39,10 +40,10 @@ class TcpConnection final : public ByteConnection, private Channel {
   uint32_t reading() const noexcept;
 
   // The channel of a plain connection.
-  Result<size_t> send(ByteView bytes) override { return stream_.send(bytes); }
+  Result<size_t> send(ByteView bytes) override { return send_on(stream_.socket(), bytes); }
   bool can_gather() const noexcept override { return true; }
   Result<size_t> send_gathered(std::span<const ByteView> parts) override;
-  Result<size_t> receive(std::span<std::byte> into) override { return stream_.receive(into); }
+  Result<size_t> receive(std::span<std::byte> into) override { return receive_on(stream_.socket(), into); }
 
   TlsChannel tls_{stream_, *this};
   bool awaits_room_ = false;  // the socket takes nothing now
