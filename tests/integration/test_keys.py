@@ -244,7 +244,7 @@ def test_an_explanation_knows_hosts_and_what_a_node_is_told(home):
     home.good("key", "trust", "ana", ana, "--hosts", "10.0.0.0/8", "--run", "any")
     assert "--host ADDRESS" in home.bad("trust", "explain", file, "--from", "ana")
     assert home.explain(file, "--from", "ana", "--host", "10.1.2.3")[0]
-    assert "connects from 11.1.2.3" in home.explain(file, "--from", "ana", "--host", "11.1.2.3")[1]["connects"][1]
+    assert "is at 11.1.2.3" in home.explain(file, "--from", "ana", "--host", "11.1.2.3")[1]["connects"][1]
     stranger = Home(home.t, "other").new("eve")
     assert home.explain(file, "--from", stranger, "--trust", "any")[0]
     own = home.new("default")

@@ -86,6 +86,12 @@ function serve(node::Node)
     end
 end
 
+"Reads the keyring anew, as `ifunc serve` does on SIGHUP. A keyring that is wrong is an error, and the old one stays."
+function reload_keys(node::Node)
+    check(@tc(tc_node_reload_keys, Cint, (Ptr{Cvoid},), handle(node)))
+    return node
+end
+
 "A number about the node; `stats(node)` has all, and docs/statistics.md says what they mean."
 function stat(node::Node, name)
     value = Ref{UInt64}(0)

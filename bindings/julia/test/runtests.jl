@@ -139,6 +139,21 @@ end
     wait(task)
 end
 
+@testset "a keyring is read anew, and a wrong one changes nothing" begin
+    keyring = joinpath(mktempdir(), "keyring")
+    write(keyring, "")
+    guarded = Node(keyring = keyring)
+    @test ThreeChains.reload_keys(guarded) === guarded
+    write(keyring, "nonsense\n")
+    error = try
+        ThreeChains.reload_keys(guarded)
+    catch caught
+        sprint(showerror, caught)
+    end
+    @test occursin("keyring, line 1", error)
+    close(guarded)
+end
+
 @testset "payload functions run at the source" begin
     counter = UInt64[0]
     target = Node()

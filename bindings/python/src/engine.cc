@@ -139,6 +139,11 @@ uint64_t Engine::stat(const std::string& name) {
   return value;
 }
 
+void Engine::reload_keys() {
+  check_usable();
+  check(tc_node_reload_keys(node_));
+}
+
 void Engine::expose(const std::string& name, void* data, size_t size) {
   check_usable();
   const Turn turn(*this);

@@ -81,6 +81,7 @@ class Engine {
 
   std::string address();
   uint64_t stat(const std::string& name);
+  void reload_keys();
   void expose(const std::string& name, void* data, size_t size);
 
   // Endpoints and ifuncs are numbers: nothing dangles when the node is gone.

@@ -253,6 +253,7 @@ void bind_engine(nb::module_& module) {
       .def_prop_ro("inherited", &Engine::inherited)
       .def("address", &Engine::address, Release())
       .def("stat", &Engine::stat, nb::arg("name"), Release())
+      .def("reload_keys", &Engine::reload_keys, Release())
       .def(
           "expose",
           [](Engine& self, const std::string& name, nb::handle buffer) {

@@ -98,6 +98,14 @@ class Node:
         """All numbers about the node, by name: `{"executed": 3, "code-bytes": 8192, ...}`."""
         return {name: self._engine.stat(name) for name in _native.statistics()}
 
+    def reload_keys(self) -> None:
+        """Reads the keyring anew, as `ifunc serve` does on SIGHUP.
+
+        Connections of keys that were revoked end within a second. A keyring that is wrong is an error, and the node
+        goes on with the one that it has.
+        """
+        self._engine.reload_keys()
+
     def serve(self, timeout: float | None = None) -> None:
         """Blocks for `timeout` seconds, or until Ctrl-C or close(): the node serves anyway."""
         end = None if timeout is None else time.monotonic() + timeout
