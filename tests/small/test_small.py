@@ -11,11 +11,12 @@ import pytest
 import kit
 
 PROGRAM = kit.BUILD.parent / "small/bin/ifunc"
+PLUGIN = kit.BUILD.parent / "small/lib/libthreechains_tls.so"
 PROGRAM_LIMIT = 2_000_000  # bytes
 MEMORY_LIMIT = 4_000_000  # bytes
 SMALL = kit.Machine("small", [str(PROGRAM)])
 
-# It has no TLS: both ends of a TCP connection name the network.
+# What is measured has no TLS: both ends of a TCP connection name the network.
 TRUSTED = ("--trust-network", "127.0.0.0/8")
 
 pytestmark = pytest.mark.skipif(not PROGRAM.exists(), reason="the preset `small` is not built (scripts/test small)")
@@ -64,10 +65,21 @@ def test_a_node_without_llvm_keeps_to_its_size(t):
     assert own <= MEMORY_LIMIT
 
 
-def test_what_is_not_on_a_trusted_network_cannot_be_reached_by_tcp_and_the_message_says_why(t):
+def test_without_the_plugin_no_tcp_reaches_what_is_on_no_trusted_network_and_the_message_says_why(t):
     node = serve(t)
-    result = t.run(str(PROGRAM), "send", str(kit.BUILD / "ifuncs/hello.ifunc"), node.address, env=kit.TCP)
+    result = t.run(str(PROGRAM), "send", str(kit.BUILD / "ifuncs/hello.ifunc"), node.address, "--tls-plugin", "nowhere",
+                   env=kit.TCP)
     assert result.code != 0 and "trust-network" in result.err, result
+
+
+def test_with_the_plugin_beside_it_it_talks_encrypted_to_nodes_with_its_key(t):
+    if not PLUGIN.exists():
+        pytest.skip("there is no OpenSSL 3 to build libthreechains_tls.so with")
+    libraries = t.run("ldd", str(PLUGIN)).out
+    assert "libssl" in libraries and "libstdc++" not in libraries, libraries
+    node = t.serve("--listen", "127.0.0.1:0", env=kit.TCP, machine=SMALL)
+    result = t.ifunc("send", str(kit.BUILD / "ifuncs/hello.ifunc"), node.address, "--payload", "you", env=kit.TCP)
+    assert result.code == 0 and result.out == "Hello, you, from node 0", result
 
 
 def test_bitcode_alone_is_refused_with_the_reason(t):
