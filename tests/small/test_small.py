@@ -88,6 +88,6 @@ def test_bitcode_alone_is_refused_with_the_reason(t):
 
 
 def test_bitcode_is_compiled_by_a_helper(t):
-    helper = serve(t, "--compile-for", "user", machine=kit.Machine.native())
+    helper = serve(t, "--compile-for", "any", machine=kit.Machine.native())
     result = send(t, bitcode(t), serve(t, "--compile-at", helper.address))
     assert result.code == 0 and result.out == "Hello, you, from node 0", result
