@@ -80,8 +80,8 @@ end
 
 @testset "an emulated aarch64 node runs Julia functions" begin
     if haskey(ENV, "TC_AARCH64_IFUNC")
-        tcp = Node(transport = "tcp")
-        with_server("--transport", "tcp"; tool = split(ENV["TC_AARCH64_IFUNC"])) do address
+        tcp = Node(transport = "tcp", trust_network = "127.0.0.0/8")
+        with_server("--transport", "tcp", "--trust-network", "127.0.0.0/8"; tool = split(ENV["TC_AARCH64_IFUNC"])) do address
             endpoint = connect(tcp, address; timeout = 60)
             ask(ifunc, arguments, T) = fetch(call(endpoint, register(tcp, ifunc), arguments), T; timeout = 60)
             @test ask(dot, [1.0, 2.0, 3.0, 4.0], Float64) == 11.0
