@@ -106,8 +106,8 @@ class Endpoint:
         return f"<threechains.Endpoint {self.address}>"
 
     def _number(self, ifunc: Ifunc) -> int:
-        number = self._node._ifuncs.get(ifunc.content_id)
-        return self._node._register(ifunc.content_id, ifunc.bundle) if number is None else number
+        number = self._node._ifuncs.get(ifunc._identity)
+        return self._node._register(ifunc) if number is None else number
 
 
 def _payload(ifunc: Ifunc, args: tuple[Any, ...]) -> Any:

@@ -39,6 +39,8 @@ class Ifunc:
         self.decode = decode
         self.name = manifest[5 : 5 + manifest[4]].decode("ascii", "replace")
         self.content_id = hashlib.sha256(manifest).hexdigest()
+        # Under which nodes register it. Signatures change the bundle, and not its content id.
+        self._identity = (self.content_id, hash(bundle))
         # Does it build payloads by functions of its own? They get the source args to read and write.
         self.builds_payload = bool(manifest[2] & _PAYLOAD_INIT)
         self.__wrapped__: Callable[..., Any] | None = None  # the Python function that it was made of

@@ -11,6 +11,7 @@ from typing import Any
 
 from threechains import _native
 from threechains._future import finish_all
+from threechains._ifunc import Ifunc
 
 
 def _keep(engine: _native.Engine) -> None:
@@ -52,7 +53,7 @@ class Node:
                 pairs.append((key.replace("_", "-"), ",".join(item) if isinstance(item, (list, tuple)) else str(item)))
         self._engine = _native.Engine(pairs)
         self._exposed: dict[str, memoryview] = {}
-        self._ifuncs: dict[str, int] = {}
+        self._ifuncs: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
         self._keeper = threading.Thread(target=_keep, args=(self._engine,), name="threechains keeper", daemon=True)
         self._keeper.start()
@@ -130,12 +131,12 @@ class Node:
     def __repr__(self) -> str:
         return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
 
-    def _register(self, content_id: str, bundle: bytes) -> int:
+    def _register(self, ifunc: Ifunc) -> int:
         """The number under which this node knows an ifunc."""
-        number = self._ifuncs.get(content_id)
+        number = self._ifuncs.get(ifunc._identity)
         if number is None:
             with self._lock:
-                number = self._ifuncs.get(content_id)
+                number = self._ifuncs.get(ifunc._identity)
                 if number is None:
-                    number = self._ifuncs[content_id] = self._engine.register(bundle)
+                    number = self._ifuncs[ifunc._identity] = self._engine.register(ifunc.bundle)
         return number
