@@ -19,7 +19,8 @@ extern "C" {
 TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
 
 /* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns: what tc_endpoint_flush()
- * does. Only with TC_ERR_INVALID, inside an ifunc or a function that the library called, the endpoint stays. */
+ * does. Inside an ifunc or a function that the library called it frees the endpoint at once and returns without waiting:
+ * the node flushes and disconnects while it is progressed later, and failures go to its log. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* TC_OK while the peer is there, else why not: TC_ERR_DISCONNECTED, or what ended the connection. Does not progress the

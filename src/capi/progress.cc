@@ -18,6 +18,7 @@ constexpr uint64_t longest_hold_ms = 100;
 
 Status Progress::start() {
   if (runs()) return fail(TC_ERR_INVALID, "the progress thread runs already");
+  TC_CHECK(node_.can_wait_for("a progress thread"));  // whoever polls now would go on without the lock
   stopping_ = false;
   gate_.set_shared(true);
   try {
@@ -29,12 +30,17 @@ Status Progress::start() {
   return {};
 }
 
-void Progress::stop() {
-  if (!runs()) return;
+Status Progress::stop() {
+  if (!runs()) return {};
+  {
+    const Gate::Pass pass(gate_, node_);
+    TC_CHECK(node_.can_wait_for("the end of the progress thread"));
+  }
   stopping_ = true;
   node_.wake();
   thread_.join();
   gate_.set_shared(false);
+  return {};
 }
 
 void Progress::run() {

@@ -74,7 +74,8 @@ void FutureTable::settle(Future& future, const Error& error) noexcept {
 
 void FutureTable::forget(Future& future) {
   waiting_.erase(future.token);
-  std::ranges::replace(to_notify_, &future, nullptr);
+  if (future.notify != nullptr && future.ready.load(std::memory_order_relaxed))
+    to_notify_[future.notify_index] = nullptr;
   if (future.will_notify.exchange(false)) --notifiable_;
   future.notify = nullptr;
 }

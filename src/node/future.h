@@ -45,6 +45,7 @@ struct Future : std::enable_shared_from_this<Future> {
   // Called once when the future is ready; null: nothing is called. `will_notify` is true until the call has returned.
   void (*notify)(void* context) noexcept = nullptr;
   void* context = nullptr;
+  size_t notify_index = 0;  // in FutureTable::to_notify_, while ready and not called yet
   std::atomic<bool> will_notify{false};
 };
 
@@ -85,8 +86,10 @@ class FutureTable {
   void settle(Future& future, const Error& error) noexcept;
   void make_ready(Future& future) noexcept {
     ++settled_;
-    if (future.notify != nullptr) [[unlikely]]
+    if (future.notify != nullptr) [[unlikely]] {
+      future.notify_index = to_notify_.size();
       to_notify_.push_back(&future);  // there is room: notify_when_ready()
+    }
     future.ready.store(true, std::memory_order_release);
   }
   std::string failed_since(const Future& future) const;

@@ -73,12 +73,29 @@ Result<Link*> Links::connect(std::string_view address, Deadline deadline) {
 }
 
 Status Links::close(Link& link, Deadline deadline) {
-  if (services_.executor.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot close an endpoint");
+  if (!services_.channel.waiter.may_wait() || services_.executor.inside_call()) {
+    ++link.closing_endpoints;
+    link.closing_flush = {};
+    link.close_by_ns = std::max(link.close_by_ns, deadline.at_ns());
+    services_.channel.work.backlog = true;  // continue_closing()
+    return link.is_lost() ? Status(fail(link.reason())) : Status{};
+  }
   auto flushed = link.flush(deadline);
-  if (--link.endpoints == 0 && !link.channel().is_accepted()) link.channel().close();
-  services_.channel.work.lost_links = true;
+  end_endpoints(link, 1);
   handle_losses();
   return flushed;
+}
+
+void Links::end_endpoints(Link& link, uint32_t count) noexcept {
+  link.endpoints -= count;
+  if (link.endpoints == 0 && !link.channel().is_accepted()) link.channel().close();
+  on_unheld();
+}
+
+// Of endpoints that were closed where nobody could wait.
+void Links::continue_closing(Link& link) {
+  if (link.advance(link.closing_flush) || now_ns() >= link.close_by_ns)
+    end_endpoints(link, std::exchange(link.closing_endpoints, 0));
 }
 
 Result<Link*> Links::at(std::string_view address) {

@@ -157,8 +157,11 @@ size_t Links::receive_from(Link& link) {
 
 void Links::drain_backlogs() {
   for (size_t i = 0; i < links_.size(); ++i) {
-    links_[i]->drain_backlog();
-    if (links_[i]->channel().has_backlog()) services_.channel.work.backlog = true;
+    auto& link = *links_[i];
+    link.drain_backlog();
+    if (link.channel().has_backlog() || link.closing_endpoints != 0) services_.channel.work.backlog = true;
+    if (link.closing_endpoints != 0) [[unlikely]]
+      continue_closing(link);
   }
 }
 
@@ -228,7 +231,7 @@ void Links::handle_losses() {
     std::erase(paused_, &link);
     if (!tell_loss(link)) work.lost_links = true;  // again with the next turn
   }
-  const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0; };
+  const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0 && link.holds == 0; };
   std::erase_if(pending_, [&](const Link* link) { return goes(*link); });
   std::erase_if(links_, [&](const auto& link) { return goes(*link); });
 }

@@ -96,6 +96,7 @@ class Node final : private Waiter {
   // ---- What the application does
 
   Result<Link*> connect(std::string_view address, Deadline deadline);
+  // Ends one endpoint of the link, whatever it returns (Links::close()).
   Status close(Link& link, Deadline deadline);
   Result<std::shared_ptr<source::Ifunc>> register_file(const std::string& name);
   Result<std::shared_ptr<source::Ifunc>> register_bundle(Bundle bundle);

@@ -46,6 +46,8 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
   channel_.connection().set_owner(this);
 }
 
+void Link::end_of_holds() noexcept { links_.on_unheld(); }
+
 void Link::tell_others_of_signatures(const ContentId& id) { links_.send_again(id); }
 
 Status Link::accept(ByteView greeting, ByteView own) {
@@ -242,18 +244,32 @@ void Link::record_failure(const wire::Reply& reply) {
 
 // ---- Barriers
 
+bool Link::advance(Flush& flush) {
+  if (is_lost()) return true;
+  if (flush.barrier == 0) {
+    if (sender_.waiting() != 0) return false;
+    const auto sent =
+        channel_.post(wire::Kind::barrier, 0, wire::barrier_ask, {wire::encode_barrier(barriers_sent_ + 1)});
+    if (!sent) return flush.failure = sent.error(), true;
+    flush.barrier = ++barriers_sent_;
+  }
+  return barriers_passed_ >= flush.barrier;
+}
+
 Status Link::flush(Deadline deadline) {
-  if (!waiter_.wait_until(deadline, [&] { return sender_.waiting() == 0 || is_lost(); }))
+  const Hold hold(*this);
+  Flush flush;
+  const bool in_time = waiter_.wait_until(deadline, [&] { return advance(flush); });
+  if (flush.barrier == 0) {
+    if (is_lost()) return fail(reason());
+    if (flush.failure) return fail(std::move(*flush.failure));
     return fail(TC_ERR_TIMEOUT, "{} calls for {} still wait for their code", sender_.waiting(), peer_label());
-  if (is_lost()) return fail(reason());
-  const auto barrier = ++barriers_sent_;
-  TC_CHECK(channel_.post_in_time(wire::Kind::barrier, 0, wire::barrier_ask, {wire::encode_barrier(barrier)}, deadline));
-  const bool in_time = waiter_.wait_until(deadline, [&] { return barriers_passed_ >= barrier || is_lost(); });
+  }
   auto failure = std::exchange(first_failure_, std::nullopt);
   if (failure && more_failures_ != 0) failure->message += fmt::format(" (and {} more calls failed)", more_failures_);
   more_failures_ = 0;
   if (failure) return fail(std::move(*failure));
-  if (barriers_passed_ >= barrier) return {};
+  if (barriers_passed_ >= flush.barrier) return {};
   if (is_lost()) return fail(reason());
   if (!in_time) return fail(TC_ERR_TIMEOUT, "{} has not run everything within the deadline", peer_label());
   return fail(TC_ERR_INTERNAL, "flush of {} ended without a cause", peer_label());

@@ -55,6 +55,12 @@ class alignas(64) Link final : public target::FrameHandler {
   void post_compile(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::compile, 0, what, body); }
   // Waits until the peer ran everything sent so far. Errors: the first failure since the last flush.
   Status flush(Deadline deadline);
+  // A flush for which nobody waits here: each advance() does what can be done now. True: it has ended, well or not.
+  struct Flush {
+    uint64_t barrier = 0;          // that was sent to the peer; 0: not yet
+    std::optional<Error> failure;  // it could not be sent
+  };
+  bool advance(Flush& flush);
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
   // That code has more signatures here than before: the next call of it brings it again, by whichever link.
@@ -82,8 +88,27 @@ class alignas(64) Link final : public target::FrameHandler {
   // Everything that waits on a lost link fails. May throw std::bad_alloc and be called again.
   void fail_waiting();
 
+  // While one lives, the link is not freed: of a thread that waits. What it polls for meanwhile may close the last endpoint.
+  class Hold {
+   public:
+    explicit Hold(Link& link) noexcept : link_(link) { ++link_.holds; }
+    ~Hold() {
+      if (--link_.holds == 0 && link_.is_lost()) [[unlikely]]
+        link_.end_of_holds();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Link& link_;
+  };
+
   // Set by Links:
-  uint32_t endpoints = 0;        // that the application holds: it stays until all are closed
+  uint32_t holds = 0;              // Hold
+  uint32_t endpoints = 0;          // of the application: the link stays until all are closed
+  uint32_t closing_endpoints = 0;  // of these, that were closed where nobody could wait for the flush
+  Flush closing_flush;
+  uint64_t close_by_ns = 0;      // they end then at the latest
   bool is_pending = false;       // receive() is called with the next poll
   bool loss_is_told = false;     // everybody who waited on it knows
   bool is_awaited = false;       // by connect(), which returns the reason when it is lost
@@ -94,6 +119,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void on_effects() override;
   void on_broken(std::string what) override;
 
+  void end_of_holds() noexcept;
   size_t receive_at_rate();
   size_t receive(size_t most);
   bool on_control(const wire::Header& header, ByteView body);
