@@ -209,7 +209,7 @@ bool Links::tell_loss(Link& link) noexcept try {
   services_.slices.on_link_lost(link);
   services_.compile_requests.on_link_lost(link);
   services_.compiles_for_peers.forget(link.id());
-  futures_.fail_link(link, link.reason());
+  futures_.fail_those(link.futures, link.reason());
   services_.peer_failures.on_link_lost(link);
   if (link.reason().code != TC_ERR_CLOSED) log_loss(link);
   return link.loss_is_told = true;

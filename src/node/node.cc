@@ -208,11 +208,10 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
                                            Deadline room) {
   if (closing_) return fail(TC_ERR_CLOSED, "this node is being closed");
   auto future = std::make_shared<Future>();
-  future->link = &link;
   future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
   future->ifunc = message.ifunc();
   future->peer = link.channel().shared_label();
-  const wire::CallHeader header{.token = futures_.add(future),
+  const wire::CallHeader header{.token = futures_.add(future, link.futures),
                                 .deadline_ms = deadline_ms,
                                 .hops_left = config_.hops,
                                 .fanout_left = config_.fanout};

@@ -103,6 +103,8 @@ class alignas(64) Link final : public target::FrameHandler {
     Link& link_;
   };
 
+  FuturesOfLink futures;  // FutureTable's: of calls that left by this link
+
   // Set by Links:
   uint32_t holds = 0;              // Hold
   uint32_t endpoints = 0;          // of the application: the link stays until all are closed
