@@ -19,8 +19,9 @@ extern "C" {
 TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
 
 /* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns: what tc_endpoint_flush()
- * does. Inside an ifunc or a function that the library called it frees the endpoint at once and returns without waiting:
- * the node flushes and disconnects while it is progressed later, and failures go to its log. */
+ * does. The connection ends when the peer does not use it either: endpoints that the peer has on it go on working.
+ * Inside an ifunc or a function that the library called it frees the endpoint at once and returns without waiting. The
+ * node flushes and disconnects while it is progressed later, and failures go to its log. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* TC_OK while the peer is there, else why not: TC_ERR_DISCONNECTED, or what ended the connection. Does not progress the

@@ -55,6 +55,7 @@ void Links::on_lost(transport::Connection& connection, const Error& reason) noex
   if (connection.owner() == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner());
   try {
+    if (link.is_released_by_peer()) return link.end(link.closed_by_peer());
     link.end(Error{reason.code,
                    fmt::format("{}{}: {}", link.peer_label(), link.is_ready() ? " is gone" : "", reason.message)});
   } catch (const std::bad_alloc&) {

@@ -63,6 +63,7 @@ class CallReceiver {
   // What calls wait for was compiled elsewhere, or will never be. continue_after_compiling() takes them up.
   bool awaits_compiler() const noexcept { return awaits_compiler_; }
   bool continue_after_compiling();
+  bool has_waiting() const noexcept { return !awaiting_code_.empty(); }
   void each_waiting(ShowCall show) const;
   // Shows the call in a frame, if it is one that waits for an answer.
   void show(const wire::Header& header, ByteView body, ShowCall show) const;

@@ -106,11 +106,21 @@ bool Channel::disconnect_for(const std::string& what) {
   return false;
 }
 
-void Channel::close() noexcept {
+void Channel::close(const Error& reason) noexcept {
   if (state_ == State::lost) return;
-  write_bye({TC_OK, "closed"});
+  if (!is_released_) write_bye({TC_OK, "closed"});
   connection_->close();
-  lose(Error{TC_ERR_CLOSED, "the endpoint was closed here"});
+  lose(reason);
+}
+
+// In order behind what waits for room. A peer that cannot be told finds the connection closed.
+void Channel::release() noexcept try {
+  if (state_ != State::ready || is_released_) return;
+  const auto body = wire::encode_disconnect({TC_OK, "not used any more"});
+  if (!post(wire::Kind::disconnect, 0, 0, {body})) return close();
+  is_released_ = true;
+} catch (const std::bad_alloc&) {
+  close();
 }
 
 void Channel::end(const Error& reason) noexcept {

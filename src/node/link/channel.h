@@ -104,7 +104,12 @@ class Channel {
   // The same for a peer that breaks the protocol; `what` has the values. Returns false, for frame handlers.
   bool disconnect_for(const std::string& what);
   // In good order: the peer is told that nothing is wrong.
-  void close() noexcept;
+  void close() noexcept { close(Error{TC_ERR_CLOSED, "the endpoint was closed here"}); }
+  void close(const Error& reason) noexcept;
+  // Tells the peer, which accepted the connection, that this side has no use for it any more. Frames pass as before, until
+  // the peer ends the connection: only it knows when its side has no use for it either.
+  void release() noexcept;
+  bool is_released() const noexcept { return is_released_; }
   // The peer is gone, or reads no more.
   void end(const Error& reason) noexcept;
 
@@ -176,6 +181,7 @@ class Channel {
   bool open_ = false;  // ready, and nothing is queued: frames may be written at once
   bool calls_wait_ = false;
   bool stands_for_address_ = false;
+  bool is_released_ = false;
   bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
   const bool initiator_;
 

@@ -186,11 +186,19 @@ bool Link::on_compile(uint32_t what, ByteView body) {
 bool Link::on_bye(ByteView body) {
   const auto bye = wire::decode_disconnect(private_copy(body));
   if (!bye) return channel_.disconnect_for(bye.error().message);
-  if (bye->status == TC_OK)
-    end(Error{TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())});
-  else
+  // What the peer says of the end counts more than what the transport does.
+  const bool is_gone = ending_.has_value();
+  ending_.reset();
+  if (bye->status != TC_OK) {
     end(Error{bye->status, fmt::format("{} closed the connection: {}", peer_label(), bye->reason)});
-  return true;
+  } else if (!channel_.is_accepted()) {
+    end(channel_.is_released() ? Error{TC_ERR_CLOSED, "the endpoint was closed here"} : closed_by_peer());
+  } else {
+    is_released_by_peer_ = true;
+    if (is_gone) end(closed_by_peer());
+    links_.on_released_by_peer(*this);
+  }
+  return !is_lost();
 }
 
 // ---- Replies

@@ -81,6 +81,20 @@ class alignas(64) Link final : public target::FrameHandler {
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
 
+  // ---- Its end in good order
+  //
+  //   we connected       release(): disconnect with status 0 leaves, when our last endpoint is closed
+  //   the peer did       end(), when its disconnect has come, and nothing here uses the link
+
+  // Does this side use the link?
+  bool is_used() const noexcept {
+    return endpoints != 0 || channel_.has_backlog() || sender_.waiting() != 0 || receiver_.has_waiting();
+  }
+  // One side has released it: nothing new begins here.
+  bool is_ending() const noexcept { return channel_.is_released() || is_released_by_peer_; }
+  bool is_released_by_peer() const noexcept { return is_released_by_peer_; }
+  Error closed_by_peer() const { return {TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())}; }
+
   // ---- For snapshots, and after the link was lost
 
   // Calls with a token that came or go by this link and wait here.
@@ -160,6 +174,7 @@ class alignas(64) Link final : public target::FrameHandler {
   spdlog::logger& log_;
 
   Assembly assembly_;
+  bool is_released_by_peer_ = false;
   bool compiled_ = false;        // what calls wait for
   std::optional<Error> ending_;  // why, while what came before is still to be run
   uint64_t barriers_sent_ = 0;

@@ -1,0 +1,95 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Endpoints as programs see them: whose link ends when.
+#include <gtest/gtest.h>
+
+#include <atomic>
+#include <thread>
+
+#include "base/clock.h"
+#include "capi/testing/node.h"
+
+namespace tc::capi {
+namespace {
+
+using test::Node;
+using test::Served;
+
+uint64_t number_of(const Node& node, const char* name) {
+  uint64_t value = 0;
+  EXPECT_EQ(tc_node_stat(node.handle, name, &value), TC_OK) << tc_error_message();
+  return value;
+}
+
+// Of nodes that drive themselves.
+template <class Done>
+bool wait_for(Done&& done) {
+  for (const auto deadline = Deadline::after_ms(20'000); !deadline.passed();) {
+    if (done()) return true;
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return done();
+}
+
+// A transport, by the name that its links have.
+test::Options options_for(std::string_view transport) {
+  if (transport == "shm") return {{"transport", "shm"}};
+  if (transport == "tls") return {{"transport", "tcp"}};
+  return {{"transport", "tcp"}, {"trust-network", "127.0.0.0/8"}};
+}
+
+class Endpoints : public testing::TestWithParam<const char*> {
+ protected:
+  const test::Options options = options_for(GetParam());
+};
+
+TEST_P(Endpoints, of_the_peer_go_on_when_ours_is_closed_and_all_that_they_accept_runs) {
+  Served first(options), second(options);
+  auto* const to_second = first.connect(second);
+  EXPECT_STREQ(tc_endpoint_transport(to_second), GetParam());
+  auto* const to_first = second.connect(first);
+  ASSERT_EQ(number_of(first, "links"), 1u) << "one connection serves both ways";
+  tc_ifunc_t* echo = nullptr;
+  tc_message_t* message = nullptr;
+  ASSERT_EQ(tc_ifunc_register(second.handle, "echo", &echo), TC_OK);
+  ASSERT_EQ(tc_message_create(echo, "x", 1, &message), TC_OK);
+  std::atomic<uint64_t> accepted = 0;
+  std::atomic<bool> stop = false;
+  std::thread sender([&] {
+    while (!stop)
+      if (tc_endpoint_send(to_first, message) == TC_OK) ++accepted;
+  });
+  EXPECT_TRUE(wait_for([&] { return accepted > 1000; }));
+  EXPECT_EQ(tc_endpoint_close(to_second, 5000), TC_OK) << tc_error_message();
+  const auto before = accepted.load();
+  EXPECT_TRUE(wait_for([&] { return accepted > before + 1000; }));
+  stop = true;
+  sender.join();
+  EXPECT_EQ(tc_endpoint_status(to_first), TC_OK) << tc_error_message();
+  EXPECT_EQ(tc_endpoint_flush(to_first, 20'000), TC_OK) << tc_error_message();
+  EXPECT_EQ(number_of(first, "executed"), accepted);
+  EXPECT_EQ(tc_endpoint_close(to_first, 5000), TC_OK) << tc_error_message();
+  EXPECT_TRUE(wait_for([&] { return number_of(first, "links") + number_of(second, "links") == 0; }));
+  tc_message_free(message);
+}
+
+TEST_P(Endpoints, of_a_client_that_lives_on_end_their_link_at_the_server) {
+  Served server(options);
+  Node client(options);
+  auto* const endpoint = client.connect(server);
+  auto* const future = client.call(endpoint, "echo");
+  EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+  tc_future_free(future);
+  EXPECT_EQ(tc_endpoint_close(endpoint, 5000), TC_OK) << tc_error_message();
+  EXPECT_TRUE(wait_for([&] { return number_of(server, "links") == 0; })) << "though the client does nothing more";
+  EXPECT_TRUE(wait_for([&] {
+    tc_node_poll(client.handle, nullptr);
+    return number_of(client, "links") == 0;
+  }));
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, Endpoints, testing::Values("shm", "tcp", "tls"),
+                         [](const auto& transport) { return std::string(transport.param); });
+
+}  // namespace
+}  // namespace tc::capi
