@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 
 #include <atomic>
+#include <functional>
+#include <string>
 #include <thread>
 
 #include "base/clock.h"
@@ -86,6 +88,82 @@ TEST_P(Endpoints, of_a_client_that_lives_on_end_their_link_at_the_server) {
     tc_node_poll(client.handle, nullptr);
     return number_of(client, "links") == 0;
   }));
+}
+
+// With a progress thread any thread may wait, and the others go on meanwhile.
+class Waiting : public testing::Test {
+ protected:
+  Waiting() {
+    EXPECT_EQ(tc_node_start_progress(mute.handle), TC_OK);
+    to_mute = source.connect(mute);
+    EXPECT_EQ(tc_node_stop_progress(mute.handle), TC_OK);
+  }
+  // While a thread waits in `wait`, this one calls; then the mute node speaks, and the wait ends well.
+  void others_go_on_during(const std::function<tc_status_t()>& wait) {
+    std::atomic<bool> begins = false, has_ended = false;
+    tc_status_t status = TC_ERR_INTERNAL;
+    std::thread waiting([&] {
+      begins = true;
+      status = wait();
+      has_ended = true;
+    });
+    while (!begins) std::this_thread::yield();
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));  // so that it waits, most likely
+    for (int i = 0; i < 20; ++i) {
+      auto* const future = source.call(to_target, "echo");
+      EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+      EXPECT_EQ(tc_future_status(future), TC_OK);
+      tc_future_free(future);
+    }
+    EXPECT_FALSE(has_ended);
+    EXPECT_EQ(tc_node_start_progress(mute.handle), TC_OK);
+    waiting.join();
+    EXPECT_EQ(status, TC_OK);
+  }
+
+  Served target;
+  Node mute;  // whom nobody drives
+  Served source;
+  tc_endpoint_t* to_target = source.connect(target);
+  tc_endpoint_t* to_mute = nullptr;
+};
+
+TEST_F(Waiting, for_a_connection_keeps_no_other_thread_waiting) {
+  Node another;
+  tc_endpoint_t* endpoint = nullptr;
+  others_go_on_during([&] {
+    std::thread speaking([&] {  // with `mute`, so that the wait ends well
+      wait_for([&] { return number_of(target, "executed") >= 20; });
+      EXPECT_EQ(tc_node_start_progress(another.handle), TC_OK);
+    });
+    const auto status = tc_node_connect(source.handle, tc_node_address(another.handle), 20'000, &endpoint);
+    speaking.join();
+    return status;
+  });
+  EXPECT_NE(endpoint, nullptr);
+}
+
+TEST_F(Waiting, for_a_flush_keeps_no_other_thread_waiting) {
+  tc_future_free(source.call(to_mute, "echo"));
+  others_go_on_during([&] { return tc_endpoint_flush(to_mute, 20'000); });
+}
+
+TEST_F(Waiting, for_the_end_of_an_endpoint_keeps_no_other_thread_waiting) {
+  others_go_on_during([&] { return tc_endpoint_close(to_mute, 20'000); });
+}
+
+TEST_F(Waiting, for_room_keeps_no_other_thread_waiting) {
+  tc_ifunc_t* echo = nullptr;
+  tc_message_t* message = nullptr;
+  const std::string payload(100'000, 'x');
+  ASSERT_EQ(tc_ifunc_register(source.handle, "echo", &echo), TC_OK);
+  ASSERT_EQ(tc_message_create(echo, payload.data(), payload.size(), &message), TC_OK);
+  tc_endpoint_set_timeout(to_mute, 0);
+  while (tc_endpoint_send(to_mute, message) == TC_OK) {
+  }
+  tc_endpoint_set_timeout(to_mute, 20'000);
+  others_go_on_during([&] { return tc_endpoint_send(to_mute, message); });
+  tc_message_free(message);
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Endpoints, testing::Values("shm", "tcp", "tls"),

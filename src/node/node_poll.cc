@@ -182,7 +182,10 @@ uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
 bool Node::wait_until(Deadline deadline, FunctionRef<bool()> done) {
   while (!done()) {
     if (deadline.passed()) return done();
-    if (wait(piece_of(deadline)) == 0) expire();
+    if (pause_ && !polling_)
+      pause_(piece_of(deadline));
+    else if (wait(piece_of(deadline)) == 0)
+      expire();
   }
   return true;
 }
@@ -198,7 +201,9 @@ bool Node::wait_for_room(Deadline deadline, FunctionRef<bool()> done) {
 // False when the deadline has passed.
 bool Node::yield(Deadline deadline, uint32_t polls) {
   if (deadline.passed()) return false;
-  if (polls < polls_before_sleep) {
+  if (pause_ && !polling_) {
+    pause_(Deadline::at_ns(polls < polls_before_sleep ? 0 : std::min(deadline.at_ns(), now_ns() + sleep_ns)));
+  } else if (polls < polls_before_sleep) {
     ::sched_yield();
   } else if (!polling_) {
     const Raised polling(polling_);
