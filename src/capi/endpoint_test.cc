@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "capi/testing/node.h"
@@ -164,6 +165,37 @@ TEST_F(Waiting, for_room_keeps_no_other_thread_waiting) {
   tc_endpoint_set_timeout(to_mute, 20'000);
   others_go_on_during([&] { return tc_endpoint_send(to_mute, message); });
   tc_message_free(message);
+}
+
+// Rings need no look at the system in each poll. What waits for room in one does.
+TEST(Answers, that_waited_for_room_leave_with_the_next_poll) {
+  const test::Options options{{"transport", "shm"}, {"ring-bytes", "64K"}};
+  Node target(options), source(options);
+  EXPECT_EQ(tc_node_start_progress(target.handle), TC_OK);
+  auto* const endpoint = source.connect(target);
+  auto* const first = source.call(endpoint, "echo");
+  EXPECT_EQ(tc_future_wait(first, 10'000), TC_OK);
+  tc_future_free(first);
+  EXPECT_EQ(tc_node_stop_progress(target.handle), TC_OK);
+  for (int i = 0; i < 1000; ++i) {  // until nothing is left to do of the greeting
+    tc_node_poll(target.handle, nullptr);
+    tc_node_poll(source.handle, nullptr);
+  }
+  std::vector<tc_future_t*> futures;
+  for (int i = 0; i < 64; ++i) {
+    futures.push_back(source.call(endpoint, "echo", std::string(8000, 'x')));
+    tc_node_poll(target.handle, nullptr);
+  }
+  int polls = 0;
+  for (; tc_future_ready(futures.back()) == 0 && polls < 10'000; ++polls) {
+    tc_node_poll(source.handle, nullptr);
+    tc_node_poll(target.handle, nullptr);
+  }
+  EXPECT_LT(polls, 64) << "seven answers find room at a time";
+  for (auto* const future : futures) {
+    EXPECT_EQ(tc_future_status(future), TC_OK) << tc_error_message();
+    tc_future_free(future);
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Endpoints, testing::Values("shm", "tcp", "tls"),

@@ -19,7 +19,7 @@ constexpr uint64_t expiry_step_ns = 1'000'000;
 constexpr uint32_t polls_before_yield = 16;
 constexpr uint32_t polls_before_sleep = 4096;
 constexpr uint64_t sleep_ns = 200'000;
-// Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
+// Polls without progress while neither the transport nor a backlog is urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_housekeeping = 64;
 // Polls of memory between two readings of the clock; a poll that asks the system is worth one by itself.
@@ -55,7 +55,7 @@ size_t Node::poll() {
     ++happened;
   }
   // Behind all that may send.
-  if (poll_state.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (poll_state.urgent || work_.backlog || ++polls_ % polls_between_progress == 0) happened += progress();
   if (futures_.has_notifications()) [[unlikely]]
     notify_ready();
   return happened;
