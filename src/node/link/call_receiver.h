@@ -48,6 +48,9 @@ class CallReceiver {
     return awaiting_code_.empty() && may_run_ ? numbers_ : no_numbers();
   }
 
+  // In bytes; a peer that sends a longer one breaks the protocol.
+  size_t longest_call() const noexcept { return config_.max_message; }
+
   // ---- Frames. False: the peer breaks the protocol and was disconnected.
 
   bool on_call(const wire::Header& header, std::byte* body);

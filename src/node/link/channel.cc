@@ -73,10 +73,11 @@ void Channel::lose(const Error& reason) noexcept {
   }
 }
 
-// The last frame, where there is room for one and memory to build it.
+// The last frame, where there is room for one and memory to build it, and where no piece of another one is missing.
 void Channel::write_bye(const Error& reason) noexcept try {
-  if (state_ != State::ready) return;
+  if (state_ != State::ready || mid_frame_) return;
   const auto body = wire::encode_disconnect({reason.code, reason.message});
+  if (is_large(body.size())) return;
   std::byte* const at = out_->reserve(body.size());
   if (at == nullptr) return;
   std::memcpy(at + wire::header_bytes, body.data(), body.size());

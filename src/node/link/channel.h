@@ -67,7 +67,8 @@ class Channel {
   // and one that no message has while frames may not be written at once.
   uint64_t open_version() const noexcept { return open_version_; }
   uint64_t version() const noexcept { return version_; }
-  bool is_open() const noexcept { return open_; }
+  // May a frame of that size leave now, as far as the peer and the stream take it? A longer one never goes in one frame.
+  bool may_leave(size_t size) const noexcept { return open_ && size <= most_at_once_; }
   // Where a frame of that size may be built now; null: post() writes or queues it.
   std::byte* reserve(size_t size) noexcept { return size <= most_at_once_ ? out_->reserve(size) : nullptr; }
 
@@ -166,9 +167,12 @@ class Channel {
   void enqueue(Queued item);
   bool drain(Queued& item) noexcept;
   Error no_room(size_t bytes) const;
+  size_t write(std::span<const ByteView> frame, size_t from) noexcept;
   Status post_large(std::span<const ByteView> frame, Deadline deadline);
   Status post_while_read(std::span<const ByteView> frame);
-  Status queue_rest(std::span<const ByteView> frame, size_t from);
+  Result<Queued> copy_from(std::span<const ByteView> frame, size_t from);
+  Status queue_large(std::span<const ByteView> frame);
+  Status keep_rest(std::span<const ByteView> frame, size_t from);
 
   static constexpr uint64_t closed_version = ~uint64_t{0};  // no message is prepared for it
 
@@ -182,7 +186,8 @@ class Channel {
   bool calls_wait_ = false;
   bool stands_for_address_ = false;
   bool is_released_ = false;
-  bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
+  bool streaming_ = false;  // a large frame is being written piece by piece: others queue
+  bool mid_frame_ = false;  // some of its pieces have left: the rest must leave before anything else does
   const bool initiator_;
 
   const uint64_t id_;

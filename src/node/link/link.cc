@@ -87,7 +87,7 @@ size_t Link::receive_at_rate() {
 }
 
 size_t Link::receive(size_t most) {
-  const auto taken = target::receive(in_, receiver_.numbers(), executor_, *this, most);
+  const auto taken = target::receive(in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
   if (taken == most || (ending_ && taken != 0))
     links_.come_back_to(*this);
   else if (ending_ && is_ready()) [[unlikely]]
