@@ -14,6 +14,7 @@ extern "C" {
 /* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted; progresses the node
  * meanwhile. The endpoint is the node's, until tc_endpoint_close() or the node's end.
  * TC_ERR_TIMEOUT; TC_ERR_DISCONNECTED: nobody is there; TC_ERR_VERSION; TC_ERR_DENIED: the peer does not trust us;
+ * TC_ERR_NOT_FOUND: there is no host of that name; TC_ERR_IO: its name could not be resolved;
  * TC_ERR_UNSUPPORTED: the transport asked for cannot be had; TC_ERR_INVALID: that is no address, or this thread is
  * inside an ifunc or a function that the library called. */
 TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);

@@ -44,6 +44,7 @@ Status Channel::accept(ByteView greeting, ByteView own) {
   if (peer_.abi != TC_IFUNC_ABI)
     return fail(TC_ERR_VERSION, "{} has ifunc ABI {} when this build has {}", peer_label(), peer_.abi, TC_IFUNC_ABI);
   TC_CHECK(connection_->open(own));
+  out_ = &connection_->out();
   state_ = State::ready;
   label_.reset();
   changed();

@@ -33,7 +33,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       slices_(channel_, sender_, receiver_, services),
       links_(links),
       authority_(services.authority),
-      in_(channel_.connection().in()),
+      in_(&channel_.connection().in()),
       executor_(services.executor),
       answers_(services.answers),
       peer_failures_(services.peer_failures),
@@ -52,6 +52,7 @@ void Link::tell_others_of_signatures(const ContentId& id) { links_.send_again(id
 
 Status Link::accept(ByteView greeting, ByteView own) {
   TC_CHECK(channel_.accept(greeting, own));
+  in_ = &channel_.connection().in();
   renew_rights();
   sender_.on_ready();
   drain_backlog();
@@ -87,7 +88,7 @@ size_t Link::receive_at_rate() {
 }
 
 size_t Link::receive(size_t most) {
-  const auto taken = target::receive(in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
+  const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
   if (taken == most || (ending_ && taken != 0))
     links_.come_back_to(*this);
   else if (ending_ && is_ready()) [[unlikely]]

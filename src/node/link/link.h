@@ -75,7 +75,7 @@ class alignas(64) Link final : public target::FrameHandler {
   // Takes frames off the stream and runs them. How many. May throw std::bad_alloc.
   size_t receive();
   // Has the peer written something into our memory?
-  bool has_frame() const noexcept { return in_.peek() != 0; }
+  bool has_frame() const noexcept { return in_->peek() != 0; }
   // What calls of this link wait for was compiled, or will never be: they are taken up with the next receive().
   void on_compiled();
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
@@ -163,7 +163,7 @@ class alignas(64) Link final : public target::FrameHandler {
   Links& links_;
   Authority& authority_;
   std::shared_ptr<Rate> rate_;  // null: the peer may send as much as it wants
-  transport::InStream& in_;
+  transport::InStream* in_;     // that of the connection, once it is open
   target::Executor& executor_;
   Answers& answers_;
   PeerFailures& peer_failures_;
