@@ -21,8 +21,9 @@ Channel::Channel(const ChannelServices& services, std::unique_ptr<transport::Con
 
 std::string Channel::peer_label() const {
   if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
-  if (peer_.node_id == Identity::no_id) return fmt::format("client {}", peer_.name);
-  return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+  if (peer_.node_id != Identity::no_id) return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+  if (!peer_.address.empty()) return fmt::format("node at {} ({})", peer_.address, peer_.name);
+  return fmt::format("client {}", peer_.name);
 }
 
 const std::shared_ptr<const std::string>& Channel::shared_label() {

@@ -124,7 +124,7 @@ class Channel {
   const transport::Origin& origin() const noexcept { return connection_->origin(); }
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
-  // "node 3 (name)", for messages.
+  // "node 3 (name)"; "node at 10.0.0.7:7001 (name)" without a number; "client name" when it does not listen. For messages.
   std::string peer_label() const;
   // The same, made once; stays when the channel goes.
   const std::shared_ptr<const std::string>& shared_label();
