@@ -69,8 +69,9 @@ TEST_F(Names, wait_in_a_queue_that_has_a_limit) {
   std::deque<Asker> askers(NameLookups::most_running + NameLookups::most_waiting);
   for (size_t i = 0; i < askers.size(); ++i) {
     ASSERT_TRUE(lookups->start("silent" + std::to_string(i), askers[i])) << i;
-    if (i < NameLookups::most_running)
+    if (i < NameLookups::most_running) {
       ASSERT_TRUE(wait_until([&] { return server.asked("silent" + std::to_string(i)) == 1; }));
+    }
   }
   Asker same, more;
   EXPECT_TRUE(lookups->start("silent" + std::to_string(askers.size() - 1), same)) << "it costs no more";
@@ -94,7 +95,9 @@ TEST_F(Names, are_told_to_clients_that_cancel_each_other_and_ask_again) {
   Asker one, two;
   one.when_told = [&] {
     lookups->cancel(two);
-    if (one.told == 1) EXPECT_TRUE(lookups->start("a", one));
+    if (one.told == 1) {
+      EXPECT_TRUE(lookups->start("a", one));
+    }
   };
   ASSERT_TRUE(lookups->start("a", one));
   ASSERT_TRUE(lookups->start("a", two));
