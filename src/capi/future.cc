@@ -14,6 +14,7 @@ tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   auto& owner = *future.owner;
   const auto deadline = tc::Deadline::after_ms(timeout_ms);
   if (!owner.gate.is_shared()) {
+    const auto pass = enter(owner);
     TC_CHECK(owner.node->can_wait_for("an answer"));
     owner.node->poll_until(deadline, [&] { return is_ready(future); });
     return {};

@@ -268,6 +268,60 @@ TEST_F(FutureApi, an_endpoint_that_is_closed_in_a_function_while_its_peer_is_mut
   tc_future_free(future);
 }
 
+// It destroys its node: the last owner of a node in C++ may be what a function has captured.
+struct Ending {
+  tc_node_t* node;
+  std::atomic<bool> done{false};
+  static void destroy(tc_future_t*, void* context) {
+    auto& ending = *static_cast<Ending*>(context);
+    tc_node_destroy(ending.node);
+    ending.done = true;
+  }
+};
+
+TEST_F(FutureApi, a_function_may_destroy_its_node) {
+  Ending ending{source.handle};
+  auto* const unanswered = source.call(to_mute, "echo", "", 0);
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Ending::destroy, &ending), TC_OK);
+  Told told;
+  ASSERT_EQ(tc_future_on_ready(unanswered, Told::note, &told), TC_OK);
+  while (!ending.done) tc_node_poll(source.handle, nullptr);
+  source.handle = nullptr;
+  EXPECT_EQ(tc_future_status(future), TC_OK);
+  EXPECT_EQ(told.times, 1);
+  EXPECT_EQ(told.status, TC_ERR_CLOSED);
+  EXPECT_TRUE(wait_for_number(target, "links", 0));
+  tc_future_free(future);
+  tc_future_free(unanswered);
+}
+
+TEST_F(FutureApi, a_function_may_destroy_its_node_while_the_program_waits_for_an_answer) {
+  Ending ending{source.handle};
+  auto* const unanswered = source.call(to_mute, "echo", "", 0);
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Ending::destroy, &ending), TC_OK);
+  EXPECT_EQ(tc_future_wait(unanswered, 60'000), TC_OK);
+  source.handle = nullptr;
+  EXPECT_TRUE(ending.done);
+  EXPECT_EQ(tc_future_status(unanswered), TC_ERR_CLOSED);
+  EXPECT_TRUE(wait_for_number(target, "links", 0));
+  tc_future_free(future);
+  tc_future_free(unanswered);
+}
+
+TEST_F(FutureApi, the_progress_thread_may_destroy_its_node_in_a_function_that_it_calls) {
+  Ending ending{source.handle};
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Ending::destroy, &ending), TC_OK);
+  ASSERT_EQ(tc_node_start_progress(source.handle), TC_OK);
+  while (!ending.done) std::this_thread::yield();
+  source.handle = nullptr;
+  EXPECT_EQ(tc_future_status(future), TC_OK);
+  EXPECT_TRUE(wait_for_number(target, "links", 0));
+  tc_future_free(future);
+}
+
 TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
   struct Last {
     tc_endpoint_t* endpoint;

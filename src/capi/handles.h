@@ -46,6 +46,7 @@ struct alignas(64) tc_node {
   explicit tc_node(std::unique_ptr<tc::node::Node> made) : node(std::move(made)), progress(gate, *node) {}
 
   std::unique_ptr<tc::node::Node> node;
+  bool is_destroyed = false;  // inside its polling: the call that polls frees it at its end
   tc::capi::Gate gate;
   tc::capi::Progress progress;
   std::unordered_map<const tc::source::Ifunc*, std::unique_ptr<tc_ifunc>> ifuncs;
@@ -61,7 +62,35 @@ inline source::Message& message_of(tc_message_t* handle) noexcept {
   return *reinterpret_cast<source::Message*>(handle);
 }
 
-inline Pass enter(tc_node& node) { return Pass(node.gate, *node.node); }
+// Ends the calls that wait, and frees the node. Not inside its polling.
+void end(tc_node& node) noexcept;
+
+// A function of the node is under way. If the application destroys the node meanwhile, inside what the function polls, this
+// is where it ends.
+class Entry {
+ public:
+  explicit Entry(tc_node& node) : last_{node}, pass_(node.gate, *node.node) {}
+  ~Entry() {
+    if (last_.node.is_destroyed) [[unlikely]]
+      last_.is_due = !last_.node.node->is_polling();
+  }
+  Entry(const Entry&) = delete;
+  Entry& operator=(const Entry&) = delete;
+
+ private:
+  struct Last {
+    tc_node& node;
+    bool is_due = false;
+    ~Last() {
+      if (is_due) [[unlikely]]
+        end(node);
+    }
+  };
+  Last last_;  // behind the pass
+  Pass pass_;
+};
+
+inline Entry enter(tc_node& node) { return Entry(node); }
 
 // Remembers the sentence for tc_error_message() and gives back the status.
 tc_status_t report(const Error& error) noexcept;

@@ -52,6 +52,12 @@ const tc::node::Statistic& statistic_of(const tc_statistic_t* handle) noexcept {
 
 }  // namespace
 
+void tc::capi::end(tc_node& node) noexcept {
+  (void)node.progress.stop();
+  node.node->close_calls();
+  delete &node;
+}
+
 extern "C" {
 
 tc_status_t tc_node_create(const tc_config_t* config, tc_node_t** node) {
@@ -66,9 +72,15 @@ tc_status_t tc_node_create(const tc_config_t* config, tc_node_t** node) {
 
 void tc_node_destroy(tc_node_t* node) {
   if (node == nullptr) return;
-  (void)node->progress.stop();
-  node->node->close_calls();
-  delete node;
+  {
+    const tc::capi::Pass pass(node->gate, *node->node);
+    if (node->node->is_polling()) {  // by this thread, which has the pass
+      node->node->close_calls();
+      if (!node->progress.end_with([node] { tc::capi::end(*node); })) node->is_destroyed = true;
+      return;
+    }
+  }
+  tc::capi::end(*node);
 }
 
 const char* tc_node_address(const tc_node_t* node) { return node != nullptr ? node->node->address().c_str() : ""; }
@@ -111,8 +123,12 @@ void tc_node_set_target_args(tc_node_t* node, void* target_args) {
 
 tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
   TC_NOT_NULL(node);
-  if (executed == nullptr && !node->gate.is_shared()) [[likely]]
-    return guarded_plain([&] { node->node->poll(); });
+  if (executed == nullptr && !node->gate.is_shared()) [[likely]] {
+    const auto status = guarded_plain([&] { node->node->poll(); });
+    if (node->is_destroyed && !node->node->is_polling()) [[unlikely]]
+      tc::capi::end(*node);
+    return status;
+  }
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*node);
     const Count count(*node, executed);
@@ -155,6 +171,7 @@ tc_status_t tc_node_arm(tc_node_t* node, int* timeout_ms) {
   TC_NOT_NULL(timeout_ms);
   return guarded([&]() -> tc::Status {
     if (node->gate.is_shared()) return tc::fail(TC_ERR_INVALID, "a progress thread runs, which waits by itself");
+    const auto pass = enter(*node);
     TC_CHECK(descriptor_of(*node));
     auto deadline = tc::Deadline::at_ns(no_deadline_ns);
     if (!node->node->arm(deadline)) return tc::fail(TC_ERR_BUSY, "there is something to do: poll, then arm again");

@@ -50,6 +50,13 @@ Status Progress::stop() {
   return {};
 }
 
+bool Progress::end_with(std::function<void()> last) noexcept {
+  if (thread_.get_id() != std::this_thread::get_id()) return false;
+  last_ = std::move(last);
+  stopping_ = true;
+  return true;
+}
+
 void Progress::run() {
   while (!stopping_.load(std::memory_order_relaxed)) {
     while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();
@@ -61,6 +68,10 @@ void Progress::run() {
     }
     gate_.leave(node_);
   }
+  if (!last_) return;
+  const auto last = std::move(last_);
+  thread_.detach();  // nobody can wait for it: this object goes
+  last();
 }
 
 // Bounded, as room that a peer makes, and a deadline of a future, come without any event.

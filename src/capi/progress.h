@@ -20,6 +20,9 @@ class Progress {
   Status start();
   // TC_ERR_INVALID: this thread is inside an ifunc or a function that the node called.
   Status stop();
+  // Inside a function that the progress thread called: once that has returned, the thread leaves the node and calls `last`,
+  // which may free this object. False: it was another thread that called the function.
+  bool end_with(std::function<void()> last) noexcept;
 
   // Waits, while the thread runs, until `done` or the deadline, for what a future tells. `done` is evaluated with the lock
   // held.
@@ -32,6 +35,7 @@ class Progress {
   Gate& gate_;
   node::Node& node_;
   std::atomic<bool> stopping_{false};
+  std::function<void()> last_;  // end_with()
   std::thread thread_;
 };
 

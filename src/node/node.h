@@ -71,6 +71,8 @@ class Node final : private Waiter {
   // While another thread drives the node, one that waits calls `pause` instead of driving it (capi/progress.h): it lets others
   // in until something has happened, or the deadline; for a moment, when that has passed. Empty: whoever waits drives.
   void set_pause(std::function<void(Deadline)> pause) noexcept { pause_ = std::move(pause); }
+  // Is this inside poll(): in an ifunc, or in a function that the node called?
+  bool is_polling() const noexcept { return polling_; }
   // Fails futures whose deadline has passed.
   void expire();
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.

@@ -118,8 +118,9 @@ void Node::notify_ready() noexcept {
 
 void Node::close_calls() noexcept {
   closing_ = true;
-  const Raised polling(polling_);
   futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  if (polling_) return;  // what polls tells them
+  const Raised polling(polling_);
   notify_ready();
 }
 
