@@ -55,12 +55,9 @@ Result<const Bundle*> KnownCode::called_by(const target::Code& code, std::string
 
 bool KnownCode::add_signatures(const Bundle& bundle) {
   if (bundle.signatures().empty()) return false;
-  const auto* const sent = sent_.find(bundle.id());
-  auto before = sent != nullptr ? sent->signatures().size() : 0;
-  sent_.add_signatures(bundle);
-  bool has_new = sent != nullptr && sent->signatures().size() != before;
+  bool has_new = sent_.add_signatures(bundle);
   const auto add_to = [&](Bundle& held) {
-    before = held.signatures().size();
+    const auto before = held.signatures().size();
     for (const auto& signature : bundle.signatures()) (void)held.add_signature(signature);
     has_new |= held.signatures().size() != before;
   };

@@ -185,9 +185,8 @@ constexpr Option table[] = {
     {code, "code-budget", "BYTES", "64M", "Code to keep; the least recently used is dropped.", false,
      [](Config& c, std::string_view v) { return parse_bytes(v, c.code.budget_bytes, 4 * kib, 1024 * gib); }},
     {code, "source-budget", "BYTES", "64M",
-     "Code that was sent and is not registered any more, kept so that a peer which dropped it can have it again. "
-     "Beyond "
-     "it, such code must be registered again.",
+     "Memory for code that was sent and is not registered any more, kept so that a peer which dropped it can have it "
+     "again. Beyond it, such code must be registered again.",
      false, [](Config& c, std::string_view v) { return parse_bytes(v, c.source_budget, 0, 1024 * gib); }},
 
     {remote, "compile-at", "ADDRESS:PORT", "",

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Code that a peer dropped, when its source may have let go of it too.
+#include <malloc.h>
+
 #include "node/testing/node_test_kit.h"
+#include "node/testing/raw_peer.h"
 
 namespace tc::node {
 namespace {
@@ -62,6 +65,56 @@ TEST_F(Resend, code_that_neither_side_holds_fails_one_call_with_advice_and_the_n
   EXPECT_FALSE(link->sender().try_send(*echo)) << "that number means nothing any more";
   EXPECT_EQ(call(*source, *link, *echo)->status, TC_OK) << "the message still holds the code";
   EXPECT_EQ(call(*source, *link, *message(*source, "echo", "y"))->status, TC_OK);
+}
+
+// Another version of an ifunc, read from its file as usual. It need not run: a peer made by hand looks at nothing of it.
+Bundle version_of(const Bundle& bundle, uint32_t version) {
+  auto manifest = bundle.manifest();
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < manifest.slices.size(); ++i) {
+    manifest.slices[i].compressed = false;
+    stored.push_back(test::copy_of(bundle.stored(i)));
+    Writer(stored.back()).u32(version);
+  }
+  return Bundle::read(Bundle::pack(std::move(manifest), std::move(stored))->bytes()).value();
+}
+
+// What the allocator has given out. Beside a sanitizer, which has an allocator of its own, it says nothing.
+size_t memory_in_use() { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; }
+
+TEST(Swapping, versions_without_end_cost_the_source_no_memory_beyond_its_budget) {
+  constexpr size_t budget = 1 << 20;
+  constexpr size_t numbers = 256;  // a version's number at the peer costs the link less, until it ends
+  test::Net net;
+  const auto source = net.make(2, [](Config& config) { config.source_budget = budget; });
+  test::RawPeer peer(net.network);
+  peer.says.max_message = 1 << 20;
+  peer.listen("raw");
+  auto* const link = source->links().reach("raw").value();
+  const auto turn = [&] {
+    source->poll();
+    peer.progress();
+    peer.frames.clear();
+  };
+  ASSERT_TRUE(tc::test::run_until([&] { return link->is_ready(); }, turn));
+  const auto echo = test::load_bundle("echo");
+  const auto swap = [&](uint32_t from, uint32_t to) {
+    for (uint32_t version = from; version < to; ++version) {
+      const auto ifunc = source->register_bundle(version_of(echo, version)).value();
+      char payload = 'x';
+      const auto sent = source::Message::create(ifunc, &payload, 1, 100).value();
+      ASSERT_TRUE(source->send(*link, *sent, false, Deadline::after_ms(5000)));
+      source->registry().remove(ifunc);
+      turn();
+    }
+  };
+  swap(0, 10);
+  const auto before = memory_in_use();
+  swap(10, 1010);
+  const auto full = memory_in_use();
+  EXPECT_LT(full, before + budget + 1000 * numbers);
+  swap(1010, 2010);
+  EXPECT_LT(memory_in_use(), full + 1000 * numbers);
 }
 
 TEST_F(Resend, messages_that_wait_count_against_the_limit_of_the_node) {

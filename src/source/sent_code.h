@@ -17,20 +17,22 @@ namespace tc::source {
 
 class SentCode {
  public:
-  // `budget`: bytes of bundles that are kept.
+  // `budget`: bytes of memory that what is kept may take.
   explicit SentCode(size_t budget) noexcept : budget_(budget) {}
 
   // `bundle` is about to be sent.
   void keep(const Bundle& bundle);
-  // Signatures that were found later. Nothing to do when that code is not kept.
-  void add_signatures(const Bundle& bundle);  // of the same code
+  // Signatures that were found later, of the same code. False: that code is not kept, or has all of them.
+  bool add_signatures(const Bundle& bundle);
   // Null: it was never sent, or had to go.
   const Bundle* find(const ContentId& id) const noexcept;
   // The slices `which` as they travel (wire/code.h). The last ones are remembered: calls that always bring their code
   // are quick to send.
   std::shared_ptr<const Bytes> section(const Bundle& bundle, uint64_t which);
 
+  // How much of the budget is used, and how much a bundle would use.
   size_t bytes() const noexcept { return bytes_; }
+  static size_t cost(const Bundle& bundle) noexcept;
 
  private:
   struct Kept {
@@ -38,6 +40,7 @@ class SentCode {
     size_t bytes;
   };
   using Order = std::list<Kept>;  // the one that was sent first comes first
+  void recount(Kept& kept) noexcept;
   void forget(Order::iterator kept) noexcept;
 
   const size_t budget_;

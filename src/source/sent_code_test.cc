@@ -2,6 +2,7 @@
 #include "source/sent_code.h"
 
 #include <gtest/gtest.h>
+#include <malloc.h>
 
 namespace tc::source {
 namespace {
@@ -34,14 +35,14 @@ TEST(SentCode, what_is_sent_to_many_peers_is_kept_once) {
 }
 
 TEST(SentCode, beyond_the_budget_the_code_that_was_sent_first_goes) {
-  SentCode sent(3 * make_bundle('a').size_for(1));
+  SentCode sent(3 * SentCode::cost(make_bundle('a')));
   for (const char content : {'a', 'b', 'c', 'd'}) sent.keep(make_bundle(content));
   EXPECT_EQ(sent.find(make_bundle('a').id()), nullptr);
   for (const char content : {'b', 'c', 'd'}) EXPECT_NE(sent.find(make_bundle(content).id()), nullptr) << content;
 }
 
 TEST(SentCode, each_code_beyond_the_budget_costs_the_oldest_that_is_left) {
-  const auto size = make_bundle('a').size_for(1);
+  const auto size = SentCode::cost(make_bundle('a'));
   SentCode sent(2 * size);
   for (char content = 'a'; content <= 'z'; ++content) {
     sent.keep(make_bundle(content));
@@ -51,6 +52,65 @@ TEST(SentCode, each_code_beyond_the_budget_costs_the_oldest_that_is_left) {
       EXPECT_EQ(sent.find(make_bundle(static_cast<char>(content - 2)).id()), nullptr) << content;
     }
   }
+}
+
+// What the allocator has given out: beside a sanitizer, which has an allocator of its own, next to nothing.
+size_t memory_in_use() { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; }
+
+TEST(SentCode, what_is_kept_is_counted_with_all_the_memory_that_it_takes) {
+  const auto names = [](const std::string& prefix, size_t count) {
+    std::vector<std::string> all;
+    for (size_t i = 0; i < count; ++i) all.push_back(prefix + std::to_string(i));
+    return all;
+  };
+  for (const size_t symbols : {0, 3, 40})
+    for (const size_t slices : {1, 6}) {
+      SentCode sent(size_t{64} << 20);
+      const auto before = memory_in_use();
+      for (uint32_t version = 0; version < 200; ++version) {
+        Manifest manifest;
+        manifest.name = "a_name_that_is_longer_than_most";
+        manifest.imports = names("a_symbol_with_a_long_name_", symbols);
+        manifest.dependencies = names("libz.so.", symbols / 10);
+        Slice slice;
+        slice.triple = TargetTriple::host();
+        manifest.slices.assign(slices, slice);
+        std::vector<Bytes> stored(slices, Bytes(300));
+        Writer(stored[0]).u32(version);
+        auto packed = Bundle::pack(std::move(manifest), std::move(stored));
+        ASSERT_TRUE(packed) << packed.error().message;
+        auto& bundle = *packed;
+        for (uint8_t key = 0; key < slices; ++key) {
+          CodeSignature signature;
+          signature.key.fill(std::byte{key});
+          ASSERT_TRUE(bundle.add_signature(signature));
+        }
+        sent.keep(bundle);
+      }
+      const auto taken = memory_in_use() - before;
+      EXPECT_LT(taken, sent.bytes() * 5 / 4) << symbols << " symbols, " << slices << " slices";
+      if (taken > 200 * 300) {
+        EXPECT_GT(taken, sent.bytes() * 3 / 4) << symbols << " symbols, " << slices << " slices";
+      }
+    }
+}
+
+TEST(SentCode, signatures_that_are_found_later_are_counted) {
+  SentCode sent(1 << 20);
+  auto bundle = make_bundle('a');
+  sent.keep(bundle);
+  const auto before = sent.bytes();
+  EXPECT_FALSE(sent.add_signatures(bundle));
+  ASSERT_TRUE(bundle.add_signature({}));
+  EXPECT_TRUE(sent.add_signatures(bundle));
+  EXPECT_GT(sent.bytes(), before);
+  SentCode full(SentCode::cost(make_bundle('b')));
+  auto other = make_bundle('b');
+  full.keep(other);
+  ASSERT_TRUE(other.add_signature({}));
+  EXPECT_TRUE(full.add_signatures(other)) << "they were new, and too much";
+  EXPECT_EQ(full.find(other.id()), nullptr);
+  EXPECT_EQ(full.bytes(), 0u);
 }
 
 TEST(SentCode, code_that_is_larger_than_the_budget_is_not_kept) {
