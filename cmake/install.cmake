@@ -14,6 +14,10 @@ include(CMakePackageConfigHelpers)
 add_custom_target(product)
 set(tc_package_dir ${CMAKE_INSTALL_LIBDIR}/cmake/ThreeChains)
 
+# From the folder of the .pc files, which is deeper where the libraries are in one folder for each kind of processor.
+file(RELATIVE_PATH tc_prefix_from_pc /prefix/${CMAKE_INSTALL_LIBDIR}/pkgconfig /prefix)
+string(REGEX REPLACE "/$" "" tc_prefix_from_pc ${tc_prefix_from_pc})
+
 if(TARGET threechains)
   add_dependencies(product threechains)
   # Only the C API leaves the library; templates of the standard library would otherwise.

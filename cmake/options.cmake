@@ -13,8 +13,18 @@ set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
 if(NOT CMAKE_BUILD_TYPE)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
-# An installed `ifunc` finds its library beside it, wherever the prefix is moved to.
-set(CMAKE_INSTALL_RPATH "$ORIGIN/../${CMAKE_INSTALL_LIBDIR}")
+# tc_install_rpath(FOLDER): targets that follow in this CMakeLists.txt are installed to FOLDER below the prefix. They find our
+# libraries from there, wherever the prefix is moved to.
+function(tc_install_rpath folder)
+  if(IS_ABSOLUTE ${CMAKE_INSTALL_LIBDIR})  # then it is not below the prefix
+    set(CMAKE_INSTALL_RPATH ${CMAKE_INSTALL_LIBDIR} PARENT_SCOPE)
+  else()
+    file(RELATIVE_PATH to_libraries /prefix/${folder} /prefix/${CMAKE_INSTALL_LIBDIR})
+    string(REGEX REPLACE "/$" "" rpath "$ORIGIN/${to_libraries}")
+    set(CMAKE_INSTALL_RPATH ${rpath} PARENT_SCOPE)
+  endif()
+endfunction()
+tc_install_rpath(${CMAKE_INSTALL_LIBDIR})
 
 # Paths below the source tree do not count, so that a fresh clone finds what another one compiled.
 find_program(TC_CCACHE ccache)

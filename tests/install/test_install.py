@@ -57,6 +57,39 @@ def test_what_a_user_needs_is_installed_and_knows_nothing_of_the_build(prefix):
     assert not found, f"these installed files know where they were built:\n{found}"
 
 
+def is_elf(file):
+    with file.open("rb") as opened:
+        return opened.read(4) == b"\x7fELF"
+
+
+def test_everything_that_is_installed_finds_its_libraries_by_itself(prefix):
+    here = dict(os.environ)
+    here.pop("LD_LIBRARY_PATH", None)
+    for file in prefix.rglob("*"):
+        if file.is_file() and is_elf(file):
+            found = subprocess.run(["ldd", file], env=here, capture_output=True, text=True, check=True).stdout
+            assert "not found" not in found, f"{file}:\n{found}"
+    run(prefix / "bin/ifunc", "--version")
+    if (prefix / "libexec/threechains/ifunc-bench").exists():
+        run(prefix / "bin/ifunc", "bench", "--help")
+
+
+@pytest.mark.parametrize("folder, prefix_of_pc", [("lib", "../.."), ("lib/x86_64-linux-gnu", "../../..")])
+def test_libraries_are_found_from_every_folder_wherever_they_are(tmp_path, folder, prefix_of_pc):
+    """Only configured: what CMake would write into the files when it installs them."""
+    known = dict(re.findall(r"^(CMAKE_C(?:XX)?_COMPILER):[A-Z]+=(.*)$", (kit.BUILD / "CMakeCache.txt").read_text(), re.M))
+    run("cmake", "-S", kit.ROOT, "-B", tmp_path, "-G", "Ninja", "-DTC_TESTS=OFF", f"-DCMAKE_INSTALL_LIBDIR={folder}",
+        *(f"-D{name}={compiler}" for name, compiler in known.items()))
+    scripts = "\n".join(file.read_text() for file in tmp_path.rglob("cmake_install.cmake"))
+    written = dict(re.findall(r'FILE "[^"]*PREFIX\}/([^"]*)"\s+RPATH "\\\$ORIGIN([^"]*)"', scripts))
+    assert written.pop("bin/ifunc") == f"/../{folder}"
+    assert written.pop("libexec/threechains/ifunc-toolchain") == f"/../../{folder}"
+    assert written.pop("libexec/threechains/ifunc-bench", f"/../../{folder}") == f"/../../{folder}"
+    assert f"{folder}/libthreechains_jit.so" in written
+    assert all(name.startswith(folder) and rpath == "" for name, rpath in written.items()), written
+    assert f"prefix=${{pcfiledir}}/{prefix_of_pc}\n" in (tmp_path / "threechains.pc").read_text()
+
+
 def test_a_project_outside_the_tree_uses_an_installed_copy(prefix, project):
     ifuncs = project / "build/ifuncs"
     for program in ("greet_c", "greet_cpp"):
