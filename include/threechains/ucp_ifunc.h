@@ -3,7 +3,9 @@
  * The API of the papers (2021 "UCX Programming Interface for Remote Function Injection and Invocation", Listings
  * 1.1-1.4; 2022 "Three-Chains"), for programs that own their UCX context, workers, endpoints, memory and polling loop.
  *
- *     cc -include threechains/ucp_ifunc.h program.c $(pkg-config --cflags --libs ucp_ifunc ucx)
+ *     cc -D_GNU_SOURCE= -include threechains/ucp_ifunc.h program.c $(pkg-config --cflags --libs ucp_ifunc ucx)
+ *
+ * What the program defines before its own #include lines comes after this header: so it is given on the command line too.
  *
  * What is here is the 2022 form; -DTHREECHAINS_UCP_IFUNC_2021 gives the 2021 one. docs/ucp-ifunc.md has the reference
  * with examples, and what differs from the papers' prototype.

@@ -114,6 +114,14 @@ def test_the_library_stays_mapped_when_a_program_closes_it(prefix):
     assert library.name in run(sys.executable, "-c", program)
 
 
+def documented_flags():
+    """What the documentation puts in front of a program for the papers' API."""
+    page, header = ((kit.ROOT / file).read_text() for file in ("docs/ucp-ifunc.md", "include/threechains/ucp_ifunc.h"))
+    flags, = re.findall(r"^cc (.*) program\.c \$\(pkg-config --cflags --libs ucp_ifunc\)$", page, re.M)
+    assert f"cc {flags} program.c " in header, "the page and the header recommend the same"
+    return flags.split()
+
+
 class Papers:
     """Programs for the papers' API. They know UCX's header; what is added is one header put in front and one library."""
 
@@ -121,6 +129,7 @@ class Papers:
         self.folder = folder
         self.flags = [*package_config(prefix, "ucx", "--cflags", "--libs"), "-include", "threechains/ucp_ifunc.h",
                       *package_config(prefix, "ucp_ifunc", "--cflags", "--libs")]
+        self.documented = [*documented_flags(), *package_config(prefix, "ucp_ifunc", "--cflags", "--libs")]
         self.libraries, = package_config(prefix, "ucp_ifunc", "--variable=libdir")
 
     def compile(self, source, *options):
@@ -156,6 +165,23 @@ def test_programs_for_the_papers_api_run_with_an_installed_copy(prefix, papers, 
         run(prefix / "bin/ifunc", "build", "--quiet", source, "-o", ifuncs / f"{source.stem}.ifunc", "--", *flags)
     papers.run(papers.compile(HERE / "ucp/paper_listing.c", "-DTHREECHAINS_UCP_IFUNC_2021"), ifuncs)
     papers.run(papers.compile(UCP_EXAMPLES / "pingpong.c"), ifuncs, 100, 20)
+
+
+@pytest.mark.parametrize("first_line", ["#define _GNU_SOURCE", ""])
+def test_the_documented_line_compiles_a_program_that_wants_gnu_declarations(papers, tmp_path, first_line):
+    source = tmp_path / "gnu.c"
+    source.write_text(f"{first_line}\n#include <sched.h>\n#include <stdio.h>\n#include <ucp/api/ucp.h>\n" """
+int main(void) {
+  cpu_set_t processors;
+  CPU_ZERO(&processors);
+  ucp_ifunc_reg_param_t param = {.name = "none", .pure = 0, .llvm_bc = 1};
+  ucp_ifunc_h ifunc;
+  return CPU_COUNT(&processors) != 0 || ucp_register_ifunc(NULL, param, &ifunc) == UCS_OK || ifunc != NULL;
+}
+""")
+    for compiler in ("cc", os.environ.get("CLANG", "clang-22")):
+        run(compiler, "-std=c11", *STRICT, source, "-o", tmp_path / "gnu", *papers.documented)
+        papers.run(tmp_path / "gnu", tmp_path)
 
 
 def test_the_papers_header_is_cplusplus_as_well(papers, tmp_path):
