@@ -63,8 +63,8 @@ TEST(SentCode, what_is_kept_is_counted_with_all_the_memory_that_it_takes) {
     for (size_t i = 0; i < count; ++i) all.push_back(prefix + std::to_string(i));
     return all;
   };
-  for (const size_t symbols : {0, 3, 40})
-    for (const size_t slices : {1, 6}) {
+  for (const size_t symbols : {0u, 3u, 40u})
+    for (const size_t slices : {1u, 6u}) {
       SentCode sent(size_t{64} << 20);
       const auto before = memory_in_use();
       for (uint32_t version = 0; version < 200; ++version) {
