@@ -161,7 +161,7 @@ def acquainted(t, name, node_home):
 
 def call(t, home, ifunc, node, *options):
     """`ifunc send`, by TCP, with the keys of that home."""
-    return t.ifunc("send", ifunc, node.address, "--payload", "you", "--timeout", "5000", *options,
+    return t.ifunc("send", ifunc, node.address, "--payload", "you", "--timeout", "20000", *options,
                    env={**kit.TCP, **home.env})
 
 

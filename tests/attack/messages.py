@@ -21,16 +21,14 @@ def record_greeting(t, *options, by_unix=False, env={}):
         if by_unix:
             local.bind(attack.unix_name(address))
             local.listen()
-        client = t.start(kit.IFUNC, "send", t.build("hello.c"), address, "--timeout", "3000", *PLAIN, *options,
+        client = t.start(kit.IFUNC, "send", t.build("hello.c"), address, "--timeout", "60000", *PLAIN, *options,
                          env=env)
         listener = local if by_unix else port
-        listener.settimeout(10)
+        listener.settimeout(attack.PATIENCE)
         peer, _ = listener.accept()
         with peer:
-            peer.settimeout(10)
-            if not by_unix:
-                return peer.recv(65536), []
-            message, descriptors, _, _ = socket.recv_fds(peer, 65536, 1)
+            peer.settimeout(attack.PATIENCE)
+            message, descriptors, *_ = socket.recv_fds(peer, 65536, 1) if by_unix else (peer.recv(65536), [])
             client.kill()
             return message, descriptors
 
@@ -51,8 +49,8 @@ def record_conversation(t, ifunc, payload):
 
     with socket.create_server(("127.0.0.1", 0)) as listener:
         client = t.start(kit.IFUNC, "send", ifunc, f"127.0.0.1:{listener.getsockname()[1]}", "--payload", payload,
-                         *PLAIN, env=kit.TCP)
-        listener.settimeout(10)
+                         "--timeout", "60000", *PLAIN, env=kit.TCP)
+        listener.settimeout(attack.PATIENCE)
         near, _ = listener.accept()
         with near, attack.dial(node.address) as far:
             far.settimeout(None)
@@ -62,7 +60,7 @@ def record_conversation(t, ifunc, payload):
                 thread.start()
             assert client.wait() == 0, client.err
             for thread in threads:
-                thread.join(10)
+                thread.join(attack.PATIENCE)
     node.end()
     return bytes(said)
 

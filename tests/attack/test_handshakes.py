@@ -125,9 +125,9 @@ def test_an_authenticated_peer_is_answered_during_a_flood_of_handshakes(t):
     call()
     calls = handshakes = 0
     with Flood(t, node.address, stranger):
-        end = time.monotonic() + attack.PATIENCE
+        end = time.monotonic() + attack.PATIENCE * kit.slowness()
         while handshakes < FLOOD or calls < FLOOD:
-            assert time.monotonic() < end, f"{handshakes} handshakes and {calls} calls in {attack.PATIENCE} s"
+            assert time.monotonic() < end, f"{handshakes} handshakes and {calls} calls are not many"
             call()
             calls, handshakes = calls + 1, node.stat("refused-peers")
         attack.answers_soon(t, node.address)

@@ -168,11 +168,11 @@ def test_revoking_an_author_drops_the_code_that_only_they_signed(t):
     client = attack.Client(t, {**TCP, **scene.peer.env})
     client.must(f"register {ifunc}")
     client.must(f"connect {node.address}")
-    assert client.ask("call 2000 you") == "ok hello, you"
+    assert client.ask("call 20000 you") == "ok hello, you"
     assert t.own_home.run("key", "revoke", "author").code == 0
     node.signal(signal.SIGHUP)
-    kit.run_until(lambda: not client.ask("call 2000 you").startswith("ok"), "the code is gone", 1.5)
-    answer = client.ask("call 2000 you")
+    kit.run_until(lambda: not client.ask("call 20000 you").startswith("ok"), "the code is gone")
+    answer = client.ask("call 20000 you")
     assert re.search(r"keyring, line 2 \(author\): the key was revoked", answer), answer
     assert node.running()
 

@@ -112,19 +112,21 @@ def test_served_nodes_under_mpirun_answer_a_client_and_forward(t):
         addresses = re.findall(r"ready (\S+)", job.out)
         return addresses if len(addresses) == 4 else None
 
-    addresses = kit.run_until(ready, "four nodes ready", 30)
+    addresses = kit.run_until(ready, "four nodes ready")
     assert sorted(answers(t, whoami, a) for a in addresses) == [f"{i} of 4" for i in range(4)]
     result = t.ifunc("send", hop, addresses[0], "--payload", "3210123")
     assert (result.code, result.out) == (0, "3"), result
     job.signal(signal.SIGTERM)
-    job.wait(20)
+    job.wait()
 
 
 def test_a_node_that_does_not_come_to_its_pmix_job_is_named(t):
     need_mpirun()
-    late = f'if [ "$PMIX_RANK" = 2 ]; then sleep 4; else {kit.IFUNC} serve --bootstrap pmix ' \
-           "--bootstrap-timeout 1000; sleep 1; fi"
-    result = t.run(*MPIRUN, "-n", "3", "sh", "-c", late, seconds=60)
+    given_up = t.path("given-up")
+    os.mkdir(given_up)
+    late = f'if [ "$PMIX_RANK" = 2 ]; then while [ "$(ls {given_up} | wc -l)" != 2 ]; do sleep 0.1; done; ' \
+           f"else {kit.IFUNC} serve --bootstrap pmix --bootstrap-timeout 1000; touch {given_up}/$PMIX_RANK; fi"
+    result = t.run(*MPIRUN, "-n", "3", "sh", "-c", late)
     assert "node 2 of 3 did not appear in this PMIx job within 1000 ms" in result.err, result
 
 
@@ -147,7 +149,8 @@ def test_a_launcher_that_is_gone_is_a_clear_error(t):
     left = dict(line.split("=", 1) for line in environment.splitlines() if line.startswith("PMIX_"))
     assert "PMIX_NAMESPACE" in left, environment
     result = t.ifunc("serve", "--bootstrap", "pmix", "--bootstrap-timeout", "3000", env=left)
-    assert result.code == 1 and "connecting to the launcher" in result.err and result.seconds < 10, result
+    assert result.code == 1 and "connecting to the launcher" in result.err, result
+    assert result.seconds < 10 * kit.slowness(), result
 
 
 def test_a_launcher_that_hangs_is_given_up(t):
@@ -156,10 +159,10 @@ def test_a_launcher_that_hangs_is_given_up(t):
     script = f"echo up; while [ ! -e {go} ]; do sleep 0.05; done; " \
              f"{kit.IFUNC} serve --bootstrap pmix --bootstrap-timeout 1000 2> {words}; echo code $? > {code}"
     job = t.start(*MPIRUN, "-n", "1", "sh", "-c", script)
-    kit.run_until(lambda: "up" in job.out or not job.running(), "the job runs", 20)
+    kit.run_until(lambda: "up" in job.out or not job.running(), "the job runs")
     job.signal(signal.SIGSTOP)
     t.write("go", "")
-    kit.run_until(lambda: os.path.exists(code) and os.path.getsize(code) > 0, "the node gives up", 15)
+    kit.run_until(lambda: os.path.exists(code) and os.path.getsize(code) > 0, "the node gives up")
     assert pathlib.Path(code).read_text() == "code 1\n"
     assert "did not answer within 1000 ms" in pathlib.Path(words).read_text()
 

@@ -46,13 +46,13 @@ def test_every_transport_carries_a_call(t):
 
 def test_nobody_at_the_target_is_a_clear_error_in_time(t):
     result = t.ifunc("send", t.build("hello.c"), "127.0.0.1:9", "--timeout", "2000")
-    assert result.code == 1 and "127.0.0.1:9" in result.err and result.seconds < 10, result
+    assert result.code == 1 and "127.0.0.1:9" in result.err and result.seconds < 10 * kit.slowness(), result
 
 
 def test_send_waits_for_a_node_that_does_not_listen_yet(t):
     hello = t.build("hello.c")
     for address in [*kit.free_addresses(1), f"unix:{t.path('late.socket')}"]:
-        sender = t.start(kit.IFUNC, "send", hello, address, "--payload", "late", "--timeout", "20000")
+        sender = t.start(kit.IFUNC, "send", hello, address, "--payload", "late", "--timeout", "60000")
         time.sleep(0.5)
         assert sender.running(), sender.err
         t.serve("--listen", address)
@@ -168,11 +168,17 @@ def test_listening_beyond_this_host_is_allowed_and_what_lets_in_everybody_is_tol
 def test_an_idle_node_costs_no_cpu(t):
     node = t.serve()
     assert t.ifunc("send", t.build("hello.c"), node.address).code == 0
-    time.sleep(1)  # background compilation ends, sleep begins
-    before = node.cpu_seconds()
-    time.sleep(5)
-    used = node.cpu_seconds() - before
-    assert used <= 0.005 + 1 / os.sysconf("SC_CLK_TCK"), f"{used} s of 5 s: more than 0.1 % and one clock tick"
+
+    def used_in_5_seconds():
+        before = node.cpu_seconds()
+        time.sleep(5)
+        return node.cpu_seconds() - before
+
+    # First it compiles in the background, for as long as the machine lets it. A node that polls never comes to rest.
+    used = []
+    kit.run_until(lambda: used.append(used_in_5_seconds()) or used[-1] <= 0.005 + 1 / os.sysconf("SC_CLK_TCK"),
+                  "5 seconds in which it takes no more than 0.1 % and one clock tick", 30)
+    print(f"CPU seconds in each 5 seconds: {used}")
 
 
 @pytest.mark.release_only

@@ -10,7 +10,7 @@ import threading
 import pytest
 
 from .build import CLIENT
-from .process import Process
+from .process import ENDS_WITH_US, Process
 
 
 class Client:
@@ -21,7 +21,7 @@ class Client:
             pytest.skip("tc_test_client is not built")
         self.err_path = os.path.join(tempfile.mkdtemp(dir=t.directory), "client.err")
         with open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen([*prefix, CLIENT, *settings], stdin=subprocess.PIPE, stderr=err,
+            self.process = subprocess.Popen([*ENDS_WITH_US, *prefix, CLIENT, *settings], stdin=subprocess.PIPE, stderr=err,
                                             stdout=subprocess.PIPE, text=True, bufsize=1, env={**os.environ, **env})
         self.pid = self.process.pid
         t.cleanups.append(self.end)
@@ -40,7 +40,7 @@ class Client:
         self.process.stdin.write(line + "\n")
         self.process.stdin.flush()
 
-    def answer(self, seconds=20.0):
+    def answer(self, seconds=60.0):
         timer = threading.Timer(seconds, self.process.kill)  # readline has no deadline of its own
         timer.start()
         line = self.process.stdout.readline().rstrip("\n")
@@ -48,11 +48,11 @@ class Client:
         assert line, f"the client gave no answer within {seconds} s, or died: {self.process.poll()}\n{self.err}"
         return line
 
-    def ask(self, line, seconds=20.0):
+    def ask(self, line, seconds=60.0):
         self.tell(line)
         return self.answer(seconds)
 
-    def must(self, line, seconds=20.0):
+    def must(self, line, seconds=60.0):
         answer = self.ask(line, seconds)
         assert answer.startswith("ok"), f"{line}: {answer}"
         return answer

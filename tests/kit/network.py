@@ -11,20 +11,24 @@ import pytest
 from .process import run, run_until
 
 
+_reserved = []
+
+
 def free_addresses(count):
-    """Addresses that nobody listened on a moment ago, for nodes that must know each other's beforehand; none that the
-    system gives to whoever asks for any port."""
-    held = []
-    while len(held) < count:
+    """Addresses for nodes that must know each other's beforehand; none that the system gives to whoever asks for any port.
+    They are reserved while this process lives: a socket that does not listen keeps the port from all that do not allow it to
+    be used again (SO_REUSEADDR), as nodes do, and we only afterwards."""
+    addresses = []
+    while len(addresses) < count:
         one = socket.socket()
         try:
             one.bind(("127.0.0.1", random.randrange(10_000, 32_000)))
-            held.append(one)
         except OSError:
             one.close()
-    addresses = [f"127.0.0.1:{one.getsockname()[1]}" for one in held]
-    for one in held:
-        one.close()
+            continue
+        one.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        _reserved.append(one)
+        addresses.append(f"127.0.0.1:{one.getsockname()[1]}")
     return addresses
 
 

@@ -4,9 +4,15 @@
 import contextlib
 import os
 import pathlib
+import shutil
 import signal
 import subprocess
 import time
+
+# In front of every program: when the test's process ends, however it ends, the kernel kills the program too. (A function that
+# runs in the child instead is not safe beside threads.) It becomes the program, under the same number.
+_SETPRIV = shutil.which("setpriv")
+ENDS_WITH_US = (_SETPRIV, "--pdeathsig", "KILL", "--") if _SETPRIV else ()
 
 
 def environment(changes):
@@ -24,12 +30,13 @@ def slowness():
 
 def run_until(condition, what, seconds=60.0):
     """Calls `condition` until it gives something true, which is returned. The limit is for what never comes."""
-    end = time.monotonic() + seconds
+    start = time.monotonic()
     while True:
         value = condition()
         if value:
             return value
-        assert time.monotonic() < end, f"{what}: not within {seconds} s"
+        passed = time.monotonic() - start
+        assert passed < seconds or passed < seconds * slowness(), f"{what}: not within {passed:.1f} s"
         time.sleep(0.01)
 
 
@@ -41,14 +48,14 @@ class Result:
         return f"exit code {self.code} after {self.seconds:.2f} s\nstdout: {self.out!r}\nstderr: {self.err!r}"
 
 
-def run(*arguments, env={}, seconds=30.0, stdin=b""):
+def run(*arguments, env={}, seconds=120.0, stdin=b""):
     """Runs a program to its end, which must come in time."""
-    start = time.monotonic()
+    start, seconds = time.monotonic(), seconds * slowness()
     try:
-        done = subprocess.run(arguments, input=stdin, capture_output=True, timeout=seconds,
+        done = subprocess.run([*ENDS_WITH_US, *arguments], input=stdin, capture_output=True, timeout=seconds,
                               env=environment(env), check=False)
     except subprocess.TimeoutExpired as error:
-        raise AssertionError(f"{arguments} still runs after {seconds} s; stderr: {error.stderr}") from None
+        raise AssertionError(f"{arguments} still runs after {seconds:.0f} s; stderr: {error.stderr}") from None
     done.stdout, done.stderr = (b.decode(errors="replace") for b in (done.stdout, done.stderr))
     return Result(done, time.monotonic() - start)
 
@@ -59,8 +66,8 @@ class Process:
     def __init__(self, arguments, env, output):
         self.out_path, self.err_path = f"{output}.out", f"{output}.err"
         with open(self.out_path, "wb") as out, open(self.err_path, "wb") as err:
-            self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=err,
-                                            env=environment(env), start_new_session=True)
+            self.process = subprocess.Popen([*ENDS_WITH_US, *arguments], stdin=subprocess.DEVNULL, stdout=out,
+                                            stderr=err, env=environment(env), start_new_session=True)
         self.pid = self.process.pid
 
     @property
@@ -77,18 +84,19 @@ class Process:
     def signal(self, number):
         self.process.send_signal(number)
 
-    def wait(self, seconds=10.0):
+    def wait(self, seconds=60.0):
         """Its exit code; it must end in time."""
+        seconds *= slowness()
         try:
             return self.process.wait(seconds)
         except subprocess.TimeoutExpired:
-            raise AssertionError(f"process {self.pid} still runs after {seconds} s; its stderr: {self.err}") from None
+            raise AssertionError(f"process {self.pid} still runs after {seconds:.0f} s; its stderr: {self.err}") from None
 
     def kill(self):
         if self.running():
             with contextlib.suppress(ProcessLookupError):
                 os.killpg(self.pid, signal.SIGKILL)
-            self.process.wait(10)
+            self.process.wait(60)
 
     def cpu_seconds(self):
         fields = pathlib.Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
@@ -105,14 +113,14 @@ class Process:
 class Node(Process):
     """An `ifunc serve`; its address once it is ready."""
 
-    def wait_until_ready(self, seconds=20.0):
+    def wait_until_ready(self, seconds=60.0):
         def ready():
             assert self.running(), f"node ended with exit code {self.process.returncode}: {self.err}"
             return [line for line in self.out.splitlines() if line.startswith("ready ")]
 
         self.address = run_until(ready, "node ready", seconds)[0].split()[1]
 
-    def stop(self, seconds=10.0):
+    def stop(self, seconds=60.0):
         """Asks it to stop. Its exit code and, with --stats, its counters."""
         self.signal(signal.SIGTERM)
         code = self.wait(seconds)

@@ -62,7 +62,7 @@ class Workspace:
         path = given if given.is_absolute() else IFUNC_SOURCES / source
         # Names may repeat within a case (another version of an ifunc): each gets a directory.
         out = os.path.join(tempfile.mkdtemp(dir=self.directory), path.stem + ".ifunc")
-        result = self.ifunc("build", str(path), "-o", out, *options, seconds=60)
+        result = self.ifunc("build", str(path), "-o", out, *options)
         assert result.code == 0, f"building {source}: {result}"
         return out
 
