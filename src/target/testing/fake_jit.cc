@@ -2,8 +2,9 @@
 //
 // A JIT plug-in without LLVM, for tests of what stands in front of the seam. Its "bitcode" is a line of orders:
 //
-//     sleep=MS     compiling for this CPU takes so long        bad=1     does not compile
-//     needs=NAME   has this undefined symbol                   empty=1   defines no ifunc_main
+//     hold=1       compiling for this CPU lasts until          bad=1     does not compile
+//                  fake_jit_let_go()                           empty=1   defines no ifunc_main
+//     needs=NAME   has this undefined symbol
 //
 // Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code.
 #include <atomic>
@@ -19,6 +20,8 @@ namespace {
 std::atomic<int> live_code{0};
 std::atomic<int> compiles{0};
 std::atomic<bool> linking{false};
+std::atomic<int> held{0}, let_go{0};
+constexpr auto longest_hold = std::chrono::seconds(30);  // of a test that waits for what it holds itself
 
 std::string order(std::string_view text, std::string_view name) {
   const auto at = text.find(name);
@@ -54,8 +57,7 @@ class FakeJit final : public Jit {
     ++compiles;
     const auto text = as_text(bitcode);
     if (!order(text, "bad=").empty()) return fail(TC_ERR_COMPILE, "'{}' does not compile", label);
-    if (const auto ms = order(text, "sleep="); !ms.empty() && effort == Effort::tuned)
-      std::this_thread::sleep_for(std::chrono::milliseconds(std::stoi(ms)));
+    if (!order(text, "hold=").empty() && effort == Effort::tuned) hold();
     Bytes object(bitcode.begin(), bitcode.end());
     for (const char c : std::string_view(effort == Effort::tuned ? " tuned" : " baseline"))
       object.push_back(static_cast<std::byte>(c));
@@ -74,6 +76,15 @@ class FakeJit final : public Jit {
   Status warm_up() override { return {}; }
 
  private:
+  static void hold() {
+    const auto end = std::chrono::steady_clock::now() + longest_hold;
+    const int before = let_go;
+    ++held;
+    while (let_go == before && std::chrono::steady_clock::now() < end)
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    --held;
+  }
+
   static Result<std::unique_ptr<LinkedCode>> link_alone(std::string_view object, const SymbolResolver& resolve) {
     if (const auto needs = order(object, "needs="); !needs.empty()) TC_CHECK(resolve(needs));
     if (!order(object, "empty=").empty()) return std::make_unique<FakeCode>(nullptr);
@@ -92,4 +103,7 @@ __attribute__((visibility("default"))) tc::target::Jit* threechains_make_jit(uin
 }
 __attribute__((visibility("default"))) int fake_jit_live_code() { return tc::target::live_code; }
 __attribute__((visibility("default"))) int fake_jit_compiles() { return tc::target::compiles; }
+// Compilations that are held now.
+__attribute__((visibility("default"))) int fake_jit_held() { return tc::target::held; }
+__attribute__((visibility("default"))) int fake_jit_let_go() { return ++tc::target::let_go; }
 }

@@ -21,7 +21,7 @@ class EachTransport : public testing::TestWithParam<Kind> {
     }
   }
   std::unique_ptr<TestNode> make() { return std::make_unique<TestNode>(GetParam(), &network); }
-  static bool poll_until(TestNode& a, TestNode& b, const std::function<bool()>& done, uint64_t ms = 20'000) {
+  static bool poll_until(TestNode& a, TestNode& b, const std::function<bool()>& done, uint64_t ms = 60'000) {
     return a.until(
         [&] {
           b.poll();

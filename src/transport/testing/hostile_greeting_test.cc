@@ -128,16 +128,22 @@ class EachAnswer : public EachGreeting {
  protected:
   void SetUp() override {
     EachGreeting::SetUp();
-    // Tests run beside each other, in processes of their own.
-    const auto local = fmt::format("127.0.0.1:{}", 1 + ::getpid() % 65535);
-    auto socket = listen_at(GetParam().is_local() ? SocketAddress::local_listener_of(local)
-                                                  : resolve("127.0.0.1:0", true).value().front());
-    ASSERT_TRUE(socket) << socket.error().message;
-    listener = std::move(*socket);
-    where = GetParam().is_local() ? local : local_address(listener).text();
+    if (GetParam().is_local())
+      listen_locally();
+    else
+      listener = listen_at(resolve("127.0.0.1:0", true).value().front()).value();
+    if (!GetParam().is_local()) where = local_address(listener).text();
     if (GetParam().choice == Choice::shm) {  // the one who is connected to sends no memory
       good = encode_greeting({"shm", {}, Bytes(10, std::byte{5})});
     }
+  }
+  // Other tests and their nodes have names of their own beside us.
+  void listen_locally() {
+    for (int i = 0; i < 100 && !listener; ++i) {
+      where = fmt::format("127.0.0.1:{}", 1 + (::getpid() + 7919 * i) % 65535);
+      if (auto socket = listen_at(SocketAddress::local_listener_of(where))) listener = std::move(*socket);
+    }
+    ASSERT_TRUE(listener);
   }
   // Connects the node to us, who answer with that and end. The node must lose us, and say why.
   void answer(const Bytes& bytes, const std::string& what, bool vanishes) {
@@ -157,10 +163,10 @@ class EachAnswer : public EachGreeting {
   }
   Fd accept() {
     int found = -1;
-    for (int i = 0; i < 1000 && found < 0; ++i) {
+    (void)poll_until([&] {
       found = accept4(listener.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK);
-      poll(1);
-    }
+      return found >= 0;
+    });
     return Fd(found);
   }
 

@@ -5,6 +5,7 @@
 // alone.
 #include <gmock/gmock.h>
 
+#include "base/testing/run_until.h"
 #include "transport/testing/raw_ucx.h"
 #include "transport/ucx/channel.h"
 
@@ -41,7 +42,8 @@ class AHostileUcxPeer : public AttackedNode, public testing::WithParamInterface<
   }
   RawUcx& ucx() { return *means->ucx; }
   void settle() {
-    for (const auto deadline = Deadline::after_ms(5); !deadline.passed();) {
+    const auto deadline = Deadline::after_ms(5);
+    for (int rounds = 0; rounds < 50 || !deadline.passed(); ++rounds) {  // a busy machine makes few in that time
       poll(1);
       ucx().progress();
     }
@@ -205,7 +207,7 @@ TEST_P(AHostileUcxPeer, a_false_or_truncated_closing_record_delays_the_node_for_
   raw.end_writing();
   const uint64_t before = now_ns();
   expect_lost("it closed its socket without disconnecting first");
-  EXPECT_LT(now_ns() - before, 2'000'000'000u);
+  EXPECT_LT(now_ns() - before, 2'000'000'000u * tc::test::slowness());
 }
 
 TEST_P(AHostileUcxPeer, one_that_no_ucx_transport_reaches_still_gets_the_reason_of_its_refusal) {

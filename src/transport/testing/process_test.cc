@@ -11,10 +11,13 @@
 #include <cstdio>
 #include <cstdlib>
 
+#include "base/testing/run_until.h"
 #include "transport/testing/test_node.h"
 
 namespace tc::transport {
 namespace {
+
+constexpr uint64_t too_long_ns = 30'000'000'000;  // for a sleep that something has to end
 
 // A child process that echoes.
 class Echo {
@@ -113,7 +116,7 @@ TEST_P(BetweenProcesses, a_killed_peer_is_lost_within_a_second) {
   echo->signal(SIGKILL);
   const uint64_t before = now_ns();
   ASSERT_TRUE(node->until([&] { return node->lost.has_value(); }));
-  EXPECT_LT(now_ns() - before, 1'000'000'000u);
+  EXPECT_LT(now_ns() - before, 1'000'000'000u * tc::test::slowness());
   EXPECT_EQ(node->lost->code, TC_ERR_DISCONNECTED) << node->lost->message;
   EXPECT_EQ(out().reserve(8), nullptr);
   for (int i = 0; i < 1000; ++i) node->poll();
@@ -146,11 +149,11 @@ TEST_P(BetweenProcesses, a_killed_peer_ends_a_sleep) {
   ASSERT_TRUE(ping(0));
   echo->signal(SIGKILL);
   const uint64_t before = now_ns();
-  while (!node->lost && now_ns() - before < 5'000'000'000) {
-    node->sleep(5000);
+  while (!node->lost && now_ns() - before < too_long_ns) {
+    node->sleep(2 * too_long_ns / 1'000'000);  // nothing else ends it
     node->poll();
   }
-  EXPECT_LT(now_ns() - before, 1'000'000'000u);
+  EXPECT_LT(now_ns() - before, too_long_ns);
 }
 
 TEST_P(BetweenProcesses, a_peer_that_was_killed_can_be_connected_to_again_at_its_address) {
@@ -176,13 +179,13 @@ TEST_P(BetweenProcesses, sleepers_on_both_sides_are_woken_by_a_frame) {
     while ((took = take_frame(in(), i)) == Took::nothing) {
       in().release();
       const uint64_t asleep = now_ns();
-      node->sleep(3000);
+      node->sleep(2 * too_long_ns / 1'000'000);
       node->poll();
-      ASSERT_LT(now_ns() - asleep, 2'000'000'000u) << "frame " << i << " was slept over";
+      ASSERT_LT(now_ns() - asleep, too_long_ns) << "frame " << i << " was slept over";
     }
     ASSERT_EQ(took, Took::frame);
   }
-  EXPECT_LT(now_ns() - before, 5'000'000'000u);
+  EXPECT_LT(now_ns() - before, 5'000'000'000u * tc::test::slowness());
 }
 
 uint64_t cpu_us() {
@@ -195,18 +198,20 @@ uint64_t cpu_us() {
 TEST_P(BetweenProcesses, an_idle_sleeper_costs_no_cpu) {
   start("0");
   ASSERT_TRUE(ping(0));
-  for (int i = 0; i < 3; ++i) {  // what is left of the connection's start
-    node->sleep(50);
-    node->poll();
-  }
-  const uint64_t before = cpu_us(), begin = now_ns();
+  // What is left of the connection's start may take a while. A sleeper that polls never comes to rest.
+  uint64_t used_us = UINT64_MAX;
   int sleeps = 0;
-  for (; now_ns() - begin < 500'000'000; ++sleeps) {
-    node->sleep(500);
-    node->poll();
-  }
-  EXPECT_LT(cpu_us() - before, 5000u);
-  EXPECT_LT(sleeps, 10);
+  EXPECT_TRUE(tc::test::run_until([&] { return used_us < 5000 && sleeps < 10; },
+                                  [&] {
+                                    const uint64_t before = cpu_us(), begin = now_ns();
+                                    for (sleeps = 0; now_ns() - begin < 500'000'000; ++sleeps) {
+                                      node->sleep(500);
+                                      node->poll();
+                                    }
+                                    used_us = cpu_us() - before;
+                                  },
+                                  5000))
+      << used_us << " us of CPU and " << sleeps << " sleeps in half a second";
 }
 
 TEST_P(BetweenProcesses, a_stopped_peer_makes_its_sender_wait_and_all_arrives_when_it_goes_on) {
@@ -214,7 +219,7 @@ TEST_P(BetweenProcesses, a_stopped_peer_makes_its_sender_wait_and_all_arrives_wh
   ASSERT_TRUE(ping(0));
   echo->signal(SIGSTOP);
   uint32_t sent = 1;
-  const auto deadline = Deadline::after_ms(20'000);
+  const auto deadline = Deadline::after_ms(60'000);
   for (unsigned idle = 0; idle < 1000 && !deadline.passed(); ++idle) {
     for (; put_frame(out(), sent, 1000); idle = 0) ++sent;
     node->poll();

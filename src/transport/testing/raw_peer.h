@@ -94,7 +94,7 @@ class AttackedNode : public testing::Test {
     };
     descriptors = open_descriptors();
   }
-  bool poll_until(const std::function<bool()>& done, uint64_t ms = 10'000) {
+  bool poll_until(const std::function<bool()>& done, uint64_t ms = 60'000) {
     return node->until(
         [&] {
           witness->poll();

@@ -27,6 +27,8 @@ struct Kind {
   bool is_ucx() const noexcept { return ucx_tls != nullptr; }
   bool is_local() const noexcept { return choice == Choice::shm || choice == Choice::unix_socket; }
 };
+// In the names of tests.
+inline void PrintTo(const Kind& kind, std::ostream* out) { *out << kind.name; }
 inline constexpr Kind kinds[] = {
     {"simulated", Choice::automatic, nullptr, "simulated"},
     {"ring", Choice::shm, nullptr, "shm"},
@@ -83,7 +85,7 @@ class TestNode final : public Events {
     return *peer;
   }
   // Progresses until `done` or the deadline; false when that came first.
-  bool until(const std::function<bool()>& done, uint64_t ms = 20'000) {
+  bool until(const std::function<bool()>& done, uint64_t ms = 60'000) {
     for (const auto deadline = Deadline::after_ms(ms); !done();) {
       poll();
       if (deadline.passed()) return false;
