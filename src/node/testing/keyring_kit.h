@@ -81,7 +81,7 @@ class WithKeyring : public ::testing::Test {
     const std::scoped_lock lock(log_mutex);
     return log;
   }
-  bool wait_for_log(const std::string& text, uint32_t ms = 1000) {
+  bool wait_for_log(const std::string& text, uint32_t ms = 20'000) {
     for (const auto deadline = Deadline::after_ms(ms); !deadline.passed();) {
       if (logged().find(text) != std::string::npos) return true;
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
