@@ -44,12 +44,13 @@ def pytest_addoption(parser):
 
 
 def pytest_collection_finish(session):
-    """With --list-cases, a line for each case: its file, its name its labels, with semicolons between them."""
+    """With --list-cases, a line for each case: its file, its name, its labels, and `limit=SECONDS` if it has its own."""
     if not session.config.getoption("--list-cases"):
         return
     for item in session.items:
         labels = [label for label in LABELS if item.get_closest_marker(label)]
-        print("CASE", item.path, item.name, *labels)
+        limit = item.get_closest_marker("limit")
+        print("CASE", item.path, item.name, *labels, *([f"limit={limit.args[0]}"] if limit else []))
 
 
 @pytest.hookimpl(hookwrapper=True)

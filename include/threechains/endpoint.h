@@ -14,12 +14,15 @@ extern "C" {
 /* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted; progresses the node
  * meanwhile. The endpoint is the node's, until tc_endpoint_close() or the node's end.
  * TC_ERR_TIMEOUT; TC_ERR_DISCONNECTED: nobody is there; TC_ERR_VERSION; TC_ERR_DENIED: the peer does not trust us;
+ * TC_ERR_NOT_FOUND: there is no host of that name; TC_ERR_IO: its name could not be resolved;
  * TC_ERR_UNSUPPORTED: the transport asked for cannot be had; TC_ERR_INVALID: that is no address, or this thread is
  * inside an ifunc or a function that the library called. */
 TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_t timeout_ms, tc_endpoint_t **endpoint);
 
 /* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns: what tc_endpoint_flush()
- * does. Only with TC_ERR_INVALID, inside an ifunc or a function that the library called, the endpoint stays. */
+ * does. The connection ends when the peer does not use it either: endpoints that the peer has on it go on working.
+ * Inside an ifunc or a function that the library called it frees the endpoint at once and returns without waiting. The
+ * node flushes and disconnects while it is progressed later, and failures go to its log. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* TC_OK while the peer is there, else why not: TC_ERR_DISCONNECTED, or what ended the connection. Does not progress the

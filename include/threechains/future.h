@@ -32,8 +32,8 @@ TC_API tc_status_t tc_future_status(const tc_future_t *future);
 
 /* Calls `function` with `context` once, when the future is ready: on the thread that progresses the node, or before this
  * returns when the future is ready already.
- * The function may send, call, register ifuncs, read this and other futures and free them. It must not wait, poll, close
- * endpoints or destroy the node, which is told to it by TC_ERR_INVALID where that can be seen, and must not throw.
+ * The function may send, call, register ifuncs, close endpoints, read this and other futures and free them. It must not
+ * wait, which is told to it by TC_ERR_INVALID, nor poll, destroy the node or throw.
  * tc_node_destroy() ends the calls that wait and calls their functions before it returns; new calls are refused then.
  * After tc_future_free() the function is not called any more; if it is being called by the progress thread,
  * tc_future_free() waits for its end.

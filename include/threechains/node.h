@@ -79,9 +79,11 @@ TC_API tc_status_t tc_node_reload_keys(tc_node_t *node);
 
 /* Starts a thread of the node's that polls and sleeps, so that the application need not. Ifuncs run on it, and functions
  * given to tc_future_on_ready() are called on it. Any thread may call functions of the node meanwhile; the library takes
- * a lock of the node's. TC_ERR_INVALID when it runs already. TC_ERR_IO: no thread can be had. */
+ * a lock of the node's. TC_ERR_INVALID: it runs already, or this thread is inside an ifunc or a function that the library
+ * called. TC_ERR_IO: no thread can be had. */
 TC_API tc_status_t tc_node_start_progress(tc_node_t *node);
-/* Ends that thread; returns when it has ended. TC_OK also when there was none. */
+/* Ends that thread; returns when it has ended. TC_OK also when there was none. TC_ERR_INVALID inside an ifunc or a
+ * function that the library called: the thread goes on. */
 TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);
 
 /* ---- Progress in an event loop of the program's own ------------------------------------------------------------

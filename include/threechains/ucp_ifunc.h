@@ -10,7 +10,8 @@
  *
  * Threads: everything may be called from any thread that may use the endpoint or worker given. Calls that UCX itself
  * wants serialised for an endpoint or worker (UCS_THREAD_MODE_SINGLE) want that here too.
- * Errors are UCX's statuses; ucp_ifunc_error() says in words what went wrong. Out-parameters are untouched then.
+ * Errors are UCX's statuses; ucp_ifunc_error() says in words what went wrong. Out-parameters are untouched then, but for
+ * handles of ifuncs and messages, which are NULL: to free them is harmless.
  */
 #ifndef THREECHAINS_UCP_IFUNC_H
 #define THREECHAINS_UCP_IFUNC_H

@@ -26,8 +26,9 @@ tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   return allowed;
 }
 
-// Unless it is ready already, which leaves `on_ready` null.
-tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function, void* context) {
+// `will_call`: false when it is ready already. Once this returned true, the function may have been called by another thread,
+// and the future freed by it.
+tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function, void* context, bool& will_call) {
   if (is_ready(future)) return {};
   const auto pass = enter(*future.owner);
   if (is_ready(future)) return {};
@@ -40,6 +41,7 @@ tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function,
       &future);
   future.on_ready = function;
   future.context = context;
+  will_call = true;
   return {};
 }
 
@@ -69,8 +71,9 @@ tc_status_t tc_future_on_ready(tc_future_t* future, tc_future_function_t functio
   TC_NOT_NULL(future);
   TC_NOT_NULL(function);
   if (future->on_ready != nullptr) return report(TC_ERR_INVALID, "the future has a function to call already");
-  const auto status = guarded([&] { return notify_when_ready(*future, function, context); });
-  if (status == TC_OK && future->on_ready == nullptr) {  // it was ready before
+  bool will_call = false;
+  const auto status = guarded([&] { return notify_when_ready(*future, function, context, will_call); });
+  if (status == TC_OK && !will_call) {  // it was ready before
     future->on_ready = function;
     function(future, context);
   }

@@ -172,6 +172,102 @@ TEST_F(FutureApi, a_function_may_call_on_and_free_its_future_but_not_wait) {
   EXPECT_EQ(chain.flushed, TC_ERR_INVALID);
 }
 
+// It sends, and closes its endpoint, in a function that is called when a future is ready.
+struct Farewell {
+  tc_endpoint_t* endpoint;
+  tc_message_t* last = nullptr;
+  tc_status_t sent = TC_ERR_INTERNAL, closed = TC_ERR_INTERNAL;
+  std::atomic<bool> done{false};
+  static void say(tc_future_t*, void* context) {
+    auto& farewell = *static_cast<Farewell*>(context);
+    farewell.sent = tc_endpoint_send(farewell.endpoint, farewell.last);
+    farewell.closed = tc_endpoint_close(farewell.endpoint, 10'000);
+    farewell.done = true;
+  }
+};
+
+uint64_t number_of(const Node& node, const char* name) {
+  uint64_t value = 0;
+  EXPECT_EQ(tc_node_stat(node.handle, name, &value), TC_OK) << tc_error_message();
+  return value;
+}
+
+bool wait_for_number(const Node& node, const char* name, uint64_t wanted) {
+  for (const auto deadline = Deadline::after_ms(20'000); !deadline.passed(); tc_node_wait(node.handle, 5, nullptr))
+    if (number_of(node, name) == wanted) return true;
+  return number_of(node, name) == wanted;
+}
+
+TEST_F(FutureApi, a_function_may_close_an_endpoint_and_what_it_sent_before_runs) {
+  Farewell farewell{to_target};
+  tc_ifunc_t* echo = nullptr;
+  ASSERT_EQ(tc_ifunc_register(source.handle, "echo", &echo), TC_OK);
+  ASSERT_EQ(tc_message_create(echo, "x", 1, &farewell.last), TC_OK);
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Farewell::say, &farewell), TC_OK);
+  EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+  EXPECT_TRUE(farewell.done);
+  EXPECT_EQ(farewell.sent, TC_OK);
+  EXPECT_EQ(farewell.closed, TC_OK);
+  EXPECT_TRUE(wait_for_number(source, "links", 1)) << "the one to the mute node";
+  EXPECT_TRUE(wait_for_number(target, "executed", 2));
+  EXPECT_TRUE(wait_for_number(target, "links", 0));
+  tc_message_free(farewell.last);
+  tc_future_free(future);
+}
+
+TEST_F(FutureApi, the_progress_thread_may_close_an_endpoint_in_a_function_that_it_calls) {
+  Farewell farewell{to_target};
+  tc_ifunc_t* echo = nullptr;
+  ASSERT_EQ(tc_ifunc_register(source.handle, "echo", &echo), TC_OK);
+  ASSERT_EQ(tc_message_create(echo, "x", 1, &farewell.last), TC_OK);
+  ASSERT_EQ(tc_node_start_progress(source.handle), TC_OK);
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Farewell::say, &farewell), TC_OK);
+  for (const auto deadline = Deadline::after_ms(20'000); !farewell.done && !deadline.passed();)
+    std::this_thread::yield();
+  EXPECT_EQ(farewell.closed, TC_OK);
+  EXPECT_TRUE(wait_for_number(source, "links", 1)) << "the one to the mute node";
+  EXPECT_TRUE(wait_for_number(target, "executed", 2));
+  tc_future_free(future);
+  tc_message_free(farewell.last);
+}
+
+// An endpoint of C++ ends with its scope, which may be a function that a future calls.
+TEST_F(FutureApi, an_endpoint_may_be_closed_while_its_own_flush_waits) {
+  Farewell farewell{to_target};
+  tc_ifunc_t* echo = nullptr;
+  ASSERT_EQ(tc_ifunc_register(source.handle, "echo", &echo), TC_OK);
+  ASSERT_EQ(tc_message_create(echo, "x", 1, &farewell.last), TC_OK);
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Farewell::say, &farewell), TC_OK);
+  (void)tc_endpoint_flush(to_target, 10'000);
+  EXPECT_TRUE(farewell.done);
+  EXPECT_TRUE(wait_for_number(source, "links", 1));
+  tc_future_free(future);
+  tc_message_free(farewell.last);
+}
+
+TEST_F(FutureApi, an_endpoint_that_is_closed_in_a_function_while_its_peer_is_mute_ends_in_time) {
+  struct Leaving {
+    tc_endpoint_t* endpoint;
+    tc_status_t closed = TC_ERR_INTERNAL;
+    static void leave(tc_future_t*, void* context) {
+      auto& leaving = *static_cast<Leaving*>(context);
+      leaving.closed = tc_endpoint_close(leaving.endpoint, 20);
+    }
+  } leaving{to_mute};
+  auto* const unanswered = source.call(to_mute, "echo", "", 0);
+  auto* const future = source.call(to_target, "echo");
+  ASSERT_EQ(tc_future_on_ready(future, Leaving::leave, &leaving), TC_OK);
+  EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+  EXPECT_EQ(leaving.closed, TC_OK);
+  EXPECT_EQ(tc_future_wait(unanswered, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(unanswered), TC_ERR_CLOSED);
+  tc_future_free(unanswered);
+  tc_future_free(future);
+}
+
 TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
   struct Last {
     tc_endpoint_t* endpoint;

@@ -62,10 +62,11 @@ class Gate {
     waiting_.fetch_sub(1);
   }
 
-  // Tells those who wait when answers have come, whosever call it was that took them in.
+  // Tells those who wait when answers have come, whosever call it was that took them in; and those who wait for something
+  // else, whatever has happened.
   void leave(node::Node& node) {
     const auto settled = node.futures().settled();
-    const bool news = std::exchange(settled_, settled) != settled;
+    const bool news = std::exchange(settled_, settled) != settled || listeners_ != 0;
     mutex_.unlock();
     if (news) happened_.notify_all();
   }
@@ -73,7 +74,8 @@ class Gate {
   std::atomic<bool> shared_{false};  // first: beside what every call looks at
   std::recursive_mutex mutex_;       // recursive: a running ifunc may lead to exported functions that call the library
   std::condition_variable_any happened_;
-  uint64_t settled_ = 0;  // futures, when somebody left last
+  uint64_t settled_ = 0;    // futures, when somebody left last
+  uint32_t listeners_ = 0;  // threads that wait for something else than a future
   std::atomic<int> waiting_{0};
 };
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What an ifunc that runs may not do by way of the application that it calls: wait. The thread that waited would be the
-// one that has to bring the answer.
+// one that has to bring the answer. What can be done later is done later.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <threechains/threechains.h>
@@ -69,9 +69,15 @@ TEST_F(InsideAnIfunc, nobody_may_connect) {
   EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for a connection"));
 }
 
-TEST_F(InsideAnIfunc, nobody_may_close_an_endpoint) {
-  EXPECT_EQ(said_inside([this] { return tc_endpoint_close(to_mute, 300); }), TC_ERR_INVALID);
-  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for the end of an endpoint"));
+TEST_F(InsideAnIfunc, an_endpoint_is_closed_without_a_wait) {
+  EXPECT_EQ(said_inside([this] { return tc_endpoint_close(to_mute, 0); }), TC_OK);
+  EXPECT_EQ(tc_future_wait(unanswered, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(unanswered), TC_ERR_CLOSED);
+}
+
+TEST_F(InsideAnIfunc, nobody_may_end_the_progress_thread_that_runs_it) {
+  EXPECT_EQ(said_inside([this] { return tc_node_stop_progress(target.handle); }), TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for the end of the progress thread"));
 }
 
 }  // namespace

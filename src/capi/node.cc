@@ -66,7 +66,7 @@ tc_status_t tc_node_create(const tc_config_t* config, tc_node_t** node) {
 
 void tc_node_destroy(tc_node_t* node) {
   if (node == nullptr) return;
-  node->progress.stop();
+  (void)node->progress.stop();
   node->node->close_calls();
   delete node;
 }
@@ -170,10 +170,7 @@ tc_status_t tc_node_start_progress(tc_node_t* node) {
 
 tc_status_t tc_node_stop_progress(tc_node_t* node) {
   TC_NOT_NULL(node);
-  return guarded([&]() -> tc::Status {
-    node->progress.stop();
-    return {};
-  });
+  return guarded([&] { return node->progress.stop(); });
 }
 
 tc_status_t tc_node_stat(tc_node_t* node, const char* name, uint64_t* value) {

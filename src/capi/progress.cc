@@ -14,27 +14,40 @@ namespace {
 
 constexpr uint64_t longest_hold_ms = 100;
 
+std::chrono::nanoseconds longest_pause(Deadline deadline) noexcept {
+  return std::chrono::nanoseconds(std::min<uint64_t>(deadline.remaining_ns(), 20'000'000));
+}
+
 }  // namespace
 
 Status Progress::start() {
   if (runs()) return fail(TC_ERR_INVALID, "the progress thread runs already");
+  TC_CHECK(node_.can_wait_for("a progress thread"));  // whoever polls now would go on without the lock
   stopping_ = false;
+  node_.set_pause([this](Deadline deadline) { pause(deadline); });
   gate_.set_shared(true);
   try {
     thread_ = quiet_thread([this] { run(); });
   } catch (const std::system_error& error) {
     gate_.set_shared(false);
+    node_.set_pause({});
     return fail(TC_ERR_IO, "cannot start a thread: {}", error.what());
   }
   return {};
 }
 
-void Progress::stop() {
-  if (!runs()) return;
+Status Progress::stop() {
+  if (!runs()) return {};
+  {
+    const Gate::Pass pass(gate_, node_);
+    TC_CHECK(node_.can_wait_for("the end of the progress thread"));
+  }
   stopping_ = true;
   node_.wake();
   thread_.join();
   gate_.set_shared(false);
+  node_.set_pause({});
+  return {};
 }
 
 void Progress::run() {
@@ -50,13 +63,29 @@ void Progress::run() {
   }
 }
 
+// Bounded, as room that a peer makes, and a deadline of a future, come without any event.
+void Progress::pause(Deadline deadline) {
+  if (deadline.passed()) {
+    if (gate_.waiting().load(std::memory_order_relaxed) == 0) return void(::sched_yield());
+    gate_.leave(node_);
+    while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();
+    gate_.lock(node_);
+    return;
+  }
+  Gate::Entry entry(gate_, node_);
+  std::unique_lock lock(entry, std::adopt_lock);
+  ++gate_.listeners_;
+  gate_.happened_.wait_for(lock, longest_pause(deadline));
+  --gate_.listeners_;
+  lock.release();  // the caller has the gate, as before
+}
+
 bool Progress::wait_until(Deadline deadline, const std::function<bool()>& done) {
   Gate::Entry entry(gate_, node_);
   std::unique_lock lock(entry);
   while (!done()) {
     if (deadline.passed()) return false;
-    // Bounded, as a deadline of the future itself passes without any event.
-    gate_.happened_.wait_for(lock, std::chrono::nanoseconds(std::min<uint64_t>(deadline.remaining_ns(), 20'000'000)));
+    gate_.happened_.wait_for(lock, longest_pause(deadline));
   }
   return true;
 }

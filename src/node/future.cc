@@ -28,13 +28,15 @@ uint64_t FutureTable::next_token() {
   }
 }
 
-uint64_t FutureTable::add(std::shared_ptr<Future> future) {
+uint64_t FutureTable::add(std::shared_ptr<Future> future, FuturesOfLink& of_link) {
+  auto& added = *future;
   const auto token = next_token();
-  future->token = token;
-  future->failures_before = failures_known_;
-  if (const auto deadline = future->deadline_ns; deadline != 0)
-    next_deadline_ns_ = next_deadline_ns_ == 0 ? deadline : std::min(next_deadline_ns_, deadline);
+  added.token = token;
+  added.failures_before = failures_known_;
+  if (added.deadline_ns != 0) by_deadline_.prepare();
   waiting_.emplace(token, std::move(future));
+  if (added.deadline_ns != 0) by_deadline_.add(added);
+  of_link.add(added);
   return token;
 }
 
@@ -73,8 +75,10 @@ void FutureTable::settle(Future& future, const Error& error) noexcept {
 }
 
 void FutureTable::forget(Future& future) {
+  remove_from_lists(future);
   waiting_.erase(future.token);
-  std::ranges::replace(to_notify_, &future, nullptr);
+  if (future.notify != nullptr && future.ready.load(std::memory_order_relaxed))
+    to_notify_[future.notify_index] = nullptr;
   if (future.will_notify.exchange(false)) --notifiable_;
   future.notify = nullptr;
 }
@@ -97,12 +101,11 @@ void FutureTable::notify_ready() noexcept {
   to_notify_.clear();
 }
 
-void FutureTable::fail_link(const Link& link, const Error& error) {
-  std::erase_if(waiting_, [&](const auto& entry) {
-    if (entry.second->link != &link) return false;
-    settle(*entry.second, error);
-    return true;
-  });
+void FutureTable::fail_those(const FuturesOfLink& of_link, const Error& error) noexcept {
+  while (Future* const future = of_link.first()) {
+    settle(*future, error);
+    waiting_.erase(uint64_t{future->token});  // a copy: the future may go with it
+  }
 }
 
 void FutureTable::record_peer_failure(uint32_t node_id, std::string label) {
@@ -144,20 +147,47 @@ void FutureTable::fail_all(const Error& error) {
   waiting_.clear();
 }
 
-void FutureTable::expire(uint64_t now_ns) {
-  next_deadline_ns_ = 0;
-  std::erase_if(waiting_, [&](const auto& entry) {
-    auto& future = *entry.second;
-    if (future.deadline_ns == 0) return false;
-    if (now_ns < future.deadline_ns) {
-      next_deadline_ns_ = next_deadline_ns_ == 0 ? future.deadline_ns : std::min(next_deadline_ns_, future.deadline_ns);
-      return false;
-    }
+size_t FutureTable::expire(uint64_t now_ns) {
+  return by_deadline_.expire(now_ns, [&](Future& future) {
     const auto died = failed_since(future);
     settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run" +
                                              (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});
-    return true;
+    waiting_.erase(uint64_t{future.token});
   });
+}
+
+// ---- Deadlines
+
+void DeadlineWheel::add(Future& future) noexcept {
+  const auto deadline = future.deadline_ns;
+  slot_of(std::max(tick_of(deadline), tick_)).add(future);  // one that is over already: with the next expire()
+  if (next_ns_ == 0 || deadline < next_ns_) next_ns_ = deadline;
+}
+
+size_t DeadlineWheel::expire(uint64_t now_ns, FunctionRef<void(Future&)> end) {
+  if (next_ns_ == 0 || now_ns < next_ns_) return 0;
+  size_t seen = 0;
+  const auto first = std::max(tick_, tick_of(next_ns_)), now = tick_of(now_ns);
+  for (auto tick = first; tick <= std::min(now, first + slot_count - 1); ++tick)
+    for (Future *future = slot_of(tick).first(), *next; future != nullptr; future = next, ++seen) {
+      next = Slot::behind(*future);
+      if (future->deadline_ns <= now_ns) end(*future);
+    }
+  tick_ = now;
+  return seen + find_next();
+}
+
+// Slot by slot, from now on: the first deadline of this turn of the wheel is the next one of all. Where there is none, it is
+// the earliest of a later turn.
+size_t DeadlineWheel::find_next() noexcept {
+  size_t seen = 0;
+  next_ns_ = 0;
+  for (auto tick = tick_; tick < tick_ + slot_count; ++tick) {
+    for (auto* future = slot_of(tick).first(); future != nullptr; future = Slot::behind(*future), ++seen)
+      if (next_ns_ == 0 || future->deadline_ns < next_ns_) next_ns_ = future->deadline_ns;
+    if (next_ns_ != 0 && tick_of(next_ns_) <= tick) break;
+  }
+  return seen;
 }
 
 }  // namespace tc::node

@@ -40,6 +40,37 @@ TEST_F(Hostile, numbers_end_somewhere) {
   }
 }
 
+class HostileToASmallNode : public Hostile {
+ protected:
+  HostileToASmallNode() : Hostile(4096) {}
+};
+
+TEST_F(HostileToASmallNode, a_call_that_is_longer_than_the_node_takes_is_refused_however_it_comes) {
+  const auto with_token = [](size_t size) { return call_header(9) + Bytes(size - wire::call_header_bytes); };
+  const auto plain = [&](size_t size) { return peer.send(Kind::call, 0, Bytes(size)); };
+  const auto call = [&](size_t size) { return peer.send(Kind::call, wire::flag_call_header, 0, with_token(size)); };
+  const auto with_code = [&](size_t size) {
+    const auto front = echo_with_code(9, "");
+    return peer.send(Kind::call_code, wire::flag_call_header, 0, front + Bytes(size - front.size()));
+  };
+  const auto in_pieces = [&](size_t size) {
+    const auto frame = wire::make_frame(Kind::call, wire::flag_call_header, 0, with_token(size));
+    return peer.send(Kind::fragment, more_pieces, ByteView(frame).first(3000)) &&
+           peer.send(Kind::fragment, last_piece, ByteView(frame).subspan(3000));
+  };
+  for (const auto& send : std::initializer_list<std::function<bool(size_t)>>{plain, call, with_code, in_pieces}) {
+    join();
+    run_some_calls_of(peer);
+    const auto ran = target->executor().executed();
+    ASSERT_TRUE(send(4096));
+    EXPECT_TRUE(run_until([&] { return target->executor().executed() == ran + 1; }));
+    expect_still_linked();
+    ASSERT_TRUE(send(4097));
+    expect_dropped("a call is 4097 bytes when at most 4096 are taken (max-message)");
+    leave();
+  }
+}
+
 TEST_F(Hostile, a_call_shorter_than_its_call_header_is_refused) {
   join();
   ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, 0, echo_with_code(5, "x")));

@@ -3,8 +3,28 @@
 // What a line of the keyring bounds: bytes of code, messages a second, and time. And what happens when it is changed.
 #include <time.h>
 
+#include <atomic>
+
 #include "base/clock.h"
 #include "node/testing/keyring_kit.h"
+
+namespace {
+std::atomic<uint64_t> passed_s = 0;
+}
+
+// The clock of all tests in this program (base/clock.h) is the machine's, and time that a test lets pass at once. So nobody
+// waits for a key to expire, and no key expires before a busy machine has come to the point.
+namespace tc {
+
+uint64_t now_ns() noexcept {
+  timespec time;
+  ::clock_gettime(CLOCK_MONOTONIC, &time);
+  return (static_cast<uint64_t>(time.tv_sec) + passed_s) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
+}
+
+int64_t wall_clock_s() noexcept { return ::time(nullptr) + static_cast<int64_t>(passed_s); }
+
+}  // namespace tc
 
 namespace tc::node {
 namespace {
@@ -23,6 +43,15 @@ class KeyringLimits : public test::WithKeyring {
               TC_OK);
     driven.reset();
     return node->store().find(numbered(0).id())->bytes;
+  }
+  static std::string in_seconds(int64_t seconds) {
+    return trust::to_text(trust::Time{std::chrono::seconds{wall_clock_s() + seconds}});
+  }
+  // Not while the target reads both clocks, one after the other.
+  void let_pass(uint64_t seconds) {
+    running.reset();
+    passed_s += seconds;
+    run();
   }
   bool ends(Node& node, Link& link, uint32_t ms) {
     return node.poll_until(Deadline::after_ms(ms), [&] { return link.is_lost(); });
@@ -70,11 +99,11 @@ TEST_F(KeyringLimits, messages_beyond_the_rate_wait_and_none_is_lost) {
   const auto began = now_ns();
   std::vector<std::shared_ptr<Future>> futures;
   for (int i = 0; i < 60; ++i)
-    futures.push_back(client->call(*link, *message, 10'000, Deadline::after_ms(1000)).value());
+    futures.push_back(client->call(*link, *message, 20'000, Deadline::after_ms(20'000)).value());
   const auto all_ready = [&] {
     return std::ranges::all_of(futures, [](const auto& one) { return one->ready.load(); });
   };
-  ASSERT_TRUE(client->poll_until(Deadline::after_ms(5000), all_ready));
+  ASSERT_TRUE(client->poll_until(Deadline::after_ms(20'000), all_ready));
   EXPECT_GE(now_ns() - began, 450'000'000u) << "60 messages, of which 10 may come at once";
   for (const auto& future : futures) EXPECT_EQ(future->status, TC_OK) << future->message;
   EXPECT_GE(stat("throttled"), 1u);
@@ -89,17 +118,18 @@ TEST_F(KeyringLimits, all_links_of_a_key_share_its_rate) {
     auto* const link = test::connect(*client, "n1");
     const auto message = test::message(*client, echo);
     for (int i = 0; i < 15; ++i)
-      futures.push_back(client->call(*link, *message, 10'000, Deadline::after_ms(1000)).value());
+      futures.push_back(client->call(*link, *message, 20'000, Deadline::after_ms(20'000)).value());
   }
   const auto all_ready = [&] {
     other->poll();
     return std::ranges::all_of(futures, [](const auto& future) { return future->ready.load(); });
   };
-  ASSERT_TRUE(one->poll_until(Deadline::after_ms(5000), all_ready));
+  ASSERT_TRUE(one->poll_until(Deadline::after_ms(20'000), all_ready));
   EXPECT_GE(now_ns() - began, 400'000'000u) << "30 messages, of which 5 may come at once";
 }
 
 TEST_F(KeyringLimits, a_node_sleeps_while_a_peer_waits_for_its_rate) {
+  const auto began = now_ns();
   start(ana.line("run=any rate=1"));
   const auto client = peer(2, ana);
   auto* const link = test::connect(*client, "n1");
@@ -116,31 +146,32 @@ TEST_F(KeyringLimits, a_node_sleeps_while_a_peer_waits_for_its_rate) {
   const auto before = cpu_ns();
   for (const auto deadline = Deadline::after_ms(500); !deadline.passed();) target->wait(deadline);
   EXPECT_LT(cpu_ns() - before, 100'000'000u);
-  EXPECT_LE(target->stat("executed").value(), 3u);
+  EXPECT_LE(target->stat("executed").value(), 3 + (now_ns() - began) / 1'000'000'000);
   EXPECT_GE(target->stat("throttled").value(), 1u);
 }
 
 // ---- until=TIME
 
 TEST_F(KeyringLimits, a_link_ends_when_its_key_expires) {
-  const auto in_two_seconds = trust::Time{std::chrono::seconds{wall_clock_s() + 2}};
-  start(ana.line("run=any until=" + trust::to_text(in_two_seconds)));
+  start(ana.line("run=any until=" + in_seconds(1000)));
   const auto client = peer(2, ana);
   auto* const link = test::connect(*client, "n1");
   EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  let_pass(500);
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
   EXPECT_FALSE(link->is_lost());
-  ASSERT_TRUE(ends(*client, *link, 3500));
+  let_pass(500);
+  ASSERT_TRUE(ends(*client, *link, 20'000));
   EXPECT_THAT(link->reason().message, HasSubstr("line 1 (ana): the key expired at"));
-  EXPECT_GE(wall_clock_s(), in_two_seconds.time_since_epoch().count());
 }
 
 TEST_F(KeyringLimits, code_stops_running_when_its_authors_key_expires) {
-  const auto soon = trust::Time{std::chrono::seconds{wall_clock_s() + 2}};
-  start(ana.line("until=" + trust::to_text(soon)) + bob.line());
+  start(ana.line("until=" + in_seconds(1000)) + bob.line());
   const auto client = peer(2, bob);
   const auto signed_echo = ana.signs(echo);
+  let_pass(500);
   EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
-  client->poll_until(Deadline::after_ms(3000), [] { return false; });
+  let_pass(500);
   expect_denied(*call(*client, signed_echo), "line 1 (ana): the key expired");
 }
 
@@ -154,7 +185,7 @@ TEST_F(KeyringLimits, a_revoked_keys_link_ends_while_the_node_is_idle) {
   std::this_thread::sleep_for(std::chrono::milliseconds(50));
   write_keyring(ana.line("run=any revoked=2026-01-01"));
   ASSERT_TRUE(target->reload_keys());
-  ASSERT_TRUE(ends(*client, *link, 1000));
+  ASSERT_TRUE(ends(*client, *link, 20'000));
   EXPECT_THAT(link->reason().message, HasSubstr("line 1 (ana): the key was revoked at 2026-01-01"));
   EXPECT_TRUE(wait_for_log("dropped: keyring, line 1 (ana): the key was revoked"));
   EXPECT_EQ(stat("codes"), 0u) << "what it brought is gone";
@@ -166,7 +197,7 @@ TEST_F(KeyringLimits, a_link_ends_when_its_line_is_gone) {
   auto* const link = test::connect(*client, "n1");
   write_keyring(bob.line());
   ASSERT_TRUE(target->reload_keys());
-  ASSERT_TRUE(ends(*client, *link, 1000));
+  ASSERT_TRUE(ends(*client, *link, 20'000));
   EXPECT_THAT(link->reason().message, HasSubstr(ana.public_key().text() + " is in no line of the keyring"));
 }
 

@@ -73,12 +73,53 @@ Result<Link*> Links::connect(std::string_view address, Deadline deadline) {
 }
 
 Status Links::close(Link& link, Deadline deadline) {
-  if (services_.executor.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot close an endpoint");
+  if (!services_.channel.waiter.may_wait() || services_.executor.inside_call()) {
+    ++link.closing_endpoints;
+    link.closing_flush = {};
+    link.close_by_ns = std::max(link.close_by_ns, deadline.at_ns());
+    services_.channel.work.backlog = true;  // continue_closing()
+    return link.is_lost() ? Status(fail(link.reason())) : Status{};
+  }
   auto flushed = link.flush(deadline);
-  if (--link.endpoints == 0 && !link.channel().is_accepted()) link.channel().close();
-  services_.channel.work.lost_links = true;
+  end_endpoints(link, 1);
+  end_unused();
   handle_losses();
   return flushed;
+}
+
+void Links::end_endpoints(Link& link, uint32_t count) noexcept {
+  link.endpoints -= count;
+  if (link.endpoints == 0 && !link.channel().is_accepted() && link.is_ready()) {
+    link.channel().release();
+    futures_.fail_those(link.futures, Error{TC_ERR_CLOSED, "the endpoint was closed here"});
+    begin_nothing_new(link);
+  }
+  if (link.endpoints == 0 && link.is_released_by_peer()) some_are_released_ = true;
+  on_unheld();
+}
+
+void Links::begin_nothing_new(Link& link) noexcept {
+  std::ranges::replace(by_number_, &link, static_cast<Link*>(nullptr));
+}
+
+void Links::on_released_by_peer(Link& link) {
+  begin_nothing_new(link);
+  if (!link.is_used())
+    link.channel().close(link.closed_by_peer());
+  else if (link.endpoints == 0)
+    some_are_released_ = true;
+}
+
+void Links::end_unused() {
+  if (!std::exchange(some_are_released_, false)) return;
+  for (const auto& link : links_)
+    if (link->is_ready() && link->is_released_by_peer()) on_released_by_peer(*link);
+}
+
+// Of endpoints that were closed where nobody could wait.
+void Links::continue_closing(Link& link) {
+  if (link.advance(link.closing_flush) || now_ns() >= link.close_by_ns)
+    end_endpoints(link, std::exchange(link.closing_endpoints, 0));
 }
 
 Result<Link*> Links::at(std::string_view address) {
@@ -95,8 +136,9 @@ Result<Link*> Links::to_node(uint32_t node) {
     return by_number_[node];
   }
   if (cluster.empty())
-    if (Link* const link =
-            find(links_, [&](const Link& other) { return other.is_ready() && other.peer().node_id == node; }))
+    if (Link* const link = find(links_, [&](const Link& other) {
+          return other.is_ready() && !other.is_ending() && other.peer().node_id == node;
+        }))
       return link;
   const auto& self = services_.channel.self;
   return fail(TC_ERR_NOT_FOUND, "there is no node {}: {} knows {} nodes", node, self.label, self.count());
@@ -105,19 +147,21 @@ Result<Link*> Links::to_node(uint32_t node) {
 // An instance number is what the peer says of itself. One that may not be believed must be at that address as well.
 Link* Links::ready_to(const wire::ReturnAddress& to) const noexcept {
   return find(links_, [&](Link& link) {
-    return link.is_ready() && link.peer().instance == to.instance &&
+    return link.is_ready() && link.peer().instance == to.instance && (!link.is_ending() || to.address.empty()) &&
            (link.receiver().is_believed() || to.address.empty() || link.channel().leads_to(to.address));
   });
 }
 
 Link* Links::to_address(std::string_view address) const noexcept {
-  return find(links_, [&](const Link& link) { return !link.is_lost() && link.channel().leads_to(address); });
+  return find(links_, [&](const Link& link) {
+    return !link.is_lost() && !link.is_ending() && link.channel().leads_to(address);
+  });
 }
 
 // A link by which whoever listens there connected to us.
 Link* Links::accepted_from(std::string_view address) const noexcept {
   return find(links_, [&](const Link& link) {
-    return link.channel().is_accepted() && link.is_ready() && link.channel().leads_to(address);
+    return link.channel().is_accepted() && link.is_ready() && !link.is_ending() && link.channel().leads_to(address);
   });
 }
 
@@ -137,8 +181,9 @@ void Links::each_waiting_call(ShowCall show) const {
 // from then on, so that what goes back acknowledges what came.
 void Links::settle_on_one(Link& link) {
   const auto instance = link.peer().instance;
-  Link* const other =
-      find(links_, [&](const Link& one) { return &one != &link && one.is_ready() && one.peer().instance == instance; });
+  Link* const other = find(links_, [&](const Link& one) {
+    return &one != &link && one.is_ready() && !one.is_ending() && one.peer().instance == instance;
+  });
   if (other == nullptr || link.channel().is_accepted() == other->channel().is_accepted()) return;
   if (!are_of_one_peer(link.channel().origin(), other->channel().origin())) return;
   const bool prefers_accepted = instance < services_.channel.self.instance;

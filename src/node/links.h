@@ -34,7 +34,9 @@ class Links final : public transport::Events {
 
   // For the application: waits until the peer has greeted. One connection serves both ways.
   Result<Link*> connect(std::string_view address, Deadline deadline);
-  // Flushes and, when no endpoint uses the link any more, closes it. Returns what the flush said.
+  // Ends one endpoint of the link: flushes until `deadline`. The link ends when neither side uses it (Link::is_used). Returns
+  // what the flush said. Inside the node's polling nobody can wait: the flush goes on in later polls, and its result is
+  // told to nobody.
   Status close(Link& link, Deadline deadline);
   // Starts a connection; what is sent waits until the peer has greeted.
   Result<Link*> reach(std::string_view address);
@@ -82,6 +84,12 @@ class Links final : public transport::Events {
   void drain_backlogs();
   // Tells everybody who waits on lost links, and removes those that nobody holds.
   void handle_losses();
+  // The peer connected, and has no use for the link any more.
+  void on_released_by_peer(Link& link);
+  // Ends those that neither side uses. Now and then.
+  void end_unused();
+  // Nobody holds a lost link any more.
+  void on_unheld() noexcept { services_.channel.work.lost_links = true; }
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept;
   // The next call of that code takes it along once more.
@@ -103,6 +111,9 @@ class Links final : public transport::Events {
 
  private:
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
+  void end_endpoints(Link& link, uint32_t count) noexcept;
+  void continue_closing(Link& link);
+  void begin_nothing_new(Link& link) noexcept;
   Link* accepted_from(std::string_view address) const noexcept;
   Bytes own_greeting() const;
   void accept(Link& link, ByteView hello);
@@ -125,6 +136,7 @@ class Links final : public transport::Events {
   Watchdog& watchdog_;
   MemoryReserve& reserve_;
   Refusals refusals_;
+  bool some_are_released_ = false;  // by their peers; no endpoint uses them, but something else may
 };
 
 }  // namespace tc::node

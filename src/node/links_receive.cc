@@ -55,6 +55,7 @@ void Links::on_lost(transport::Connection& connection, const Error& reason) noex
   if (connection.owner() == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner());
   try {
+    if (link.is_released_by_peer()) return link.end(link.closed_by_peer());
     link.end(Error{reason.code,
                    fmt::format("{}{}: {}", link.peer_label(), link.is_ready() ? " is gone" : "", reason.message)});
   } catch (const std::bad_alloc&) {
@@ -157,8 +158,11 @@ size_t Links::receive_from(Link& link) {
 
 void Links::drain_backlogs() {
   for (size_t i = 0; i < links_.size(); ++i) {
-    links_[i]->drain_backlog();
-    if (links_[i]->channel().has_backlog()) services_.channel.work.backlog = true;
+    auto& link = *links_[i];
+    link.drain_backlog();
+    if (link.channel().has_backlog() || link.closing_endpoints != 0) services_.channel.work.backlog = true;
+    if (link.closing_endpoints != 0) [[unlikely]]
+      continue_closing(link);
   }
 }
 
@@ -206,7 +210,7 @@ bool Links::tell_loss(Link& link) noexcept try {
   services_.slices.on_link_lost(link);
   services_.compile_requests.on_link_lost(link);
   services_.compiles_for_peers.forget(link.id());
-  futures_.fail_link(link, link.reason());
+  futures_.fail_those(link.futures, link.reason());
   services_.peer_failures.on_link_lost(link);
   if (link.reason().code != TC_ERR_CLOSED) log_loss(link);
   return link.loss_is_told = true;
@@ -228,7 +232,7 @@ void Links::handle_losses() {
     std::erase(paused_, &link);
     if (!tell_loss(link)) work.lost_links = true;  // again with the next turn
   }
-  const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0; };
+  const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0 && link.holds == 0; };
   std::erase_if(pending_, [&](const Link* link) { return goes(*link); });
   std::erase_if(links_, [&](const auto& link) { return goes(*link); });
 }

@@ -74,7 +74,7 @@ class NoMemory : public testing::TestWithParam<Kind> {
   }
   template <class Done>
   bool until(Done&& done) {
-    for (const auto deadline = Deadline::after_ms(3000); !done();) {
+    for (const auto deadline = Deadline::after_ms(20'000); !done();) {
       if (deadline.passed()) return false;
       turn();
     }
@@ -123,6 +123,7 @@ class NoMemory : public testing::TestWithParam<Kind> {
   }
 
   std::unique_ptr<Node> target = make(1), source = make(2);
+  uint64_t ran = 0;  // of the messages that were sent in part, and those behind them
 };
 
 TEST_P(NoMemory, costs_a_call_or_a_link_and_never_the_node) {
@@ -139,6 +140,46 @@ TEST_P(NoMemory, costs_a_call_or_a_link_and_never_the_node) {
     }
     EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
   }
+}
+
+// The rest of a message is kept when its deadline has passed. Where there is no memory for that, the link ends, lest other
+// frames get into the middle of the message.
+TEST_P(NoMemory, a_message_that_was_sent_in_part_arrives_or_ends_its_link) {
+  const std::string large(8u << 20, 'x');
+  for (size_t number = 0; number < 200; ++number) {
+    SCOPED_TRACE(fmt::format("{} allocations succeed, then all fail", number));
+    auto* const link = reach();
+    const auto message = test::message(*source, "echo", large);
+    failed = 0;
+    succeed = number;
+    fail_then = SIZE_MAX;
+    is_failing = true;
+    Status sent;
+    try {
+      sent = source->send(*link, *message, false, Deadline::after_ms(2));
+    } catch (const std::bad_alloc&) {
+      sent = fail(TC_ERR_NO_MEMORY, "none");
+    }
+    is_failing = false;
+    fail_then = 0;
+    const bool all_succeeded = failed == 0;
+    EXPECT_EQ(target->executor().executed(), ran) << "it was to be sent in part";
+    if (sent) {
+      EXPECT_TRUE(until([&] { return target->executor().executed() == ran + 1; })) << "it was accepted";
+      ++ran;
+    }
+    if (link->is_ready()) {
+      const auto in_pieces = test::message(*source, "echo", std::string(300'000, 'y'));
+      const auto next = source->call(*link, *in_pieces, 0, Deadline::after_ms(0)).value();
+      EXPECT_TRUE(until([&] { return next->ready.load(); }));
+      EXPECT_EQ(next->status, TC_OK) << next->message;
+      ++ran;
+    }
+    EXPECT_THAT(link->reason().message, testing::Not(testing::HasSubstr("breaks the protocol")));
+    leave(*link);
+    if (HasFailure() || all_succeeded) break;
+  }
+  EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
 }
 
 INSTANTIATE_TEST_SUITE_P(On, NoMemory, testing::Values("shm", "tcp"),

@@ -189,10 +189,7 @@ Result<Link*> Node::connect(std::string_view address, Deadline deadline) {
   return links_.connect(address, deadline);
 }
 
-Status Node::close(Link& link, Deadline deadline) {
-  TC_CHECK(can_wait_for("the end of an endpoint"));
-  return links_.close(link, deadline);
-}
+Status Node::close(Link& link, Deadline deadline) { return links_.close(link, deadline); }
 
 namespace {
 OutgoingCall call_of(const source::Message& message) {
@@ -201,6 +198,7 @@ OutgoingCall call_of(const source::Message& message) {
 }  // namespace
 
 Status Node::send(Link& link, const source::Message& message, bool with_code, Deadline deadline) {
+  const Link::Hold hold(link);
   auto call = call_of(message);
   call.with_code = with_code;
   return link.sender().send(call, deadline);
@@ -210,15 +208,15 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
                                            Deadline room) {
   if (closing_) return fail(TC_ERR_CLOSED, "this node is being closed");
   auto future = std::make_shared<Future>();
-  future->link = &link;
   future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
   future->ifunc = message.ifunc();
   future->peer = link.channel().shared_label();
-  const wire::CallHeader header{.token = futures_.add(future),
+  const wire::CallHeader header{.token = futures_.add(future, link.futures),
                                 .deadline_ms = deadline_ms,
                                 .hops_left = config_.hops,
                                 .fanout_left = config_.fanout};
   work_.awaits_answers = true;
+  const Link::Hold hold(link);
   auto call = call_of(message);
   call.header = &header;
   if (auto sent = link.sender().send(call, room); !sent) {

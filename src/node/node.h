@@ -68,6 +68,9 @@ class Node final : private Waiter {
   // descriptor is readable, or when `deadline`, which is brought forward, has passed. False: poll and arm again. (node_arm.cc)
   bool arm(Deadline& deadline);
   int descriptor() const noexcept { return transport_->descriptor(); }
+  // While another thread drives the node, one that waits calls `pause` instead of driving it (capi/progress.h): it lets others
+  // in until something has happened, or the deadline; for a moment, when that has passed. Empty: whoever waits drives.
+  void set_pause(std::function<void(Deadline)> pause) noexcept { pause_ = std::move(pause); }
   // Fails futures whose deadline has passed.
   void expire();
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
@@ -96,6 +99,7 @@ class Node final : private Waiter {
   // ---- What the application does
 
   Result<Link*> connect(std::string_view address, Deadline deadline);
+  // Ends one endpoint of the link, whatever it returns (Links::close()).
   Status close(Link& link, Deadline deadline);
   Result<std::shared_ptr<source::Ifunc>> register_file(const std::string& name);
   Result<std::shared_ptr<source::Ifunc>> register_bundle(Bundle bundle);
@@ -156,6 +160,7 @@ class Node final : private Waiter {
   bool closing_ = false;    // no calls any more
   PendingWork work_;
   uint64_t next_expiry_ns_ = 0;
+  std::function<void(Deadline)> pause_;
 
   Config config_;
   Identity self_;

@@ -19,7 +19,7 @@ constexpr uint64_t expiry_step_ns = 1'000'000;
 constexpr uint32_t polls_before_yield = 16;
 constexpr uint32_t polls_before_sleep = 4096;
 constexpr uint64_t sleep_ns = 200'000;
-// Polls without progress while the transport has nothing urgent, and progresses between housekeeping.
+// Polls without progress while neither the transport nor a backlog is urgent, and progresses between housekeeping.
 constexpr uint32_t polls_between_progress = 16;
 constexpr uint32_t progresses_between_housekeeping = 64;
 // Polls of memory between two readings of the clock; a poll that asks the system is worth one by itself.
@@ -55,7 +55,7 @@ size_t Node::poll() {
     ++happened;
   }
   // Behind all that may send.
-  if (poll_state.urgent || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (poll_state.urgent || work_.backlog || ++polls_ % polls_between_progress == 0) happened += progress();
   if (futures_.has_notifications()) [[unlikely]]
     notify_ready();
   return happened;
@@ -92,6 +92,7 @@ void Node::housekeep() {
   if (const auto unsaid = links_.take_unsaid_refusals(); unsaid != 0)
     log_->warn("{} more were refused in a second", unsaid);
   if (authority_.has_changed()) renew_rights();
+  links_.end_unused();
   links_.handle_losses();
 }
 
@@ -181,7 +182,10 @@ uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
 bool Node::wait_until(Deadline deadline, FunctionRef<bool()> done) {
   while (!done()) {
     if (deadline.passed()) return done();
-    if (wait(piece_of(deadline)) == 0) expire();
+    if (pause_ && !polling_)
+      pause_(piece_of(deadline));
+    else if (wait(piece_of(deadline)) == 0)
+      expire();
   }
   return true;
 }
@@ -197,7 +201,9 @@ bool Node::wait_for_room(Deadline deadline, FunctionRef<bool()> done) {
 // False when the deadline has passed.
 bool Node::yield(Deadline deadline, uint32_t polls) {
   if (deadline.passed()) return false;
-  if (polls < polls_before_sleep) {
+  if (pause_ && !polling_) {
+    pause_(Deadline::at_ns(polls < polls_before_sleep ? 0 : std::min(deadline.at_ns(), now_ns() + sleep_ns)));
+  } else if (polls < polls_before_sleep) {
     ::sched_yield();
   } else if (!polling_) {
     const Raised polling(polling_);

@@ -3,6 +3,8 @@
 // The link protocol between nodes of one process, over a network that does as it is told.
 #include "node/node.h"
 
+#include <set>
+
 #include "node/testing/node_test_kit.h"
 #include "threechains/ifunc.h"
 
@@ -48,6 +50,21 @@ TEST(Node, code_travels_once_and_later_calls_go_by_number) {
   EXPECT_EQ(counter, 1001u);
   EXPECT_EQ(target->stat("code-loads"), 1u);
   EXPECT_EQ(target->stat("executed"), 1001u);
+}
+
+TEST(Node, messages_name_a_peer_by_its_number_or_by_its_address_or_as_a_client) {
+  test::Net net;
+  const auto server = net.make(0, [](Config& config) { config.listen = "server"; });
+  const auto client = net.make(0, [](Config& config) { config.listen = "", config.name = "visitor"; });
+  const auto numbered = net.make(7);
+  {
+    const Background running(*server);
+    EXPECT_EQ(connect(*client, "server")->peer_label(), "node at server (test0)");
+    EXPECT_EQ(connect(*numbered, "server")->peer_label(), "node at server (test0)");
+  }
+  std::set<std::string> labels;
+  server->links().each([&](Link& link) { labels.insert(link.peer_label()); });
+  EXPECT_THAT(labels, testing::UnorderedElementsAre("client visitor", "node 7 (test7)"));
 }
 
 TEST(Node, named_data_is_what_was_exposed_last_however_often_it_was_asked_for) {

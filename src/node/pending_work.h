@@ -9,7 +9,7 @@
 namespace tc::node {
 
 struct PendingWork {
-  bool backlog = false;         // frames wait for room, or answers and questions wait to be delivered
+  bool backlog = false;         // frames wait for room, answers and questions to be delivered, endpoints to be closed
   bool lost_links = false;      // a link was lost: whoever waits on it is to be told
   bool paused_links = false;    // a link's peer has used up its rate
   bool awaits_answers = false;  // a future may have a deadline

@@ -104,7 +104,7 @@ bool take_other(Run& run, uint64_t word) {
 }  // namespace
 
 size_t receive(transport::InStream& in, const NumberTable& first_numbers, Executor& executor, FrameHandler& handler,
-               size_t most) {
+               size_t most, size_t longest_call) {
   const NumberTable* numbers = &first_numbers;
   Run run{in, executor, handler, most, in.at(), in.at()};
   size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
@@ -116,7 +116,8 @@ size_t receive(transport::InStream& in, const NumberTable& first_numbers, Execut
       if (!take_more(run, pads)) break;
       continue;
     }
-    Code* const code = (word & 0xff) == plain_call ? numbers->find(header.number) : nullptr;
+    const bool is_plain = (word & 0xff) == plain_call && header.length <= longest_call;
+    Code* const code = is_plain ? numbers->find(header.number) : nullptr;
     if (runs_in_place(code)) [[likely]]
       run_alike(run, *code, word, header.length);
     else if (take_other(run, word))

@@ -57,8 +57,9 @@ class FrameHandler {
 };
 
 // Takes up to `most` frames off `in`, with `numbers` of the handler to begin with. Returns how many; 0 is "nothing there".
-// Their memory goes back to the sender on the way, so that it can write while we read. Throws what the handler throws.
+// Their memory goes back to the sender on the way, so that it can write while we read. Calls of more than `longest_call`
+// bytes are the handler's. Throws what the handler throws.
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
-               size_t most);
+               size_t most, size_t longest_call);
 
 }  // namespace tc::target

@@ -36,6 +36,24 @@ void without_delay(const Fd& socket, int family) noexcept {
   if (family != AF_UNIX) (void)setsockopt(socket.get(), IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
 }
 
+// `flags`: getaddrinfo()'s.
+Result<std::vector<SocketAddress>> addresses_of(const HostAndPort& where, int flags) {
+  addrinfo hints{};
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICSERV | flags;
+  addrinfo* found = nullptr;
+  const char* const host = where.host.empty() ? nullptr : where.host.c_str();
+  if (const int error = getaddrinfo(host, std::to_string(where.port).c_str(), &hints, &found); error != 0)
+    return fail(error == EAI_NONAME || error == EAI_NODATA ? TC_ERR_NOT_FOUND : TC_ERR_IO,
+                "the host name '{}' cannot be resolved: {}", where.host,
+                error == EAI_SYSTEM ? system_words(errno) : std::string(gai_strerror(error)));
+  const AddressList list(found, &freeaddrinfo);
+  std::vector<SocketAddress> all;
+  for (const auto* one = list.get(); one != nullptr; one = one->ai_next)
+    all.push_back(SocketAddress::of(one->ai_addr, one->ai_addrlen));
+  return all;
+}
+
 }  // namespace
 
 SocketAddress SocketAddress::of(const sockaddr* address, socklen_t size) noexcept {
@@ -67,6 +85,11 @@ uint16_t SocketAddress::port() const noexcept {
   return 0;
 }
 
+void SocketAddress::set_port(uint16_t port) noexcept {
+  if (family() == AF_INET) reinterpret_cast<sockaddr_in*>(&storage_)->sin_port = htons(port);
+  if (family() == AF_INET6) reinterpret_cast<sockaddr_in6*>(&storage_)->sin6_port = htons(port);
+}
+
 std::string SocketAddress::host() const {
   char host[NI_MAXHOST];
   if (getnameinfo(get(), size_, host, sizeof host, nullptr, 0, NI_NUMERICHOST) != 0) return "unknown";
@@ -83,41 +106,37 @@ std::string SocketAddress::any_interface() const {
 
 // A socket can be bound to the addresses of this host, and to no others.
 bool SocketAddress::is_here() const noexcept {
+  if (family() != AF_INET && family() != AF_INET6) return family() == AF_UNIX;
   SocketAddress any_port = *this;
-  if (family() == AF_INET)
-    reinterpret_cast<sockaddr_in*>(&any_port.storage_)->sin_port = 0;
-  else if (family() == AF_INET6)
-    reinterpret_cast<sockaddr_in6*>(&any_port.storage_)->sin6_port = 0;
-  else
-    return family() == AF_UNIX;
+  any_port.set_port(0);
   const Fd probe(socket(family(), SOCK_DGRAM | SOCK_CLOEXEC, 0));
   return probe && bind(probe.get(), any_port.get(), any_port.size()) == 0;
 }
 
-Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen) {
+Result<HostAndPort> parse_host_and_port(std::string_view address) {
   const size_t colon = address.rfind(':');
   if (colon == std::string_view::npos || colon + 1 == address.size())
     return fail(TC_ERR_INVALID, "'{}' is no address: it must be HOST:PORT or unix:PATH", address);
   std::string_view host = address.substr(0, colon);
   if (host.starts_with('[') && host.ends_with(']')) host = host.substr(1, host.size() - 2);
-  const std::string host_text(host), port_text(address.substr(colon + 1));
-  uint16_t port = 0;  // getaddrinfo() would take 99999 for 34463
-  if (const auto [end, error] = std::from_chars(port_text.data(), port_text.data() + port_text.size(), port);
-      error != std::errc{} || *end != '\0')
+  const std::string_view port_text = address.substr(colon + 1);
+  HostAndPort parsed{std::string(host), 0};
+  const char* const port_end = port_text.data() + port_text.size();
+  if (const auto [end, error] = std::from_chars(port_text.data(), port_end, parsed.port);  // getaddrinfo() takes 99999
+      error != std::errc{} || end != port_end)
     return fail(TC_ERR_INVALID, "'{}' is no address: a port is 0 to 65535, not '{}'", address, port_text);
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICSERV | (to_listen ? AI_PASSIVE : 0);
-  addrinfo* found = nullptr;
-  if (const int error = getaddrinfo(host.empty() ? nullptr : host_text.c_str(), port_text.c_str(), &hints, &found);
-      error != 0)
-    return fail(error == EAI_NONAME ? TC_ERR_NOT_FOUND : TC_ERR_INVALID, "'{}' is no address: {}", address,
-                gai_strerror(error));
-  const AddressList list(found, &freeaddrinfo);
-  std::vector<SocketAddress> all;
-  for (const auto* one = list.get(); one != nullptr; one = one->ai_next)
-    all.push_back(SocketAddress::of(one->ai_addr, one->ai_addrlen));
-  return all;
+  return parsed;
+}
+
+std::vector<SocketAddress> numeric_addresses(const HostAndPort& where) {
+  return addresses_of(where, AI_NUMERICHOST).value_or(std::vector<SocketAddress>());
+}
+
+Result<std::vector<SocketAddress>> look_up(const std::string& host) { return addresses_of({host, 0}, 0); }
+
+Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen) {
+  TC_ASSIGN(const auto where, parse_host_and_port(address));
+  return addresses_of(where, to_listen ? AI_PASSIVE : 0);
 }
 
 Result<Fd> listen_at(const SocketAddress& address) {

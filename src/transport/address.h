@@ -7,7 +7,7 @@
 // so it belongs to the network namespace, as the port does, and disappears with the process. A node that cannot share
 // memory has another name there: peers send it a stream of bytes.
 //
-// Thread: any. Nothing here blocks but the look-up of a host's name.
+// Thread: any. Nothing blocks but resolve() and look_up(), which wait for name servers.
 #pragma once
 
 #include <sys/socket.h>
@@ -33,6 +33,7 @@ class SocketAddress {
   const sockaddr* get() const noexcept { return reinterpret_cast<const sockaddr*>(&storage_); }
   socklen_t size() const noexcept { return size_; }
   uint16_t port() const noexcept;
+  void set_port(uint16_t port) noexcept;
   // "127.0.0.1", and "127.0.0.1:7001" or "[::1]:7001"
   std::string host() const;
   std::string text() const;
@@ -48,7 +49,19 @@ class SocketAddress {
 
 inline constexpr std::string_view unix_prefix = "unix:";
 
-// All that "HOST:PORT" stands for, the best first. TC_ERR_INVALID, TC_ERR_NOT_FOUND.
+// "HOST:PORT", taken apart. An empty host is any interface to listen, and this host to connect.
+struct HostAndPort {
+  std::string host;  // without brackets
+  uint16_t port = 0;
+};
+// TC_ERR_INVALID.
+Result<HostAndPort> parse_host_and_port(std::string_view address);
+// What a host that is written as a number stands for, to connect to it. Empty: it is a name.
+std::vector<SocketAddress> numeric_addresses(const HostAndPort& where);
+// All addresses of a host, the best first, with port 0. Waits for name servers: ten seconds for one that is silent.
+// TC_ERR_NOT_FOUND: there is no such name. TC_ERR_IO: nobody could tell.
+Result<std::vector<SocketAddress>> look_up(const std::string& host);
+// All that "HOST:PORT" stands for, the best first. Waits as look_up() does. TC_ERR_INVALID, TC_ERR_NOT_FOUND, TC_ERR_IO.
 Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen);
 
 // Listens there. TC_ERR_IO.

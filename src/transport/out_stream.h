@@ -57,9 +57,10 @@ class OutStream {
  public:
   virtual ~OutStream() = default;
 
-  // Where a frame with `length` bytes behind its header, at most max_length(), may be built: write the body at the
-  // returned address + 8, then commit(). Null when there is no room now: progress and try again. At most one
-  // reservation at a time; it may be dropped silently.
+  // Where a frame with `length` bytes behind its header may be built: write the body at the returned address + 8, then
+  // commit(). The caller checks that `length` is at most max_length(): there may be room for more than the peer takes in
+  // one frame. Null when there is no room now: progress and try again. At most one reservation at a time; it may be
+  // dropped silently.
   std::byte* reserve(size_t length) noexcept {
     if (wire::stride(length) > static_cast<size_t>(end_ - cursor_)) [[unlikely]]
       return make_room(length);
@@ -98,7 +99,7 @@ class OutStream {
   class Burst {
    public:
     explicit Burst(OutStream& out) noexcept : out_(out), first_(out.cursor_), cursor_(out.cursor_), end_(out.end_) {}
-    // Adds a frame with this body, as put() does. False: no room here.
+    // Adds a frame with this body, as put() does, at most max_length() bytes. False: no room here.
     bool add(uint64_t header, const std::byte* body) noexcept {
       const auto length = static_cast<size_t>(header >> 32);
       const size_t stride = wire::stride(length);

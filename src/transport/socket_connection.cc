@@ -8,12 +8,6 @@
 
 namespace tc::transport {
 
-namespace {
-
-constexpr uint64_t greeting_ns = 10'000'000'000;  // for the peer's answer
-
-}  // namespace
-
 SocketConnection::SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others)
     : hub_(hub),
       stream_(std::move(socket)),

@@ -14,6 +14,7 @@
 // Thread: the node's.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -26,6 +27,8 @@ namespace tc::transport {
 
 class SocketConnection : public Connection, public Watcher, private Handshake::Owner {
  public:
+  static constexpr uint64_t greeting_ns = 10'000'000'000;  // for the peer's answer, from Transport::connect() on
+
   ~SocketConnection() override;
   SocketConnection(const SocketConnection&) = delete;
   SocketConnection& operator=(const SocketConnection&) = delete;
@@ -43,6 +46,10 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   void deliver_leftover() noexcept;
   // Loses a peer that has not greeted in time.
   void check_deadline(uint64_t now) noexcept;
+  // Leaves the peer less time: of it some was needed to find the peer's addresses.
+  void must_greet_by(uint64_t deadline_ns) noexcept {
+    greeting_deadline_ns_ = std::min(greeting_deadline_ns_, deadline_ns);
+  }
   // Until when the peer must greet; 0: it has.
   uint64_t greeting_deadline_ns() const noexcept { return greeting_deadline_ns_; }
   bool is_open() const noexcept { return stage_ == Stage::open; }

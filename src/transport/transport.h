@@ -41,12 +41,13 @@ class Connection {
  public:
   virtual ~Connection() = default;
 
-  // Frames to the peer: none can be reserved before open(), nor once the peer is lost.
+  // Frames to the peer: none can be reserved before open(), nor once the peer is lost. The streams of a connection that
+  // greets may be others than those of the same connection once it is open: ask for them after open().
   virtual OutStream& out() noexcept = 0;
   // Frames from the peer.
   virtual InStream& in() noexcept = 0;
-  // True: the peer writes into memory of ours, so in().peek() must be called in every poll. False: Events::on_frames()
-  // reports new frames.
+  // Known once the peer has greeted. True: the peer writes into memory of ours, so in().peek() must be called in every
+  // poll. False: Events::on_frames() reports new frames.
   virtual bool is_polled() const noexcept = 0;
 
   // Accepts the peer's greeting: frames may pass. On the accepting side, `hello` is sent to the peer first. The
@@ -64,13 +65,14 @@ class Connection {
   // be read.
   virtual void set_paused(bool paused) noexcept { (void)paused; }
 
-  // "shm", "tcp", "ucx", ...
+  // "shm", "tcp", "ucx", ...; empty while that is open, because the name of the peer's host is being resolved.
   virtual std::string_view transport() const noexcept = 0;
   // "127.0.0.1:7001", for messages: the address that we connected to, or that the peer comes from.
   virtual const std::string& peer_address() const noexcept = 0;
   virtual const Origin& origin() const noexcept = 0;
 
-  // A pointer of the owner's, to find its link from an event.
+  // A pointer of the owner's, to find its link from an event: the connection in an event may be another object, which
+  // does the work for the one that connect() returned. Set it before the next progress().
   void set_owner(void* owner) noexcept { owner_ = owner; }
   void* owner() const noexcept { return owner_; }
 
@@ -114,8 +116,9 @@ class Transport {
   // Starts to accept peers on an address (transport/address.h; port 0: any free one). Returns the address with the real
   // port. TC_ERR_INVALID, TC_ERR_IO.
   virtual Result<std::string> listen(std::string_view address) = 0;
-  // Starts to connect and to send `hello`; returns at once. The result comes as on_greeting() or on_lost().
-  // TC_ERR_INVALID, TC_ERR_NOT_FOUND, TC_ERR_UNSUPPORTED (the transport that was chosen is not available).
+  // Starts to connect and to send `hello`; returns at once. The result comes as on_greeting() or on_lost(): also when the
+  // name of a host cannot be resolved (TC_ERR_NOT_FOUND, TC_ERR_IO), or not in time (TC_ERR_TIMEOUT). Fails at once with
+  // TC_ERR_INVALID, TC_ERR_LIMIT, TC_ERR_UNSUPPORTED (the transport that was chosen is not available).
   virtual Result<std::unique_ptr<Connection>> connect(std::string_view address, ByteView hello) = 0;
 
   PollState poll_state;

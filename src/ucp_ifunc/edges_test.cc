@@ -24,6 +24,28 @@ std::string loose_step(const std::string& folder) {
   return std::string(TC_TESTDATA) + "/" + folder + "/step." + TC_HOST_TRIPLE + ".bc";
 }
 
+TEST_F(UcpIfunc, what_could_not_be_made_is_null_and_freed_without_harm) {
+  ucp_ifunc_h none = nullptr;
+  const auto junk = reinterpret_cast<ucp_ifunc_h>(uintptr_t{0x5a5a5a5a});  // as in memory that was never set
+  ucp_llvm_bc_t no_bitcode{};
+  ucp_ifunc_h by_name = junk, without_context = junk, of_2021 = junk, from_memory = junk;
+  EXPECT_EQ(ucp_register_ifunc(source.context, named("absent"), &by_name), UCS_ERR_NO_ELEM);
+  EXPECT_EQ(ucp_register_ifunc(nullptr, named("step"), &without_context), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(ucp_ifunc_2021_register(source.context, "absent", &of_2021), UCS_ERR_NO_ELEM);
+  EXPECT_NE(ucp_register_ifunc_im(source.context, named("step"), &no_bitcode, 1, nullptr, 0, &from_memory), UCS_OK);
+  for (auto* const handle : {by_name, without_context, of_2021, from_memory}) {
+    EXPECT_EQ(handle, none);
+    ucp_deregister_ifunc(source.context, handle);
+  }
+  char byte = 0;
+  ucp_ifunc_msg_t msg{junk, &byte, 17};
+  EXPECT_EQ(ucp_ifunc_msg_create(nullptr, &byte, 1, &msg), UCS_ERR_INVALID_PARAM);
+  EXPECT_EQ(msg.ifunc_h, none);
+  EXPECT_EQ(msg.frame, nullptr);
+  EXPECT_EQ(msg.frame_size, 0u);
+  ucp_ifunc_msg_free(msg);
+}
+
 TEST_F(UcpIfunc, calls_without_what_they_need_are_refused) {
   ucp_ifunc_h ifunc = nullptr;
   EXPECT_EQ(ucp_register_ifunc(nullptr, named("step"), &ifunc), UCS_ERR_INVALID_PARAM);

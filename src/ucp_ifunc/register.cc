@@ -11,6 +11,7 @@ namespace {
 
 ucs_status_t register_with(ucp_context_h context, const char* name, bool bitcode, const ContextState::Source& source,
                            ucp_ifunc_h* out) {
+  if (out != nullptr) *out = nullptr;  // a program that checks no status deregisters nothing
   if (context == nullptr || name == nullptr || out == nullptr)
     return report({TC_ERR_INVALID, "a registration wants a context, a name and where to put the handle"});
   auto added = state_of(context).add(name, bitcode, source);
@@ -80,6 +81,7 @@ void ucp_deregister_ifunc(ucp_context_h context, ucp_ifunc_h ifunc_h) {
 ucs_status_t ucp_ifunc_msg_create(ucp_ifunc_h ifunc_h, void* source_args, size_t source_args_size,
                                   ucp_ifunc_msg_t* msg_p) {
   return tc::ucp::guarded([&]() -> ucs_status_t {
+    if (msg_p != nullptr) *msg_p = {};
     if (ifunc_h == nullptr || msg_p == nullptr)
       return tc::ucp::report({TC_ERR_INVALID, "a message wants a registered ifunc and where to put its handle"});
     auto message = tc::ucp::Message::create(ifunc_h->shared_from_this(), source_args, source_args_size);

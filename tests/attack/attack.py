@@ -26,7 +26,9 @@ from kit.client import Client
 
 OTHER_USER = 61_002
 KEPT_OUT = "only encrypted connections"  # in the refusal of who speaks plainly
-AT_ONCE = 3.0  # seconds for an answer that shall come at once, on a machine that is busy with other tests
+ENDED = ("ended the connection before it greeted", "closed its socket without disconnecting")  # of who said too little
+AT_ONCE = 3.0  # seconds for an answer that shall come at once, on a machine that has nothing else to do
+PATIENCE = 60.0  # seconds for what comes in the end, however busy the machine is
 CLONE_NEWNET = 0x40000000
 LISTEN, UNCONNECTED = "0A", "07"
 
@@ -71,7 +73,7 @@ class Held:
 
 
 @contextlib.contextmanager
-def stranger(action, *, uid=None, namespace=None, seconds=30.0):
+def stranger(action, *, uid=None, namespace=None, seconds=2 * PATIENCE):
     """While a process with this user id (in the same group), in this network namespace, does `action`, and then holds
     open what it opened. Gives what `action` returned."""
     if os.geteuid() != 0:
@@ -131,11 +133,23 @@ class ProgramNode(Client):
     def stat(self, name):
         return int(self.must(f"stat {name}").split()[1])
 
+    def numbers(self):
+        return {name: self.stat(name) for name in ["refused-peers", "dropped-links", "links"]}
+
     def has_run_nothing(self):
         """And goes on serving those that share its key."""
         assert self.running(), f"the node ended: {self.err[-2000:]}"
         assert self.stat("executed") == 0, self.err
         answers_soon(self.t, self.address, env={**kit.TCP, **self.home.env})
+
+
+def wait_for_ends(node, count):
+    """Until so many peers were refused or lost. No link is no sign of it: perhaps the last peer was not even accepted. The
+    node's numbers then."""
+    def ended():
+        numbers = node.numbers()
+        return numbers if numbers["refused-peers"] + numbers["dropped-links"] >= count else None
+    return kit.run_until(ended, f"{count} peers are refused or lost")
 
 
 def acquainted(t, name, node_home):
@@ -178,12 +192,12 @@ def hold_connections(address, count, message=b""):
     peers = []
     for _ in range(count):
         with contextlib.suppress(OSError):
-            peers.append(dial(address, 1.0))
+            peers.append(dial(address))
             send(peers[-1], message)
     return Held(peers, len(peers))
 
 
-def dial(address, seconds=5.0):
+def dial(address, seconds=PATIENCE):
     """A socket to `HOST:PORT` or, beginning with a zero byte, to a Unix socket."""
     if address.startswith("\0"):
         made = socket.socket(socket.AF_UNIX)
@@ -201,31 +215,50 @@ def send(to, message, descriptors=()):
         to.sendall(message[1:] if descriptors else message)
 
 
-def say(address, message, descriptors=(), quiet=0.3):
-    """Says that, and gives as text what the node answers until it closes or is quiet; nothing when nobody is there. Our
-    own end stays open meanwhile: the node asks the kernel whose it is."""
-    answer = b""
+def end_writing(peer):
+    """Says no more, so that a node that waits for the rest of a message gives up at once, and we need not guess how long it
+    takes. It still can answer. An encrypted socket is cut off, without an alert."""
+    with contextlib.suppress(OSError):
+        socket.socket.shutdown(peer, socket.SHUT_WR)
+
+
+def hear(peer, heard, until=None):
+    """Adds to `heard` what comes until the other end closes or until these bytes have come."""
+    end = time.monotonic() + PATIENCE
+    while until is None or until not in heard:
+        peer.settimeout(max(0.001, end - time.monotonic()))
+        more = peer.recv(65536)
+        if not more:
+            return
+        heard += more
+
+
+def say(address, message, descriptors=(), until=None):
+    """Says that and no more, and gives as text what the node answers until it closes; nothing when nobody is there. With
+    `until`, the connection stays open until these bytes were answered."""
+    heard = bytearray()
     with contextlib.suppress(OSError), dial(address) as to:
         send(to, message, descriptors)
-        to.settimeout(quiet)
-        while more := to.recv(65536):
-            answer += more
-    return answer.decode(errors="replace")
+        if until is None:
+            end_writing(to)
+        hear(to, heard, until)
+    return heard.decode(errors="replace")
 
 
-def say_all(address, messages, descriptors=(), at_once=64, patience=0.05):
-    """Says each message on a connection of its own, some at a time. What the node answered to each."""
+def say_all(address, messages, descriptors=(), at_once=64):
+    """Says each message and no more on a connection of its own, some at a time. What the node answered to each until it
+    closed: it has dealt with all of them."""
     answers, left = [], iter(messages)
     while group := list(itertools.islice(left, at_once)):
         peers = [dial(address) for _ in group]
         for peer, message in zip(peers, group):
             send(peer, message, descriptors)
-        end = time.monotonic() + patience
+            end_writing(peer)
         for peer in peers:
-            peer.settimeout(max(0.001, end - time.monotonic()))
-            with contextlib.suppress(OSError):
-                answers.append(peer.recv(4096).decode(errors="replace"))
-            peer.close()
+            heard = bytearray()
+            with contextlib.suppress(ConnectionError), peer:
+                hear(peer, heard)
+            answers.append(heard.decode(errors="replace"))
     return answers
 
 
@@ -249,16 +282,19 @@ def internet_sockets(pid):
 
 
 def answers_soon(t, address, *, env=kit.TCP, prefix=()):
-    """A client of the same user gets its call answered, and soon."""
+    """A client of the same user gets its call answered, and soon: a machine that is busy with other things has longer."""
     hello = t.build("hello.c")
-    result = t.run(*prefix, kit.IFUNC, "send", hello, address, "--payload", "you", env=env)
+    limit = AT_ONCE * kit.slowness()
+    result = t.run(*prefix, kit.IFUNC, "send", hello, address, "--payload", "you", "--timeout", str(int(limit * 1000)),
+                   env=env, seconds=limit + PATIENCE)
+    limit = max(limit, AT_ONCE * kit.slowness())
     assert (result.code, result.out) == (0, "hello, you"), result
-    assert result.seconds < AT_ONCE, f"the answer took {result.seconds:.1f} s"
+    assert result.seconds < limit, f"the answer took {result.seconds:.1f} s of {limit:.1f} s"
 
 
 def logs_one_line(node, pattern):
     """The node has said so, once."""
-    kit.run_until(lambda: lines_about(node.err, pattern), f"the node says {pattern}; it said {node.err}", 5)
+    kit.run_until(lambda: lines_about(node.err, pattern), f"the node says {pattern}; it said {node.err}")
     assert len(lines_about(node.err, pattern)) == 1, node.err
 
 

@@ -48,19 +48,19 @@ def context(files, *, server=False, protocol=PROTOCOL, version=ssl.TLSVersion.TL
     return made
 
 
-def say(address, message, files, quiet=0.5, **options):
-    """Says that inside a session of its own, and gives as text what the node answers. What it refuses is text as well."""
-    answer = b""
+def say(address, message, files, until=None, **options):
+    """Says that and no more inside a session of its own, and gives as text what the node answers until it closes. What it
+    refuses is text as well. With `until`, the connection stays open until these bytes were answered."""
+    heard = bytearray()
     try:
         with attack.dial(address) as plain, context(files, **options).wrap_socket(plain) as to:
-            to.settimeout(quiet)
             attack.send(to, message)
-            with contextlib.suppress(TimeoutError):
-                while more := to.recv(65536):
-                    answer += more
+            if until is None:
+                attack.end_writing(to)
+            attack.hear(to, heard, until)
     except OSError as error:  # ssl.SSLError is one
-        return answer.decode(errors="replace") + f" [{error}]"
-    return answer.decode(errors="replace")
+        return heard.decode(errors="replace") + f" [{error}]"
+    return heard.decode(errors="replace")
 
 
 def inside(said):

@@ -1,7 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handshakes that cost time: slow ones, halves of them, and very many."""
 
-import statistics
 import threading
 import time
 
@@ -14,7 +13,9 @@ from kit import SHM, TCP
 
 MANY = 1000
 SLOW = 64
+FLOOD = 300  # handshakes, and calls meanwhile
 DEADLINE = 5.0  # for a handshake
+LINES_A_SECOND = 20  # of refusals, at most, that a node logs
 
 
 def first_flight(t):
@@ -40,14 +41,15 @@ def test_a_call_is_answered_while_a_thousand_sockets_hold_half_of_a_handshake(t,
     t.own_home.trust("peer", peer, "run=any")
     node = attack.ProgramNode(t, "127.0.0.1:0", "bitcode=off")  # without the memory of a compiler
     attack.answers_soon(t, node.address)
+    start = time.monotonic()
     held = attack.hold_connections(node.address, MANY, half)
     attack.answers_soon(t, node.address, env=SHM)
     attack.answers_soon(t, node.address)
     attack.answers_soon(t, node.address, env={**TCP, **peer.env})
     assert held.result == MANY and node.stat("executed") == 4
-    kit.run_until(lambda: node.stat("refused-peers") >= MANY, "all are given up", 2 * DEADLINE)
-    assert attack.lines_about(node.err, " is refused: "), node.err
-    assert len(attack.lines_about(node.err, " is refused: ")) < 200, "a flood fills the log"
+    kit.run_until(lambda: node.stat("refused-peers") >= MANY, "all are given up")
+    lines, most = len(attack.lines_about(node.err, " is refused: ")), LINES_A_SECOND * (time.monotonic() - start + 1)
+    assert 0 < lines <= most, f"{lines} lines about {MANY} refusals: a flood fills the log"
 
 
 @pytest.mark.release_only
@@ -72,7 +74,7 @@ def test_a_handshake_that_comes_byte_by_byte_ends_at_its_deadline(t):
             attack.send(peer, bytes([byte]))
         time.sleep(0.1)
     attack.answers_soon(t, node.address)
-    kit.run_until(lambda: node.stat("refused-peers") == len(peers), "all are given up", 2 * DEADLINE)
+    kit.run_until(lambda: node.stat("refused-peers") == len(peers), "all are given up")
     assert time.monotonic() - start > DEADLINE - 1, "they were given up before their time, so this test says little"
     assert attack.lines_about(node.err, " is refused: .*within"), node.err
     assert node.stat("executed") == 1
@@ -83,10 +85,10 @@ class Flood:
 
     def __init__(self, t, address, home, threads=4):
         self.files, self.address = sessions.certificate(t, home), address
-        self.stopped, self.done = threading.Event(), [0] * threads
-        self.threads = [threading.Thread(target=self.work, args=(i,)) for i in range(threads)]
+        self.stopped = threading.Event()
+        self.threads = [threading.Thread(target=self.work) for _ in range(threads)]
 
-    def work(self, number):
+    def work(self):
         made = sessions.context(self.files)
         while not self.stopped.is_set():
             try:
@@ -94,7 +96,6 @@ class Flood:
                     to.recv(1000)
             except OSError:
                 pass
-            self.done[number] += 1
 
     def __enter__(self):
         for thread in self.threads:
@@ -109,7 +110,8 @@ class Flood:
 
 @pytest.mark.release_only
 def test_an_authenticated_peer_is_answered_during_a_flood_of_handshakes(t):
-    """How much slower is measured by `ifunc bench`, on a machine that does nothing else. Here the flood shares the cores."""
+    """How much slower is measured by `ifunc bench`, on a machine that does nothing else. Here the flood shares the cores, and
+    lasts until many handshakes were made and many calls answered, whatever time that takes."""
     peer, stranger = attack.acquainted(t, "peer", t.own_home), t.home("stranger")
     t.own_home.trust("peer", peer, "run=any")
     node = attack.ProgramNode(t, "127.0.0.1:0")
@@ -117,19 +119,16 @@ def test_an_authenticated_peer_is_answered_during_a_flood_of_handshakes(t):
     client.must(f"register {t.build('hello.c')}")
     client.must(f"connect {node.address}")
 
-    def latencies(seconds):
-        found, end = [], time.monotonic() + seconds
-        while time.monotonic() < end:
-            start = time.monotonic()
-            assert client.ask("call 3000 you") == "ok hello, you"
-            found.append(time.monotonic() - start)
-        return found
+    def call():
+        assert client.ask("call 20000 you", attack.PATIENCE) == "ok hello, you"
 
-    latencies(0.2)
-    with Flood(t, node.address, stranger) as flood:
-        under = latencies(3)
-    print(f"{sum(flood.done) / 3:.0f} handshakes a second, {statistics.median(under) * 1e3:.2f} ms a call")
-    assert sum(flood.done) > 100, "there was no flood"
-    assert statistics.median(under) < 0.1 and max(under) < attack.AT_ONCE
-    kit.run_until(lambda: node.stat("refused-peers") >= sum(flood.done) * 0.9, "they are refused")
-    attack.answers_soon(t, node.address)
+    call()
+    calls = handshakes = 0
+    with Flood(t, node.address, stranger):
+        end = time.monotonic() + attack.PATIENCE
+        while handshakes < FLOOD or calls < FLOOD:
+            assert time.monotonic() < end, f"{handshakes} handshakes and {calls} calls in {attack.PATIENCE} s"
+            call()
+            calls, handshakes = calls + 1, node.stat("refused-peers")
+        attack.answers_soon(t, node.address)
+    assert len(attack.lines_about(node.err, "is in no line of the keyring")) > 0, node.err

@@ -102,7 +102,7 @@ def test_another_user_is_refused_at_the_port(t):
         attack.logs_one_line(node, rf"127\.0\.0\.1:\d+ is refused: .*{words}")
     assert (node.stat("executed"), node.stat("codes"), node.stat("refused-peers")) == (0, 0, 2)
     ours = sessions.certificate(t, t.own_home)
-    answer = sessions.say(node.address, sessions.inside(said), ours)
+    answer = sessions.say(node.address, sessions.inside(said), ours, until=b"hello, stranger")
     assert "hello, stranger" in answer, f"who has the node's key is refused, so this test says nothing: {answer}"
 
 

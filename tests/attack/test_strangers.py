@@ -50,7 +50,7 @@ def test_a_stranger_is_refused_before_a_byte_of_his_is_read(t):
     node = attack.ProgramNode(t, EVERYWHERE, messages.PLAIN_SETTING, prefix=inside(here))
 
     def say(host):
-        return lambda: attack.say(f"{host}:{node.port}", said)
+        return lambda: attack.say(f"{host}:{node.port}", said, until=b"hello, stranger")
 
     answer = attack.stranger_does(say(address), namespace=there)
     assert attack.KEPT_OUT in answer and "hello, stranger" not in answer, answer

@@ -6,6 +6,7 @@ import pathlib
 import re
 import shutil
 import subprocess
+import sys
 
 import pytest
 
@@ -70,6 +71,14 @@ def test_the_same_programs_are_built_by_pkg_config(prefix, project, tmp_path):
         program = tmp_path / pathlib.Path(source).stem
         run(compiler, f"-std={standard}", *STRICT, project / source, "-o", program, *flags)
         run(program, project / "build/ifuncs", env={"LD_LIBRARY_PATH": libraries})
+
+
+def test_the_library_stays_mapped_when_a_program_closes_it(prefix):
+    """A thread of it may wait for a name server when the last node has ended."""
+    library = next(prefix.rglob("libthreechains.so"))
+    program = (f"import _ctypes, ctypes; library = ctypes.CDLL({str(library)!r}); _ctypes.dlclose(library._handle); "
+               "print(open('/proc/self/maps').read())")
+    assert library.name in run(sys.executable, "-c", program)
 
 
 class Papers:

@@ -20,6 +20,10 @@ MEMORY = {"UCX_TLS": "posix,self"}
 FETCHED = kit.BUILD / "ucx-wheel"
 
 
+DOWNLOAD_S = 100
+with_newer_ucx = pytest.mark.limit(DOWNLOAD_S + 300)
+
+
 def newer_ucx():
     """The folder with the other version's libraries. Skips when they cannot be had."""
     folder = FETCHED / VERSION
@@ -38,7 +42,7 @@ def fetch(folder):
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--no-deps", "--dest", str(own),
                "--disable-pip-version-check", f"{WHEEL}=={VERSION}"]
     try:
-        done = subprocess.run(command, capture_output=True, text=True, timeout=100, check=False)
+        done = subprocess.run(command, capture_output=True, text=True, timeout=DOWNLOAD_S, check=False)
     except subprocess.TimeoutExpired:
         pytest.skip(f"{WHEEL} {VERSION} does not come from PyPI in time")
     wheels = list(own.glob("*.whl"))
@@ -100,6 +104,7 @@ def test_ucx_over_all_network_devices_is_refused_with_the_choices(t):
     assert result.code == 2 and "ucx-devices" in result.err, result
 
 
+@with_newer_ucx
 def test_a_newer_ucx_works_with_itself_over_memory_and_over_tcp(t):
     newer = newer_ucx()
     for tls in [MEMORY, UCX_TCP]:
@@ -112,6 +117,7 @@ def test_a_newer_ucx_works_with_itself_over_memory_and_over_tcp(t):
             assert node.stop() == 0, node.err
 
 
+@with_newer_ucx
 def test_two_versions_of_ucx_speak_active_messages_over_a_network_both_ways(t):
     newer = newer_ucx()
     (here, _), (there, address) = t.namespaces(2)
@@ -126,6 +132,7 @@ def test_two_versions_of_ucx_speak_active_messages_over_a_network_both_ways(t):
 
 
 # On the loopback device each version has a name of its own for this machine, so they take each other for strangers.
+@with_newer_ucx
 def test_two_versions_of_ucx_find_no_way_over_loopback_and_say_so(t):
     newer = newer_ucx()
     for ours, theirs in [(newer, {}), ({}, newer)]:
@@ -133,6 +140,7 @@ def test_two_versions_of_ucx_find_no_way_over_loopback_and_say_so(t):
         expect_refusal(t, node, "ucx", {**theirs, **UCX_TCP}, "no UCX transport leads to the peer")
 
 
+@with_newer_ucx
 def test_two_versions_of_ucx_refuse_each_other_elsewhere_and_say_why(t):
     newer = newer_ucx()
     for ours, theirs in [(newer, {}), ({}, newer)]:

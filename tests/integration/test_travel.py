@@ -9,6 +9,7 @@ import pytest
 
 import kit
 
+PATIENCE_MS = 60_000  # for a call that ends well, or with a reason, long before
 both_ways = pytest.mark.parametrize("env", [pytest.param(kit.SHM, id="shm"), pytest.param(kit.TCP, id="tcp")])
 
 
@@ -25,15 +26,17 @@ class Ring:
         return self.t.serve("--id", str(id), "--cluster", ",".join(self.addresses), "--listen", self.addresses[id],
                             "--stats", "--log", "info", *self.options(id), env=self.env)
 
-    def send(self, hops, *options, seconds=60):
-        """A call that ends when it has."""
-        return self.t.ifunc("send", self.wander, self.addresses[0], "--payload", str(hops), "--raw",
-                            "--hops", "65000", *options, env=self.env, seconds=seconds)
+    def command(self, hops, timeout_ms):
+        return [kit.IFUNC, "send", self.wander, self.addresses[0], "--payload", str(hops), "--raw", "--hops", "65000",
+                "--timeout", str(timeout_ms)]
 
-    def start(self, hops, *options):
+    def send(self, hops, timeout_ms=PATIENCE_MS):
+        """A call that ends when it has."""
+        return self.t.run(*self.command(hops, timeout_ms), env=self.env, seconds=2 * PATIENCE_MS / 1000)
+
+    def start(self, hops):
         """A call that goes on while the test does."""
-        return self.t.start(kit.IFUNC, "send", self.wander, self.addresses[0], "--payload", str(hops), "--raw",
-                            "--hops", "65000", *options, env=self.env)
+        return self.t.start(*self.command(hops, PATIENCE_MS), env=self.env)
 
     def executed(self, id):
         """Asks a node that is stopped for good."""
@@ -55,24 +58,22 @@ def test_a_node_killed_while_a_call_is_at_it_fails_the_call_by_its_name_long_bef
     assert ring.send(8).code == 0
     # A node that stands still holds the call; then it is killed.
     ring.nodes[2].signal(signal.SIGSTOP)
-    call = ring.start(8, "--timeout", "60000")
+    call = ring.start(8)
     time.sleep(0.5)
     assert call.running(), call.err
-    started = time.monotonic()
     ring.nodes[2].kill()
-    assert call.wait(20) != 0
+    assert call.wait(PATIENCE_MS / 2000) != 0
     assert "node 2 (" in call.err and "died while the call was there" in call.err, call.err
-    assert time.monotonic() - started < 20
 
 
 @both_ways
 def test_a_node_killed_in_the_middle_of_a_long_chase_ends_it_with_its_name(t, env):
     ring = Ring(t, 4, env)
     assert ring.send(8).code == 0
-    call = ring.start(64000, "--timeout", "60000")
+    call = ring.start(64000)
     time.sleep(0.05)
     ring.nodes[3].kill()
-    assert call.wait(20) != 0 or call.out == "0", call.err
+    assert call.wait(PATIENCE_MS / 2000) != 0 or call.out == "0", call.err
     if call.out != "0":  # else it was quicker than we
         said = call.err
         assert "node 3" in said or ring.addresses[3] in said or "cannot go on" in said, said
@@ -83,9 +84,9 @@ def test_a_node_that_hangs_costs_a_call_its_deadline_and_serves_the_next_when_it
     ring = Ring(t, 3, env)
     assert ring.send(6).code == 0
     ring.nodes[1].signal(signal.SIGSTOP)
-    result = ring.send(6, "--timeout", "1000")
+    result = ring.send(6, timeout_ms=1000)
     assert result.code != 0 and "deadline" in result.err, result
-    assert 0.9 < result.seconds < 10, result
+    assert 0.9 < result.seconds < 10 * kit.slowness(), result
     ring.nodes[1].signal(signal.SIGCONT)
     assert ring.send(6).out == "0"
 

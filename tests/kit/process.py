@@ -14,8 +14,16 @@ def environment(changes):
     return {name: value for name, value in {**os.environ, **changes}.items() if value is not None}
 
 
-def run_until(condition, what, seconds=10.0):
-    """Calls `condition` until it gives something true, which is returned."""
+def slowness():
+    """Upper limits of time are multiplied by this: how many processes want to run on each core of this machine, now or in
+    the last minute, and TC_TIME_SCALE (for emulators and sanitizers). Lower limits never are."""
+    running = int(pathlib.Path("/proc/loadavg").read_text().split()[3].split("/")[0])
+    wanted = max(running, os.getloadavg()[0]) / len(os.sched_getaffinity(0))
+    return max(1.0, wanted) * float(os.environ.get("TC_TIME_SCALE", "1"))
+
+
+def run_until(condition, what, seconds=60.0):
+    """Calls `condition` until it gives something true, which is returned. The limit is for what never comes."""
     end = time.monotonic() + seconds
     while True:
         value = condition()

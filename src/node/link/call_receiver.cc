@@ -57,6 +57,9 @@ bool CallReceiver::broken(const std::string& what) {
 bool CallReceiver::check(const wire::Header& header) {
   if (!wire::are_call_flags(header.flags))
     return broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags));
+  if (header.length > longest_call())
+    return broken(
+        fmt::format("a call is {} bytes when at most {} are taken (max-message)", header.length, longest_call()));
   if (header.number < target::NumberTable::limit) return true;
   return broken(
       fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1));

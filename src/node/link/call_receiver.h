@@ -48,6 +48,9 @@ class CallReceiver {
     return awaiting_code_.empty() && may_run_ ? numbers_ : no_numbers();
   }
 
+  // In bytes; a peer that sends a longer one breaks the protocol.
+  size_t longest_call() const noexcept { return config_.max_message; }
+
   // ---- Frames. False: the peer breaks the protocol and was disconnected.
 
   bool on_call(const wire::Header& header, std::byte* body);
@@ -63,6 +66,7 @@ class CallReceiver {
   // What calls wait for was compiled elsewhere, or will never be. continue_after_compiling() takes them up.
   bool awaits_compiler() const noexcept { return awaits_compiler_; }
   bool continue_after_compiling();
+  bool has_waiting() const noexcept { return !awaiting_code_.empty(); }
   void each_waiting(ShowCall show) const;
   // Shows the call in a frame, if it is one that waits for an answer.
   void show(const wire::Header& header, ByteView body, ShowCall show) const;

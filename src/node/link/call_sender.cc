@@ -15,10 +15,12 @@ CallSender::CallSender(Channel& channel, const LinkServices& services)
       counters_(services.counters),
       log_(services.channel.log) {}
 
-// Finds the header for a message that another link, or none, sent last. False: not now.
+// Finds the header for a message that another link, or none, sent last. False: not now, or not in one frame. A message
+// that is too long for the peer or the stream is never prepared, so nobody who sends a prepared one checks its length:
+// what both take does not change as long as a version is open.
 bool CallSender::prepare(source::Message& message) const noexcept {
   const auto number = codes_.number_of(message.index());
-  if (!channel_.is_open() || number == source::CodeTable::none) return false;
+  if (!channel_.may_leave(message.size()) || number == source::CodeTable::none) return false;
   message.prepared_for = channel_.version();
   message.prepared_header = wire::encode(wire::Kind::call, 0, number, static_cast<uint32_t>(message.size()));
   return true;

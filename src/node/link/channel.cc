@@ -21,8 +21,9 @@ Channel::Channel(const ChannelServices& services, std::unique_ptr<transport::Con
 
 std::string Channel::peer_label() const {
   if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
-  if (peer_.node_id == Identity::no_id) return fmt::format("client {}", peer_.name);
-  return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+  if (peer_.node_id != Identity::no_id) return fmt::format("node {} ({})", peer_.node_id, peer_.name);
+  if (!peer_.address.empty()) return fmt::format("node at {} ({})", peer_.address, peer_.name);
+  return fmt::format("client {}", peer_.name);
 }
 
 const std::shared_ptr<const std::string>& Channel::shared_label() {
@@ -44,6 +45,7 @@ Status Channel::accept(ByteView greeting, ByteView own) {
   if (peer_.abi != TC_IFUNC_ABI)
     return fail(TC_ERR_VERSION, "{} has ifunc ABI {} when this build has {}", peer_label(), peer_.abi, TC_IFUNC_ABI);
   TC_CHECK(connection_->open(own));
+  out_ = &connection_->out();
   state_ = State::ready;
   label_.reset();
   changed();
@@ -73,10 +75,11 @@ void Channel::lose(const Error& reason) noexcept {
   }
 }
 
-// The last frame, where there is room for one and memory to build it.
+// The last frame, where there is room for one and memory to build it, and where no piece of another one is missing.
 void Channel::write_bye(const Error& reason) noexcept try {
-  if (state_ != State::ready) return;
+  if (state_ != State::ready || mid_frame_) return;
   const auto body = wire::encode_disconnect({reason.code, reason.message});
+  if (is_large(body.size())) return;
   std::byte* const at = out_->reserve(body.size());
   if (at == nullptr) return;
   std::memcpy(at + wire::header_bytes, body.data(), body.size());
@@ -106,11 +109,21 @@ bool Channel::disconnect_for(const std::string& what) {
   return false;
 }
 
-void Channel::close() noexcept {
+void Channel::close(const Error& reason) noexcept {
   if (state_ == State::lost) return;
-  write_bye({TC_OK, "closed"});
+  if (!is_released_) write_bye({TC_OK, "closed"});
   connection_->close();
-  lose(Error{TC_ERR_CLOSED, "the endpoint was closed here"});
+  lose(reason);
+}
+
+// In order behind what waits for room. A peer that cannot be told finds the connection closed.
+void Channel::release() noexcept try {
+  if (state_ != State::ready || is_released_) return;
+  const auto body = wire::encode_disconnect({TC_OK, "not used any more"});
+  if (!post(wire::Kind::disconnect, 0, 0, {body})) return close();
+  is_released_ = true;
+} catch (const std::bad_alloc&) {
+  close();
 }
 
 void Channel::end(const Error& reason) noexcept {

@@ -67,7 +67,8 @@ class Channel {
   // and one that no message has while frames may not be written at once.
   uint64_t open_version() const noexcept { return open_version_; }
   uint64_t version() const noexcept { return version_; }
-  bool is_open() const noexcept { return open_; }
+  // May a frame of that size leave now, as far as the peer and the stream take it? A longer one never goes in one frame.
+  bool may_leave(size_t size) const noexcept { return open_ && size <= most_at_once_; }
   // Where a frame of that size may be built now; null: post() writes or queues it.
   std::byte* reserve(size_t size) noexcept { return size <= most_at_once_ ? out_->reserve(size) : nullptr; }
 
@@ -104,7 +105,12 @@ class Channel {
   // The same for a peer that breaks the protocol; `what` has the values. Returns false, for frame handlers.
   bool disconnect_for(const std::string& what);
   // In good order: the peer is told that nothing is wrong.
-  void close() noexcept;
+  void close() noexcept { close(Error{TC_ERR_CLOSED, "the endpoint was closed here"}); }
+  void close(const Error& reason) noexcept;
+  // Tells the peer, which accepted the connection, that this side has no use for it any more. Frames pass as before, until
+  // the peer ends the connection: only it knows when its side has no use for it either.
+  void release() noexcept;
+  bool is_released() const noexcept { return is_released_; }
   // The peer is gone, or reads no more.
   void end(const Error& reason) noexcept;
 
@@ -118,7 +124,7 @@ class Channel {
   const transport::Origin& origin() const noexcept { return connection_->origin(); }
   const wire::Hello& peer() const noexcept { return peer_; }
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
-  // "node 3 (name)", for messages.
+  // "node 3 (name)"; "node at 10.0.0.7:7001 (name)" without a number; "client name" when it does not listen. For messages.
   std::string peer_label() const;
   // The same, made once; stays when the channel goes.
   const std::shared_ptr<const std::string>& shared_label();
@@ -161,9 +167,12 @@ class Channel {
   void enqueue(Queued item);
   bool drain(Queued& item) noexcept;
   Error no_room(size_t bytes) const;
+  size_t write(std::span<const ByteView> frame, size_t from) noexcept;
   Status post_large(std::span<const ByteView> frame, Deadline deadline);
   Status post_while_read(std::span<const ByteView> frame);
-  Status queue_rest(std::span<const ByteView> frame, size_t from);
+  Result<Queued> copy_from(std::span<const ByteView> frame, size_t from);
+  Status queue_large(std::span<const ByteView> frame);
+  Status keep_rest(std::span<const ByteView> frame, size_t from);
 
   static constexpr uint64_t closed_version = ~uint64_t{0};  // no message is prepared for it
 
@@ -176,7 +185,9 @@ class Channel {
   bool open_ = false;  // ready, and nothing is queued: frames may be written at once
   bool calls_wait_ = false;
   bool stands_for_address_ = false;
-  bool streaming_ = false;  // a large frame is being written piece by piece: nothing may come between
+  bool is_released_ = false;
+  bool streaming_ = false;  // a large frame is being written piece by piece: others queue
+  bool mid_frame_ = false;  // some of its pieces have left: the rest must leave before anything else does
   const bool initiator_;
 
   const uint64_t id_;

@@ -90,8 +90,9 @@ Status Channel::may_queue(size_t size) const {
 }
 
 void Channel::enqueue(Queued item) {
-  backlog_bytes_ += item.size();
+  const size_t size = item.size();
   backlog_.push_back(std::move(item));
+  backlog_bytes_ += size;
   changed();
   services_.work.backlog = true;
 }
@@ -113,12 +114,12 @@ Status Channel::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts par
 bool Channel::drain(Queued& item) noexcept {
   if (item.rest) {
     const ByteView rest(item.rest.data(), item.rest.size());
-    item.sent = write_pieces(*out_, {&rest, 1}, item.sent);
+    item.sent = write({&rest, 1}, item.sent);
     return item.sent == rest.size();
   }
   const ByteView frame(item.whole);
   if (is_large(frame.size() - wire::header_bytes)) {  // queued before the peer had greeted
-    item.sent = write_pieces(*out_, {&frame, 1}, item.sent);
+    item.sent = write({&frame, 1}, item.sent);
     return item.sent == frame.size();
   }
   const auto body = frame.subspan(wire::header_bytes);

@@ -33,7 +33,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       slices_(channel_, sender_, receiver_, services),
       links_(links),
       authority_(services.authority),
-      in_(channel_.connection().in()),
+      in_(&channel_.connection().in()),
       executor_(services.executor),
       answers_(services.answers),
       peer_failures_(services.peer_failures),
@@ -46,10 +46,13 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
   channel_.connection().set_owner(this);
 }
 
+void Link::end_of_holds() noexcept { links_.on_unheld(); }
+
 void Link::tell_others_of_signatures(const ContentId& id) { links_.send_again(id); }
 
 Status Link::accept(ByteView greeting, ByteView own) {
   TC_CHECK(channel_.accept(greeting, own));
+  in_ = &channel_.connection().in();
   renew_rights();
   sender_.on_ready();
   drain_backlog();
@@ -85,7 +88,7 @@ size_t Link::receive_at_rate() {
 }
 
 size_t Link::receive(size_t most) {
-  const auto taken = target::receive(in_, receiver_.numbers(), executor_, *this, most);
+  const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
   if (taken == most || (ending_ && taken != 0))
     links_.come_back_to(*this);
   else if (ending_ && is_ready()) [[unlikely]]
@@ -184,11 +187,19 @@ bool Link::on_compile(uint32_t what, ByteView body) {
 bool Link::on_bye(ByteView body) {
   const auto bye = wire::decode_disconnect(private_copy(body));
   if (!bye) return channel_.disconnect_for(bye.error().message);
-  if (bye->status == TC_OK)
-    end(Error{TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())});
-  else
+  // What the peer says of the end counts more than what the transport does.
+  const bool is_gone = ending_.has_value();
+  ending_.reset();
+  if (bye->status != TC_OK) {
     end(Error{bye->status, fmt::format("{} closed the connection: {}", peer_label(), bye->reason)});
-  return true;
+  } else if (!channel_.is_accepted()) {
+    end(channel_.is_released() ? Error{TC_ERR_CLOSED, "the endpoint was closed here"} : closed_by_peer());
+  } else {
+    is_released_by_peer_ = true;
+    if (is_gone) end(closed_by_peer());
+    links_.on_released_by_peer(*this);
+  }
+  return !is_lost();
 }
 
 // ---- Replies
@@ -242,18 +253,32 @@ void Link::record_failure(const wire::Reply& reply) {
 
 // ---- Barriers
 
+bool Link::advance(Flush& flush) {
+  if (is_lost()) return true;
+  if (flush.barrier == 0) {
+    if (sender_.waiting() != 0) return false;
+    const auto sent =
+        channel_.post(wire::Kind::barrier, 0, wire::barrier_ask, {wire::encode_barrier(barriers_sent_ + 1)});
+    if (!sent) return flush.failure = sent.error(), true;
+    flush.barrier = ++barriers_sent_;
+  }
+  return barriers_passed_ >= flush.barrier;
+}
+
 Status Link::flush(Deadline deadline) {
-  if (!waiter_.wait_until(deadline, [&] { return sender_.waiting() == 0 || is_lost(); }))
+  const Hold hold(*this);
+  Flush flush;
+  const bool in_time = waiter_.wait_until(deadline, [&] { return advance(flush); });
+  if (flush.barrier == 0) {
+    if (is_lost()) return fail(reason());
+    if (flush.failure) return fail(std::move(*flush.failure));
     return fail(TC_ERR_TIMEOUT, "{} calls for {} still wait for their code", sender_.waiting(), peer_label());
-  if (is_lost()) return fail(reason());
-  const auto barrier = ++barriers_sent_;
-  TC_CHECK(channel_.post_in_time(wire::Kind::barrier, 0, wire::barrier_ask, {wire::encode_barrier(barrier)}, deadline));
-  const bool in_time = waiter_.wait_until(deadline, [&] { return barriers_passed_ >= barrier || is_lost(); });
+  }
   auto failure = std::exchange(first_failure_, std::nullopt);
   if (failure && more_failures_ != 0) failure->message += fmt::format(" (and {} more calls failed)", more_failures_);
   more_failures_ = 0;
   if (failure) return fail(std::move(*failure));
-  if (barriers_passed_ >= barrier) return {};
+  if (barriers_passed_ >= flush.barrier) return {};
   if (is_lost()) return fail(reason());
   if (!in_time) return fail(TC_ERR_TIMEOUT, "{} has not run everything within the deadline", peer_label());
   return fail(TC_ERR_INTERNAL, "flush of {} ended without a cause", peer_label());

@@ -55,6 +55,12 @@ class alignas(64) Link final : public target::FrameHandler {
   void post_compile(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::compile, 0, what, body); }
   // Waits until the peer ran everything sent so far. Errors: the first failure since the last flush.
   Status flush(Deadline deadline);
+  // A flush for which nobody waits here: each advance() does what can be done now. True: it has ended, well or not.
+  struct Flush {
+    uint64_t barrier = 0;          // that was sent to the peer; 0: not yet
+    std::optional<Error> failure;  // it could not be sent
+  };
+  bool advance(Flush& flush);
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
   // That code has more signatures here than before: the next call of it brings it again, by whichever link.
@@ -69,11 +75,25 @@ class alignas(64) Link final : public target::FrameHandler {
   // Takes frames off the stream and runs them. How many. May throw std::bad_alloc.
   size_t receive();
   // Has the peer written something into our memory?
-  bool has_frame() const noexcept { return in_.peek() != 0; }
+  bool has_frame() const noexcept { return in_->peek() != 0; }
   // What calls of this link wait for was compiled, or will never be: they are taken up with the next receive().
   void on_compiled();
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
+
+  // ---- Its end in good order
+  //
+  //   we connected       release(): disconnect with status 0 leaves, when our last endpoint is closed
+  //   the peer did       end(), when its disconnect has come, and nothing here uses the link
+
+  // Does this side use the link?
+  bool is_used() const noexcept {
+    return endpoints != 0 || channel_.has_backlog() || sender_.waiting() != 0 || receiver_.has_waiting();
+  }
+  // One side has released it: nothing new begins here.
+  bool is_ending() const noexcept { return channel_.is_released() || is_released_by_peer_; }
+  bool is_released_by_peer() const noexcept { return is_released_by_peer_; }
+  Error closed_by_peer() const { return {TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())}; }
 
   // ---- For snapshots, and after the link was lost
 
@@ -82,8 +102,29 @@ class alignas(64) Link final : public target::FrameHandler {
   // Everything that waits on a lost link fails. May throw std::bad_alloc and be called again.
   void fail_waiting();
 
+  // While one lives, the link is not freed: of a thread that waits. What it polls for meanwhile may close the last endpoint.
+  class Hold {
+   public:
+    explicit Hold(Link& link) noexcept : link_(link) { ++link_.holds; }
+    ~Hold() {
+      if (--link_.holds == 0 && link_.is_lost()) [[unlikely]]
+        link_.end_of_holds();
+    }
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    Link& link_;
+  };
+
+  FuturesOfLink futures;  // FutureTable's: of calls that left by this link
+
   // Set by Links:
-  uint32_t endpoints = 0;        // that the application holds: it stays until all are closed
+  uint32_t holds = 0;              // Hold
+  uint32_t endpoints = 0;          // of the application: the link stays until all are closed
+  uint32_t closing_endpoints = 0;  // of these, that were closed where nobody could wait for the flush
+  Flush closing_flush;
+  uint64_t close_by_ns = 0;      // they end then at the latest
   bool is_pending = false;       // receive() is called with the next poll
   bool loss_is_told = false;     // everybody who waited on it knows
   bool is_awaited = false;       // by connect(), which returns the reason when it is lost
@@ -95,6 +136,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void on_effects() override;
   void on_broken(std::string what) override;
 
+  void end_of_holds() noexcept;
   size_t receive_at_rate();
   size_t receive(size_t most);
   bool on_control(const wire::Header& header, ByteView body);
@@ -122,7 +164,7 @@ class alignas(64) Link final : public target::FrameHandler {
   Links& links_;
   Authority& authority_;
   std::shared_ptr<Rate> rate_;  // null: the peer may send as much as it wants
-  transport::InStream& in_;
+  transport::InStream* in_;     // that of the connection, once it is open
   target::Executor& executor_;
   Answers& answers_;
   PeerFailures& peer_failures_;
@@ -133,6 +175,7 @@ class alignas(64) Link final : public target::FrameHandler {
   spdlog::logger& log_;
 
   Assembly assembly_;
+  bool is_released_by_peer_ = false;
   bool compiled_ = false;        // what calls wait for
   std::optional<Error> ending_;  // why, while what came before is still to be run
   uint64_t barriers_sent_ = 0;

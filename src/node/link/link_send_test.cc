@@ -25,6 +25,35 @@ class LinkSends : public testing::Test {
       node->poll();
     });
   }
+  Link* link_of_peer() {
+    Link* found = nullptr;
+    node->links().each([&](Link& link) { found = &link; });
+    return found;
+  }
+  void connect_to(const std::string& address) {
+    peer.says.max_message = 8u << 20;
+    peer.connect(address);
+    ASSERT_TRUE(run_until([&] { return peer.peer.has_value(); }));
+  }
+  // The peer takes nothing while that is sent, so that only its beginning leaves.
+  Status send_in_part(size_t size) {
+    const auto large = test::message(*node, "echo", std::string(size, 'x'));
+    return node->send(*link_of_peer(), *large, false, Deadline::after_ms(30));
+  }
+  // No other frame is between the pieces of one; the bytes of them all.
+  size_t bytes_of_pieces() {
+    size_t bytes = 0;
+    bool is_whole = true;
+    for (const auto& [header, body] : peer.frames) {
+      if (header.kind == Kind::fragment) {
+        bytes += body.size();
+        is_whole = header.number == last_piece;
+      } else {
+        EXPECT_TRUE(is_whole) << "a frame of kind " << static_cast<int>(header.kind) << " behind " << bytes << " bytes";
+      }
+    }
+    return bytes;
+  }
   bool backlog() {
     bool any = false;
     node->links().each([&](Link& link) { any = any || link.channel().has_backlog(); });
@@ -81,6 +110,48 @@ TEST_F(LinkSends, failures_of_calls_without_an_answer_are_counted_for_a_peer_tha
   };
   ASSERT_TRUE(run_until([&] { return !told().empty(); })) << "after " << ran() << " calls";
   EXPECT_THAT(told(), HasSubstr("3 more calls failed"));
+}
+
+TEST_F(LinkSends, answers_that_are_given_while_a_large_message_waits_for_room_leave_behind_it) {
+  connect_to("n1");
+  ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, 0,
+                        call_header(1) + test::code_section(test::load_bundle("echo")) + as_bytes("x")));
+  ASSERT_TRUE(run_until([&] { return peer.reply_to(1).has_value(); }));
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 0, call_header(2) + Bytes(20'000)));
+  peer.flush();
+  constexpr size_t size = 4u << 20;
+  const auto sent = send_in_part(size);
+  ASSERT_TRUE(sent) << sent.error().message;
+  EXPECT_EQ(node->stat("executed"), 2u) << "the call was to run meanwhile";
+  EXPECT_TRUE(run_until([&] { return peer.reply_to(2).has_value(); }));
+  EXPECT_GT(bytes_of_pieces(), size);
+  EXPECT_TRUE(link_of_peer()->is_ready());
+}
+
+TEST_F(LinkSends, nothing_in_the_middle_of_a_message_even_when_it_disconnects) {
+  connect_to("n1");
+  ASSERT_TRUE(send_in_part(4u << 20));
+  peer.progress();  // there is room now
+  ASSERT_TRUE(peer.send(Kind::code, 0, 3, as_bytes("nobody asked")));
+  peer.flush();
+  node->poll();
+  EXPECT_TRUE(run_until([&] { return peer.lost.has_value(); }));
+  EXPECT_GT(bytes_of_pieces(), 0u);
+  EXPECT_FALSE(peer.bye.has_value()) << peer.bye->reason;
+}
+
+TEST_F(LinkSends, a_message_whose_rest_cannot_be_kept_ends_the_link_and_its_sender_is_told) {
+  node = net.make(3, [](Config& config) { config.message_memory = 1u << 20; });
+  connect_to("n3");
+  link_of_peer()->endpoints = 1;  // it stays when it is lost
+  const auto sent = send_in_part(4u << 20);
+  ASSERT_FALSE(sent);
+  EXPECT_EQ(sent.error().code, TC_ERR_LIMIT) << sent.error().message;
+  EXPECT_THAT(sent.error().message, HasSubstr("the rest cannot be kept"));
+  EXPECT_TRUE(link_of_peer()->is_lost());
+  EXPECT_EQ(link_of_peer()->reason().message, sent.error().message);
+  EXPECT_TRUE(run_until([&] { return peer.lost.has_value(); }));
+  EXPECT_GT(bytes_of_pieces(), 0u);
 }
 
 }  // namespace

@@ -11,7 +11,8 @@ namespace tc::node::test {
 
 class Hostile : public ::testing::Test {
  protected:
-  Hostile() : target(net.make(1, [](Config& c) { c.max_message = 64 * 1024; })), client(net.make(2)) {
+  explicit Hostile(size_t max_message = 64 * 1024)
+      : target(net.make(1, [=](Config& c) { c.max_message = max_message; })), client(net.make(2)) {
     const Background running(*target);
     good_link = connect(*client, "n1");
   }

@@ -29,34 +29,47 @@ Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses, bool s
 }  // namespace
 
 Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, ByteView hello) {
-  const auto choice = options_.choice;
-  const bool by_ring = can_use_rings_ && choice != Choice::unix_socket;
   if (address.starts_with(unix_prefix)) {
     TC_ASSIGN(const auto path, SocketAddress::at_path(address.substr(unix_prefix.size())));
     Fd socket = connect_to_own_user(path);
     if (!socket) return fail(TC_ERR_DISCONNECTED, "no process of this user listens at {}", address);
-    return connect_locally(std::move(socket), by_ring, address, hello);
+    return connect_locally(std::move(socket), may_start_rings(), address, hello);
   }
-  TC_ASSIGN(auto found, resolve(address, false));
+  TC_ASSIGN(auto where, parse_host_and_port(address));
+  if (const auto found = numeric_addresses(where); !found.empty()) return connect_to_one_of(found, address, hello);
+  return NamedConnection::start(
+      *this, name_lookups_, named_, std::string(address), std::move(where),
+      [this, address = std::string(address), hello = Bytes(hello.begin(), hello.end())](
+          const std::vector<SocketAddress>& found) { return connect_to_one_of(found, address, hello); });
+}
+
+// `found`: what the address stands for, the best first.
+Result<std::unique_ptr<SocketConnection>> Network::connect_to_one_of(const std::vector<SocketAddress>& found,
+                                                                     std::string_view address, ByteView hello) {
+  const auto choice = options_.choice;
   if (choice == Choice::automatic || choice == Choice::shm || choice == Choice::unix_socket) {
     if (Fd socket = connect_to_local_listener(found, true))
-      return connect_locally(std::move(socket), by_ring, address, hello);
+      return connect_locally(std::move(socket), may_start_rings(), address, hello);
     if (Fd socket = connect_to_local_listener(found, false))
       return connect_locally(std::move(socket), false, address, hello);
   }
   if (choice == Choice::shm || choice == Choice::unix_socket)
     return fail(TC_ERR_UNSUPPORTED, "no process of this user listens at {} on this host, so {}", address,
                 choice == Choice::shm ? "no memory can be shared with it" : "there is no Unix socket to it");
-  auto socket = connect_to(found.front());
+  auto next = found.begin();
+  auto socket = connect_to(*next++);
+  while (!socket && next != found.end()) socket = connect_to(*next++);  // as for IPv6 where there is no route
   if (!socket) return context(fmt::format("connecting to {}", address), std::move(socket).error());
-  std::vector<SocketAddress> others(found.begin() + 1, found.end());
+  std::vector<SocketAddress> others(next, found.end());
   if (fabric_ != nullptr) return fabric_->connect(std::move(*socket), std::string(address), std::move(others), hello);
   return TcpConnection::connect(*this, std::move(*socket), std::string(address), std::move(others), hello);
 }
 
+bool Network::may_start_rings() const noexcept { return can_use_rings_ && options_.choice != Choice::unix_socket; }
+
 // To a process of our own user. Without rings, which this kernel or the peer's may not allow, by a stream of bytes.
-Result<std::unique_ptr<Connection>> Network::connect_locally(Fd socket, bool by_ring, std::string_view address,
-                                                             ByteView hello) {
+Result<std::unique_ptr<SocketConnection>> Network::connect_locally(Fd socket, bool by_ring, std::string_view address,
+                                                                   ByteView hello) {
   if (by_ring)
     return RingConnection::connect(*this, std::move(socket), std::string(address), options_.ring_bytes, hello);
   if (options_.choice == Choice::shm)

@@ -154,6 +154,7 @@ void Network::check_deadlines(uint64_t now) noexcept {
   (void)admission_.sweep(now);
   (void)closing_sockets_.sweep(now);
   for (size_t i = 0; i < connections.size(); ++i) connections[i]->check_deadline(now);
+  for (auto* const connection : named_) connection->check_deadline(now);
   choose_polling();
 }
 
@@ -168,6 +169,7 @@ void Network::choose_polling() noexcept {
     polled_rings_.clear();
     sockets_ = 0;
     in_transition_ = admission_.has_pending() || !closing_sockets_.empty();
+    for (const auto* const connection : named_) in_transition_ |= connection->greeting_deadline_ns() != 0;
     for (auto* const connection : connections) {
       in_transition_ |= connection->greeting_deadline_ns() != 0;
       if (!connection->is_open()) continue;
@@ -193,6 +195,7 @@ unsigned Network::deliver_changes() noexcept {
     connections[i]->deliver_leftover();
     done += connections[i]->deliver_loss() ? 1u : 0u;
   }
+  for (size_t i = 0; i < named_.size(); ++i) done += named_[i]->deliver_loss() ? 1u : 0u;
   choose_polling();
   return done;
 }
@@ -229,8 +232,11 @@ void Network::run_due_work(Deadline& deadline) noexcept {
   if (has_transitions()) {
     for (const auto due : {admission_.sweep(now), closing_sockets_.sweep(now)})
       if (due != 0) until = std::min(until, due);
-    for (const auto* connection : connections)
+    const auto wake_by_deadline_of = [&](const auto* connection) {
       if (const auto due = connection->greeting_deadline_ns(); due != 0) until = std::min(until, due);
+    };
+    std::ranges::for_each(connections, wake_by_deadline_of);
+    std::ranges::for_each(named_, wake_by_deadline_of);
   }
   if (const auto due = fabric_ != nullptr ? fabric_->next_time() : 0; due != 0) until = std::min(until, due);
   deadline = Deadline::at_ns(until);

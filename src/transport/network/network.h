@@ -19,6 +19,7 @@
 #include "transport/fabric.h"
 #include "transport/network/admission.h"
 #include "transport/network/closing_sockets.h"
+#include "transport/network/named_connection.h"
 #include "transport/socket/tcp_connection.h"
 #include "trust/key_pair.h"
 
@@ -37,6 +38,7 @@ struct NetworkOptions {
   std::shared_ptr<const trust::KeyPair> key;
   std::vector<AddressRange> trusted_networks;  // plain TCP to and from these, and encrypted TCP with all others
   std::string tls_plugin;                      // path of libthreechains_tls.so; empty: in the folder of this library
+  NameLookups::Resolve resolve_name;           // finds the addresses of hosts that we connect to; empty: getaddrinfo()
 };
 
 class RingConnection;
@@ -66,8 +68,11 @@ class Network final : public Transport, private Hub, private Admission::Host {
   void open_local_listener(const std::string& listening);
 
   // connect.cc
-  Result<std::unique_ptr<Connection>> connect_locally(Fd socket, bool by_ring, std::string_view address,
-                                                      ByteView hello);
+  Result<std::unique_ptr<SocketConnection>> connect_to_one_of(const std::vector<SocketAddress>& found,
+                                                              std::string_view address, ByteView hello);
+  bool may_start_rings() const noexcept;
+  Result<std::unique_ptr<SocketConnection>> connect_locally(Fd socket, bool by_ring, std::string_view address,
+                                                            ByteView hello);
   void on_greeted(GreetedPeer peer) override;
   Result<std::unique_ptr<SocketConnection>> accept(GreetedPeer& peer);
   Status may_connect(const Origin& origin) override { return events.may_connect(origin); }
@@ -101,6 +106,8 @@ class Network final : public Transport, private Hub, private Admission::Host {
   std::unique_ptr<trust::TlsContext> tls_;     // null until the first encrypted connection
   ClosingSockets closing_sockets_{poller};
   Admission admission_{*this, closing_sockets_, *this};
+  NameLookups name_lookups_{poller, options_.resolve_name};
+  NamedConnection::List named_;
   std::unique_ptr<Fabric> fabric_;
 };
 

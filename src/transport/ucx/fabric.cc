@@ -216,8 +216,9 @@ void UcxFabric::check(uint64_t now) noexcept {
 bool UcxFabric::arm() noexcept {
   if (options_.puts) {
     find_puts();
+    // Not on a paused connection: what lies unread there would make its peer answer with a wake at once, again and again.
     for (auto* const channel : channels_)
-      if (channel != nullptr && channel->owner != nullptr) channel->announce_sleep();
+      if (channel != nullptr && channel->owner != nullptr && !channel->owner->is_paused()) channel->announce_sleep();
   }
   if (!ready_.empty()) return false;
   if (ucp_worker_arm(worker_->get()) == UCS_OK) return true;
