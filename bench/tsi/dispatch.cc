@@ -45,9 +45,14 @@ class NoHost final : public target::IfuncHost {
 
 class NoOtherFrames final : public target::FrameHandler {
  public:
+  explicit NoOtherFrames(const target::NumberTable& numbers) noexcept : numbers_(numbers) {}
   bool on_frame(const wire::Header&, std::byte*) override { return false; }
+  const target::NumberTable& numbers() const noexcept override { return numbers_; }
   void on_effects() override {}
   void on_broken(std::string) override {}
+
+ private:
+  const target::NumberTable& numbers_;
 };
 
 }  // namespace
@@ -62,7 +67,7 @@ Result<double> cached_dispatch_ns(size_t calls, int rounds) {
   target::NumberTable numbers;
   TC_CHECK(numbers.bind(0, *code));
   NoHost host;
-  NoOtherFrames others;
+  NoOtherFrames others(numbers);
   target::Executor executor(host);
   uint64_t counter = 0;
   executor.target_args = &counter;

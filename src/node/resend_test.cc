@@ -117,6 +117,28 @@ TEST(Swapping, versions_without_end_cost_the_source_no_memory_beyond_its_budget)
   EXPECT_LT(memory_in_use(), full + 1000 * numbers);
 }
 
+// They come in one batch of frames, at whose beginning nothing waits.
+TEST_F(Resend, calls_of_loaded_code_do_not_overtake_one_that_waits_for_its_code) {
+  std::array<std::byte, 8> text{};
+  target->expose("text", text.data(), text.size());
+  // The same code with another content id.
+  const auto other = source->register_bundle(test::renamed(test::load_bundle("append"), "other")).value();
+  const auto one = message(*source, "append", "1"), three = message(*source, "append", "3");
+  std::string second = "2";
+  const auto two = source::Message::create(other, second.data(), second.size(), 1u << 20).value();
+  ASSERT_EQ(call(*source, *link, *one)->status, TC_OK);
+  ASSERT_EQ(call(*source, *link, *two)->status, TC_OK);
+  text[0] = std::byte{0};
+  running.reset();
+  target->store().evict(one->ifunc()->bundle.id());
+  // The first one leaves at once, the others together.
+  for (const auto* const next : {&two, &one, &two, &three}) ASSERT_TRUE(link->sender().try_send(**next));
+  running = std::make_unique<test::Background>(*target);
+  ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
+  running.reset();
+  EXPECT_EQ(std::string(reinterpret_cast<const char*>(text.data() + 1), 4), "2123");
+}
+
 TEST_F(Resend, messages_that_wait_count_against_the_limit_of_the_node) {
   auto small = net.make(3, [](Config& config) { config.message_memory = 1 << 20; });
   EXPECT_TRUE(small->buffers().budget().take(1 << 20)) << "nothing waits yet";

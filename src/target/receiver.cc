@@ -103,8 +103,9 @@ bool take_other(Run& run, uint64_t word) {
 
 }  // namespace
 
-size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
+size_t receive(transport::InStream& in, const NumberTable& first_numbers, Executor& executor, FrameHandler& handler,
                size_t most, size_t longest_call) {
+  const NumberTable* numbers = &first_numbers;
   Run run{in, executor, handler, most, in.at(), in.at()};
   size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
   while (run.taken < most && !run.gone) {
@@ -116,10 +117,12 @@ size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& ex
       continue;
     }
     const bool is_plain = (word & 0xff) == plain_call && header.length <= longest_call;
-    Code* const code = is_plain ? numbers.find(header.number) : nullptr;
+    Code* const code = is_plain ? numbers->find(header.number) : nullptr;
     if (runs_in_place(code)) [[likely]]
       run_alike(run, *code, word, header.length);
-    else if (!take_other(run, word))
+    else if (take_other(run, word))
+      numbers = &handler.numbers();
+    else
       break;
     if (!run.gone && run.at - run.released >= bytes_a_release) run.release();
   }

@@ -44,6 +44,9 @@ class FrameHandler {
   // peer may still write to, so it is copied before it is checked. False: the link is to be dropped; nothing more
   // is read from it. May throw std::bad_alloc.
   virtual bool on_frame(const wire::Header& header, std::byte* body) = 0;
+  // The code of numbers that may run at once. Asked for anew after each on_frame(): a call may wait for its code since,
+  // and no other may overtake it.
+  virtual const NumberTable& numbers() const noexcept = 0;
   // The call that just ran has effects: its ifunc replied, failed, forwarded ...
   virtual void on_effects() = 0;
   // The peer breaks the rules of framing; `what` has the values.
@@ -53,9 +56,9 @@ class FrameHandler {
   ~FrameHandler() = default;
 };
 
-// Takes up to `most` frames off `in`. Returns how many; 0 is "nothing there". Their memory goes back to the sender on the
-// way, so that it can write while we read. Calls of more than `longest_call` bytes are the handler's. Throws what the
-// handler throws.
+// Takes up to `most` frames off `in`, with `numbers` of the handler to begin with. Returns how many; 0 is "nothing there".
+// Their memory goes back to the sender on the way, so that it can write while we read. Calls of more than `longest_call`
+// bytes are the handler's. Throws what the handler throws.
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,
                size_t most, size_t longest_call);
 

@@ -132,6 +132,7 @@ class alignas(64) Link final : public target::FrameHandler {
 
  private:
   bool on_frame(const wire::Header& header, std::byte* body) override;
+  const target::NumberTable& numbers() const noexcept override { return receiver_.numbers(); }
   void on_effects() override;
   void on_broken(std::string what) override;
 
