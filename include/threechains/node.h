@@ -24,7 +24,10 @@ TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
 
 /* Stops the progress thread, ends the calls that still wait with TC_ERR_CLOSED and tells their tc_future_on_ready(),
  * disconnects from all peers, and frees the node with its endpoints and ifuncs. Free its messages before. Futures stay
- * valid until they are freed. Not from inside an ifunc, nor from a function that the library calls. NULL is ignored. */
+ * valid until they are freed. Not from inside an ifunc, nor from a function that the library calls. NULL is ignored.
+ * Before it disconnects, it waits until its peers have taken what they were sent: as long as a peer takes something within
+ * each second, and some ten seconds at most. What did not leave is told in the log. What comes meanwhile is not run. Whether
+ * a peer has run everything is known by tc_endpoint_flush() and tc_endpoint_close() alone. */
 TC_API void tc_node_destroy(tc_node_t *node);
 
 /* Where peers can connect to: "127.0.0.1:41234"; "" when the node does not listen. The node's; valid while it is. Any

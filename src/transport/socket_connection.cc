@@ -184,7 +184,7 @@ void SocketConnection::hand_over(Bytes unsent) {
   if (local_address(stream_.socket()).family() == AF_UNIX && unsent.empty()) return;
   hub_.poller.remove(stream_.socket());
   Bytes rest = stream_.finish(std::move(unsent));
-  hub_.finish_closing(stream_.take_socket(), std::move(rest));
+  hub_.finish_closing(stream_.take_socket(), std::move(rest), address_);
 }
 
 void SocketConnection::end() noexcept {
@@ -218,6 +218,7 @@ bool SocketConnection::deliver_loss() noexcept {
 
 void SocketConnection::check_deadline(uint64_t now) noexcept {
   if (greeting_deadline_ns_ == 0 || now < greeting_deadline_ns_) return;
+  if (is_open()) return on_deadline();
   try {
     lose(Error{TC_ERR_TIMEOUT, fmt::format("it did not answer within {} s", greeting_ns / 1'000'000'000)});
   } catch (const std::bad_alloc&) {

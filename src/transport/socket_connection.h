@@ -41,9 +41,9 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   bool deliver_loss() noexcept;
   // Delivers what came together with the greeting: the socket does not tell of it again.
   void deliver_leftover() noexcept;
-  // Loses a peer that has not greeted in time.
+  // Loses a peer that has not greeted in time. Of an open connection: on_deadline().
   void check_deadline(uint64_t now) noexcept;
-  // Until when the peer must greet; 0: it has.
+  // Until when the peer must greet, or what else the connection waits for must come; 0: it waits for nothing.
   uint64_t greeting_deadline_ns() const noexcept { return greeting_deadline_ns_; }
   bool is_open() const noexcept { return stage_ == Stage::open; }
   // Has a frame come?
@@ -82,6 +82,15 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   // There was no memory to receive from the peer.
   void lose_without_memory() noexcept { lose(Error{TC_ERR_NO_MEMORY, "no memory"}); }  // short: it allocates nothing
   void watch(uint32_t events) noexcept;
+  // The end of a socket is an event whatever is watched: until it may be read, the socket is not watched at all.
+  void stop_watching() noexcept { hub_.poller.remove(stream_.socket()); }
+  void resume_watching() noexcept { (void)hub_.poller.add(stream_.socket(), *this, watched_); }
+  // An open connection: on_deadline() comes then; 0: never.
+  void set_deadline(uint64_t at_ns) noexcept {
+    greeting_deadline_ns_ = at_ns;
+    hub_.mark_changed();
+  }
+  virtual void on_deadline() noexcept {}
   void deliver_frames() { hub_.events.on_frames(*this); }
 
   Hub& hub_;

@@ -30,7 +30,7 @@ struct TestHub final : Hub {
     if (tls == nullptr) tls = trust::open_tls(trust::KeyPair::fresh().value(), TC_TLS_PLUGIN).value();
     return tls->make_session(role);
   }
-  void finish_closing(Fd, Bytes) noexcept override {}
+  void finish_closing(Fd, Bytes, std::string) noexcept override {}
   std::unique_ptr<trust::TlsContext> tls;
 };
 
@@ -64,7 +64,7 @@ class AnAdmission : public testing::Test, private Admission::Host {
   PollState poll_state;
   TestHub hub{events, poll_state};
   Poller& poller = hub.poller;
-  ClosingSockets closing_sockets{poller};
+  ClosingSockets closing_sockets{poller, events};
   Admission admission{hub, closing_sockets, *this};
   std::vector<AddressRange> networks{AddressRange::parse("127.0.0.0/8").value()};
   SocketAddress address;
