@@ -16,8 +16,9 @@ extern "C" {
 
 /* Starts a node. `config` may be NULL for all defaults; it is copied. The node is the caller's: end it with
  * tc_node_destroy(). With a bootstrap it returns when all nodes know each other's addresses.
- * TC_ERR_IO: the address of option listen cannot be listened at. TC_ERR_UNSUPPORTED: the transport cannot be had, with
- * the system's or UCX's words. TC_ERR_DENIED: UCX would be open to every network (option ucx-devices).
+ * TC_ERR_IO: the address of option listen cannot be listened at. TC_ERR_LIMIT: this process may open too few file
+ * descriptors (ulimit -n) to take a peer; the library does not change that limit. TC_ERR_UNSUPPORTED: the transport cannot
+ * be had, with the system's or UCX's words. TC_ERR_DENIED: UCX would be open to every network (option ucx-devices).
  * TC_ERR_INVALID: options contradict each other, the launcher or other nodes. With a bootstrap also TC_ERR_TIMEOUT,
  * which names the nodes that did not come, and TC_ERR_BUSY: a living node has our number. */
 TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
