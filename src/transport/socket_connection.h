@@ -5,6 +5,9 @@
 //
 //     connecting -> handshake -> greeting -> greeted -> open -> ended
 //
+// A name may have several addresses. While one does not answer, the next one is tried beside it every 250 ms (RFC 8305), and
+// the first that is connected is used. If it then says nothing, each other address gets its part of the time.
+//
 // The first three are stages of the side that connects. There is a handshake only when the connection is encrypted. Only
 // after it the owner is asked whether the peer is the expected one, and is then sent our greeting.
 //
@@ -14,6 +17,7 @@
 // Thread: the node's.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <vector>
 
@@ -44,7 +48,9 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   // Loses a peer that has not greeted in time. Of an open connection: on_deadline().
   void check_deadline(uint64_t now) noexcept;
   // Until when the peer must greet, or what else the connection waits for must come; 0: it waits for nothing.
-  uint64_t greeting_deadline_ns() const noexcept { return greeting_deadline_ns_; }
+  uint64_t greeting_deadline_ns() const noexcept {
+    return next_address_ns_ == 0 ? greeting_deadline_ns_ : std::min(next_address_ns_, greeting_deadline_ns_);
+  }
   bool is_open() const noexcept { return stage_ == Stage::open; }
   // Has a frame come?
   bool has_frames() noexcept { return is_open() && in().peek() != 0; }
@@ -106,7 +112,9 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   void begin_greeting();
   void continue_greeting();
   void handle_greeting();
-  bool try_next_address();
+  bool take_connected();
+  bool try_next_address(bool beside_this_one);
+  void drop_slower() noexcept;
   void end_silently() noexcept;
   void end() noexcept;
 
@@ -116,8 +124,10 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   uint32_t watched_ = 0;
   uint64_t greeting_deadline_ns_ = 0;
   std::optional<Error> reason_;
-  std::vector<SocketAddress> others_;
-  Bytes hello_;  // for our greeting
+  std::vector<SocketAddress> others_;  // not tried yet
+  std::vector<Fd> slower_;             // sockets that connect beside the one of stream_
+  uint64_t next_address_ns_ = 0;       // when the next of others_ is tried; 0: when this one fails
+  Bytes hello_;                        // for our greeting
   int attached_ = -1;
   std::optional<Handshake> handshake_;
   std::optional<Greeter> greeter_;  // until both sides have greeted
