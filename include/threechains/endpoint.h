@@ -22,7 +22,9 @@ TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_
 /* Flushes for at most `timeout_ms`, disconnects and frees the endpoint, whatever it returns: what tc_endpoint_flush()
  * does. The connection ends when the peer does not use it either: endpoints that the peer has on it go on working.
  * Inside an ifunc or a function that the library called it frees the endpoint at once and returns without waiting. The
- * node flushes and disconnects while it is progressed later, and failures go to its log. */
+ * node flushes and disconnects while it is progressed later, and failures go to its log.
+ * After TC_ERR_TIMEOUT, what has left this node or its buffers still runs at the peer, as long as this node is polled or
+ * destroyed (tc_node_destroy()). Messages that waited for room are lost, which the log tells. */
 TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* TC_OK while the peer is there, else why not: TC_ERR_DISCONNECTED, or what ended the connection. Does not progress the

@@ -94,8 +94,17 @@ class Links final : public transport::Events {
   void forget(const target::Code& code) noexcept;
   // The next call of that code takes it along once more.
   void send_again(const ContentId& id);
-  // At the node's end.
+  // ---- At the node's end
+
+  // From now on nothing that comes is run.
+  void stop_receiving() noexcept { is_leaving_ = true; }
+  // How much waits on all links to be sent (Link::unsent()).
+  size_t unsent() const noexcept;
+  // Moves queued frames on, and throws away what has come. May throw std::bad_alloc.
+  void send_unsent();
+  // Closes all links. The log is told what cannot be sent any more.
   void close_all() noexcept;
+
   // How many refused connections were not put into the log one by one.
   uint64_t take_unsaid_refusals() noexcept;
 
@@ -124,6 +133,7 @@ class Links final : public transport::Events {
   void give_up(Link& link) noexcept;
   bool tell_loss(Link& link) noexcept;
   void log_loss(const Link& link);
+  void log_unsent(Link& link) noexcept;
 
   std::vector<Link*> polled_;     // whose peers write into our memory
   std::vector<Link*> pending_;    // come_back_to()
@@ -137,6 +147,7 @@ class Links final : public transport::Events {
   MemoryReserve& reserve_;
   Refusals refusals_;
   bool some_are_released_ = false;  // by their peers; no endpoint uses them, but something else may
+  bool is_leaving_ = false;
 };
 
 }  // namespace tc::node

@@ -28,6 +28,7 @@ Status Links::is_expected(std::string_view address, const transport::Origin& ori
 }
 
 void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
+  if (is_leaving_) return connection->refuse(Error{TC_ERR_CLOSED, "this node ends"});
   accept(adopt(std::move(connection), false), hello);
 }
 
@@ -55,6 +56,7 @@ void Links::on_lost(transport::Connection& connection, const Error& reason) noex
   if (connection.owner() == nullptr) return;
   auto& link = *static_cast<Link*>(connection.owner());
   try {
+    if (is_leaving_) return link.channel().end(reason);
     if (link.is_released_by_peer()) return link.end(link.closed_by_peer());
     link.end(Error{reason.code,
                    fmt::format("{}{}: {}", link.peer_label(), link.is_ready() ? " is gone" : "", reason.message)});
@@ -142,6 +144,7 @@ void Links::renew_rights() {
 // A link for whose frames there is no memory ends; the node does not.
 size_t Links::receive_from(Link& link) {
   if (!link.is_ready()) return 0;
+  if (is_leaving_) return link.discard_received(), 0;
   auto& executor = services_.executor;
   executor.next_tick();
   if (executor.watcher_dozes()) [[unlikely]]
@@ -177,9 +180,37 @@ void Links::send_again(const ContentId& id) {
   for (const auto& link : links_) link->sender().send_again(id);
 }
 
+// ---- The node's end
+
+size_t Links::unsent() const noexcept {
+  size_t unsent = 0;
+  for (const auto& link : links_) unsent += link->unsent();
+  return unsent;
+}
+
+void Links::send_unsent() {
+  for (size_t i = 0; i < links_.size(); ++i) {
+    links_[i]->discard_received();
+    links_[i]->channel().drain_backlog();
+  }
+}
+
+// What the links have written leaves in Transport::finish().
 void Links::close_all() noexcept {
-  for (const auto& link : links_) link->channel().close();  // what they send leaves with the transport's end
+  for (const auto& link : links_) {
+    log_unsent(*link);
+    link->channel().close();
+  }
   links_.clear();
+}
+
+void Links::log_unsent(Link& link) noexcept try {
+  const auto& channel = link.channel();
+  if (!channel.has_backlog() && link.sender().waiting() == 0) return;
+  services_.channel.log.warn(
+      "{} bytes of frames and {} calls for {} are lost: they waited to be sent when the link was closed",
+      channel.backlog_bytes(), link.sender().waiting(), link.peer_label());
+} catch (const std::exception&) {  // no memory for the sentence
 }
 
 // ---- Losing
@@ -206,6 +237,7 @@ void Links::log_loss(const Link& link) {
 
 // False: memory ran out on the way. Each step can be taken again.
 bool Links::tell_loss(Link& link) noexcept try {
+  if (link.reason().code == TC_ERR_CLOSED) log_unsent(link);
   link.fail_waiting();
   services_.slices.on_link_lost(link);
   services_.compile_requests.on_link_lost(link);

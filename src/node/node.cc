@@ -15,6 +15,9 @@ namespace tc::node {
 
 namespace {
 
+// Between two looks for room while the last messages leave: room that a peer makes in memory wakes nobody.
+constexpr uint64_t room_gap_ns = 200'000;
+
 uint64_t random_instance() { return random_number() | 1; }  // never 0
 
 std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
@@ -70,7 +73,25 @@ Node::Node(Config config)
 
 Node::~Node() {
   futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
-  if (transport_ != nullptr) links_.close_all();
+  if (transport_ != nullptr) leave();
+}
+
+// Messages that were accepted leave first. Nothing that comes runs any more: the application may have freed what it would
+// use.
+void Node::leave() noexcept {
+  polling_ = true;  // nobody waits for anything any more
+  links_.stop_receiving();
+  transport::ClosingTime time(now_ns(), links_.unsent());
+  try {
+    while (links_.unsent() != 0 && !time.is_over(now_ns(), [this] { return links_.unsent(); })) {
+      transport_->progress();
+      links_.send_unsent();
+      transport_->sleep(Deadline::at_ns(now_ns() + room_gap_ns));
+    }
+  } catch (const std::bad_alloc&) {  // the rest is told as lost
+  }
+  links_.close_all();
+  transport_->finish();
 }
 
 std::string Node::make_label() const {

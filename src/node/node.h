@@ -39,6 +39,7 @@
 #include "node/remote_compile/compile_requests.h"
 #include "node/remote_compile/compiles_for_peers.h"
 #include "node/statistics.h"
+#include "transport/closing_time.h"
 #include "transport/wait_policy.h"
 
 namespace tc::node {
@@ -130,6 +131,7 @@ class Node final : private Waiter {
  private:
   explicit Node(Config config);
   Status start(const MakeTransport& make_transport);
+  void leave() noexcept;
   Status start_store();
   Status check_cluster() const;
   Status choose_key();

@@ -43,10 +43,12 @@ class Fabric {
   virtual int event_descriptor() const noexcept = 0;
   // When a sleep must end so that progress() is called; 0: never.
   virtual uint64_t next_time() noexcept = 0;
+  // Are there closed connections whose peers have not taken everything?
+  virtual bool has_unfinished() const noexcept = 0;
 };
 
 // What the plug-in exports under `fabric_factory_name`. Null: the version differs, or `error` has the reason.
-inline constexpr uint32_t fabric_plugin_version = 2;
+inline constexpr uint32_t fabric_plugin_version = 3;
 inline constexpr const char* fabric_factory_name = "threechains_make_fabric";
 using FabricFactory = Fabric* (*)(uint32_t version, const FabricOptions& options, Hub& hub, Error& error);
 

@@ -36,7 +36,8 @@ class Hub {
   // A session of an encrypted connection. TC_ERR_UNSUPPORTED: this node has no plug-in for that.
   virtual Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) = 0;
   // Takes over the socket of a closed connection: sends the unsent bytes, and waits for the peer to end its side.
-  virtual void finish_closing(Fd socket, Bytes unsent) noexcept = 0;
+  // `peer`: its address, for messages.
+  virtual void finish_closing(Fd socket, Bytes unsent, std::string peer) noexcept = 0;
 
  protected:
   ~Hub() = default;

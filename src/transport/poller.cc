@@ -50,7 +50,8 @@ int Poller::wait_ns(uint64_t ns) noexcept {
   if (!has_only_milliseconds_) {
     const timespec timeout{static_cast<time_t>(ns / 1'000'000'000), static_cast<long>(ns % 1'000'000'000)};
     const int count = epoll_pwait2(epoll_.get(), events_, most_events, &timeout, nullptr);
-    if (count >= 0 || errno != ENOSYS) return count;
+    // Old kernels and emulators do not have it, and the filters of old container runtimes refuse what they do not know.
+    if (count >= 0 || (errno != ENOSYS && errno != EPERM)) return count;
     has_only_milliseconds_ = true;
   }
   const uint64_t ms = std::min<uint64_t>(ns / 1'000'000 + 1, INT_MAX);

@@ -53,7 +53,7 @@ class Poller {
   Fd epoll_, wake_;
   epoll_event events_[most_events];
   bool woken_ = false;                  // a wake() was seen, and there was no wait since
-  bool has_only_milliseconds_ = false;  // the kernel, or an emulator, has no epoll_pwait2()
+  bool has_only_milliseconds_ = false;  // epoll_pwait2() is not to be had
 };
 
 }  // namespace tc::transport

@@ -1,12 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/socket_connection.h"
 
+#include <poll.h>
+
 #include <algorithm>
+#include <cerrno>
 #include <new>
+#include <utility>
 
 #include "transport/origin.h"
 
 namespace tc::transport {
+
+namespace {
+
+constexpr uint64_t next_attempt_ns = 250'000'000;
+
+// How an attempt to connect ended; EINPROGRESS: it has not.
+int result_of(const Fd& socket) noexcept {
+  pollfd wanted{socket.get(), POLLOUT, 0};
+  return ::poll(&wanted, 1, 0) == 0 ? EINPROGRESS : socket_error(socket);
+}
+
+}  // namespace
 
 SocketConnection::SocketConnection(Hub& hub, Fd socket, std::string address, std::vector<SocketAddress> others)
     : hub_(hub),
@@ -25,6 +41,7 @@ SocketConnection::SocketConnection(Hub& hub, SocketStream stream, Origin origin)
       accepted_(true) {}
 
 SocketConnection::~SocketConnection() {
+  drop_slower();
   hub_.poller.remove(stream_.socket());
   std::erase(hub_.connections, this);
   hub_.mark_changed();
@@ -38,7 +55,9 @@ Bytes SocketConnection::our_greeting(ByteView hello) {
 Status SocketConnection::start_greeting(ByteView hello, int attached) {
   hub_.connections.push_back(this);
   hub_.mark_changed();
-  greeting_deadline_ns_ = now_ns() + greeting_ns;
+  const uint64_t now = now_ns();
+  greeting_deadline_ns_ = now + greeting_ns;
+  next_address_ns_ = others_.empty() ? 0 : now + next_attempt_ns;
   hello_.assign(hello.begin(), hello.end());
   attached_ = attached;
   return hub_.poller.add(stream_.socket(), *this, watched_ = EPOLLOUT);
@@ -72,10 +91,11 @@ void SocketConnection::on_ready(uint32_t events) noexcept {
 }
 
 void SocketConnection::continue_connecting() {
-  if (const int error = socket_error(stream_.socket()); error != 0) {
-    if (!try_next_address()) lose(Error{TC_ERR_DISCONNECTED, system_words(error)});
-    return;
-  }
+  if (!take_connected()) return;
+  drop_slower();
+  const uint64_t now = now_ns();
+  if (!others_.empty() && now < greeting_deadline_ns_)
+    next_address_ns_ = now + (greeting_deadline_ns_ - now) / (others_.size() + 1);
   origin_ = origin_of(stream_.socket(), hub_.trusted_networks);
   if (!needs_encryption(origin_)) return begin_greeting();
   auto session = hub_.make_session(trust::TlsRole::client);
@@ -97,17 +117,57 @@ void SocketConnection::on_handshake(Status result) noexcept {
   }
 }
 
-bool SocketConnection::try_next_address() {
+// Gives stream_ a socket that is connected. False: there is none now; without hope for one, the connection is lost.
+bool SocketConnection::take_connected() {
+  for (;;) {
+    const int error = result_of(stream_.socket());
+    if (error == 0) return true;
+    for (auto& slower : slower_) {
+      if (result_of(slower) != 0) continue;
+      stream_ = SocketStream(std::exchange(slower, stream_.take_socket()));
+      return true;
+    }
+    std::erase_if(slower_, [this](const Fd& slower) {  // its failure would be an event for ever
+      const bool has_failed = result_of(slower) != EINPROGRESS;
+      if (has_failed) hub_.poller.remove(slower);
+      return has_failed;
+    });
+    if (error == EINPROGRESS || try_next_address(false)) return false;
+    if (slower_.empty()) {
+      lose(Error{TC_ERR_DISCONNECTED, system_words(error)});
+      return false;
+    }
+    hub_.poller.remove(stream_.socket());
+    stream_ = SocketStream(std::move(slower_.back()));
+    slower_.pop_back();
+  }
+}
+
+bool SocketConnection::try_next_address(bool beside_this_one) {
+  next_address_ns_ = 0;
   while (!others_.empty()) {
     const auto next = others_.front();
     others_.erase(others_.begin());
     auto socket = connect_to(next);
-    if (!socket) continue;
-    hub_.poller.remove(stream_.socket());
+    if (!socket || !hub_.poller.add(*socket, *this, EPOLLOUT)) continue;
+    if (beside_this_one)
+      slower_.push_back(stream_.take_socket());
+    else
+      hub_.poller.remove(stream_.socket());
+    handshake_.reset();
+    greeter_.reset();
     stream_ = SocketStream(std::move(*socket));
-    return hub_.poller.add(stream_.socket(), *this, watched_ = EPOLLOUT).has_value();
+    stage_ = Stage::connecting;
+    watched_ = EPOLLOUT;
+    if (!others_.empty()) next_address_ns_ = now_ns() + next_attempt_ns;
+    return true;
   }
   return false;
+}
+
+void SocketConnection::drop_slower() noexcept {
+  for (const auto& slower : slower_) hub_.poller.remove(slower);
+  slower_.clear();
 }
 
 void SocketConnection::begin_greeting() {
@@ -125,6 +185,7 @@ void SocketConnection::continue_greeting() {
 
 void SocketConnection::handle_greeting() {
   stage_ = Stage::greeted;
+  next_address_ns_ = 0;
   if (auto fine = on_greeted(greeter_->received()); !fine) return lose(std::move(fine).error());
   const Bytes hello = std::move(greeter_->received().hello);
   greeter_.reset();
@@ -143,6 +204,7 @@ Status SocketConnection::open(ByteView hello) {
   hub_.mark_changed();
   greeting_deadline_ns_ = 0;
   hello_ = {};
+  next_address_ns_ = 0;
   others_.clear();
   return {};
 }
@@ -178,13 +240,14 @@ void SocketConnection::hand_over(Bytes unsent) {
   if (local_address(stream_.socket()).family() == AF_UNIX && unsent.empty()) return;
   hub_.poller.remove(stream_.socket());
   Bytes rest = stream_.finish(std::move(unsent));
-  hub_.finish_closing(stream_.take_socket(), std::move(rest));
+  hub_.finish_closing(stream_.take_socket(), std::move(rest), address_);
 }
 
 void SocketConnection::end() noexcept {
   if (stage_ == Stage::open) shut_streams();
   stage_ = Stage::ended;
-  greeting_deadline_ns_ = 0;
+  greeting_deadline_ns_ = next_address_ns_ = 0;
+  drop_slower();
   hub_.poller.remove(stream_.socket());
   handshake_.reset();
   stream_ = {};
@@ -211,9 +274,13 @@ bool SocketConnection::deliver_loss() noexcept {
 }
 
 void SocketConnection::check_deadline(uint64_t now) noexcept {
-  if (greeting_deadline_ns_ == 0 || now < greeting_deadline_ns_) return;
+  if (greeting_deadline_ns_ == 0) return;
   try {
-    lose(Error{TC_ERR_TIMEOUT, fmt::format("it did not answer within {} s", greeting_ns / 1'000'000'000)});
+    if (now >= greeting_deadline_ns_) {
+      if (is_open()) return on_deadline();
+      return lose(Error{TC_ERR_TIMEOUT, fmt::format("it did not answer within {} s", greeting_ns / 1'000'000'000)});
+    }
+    if (next_address_ns_ != 0 && now >= next_address_ns_) (void)try_next_address(stage_ == Stage::connecting);
   } catch (const std::bad_alloc&) {
     lose_without_memory();
   }

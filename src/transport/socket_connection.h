@@ -5,6 +5,9 @@
 //
 //     connecting -> handshake -> greeting -> greeted -> open -> ended
 //
+// A name may have several addresses. While one does not answer, the next one is tried beside it every 250 ms (RFC 8305), and
+// the first that is connected is used. If it then says nothing, each other address gets its part of the time.
+//
 // The first three are stages of the side that connects. There is a handshake only when the connection is encrypted. Only
 // after it the owner is asked whether the peer is the expected one, and is then sent our greeting.
 //
@@ -44,14 +47,16 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   bool deliver_loss() noexcept;
   // Delivers what came together with the greeting: the socket does not tell of it again.
   void deliver_leftover() noexcept;
-  // Loses a peer that has not greeted in time.
+  // Loses a peer that has not greeted in time. Of an open connection: on_deadline().
   void check_deadline(uint64_t now) noexcept;
   // Leaves the peer less time: of it some was needed to find the peer's addresses.
   void must_greet_by(uint64_t deadline_ns) noexcept {
     greeting_deadline_ns_ = std::min(greeting_deadline_ns_, deadline_ns);
   }
-  // Until when the peer must greet; 0: it has.
-  uint64_t greeting_deadline_ns() const noexcept { return greeting_deadline_ns_; }
+  // Until when the peer must greet, or what else the connection waits for must come; 0: it waits for nothing.
+  uint64_t greeting_deadline_ns() const noexcept {
+    return next_address_ns_ == 0 ? greeting_deadline_ns_ : std::min(next_address_ns_, greeting_deadline_ns_);
+  }
   bool is_open() const noexcept { return stage_ == Stage::open; }
   // Has a frame come?
   bool has_frames() noexcept { return is_open() && in().peek() != 0; }
@@ -89,6 +94,15 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   // There was no memory to receive from the peer.
   void lose_without_memory() noexcept { lose(Error{TC_ERR_NO_MEMORY, "no memory"}); }  // short: it allocates nothing
   void watch(uint32_t events) noexcept;
+  // The end of a socket is an event whatever is watched: until it may be read, the socket is not watched at all.
+  void stop_watching() noexcept { hub_.poller.remove(stream_.socket()); }
+  void resume_watching() noexcept { (void)hub_.poller.add(stream_.socket(), *this, watched_); }
+  // An open connection: on_deadline() comes then; 0: never.
+  void set_deadline(uint64_t at_ns) noexcept {
+    greeting_deadline_ns_ = at_ns;
+    hub_.mark_changed();
+  }
+  virtual void on_deadline() noexcept {}
   void deliver_frames() { hub_.events.on_frames(*this); }
 
   Hub& hub_;
@@ -104,7 +118,9 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   void begin_greeting();
   void continue_greeting();
   void handle_greeting();
-  bool try_next_address();
+  bool take_connected();
+  bool try_next_address(bool beside_this_one);
+  void drop_slower() noexcept;
   void end_silently() noexcept;
   void end() noexcept;
 
@@ -114,8 +130,10 @@ class SocketConnection : public Connection, public Watcher, private Handshake::O
   uint32_t watched_ = 0;
   uint64_t greeting_deadline_ns_ = 0;
   std::optional<Error> reason_;
-  std::vector<SocketAddress> others_;
-  Bytes hello_;  // for our greeting
+  std::vector<SocketAddress> others_;  // not tried yet
+  std::vector<Fd> slower_;             // sockets that connect beside the one of stream_
+  uint64_t next_address_ns_ = 0;       // when the next of others_ is tried; 0: when this one fails
+  Bytes hello_;                        // for our greeting
   int attached_ = -1;
   std::optional<Handshake> handshake_;
   std::optional<Greeter> greeter_;  // until both sides have greeted

@@ -55,8 +55,8 @@ class Connection {
   virtual Status open(ByteView hello) = 0;
   // Instead of open(): sends the peer the reason, and closes.
   virtual void refuse(const Error& why) noexcept = 0;
-  // Sends what was committed and ends the connection. The transport does the sending in the background, for at most a
-  // second. Nothing more is received.
+  // Sends what was committed and ends the connection. The transport does the sending in the background, while it is polled
+  // and in Transport::finish(), as long as the peer reads (closing_time.h). Nothing more is received.
   virtual void close() noexcept = 0;
   // Ends the connection at once, for a peer that has disconnected and reads no more.
   virtual void drop() noexcept = 0;
@@ -97,12 +97,14 @@ class Events {
   virtual void on_greeting(Connection& connection, ByteView hello) = 0;
   // Frames have come: take them off connection.in(). This is not repeated for frames that the receiver leaves there.
   virtual void on_frames(Connection& connection) = 0;
-  // The peer is gone (killed, closed, network), or has refused us. Comes once. Frames received before can still be
-  // read.
+  // The peer is gone (killed, closed, network), or has refused us. Comes once, after the frames that the peer sent before:
+  // they came with on_frames(), and what was left there can still be read. A peer that reads no more is not gone: frames
+  // to it are thrown away until everything that it sent has come.
   virtual void on_lost(Connection& connection, const Error& reason) = 0;
   // A peer was refused before it had greeted: its origin, and the reason. Hostile peers can make this come often.
   virtual void on_refused(const std::string& origin, const Error& why) { (void)origin, (void)why; }
-  // Something works less well than it could, for example without shared memory.
+  // Something works less well than it could, for example without shared memory; or bytes that a closed connection had
+  // committed are lost.
   virtual void on_warning(const std::string& message) { (void)message; }
 
  protected:
@@ -128,6 +130,9 @@ class Transport {
   virtual unsigned progress() noexcept = 0;
   // Sends what was committed.
   virtual void flush() noexcept = 0;
+  // Before the transport is destroyed, which drops what was not sent: waits until the peers of closed connections have
+  // taken it, as long as they read (closing_time.h). Delivers events as progress() does; on_warning() tells what was lost.
+  virtual void finish() noexcept {}
 
   // Sleeps until something comes, wake() or the deadline, and delivers what came; uses no CPU. May return early. Frames
   // that arrive before or while it falls asleep end the sleep.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc serve`: a node that runs what it is sent.
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <atomic>
@@ -20,6 +21,15 @@ namespace {
 
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr threechains::milliseconds longest_wait{30'000};
+
+// Each peer takes a descriptor. The usual soft limit is for programs that call select(), which this one does not. A program
+// of the user's own decides that for itself.
+void raise_descriptor_limit() {
+  rlimit limit{};
+  if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
+  limit.rlim_cur = limit.rlim_max;
+  (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
 
 Result<threechains::Node> create_node(const ServeOptions& options) {
   return attempt([&] {
@@ -92,6 +102,7 @@ void print_statistics(const threechains::Node& node) {
 Status serve(ServeOptions options) {
   TC_CHECK(options.read_config_file());
   TC_CHECK(options.check());
+  raise_descriptor_limit();
   std::atomic<tc_node_t*> serving{nullptr};
   StopSignals stop;  // before the node starts threads
   stop.start(

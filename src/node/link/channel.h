@@ -83,6 +83,7 @@ class Channel {
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
   bool has_backlog() const noexcept { return !backlog_.empty(); }
+  size_t backlog_bytes() const noexcept { return backlog_bytes_; }
   // Calls wait in front of the channel: until they have left, none may be written past them.
   void set_calls_wait(bool wait) noexcept {
     calls_wait_ = wait;

@@ -96,6 +96,24 @@ size_t Link::receive(size_t most) {
   return taken;
 }
 
+void Link::discard_received() noexcept {
+  for (;;) {
+    const uint64_t word = in_->peek();
+    const auto header = wire::decode(word);
+    if (word != 0 && header.kind != wire::Kind::pad && in_->fits(header.length))
+      in_->advance(header.length);
+    else if (!in_->refill())
+      break;
+  }
+  in_->release();
+}
+
+// Calls that wait for slices are not counted: whoever has the slices is not heard any more.
+size_t Link::unsent() const noexcept {
+  if (is_lost()) return 0;
+  return channel_.backlog_bytes() + (is_ready() ? 0 : sender_.waiting());
+}
+
 // What was accepted is run, whatever became of its sender: by receive(), as events come from inside the transport.
 void Link::end(const Error& reason) {
   if (is_lost() || ending_) return;

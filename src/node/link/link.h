@@ -78,6 +78,10 @@ class alignas(64) Link final : public target::FrameHandler {
   bool has_frame() const noexcept { return in_->peek() != 0; }
   // What calls of this link wait for was compiled, or will never be: they are taken up with the next receive().
   void on_compiled();
+  // At the node's end: takes off what has come without running it, so that the peer can go on reading what we send.
+  void discard_received() noexcept;
+  // How much waits here to be sent and still can be: bytes, and calls.
+  size_t unsent() const noexcept;
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
 

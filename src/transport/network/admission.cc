@@ -45,8 +45,27 @@ Admission::~Admission() {
 
 Status Admission::open(Fd listener, bool is_local) {
   if (!spare_descriptor_) spare_descriptor_ = Fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  TC_CHECK(check_descriptor_limit(is_local));
   listeners_.emplace_back(*this, std::move(listener), is_local);
   return hub_.poller.add(listeners_.back().socket, listeners_.back(), EPOLLIN);
+}
+
+// A node that could take no peer at all does not start: nobody would see why its peers are refused.
+Status Admission::check_descriptor_limit(bool is_local) {
+  const Fd next(::open("/dev/null", O_RDONLY | O_CLOEXEC));  // gets the number that the next peer's socket would
+  const int open = next ? next.get() : descriptor_limit_;
+  if (open + reserved_from_all >= descriptor_limit_)
+    return fail(
+        TC_ERR_LIMIT,
+        "this process may open {} file descriptors (ulimit -n) when it needs {} to take a peer: {} are open, and "
+        "{} are reserved for code, files and connections that it starts",
+        descriptor_limit_, open + reserved_from_all + 1, open, reserved_from_all);
+  if (!is_local && open + reserved_from_others >= descriptor_limit_)
+    hub_.events.on_warning(
+        fmt::format("peers of other users and hosts are refused: this process may open {} file descriptors (ulimit -n) "
+                    "when it needs {} to take one of them",
+                    descriptor_limit_, open + reserved_from_others + 1));
+  return {};
 }
 
 void Admission::accept(Listener& listener) noexcept {

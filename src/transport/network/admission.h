@@ -44,7 +44,8 @@ class Admission : private PendingPeer::Owner {
   Admission(Hub& hub, ClosingSockets& closing_sockets, Host& host);
   ~Admission();
 
-  // Accepts peers on this listening socket. `is_local`: a Unix socket.
+  // Accepts peers on this listening socket. `is_local`: a Unix socket. TC_ERR_LIMIT: this process may open too few file
+  // descriptors to take any peer.
   Status open(Fd listener, bool is_local);
   // Refuses pending peers that took too long. Returns when to call it again; 0: nothing is pending.
   uint64_t sweep(uint64_t now) noexcept;
@@ -59,6 +60,7 @@ class Admission : private PendingPeer::Owner {
     void on_ready(uint32_t) noexcept override { owner.accept(*this); }
   };
 
+  Status check_descriptor_limit(bool is_local);
   void accept(Listener& listener) noexcept;
   void drop_without_descriptor(const Listener& listener) noexcept;
   void admit(Fd socket, bool is_local);

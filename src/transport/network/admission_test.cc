@@ -5,6 +5,7 @@
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 
 #include "transport/address.h"
@@ -30,7 +31,7 @@ struct TestHub final : Hub {
     if (tls == nullptr) tls = trust::open_tls(trust::KeyPair::fresh().value(), TC_TLS_PLUGIN).value();
     return tls->make_session(role);
   }
-  void finish_closing(Fd, Bytes) noexcept override {}
+  void finish_closing(Fd, Bytes, std::string) noexcept override {}
   std::unique_ptr<trust::TlsContext> tls;
 };
 
@@ -45,6 +46,11 @@ class AnAdmission : public testing::Test, private Admission::Host {
     ASSERT_TRUE(admission.open(std::move(*listener), false));
   }
   Fd connect() { return std::move(*connect_to(address)); }
+  // By an admission that learns now how many descriptors there may be.
+  Status open_with_another(Fd listener) {
+    Admission another(hub, closing_sockets, *this);
+    return another.open(std::move(listener), true);
+  }
   void poll() {
     for (int i = 0; i < 20; ++i) poller.wait(Deadline::after_ms(1));
   }
@@ -64,7 +70,7 @@ class AnAdmission : public testing::Test, private Admission::Host {
   PollState poll_state;
   TestHub hub{events, poll_state};
   Poller& poller = hub.poller;
-  ClosingSockets closing_sockets{poller};
+  ClosingSockets closing_sockets{poller, events};
   Admission admission{hub, closing_sockets, *this};
   std::vector<AddressRange> networks{AddressRange::parse("127.0.0.0/8").value()};
   SocketAddress address;
@@ -204,6 +210,31 @@ TEST_F(AnAdmission, peers_whose_handshakes_last_make_room_for_others_that_wait) 
   for (const auto deadline = Deadline::after_ms(10'000); refused.size() < 2 && !deadline.passed();) poll();
   ASSERT_EQ(refused.size(), 2u);
   EXPECT_THAT(refused[1], HasSubstr("the encrypted handshake failed"));
+}
+
+// This process may open so many file descriptors as long as this lives.
+struct DescriptorLimit {
+  explicit DescriptorLimit(rlim_t limit) {
+    EXPECT_EQ(getrlimit(RLIMIT_NOFILE, &before), 0);
+    const rlimit lower{limit, before.rlim_max};
+    EXPECT_EQ(setrlimit(RLIMIT_NOFILE, &lower), 0);
+  }
+  ~DescriptorLimit() { setrlimit(RLIMIT_NOFILE, &before); }
+  DescriptorLimit(const DescriptorLimit&) = delete;
+  DescriptorLimit& operator=(const DescriptorLimit&) = delete;
+  rlimit before{};
+};
+
+TEST_F(AnAdmission, listens_for_nobody_when_no_peer_could_be_taken_and_says_what_it_needs) {
+  auto listener = listen_at(resolve("127.0.0.1:0", true).value().front());
+  ASSERT_TRUE(listener);
+  const auto limit = static_cast<rlim_t>(listener->get() + 10);
+  const DescriptorLimit lower(limit);
+  const auto opened = open_with_another(std::move(*listener));
+  ASSERT_FALSE(opened);
+  EXPECT_EQ(opened.error().code, TC_ERR_LIMIT);
+  EXPECT_THAT(opened.error().message, HasSubstr(fmt::format("may open {} file descriptors (ulimit -n)", limit)));
+  EXPECT_THAT(opened.error().message, HasSubstr("when it needs "));
 }
 
 TEST_F(AnAdmission, a_refused_peer_that_does_not_end_its_side_is_closed_after_a_second) {

@@ -83,7 +83,7 @@ void Network::on_greeted(GreetedPeer peer) {
   events.on_refused(peer.origin.text, connection.error());
   if (!peer.stream.send_at_once(encode_refusal(connection.error()))) return;
   Bytes rest = peer.stream.finish({});
-  finish_closing(peer.stream.take_socket(), std::move(rest));
+  finish_closing(peer.stream.take_socket(), std::move(rest), peer.origin.text);
 }
 
 // A stream goes by the name that follows from how the peer has come, so the peer must have meant just that.

@@ -21,7 +21,8 @@ constexpr const char* fabric_plugin_name = "libthreechains_ucx.so";
 constexpr size_t most_polled_directly = speed::direct ? 2 : 0;
 constexpr uint64_t descriptor_poll_gap_ns = 2'000'000;  // between calls of epoll when nothing urgent can come from it
 constexpr uint32_t calls_per_clock = 4;                 // progress() calls between two readings of the clock
-constexpr uint64_t closing_ns = 1'000'000'000;
+// Between two looks at the last bytes: there is no event for what a peer takes.
+constexpr uint64_t closing_gap_ns = 200'000;
 // Without a barrier in the other processes a sleeping node could miss a frame: then sleeps are this short.
 constexpr uint64_t sleep_without_barrier_ns = 1'000'000;
 
@@ -95,20 +96,25 @@ Result<std::unique_ptr<trust::TlsSession>> Network::make_session(trust::TlsRole 
   return tls_->make_session(role);
 }
 
-// All connections are closed by now. What they had committed is sent first, for at most a second.
 Network::~Network() {
-  fabric_.reset();
-  for (const auto deadline = Deadline::after_ms(closing_ns / 1'000'000); closing_sockets_.has_unsent();) {
-    if (deadline.passed()) break;
-    poller.wait(deadline);
-    closing_sockets_.sweep(now_ns());
-  }
   for (const auto& path : paths_) (void)::unlink(path.c_str());
 }
 
-void Network::finish_closing(Fd socket, Bytes unsent) noexcept {
+// Ends, because each closed connection has its ClosingTime.
+void Network::finish() noexcept {
+  for (;;) {
+    if (fabric_ != nullptr) (void)fabric_->progress();
+    (void)poller.poll();
+    const uint64_t now = now_ns();
+    (void)closing_sockets_.sweep(now);
+    if ((fabric_ == nullptr || !fabric_->has_unfinished()) && !closing_sockets_.has_unfinished()) return;
+    poller.wait(Deadline::at_ns(now + closing_gap_ns));
+  }
+}
+
+void Network::finish_closing(Fd socket, Bytes unsent, std::string peer) noexcept {
   try {
-    closing_sockets_.add(std::move(socket), std::move(unsent));
+    closing_sockets_.add(std::move(socket), std::move(unsent), std::move(peer));
   } catch (const std::exception&) {  // no memory: the socket is closed at once
   }
   poll_state.urgent = in_transition_ = true;

@@ -53,6 +53,7 @@ class Network final : public Transport, private Hub, private Admission::Host {
   Result<std::unique_ptr<Connection>> connect(std::string_view address, ByteView hello) override;
   unsigned progress() noexcept override;
   void flush() noexcept override { flush_list.flush_all(); }
+  void finish() noexcept override;
   void sleep(Deadline deadline) noexcept override;
   void wake() noexcept override { poller.wake(); }
   bool arm(Deadline& deadline) noexcept override;
@@ -80,7 +81,7 @@ class Network final : public Transport, private Hub, private Admission::Host {
 
   // network.cc
   Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override;
-  void finish_closing(Fd socket, Bytes unsent) noexcept override;
+  void finish_closing(Fd socket, Bytes unsent, std::string peer) noexcept override;
   unsigned receive() noexcept;
   unsigned poll_descriptors() noexcept;
   bool has_transitions() const noexcept;
@@ -104,7 +105,7 @@ class Network final : public Transport, private Hub, private Admission::Host {
   size_t sockets_ = 0;                         // open TCP connections
   std::vector<std::string> paths_;             // of Unix sockets, to be removed in the end
   std::unique_ptr<trust::TlsContext> tls_;     // null until the first encrypted connection
-  ClosingSockets closing_sockets_{poller};
+  ClosingSockets closing_sockets_{poller, events};
   Admission admission_{*this, closing_sockets_, *this};
   NameLookups name_lookups_{poller, options_.resolve_name};
   NamedConnection::List named_;

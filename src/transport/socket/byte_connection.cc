@@ -14,12 +14,19 @@ void ByteConnection::shut_streams() noexcept {
   out_.shut();
 }
 
+void ByteConnection::end_sending(Error why) noexcept {
+  if (sending_failure_) return;
+  sending_failure_ = std::move(why);
+  out_.discard();
+  end_receiving();
+}
+
 // Frames that were received before the end are delivered first, the end with the next call.
 bool ByteConnection::receive_frames() {
   if (is_paused_ || !in_.has_room()) return false;  // the owner has not read what came before
   auto got = in_.fill(*channel_);
   if (!got) {
-    lose(std::move(got).error());
+    lose_at_end(std::move(got).error());
     return true;
   }
   if (*got != 0) deliver_frames();

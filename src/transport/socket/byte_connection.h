@@ -36,13 +36,20 @@ class ByteConnection : public SocketConnection, protected ByteOut::Owner {
   bool receive_or_lose() noexcept;
   // The channel takes bytes again.
   void on_channel_room() noexcept { out_.on_channel_room(); }
+  // The peer reads no more. What it sent before is received first, and then the connection is lost for this reason.
+  void end_sending(Error why) noexcept;
+  // Sending has ended: has the channel's receive() return an error once it has returned what has come.
+  virtual void end_receiving() noexcept = 0;
+  // Receiving has ended, so the connection has.
+  void lose_at_end(Error why) noexcept { lose(sending_failure_ ? std::move(*sending_failure_) : std::move(why)); }
 
  private:
-  void on_channel_lost(Error why) noexcept override { lose(std::move(why)); }
+  void on_channel_lost(Error why) noexcept override { end_sending(std::move(why)); }
 
   ByteIn in_;
   ByteOut out_;
   Channel* channel_ = nullptr;
+  std::optional<Error> sending_failure_;
   bool is_paused_ = false;
 };
 

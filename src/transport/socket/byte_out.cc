@@ -26,15 +26,28 @@ void ByteOut::shut() noexcept {
   if (!is_open()) return;
   list_.remove(*this);
   max_length_ = 0;
-  unsent_ = {sent_, static_cast<size_t>(cursor_ - sent_)};
+  if (!discards_) unsent_ = {sent_, static_cast<size_t>(cursor_ - sent_)};
   cursor_ = end_ = batch_end_ = nullptr;
 }
 
+void ByteOut::discard() noexcept {
+  if (!is_open()) return;
+  discards_ = true;
+  is_full_ = false;
+  sent_ = cursor_ = base_;
+}
+
+void ByteOut::lose_channel(Error why) noexcept {
+  discard();
+  owner_.on_channel_lost(std::move(why));
+}
+
 void ByteOut::send() noexcept {
+  if (discards_) return;
   try {
     while (sent_ != cursor_) {
       const auto took = channel_->send({sent_, static_cast<size_t>(cursor_ - sent_)});
-      if (!took) return owner_.on_channel_lost(took.error());
+      if (!took) return lose_channel(took.error());
       if (*took == 0) {
         is_full_ = true;
         return owner_.on_channel_full();
@@ -42,14 +55,14 @@ void ByteOut::send() noexcept {
       sent_ += *took;
     }
   } catch (const std::exception& problem) {
-    return owner_.on_channel_lost(Error{TC_ERR_NO_MEMORY, problem.what()});
+    return lose_channel(Error{TC_ERR_NO_MEMORY, problem.what()});
   }
   sent_ = cursor_ = base_;  // reuses the memory that is in the cache
 }
 
 size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
   if (!is_open()) return 0;
-  if (!channel_->can_gather()) return OutStream::put_gathered(frames);
+  if (!channel_->can_gather() || discards_) return OutStream::put_gathered(frames);
   if (!is_full_) send();  // what was committed before
   if (!is_open() || is_full_) return 0;
   static constexpr std::byte padding[wire::alignment] = {};
@@ -63,9 +76,9 @@ size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
   try {
     const auto took = channel_->send_gathered({parts.data(), count});
     if (took) return keep_rest(frames, *took);
-    owner_.on_channel_lost(took.error());
+    lose_channel(took.error());
   } catch (const std::exception& problem) {
-    owner_.on_channel_lost(Error{TC_ERR_NO_MEMORY, problem.what()});
+    lose_channel(Error{TC_ERR_NO_MEMORY, problem.what()});
   }
   return 0;
 }
@@ -99,6 +112,7 @@ size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) n
 void ByteOut::flush() noexcept {
   if (!is_open()) return;
   batch_end_ = nullptr;
+  if (discards_) return discard();
   if (!is_full_) send();
 }
 
@@ -110,7 +124,7 @@ void ByteOut::on_channel_room() noexcept {
 // Sends the first frame of a poll at once. Frames that follow in this poll are only stored.
 void ByteOut::slow_commit() noexcept {
   const auto& poll_state = list_.poll_state();
-  if (!poll_state.gathering && sent_in_poll_ != poll_state.poll_number && !is_full_) {
+  if (!discards_ && !poll_state.gathering && sent_in_poll_ != poll_state.poll_number && !is_full_) {
     sent_in_poll_ = poll_state.poll_number;
     return send();
   }

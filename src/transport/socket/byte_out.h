@@ -19,7 +19,7 @@ class ByteOut final : public OutStream {
    public:
     // The channel did not take everything: call on_channel_room() once it takes more.
     virtual void on_channel_full() noexcept = 0;
-    // The channel has failed. Called in the middle of a send.
+    // The channel has failed, and discard() was called. Called in the middle of a send.
     virtual void on_channel_lost(Error why) noexcept = 0;
 
    protected:
@@ -36,6 +36,9 @@ class ByteOut final : public OutStream {
   size_t put_gathered(std::span<const GatheredFrame> frames) noexcept override;
   void flush() noexcept override;
   void on_channel_room() noexcept;
+  // The peer reads no more: what is committed from now on is thrown away with each flush(). So the owner goes on as before
+  // until the connection is lost, and reads what the peer sent before. Who sends and never polls finds no room in the end.
+  void discard() noexcept;
   // What was committed before shut() and was not sent.
   ByteView unsent() const noexcept { return unsent_; }
 
@@ -45,6 +48,7 @@ class ByteOut final : public OutStream {
   std::byte* make_room(size_t length) noexcept override;
   void slow_commit() noexcept override;
   void send() noexcept;
+  void lose_channel(Error why) noexcept;
   size_t keep_rest(std::span<const GatheredFrame> frames, size_t taken) noexcept;
   bool is_open() const noexcept { return max_length_ != 0; }
 
@@ -57,6 +61,7 @@ class ByteOut final : public OutStream {
   ByteView unsent_;
   uint64_t sent_in_poll_ = 0;  // the last poll that a frame was sent in at once
   bool is_full_ = false;       // the channel takes nothing now: wait for on_channel_room()
+  bool discards_ = false;
 };
 
 }  // namespace tc::transport

@@ -14,6 +14,9 @@ namespace {
 
 // In one system call; more are sent by the next one.
 constexpr size_t most_places = most_gathered_frames * (most_gathered_parts + 2);
+// A peer that goes while it is paused: for so long its owner may go on to read it. An owner that paused it because answers
+// to it waited does that at once.
+constexpr uint64_t resumption_ns = 100'000'000;
 
 }  // namespace
 
@@ -43,19 +46,26 @@ uint32_t TcpConnection::reading() const noexcept { return is_paused() ? 0u : EPO
 
 void TcpConnection::set_paused(bool paused) noexcept {
   ByteConnection::set_paused(paused);
-  if (is_open()) watch(reading() | (awaits_room_ ? EPOLLOUT : 0u));
+  if (!is_open()) return;
+  watch(reading() | (awaits_room_ ? EPOLLOUT : 0u));
+  if (!paused && std::exchange(is_unwatched_, false)) {
+    set_deadline(0);
+    resume_watching();
+  }
 }
 
 void TcpConnection::on_socket(uint32_t events) {
   // epoll tells of these whether they are watched or not.
-  if (is_paused() && (events & (EPOLLERR | EPOLLHUP)) != 0)
-    return lose(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
+  if (is_paused() && (events & (EPOLLERR | EPOLLHUP)) != 0) return await_resumption();
   if ((events & EPOLLOUT) != 0) {
     awaits_room_ = false;
     watch(reading());
-    if (auto pushed = stream_.push(); !pushed) return lose(std::move(pushed).error());
-    if (stream_.has_unsent()) return on_channel_full();
-    on_channel_room();
+    if (auto pushed = stream_.push(); !pushed)
+      end_sending(std::move(pushed).error());
+    else if (stream_.has_unsent())
+      return on_channel_full();
+    else
+      on_channel_room();
   }
   // An end that came with the last bytes is in the session, and the socket tells of it no more.
   while (is_open() && receive_frames() && stream_.has_more()) {
@@ -66,6 +76,21 @@ void TcpConnection::on_channel_full() noexcept {
   awaits_room_ = true;
   watch(reading() | EPOLLOUT);
 }
+
+void TcpConnection::await_resumption() noexcept {
+  if (read_until_ns_ == 0) read_until_ns_ = now_ns() + resumption_ns;
+  is_unwatched_ = true;
+  stop_watching();
+  set_deadline(read_until_ns_);
+  end_sending(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
+}
+
+void TcpConnection::on_deadline() noexcept {
+  lose_at_end(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
+}
+
+// Mostly the peer has closed its socket, and the kernel knows the end. After another failure it might not come.
+void TcpConnection::end_receiving() noexcept { (void)::shutdown(stream_.socket().get(), SHUT_RDWR); }
 
 Result<size_t> TcpConnection::send_gathered(std::span<const ByteView> parts) {
   std::array<iovec, most_places> places;

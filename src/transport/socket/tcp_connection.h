@@ -36,6 +36,9 @@ class TcpConnection final : public ByteConnection, private Channel {
   Status open_streams() override;
   void on_socket(uint32_t events) override;
   void on_channel_full() noexcept override;
+  void end_receiving() noexcept override;
+  void on_deadline() noexcept override;
+  void await_resumption() noexcept;
   // The events to watch: all that come from the peer, unless it has to wait.
   uint32_t reading() const noexcept;
 
@@ -46,7 +49,9 @@ class TcpConnection final : public ByteConnection, private Channel {
   Result<size_t> receive(std::span<std::byte> into) override { return receive_on(stream_.socket(), into); }
 
   TlsChannel tls_{stream_, *this};
-  bool awaits_room_ = false;  // the socket takes nothing now
+  bool awaits_room_ = false;    // the socket takes nothing now
+  bool is_unwatched_ = false;   // the peer is gone while it is paused
+  uint64_t read_until_ns_ = 0;  // the peer is gone: when it is paused then, it is lost
 };
 
 }  // namespace tc::transport

@@ -42,6 +42,63 @@ TEST_P(EndingAndSleeping, closing_hands_over_what_was_committed_first) {
   EXPECT_EQ(b->losses, 1u);
 }
 
+// The peer is gone with our answers unread, so the next ones cannot be sent.
+TEST_P(EndingAndSleeping, what_a_peer_sent_before_it_left_is_read_after_a_send_to_it_has_failed) {
+  join();
+  if (GetParam().is_ucx()) GTEST_SKIP() << "UCX drops what it holds when an endpoint is closed by force";
+  constexpr uint32_t sent = 60;
+  for (uint32_t i = 0; i < sent; ++i) ASSERT_TRUE(put_frame(a->out(), i, 500));
+  a->poll();
+  ASSERT_TRUE(put_frame(b->out(), 0, 8));
+  b->transport->flush();
+  a->peer.reset();
+  for (uint32_t i = 1; i < 100; ++i) {
+    ASSERT_TRUE(put_frame(b->out(), i, 8)) << i;
+    b->transport->flush();
+  }
+  uint32_t received = 0;
+  ASSERT_TRUE(poll_until(*a, *b, [&] {
+    for (; take_frame(b->in(), received) == Took::frame;) ++received;
+    b->in().release();
+    return b->lost.has_value();
+  }));
+  for (; take_frame(b->in(), received) == Took::frame;) ++received;
+  EXPECT_EQ(received, sent);
+  EXPECT_EQ(b->losses, 1u);
+}
+
+TEST_P(EndingAndSleeping, what_a_paused_peer_sent_before_it_left_is_read_when_its_owner_goes_on) {
+  join();
+  if (GetParam().is_ucx()) GTEST_SKIP() << "UCX drops what it holds when an endpoint is closed by force";
+  b->peer->set_paused(true);
+  constexpr uint32_t sent = 60;
+  for (uint32_t i = 0; i < sent; ++i) ASSERT_TRUE(put_frame(a->out(), i, 500));
+  a->poll();
+  a->peer.reset();
+  for (int i = 0; i < 3; ++i) b->poll();
+  b->peer->set_paused(false);
+  uint32_t received = 0;
+  ASSERT_TRUE(poll_until(*a, *b, [&] {
+    for (; take_frame(b->in(), received) == Took::frame;) ++received;
+    b->in().release();
+    return b->lost.has_value();
+  }));
+  for (; take_frame(b->in(), received) == Took::frame;) ++received;
+  EXPECT_EQ(received, sent);
+}
+
+TEST_P(EndingAndSleeping, a_peer_that_resets_the_connection_while_it_is_paused_is_lost) {
+  join();
+  if (GetParam().is_simulated()) GTEST_SKIP() << "its connections have one end only, which waits behind the frames";
+  b->peer->set_paused(true);
+  ASSERT_TRUE(put_frame(a->out(), 0, 500));
+  a->poll();
+  ASSERT_TRUE(put_frame(b->out(), 0, 8));
+  b->transport->flush();
+  a->peer.reset();  // with that frame unread
+  EXPECT_TRUE(poll_until(*a, *b, [&] { return b->lost.has_value(); }));
+}
+
 TEST_P(EndingAndSleeping, a_connection_that_is_destroyed_is_a_loss_for_the_peer_and_comes_once) {
   join();
   a->peer.reset();

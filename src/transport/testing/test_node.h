@@ -79,6 +79,14 @@ class TestNode final : public Events {
     transport = std::move(*made);
   }
 
+  ~TestNode() {
+    peer.reset();
+    earlier.clear();
+    if (transport != nullptr) transport->finish();
+  }
+  TestNode(const TestNode&) = delete;
+  TestNode& operator=(const TestNode&) = delete;
+
   std::string listen(std::string_view address = "127.0.0.1:0") { return transport->listen(address).value(); }
   Connection& connect(const std::string& address, std::string_view hello = "hello") {
     peer = transport->connect(address, as_bytes(hello)).value();

@@ -45,7 +45,7 @@ Status UcxChannel::open(const UcxDetails& theirs) {
 }
 
 Result<size_t> UcxChannel::send(ByteView bytes) {
-  const uint64_t room = window_ - (sent_ - credited_);
+  const uint64_t room = window_ - unread();
   const size_t size = std::min({bytes.size(), static_cast<size_t>(room), fabric_.options().batch_bytes});
   if (size == 0) return 0;
   TC_CHECK(transmit(bytes.first(size), sent_));
@@ -54,16 +54,26 @@ Result<size_t> UcxChannel::send(ByteView bytes) {
   return size;
 }
 
+// What has arrived comes before any failure: the peer may have ended its side behind it.
 Result<size_t> UcxChannel::receive(std::span<std::byte> into) {
-  if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_message(endpoint_->failure()));
   TC_ASSIGN(const size_t size, take(into, taken_));
   if (size == 0 && error_) return fail(*error_);
+  if (size == 0 && endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_message(endpoint_->failure()));
   taken_ += size;
-  if (taken_ - announced_ >= fabric_.window() / 4) {  // enough to be worth a message
+  if (taken_ - announced_ >= fabric_.window() / 4 && !error_ && !endpoint_->failed()) {  // enough to be worth a message
     announced_ = taken_;
-    TC_CHECK(signal(Signal::credit, taken_));
+    if (auto told = signal(Signal::credit, taken_); !told) error_ = std::move(told).error();
   }
   return size;
+}
+
+void UcxChannel::discard_arrived() noexcept try {
+  std::byte discarded[16 * 1024];
+  while (is_open()) {
+    const auto got = receive(discarded);
+    if (!got || *got == 0) return;
+  }
+} catch (const std::exception&) {  // no memory: what comes next is discarded
 }
 
 Status UcxChannel::post(unsigned id, ByteView payload) {

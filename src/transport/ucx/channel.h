@@ -45,8 +45,13 @@ class UcxChannel : public Channel {
   // Bytes so far, in each direction.
   uint64_t sent() const noexcept { return sent_; }
   uint64_t taken() const noexcept { return taken_; }
+  // Bytes that were sent and that the peer has not taken.
+  uint64_t unread() const noexcept { return sent_ - credited_; }
+  // Takes what has arrived and throws it away, so that the peer can go on sending: of a connection that is closed.
+  void discard_arrived() noexcept;
   // Would send() take bytes? Would receive() return bytes or an error?
-  bool has_room() const noexcept { return sent_ - credited_ < window_; }
+  bool has_room() const noexcept { return unread() < window_; }
+  virtual bool has_arrived() const noexcept = 0;
   bool is_readable() const noexcept { return error_ || has_arrived() || (endpoint_ && endpoint_->failed()); }
 
   // For the fabric. Null once the connection is closed, while its last bytes are being sent.
@@ -71,7 +76,6 @@ class UcxChannel : public Channel {
   virtual Status open_memory(const UcxDetails&) { return {}; }
   // Sends bytes, which the peer has room for. `position`: how many were sent before.
   virtual Status transmit(ByteView bytes, uint64_t position) = 0;
-  virtual bool has_arrived() const noexcept = 0;
   // Copies bytes that have arrived. `taken`: how many were taken before.
   virtual Result<size_t> take(std::span<std::byte> into, uint64_t taken) = 0;
   // Bytes came in an Active Message.

@@ -70,7 +70,7 @@ Status UcxConnection::open_streams() {
 void UcxConnection::hand_over(Bytes unsent) {
   if (!channel_->is_open()) return ByteConnection::hand_over(std::move(unsent));
   hub_.poller.remove(stream_.socket());
-  fabric_.linger(std::move(stream_), std::move(channel_), std::move(unsent));
+  fabric_.linger(std::move(stream_), std::move(channel_), std::move(unsent), address_);
 }
 
 // After the greetings the peer sends nothing on the socket but its closing record.
@@ -92,6 +92,11 @@ void UcxConnection::wait_for_final_bytes(uint64_t ns) noexcept {
   fabric_.schedule_check();
 }
 
+// Only the end of the socket tells that nothing more comes, and the peer may not end it.
+void UcxConnection::end_receiving() noexcept {
+  if (final_bytes_deadline_ns_ == 0) wait_for_final_bytes(final_bytes_ns);
+}
+
 // Has the peer sent its closing record, and are all bytes here that it counts?
 bool UcxConnection::has_ended() const noexcept {
   uint64_t sent = 0;
@@ -107,7 +112,7 @@ void UcxConnection::deliver() noexcept {
   }
   while (is_open() && channel_->is_readable() && receive_or_lose()) {
   }
-  if (is_open() && has_ended()) return lose(Error{TC_ERR_DISCONNECTED, "it closed the connection"});
+  if (is_open() && has_ended()) return lose_at_end(Error{TC_ERR_DISCONNECTED, "it closed the connection"});
   if (is_open() && channel_->is_readable() && !is_paused())
     fabric_.schedule(*channel_);  // the owner has not read everything
 }
@@ -120,8 +125,11 @@ void UcxConnection::set_paused(bool paused) noexcept {
 uint64_t UcxConnection::check(uint64_t now) noexcept {
   if (!is_open()) return 0;
   if (final_bytes_deadline_ns_ != 0 && now >= final_bytes_deadline_ns_) {
-    lose(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
-    return 0;
+    if (!channel_->has_arrived() || is_paused()) {
+      lose_at_end(Error{TC_ERR_DISCONNECTED, "it closed its socket without disconnecting first"});
+      return 0;
+    }
+    final_bytes_deadline_ns_ = now + final_bytes_ns;  // the owner has not read everything
   }
   if (channel_->is_readable()) fabric_.schedule(*channel_);  // its endpoint has failed
   return final_bytes_deadline_ns_;

@@ -41,6 +41,7 @@ class UcxConnection final : public ByteConnection {
   void hand_over(Bytes unsent) override;
   void on_socket(uint32_t events) override;
   void on_channel_full() noexcept override { awaits_room_ = true; }
+  void end_receiving() noexcept override;
 
   UcxFabric& fabric_;
   std::unique_ptr<UcxChannel> channel_;

@@ -13,9 +13,8 @@ namespace tc::transport {
 
 namespace {
 
-constexpr size_t max_channels = 65536;          // a token has 16 bits for the index
-constexpr uint64_t closing_ns = 1'000'000'000;  // for the peer to end its side
-constexpr uint64_t settling_ns = 200'000'000;   // for an endpoint to connect before it is closed
+constexpr size_t max_channels = 65536;         // a token has 16 bits for the index
+constexpr uint64_t settling_ns = 200'000'000;  // for an endpoint to connect before it is closed
 // UCX gives no event when a message in flight can go on: progress after a short time, and after ever longer ones while
 // nothing changes.
 constexpr uint64_t shortest_recheck_ns = 20'000, longest_recheck_ns = 5'000'000;
@@ -62,10 +61,8 @@ Status UcxFabric::start() {
   return handle(am_signal, &UcxFabric::on_message<am_signal>);
 }
 
-// All connections are closed by now. What they had committed is sent first.
+// All connections are closed by now, and their last bytes were sent (Network::finish()).
 UcxFabric::~UcxFabric() {
-  for (const auto deadline = Deadline::after_ms(closing_ns / 1'000'000); !lingering_.empty() && !deadline.passed();)
-    progress();
   lingering_.clear();
   for (const auto deadline = Deadline::after_ms(settling_ns / 1'000'000); !retired_.empty() && !deadline.passed();)
     progress();
@@ -121,9 +118,10 @@ void UcxFabric::schedule(UcxChannel& channel) noexcept {
   if (!std::exchange(channel.is_ready, true)) ready_.push_back(&channel);
 }
 
-void UcxFabric::linger(SocketStream stream, std::unique_ptr<UcxChannel> channel, Bytes unsent) {
+void UcxFabric::linger(SocketStream stream, std::unique_ptr<UcxChannel> channel, Bytes unsent, std::string peer) {
   channel->owner = nullptr;
-  lingering_.push_back({std::move(stream), std::move(channel), std::move(unsent), 0, false, now_ns() + closing_ns});
+  auto& one = lingering_.emplace_back(std::move(stream), std::move(channel), std::move(unsent), std::move(peer));
+  one.time = ClosingTime(now_ns(), one.left());
   send_remaining();
   schedule_check();
 }
@@ -173,7 +171,10 @@ void UcxFabric::deliver_ready() noexcept {
     auto& channel = *ready_[i];
     channel.is_ready = false;
     ready_[i] = nullptr;
-    if (channel.owner != nullptr) channel.owner->deliver();
+    if (channel.owner != nullptr)
+      channel.owner->deliver();
+    else
+      channel.discard_arrived();
   }
   std::erase(ready_, nullptr);
 }
@@ -184,7 +185,7 @@ void UcxFabric::send_remaining() noexcept {
     try {
       while (one.sent < one.unsent.size()) {
         const auto sent = one.channel->send(ByteView(one.unsent).subspan(one.sent));
-        if (!sent) one.deadline_ns = 0;
+        one.has_failed = !sent;
         if (!sent || *sent == 0) break;
         one.sent += *sent;
       }
@@ -198,6 +199,19 @@ void UcxFabric::send_remaining() noexcept {
   }
 }
 
+// The peer has ended its side when it has read everything.
+bool UcxFabric::is_over(Lingering& one, uint64_t now) noexcept {
+  if (has_ended(one.stream.socket())) return true;
+  if (!one.has_failed && !one.time.is_over(now, [&] { return one.left(); })) return false;
+  if (const size_t lost = one.left(); lost != 0) {
+    try {
+      hub_.events.on_warning(lost_bytes_warning(lost, one.peer));
+    } catch (const std::exception&) {  // no memory for the sentence
+    }
+  }
+  return true;
+}
+
 void UcxFabric::check(uint64_t now) noexcept {
   failures_seen_ = failures_;
   next_check_ns_ = 0;
@@ -206,9 +220,8 @@ void UcxFabric::check(uint64_t now) noexcept {
   };
   for (auto* const channel : channels_)
     if (channel != nullptr && channel->owner != nullptr) due(channel->owner->check(now));
-  std::erase_if(lingering_,
-                [&](const Lingering& one) { return now >= one.deadline_ns || has_ended(one.stream.socket()); });
-  if (!lingering_.empty()) due(lingering_.front().deadline_ns);
+  std::erase_if(lingering_, [&](Lingering& one) { return is_over(one, now); });
+  for (const auto& one : lingering_) due(one.time.end_ns());
   std::erase_if(retired_, [&](const auto& one) { return now >= one.second || one.first->is_settled(); });
   if (!retired_.empty()) due(retired_.front().second);
 }

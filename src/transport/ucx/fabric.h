@@ -9,6 +9,7 @@
 #include <map>
 #include <vector>
 
+#include "transport/closing_time.h"
 #include "transport/fabric.h"
 #include "transport/ucx/connection.h"
 #include "transport/ucx/worker.h"
@@ -28,6 +29,7 @@ class UcxFabric final : public Fabric {
   bool arm() noexcept override;
   int event_descriptor() const noexcept override { return worker_->event_fd(); }
   uint64_t next_time() noexcept override;
+  bool has_unfinished() const noexcept override { return !lingering_.empty(); }
 
   // For channels and connections.
   const FabricOptions& options() const noexcept { return options_; }
@@ -45,10 +47,21 @@ class UcxFabric final : public Fabric {
   void schedule(UcxChannel& channel) noexcept;
   void schedule_check() noexcept { next_check_ns_ = 1; }
   // Sends the rest, and keeps the channel until the peer has received it all and ends its socket.
-  void linger(SocketStream stream, std::unique_ptr<UcxChannel> channel, Bytes unsent);
+  void linger(SocketStream stream, std::unique_ptr<UcxChannel> channel, Bytes unsent, std::string peer);
   unsigned messages_in_flight = 0;  // whose memory UCX still reads
 
  private:
+  struct Lingering {
+    SocketStream stream;
+    std::unique_ptr<UcxChannel> channel;
+    Bytes unsent;
+    std::string peer;
+    size_t sent = 0;
+    bool has_sent_all = false, has_failed = false;
+    ClosingTime time = {};
+    size_t left() const noexcept { return unsent.size() - sent + static_cast<size_t>(channel->unread()); }
+  };
+
   UcxFabric(const FabricOptions& options, Hub& hub) : options_(options), hub_(hub) {}
   Status start();
   UcxChannel* find(uint64_t token) const noexcept;
@@ -56,18 +69,10 @@ class UcxFabric final : public Fabric {
   void deliver_ready() noexcept;
   void check(uint64_t now) noexcept;
   void send_remaining() noexcept;
+  bool is_over(Lingering& one, uint64_t now) noexcept;
   template <unsigned Id>
   static ucs_status_t on_message(void* self, const void* header, size_t header_size, void* data, size_t size,
                                  const ucp_am_recv_param_t* param) noexcept;
-
-  struct Lingering {
-    SocketStream stream;
-    std::unique_ptr<UcxChannel> channel;
-    Bytes unsent;
-    size_t sent;
-    bool has_sent_all;
-    uint64_t deadline_ns;
-  };
 
   const FabricOptions options_;
   Hub& hub_;
