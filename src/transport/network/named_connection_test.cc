@@ -143,7 +143,7 @@ struct NoTlsHub final : Hub {
   Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole) override {
     return fail(TC_ERR_UNSUPPORTED, "not here");
   }
-  void finish_closing(Fd, Bytes) noexcept override {}
+  void finish_closing(Fd, Bytes, std::string) noexcept override {}
 };
 
 TEST(NamedPeerInTime, that_no_name_server_tells_of_is_lost_after_the_time_that_a_greeting_has) {
