@@ -73,15 +73,17 @@ class Links final : public transport::Events {
   }
   // The link has something to do though no frame comes: the next poll reads it.
   void come_back_to(Link& link);
-  // Its peer has sent more than it may: nothing of it is received before that time.
+  // Its peer has sent more than it may, or than it reads the answers of: nothing of it is received before that time, or
+  // before Link::may_go_on().
   void pause(Link& link, uint64_t until_ns);
-  // Goes on with links whose time has come. How many.
+  // Goes on with links that may. How many.
   size_t resume_paused();
   // When the next one may go on; UINT64_MAX: none is paused.
   uint64_t next_resume_ns() const noexcept;
   // What peers may do has changed: links of those that may not connect any more end.
   void renew_rights();
-  void drain_backlogs();
+  // How many links have calls to run that waited for that.
+  size_t drain_backlogs();
   // Tells everybody who waits on lost links, and removes those that nobody holds.
   void handle_losses();
   // The peer connected, and has no use for the link any more.

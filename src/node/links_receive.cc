@@ -91,7 +91,7 @@ void Links::come_back_to(Link& link) {
   link.is_pending = true;
 }
 
-// ---- Peers that send more than they may
+// ---- Peers that send more than they may, or than they read
 
 void Links::pause(Link& link, uint64_t until_ns) {
   if (link.paused_until_ns == 0) {
@@ -107,7 +107,7 @@ size_t Links::resume_paused() {
   const auto now = now_ns();
   const auto goes_on = [&](Link* link) {
     if (link->is_lost()) return true;
-    if (now < link->paused_until_ns) return false;
+    if (!link->may_go_on(now)) return false;
     link->paused_until_ns = 0;
     link->channel().connection().set_paused(false);
     come_back_to(*link);
@@ -159,14 +159,16 @@ size_t Links::receive_from(Link& link) {
   }
 }
 
-void Links::drain_backlogs() {
+size_t Links::drain_backlogs() {
+  size_t resumed = 0;
   for (size_t i = 0; i < links_.size(); ++i) {
     auto& link = *links_[i];
-    link.drain_backlog();
+    if (link.drain_backlog()) ++resumed;
     if (link.channel().has_backlog() || link.closing_endpoints != 0) services_.channel.work.backlog = true;
     if (link.closing_endpoints != 0) [[unlikely]]
       continue_closing(link);
   }
+  return resumed;
 }
 
 void Links::forget(const target::Code& code) noexcept {

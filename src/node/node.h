@@ -152,7 +152,7 @@ class Node final : private Waiter {
   uint64_t latest_end_of_sleep(uint64_t until) const noexcept;
   void notify_ready() noexcept;
   size_t progress();
-  void drain_backlogs();
+  size_t drain_backlogs();
   void housekeep();
 
   // What each poll reads.

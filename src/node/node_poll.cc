@@ -64,7 +64,7 @@ size_t Node::poll() {
 size_t Node::progress() {
   size_t moved = transport_->progress();
   if (work_.backlog) [[unlikely]]
-    drain_backlogs();
+    moved += drain_backlogs();
   if (work_.paused_links) [[unlikely]]
     moved += links_.resume_paused();
   if (compiles_for_peers_.has_answers()) compiles_for_peers_.send_answers();
@@ -73,12 +73,12 @@ size_t Node::progress() {
   return moved;
 }
 
-void Node::drain_backlogs() {
+size_t Node::drain_backlogs() {
   work_.backlog = false;
   slices_.deliver();
   compile_requests_.deliver();
   answers_.send_pending_failures();
-  links_.drain_backlogs();
+  return links_.drain_backlogs();
 }
 
 // What must be done now and then, and before sleeping.

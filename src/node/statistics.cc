@@ -35,7 +35,9 @@ constexpr Statistic table[] = {
     {"dropped-links", "connections", "Connections that were lost.", &Numbers::dropped_links},
     {"refused-peers", "connections", "Peers that were turned away before they had greeted.", &Numbers::refused_peers},
     {"denied-codes", "ifuncs", "Times that code was not run because of who sent or signed it.", &Numbers::denied_codes},
-    {"throttled", "times", "Times that a peer had to wait because it sent more messages than its rate.",
+    {"throttled", "times",
+     "Times that a peer had to wait because it sent more messages than its rate, or too many calls without reading the "
+     "answers.",
      &Numbers::throttled},
     {"late-answers", "answers", "Answers for which nobody waited any more.", &Numbers::late_answers},
 

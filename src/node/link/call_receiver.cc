@@ -12,8 +12,13 @@ namespace tc::node {
 
 namespace {
 
-// Bounds what a peer can make us keep while its code is on its way.
+// Bounds what a peer can make us keep while its code is on its way ...
 constexpr size_t waiting_limit = 64u * 1024 * 1024;
+// ... and while it is behind with reading. Flow control acts from half of that on, so that only a peer that reads nothing
+// gets there.
+constexpr size_t held_limit = 2 * waiting_limit;
+// Barriers may not be refused. A peer in good order has a few on their way.
+constexpr size_t barriers_limit = 64 * 1024;
 // Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.
 constexpr size_t unusable_limit = 1024;
 // Memory for a call with code that a link keeps for the next one.
@@ -40,7 +45,9 @@ CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& ser
       counters_(services.counters),
       config_(services.config),
       authority_(services.authority),
-      self_(services.channel.self) {}
+      self_(services.channel.self),
+      first_soft_limit_(std::min(waiting_limit, services.config.message_memory / 4)),
+      soft_limit_(first_soft_limit_) {}
 
 const target::NumberTable& CallReceiver::no_numbers() noexcept {
   static const target::NumberTable none;
@@ -69,7 +76,7 @@ bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
   const ByteView view(body, header.length);
   if (!check(header)) return false;
   if (!may_run_) return refuse(header, view, why_not_), true;
-  if (!awaiting_code_.empty()) return wait(header, view);
+  if (must_wait()) return wait(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr)
     return run(*code, header.flags, body, header.length);
   if (const auto* const why = why_unusable(header.number); why != nullptr) return refuse(header, view, *why), true;
@@ -117,7 +124,7 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
 }
 
 bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
-  if (!awaiting_code_.empty()) return wait(header, body);
+  if (has_waiting() && resumed_since_ns_ == 0) return wait(header, body);
   const auto number = wire::decode_barrier(private_copy(body));
   if (!number) return broken(number.error().message);
   channel_.post_or_disconnect(wire::Kind::barrier, 0, wire::barrier_answer, wire::encode_barrier(*number));
@@ -130,7 +137,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   const auto started = now_ns();
   if (!check(header)) return false;
   if (!may_run_) return refuse(header, body, why_not_), true;
-  if (!awaiting_code_.empty()) return wait(header, body);
+  if (must_wait()) return wait(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
   // The call header and the return address stand in front of the code; their sizes are needed to find it.
@@ -205,38 +212,45 @@ void CallReceiver::ask_for(uint32_t number) {
   channel_.post_or_disconnect(wire::Kind::need, 0, number, wire::encode_need({{}, config_.code.triple.text}));
 }
 
-// ---- Calls that wait for code
+// ---- Calls that wait
 
+// Behind all others, or, when it waited before, in front.
 bool CallReceiver::wait(const wire::Header& header, ByteView body) {
-  Waiting waiting{header, {}, now_ns(), {}};
+  Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
   const auto bytes = body.size() + sizeof(Waiting);
+  const bool is_barrier = header.kind == wire::Kind::barrier;
+  const auto most = (channel_.is_behind() ? held_limit : waiting_limit) + (is_barrier ? barriers_limit : 0);
   Status may_wait;
-  if (awaiting_bytes_ + bytes > waiting_limit)
-    may_wait =
-        fail(TC_ERR_LIMIT, "{} bytes of calls wait for code, and at most {} may", awaiting_bytes_, waiting_limit);
+  if (has_waiting() && waiting_bytes_ + bytes > most)
+    may_wait = fail(TC_ERR_LIMIT, "{} bytes of calls wait {}, and at most {} may", waiting_bytes_,
+                    is_stuck() ? "for code" : "until earlier answers are read", most);
   else
     may_wait = channel_.charge(waiting.charge, bytes);
-  if (!may_wait) {
-    if (header.kind == wire::Kind::barrier) return broken("its barriers fill what may wait for code");
+  if (!may_wait && !(is_barrier && waiting_bytes_ + bytes <= most)) {
+    if (is_barrier) return broken("its barriers fill what may wait here");
     return refuse(header, body, may_wait.error()), true;
   }
-  awaiting_bytes_ += bytes;
   waiting.body = private_copy(body);
-  awaiting_code_.push_back(std::move(waiting));
+  if (resumed_since_ns_ != 0)
+    waiting_.push_front(std::move(waiting));
+  else
+    waiting_.push_back(std::move(waiting));
+  waiting_bytes_ += bytes;
   return true;
 }
 
 // In front of everything that waits: a call with its code, or the code that waiting calls had asked for.
 bool CallReceiver::wait_for_compiler(const wire::Header& header, ByteView body) {
-  Waiting waiting{header, {}, now_ns(), {}};
+  Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
   // Code that was asked for is taken in any case: calls wait for it.
   if (const auto counted = channel_.charge(waiting.charge, body.size() + sizeof(Waiting));
       !counted && header.kind != wire::Kind::code)
     return refuse(header, body, counted.error()), true;
   awaits_compiler_ = true;
   waiting.body = private_copy(body);
-  awaiting_bytes_ += waiting.size();
-  awaiting_code_.push_front(std::move(waiting));
+  const auto bytes = waiting.size();
+  waiting_.push_front(std::move(waiting));
+  waiting_bytes_ += bytes;
   return true;
 }
 
@@ -245,43 +259,39 @@ bool CallReceiver::continue_after_compiling() {
   return resume();
 }
 
-void CallReceiver::count_waiting() noexcept {
-  awaiting_bytes_ = 0;
-  for (const auto& frame : awaiting_code_) awaiting_bytes_ += frame.size();
-}
-
 bool CallReceiver::resume_one(const wire::Header& header, Bytes& body) {
   if (header.kind == wire::Kind::call) return on_call(header, body.data());
   if (header.kind == wire::Kind::call_code) return on_call_code(header, body);
   return on_barrier(header, body);
 }
 
-// Runs what waited, in order, until something waits again.
+// Runs what waited, in order, until something waits for code again, or the peer is behind with reading the answers.
 bool CallReceiver::resume() {
-  auto waiting = std::exchange(awaiting_code_, {});
-  awaiting_bytes_ = 0;
-  while (!waiting.empty()) {
-    auto [header, body, since_ns, charge] = std::move(waiting.front());
-    waiting.pop_front();
+  while (has_waiting() && !is_stuck() && !channel_.is_behind()) {
+    auto [header, body, since_ns, charge] = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= body.size() + sizeof(Waiting);
     if (header.kind == wire::Kind::code) {  // it was compiled
       awaited_ = header.number;
-      awaiting_code_ = std::move(waiting);
-      count_waiting();
       const auto code = wire::decode_code(body);
       return code ? on_code(header, *code, body) : broken(code.error().message);
     }
     if (is_late(header, body, since_ns)) {
-      refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited for its code past its deadline and was not run"});
+      refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited here past its deadline and was not run"});
       continue;  // code that it brought along will be asked for when a later call needs it
     }
-    if (!resume_one(header, body)) return false;
-    if (awaiting_code_.empty()) continue;
-    // It waits for other code now, and so does all that stands behind it.
-    awaiting_code_.front().since_ns = since_ns;
-    for (auto& frame : waiting) awaiting_code_.push_back(std::move(frame));
-    count_waiting();
-    break;
+    resumed_since_ns_ = since_ns;
+    bool fine = false;
+    try {
+      fine = resume_one(header, body);
+    } catch (...) {
+      resumed_since_ns_ = 0;
+      throw;
+    }
+    resumed_since_ns_ = 0;
+    if (!fine) return false;
   }
+  if (!has_waiting()) soft_limit_ = first_soft_limit_;
   return true;
 }
 
@@ -294,7 +304,7 @@ void CallReceiver::show(const wire::Header& header, ByteView body, ShowCall show
 }
 
 void CallReceiver::each_waiting(ShowCall show_call) const {
-  for (const auto& frame : awaiting_code_) show(frame.header, frame.body, show_call);
+  for (const auto& frame : waiting_) show(frame.header, frame.body, show_call);
 }
 
 void CallReceiver::fail_unrun(const wire::Header& header, ByteView body, const Error& reason) {
@@ -303,8 +313,8 @@ void CallReceiver::fail_unrun(const wire::Header& header, ByteView body, const E
 }
 
 void CallReceiver::fail_waiting(const Error& reason) {
-  for (; !awaiting_code_.empty(); awaiting_code_.pop_front())
-    fail_unrun(awaiting_code_.front().header, awaiting_code_.front().body, reason);
+  for (; !waiting_.empty(); waiting_.pop_front()) fail_unrun(waiting_.front().header, waiting_.front().body, reason);
+  waiting_bytes_ = 0;
 }
 
 }  // namespace tc::node

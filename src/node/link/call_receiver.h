@@ -15,6 +15,22 @@
 // A waiting call fails when its deadline passes, when too much waits, and when the link is lost. Whatever becomes of a
 // call, its caller is told (Answers). Plain calls of loaded code never come here: target/receiver.cc runs them.
 //
+// Calls wait here, too, while the peer is behind with reading what this node sends it (Channel::is_behind), most of all
+// the answers to its earlier calls. Two nodes that flood each other with calls do that to each other. Why they go on:
+//
+//   1. Calls are held, and everything else is read. The stream from the peer also carries the answers, code and barriers
+//      that this node waits for, and to read them is what lets the peer's own backlog drain. So two nodes that both hold
+//      calls still empty each other's backlogs. No held call adds to a backlog, so each falls below its mark in the end,
+//      and the calls run.
+//   2. What is held is bounded: from soft_limit_ on, is_full(), the stream is not read (Link::pause_until_drained), and
+//      flow control stops the peer's senders. They then wait for room, poll meanwhile, and read our backlog.
+//   3. Not to read is safe only as long as the peer reads. Two nodes that both stopped would wait for each other for ever.
+//      So a link is paused only while its backlog drains. If nothing has left for a while, soft_limit_ is raised, and
+//      reading goes on. In front of the answers are then only calls that were on their way already: applications send
+//      none while there is a backlog (Channel::post_in_time).
+//   4. A peer that reads nothing at all makes soft_limit_ rise above what may wait. From then on reading never stops.
+//      Calls beyond are refused, and these answers, which nobody reads, end the link as ever (Channel::may_queue).
+//
 // Whatever a frame says is copied before it is checked: its memory may be the peer's to change.
 //
 // Thread: the node's.
@@ -45,7 +61,7 @@ class CallReceiver {
 
   // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.
   const target::NumberTable& numbers() const noexcept {
-    return awaiting_code_.empty() && may_run_ ? numbers_ : no_numbers();
+    return waiting_bytes_ == 0 && may_run_ && !channel_.is_behind() ? numbers_ : no_numbers();
   }
 
   // In bytes; a peer that sends a longer one breaks the protocol.
@@ -61,12 +77,21 @@ class CallReceiver {
   // Fails a call that is not run, with the answer that its caller waits for.
   void refuse(const wire::Header& header, ByteView body, const Error& why);
 
-  // ---- Calls that wait for code
+  // ---- Calls that wait, for code or for the peer to read
+
+  bool has_waiting() const noexcept { return waiting_bytes_ != 0; }
+  // Runs calls that were held because the peer was behind, as long as it is not. False: it breaks the protocol.
+  bool run_held() { return is_stuck() || resume(); }
+  // Do calls wait for nothing but their turn?
+  bool may_run_held() const noexcept { return has_waiting() && !is_stuck() && !channel_.is_behind(); }
+  // So many calls are held that the peer is not to be read now.
+  bool is_full() const noexcept { return waiting_bytes_ >= soft_limit_ && channel_.is_behind() && !is_stuck(); }
+  // It must be read all the same, as nothing drains: some more may wait.
+  void read_on() noexcept { soft_limit_ += first_soft_limit_ / 4; }
 
   // What calls wait for was compiled elsewhere, or will never be. continue_after_compiling() takes them up.
   bool awaits_compiler() const noexcept { return awaits_compiler_; }
   bool continue_after_compiling();
-  bool has_waiting() const noexcept { return !awaiting_code_.empty(); }
   void each_waiting(ShowCall show) const;
   // Shows the call in a frame, if it is one that waits for an answer.
   void show(const wire::Header& header, ByteView body, ShowCall show) const;
@@ -104,7 +129,7 @@ class CallReceiver {
     Bytes body;
     uint64_t since_ns;
     Charge charge;
-    size_t size() const noexcept { return body.size() + sizeof(Waiting); }
+    size_t size() const noexcept { return body.size() + sizeof(Waiting); }  // never 0
   };
 
   static const target::NumberTable& no_numbers() noexcept;
@@ -126,7 +151,10 @@ class CallReceiver {
   bool wait_for_compiler(const wire::Header& header, ByteView body);
   bool resume();
   bool resume_one(const wire::Header& header, Bytes& body);
-  void count_waiting() noexcept;
+  // The call in front waits for code.
+  bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_; }
+  // A call that comes now waits: others do, of which it is none, or it would add to a backlog.
+  bool must_wait() const noexcept { return (has_waiting() && resumed_since_ns_ == 0) || channel_.is_behind(); }
 
   Link& link_;
   Channel& channel_;
@@ -153,9 +181,12 @@ class CallReceiver {
   // Numbers whose code was refused, and why; void once another library was loaded, as that may have been missing.
   std::unordered_map<uint32_t, Error> unusable_;
   uint64_t unusable_since_ = 0;
-  std::optional<uint32_t> awaited_;    // the number that the peer was asked for
-  std::deque<Waiting> awaiting_code_;  // calls that wait for code, and all frames that must stay behind them
-  size_t awaiting_bytes_ = 0;
+  std::optional<uint32_t> awaited_;  // the number that the peer was asked for
+  std::deque<Waiting> waiting_;      // calls, and all frames that must stay behind them
+  size_t waiting_bytes_ = 0;
+  uint64_t resumed_since_ns_ = 0;  // when the waiting call that is being taken up came; 0: none is
+  const size_t first_soft_limit_;
+  size_t soft_limit_;             // from so many waiting bytes on, the peer is not read while it is behind
   bool awaits_compiler_ = false;  // the first of them has code that is being compiled elsewhere
   Bytes code_copy_;               // of the last call with code: its memory is used again
   Bytes scratch_;                 // payloads that need more alignment than a frame has

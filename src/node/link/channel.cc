@@ -11,13 +11,22 @@
 
 namespace tc::node {
 
+namespace {
+
+// More is not to wait for a peer that is to be answered further calls: far less than what ends its link, so that answers of
+// any size have room above it, and little of the memory that all peers share.
+constexpr size_t most_behind_bytes = 16u * 1024 * 1024;
+
+}  // namespace
+
 Channel::Channel(const ChannelServices& services, std::unique_ptr<transport::Connection> connection, bool initiator)
     : out_(&connection->out()),
       version_(services.ids.next()),
       initiator_(initiator),
       id_(version_),
       services_(services),
-      connection_(std::move(connection)) {}
+      connection_(std::move(connection)),
+      behind_bytes_(std::min(most_behind_bytes, services.buffers.budget().limit() / 4)) {}
 
 std::string Channel::peer_label() const {
   if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
@@ -57,6 +66,7 @@ Status Channel::accept(ByteView greeting, ByteView own) {
 void Channel::changed() noexcept {
   open_ = state_ == State::ready && backlog_.empty() && !calls_wait_ && !streaming_;
   open_version_ = open_ ? version_ : closed_version;
+  is_behind_ = backlog_bytes_ > behind_bytes_ && !expects_end_;
   const uint64_t most = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
   most_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
 }

@@ -84,6 +84,15 @@ class Channel {
   void drain_backlog();
   bool has_backlog() const noexcept { return !backlog_.empty(); }
   size_t backlog_bytes() const noexcept { return backlog_bytes_; }
+  // So much waits for room that no more of the peer's calls are to be answered before some of it has left (call_receiver.h).
+  bool is_behind() const noexcept { return is_behind_; }
+  // Grows as long as the peer makes room for what waits for it, be it in the backlog or with a sender.
+  uint64_t drained_bytes() const noexcept { return drained_bytes_; }
+  // The peer is gone and reads no more: what waits for it holds nothing up any more.
+  void expect_end() noexcept {
+    expects_end_ = true;
+    changed();
+  }
   // Calls wait in front of the channel: until they have left, none may be written past them.
   void set_calls_wait(bool wait) noexcept {
     calls_wait_ = wait;
@@ -187,8 +196,10 @@ class Channel {
   bool calls_wait_ = false;
   bool stands_for_address_ = false;
   bool is_released_ = false;
+  bool is_behind_ = false;  // more than behind_bytes_ wait
   bool streaming_ = false;  // a large frame is being written piece by piece: others queue
   bool mid_frame_ = false;  // some of its pieces have left: the rest must leave before anything else does
+  bool expects_end_ = false;
   const bool initiator_;
 
   const uint64_t id_;
@@ -200,6 +211,8 @@ class Channel {
   std::shared_ptr<const std::string> label_;
   std::deque<Queued> backlog_;
   size_t backlog_bytes_ = 0;
+  const size_t behind_bytes_;
+  uint64_t drained_bytes_ = 0;
 };
 
 }  // namespace tc::node

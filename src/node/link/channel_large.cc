@@ -40,10 +40,11 @@ class Channel::Streaming {
   Channel& channel_;
 };
 
-// As write_pieces(). Records whether pieces are missing.
+// As write_pieces(). Records how it goes.
 size_t Channel::write(std::span<const ByteView> frame, size_t from) noexcept {
   const size_t to = write_pieces(*out_, frame, from);
   if (to != from) mid_frame_ = to != size_of(frame);
+  drained_bytes_ += to - from;
   return to;
 }
 

@@ -11,7 +11,8 @@ namespace tc::node {
 
 namespace {
 
-// Bounds what one slow peer can cost us: replies, forwarded calls and code that wait for room.
+// Bounds what one slow peer can cost us: replies, forwarded calls and code that wait for room. One frame of any size is
+// taken before the peer is behind.
 constexpr size_t backlog_limit = 64u * 1024 * 1024;
 
 size_t total_size(Channel::Parts parts) noexcept {
@@ -83,7 +84,7 @@ Status Channel::charge(Charge& charge, size_t bytes) {
 
 Status Channel::may_queue(size_t size) const {
   if (state_ == State::lost) return fail(reason_);
-  if (!backlog_.empty() && backlog_bytes_ + size > backlog_limit)
+  if (backlog_bytes_ > behind_bytes_ && backlog_bytes_ + size > backlog_limit)
     return fail(TC_ERR_LIMIT, "{} bytes wait for {} to make room, and at most {} may", backlog_bytes_, peer_label(),
                 backlog_limit);
   return {};
@@ -129,6 +130,7 @@ bool Channel::drain(Queued& item) noexcept {
   uint64_t word;
   std::memcpy(&word, frame.data(), sizeof word);
   out_->commit(word);
+  drained_bytes_ += frame.size();
   return true;
 }
 

@@ -18,6 +18,8 @@ namespace {
 
 // Frames taken off one link before the others get their turn and the peer gets its memory back.
 constexpr size_t frames_a_turn = 1024;
+// A peer that has taken nothing for so long, while we do not read either, may be waiting for us in the same way.
+constexpr uint64_t longest_standstill_ns = 100'000'000;
 // What a frame holds besides a payload or bundle of the largest size.
 constexpr size_t frame_overhead = 4096;
 
@@ -68,9 +70,40 @@ void Link::renew_rights() {
 size_t Link::receive() {
   executor_.running().link = this;
   if (std::exchange(compiled_, false) && !receiver_.continue_after_compiling()) return 1;
+  if (receiver_.has_waiting()) [[unlikely]]
+    return receive_behind_held();
   if (rate_ != nullptr) [[unlikely]]
     return receive_at_rate();
   return receive(frames_a_turn);
+}
+
+// Calls that were held until the peer had read earlier answers run first; while there are too many, nothing is read
+// (call_receiver.h).
+size_t Link::receive_behind_held() {
+  const auto before = executor_.executed();
+  if (!receiver_.run_held() || !is_ready()) return 1;
+  const auto ran = static_cast<size_t>(executor_.executed() - before);
+  if (!receiver_.is_full()) return ran + (rate_ != nullptr ? receive_at_rate() : receive(frames_a_turn));
+  pause_until_drained();
+  return ran;
+}
+
+void Link::pause_until_drained() {
+  if (std::exchange(awaits_drain_, true)) return;
+  drained_bytes_ = channel_.drained_bytes();
+  links_.pause(*this, now_ns() + longest_standstill_ns);
+}
+
+bool Link::may_go_on(uint64_t now_ns) noexcept {
+  if (!awaits_drain_) return now_ns >= paused_until_ns;
+  if (receiver_.is_full()) {
+    if (std::exchange(drained_bytes_, channel_.drained_bytes()) != channel_.drained_bytes())
+      paused_until_ns = now_ns + longest_standstill_ns;
+    if (now_ns < paused_until_ns) return false;
+    receiver_.read_on();
+  }
+  awaits_drain_ = false;
+  return true;
 }
 
 // What is left of a peer that is gone is not worth waiting for.
@@ -120,6 +153,7 @@ void Link::end(const Error& reason) {
   if (!is_ready()) return channel_.end(reason);
   links_.come_back_to(*this);
   ending_ = reason;
+  channel_.expect_end();
 }
 
 void Link::on_compiled() {
@@ -223,6 +257,7 @@ bool Link::on_bye(ByteView body) {
 // ---- Replies
 
 void Link::post_reply(const wire::Reply& reply) {
+  if (ending_) return;  // nobody is there to read it
   if (is_ready() && reply.bytes.size() > peer().max_message) {
     auto instead = reply;
     instead.bytes = {};
@@ -240,8 +275,15 @@ void Link::post_reply(const wire::Reply& reply) {
   if (!sent) channel_.disconnect(sent.error());
 }
 
-void Link::drain_backlog() {
+bool Link::drain_backlog() {
   channel_.drain_backlog();
+  tell_untold_failures();
+  if (!receiver_.may_run_held() || !is_ready()) return false;
+  links_.come_back_to(*this);
+  return true;
+}
+
+void Link::tell_untold_failures() {
   if (untold_failures_ == 0 || !is_ready() || channel_.has_backlog()) return;
   wire::Reply report;
   report.status = TC_ERR_IFUNC;

@@ -61,8 +61,8 @@ class alignas(64) Link final : public target::FrameHandler {
     std::optional<Error> failure;  // it could not be sent
   };
   bool advance(Flush& flush);
-  // Moves queued frames on, as far as there is room.
-  void drain_backlog();
+  // Moves queued frames on, as far as there is room. True: calls that were held for that are run with the next receive().
+  bool drain_backlog();
   // That code has more signatures here than before: the next call of it brings it again, by whichever link.
   void tell_others_of_signatures(const ContentId& id);
 
@@ -82,6 +82,8 @@ class alignas(64) Link final : public target::FrameHandler {
   void discard_received() noexcept;
   // How much waits here to be sent and still can be: bytes, and calls.
   size_t unsent() const noexcept;
+  // Of a link that Links::pause() paused: is it to be read again?
+  bool may_go_on(uint64_t now_ns) noexcept;
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
 
@@ -142,6 +144,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   void end_of_holds() noexcept;
   size_t receive_at_rate();
+  size_t receive_behind_held();
+  void pause_until_drained();
   size_t receive(size_t most);
   bool on_control(const wire::Header& header, ByteView body);
   bool on_need(const wire::Header& header, ByteView body);
@@ -153,6 +157,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_bye(ByteView body);
   void record_for_snapshots(const wire::Header& header, ByteView body);
   void record_failure(const wire::Reply& reply);
+  void tell_untold_failures();
 
   // link_large.cc
   bool on_fragment(uint32_t mark, ByteView piece);
@@ -181,6 +186,8 @@ class alignas(64) Link final : public target::FrameHandler {
   Assembly assembly_;
   bool is_released_by_peer_ = false;
   bool compiled_ = false;        // what calls wait for
+  bool awaits_drain_ = false;    // it is paused until the peer has read what waits for it
+  uint64_t drained_bytes_ = 0;   // of the channel, when that was looked at last
   std::optional<Error> ending_;  // why, while what came before is still to be run
   uint64_t barriers_sent_ = 0;
   uint64_t barriers_passed_ = 0;
