@@ -110,9 +110,11 @@ static int send_batches(const struct search *search, uint32_t *counts) {
     const tc_status_t status =
         tc_inject(server, "bfs_step", batch, sizeof *batch + (size_t)batch->count * sizeof(uint32_t));
     if (status == TC_OK) continue;
-    char why[] = "cannot send a batch to server   .";
-    why[sizeof why - 4] = (char)(server < 10 ? ' ' : '0' + server / 10 % 10);
-    why[sizeof why - 3] = (char)('0' + server % 10);
+    char why[] = "cannot send a batch to server ??";
+    char *digit = why + sizeof why - 3;
+    if (server >= 10) *digit++ = (char)('0' + server / 10 % 10);
+    *digit++ = (char)('0' + server % 10);
+    *digit = '\0';
     tc_fail((int32_t)status, why);
     return 0;
   }
