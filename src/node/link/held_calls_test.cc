@@ -105,14 +105,16 @@ class HeldCallsOfAPeer : public HeldCalls {
   }
   // The peer reads nothing meanwhile. Sends calls until the node takes no more of them for a while.
   void call_without_reading(size_t most) {
+    peer.set_reading(false);
     size_t refused = 0;
     while (calls < most && refused < 2000 && !link_of_peer->is_lost()) {
       const bool sent = peer.send(Kind::call, wire::flag_call_header, 0, call_header(10 + calls) + Bytes(size));
       refused = sent ? 0 : refused + 1;
       calls += sent ? 1 : 0;
-      peer.flush();
+      peer.progress();
       node->poll();
     }
+    peer.set_reading(true);
   }
 
   static constexpr size_t size = 30'000;

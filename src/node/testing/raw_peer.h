@@ -57,6 +57,8 @@ class RawPeer final : public transport::Events {
   bool send(wire::Kind kind, uint32_t number, ByteView body) { return send(kind, 0, number, body); }
 
   void progress() { transport_->progress(); }
+  // Reads nothing from now on, or again.
+  void set_reading(bool reads) { connection_->set_paused(!reads); }
   // Sends without reading anything.
   void flush() { transport_->flush(); }
 
