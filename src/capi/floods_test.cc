@@ -56,6 +56,7 @@ TEST_P(Floods, two_nodes_that_flood_each_other_get_all_their_answers) {
   auto* const to_two = one.connect(two);
   auto* const to_one = two.connect(one);
   ASSERT_STREQ(tc_endpoint_transport(to_two), GetParam());
+  for (auto* const endpoint : {to_two, to_one}) tc_endpoint_set_timeout(endpoint, 60'000);
   size_t by_one = 0;
   std::thread other([&] { by_one = flood(one, to_two); });
   EXPECT_EQ(flood(two, to_one), calls);
