@@ -271,25 +271,29 @@ void Link::post_reply(const wire::Reply& reply) {
     ++untold_failures_;  // the peer is behind with reading: count, and tell the sum later
     return;
   }
+  send_reply(reply);
+}
+
+void Link::send_reply(const wire::Reply& reply) {
   const auto sent = channel_.post(wire::Kind::reply, 0, 0, {wire::encode_reply_head(reply), reply.bytes});
   if (!sent) channel_.disconnect(sent.error());
 }
 
-bool Link::drain_backlog() {
-  channel_.drain_backlog();
-  tell_untold_failures();
-  if (!receiver_.may_run_held() || !is_ready()) return false;
-  links_.come_back_to(*this);
-  return true;
-}
-
-void Link::tell_untold_failures() {
-  if (untold_failures_ == 0 || !is_ready() || channel_.has_backlog()) return;
+void Link::report_untold_failures() {
+  if (untold_failures_ == 0 || !is_ready()) return;
   wire::Reply report;
   report.status = TC_ERR_IFUNC;
   report.node_id = self_.wire_id();
   report.message = fmt::format("{}: {} more calls failed", self_.label, std::exchange(untold_failures_, 0));
-  post_reply(report);
+  send_reply(report);
+}
+
+bool Link::drain_backlog() {
+  channel_.drain_backlog();
+  if (!channel_.has_backlog()) report_untold_failures();
+  if (!receiver_.may_run_held() || !is_ready()) return false;
+  links_.come_back_to(*this);
+  return true;
 }
 
 bool Link::on_reply(ByteView body) {

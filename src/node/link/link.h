@@ -47,6 +47,9 @@ class alignas(64) Link final : public target::FrameHandler {
   // ---- Sending
 
   void post_reply(const wire::Reply& reply);
+  // Tells how many of the peer's calls without an answer have failed while it was behind with reading. In front of the
+  // answer to a barrier, which says that all before it is told.
+  void report_untold_failures();
   // Tells the peer something about the cluster (wire/cluster_event.h).
   void post_event(uint32_t what, ByteView body) {
     channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
@@ -143,6 +146,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void on_broken(std::string what) override;
 
   void end_of_holds() noexcept;
+  void send_reply(const wire::Reply& reply);
   size_t receive_at_rate();
   size_t receive_behind_held();
   void pause_until_drained();
@@ -157,7 +161,6 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_bye(ByteView body);
   void record_for_snapshots(const wire::Header& header, ByteView body);
   void record_failure(const wire::Reply& reply);
-  void tell_untold_failures();
 
   // link_large.cc
   bool on_fragment(uint32_t mark, ByteView piece);
