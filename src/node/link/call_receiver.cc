@@ -120,6 +120,7 @@ bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
   if (!awaiting_code_.empty()) return wait(header, body);
   const auto number = wire::decode_barrier(private_copy(body));
   if (!number) return broken(number.error().message);
+  link_.report_untold_failures();
   channel_.post_or_disconnect(wire::Kind::barrier, 0, wire::barrier_answer, wire::encode_barrier(*number));
   return true;
 }

@@ -236,18 +236,26 @@ void Link::post_reply(const wire::Reply& reply) {
     ++untold_failures_;  // the peer is behind with reading: count, and tell the sum later
     return;
   }
+  send_reply(reply);
+}
+
+void Link::send_reply(const wire::Reply& reply) {
   const auto sent = channel_.post(wire::Kind::reply, 0, 0, {wire::encode_reply_head(reply), reply.bytes});
   if (!sent) channel_.disconnect(sent.error());
 }
 
-void Link::drain_backlog() {
-  channel_.drain_backlog();
-  if (untold_failures_ == 0 || !is_ready() || channel_.has_backlog()) return;
+void Link::report_untold_failures() {
+  if (untold_failures_ == 0 || !is_ready()) return;
   wire::Reply report;
   report.status = TC_ERR_IFUNC;
   report.node_id = self_.wire_id();
   report.message = fmt::format("{}: {} more calls failed", self_.label, std::exchange(untold_failures_, 0));
-  post_reply(report);
+  send_reply(report);
+}
+
+void Link::drain_backlog() {
+  channel_.drain_backlog();
+  if (!channel_.has_backlog()) report_untold_failures();
 }
 
 bool Link::on_reply(ByteView body) {

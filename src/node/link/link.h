@@ -47,6 +47,9 @@ class alignas(64) Link final : public target::FrameHandler {
   // ---- Sending
 
   void post_reply(const wire::Reply& reply);
+  // Tells how many of the peer's calls without an answer have failed while it was behind with reading. In front of the
+  // answer to a barrier, which says that all before it is told.
+  void report_untold_failures();
   // Tells the peer something about the cluster (wire/cluster_event.h).
   void post_event(uint32_t what, ByteView body) {
     channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
@@ -141,6 +144,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void on_broken(std::string what) override;
 
   void end_of_holds() noexcept;
+  void send_reply(const wire::Reply& reply);
   size_t receive_at_rate();
   size_t receive(size_t most);
   bool on_control(const wire::Header& header, ByteView body);

@@ -82,34 +82,53 @@ TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_n
   EXPECT_EQ(peer.frames[0].header.kind, Kind::call_code) << "the peer was never sent that code";
 }
 
-TEST_F(LinkSends, failures_of_calls_without_an_answer_are_counted_for_a_peer_that_reads_late) {
-  peer.connect("n1");
-  ASSERT_TRUE(run_until([&] { return peer.peer.has_value(); }));
-  const auto first_call_of = [&](const std::string& ifunc, uint32_t number) {
+// Its peer calls ifuncs that fail, and reads nothing of what the node has to tell.
+class LinkReports : public LinkSends {
+ protected:
+  void SetUp() override {
+    peer.connect("n1");
+    ASSERT_TRUE(run_until([&] { return peer.peer.has_value(); }));
+    first_call_of("echo", 0);
+    first_call_of("refuse", 1);
+    // Answers fill all room to the peer.
+    const auto large = call_header(7) + Bytes(30'000);
+    ASSERT_TRUE(alone([&] {
+      (void)peer.send(Kind::call, wire::flag_call_header, 0, large);
+      return backlog();
+    }));
+    for (int i = 0; i < 3; ++i) ASSERT_TRUE(alone([&] { return peer.send(Kind::call, 1, as_bytes("x")); }));
+    ASSERT_TRUE(alone([&] { return node->stat("failures") == 1 + 3; }));
+  }
+  void first_call_of(const std::string& ifunc, uint32_t number) {
     const auto body = call_header(number + 1) + test::code_section(test::load_bundle(ifunc)) + as_bytes("x");
     ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, number, body));
     ASSERT_TRUE(run_until([&] { return peer.reply_to(number + 1).has_value(); }));
-  };
-  first_call_of("echo", 0);
-  first_call_of("refuse", 1);
-  // Answers fill all room to the peer.
-  const auto large = call_header(7) + Bytes(30'000);
-  ASSERT_TRUE(alone([&] {
-    (void)peer.send(Kind::call, wire::flag_call_header, 0, large);
-    return backlog();
-  }));
-  const auto ran = [&] { return node->stat("executed").value(); };
-  constexpr uint64_t failures = 3;
-  for (uint64_t i = 0; i < failures; ++i) ASSERT_TRUE(alone([&] { return peer.send(Kind::call, 1, as_bytes("x")); }));
-  const auto told = [&] {
-    std::string words;
-    for (const auto& frame : peer.frames)
-      if (frame.header.kind == Kind::reply)
-        if (const auto reply = wire::decode_reply(frame.body); reply && reply->token == 0) words += reply->message;
-    return words;
-  };
-  ASSERT_TRUE(run_until([&] { return !told().empty(); })) << "after " << ran() << " calls";
-  EXPECT_THAT(told(), HasSubstr("3 more calls failed"));
+  }
+  // Which of the frames that came it is that says so; their number when none does.
+  size_t place_of_report(const std::string& words) const {
+    return static_cast<size_t>(std::ranges::find_if(peer.frames,
+                                                    [&](const auto& frame) {
+                                                      if (frame.header.kind != Kind::reply) return false;
+                                                      const auto reply = wire::decode_reply(frame.body);
+                                                      return reply && reply->token == 0 &&
+                                                             reply->message.contains(words);
+                                                    }) -
+                               peer.frames.begin());
+  }
+  bool has_report(const std::string& words) const { return place_of_report(words) != peer.frames.size(); }
+};
+
+TEST_F(LinkReports, failures_of_calls_without_an_answer_are_counted_for_a_peer_that_reads_late) {
+  EXPECT_TRUE(run_until([&] { return has_report("3 more calls failed"); })) << node->stat("executed").value();
+}
+
+TEST_F(LinkReports, failures_are_told_before_a_barrier_is_answered) {
+  const auto waits = link_of_peer()->channel().backlog_bytes();
+  ASSERT_TRUE(alone([&] { return peer.send(Kind::barrier, wire::barrier_ask, wire::encode_barrier(1)); }));
+  ASSERT_TRUE(alone([&] { return link_of_peer()->channel().backlog_bytes() > waits; }));
+  ASSERT_TRUE(run_until([&] { return peer.find(Kind::barrier) != nullptr; }));
+  const auto answer = static_cast<size_t>(peer.find(Kind::barrier) - peer.frames.data());
+  EXPECT_LT(place_of_report("3 more calls failed"), answer) << "a flush would have said that all was well";
 }
 
 TEST_F(LinkSends, answers_that_are_given_while_a_large_message_waits_for_room_leave_behind_it) {
