@@ -104,7 +104,7 @@ void Links::begin_nothing_new(Link& link) noexcept {
 
 void Links::on_released_by_peer(Link& link) {
   begin_nothing_new(link);
-  if (!link.is_used())
+  if (!link.is_used() && link.is_run_by_peer())
     link.channel().close(link.closed_by_peer());
   else if (link.endpoints == 0)
     some_are_released_ = true;

@@ -22,6 +22,8 @@ constexpr size_t frames_a_turn = 1024;
 constexpr uint64_t longest_standstill_ns = 100'000'000;
 // What a frame holds besides a payload or bundle of the largest size.
 constexpr size_t frame_overhead = 4096;
+// For a peer that has released a link, to run what it was sent.
+constexpr uint64_t last_flush_ns = 10'000'000'000;
 
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
@@ -327,6 +329,12 @@ bool Link::advance(Flush& flush) {
     flush.barrier = ++barriers_sent_;
   }
   return barriers_passed_ >= flush.barrier;
+}
+
+bool Link::is_run_by_peer() {
+  if (!sender_.has_called()) return true;
+  if (last_flush_by_ns_ == 0) last_flush_by_ns_ = now_ns() + last_flush_ns;
+  return advance(last_flush_) || now_ns() >= last_flush_by_ns_;
 }
 
 Status Link::flush(Deadline deadline) {

@@ -102,6 +102,9 @@ class alignas(64) Link final : public target::FrameHandler {
   // One side has released it: nothing new begins here.
   bool is_ending() const noexcept { return channel_.is_released() || is_released_by_peer_; }
   bool is_released_by_peer() const noexcept { return is_released_by_peer_; }
+  // Has the peer, which has released the link, run what was sent to it? Until then it may need code from here. Requests an
+  // answer when it is called first; a peer that gives none for ten seconds is not waited for.
+  bool is_run_by_peer();
   Error closed_by_peer() const { return {TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())}; }
 
   // ---- For snapshots, and after the link was lost
@@ -188,6 +191,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   Assembly assembly_;
   bool is_released_by_peer_ = false;
+  Flush last_flush_;  // is_run_by_peer()
+  uint64_t last_flush_by_ns_ = 0;
   bool compiled_ = false;        // what calls wait for
   bool awaits_drain_ = false;    // it is paused until the peer has read what waits for it
   uint64_t drained_bytes_ = 0;   // of the channel, when that was looked at last
