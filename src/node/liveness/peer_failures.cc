@@ -84,7 +84,7 @@ void PeerFailures::ask_soon() {
 void PeerFailures::tick() {
   if (ask_at_ns_ == 0 || now_ns() < ask_at_ns_) return;
   ask_at_ns_ = 0;
-  asked_ = futures_.waiting();
+  asked_ = futures_.maybe_lost();
   if (!asked_.empty()) snapshots_.ask();
 }
 
