@@ -425,7 +425,7 @@ std::optional<Cluster::Made> Cluster::make(Node& node, const Endpoint& endpoint,
   if (size < WITNESS_NAMED) {
     std::fill_n(payload_.begin(), size, head.source);
   } else {
-    const size_t begin = size < sizeof head ? WITNESS_NAMED : sizeof head;
+    const size_t begin = size < sizeof head ? size_t{WITNESS_NAMED} : sizeof head;
     std::memcpy(payload_.data(), &head, begin);
     witness_fill(payload_.data(), begin, size, key);
   }

@@ -122,7 +122,7 @@ Step Scenario::next() {
 // 16 bytes more. So sizes a little below a limit matter as well.
 uint32_t Scenario::size_of(uint64_t number, size_t from, size_t to) const {
   Random random(number);
-  const uint64_t most = std::min<uint64_t>(WITNESS_LARGEST, wanted_.leaves_out("large") ? 32 * kib : WITNESS_LARGEST);
+  const uint64_t most = wanted_.leaves_out("large") ? 32 * kib : uint64_t{WITNESS_LARGEST};
   const auto kind = random.below(100);
   if (kind < 40) return static_cast<uint32_t>(random.below(64));
   if (kind < 60) return static_cast<uint32_t>(random.below(4 * kib));
