@@ -138,6 +138,7 @@ class alignas(64) Link final : public target::FrameHandler {
   Flush closing_flush;
   uint64_t close_by_ns = 0;      // they end then at the latest
   bool is_pending = false;       // receive() is called with the next poll
+  bool ended_in_order = false;   // neither side used it, and nothing was on its way
   bool loss_is_told = false;     // everybody who waited on it knows
   bool is_awaited = false;       // by connect(), which returns the reason when it is lost
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
