@@ -95,6 +95,7 @@ enum class Phase : uint32_t { steps, settled };
 struct NodeLog {
   std::atomic<uint32_t> messages{0}, endpoints{0}, lives{0}, flushes{0};
   std::atomic<uint32_t> steps{0};
+  std::atomic<bool> listens{false};  // its first life has begun
   std::atomic<Phase> phase{Phase::steps};
   Limits limits;
   std::array<Life, most_lives> life;

@@ -34,6 +34,9 @@ int serve(Journal& journal, const Wanted& wanted, uint64_t seed, const std::vect
   Scenario scenario(wanted, seed, stream);
   Cluster cluster(journal, scenario, wanted, addresses, {node}, seed + stream);
   log.phase = Phase::steps;
+  log.listens = true;
+  const auto all = std::span(journal.node).first(wanted.nodes);
+  while (!std::ranges::all_of(all, [](const NodeLog& one) { return one.listens.load(); })) cluster.poll_once();
   while (log.steps < wanted.steps) {
     cluster.perform(scenario.next());
     cluster.poll_once();
