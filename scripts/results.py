@@ -96,12 +96,10 @@ def skip_reasons(output):
 
 
 def of_ctest(step, junit, log):
-    """All cases of a run. `log`: what ctest printed, which alone has their numbers."""
-    verdicts = {name: (number, verdict) for number, name, verdict in
-                re.findall(r"Test +#(\d+): (.+?) \.+(?:\*\*\*)? *(\S.*?) +[\d.]+ sec", log)}
+    """All cases of a run. `log`: what ctest printed, which alone says how they failed."""
+    verdicts = dict(re.findall(r"Test +#\d+: (.+?) \.+(?:\*\*\*)? *(\S.*?) +[\d.]+ sec", log))
     cases = []
     for case in xml.parse(junit).getroot().iter("testcase"):
-        number, verdict = verdicts.get(case.get("name"), ("", "failed"))
         output = case.findtext("system-out") or ""
         skipped = case.find("skipped").get("message", "") if case.find("skipped") is not None else ""
         skips = []
@@ -113,9 +111,9 @@ def of_ctest(step, junit, log):
         elif case.get("status") == "disabled":
             status, why = "skipped", "disabled in its source"
         else:
-            status, why = "failed", skipped or verdict
-        cases.append(Case(f"{step}: {case.get('name')}", status, why, output, float(case.get("time", 0)), number,
-                          skips))
+            status, why = "failed", skipped or verdicts.get(case.get("name"), "failed")
+        cases.append(Case(f"{step}: {case.get('name')}", status, why, output, float(case.get("time", 0)),
+                          case.get("name"), skips))
     return cases
 
 
