@@ -151,6 +151,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   void end_of_holds() noexcept;
   void send_reply(const wire::Reply& reply);
+  wire::Reply too_large(const wire::Reply& reply) const;
+  void replace_too_large_replies();
   size_t receive_at_rate();
   size_t receive_behind_held();
   void pause_until_drained();
