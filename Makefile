@@ -1,6 +1,6 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-graph test fuzz mutants bench results format format-check tidy setup release clean
+.PHONY: help demo demo-graph test check fuzz mutants bench results format format-check tidy setup release clean
 SECONDS_PER_TARGET ?= 600
 MODULE ?= src/node
 COUNT ?= 10
@@ -9,14 +9,21 @@ SEED ?= 1
 help:            ## this list
 	@sed -nE 's/^([a-z-]+): .*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
 
-demo: release    ## a function travels to a running database: builds, runs, shows what happened
+DEMO = ifunc ifunc-toolchain threechains threechains_jit
+
+demo: setup      ## a function travels to a running database: builds, runs, shows what happened
+	@scripts/build release $(DEMO)
 	@examples/03-sqlite-zstd/demo.sh build/release
 
-demo-graph: release  ## breadth-first search over four servers that know nothing of graphs
+demo-graph: setup  ## breadth-first search over four servers that know nothing of graphs
+	@scripts/build release $(DEMO)
 	@examples/06-graph/demo.sh build/release
 
 test: setup      ## everything: unit and integration tests, sanitizers, short fuzzing, gcc, an installed copy
 	@scripts/test
+
+check: setup     ## for daily work: the format and the tests of one process, in some five minutes
+	@scripts/test format quick
 
 bench: release   ## target-side increment against UCX Active Messages (docs/measuring.md)
 	@build/release/bin/ifunc bench tsi $(ARGS)

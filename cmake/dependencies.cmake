@@ -40,10 +40,10 @@ if(TC_TESTS OR TC_FUZZ)
   if(TC_GTEST_SOURCES)
     # Named as find_package(GTest) names them.
     add_library(tc_gtest STATIC ${TC_GTEST_SOURCES}/googletest/src/gtest-all.cc
-      ${TC_GTEST_SOURCES}/googlemock/src/gmock-all.cc ${TC_GTEST_SOURCES}/googletest/src/gtest_main.cc)
+      ${TC_GTEST_SOURCES}/googlemock/src/gmock-all.cc)
     target_include_directories(tc_gtest PRIVATE ${TC_GTEST_SOURCES}/googletest ${TC_GTEST_SOURCES}/googlemock)
     target_compile_features(tc_gtest PRIVATE cxx_std_17)
-    foreach(name IN ITEMS gtest gmock gtest_main)
+    foreach(name IN ITEMS gtest gmock)
       add_library(GTest::${name} ALIAS tc_gtest)
     endforeach()
   else()

@@ -13,6 +13,12 @@ BUILD = ROOT / "build"
 HEARTBEAT_S = 30  # a CI that sees nothing for long thinks that we hang
 TAIL_LINES = 80
 
+ends_at = float("inf")  # on the clock time.monotonic(): when no command may run any longer
+
+
+class OutOfTime(Exception):
+    """A command was ended at `ends_at`."""
+
 
 def say(text):
     print(text, flush=True)
@@ -36,6 +42,8 @@ def run_logged(label, command, log, env=None):
                 if time.monotonic() - told >= HEARTBEAT_S:
                     told = time.monotonic()
                     say(f"  {label}: {told - started:.0f} s, {last_line(log)}")
+                if time.monotonic() > ends_at:
+                    raise OutOfTime(f"{label}: {last_line(log)}")
         except BaseException:
             process.terminate()
             process.wait()

@@ -11,7 +11,7 @@ import pytest
 
 from kit import Home, Workspace
 
-LABELS = ("release_only", "serial", "mixed")  # pytest.ini says what they mean
+LABELS = ("release_only", "measured", "mixed")  # pytest.ini says what they mean
 
 
 @pytest.fixture(autouse=True)

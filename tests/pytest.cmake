@@ -24,7 +24,7 @@ function(tc_add_pytest name target labels timeout)
   set_tests_properties(${name} PROPERTIES
     LABELS "integration;${labels}" TIMEOUT ${timeout} ENVIRONMENT "${TC_PYTEST_ENVIRONMENT}"
     SKIP_REGULAR_EXPRESSION "(^|\n)[0-9]+ skipped")
-  if("serial" IN_LIST labels)
+  if("measured" IN_LIST labels)
     set_tests_properties(${name} PROPERTIES RUN_SERIAL ON)
   endif()
 endfunction()

@@ -64,7 +64,9 @@ TC_API tc_status_t tc_endpoint_call(tc_endpoint_t *endpoint, tc_message_t *messa
 
 /* Pushes what was sent and waits until the peer has run all of it, progressing the node. TC_OK: every message accepted
  * so far ran and ended well. Otherwise the first failure since the last flush: what the ifunc or its target said, by
- * name; or TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED. TC_ERR_INVALID inside an ifunc or a function that the library called. */
+ * name; or TC_ERR_TIMEOUT, TC_ERR_DISCONNECTED. A node's endpoints to one peer may share a connection; then each failure
+ * is told once, by the flush of whichever endpoint comes first. TC_ERR_INVALID inside an ifunc or a function that the
+ * library called. */
 TC_API tc_status_t tc_endpoint_flush(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 #ifdef __cplusplus

@@ -32,7 +32,6 @@ uint64_t FutureTable::add(std::shared_ptr<Future> future, FuturesOfLink& of_link
   auto& added = *future;
   const auto token = next_token();
   added.token = token;
-  added.failures_before = failures_known_;
   if (added.deadline_ns != 0) by_deadline_.prepare();
   waiting_.emplace(token, std::move(future));
   if (added.deadline_ns != 0) by_deadline_.add(added);
@@ -117,6 +116,7 @@ void FutureTable::record_peer_failure(uint32_t node_id, std::string label) {
 // "node 3 (name) and node 4 (name)"; empty when nobody did.
 std::string FutureTable::failed_since(const Future& future) const {
   std::set<std::string_view> names;  // each peer of the node tells of its failure
+  if (failures_known_ <= future.failures_before) return {};
   const auto since = std::min<uint64_t>(failures_known_ - future.failures_before, peer_failures_.size());
   for (auto failure = peer_failures_.end() - static_cast<ptrdiff_t>(since); failure != peer_failures_.end(); ++failure)
     names.insert(failure->label);
@@ -128,17 +128,16 @@ void FutureTable::fail_lost(uint64_t token) {
   if (found == waiting_.end()) return;
   const auto future = std::move(found->second);
   waiting_.erase(found);
-  if (failures_known_ != future->failures_before && !peer_failures_.empty())
-    future->node_id = peer_failures_.back().node_id;
+  future->node_id = peer_failures_.back().node_id;
   settle(*future, Error{TC_ERR_DISCONNECTED,
                         fmt::format("{} died while the call was there or on its way there; it may have run in part",
                                     failed_since(*future))});
 }
 
-std::vector<uint64_t> FutureTable::waiting() const {
+std::vector<uint64_t> FutureTable::maybe_lost() const {
   std::vector<uint64_t> tokens;
-  tokens.reserve(waiting_.size());
-  for (const auto& [token, future] : waiting_) tokens.push_back(token);
+  for (const auto& [token, future] : waiting_)
+    if (future->failures_before < failures_known_) tokens.push_back(token);
   return tokens;
 }
 

@@ -47,7 +47,8 @@ struct Future : std::enable_shared_from_this<Future> {
   std::shared_ptr<const source::Ifunc> ifunc;
   std::shared_ptr<const std::string> peer;
   std::string what() const;
-  uint64_t failures_before = 0;  // how many the table knew of when the call was made
+  static constexpr uint64_t not_sent = UINT64_MAX;
+  uint64_t failures_before = not_sent;  // how many the table knew of when the call had left
 
   // Called once when the future is ready; null: nothing is called. `will_notify` is true until the call has returned.
   void (*notify)(void* context) noexcept = nullptr;
@@ -122,6 +123,8 @@ class FutureTable {
   // node: a peer that was not asked cannot answer in another's name. `of_link`: of the link by which the answer will most
   // likely come; fail_those() ends the wait when it is lost.
   uint64_t add(std::shared_ptr<Future> future, FuturesOfLink& of_link);
+  // Its call has left. Before, no node can have lost it.
+  void set_sent(Future& future) const noexcept { future.failures_before = failures_known_; }
   // The answer is there. `memory`: where its bytes lie, to be kept with it; none: they are copied. False: nobody waits
   // for that token (any more).
   bool complete(const wire::Reply& reply, Buffer memory);
@@ -142,11 +145,12 @@ class FutureTable {
   void record_peer_failure(uint32_t node_id, std::string label);
   // The call is nowhere: it went with a node that died since it was made.
   void fail_lost(uint64_t token);
-  // Tokens of all that wait.
-  std::vector<uint64_t> waiting() const;
+  // Tokens of the calls that a node may have lost which died since they left.
+  std::vector<uint64_t> maybe_lost() const;
   // Fails those whose deadline is at `now_ns` or before. Returns how many futures it looked at.
   size_t expire(uint64_t now_ns);
   bool empty() const noexcept { return waiting_.empty(); }
+  size_t size() const noexcept { return waiting_.size(); }
   // How many became ready, ever.
   uint64_t settled() const noexcept { return settled_; }
 

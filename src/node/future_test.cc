@@ -37,7 +37,7 @@ TEST_F(Futures, those_without_a_deadline_are_never_looked_at) {
   for (int i = 0; i < 100; ++i) looks += table.expire(begin_ns + i * ms);
   EXPECT_EQ(looks, 1u);
   EXPECT_EQ(late->status, TC_ERR_TIMEOUT);
-  EXPECT_EQ(table.waiting().size(), 1000u);
+  EXPECT_EQ(table.size(), 1000u);
 }
 
 TEST_F(Futures, one_that_waits_for_long_is_seldom_looked_at) {
@@ -79,13 +79,29 @@ TEST_F(Futures, each_ends_at_its_deadline_and_not_before_whatever_comes_and_goes
       table.expire(now);
       for (; !waiting.empty() && waiting.begin()->first <= now; waiting.erase(waiting.begin()))
         ASSERT_EQ(waiting.begin()->second->status, TC_ERR_TIMEOUT);
-      ASSERT_EQ(table.waiting().size(), waiting.size());
+      ASSERT_EQ(table.size(), waiting.size());
     }
     table.fail_all(Error{TC_ERR_CLOSED, "the end"});
     for (const auto& [deadline, future] : waiting) ASSERT_EQ(future->status, TC_ERR_CLOSED);
     EXPECT_EQ(link.first(), nullptr);
     EXPECT_TRUE(table.empty());
   }
+}
+
+TEST_F(Futures, only_calls_that_had_left_when_a_node_died_may_be_lost_with_it) {
+  const auto left = add(0), waits_for_room = add(begin_ns);
+  table.set_sent(*left);
+  EXPECT_TRUE(table.maybe_lost().empty());
+  table.record_peer_failure(3, "node 3 (three)");
+  const auto later = add(0);
+  table.set_sent(*later);
+  EXPECT_EQ(table.maybe_lost(), std::vector{left->token});
+  table.fail_lost(left->token);
+  EXPECT_EQ(left->status, TC_ERR_DISCONNECTED);
+  EXPECT_EQ(left->node_id, 3u);
+  EXPECT_NE(left->message.find("node 3 (three) died"), std::string::npos) << left->message;
+  table.expire(begin_ns);
+  EXPECT_EQ(waits_for_room->message.find("died"), std::string::npos) << waits_for_room->message;
 }
 
 TEST_F(Futures, a_lost_link_ends_its_own_alone) {

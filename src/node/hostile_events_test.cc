@@ -36,6 +36,19 @@ TEST_F(Hostile, cluster_events_that_lie_change_nothing) {
   expect_still_linked();
 }
 
+TEST_F(Hostile, a_node_that_hears_of_its_own_end_looks_for_its_calls_as_a_connection_to_it_broke) {
+  join();
+  Link* link = nullptr;
+  target->links().each([&](Link& one) { link = one.peer().name == "raw" ? &one : link; });
+  const auto future = target->call(*link, *test::message(*target, "echo", "x"), 0, Deadline::after_ms(0)).value();
+  peer.send(Kind::cluster_event, wire::event_gone,
+            wire::encode_gone({target->identity().instance, 4711, 1, "you", "I say so"}));
+  EXPECT_TRUE(run_until([&] {
+    target->expire();
+    return peer.find(Kind::cluster_event, wire::event_marker) != nullptr;
+  }));
+}
+
 TEST_F(Hostile, whoever_asks_for_a_snapshot_gets_one_and_old_questions_get_none) {
   join();
   // Of a call that waits for code which never comes.

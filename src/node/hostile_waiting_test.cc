@@ -92,5 +92,23 @@ TEST_F(Hostile, only_so_much_of_a_peer_may_wait_for_code) {
   EXPECT_THAT(peer.reply_to(9)->message, testing::HasSubstr("bytes of calls wait for code"));
 }
 
+class WithoutMemory : public Hostile {
+ protected:
+  WithoutMemory() : Hostile([](Config& config) { config.message_memory = 1000; }) {}
+};
+
+TEST_F(WithoutMemory, code_of_a_call_that_may_not_wait_is_not_asked_for) {
+  join();
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5) + Bytes(2000)));
+  ASSERT_TRUE(run_until([&] { return peer.reply_to(5).has_value(); }));
+  EXPECT_EQ(peer.reply_to(5)->status, TC_ERR_LIMIT);
+  EXPECT_EQ(peer.find(Kind::need), nullptr) << "the code would come when nobody needs it, and break the protocol";
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(6)));
+  ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
+  ASSERT_TRUE(peer.send(Kind::code, 3, code_section(echo)));
+  ASSERT_TRUE(run_until([&] { return peer.reply_to(6).has_value(); }));
+  EXPECT_EQ(peer.reply_to(6)->status, TC_OK);
+}
+
 }  // namespace
 }  // namespace tc::node

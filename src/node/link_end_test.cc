@@ -83,6 +83,23 @@ TEST_F(LinkEnd, what_the_acceptor_has_sent_runs_though_both_sides_close_at_once)
   EXPECT_EQ(counter, 1000u);
 }
 
+TEST_F(LinkEnd, what_the_acceptor_has_sent_runs_though_the_code_for_it_was_freed_at_the_side_that_leaves) {
+  const auto first = net.make(1), second = net.make(2);
+  uint64_t counter = 0;
+  first->executor().target_args = &counter;
+  auto* const to_second = connect(*first, *second);
+  auto* const to_first = connect(*second, *first);
+  const auto tsi = test::message(*second, "tsi", "x");
+  ASSERT_TRUE(second->send(*to_first, *tsi, false, Deadline::after_ms(0)));
+  ASSERT_TRUE(run_until({first.get(), second.get()}, [&] { return counter == 1; }));
+  first->store().evict(test::load_bundle("tsi").id());
+  ASSERT_TRUE(second->send(*to_first, *tsi, false, Deadline::after_ms(0)));
+  (void)second->close(*to_first, Deadline::after_ms(0));
+  (void)first->close(*to_second, Deadline::after_ms(0));
+  EXPECT_TRUE(run_until({first.get(), second.get()}, [&] { return links_of(*first) + links_of(*second) == 0; }));
+  EXPECT_EQ(counter, 2u);
+}
+
 TEST_F(LinkEnd, an_endpoint_after_that_is_a_new_link) {
   const auto first = net.make(1), second = net.make(2);
   auto* const to_second = connect(*first, *second);

@@ -104,10 +104,12 @@ void Links::begin_nothing_new(Link& link) noexcept {
 
 void Links::on_released_by_peer(Link& link) {
   begin_nothing_new(link);
-  if (!link.is_used())
+  if (!link.is_used() && link.is_run_by_peer()) {
+    link.ended_in_order = true;
     link.channel().close(link.closed_by_peer());
-  else if (link.endpoints == 0)
+  } else if (link.endpoints == 0) {
     some_are_released_ = true;
+  }
 }
 
 void Links::end_unused() {

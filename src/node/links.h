@@ -148,7 +148,7 @@ class Links final : public transport::Events {
   Watchdog& watchdog_;
   MemoryReserve& reserve_;
   Refusals refusals_;
-  bool some_are_released_ = false;  // by their peers; no endpoint uses them, but something else may
+  bool some_are_released_ = false;  // by their peers; no endpoint uses them, but something else may, or the peer does
   bool is_leaving_ = false;
 };
 

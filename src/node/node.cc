@@ -244,6 +244,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
     futures_.forget(*future);
     return fail(std::move(sent).error());
   }
+  futures_.set_sent(*future);
   return future;
 }
 

@@ -34,6 +34,7 @@ class CodeTable {
   // Which code has that number; null when it was never used. Code is sent in front of its first call, and frames run in
   // order, so later calls may go by number at once.
   const ContentId* id_of(uint32_t number) const noexcept;
+  bool is_empty() const noexcept { return ids_.empty(); }
 
  private:
   std::vector<ContentId> ids_;  // by number

@@ -17,7 +17,8 @@ inline constexpr uint32_t event_report = 2;
 // A node lost its link to another. Every node passes it on once.
 struct Gone {
   uint64_t instance = 0;  // the node that is gone
-  uint64_t witness = 0;   // instance of the node that lost its link; each witness makes an event of its own
+  uint64_t witness =
+      0;  // the node that lost its link: its instance, and one more with each link; so each event is its own
   uint32_t node_id = 0;
   std::string name;    // label of the node that is gone; printable
   std::string reason;  // readable

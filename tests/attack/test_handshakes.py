@@ -53,6 +53,7 @@ def test_a_call_is_answered_while_a_thousand_sockets_hold_half_of_a_handshake(t,
 
 
 @pytest.mark.release_only
+@pytest.mark.measured
 def test_a_thousand_halves_of_a_handshake_take_little_memory(t):
     half = halves(t)["half of the first message"]
     node = attack.ProgramNode(t, "127.0.0.1:0", "bitcode=off")  # without the memory of a compiler

@@ -39,6 +39,7 @@ def many_bundles(t):
 
 
 @pytest.mark.release_only
+@pytest.mark.measured
 def test_a_source_does_not_keep_every_bundle_it_ever_sent(t):
     nodes = [t.serve("--listen", "127.0.0.1:0", "--code-budget", "4M") for _ in range(PEERS)]
     source = attack.Client(t, TCP)

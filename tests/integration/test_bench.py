@@ -4,7 +4,11 @@ docs/measuring.md promises; `ifunc bench dapc` and `graph` through UCX. What the
 
 import json
 
+import pytest
+
 import kit
+
+pytestmark = pytest.mark.release_only  # it shows that programs measure
 
 TSI_SMALL = ["--runs", "2", "--latency-rounds", "200", "--rate-calls", "6400", "--first-samples", "2"]
 

@@ -7,7 +7,7 @@ import kit
 
 
 @pytest.mark.release_only
-@pytest.mark.serial
+@pytest.mark.measured
 def test_ten_thousand_ifuncs_leave_memory_and_mappings_flat(t):
     counter = t.write("counter", b"\0" * 8)
     node = t.serve("--no-bitcode", "--code-budget", str(16 * 1024 * 1024), "--data", f"counter={counter}",

@@ -165,6 +165,7 @@ def test_listening_beyond_this_host_is_allowed_and_what_lets_in_everybody_is_tol
 
 
 @pytest.mark.release_only
+@pytest.mark.measured
 def test_an_idle_node_costs_no_cpu(t):
     node = t.serve()
     assert t.ifunc("send", t.build("hello.c"), node.address).code == 0
@@ -182,6 +183,7 @@ def test_an_idle_node_costs_no_cpu(t):
 
 
 @pytest.mark.release_only
+@pytest.mark.measured
 def test_a_node_without_bitcode_is_small_and_never_maps_llvm(t):
     node = t.serve("--no-bitcode", "--stats", env=SHM)
     result = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "x", "--repeat", "100", env=SHM)

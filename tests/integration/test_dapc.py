@@ -12,6 +12,8 @@ import pytest
 
 import kit
 
+pytestmark = pytest.mark.release_only  # the same library runs in programs that answer sooner
+
 MODES = ["am", "get", "ifunc_bitcode", "ifunc_object"]
 SMALL = ["--runs", "2", "--run-ms", "2"]
 

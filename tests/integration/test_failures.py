@@ -98,12 +98,12 @@ def stop_in_flight(t, env):
     assert node.stop() == 0
 
 
-@pytest.mark.serial
+@pytest.mark.measured
 def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_shared_memory(t):
     stop_in_flight(t, SHM)
 
 
-@pytest.mark.serial
+@pytest.mark.measured
 def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_tcp(t):
     stop_in_flight(t, TCP)
 

@@ -139,17 +139,26 @@ class Checker {
     return little_memory(node) || little_memory(log(node).endpoint[sent.endpoint].peer);
   }
 
+  // A node that has ended cannot send its code to one that has freed it meanwhile.
+  bool takes_code_along(const Life& own, size_t to) const { return own.ending != 0 && log(to).limits.little_code; }
+
+  bool is_too_large(const Sent& sent, size_t to) const {
+    return sent.size + most_overhead > log(to).limits.max_message;
+  }
+
   // May what was sent by this endpoint, and has not run, be lost without a word?
   bool may_lose(size_t node, const EndpointLife& endpoint) const {
     const auto& own = life(node, endpoint.incarnation);
-    return own.killed || own.slow_end || life(endpoint.peer, endpoint.peer_incarnation).ending != 0 ||
-           endpoint.found_lost != 0 || endpoint.how == Ending::at_once || endpoint.how == Ending::with_error ||
-           little_memory(node) || little_memory(endpoint.peer);
+    return own.killed || own.slow_end || takes_code_along(own, endpoint.peer) ||
+           life(endpoint.peer, endpoint.peer_incarnation).ending != 0 || endpoint.found_lost != 0 ||
+           endpoint.how == Ending::at_once || endpoint.how == Ending::with_error || little_memory(node) ||
+           little_memory(endpoint.peer);
   }
   // And what an ifunc at `node` sent to another one?
   bool may_lose(size_t node, const witness_run& run, size_t to) const {
     const auto& own = life(node, run.incarnation);
-    return own.killed || own.slow_end || has_ended(to) || little_memory(node) || little_memory(to);
+    return own.killed || own.slow_end || takes_code_along(own, to) || has_ended(to) || little_memory(node) ||
+           little_memory(to);
   }
 
   void check_links(size_t node) {
@@ -199,7 +208,7 @@ class Checker {
     const bool may = [&] {
       switch (sent.status) {
         case TC_ERR_BUSY: return true;
-        case TC_ERR_TOO_LARGE: return sent.size + most_overhead > log(endpoint.peer).limits.max_message;
+        case TC_ERR_TOO_LARGE: return is_too_large(sent, endpoint.peer);
         case TC_ERR_DISCONNECTED:
         case TC_ERR_CLOSED: return may_lose(node, endpoint);
         case TC_ERR_LIMIT:
@@ -252,8 +261,9 @@ class Checker {
       if (next.times != 0) wrong("{} ran at hop {} when hop {} was refused", name(source, number), hop + 1, hop);
       const bool may = [&] {
         switch (run.status) {
-          case TC_ERR_TOO_LARGE: return sent.size + most_overhead > log(to).limits.max_message;
+          case TC_ERR_TOO_LARGE: return is_too_large(sent, to);
           case TC_ERR_DISCONNECTED: return has_ended(to) || has_ended(source) || little_memory(here.node);
+          case TC_ERR_UNSUPPORTED: return has_ended(to);  // no process listens there, so no memory can be shared
           case TC_ERR_LIMIT: return has_ended(to) || little_memory(here.node);
           default: return false;
         }
@@ -265,7 +275,8 @@ class Checker {
     if (next.times != 0) return;
     const bool answers = (run.action & WITNESS_INJECTS) == 0 && is_call(sent.way);
     if (answers && (sent.told != 0 || sent.given_up) && sent.status != TC_OK) return;
-    if (may_lose(here.node, run, to)) return void(++found_.lost);
+    // Until the next node has greeted, nobody knows what it takes.
+    if (may_lose(here.node, run, to) || is_too_large(sent, to)) return void(++found_.lost);
     if (answers && sent.deadline_ms != 0) return;
     missing("{} left node {} and has not run at hop {}", name(source, number), here.node, hop + 1);
   }
@@ -310,9 +321,11 @@ class Checker {
   bool has_cause(size_t node, uint32_t number, const Sent& sent, const EndpointLife& endpoint) {
     bool ended = endpoint.ending != 0 || life(node, sent.incarnation).ending != 0 || may_lose(node, endpoint);
     bool little = little_memory(node) || little_memory(endpoint.peer);
+    bool too_large = false;
     for (size_t hop = 0; hop < sent.hops; ++hop) {
       ended = ended || has_ended(sent.route[hop] & WITNESS_NODE);
       little = little || little_memory(sent.route[hop] & WITNESS_NODE);
+      too_large = too_large || is_too_large(sent, sent.route[hop] & WITNESS_NODE);
     }
     switch (sent.status) {
       case TC_ERR_IFUNC: {
@@ -328,7 +341,8 @@ class Checker {
       case TC_ERR_TIMEOUT: return sent.deadline_ms != 0;
       case TC_ERR_DISCONNECTED:
       case TC_ERR_CLOSED: return ended || little;
-      case TC_ERR_TOO_LARGE: return sent.then == WITNESS_REPLIES && sent.reply_size > log(node).limits.max_message;
+      case TC_ERR_TOO_LARGE:
+        return too_large || (sent.then == WITNESS_REPLIES && sent.reply_size > log(node).limits.max_message);
       case TC_ERR_LIMIT:
       case TC_ERR_NO_MEMORY: return little;
       default: return false;
@@ -343,13 +357,16 @@ class Checker {
       if (const auto& sent = log(node).sent[number]; sent.state == State::accepted && sent.size >= WITNESS_NAMED)
         numbers[sent.endpoint].push_back(number);
     std::vector<size_t> checked(numbers.size());
-    std::vector<uint64_t> told(numbers.size());  // a flush said that something failed
+    std::array<uint64_t, most_nodes> told{};  // when a flush said that something failed, by any endpoint to that node
     for (const auto& flush : std::span(log(node).flush).first(std::min<size_t>(log(node).flushes, most_flushes))) {
-      if (flush.ended != 0 && flush.status != TC_OK) told[flush.endpoint] = flush.ended;
+      const auto peer = log(node).endpoint[flush.endpoint].peer;
+      if (flush.ended != 0 && flush.status != TC_OK && flush.status != TC_ERR_TIMEOUT) told[peer] = flush.ended;
+      if (flush.status == TC_ERR_TIMEOUT && flush.must_end)
+        wrong("node {}'s flush of endpoint {}, at {}, has not ended in time", node, flush.endpoint, flush.began);
       if (flush.ended == 0 || flush.status != TC_OK) continue;
       auto& at = checked[flush.endpoint];
       for (; at < numbers[flush.endpoint].size() && numbers[flush.endpoint][at] < flush.before; ++at)
-        check_flush(node, numbers[flush.endpoint][at], flush, told[flush.endpoint]);
+        check_flush(node, numbers[flush.endpoint][at], flush, told[peer]);
     }
   }
 

@@ -15,6 +15,7 @@
 #include <functional>
 #include <mutex>
 #include <optional>
+#include <stdexcept>
 #include <thread>
 
 #include "journal.h"
@@ -44,6 +45,12 @@ class Aside {
   std::thread thread_;
 };
 
+// A node cannot be had on this machine.
+class Unavailable : public std::runtime_error {
+ public:
+  using std::runtime_error::runtime_error;
+};
+
 class Cluster {
  public:
   // `local`: which nodes are driven here. `addresses`: of all.
@@ -52,7 +59,7 @@ class Cluster {
   ~Cluster();
 
   void perform(const Step& step);
-  // Brings calls to their end and flushes all endpoints, then drives the nodes until `done`, for at most 20 seconds.
+  // Brings calls to their end and flushes all endpoints, then drives the nodes until `done`, for at most two minutes.
   void settle();
   void drive_until(const std::function<bool()>& done);
   // Ends the nodes.
@@ -98,6 +105,7 @@ class Cluster {
   Endpoint* connect(Node& node, size_t peer);
   void close(Node& node, Endpoint& endpoint, uint32_t timeout_ms);
   void flush(Node& node, Endpoint& endpoint, uint32_t timeout_ms);
+  bool must_end(uint32_t timeout_ms) const noexcept;
   void send(Node& node, Endpoint& endpoint, const Step& step, Way way);
   void send_many(Node& node, Endpoint& endpoint, const Step& step);
   void give_up_call(Node& node, const Step& step);

@@ -79,12 +79,14 @@ struct Flushed {
   uint32_t before = 0;  // messages of smaller numbers
   uint16_t endpoint = 0;
   uint8_t status = TC_OK;
+  bool must_end = false;  // both nodes are driven all the time, and its deadline is far away
 };
 
 // The settings of a node that the check needs.
 struct Limits {
   uint64_t max_message = 0;
   bool little_memory = false;  // message-memory may be used up
+  bool little_code = false;    // code may be freed, and is requested again from who calls it
 };
 
 // What a process is doing.
@@ -93,6 +95,7 @@ enum class Phase : uint32_t { steps, settled };
 struct NodeLog {
   std::atomic<uint32_t> messages{0}, endpoints{0}, lives{0}, flushes{0};
   std::atomic<uint32_t> steps{0};
+  std::atomic<bool> listens{false};  // its first life has begun
   std::atomic<Phase> phase{Phase::steps};
   Limits limits;
   std::array<Life, most_lives> life;

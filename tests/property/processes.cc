@@ -24,7 +24,8 @@ namespace {
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
 
-constexpr auto most_to_settle = std::chrono::seconds(60), most_missing = std::chrono::seconds(20);
+constexpr int unavailable = 77;  // the exit status of a child
+constexpr auto most_to_settle = std::chrono::seconds(200), most_missing = std::chrono::seconds(60);
 
 // What a child does.
 int serve(Journal& journal, const Wanted& wanted, uint64_t seed, const std::vector<std::string>& addresses, size_t node,
@@ -33,6 +34,9 @@ int serve(Journal& journal, const Wanted& wanted, uint64_t seed, const std::vect
   Scenario scenario(wanted, seed, stream);
   Cluster cluster(journal, scenario, wanted, addresses, {node}, seed + stream);
   log.phase = Phase::steps;
+  log.listens = true;
+  const auto all = std::span(journal.node).first(wanted.nodes);
+  while (!std::ranges::all_of(all, [](const NodeLog& one) { return one.listens.load(); })) cluster.poll_once();
   while (log.steps < wanted.steps) {
     cluster.perform(scenario.next());
     cluster.poll_once();
@@ -42,6 +46,10 @@ int serve(Journal& journal, const Wanted& wanted, uint64_t seed, const std::vect
   while (!journal.ends) cluster.drive_until([&] { return journal.ends.load(); });
   cluster.end();
   return 0;
+} catch (const Unavailable& why) {
+  std::printf("%s\n", why.what());
+  std::fflush(stdout);
+  return unavailable;
 } catch (const std::exception& error) {
   std::fprintf(stderr, "the process of node %zu ends: %s\n", node, error.what());
   return 1;
@@ -126,6 +134,7 @@ class Processes {
       int status = 0;
       if (waitpid(children_[node], &status, WNOHANG) != children_[node]) continue;
       children_[node] = 0;
+      if (WIFEXITED(status) && WEXITSTATUS(status) == unavailable) throw Unavailable("a node cannot be had here");
       return fmt::format("the process of node {} ended before its time, with {}", node, status);
     }
     return {};

@@ -92,23 +92,38 @@ std::string command_of(const char* program, const Wanted& wanted, uint64_t seed)
   return text;
 }
 
-// Addresses that nobody listens at: below those that the system gives to connections.
-std::vector<std::string> free_addresses(size_t count) {
-  std::vector<std::string> found;
-  Random random(static_cast<uint64_t>(getpid()));
-  while (found.size() < count) {
-    const auto port = static_cast<uint16_t>(10'000 + random.below(20'000));
+// Addresses that nobody else listens at, below those that the system gives to connections. They stay ours: a socket that does
+// not listen keeps its port from all that do not allow it to be used again, as nodes do, and we only afterwards.
+class Addresses {
+ public:
+  explicit Addresses(size_t count) {
+    Random random(static_cast<uint64_t>(getpid()));
+    while (texts.size() < count) reserve(static_cast<uint16_t>(10'000 + random.below(20'000)));
+  }
+  ~Addresses() {
+    for (const int socket : sockets_) ::close(socket);
+  }
+  Addresses(const Addresses&) = delete;
+  Addresses& operator=(const Addresses&) = delete;
+
+  std::vector<std::string> texts;
+
+ private:
+  void reserve(uint16_t port) {
     sockaddr_in address{};
     address.sin_family = AF_INET;
     address.sin_port = htons(port);
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     const int socket = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
-    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) == 0)
-      found.push_back(fmt::format("127.0.0.1:{}", port));
-    ::close(socket);
+    if (bind(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address) != 0) return void(::close(socket));
+    sockets_.push_back(socket);
+    const int allowed = 1;
+    setsockopt(socket, SOL_SOCKET, SO_REUSEADDR, &allowed, sizeof allowed);
+    texts.push_back(fmt::format("127.0.0.1:{}", port));
   }
-  return found;
-}
+
+  std::vector<int> sockets_;
+};
 
 // A test that hangs or crashes says how to repeat it as well.
 char said_at_the_end[512];
@@ -149,23 +164,21 @@ Findings run_in_one_process(const Wanted& wanted, uint64_t seed, const std::vect
     return std::exchange(before, now) == now && check(*journal, wanted.nodes).missing == 0;
   });
   auto found = check(*journal, wanted.nodes);
-  for (size_t n = 0; n < wanted.nodes; ++n) {
-    auto& r = journal->node[n].runs();
-    for (size_t i = 0; i < r.count && i < 4000; ++i)
-      fprintf(stderr, "at %zu: seq %lu src %u num %u hop %u size %u st %u\n", n, r.run[i].seq, r.run[i].source,
-              r.run[i].number, r.run[i].hop, r.run[i].size, r.run[i].status);
-  }
   cluster.end();
   return found;
 }
 
+// May throw Unavailable.
 bool run_seed(const char* program, const Wanted& wanted, uint64_t seed) {
   const auto command = command_of(program, wanted, seed);
   watch(command);
   Findings found;
   try {
-    const auto addresses = free_addresses(wanted.nodes);
-    found = wanted.processes ? run_in_processes(wanted, seed, addresses) : run_in_one_process(wanted, seed, addresses);
+    const Addresses addresses(wanted.nodes);
+    found = wanted.processes ? run_in_processes(wanted, seed, addresses.texts)
+                             : run_in_one_process(wanted, seed, addresses.texts);
+  } catch (const Unavailable&) {
+    throw;
   } catch (const std::exception& error) {
     found.wrong.push_back(error.what());
   }
@@ -183,12 +196,16 @@ bool run_seed(const char* program, const Wanted& wanted, uint64_t seed) {
 
 }  // namespace tc::property
 
-int main(int argc, char** argv) {
+int main(int argc, char** argv) try {
   using namespace tc::property;
+  setenv("THREECHAINS_HOME", TC_TEST_HOME, 0);  // keys of the tests, not the user's own
   const auto arguments = read_arguments(argc, argv);
   size_t failed = 0;
   for (uint64_t i = 0; i < arguments.seeds; ++i)
     if (!run_seed(argv[0], arguments.wanted, arguments.seed + i)) ++failed;
   if (failed != 0) std::cout << fmt::format("{} of {} seeds failed\n", failed, arguments.seeds);
   return failed == 0 ? 0 : 1;
+} catch (const tc::property::Unavailable& why) {
+  std::cout << "SKIP: " << why.what() << "\n";
+  return 77;
 }

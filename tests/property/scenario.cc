@@ -72,7 +72,10 @@ NodeSettings Scenario::choose_settings(Random& random, size_t node) const {
   }
   made.ring_bytes = ring;
   set_number("ring-bytes", ring);
-  if (evicts && !wanted_.leaves_out("code-budget")) set_number("code-budget", 24 * kib);
+  if (evicts && !wanted_.leaves_out("code-budget")) {
+    made.limits.little_code = true;
+    set_number("code-budget", 24 * kib);
+  }
   if (transport.starts_with("ucx")) {
     set_number("batch-bytes", batch);
     set_number("window-bytes", window);

@@ -18,19 +18,27 @@ namespace fs = std::filesystem;
 
 enum class Lock { got, held, impossible };
 
-Lock try_lock(const Fd& file) noexcept {
+// Which byte of a file is locked, and why. Who replaces a file that was left over keeps others from doing the same, and must
+// not look like the node that the file is of.
+enum Byte : off_t { of_living_node = 0, of_replacement = 1 };
+
+Lock try_lock(const Fd& file, Byte byte) noexcept {
   struct flock wish{};
   wish.l_type = F_WRLCK;
   wish.l_whence = SEEK_SET;
+  wish.l_start = byte;
+  wish.l_len = 1;
   if (::fcntl(file.get(), F_OFD_SETLK, &wish) == 0) return Lock::got;
   return errno == EAGAIN || errno == EACCES ? Lock::held : Lock::impossible;
 }
 
 // Asks without taking it, so as to be in nobody's way.
-bool is_locked(const Fd& file) noexcept {
+bool is_of_living_node(const Fd& file) noexcept {
   struct flock question{};
   question.l_type = F_RDLCK;
   question.l_whence = SEEK_SET;
+  question.l_start = of_living_node;
+  question.l_len = 1;
   return ::fcntl(file.get(), F_OFD_GETLK, &question) == 0 && question.l_type != F_UNLCK;
 }
 
@@ -63,7 +71,7 @@ std::unexpected<Error> impossible(const char* what, const fs::path& path) {
 }
 
 Status write_draft(const Draft& draft, std::string_view text) {
-  if (try_lock(draft.file) != Lock::got) return impossible("locking a file", draft.path);
+  if (try_lock(draft.file, of_living_node) != Lock::got) return impossible("locking a file", draft.path);
   if (::pwrite(draft.file.get(), text.data(), text.size(), 0) != static_cast<ssize_t>(text.size()) ||
       ::fsync(draft.file.get()) != 0)
     return fail(TC_ERR_IO, "writing {}: {}", draft.path.string(), system_words(errno));
@@ -83,7 +91,8 @@ Result<bool> replace_left_over(const Draft& draft, const fs::path& path) {
   if (ours.st_uid != theirs.st_uid)
     return fail(TC_ERR_DENIED, "{} is in the way: it belongs to user {} when ours belong to {}", path.string(),
                 theirs.st_uid, ours.st_uid);
-  switch (try_lock(old)) {
+  if (is_of_living_node(old)) return fail(TC_ERR_BUSY, "a living node has {}", path.string());
+  switch (try_lock(old, of_replacement)) {
     case Lock::held: return fail(TC_ERR_BUSY, "a living node has {}", path.string());
     case Lock::impossible: return impossible("locking a file", path);
     case Lock::got: break;
@@ -145,7 +154,7 @@ Sight look_at(const fs::path& path, uint32_t id) {
   if (others_can_write(theirs))
     return flawed(unusable, fmt::format("its file has mode {:04o}, so other users could have written it",
                                         theirs.st_mode & 07777));
-  if (!is_locked(file)) return flawed(left_over, "its file is left over from a process that has ended");
+  if (!is_of_living_node(file)) return flawed(left_over, "its file is left over from a process that has ended");
   char text[max_record_bytes + 1];
   const auto size = ::pread(file.get(), text, sizeof text, 0);
   if (size < 0) return flawed(unusable, fmt::format("its file cannot be read: {}", system_words(errno)));

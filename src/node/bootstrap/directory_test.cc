@@ -9,11 +9,14 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <fstream>
 #include <future>
 #include <set>
+#include <thread>
 
 #include "base/temporary_directory.h"
+#include "node/bootstrap/claim.h"
 
 namespace tc::node::bootstrap {
 namespace {
@@ -110,6 +113,28 @@ TEST_F(DirectoryTest, files_left_over_by_an_earlier_run_are_neither_believed_nor
   ASSERT_FALSE(node.cluster) << "node 2's address is old";
   EXPECT_THAT(node.cluster.error().message, HasSubstr("node 2 of 3 did not appear"));
   EXPECT_THAT(node.cluster.error().message, HasSubstr("left over from a process that has ended"));
+}
+
+// Who replaces it locks it for a moment.
+TEST_F(DirectoryTest, a_left_over_file_is_not_believed_while_it_is_replaced) {
+  ASSERT_EQ(::mkdir(path_.c_str(), 0700) == 0 || errno == EEXIST, true);
+  std::atomic<bool> ends = false;
+  std::atomic<int> believed = 0;
+  std::thread reader([&] {
+    while (!ends) {
+      const auto seen = look_at(file(0), 0);
+      if (seen.state == Sight::State::alive && seen.record.address == "old:0") ++believed;
+    }
+  });
+  for (int i = 0; i < 300; ++i) {
+    write(0, encode(record(0, 1)));
+    auto own = record(0, 1);
+    own.address = "new:0";
+    EXPECT_TRUE(Claim::take(path_, own));  // and gives it up
+  }
+  ends = true;
+  reader.join();
+  EXPECT_EQ(believed, 0);
 }
 
 TEST_F(DirectoryTest, many_that_want_the_same_left_over_files_share_them_out) {

@@ -80,8 +80,10 @@ bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
   if (auto* const code = numbers_.find(header.number); code != nullptr)
     return run(*code, header.flags, body, header.length);
   if (const auto* const why = why_unusable(header.number); why != nullptr) return refuse(header, view, *why), true;
-  ask_for(header.number);
-  return wait(header, view);
+  const auto others = waiting_.size();
+  if (!wait(header, view)) return false;
+  if (waiting_.size() != others) ask_for(header.number);  // else it may not wait and was refused: nobody needs its code
+  return true;
 }
 
 bool CallReceiver::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {

@@ -71,6 +71,8 @@ class CallSender {
   bool on_known(uint32_t number);
   // Which code was sent by that number; null: none was.
   const ContentId* id_of(uint32_t number) const noexcept { return codes_.id_of(number); }
+  // Was the peer sent any call?
+  bool has_called() const noexcept { return !codes_.is_empty(); }
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept {
     if (last_code_ == &code) last_code_ = nullptr;

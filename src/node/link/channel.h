@@ -56,6 +56,11 @@ class Channel {
  public:
   enum class State : uint8_t { greeting, ready, lost };
   using Parts = std::initializer_list<ByteView>;
+  // A frame that was accepted and never left; a large one by its beginning alone, unless the peer has not greeted yet.
+  struct Unsent {
+    wire::Header header;
+    ByteView body;
+  };
 
   // `initiator`: we connected, so we greet first.
   Channel(const ChannelServices& services, std::unique_ptr<transport::Connection> connection, bool initiator);
@@ -82,6 +87,8 @@ class Channel {
   Status post_in_time(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts, Deadline deadline);
   // Moves queued frames on, as far as there is room.
   void drain_backlog();
+  // Before the first frame leaves: what `replace` returns, a whole frame, takes the place of a queued one.
+  void replace_queued(FunctionRef<std::optional<Bytes>(const Unsent&)> replace);
   bool has_backlog() const noexcept { return !backlog_.empty(); }
   size_t backlog_bytes() const noexcept { return backlog_bytes_; }
   // So much waits for room that no more of the peer's calls are to be answered before some of it has left (call_receiver.h).
@@ -144,11 +151,6 @@ class Channel {
   // Of a peer that connected: what it proves of itself fits the address that it says it listens at.
   void set_stands_for_address(bool does) noexcept { stands_for_address_ = does; }
 
-  // A frame that was accepted and never left; a large one by its beginning alone.
-  struct Unsent {
-    wire::Header header;
-    ByteView body;
-  };
   // Of a lost channel: the first of its queue. Empty when there is none.
   std::optional<Unsent> unsent() const noexcept;
   void drop_unsent() noexcept { backlog_.pop_front(); }

@@ -143,6 +143,17 @@ void Channel::drain_backlog() {
   changed();
 }
 
+void Channel::replace_queued(FunctionRef<std::optional<Bytes>(const Unsent&)> replace) {
+  for (auto& queued : backlog_) {
+    auto other = replace(unsent_of(queued));
+    if (!other) continue;
+    backlog_bytes_ -= queued.size();
+    queued = Queued{.whole = std::move(*other), .rest = {}, .charge = {}};
+    backlog_bytes_ += queued.size();
+  }
+  changed();
+}
+
 Channel::Unsent Channel::unsent_of(const Queued& queued) noexcept {
   const ByteView frame(queued.whole);
   uint64_t word;

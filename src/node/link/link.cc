@@ -22,6 +22,8 @@ constexpr size_t frames_a_turn = 1024;
 constexpr uint64_t longest_standstill_ns = 100'000'000;
 // What a frame holds besides a payload or bundle of the largest size.
 constexpr size_t frame_overhead = 4096;
+// For a peer that has released a link, to run what it was sent.
+constexpr uint64_t last_flush_ns = 10'000'000'000;
 
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
@@ -57,6 +59,7 @@ Status Link::accept(ByteView greeting, ByteView own) {
   in_ = &channel_.connection().in();
   renew_rights();
   sender_.on_ready();
+  replace_too_large_replies();
   drain_backlog();
   compile_requests_.on_link_ready(*this);
   return {};
@@ -256,16 +259,33 @@ bool Link::on_bye(ByteView body) {
 
 // ---- Replies
 
+wire::Reply Link::too_large(const wire::Reply& reply) const {
+  auto instead = reply;
+  instead.bytes = {};
+  instead.status = TC_ERR_TOO_LARGE;
+  instead.message = fmt::format("{}: the answer is {} bytes when {} takes at most {}", self_.label, reply.bytes.size(),
+                                peer_label(), peer().max_message);
+  return instead;
+}
+
+// Only its greeting says what a peer takes, and answers to return addresses may have been given before.
+void Link::replace_too_large_replies() {
+  channel_.replace_queued([&](const Channel::Unsent& frame) -> std::optional<Bytes> {
+    if (frame.header.kind != wire::Kind::reply || frame.header.length <= peer().max_message) return std::nullopt;
+    const auto reply = wire::decode_reply(frame.body);
+    if (!reply || reply->bytes.size() <= peer().max_message) return std::nullopt;
+    const auto body = wire::encode_reply(too_large(*reply));
+    Bytes whole(wire::header_bytes + body.size());
+    const auto word = wire::encode(wire::Kind::reply, 0, 0, static_cast<uint32_t>(body.size()));
+    std::memcpy(whole.data(), &word, sizeof word);
+    std::ranges::copy(body, whole.begin() + wire::header_bytes);
+    return whole;
+  });
+}
+
 void Link::post_reply(const wire::Reply& reply) {
   if (ending_) return;  // nobody is there to read it
-  if (is_ready() && reply.bytes.size() > peer().max_message) {
-    auto instead = reply;
-    instead.bytes = {};
-    instead.status = TC_ERR_TOO_LARGE;
-    instead.message = fmt::format("{}: the answer is {} bytes when {} takes at most {}", self_.label,
-                                  reply.bytes.size(), peer_label(), peer().max_message);
-    return post_reply(instead);
-  }
+  if (is_ready() && reply.bytes.size() > peer().max_message) return post_reply(too_large(reply));
   const bool report_only = reply.token == 0;
   if (report_only && channel_.has_backlog()) {
     ++untold_failures_;  // the peer is behind with reading: count, and tell the sum later
@@ -327,6 +347,12 @@ bool Link::advance(Flush& flush) {
     flush.barrier = ++barriers_sent_;
   }
   return barriers_passed_ >= flush.barrier;
+}
+
+bool Link::is_run_by_peer() {
+  if (!sender_.has_called()) return true;
+  if (last_flush_by_ns_ == 0) last_flush_by_ns_ = now_ns() + last_flush_ns;
+  return advance(last_flush_) || now_ns() >= last_flush_by_ns_;
 }
 
 Status Link::flush(Deadline deadline) {

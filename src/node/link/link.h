@@ -102,6 +102,9 @@ class alignas(64) Link final : public target::FrameHandler {
   // One side has released it: nothing new begins here.
   bool is_ending() const noexcept { return channel_.is_released() || is_released_by_peer_; }
   bool is_released_by_peer() const noexcept { return is_released_by_peer_; }
+  // Has the peer, which has released the link, run what was sent to it? Until then it may need code from here. Requests an
+  // answer when it is called first; a peer that gives none for ten seconds is not waited for.
+  bool is_run_by_peer();
   Error closed_by_peer() const { return {TC_ERR_DISCONNECTED, fmt::format("{} closed the connection", peer_label())}; }
 
   // ---- For snapshots, and after the link was lost
@@ -135,6 +138,7 @@ class alignas(64) Link final : public target::FrameHandler {
   Flush closing_flush;
   uint64_t close_by_ns = 0;      // they end then at the latest
   bool is_pending = false;       // receive() is called with the next poll
+  bool ended_in_order = false;   // neither side used it, and nothing was on its way
   bool loss_is_told = false;     // everybody who waited on it knows
   bool is_awaited = false;       // by connect(), which returns the reason when it is lost
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
@@ -147,6 +151,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   void end_of_holds() noexcept;
   void send_reply(const wire::Reply& reply);
+  wire::Reply too_large(const wire::Reply& reply) const;
+  void replace_too_large_replies();
   size_t receive_at_rate();
   size_t receive_behind_held();
   void pause_until_drained();
@@ -188,6 +194,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   Assembly assembly_;
   bool is_released_by_peer_ = false;
+  Flush last_flush_;  // is_run_by_peer()
+  uint64_t last_flush_by_ns_ = 0;
   bool compiled_ = false;        // what calls wait for
   bool awaits_drain_ = false;    // it is paused until the peer has read what waits for it
   uint64_t drained_bytes_ = 0;   // of the channel, when that was looked at last

@@ -173,5 +173,21 @@ TEST_F(LinkSends, a_message_whose_rest_cannot_be_kept_ends_the_link_and_its_send
   EXPECT_GT(bytes_of_pieces(), 0u);
 }
 
+// Only its greeting says what a peer takes.
+TEST(EarlyReplies, that_are_too_large_for_their_reader_fail_alone) {
+  test::Net net;
+  const auto one = net.make(1);
+  const auto two = net.make(2, [](Config& config) { config.max_message = 1000; });
+  auto* const link = one->links().reach("n2").value();
+  ASSERT_FALSE(link->is_ready());
+  const Bytes large(10'000), small(1000);
+  link->post_reply({.token = 1, .bytes = large});
+  link->post_reply({.token = 2, .bytes = small});
+  EXPECT_TRUE(tc::test::run_until([&] { return two->stat("late-answers") == 2u || link->is_lost(); },
+                                  [&] { one->poll(), two->poll(); }));
+  EXPECT_TRUE(link->is_ready()) << link->reason().message;
+  EXPECT_EQ(one->buffers().budget().used(), 0u);
+}
+
 }  // namespace
 }  // namespace tc::node

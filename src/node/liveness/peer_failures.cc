@@ -45,15 +45,20 @@ Status PeerFailures::on_event(Link& from, uint32_t what, ByteView body) {
 void PeerFailures::on_link_lost(const Link& link) {
   snapshots_.on_link_lost(link);
   const auto& peer = link.peer();
-  // Closed here: nothing was on its way. Not in a cluster: nothing is forwarded there.
-  if (link.reason().code == TC_ERR_CLOSED || peer.protocol == 0 || peer.node_id == Identity::no_id) return;
-  const wire::Gone gone{peer.instance, self_.instance, peer.node_id, peer.name, link.reason().message};
+  // Closed here, or by both: nothing was on its way. Not in a cluster: nothing is forwarded there.
+  if (link.reason().code == TC_ERR_CLOSED || link.ended_in_order || peer.protocol == 0 ||
+      peer.node_id == Identity::no_id)
+    return;
+  const wire::Gone gone{peer.instance, self_.instance + links_lost_++, peer.node_id, peer.name, link.reason().message};
   if (is_news(gone)) spread(gone, nullptr);
 }
 
 void PeerFailures::on_gone(const Link& from, const wire::Gone& gone) {
-  if (gone.instance == self_.instance || !is_news(gone)) return;  // we are well: another's link to us broke
-  log_.info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
+  if (!is_news(gone)) return;
+  if (gone.instance == self_.instance)  // we are well: another's link to us broke, and what came by it may be lost
+    log_.info("a node has lost its connection to this one, says {}: {}", from.peer_label(), gone.reason);
+  else
+    log_.info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
   spread(gone, &from);
 }
 
@@ -73,7 +78,9 @@ void PeerFailures::spread(const wire::Gone& gone, const Link* from) {
   links_.each([&](Link& link) {
     if (&link != from && link.is_ready()) link.post_event(wire::event_gone, notice);
   });
-  futures_.record_peer_failure(gone.node_id, fmt::format("node {} ({})", gone.node_id, gone.name));
+  futures_.record_peer_failure(gone.node_id, gone.instance == self_.instance
+                                                 ? std::string("a connection to this node")
+                                                 : fmt::format("node {} ({})", gone.node_id, gone.name));
   ask_soon();
 }
 
@@ -84,7 +91,7 @@ void PeerFailures::ask_soon() {
 void PeerFailures::tick() {
   if (ask_at_ns_ == 0 || now_ns() < ask_at_ns_) return;
   ask_at_ns_ = 0;
-  asked_ = futures_.waiting();
+  asked_ = futures_.maybe_lost();
   if (!asked_.empty()) snapshots_.ask();
 }
 

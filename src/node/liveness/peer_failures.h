@@ -42,6 +42,7 @@ class PeerFailures {
   const Identity& self_;
   spdlog::logger& log_;
   Snapshots snapshots_;
+  uint64_t links_lost_ = 0;                                // by this node: each is news
   std::set<std::pair<uint64_t, uint64_t>> known_;          // who is gone, who saw it
   std::deque<std::pair<uint64_t, uint64_t>> known_order_;  // oldest first
   std::vector<uint64_t> asked_;                            // our calls that waited when the snapshot began

@@ -106,6 +106,27 @@ TEST_F(PeerFailures, the_event_comes_through_nodes_that_had_no_link_to_the_faile
   EXPECT_THAT(future->message, testing::HasSubstr("node 2 (test2) died"));
 }
 
+TEST_F(PeerFailures, calls_that_are_lost_with_a_connection_of_living_nodes_fail_however_often_it_breaks) {
+  make_nodes(3);
+  auto* link = connect(1);
+  for (int i = 0; i < 2; ++i) {
+    SCOPED_TRACE(i);
+    go_round_once(*link);
+    // It has left node 2, and node 0 does not read it.
+    asleep.insert(0);
+    const auto before = stat(*nodes[2], "executed");
+    const auto future = send(*link, 2);
+    ASSERT_TRUE(run_until([&] { return stat(*nodes[2], "executed") > before; }));
+    run_for(20);
+    nodes[0]->links().each([](Link& one) {
+      if (one.is_ready() && one.peer().node_id == 2) one.channel().disconnect(Error{TC_ERR_LIMIT, "no memory"});
+    });
+    asleep.clear();
+    ASSERT_TRUE(run_until([&] { return future->ready.load(); }, 10'000));
+    EXPECT_EQ(future->status, TC_ERR_DISCONNECTED) << future->message;
+  }
+}
+
 TEST_F(PeerFailures, a_call_that_is_elsewhere_when_a_node_fails_goes_on) {
   make_nodes(3);
   auto* link = connect(0);

@@ -11,8 +11,9 @@ namespace tc::node::test {
 
 class Hostile : public ::testing::Test {
  protected:
-  explicit Hostile(size_t max_message = 64 * 1024)
-      : target(net.make(1, [=](Config& c) { c.max_message = max_message; })), client(net.make(2)) {
+  explicit Hostile(size_t max_message = 64 * 1024) : Hostile([=](Config& c) { c.max_message = max_message; }) {}
+  explicit Hostile(const std::function<void(Config&)>& configure)
+      : target(net.make(1, configure)), client(net.make(2)) {
     const Background running(*target);
     good_link = connect(*client, "n1");
   }
