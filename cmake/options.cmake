@@ -29,7 +29,8 @@ tc_install_rpath(${CMAKE_INSTALL_LIBDIR})
 # Paths below the source tree do not count, so that a fresh clone finds what another one compiled.
 find_program(TC_CCACHE ccache)
 if(TC_CCACHE)
-  set(TC_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true ${TC_CCACHE})
+  set(TC_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true
+    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true ${CMAKE_SOURCE_DIR}/cmake/compile ${TC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TC_LAUNCHER})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TC_LAUNCHER})
 endif()
@@ -97,6 +98,7 @@ endfunction()
 function(tc_module name)
   add_library(${name} STATIC ${ARGN})
   target_link_libraries(${name} PUBLIC tc_options)
+  tc_use_precompiled(${name} tc_precompiled)
 endfunction()
 
 # Keys of the tests in C++: of a folder of this build, never the user's own. Nodes of one test know each other by the key,
@@ -123,7 +125,7 @@ add_custom_target(tc_tsan_tests)
 # And everything labelled cross.
 add_custom_target(tc_cross_tests)
 
-# tc_test(NAME sources... LIBS libraries... [LABELS labels...] [TIMEOUT seconds]): one GoogleTest program; each case
+# tc_test(NAME sources... LIBS libraries... [LABELS labels...] [TIMEOUT seconds] [PRECOMPILED headers]): one GoogleTest program; each case
 # is a test of its own. Labels with a meaning for scripts/test:
 #   tsan           runs under the thread sanitizer as well
 #   release_only   says nothing under a sanitizer (timings, memory figures)
@@ -133,12 +135,19 @@ function(tc_test name)
   if(NOT TC_TESTS)
     return()
   endif()
-  cmake_parse_arguments(ARG "" "TIMEOUT" "LIBS;LABELS" ${ARGN})
+  cmake_parse_arguments(ARG "" "TIMEOUT;PRECOMPILED" "LIBS;LABELS" ${ARGN})
+  if(NOT ARG_PRECOMPILED)
+    set(ARG_PRECOMPILED tc_precompiled_test)
+  endif()
   if(CMAKE_CROSSCOMPILING AND NOT "cross" IN_LIST ARG_LABELS)
     return()
   endif()
   add_executable(${name} ${ARG_UNPARSED_ARGUMENTS})
   target_link_libraries(${name} PRIVATE tc_options ${ARG_LIBS} tc_test_main)
+  if(NOT "measured" IN_LIST ARG_LABELS)
+    target_link_libraries(${name} PRIVATE tc_test_options)
+    tc_use_precompiled(${name} ${ARG_PRECOMPILED})
+  endif()
   set(properties)
   if(ARG_TIMEOUT)
     list(APPEND properties TIMEOUT ${ARG_TIMEOUT})

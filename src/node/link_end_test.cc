@@ -172,5 +172,24 @@ TEST_F(LinkEnd, the_side_that_accepted_has_the_last_word) {
   EXPECT_EQ(links_of(*node), 0u);
 }
 
+// What a node tells its peers of others that are gone is of no use to a peer that goes as well. All nodes of a cluster are
+// ended at once when its command is done.
+TEST_F(LinkEnd, nothing_waits_at_the_end_for_a_peer_that_is_gone_nor_is_called_lost) {
+  std::string log;
+  auto first = net.make(1, [&](Config& config) {
+    config.log = "warn";
+    config.log_sink = [&](int, const char* line) { log += line; };
+  });
+  auto second = net.make(2);
+  auto* const link = connect(*first, *second);
+  const auto notice = wire::encode_gone({5, 6, 7, "five", "it ended"});
+  while (link->channel().backlog_bytes() == 0) link->post_event(wire::event_gone, notice);
+  second.reset();
+  const auto begin = now_ns();
+  first.reset();
+  EXPECT_LT(now_ns() - begin, transport::ClosingTime::idle_ns) << "nobody will ever read it";
+  EXPECT_THAT(log, testing::Not(HasSubstr("are lost")));
+}
+
 }  // namespace
 }  // namespace tc::node

@@ -134,7 +134,7 @@ class Links final : public transport::Events {
   // There was no memory for what it sends, or for what its loss wants done.
   void give_up(Link& link) noexcept;
   bool tell_loss(Link& link) noexcept;
-  void log_loss(const Link& link);
+  void log_loss(const Link& link) noexcept;
   void log_unsent(Link& link) noexcept;
 
   std::vector<Link*> polled_;     // whose peers write into our memory

@@ -200,8 +200,9 @@ void Links::send_unsent() {
 // What the links have written leaves in Transport::finish().
 void Links::close_all() noexcept {
   for (const auto& link : links_) {
-    log_unsent(*link);
+    link->end_now();
     link->channel().close();
+    if (!link->loss_is_told) link->reason().code == TC_ERR_CLOSED ? log_unsent(*link) : log_loss(*link);
   }
   links_.clear();
 }
@@ -227,7 +228,7 @@ void Links::give_up(Link& link) noexcept {
   }
 }
 
-void Links::log_loss(const Link& link) {
+void Links::log_loss(const Link& link) noexcept try {
   ++services_.counters.dropped_links;
   if (link.is_awaited)
     services_.channel.log.info("link to {} was not made: {}", link.peer_label(), link.reason().message);
@@ -235,6 +236,7 @@ void Links::log_loss(const Link& link) {
     services_.channel.log.info("link to {} ended: {}", link.peer_label(), link.reason().message);
   else
     services_.channel.log.warn("link to {} dropped: {}", link.peer_label(), link.reason().message);
+} catch (const std::exception&) {  // no memory for the sentence
 }
 
 // False: memory ran out on the way. Each step can be taken again.

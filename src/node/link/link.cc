@@ -146,7 +146,7 @@ void Link::discard_received() noexcept {
 
 // Calls that wait for slices are not counted: whoever has the slices is not heard any more.
 size_t Link::unsent() const noexcept {
-  if (is_lost()) return 0;
+  if (is_lost() || ending_) return 0;
   return channel_.backlog_bytes() + (is_ready() ? 0 : sender_.waiting());
 }
 
@@ -157,6 +157,15 @@ void Link::end(const Error& reason) {
   links_.come_back_to(*this);
   ending_ = reason;
   channel_.expect_end();
+}
+
+void Link::end_now() noexcept {
+  if (ending_) channel_.end(*ending_);
+}
+
+void Link::post_event(uint32_t what, ByteView body) {
+  if (ending_) return;  // nobody is there to read it
+  channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
 }
 
 void Link::on_compiled() {

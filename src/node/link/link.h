@@ -51,9 +51,7 @@ class alignas(64) Link final : public target::FrameHandler {
   // answer to a barrier, which says that all before it is told.
   void report_untold_failures();
   // Tells the peer something about the cluster (wire/cluster_event.h).
-  void post_event(uint32_t what, ByteView body) {
-    channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
-  }
+  void post_event(uint32_t what, ByteView body);
   // A request to the peer to compile, or the answer to one of its own (wire/compile.h).
   void post_compile(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::compile, 0, what, body); }
   // Waits until the peer ran everything sent so far. Errors: the first failure since the last flush.
@@ -89,6 +87,8 @@ class alignas(64) Link final : public target::FrameHandler {
   bool may_go_on(uint64_t now_ns) noexcept;
   // The peer is gone: once what it sent before has run (receive()), the link is lost with `reason`.
   void end(const Error& reason);
+  // At this node's own end, where nothing more runs: a link whose peer is gone is lost now.
+  void end_now() noexcept;
 
   // ---- Its end in good order
   //

@@ -42,6 +42,31 @@ TEST_P(EndingAndSleeping, closing_hands_over_what_was_committed_first) {
   EXPECT_EQ(b->losses, 1u);
 }
 
+// UCX loses longer messages then, without a word: worker.h.
+TEST_P(EndingAndSleeping, many_frames_reach_a_peer_that_has_come_back_while_its_first_connection_is_still_held) {
+  const auto address = b->listen();
+  for (int round = 0; round < 2; ++round) {
+    b->lost.reset();
+    b->opened = 0;
+    a->connect(address);
+    ASSERT_TRUE(poll_until(*a, *b, [&] { return a->is_open() && b->is_open(); }));
+    constexpr uint32_t sent = 30;
+    for (uint32_t i = 0; i < sent; ++i) ASSERT_TRUE(put_frame(b->out(), i, 3000));
+    uint32_t received = 0;
+    ASSERT_TRUE(poll_until(*a, *b,
+                           [&] {
+                             for (; take_frame(a->in(), received) == Took::frame;) ++received;
+                             a->in().release();
+                             return received == sent || a->lost;
+                           }))
+        << received << " of " << sent << ", round " << round;
+    ASSERT_EQ(received, sent) << a->lost->message << ", round " << round;
+    a->drop_peer();
+    ASSERT_TRUE(poll_until(*a, *b, [&] { return b->lost.has_value(); }));
+    for (int i = 0; i < 1000; ++i) a->poll();
+  }
+}
+
 // The peer is gone with our answers unread, so the next ones cannot be sent.
 TEST_P(EndingAndSleeping, what_a_peer_sent_before_it_left_is_read_after_a_send_to_it_has_failed) {
   join();

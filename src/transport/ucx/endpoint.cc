@@ -17,8 +17,8 @@ constexpr uint64_t close_ms = 100;
 
 }  // namespace
 
-Result<std::shared_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, ByteView address, unsigned& failures) {
-  std::shared_ptr<UcxEndpoint> made(new UcxEndpoint(failures));
+Result<std::unique_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, ByteView address, unsigned& failures) {
+  std::unique_ptr<UcxEndpoint> made(new UcxEndpoint(failures));
   Bytes padded(address.size() + address_slack);
   std::memcpy(padded.data(), address.data(), address.size());
   ucp_ep_params_t params{};

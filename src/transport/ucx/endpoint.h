@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A UCX endpoint to a peer's worker, shared by all connections to that worker. With one for each connection, two
-// endpoints between the same workers could be paired crosswise, because UCX pairs them by the order of their creation.
-// Closing one would then close the wrong connection.
+// A UCX endpoint to a peer's worker, for one connection.
+//
+// UCX pairs the endpoints of two workers by the order of their creation, so two of them may be paired crosswise. When one is
+// closed, the one it is paired with loses what it sends: longer messages and puts without a word. So the endpoints to a worker
+// are closed together, when no connection to it is left (UcxFabric::endpoint_to()). A connection after that has a new one.
 //
 // Thread: the node's. The callback from UCX only records the failure.
 #pragma once
@@ -20,7 +22,7 @@ namespace tc::transport {
 class UcxEndpoint {
  public:
   // `failures` counts endpoints that have failed, so that the fabric knows when to check.
-  static Result<std::shared_ptr<UcxEndpoint>> open(ucp_worker_h worker, ByteView address, unsigned& failures);
+  static Result<std::unique_ptr<UcxEndpoint>> open(ucp_worker_h worker, ByteView address, unsigned& failures);
   ~UcxEndpoint();
   UcxEndpoint(const UcxEndpoint&) = delete;
   UcxEndpoint& operator=(const UcxEndpoint&) = delete;

@@ -107,11 +107,12 @@ UcxChannel* UcxFabric::find(uint64_t token) const noexcept {
 
 Result<std::shared_ptr<UcxEndpoint>> UcxFabric::endpoint_to(const Bytes& worker_address) {
   std::erase_if(endpoints_, [](const auto& entry) { return entry.second.expired(); });
-  auto& known = endpoints_[std::string(as_text(worker_address))];
-  if (auto endpoint = known.lock(); endpoint && !endpoint->failed()) return endpoint;
   TC_ASSIGN(auto endpoint, UcxEndpoint::open(worker_->get(), worker_address, failures_));
-  known = endpoint;
-  return endpoint;
+  auto& known = endpoints_[std::string(as_text(worker_address))];
+  auto all = known.lock();
+  if (all == nullptr) known = all = std::make_shared<Endpoints>();
+  auto* const added = all->emplace_back(std::move(endpoint)).get();
+  return std::shared_ptr<UcxEndpoint>(std::move(all), added);
 }
 
 void UcxFabric::schedule(UcxChannel& channel) noexcept {

@@ -40,8 +40,9 @@ class UcxFabric final : public Fabric {
   // Assigns the channel its token. TC_ERR_LIMIT.
   Result<uint64_t> add(UcxChannel& channel);
   void remove(UcxChannel& channel) noexcept;
+  // A new one. It holds all those to the same worker.
   Result<std::shared_ptr<UcxEndpoint>> endpoint_to(const Bytes& worker_address);
-  // Keeps an endpoint that has lost its last channel until it may be closed.
+  // Keeps an endpoint that has lost its channel until it may be closed.
   void retire(std::shared_ptr<UcxEndpoint> endpoint) noexcept;
   // Has the next progress() deliver what the channel received, to its connection.
   void schedule(UcxChannel& channel) noexcept;
@@ -81,7 +82,8 @@ class UcxFabric final : public Fabric {
   uint64_t next_check_ns_ = 0;                 // when check() has something to do; 0: never
   uint64_t recheck_ns_ = 0;                    // until the next progress while messages are in flight
   unsigned seen_in_flight_ = 0;                // at the last one
-  std::map<std::string, std::weak_ptr<UcxEndpoint>, std::less<>> endpoints_;  // by worker address
+  using Endpoints = std::vector<std::unique_ptr<UcxEndpoint>>;
+  std::map<std::string, std::weak_ptr<Endpoints>, std::less<>> endpoints_;  // by worker address
   std::vector<UcxChannel*> channels_;  // index: the low 16 bits of the token; null: free
   std::vector<UcxChannel*> ready_;
   std::list<Lingering> lingering_;
