@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstring>
+
 namespace tc::source {
 namespace {
 
@@ -38,6 +40,20 @@ TEST(CodeTable, code_that_could_not_be_sent_is_not_recorded_as_sent_and_its_numb
   EXPECT_EQ(table.number_of(2), CodeTable::none);
   EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
   EXPECT_EQ(table.assign(id_of("b"), 2), 1u);
+}
+
+TEST(CodeTable, a_peer_is_sent_as_many_ifuncs_as_it_takes_and_no_more) {
+  CodeTable table;
+  ContentId id{};
+  constexpr uint32_t limit = 1u << 20;  // receivers refuse larger numbers
+  for (uint32_t number = 0; number < limit; ++number) {
+    std::memcpy(id.bytes.data(), &number, sizeof number);
+    ASSERT_EQ(table.assign(id, CodeTable::none), number);
+  }
+  const auto beyond = table.assign(id_of("a"), 0);
+  ASSERT_FALSE(beyond);
+  EXPECT_EQ(beyond.error().code, TC_ERR_LIMIT);
+  EXPECT_EQ(table.number_of(0), CodeTable::none);
 }
 
 }  // namespace

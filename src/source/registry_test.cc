@@ -64,6 +64,20 @@ TEST(Registry, a_name_is_looked_up_along_the_path) {
   EXPECT_EQ(registry.find_file("tsi").value(), directory.file("tsi.ifunc"));
 }
 
+TEST(Registry, a_name_with_a_slash_or_the_ending_is_a_file_and_is_not_looked_up_along_the_path) {
+  const auto directory = TemporaryDirectory::create().value();
+  ASSERT_TRUE(write_file_atomically(directory.file("tsi.ifunc"), as_bytes("x")));
+  ASSERT_TRUE(write_file_atomically(directory.file("tsi"), as_bytes("x")));
+  Registry registry({directory.path()});
+  for (const auto* const name : {"tsi.ifunc", "tsi"})
+    EXPECT_EQ(registry.find_file(directory.file(name)).value(), directory.file(name));
+  for (const std::string name : {"./no_such_file", "tsi.ifunc"}) {
+    const auto file = registry.find_file(name);
+    ASSERT_FALSE(file) << *file;
+    EXPECT_EQ(file.error().message, "there is no file " + name);
+  }
+}
+
 TEST(Message, without_payload_functions_the_source_args_are_the_payload) {
   Registry registry({});
   char text[] = "abc";

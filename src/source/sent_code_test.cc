@@ -34,6 +34,21 @@ TEST(SentCode, what_is_sent_to_many_peers_is_kept_once) {
   EXPECT_EQ(sent.bytes(), once);
 }
 
+TEST(SentCode, code_that_is_sent_with_more_slices_is_kept_with_them_and_counted_once) {
+  auto manifest = make_bundle('a').manifest();
+  manifest.slices.push_back(manifest.slices[0]);
+  const auto whole = *Bundle::pack(manifest, {Bytes(1000), Bytes(2000)});
+  const auto part = *Bundle::read_carried(whole.bytes_for(1), 1, whole.id());
+  SentCode sent(1 << 20);
+  sent.keep(part);
+  EXPECT_EQ(sent.bytes(), SentCode::cost(part));
+  sent.keep(whole);
+  EXPECT_EQ(sent.find(whole.id())->carried(), 3u);
+  EXPECT_EQ(sent.bytes(), SentCode::cost(whole));
+  sent.keep(part);
+  EXPECT_EQ(sent.find(whole.id())->carried(), 3u) << "fewer slices replace nothing";
+}
+
 TEST(SentCode, beyond_the_budget_the_code_that_was_sent_first_goes) {
   SentCode sent(3 * SentCode::cost(make_bundle('a')));
   for (const char content : {'a', 'b', 'c', 'd'}) sent.keep(make_bundle(content));

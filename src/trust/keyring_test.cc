@@ -5,6 +5,8 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <future>
+
 #include "base/file.h"
 #include "base/temporary_directory.h"
 #include "trust/private_file.h"
@@ -145,8 +147,15 @@ TEST_F(KeyringFile, an_edit_keeps_who_may_read_it_and_the_link_that_names_it) {
 }
 
 TEST_F(KeyringFile, edits_wait_for_another_and_then_give_up) {
+  write(line("ana", 1));
   const auto lock = FileLock::of(file_).value();
-  EXPECT_EQ(add_to_keyring(file_, grant("ana", 1)).error().code, TC_ERR_BUSY);
+  auto revoked = std::async(std::launch::async, [&] { return revoke_in_keyring(file_, "ana", {}); });
+  const auto added = add_to_keyring(file_, grant("bob", 2));
+  const auto edited = revoked.get();
+  ASSERT_FALSE(added || edited);
+  EXPECT_EQ(added.error().code, TC_ERR_BUSY);
+  EXPECT_EQ(edited.error().code, TC_ERR_BUSY);
+  EXPECT_EQ(text(), line("ana", 1));
 }
 
 }  // namespace

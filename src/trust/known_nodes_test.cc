@@ -5,8 +5,11 @@
 #include <gtest/gtest.h>
 #include <sys/stat.h>
 
+#include <future>
+
 #include "base/file.h"
 #include "base/temporary_directory.h"
+#include "trust/private_file.h"
 #include "trust/testing/keys.h"
 
 namespace tc::trust {
@@ -62,6 +65,18 @@ TEST_F(KnownNodesFile, that_others_may_write_is_refused) {
   ASSERT_TRUE(nodes_.remember("a:1", public_key(1)));
   ASSERT_EQ(::chmod(nodes_.file().c_str(), 0622), 0);
   EXPECT_EQ(nodes_.find("a:1").error().code, TC_ERR_DENIED);
+}
+
+TEST_F(KnownNodesFile, edits_wait_for_another_and_then_give_up) {
+  ASSERT_TRUE(nodes_.remember("a:1", public_key(1)));
+  const auto lock = FileLock::of(nodes_.file()).value();
+  auto remembered = std::async(std::launch::async, [&] { return nodes_.remember("b:1", public_key(2)); });
+  const auto forgotten = nodes_.forget("a:1");
+  const auto added = remembered.get();
+  ASSERT_FALSE(forgotten || added);
+  EXPECT_EQ(forgotten.error().code, TC_ERR_BUSY);
+  EXPECT_EQ(added.error().code, TC_ERR_BUSY);
+  EXPECT_EQ(nodes_.find("a:1").value(), public_key(1));
 }
 
 }  // namespace

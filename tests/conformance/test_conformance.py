@@ -71,7 +71,8 @@ def build(t, language, name, triples):
     out = t.path(f"{language}-{name}.ifunc")
     targets = [word for triple in triples for word in ("--target", triple)]
     result = t.ifunc("build", str(source_of(language, name)), "-o", out, *targets, seconds=120)
-    if result.code != 0 and " above)" in result.err and language in COMPILERS:
+    # A step that brings the compiler names it: there it must work.
+    if result.code != 0 and " above)" in result.err and language in COMPILERS and variable not in os.environ:
         lines = result.err.strip().splitlines()
         if any("E0463" in line or "No module named" in line or "not found in current path" in line or
                "needs Numba" in line for line in lines):

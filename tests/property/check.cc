@@ -96,7 +96,7 @@ class Checker {
   void collect(size_t node, const witness_run& run) {
     if (run.complete == 0) {  // killed in the middle
       if (life(node, run.incarnation).killed) return;
-      return wrong("a run at node {} has not ended", node);
+      return missing("a run at node {} has not ended", node);
     }
     ++found_.ran;
     static constexpr const char* verdicts[] = {"", "", "a damaged head", "another size than was sent", "damaged bytes"};

@@ -199,6 +199,7 @@ bool run_seed(const char* program, const Wanted& wanted, uint64_t seed) {
 int main(int argc, char** argv) try {
   using namespace tc::property;
   setenv("THREECHAINS_HOME", TC_TEST_HOME, 0);  // keys of the tests, not the user's own
+  setenv("UCX_POSIX_USE_PROC_LINK", "n", 0);    // nodes of this process come and go: docs/transport.md, "Known risks"
   const auto arguments = read_arguments(argc, argv);
   size_t failed = 0;
   for (uint64_t i = 0; i < arguments.seeds; ++i)

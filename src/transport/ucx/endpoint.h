@@ -4,7 +4,7 @@
 //
 // UCX pairs the endpoints of two workers by the order of their creation, so two of them may be paired crosswise. When one is
 // closed, the one it is paired with loses what it sends: longer messages and puts without a word. So the endpoints to a worker
-// are closed together, when no connection to it is left (UcxFabric::endpoint_to()). A connection after that has a new one.
+// are closed together, when no connection to it is left (UcxFabric::endpoint_to()) and none is being made.
 //
 // Thread: the node's. The callback from UCX only records the failure.
 #pragma once

@@ -97,6 +97,14 @@ Result<uint64_t> UcxFabric::add(UcxChannel& channel) {
 void UcxFabric::remove(UcxChannel& channel) noexcept {
   std::ranges::replace(channels_, &channel, nullptr);
   std::erase(ready_, &channel);
+  if (!retired_.empty()) schedule_check();
+}
+
+// Whom we connect to has an endpoint to us before we have one to it, and that may be paired with one of ours of before.
+bool UcxFabric::is_connecting() const noexcept {
+  return std::ranges::any_of(channels_, [](const UcxChannel* channel) {
+    return channel != nullptr && channel->owner != nullptr && !channel->is_open();
+  });
 }
 
 UcxChannel* UcxFabric::find(uint64_t token) const noexcept {
@@ -107,6 +115,7 @@ UcxChannel* UcxFabric::find(uint64_t token) const noexcept {
 
 Result<std::shared_ptr<UcxEndpoint>> UcxFabric::endpoint_to(const Bytes& worker_address) {
   std::erase_if(endpoints_, [](const auto& entry) { return entry.second.expired(); });
+  if (!retired_.empty()) schedule_check();
   TC_ASSIGN(auto endpoint, UcxEndpoint::open(worker_->get(), worker_address, failures_));
   auto& known = endpoints_[std::string(as_text(worker_address))];
   auto all = known.lock();
@@ -128,7 +137,7 @@ void UcxFabric::linger(SocketStream stream, std::unique_ptr<UcxChannel> channel,
 }
 
 void UcxFabric::retire(std::shared_ptr<UcxEndpoint> endpoint) noexcept {
-  if (endpoint == nullptr || endpoint->is_settled()) return;
+  if (endpoint == nullptr || (endpoint->is_settled() && !is_connecting())) return;
   try {
     retired_.emplace_back(std::move(endpoint), now_ns() + settling_ns);
   } catch (const std::exception&) {  // no memory: the endpoint is closed at once
@@ -223,6 +232,7 @@ void UcxFabric::check(uint64_t now) noexcept {
     if (channel != nullptr && channel->owner != nullptr) due(channel->owner->check(now));
   std::erase_if(lingering_, [&](Lingering& one) { return is_over(one, now); });
   for (const auto& one : lingering_) due(one.time.end_ns());
+  if (retired_.empty() || is_connecting()) return;  // the next open() or remove() has it checked
   std::erase_if(retired_, [&](const auto& one) { return now >= one.second || one.first->is_settled(); });
   if (!retired_.empty()) due(retired_.front().second);
 }

@@ -66,6 +66,7 @@ class UcxFabric final : public Fabric {
   UcxFabric(const FabricOptions& options, Hub& hub) : options_(options), hub_(hub) {}
   Status start();
   UcxChannel* find(uint64_t token) const noexcept;
+  bool is_connecting() const noexcept;
   void find_puts() noexcept;
   void deliver_ready() noexcept;
   void check(uint64_t now) noexcept;
