@@ -67,8 +67,8 @@ void Channel::changed() noexcept {
   open_ = state_ == State::ready && backlog_.empty() && !calls_wait_ && !streaming_;
   open_version_ = open_ ? version_ : closed_version;
   is_behind_ = backlog_bytes_ > behind_bytes_ && !expects_end_;
-  const uint64_t most = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) : 0;
-  most_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(most, UINT32_MAX));
+  const uint64_t end = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) + 1 : 0;
+  end_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(end, UINT32_MAX));
 }
 
 // ---- The end

@@ -73,9 +73,9 @@ class Channel {
   uint64_t open_version() const noexcept { return open_version_; }
   uint64_t version() const noexcept { return version_; }
   // May a frame of that size leave now, as far as the peer and the stream take it? A longer one never goes in one frame.
-  bool may_leave(size_t size) const noexcept { return open_ && size <= most_at_once_; }
+  bool may_leave(size_t size) const noexcept { return size < end_at_once_; }
   // Where a frame of that size may be built now; null: post() writes or queues it.
-  std::byte* reserve(size_t size) noexcept { return size <= most_at_once_ ? out_->reserve(size) : nullptr; }
+  std::byte* reserve(size_t size) noexcept { return size < end_at_once_ ? out_->reserve(size) : nullptr; }
 
   // ---- channel_send.cc
 
@@ -192,7 +192,8 @@ class Channel {
   alignas(64) transport::OutStream* out_;
   uint64_t open_version_ = closed_version;  // version_ while open_
   uint64_t version_;
-  uint32_t most_at_once_ = 0;  // bytes of a frame that may be written at once; 0 unless open_
+  uint32_t end_at_once_ =
+      0;  // frames of fewer bytes may be written at once; 0 unless open_: then not even an empty one
   State state_ = State::greeting;
   bool open_ = false;  // ready, and nothing is queued: frames may be written at once
   bool calls_wait_ = false;

@@ -147,6 +147,19 @@ TEST_F(LinkSends, answers_that_are_given_while_a_large_message_waits_for_room_le
   EXPECT_TRUE(link_of_peer()->is_ready());
 }
 
+// A call without a payload passed a large message whose rest waited for room: it arrived without the code that the large one
+// brought along, and when the sender left then, neither was run.
+TEST_F(LinkSends, not_even_an_empty_frame_passes_what_waits) {
+  connect_to("n1");
+  auto& channel = link_of_peer()->channel();
+  EXPECT_NE(channel.reserve(0), nullptr);
+  channel.set_calls_wait(true);
+  EXPECT_EQ(channel.reserve(0), nullptr);
+  EXPECT_FALSE(channel.may_leave(0));
+  channel.set_calls_wait(false);
+  EXPECT_NE(channel.reserve(0), nullptr);
+}
+
 TEST_F(LinkSends, nothing_in_the_middle_of_a_message_even_when_it_disconnects) {
   connect_to("n1");
   ASSERT_TRUE(send_in_part(4u << 20));
