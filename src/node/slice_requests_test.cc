@@ -30,6 +30,26 @@ TEST_F(Slices, the_question_names_code_and_processor_and_its_answer_lets_the_cal
   EXPECT_TRUE(run_until(raw, [&] { return nodes[1]->stat("executed").value() == 1; }));
 }
 
+TEST_F(Slices, a_send_behind_a_call_that_waits_is_told_at_the_next_flush_why_it_did_not_leave) {
+  make_nodes({arm, riscv});
+  RawPeer raw(net.network);
+  join(raw);
+  const auto bundle = for_three("travel");
+  (void)send_and_be_asked(raw, bundle);
+  auto* const link = nodes[0]->links().at("n1").value();
+  const char payload = 'x';
+  const auto append = nodes[0]->register_bundle(for_three("append", riscv)).value();
+  const auto message = source::Message::create(append, &payload, 1, 1 << 20).value();
+  ASSERT_TRUE(nodes[0]->send(*link, *message, false, Deadline::after_ms(0)));
+  raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, riscv));
+  ASSERT_TRUE(run_until(raw, [&] { return nodes[1]->stat("executed").value() == 1; }));
+  const Background other(*nodes[1]);
+  const auto flushed = link->flush(Deadline::after_ms(8000));
+  ASSERT_FALSE(flushed);
+  EXPECT_EQ(flushed.error().code, TC_ERR_NO_SLICE) << flushed.error().message;
+  EXPECT_TRUE(link->flush(Deadline::after_ms(8000))) << "it is told once";
+}
+
 TEST_F(Slices, a_source_that_has_no_such_slice_fails_the_call_with_its_name) {
   make_nodes({arm, riscv});
   RawPeer raw(net.network);

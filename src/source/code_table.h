@@ -23,13 +23,18 @@ class CodeTable {
   // The number for some code, whichever registration it came from; `none` when the peer was never offered it.
   uint32_t number_of(const ContentId& id) const noexcept;
 
-  // Takes a new number for code about to be sent. `index` may be `none` (code that only passes through). TC_ERR_LIMIT
-  // when numbers are used up.
+  // Takes a new number for code about to be sent. `index` may be `none` (code that only passes through). Nothing finds the
+  // number until set_sent(): who sends the code may have to wait for room, and meanwhile no call may go by the number alone
+  // and overtake the code. TC_ERR_LIMIT when numbers are used up.
   Result<uint32_t> assign(const ContentId& id, uint32_t index);
+  // The code has left. Where it left by another number as well, the first one that did stays in use.
+  void set_sent(uint32_t number, uint32_t index) noexcept;
+  // The code did not leave.
+  void give_back(uint32_t number) noexcept;
   // Remembers that an ifunc of this node has a number already.
   void alias(uint32_t index, uint32_t number);
-  // The code could not be sent after all, or not again when the peer asked for it: the next call takes a new number.
-  void withdraw(uint32_t number);
+  // The code that was sent has to be sent again, or cannot be: the next call takes a new number.
+  void withdraw(uint32_t number) noexcept;
 
   // Which code has that number; null when it was never used. Code is sent in front of its first call, and frames run in
   // order, so later calls may go by number at once.
@@ -37,9 +42,11 @@ class CodeTable {
   bool is_empty() const noexcept { return ids_.empty(); }
 
  private:
+  void make_room_for(uint32_t index);
+
   std::vector<ContentId> ids_;  // by number
   std::vector<uint32_t> by_index_;
-  std::unordered_map<ContentId, uint32_t> by_content_;
+  std::unordered_map<ContentId, uint32_t> by_content_;  // `none`: it has not left
 };
 
 }  // namespace tc::source

@@ -20,7 +20,9 @@ TEST(CodeTable, a_peer_that_was_never_offered_code_has_no_number_for_it) {
 TEST(CodeTable, numbers_are_dense_and_found_by_index_and_by_content) {
   CodeTable table;
   EXPECT_EQ(table.assign(id_of("a"), 5), 0u);
+  table.set_sent(0, 5);
   EXPECT_EQ(table.assign(id_of("b"), CodeTable::none), 1u);
+  table.set_sent(1, CodeTable::none);
   EXPECT_EQ(table.number_of(5), 0u);
   EXPECT_EQ(table.number_of(id_of("b")), 1u);
 }
@@ -33,13 +35,46 @@ TEST(CodeTable, a_number_leads_to_its_code_and_one_never_used_to_none) {
   EXPECT_EQ(table.id_of(1), nullptr);
 }
 
-TEST(CodeTable, code_that_could_not_be_sent_is_not_recorded_as_sent_and_its_number_is_not_used_again) {
+TEST(CodeTable, no_call_finds_a_number_before_its_code_has_left) {
   CodeTable table;
   ASSERT_EQ(table.assign(id_of("a"), 2), 0u);
+  EXPECT_EQ(table.number_of(2), CodeTable::none);
+  EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
+  table.set_sent(0, 2);
+  EXPECT_EQ(table.number_of(2), 0u);
+  EXPECT_EQ(table.number_of(id_of("a")), 0u);
+}
+
+TEST(CodeTable, of_two_numbers_for_the_same_code_the_one_that_left_first_is_used) {
+  CodeTable table;
+  ASSERT_EQ(table.assign(id_of("a"), 2), 0u);
+  ASSERT_EQ(table.assign(id_of("a"), 3), 1u);
+  table.set_sent(1, 3);
+  table.set_sent(0, 2);
+  EXPECT_EQ(table.number_of(2), 1u);
+  EXPECT_EQ(table.number_of(3), 1u);
+  EXPECT_EQ(table.number_of(id_of("a")), 1u);
+}
+
+TEST(CodeTable, numbers_of_code_that_did_not_leave_are_not_used_up) {
+  CodeTable table;
+  for (int i = 0; i < 3; ++i) {
+    ASSERT_EQ(table.assign(id_of("a"), 2), 0u);
+    table.give_back(0);
+    EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
+  }
+}
+
+TEST(CodeTable, code_that_has_to_be_sent_again_takes_another_number) {
+  CodeTable table;
+  ASSERT_EQ(table.assign(id_of("a"), 2), 0u);
+  table.set_sent(0, 2);
   table.withdraw(0);
   EXPECT_EQ(table.number_of(2), CodeTable::none);
   EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
-  EXPECT_EQ(table.assign(id_of("b"), 2), 1u);
+  EXPECT_EQ(table.assign(id_of("a"), 2), 1u);
+  table.set_sent(1, 2);
+  EXPECT_EQ(table.number_of(2), 1u);
 }
 
 TEST(CodeTable, a_peer_is_sent_as_many_ifuncs_as_it_takes_and_no_more) {

@@ -80,6 +80,7 @@ class CallReceiver {
   // ---- Calls that wait, for code or for the peer to read
 
   bool has_waiting() const noexcept { return waiting_bytes_ != 0; }
+  size_t waiting() const noexcept { return waiting_.size(); }
   // Runs calls that were held because the peer was behind, as long as it is not. False: it breaks the protocol.
   bool run_held() { return is_stuck() || resume(); }
   // Do calls wait for nothing but their turn?

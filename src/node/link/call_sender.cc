@@ -77,18 +77,20 @@ Status CallSender::send_now(const OutgoingCall& call, Deadline deadline) {
   const ByteView code = section != nullptr ? ByteView(*section) : ByteView{};
   const auto size = header.size() + return_address.size() + code.size() + call.payload.size();
   if (size > channel_.peer().max_message) {
-    if (is_new) withdraw(number);
+    if (is_new) codes_.give_back(number);
     return fail(TC_ERR_TOO_LARGE, "ifunc '{}' with its payload is {} bytes when {} takes at most {}",
                 call.bundle->manifest().name, size, channel_.peer_label(), channel_.peer().max_message);
   }
   const auto flags = static_cast<uint8_t>((call.header != nullptr ? wire::flag_call_header : 0) |
                                           (call.return_address != nullptr ? wire::flag_return_address : 0));
+  const auto resends = resends_;
   auto sent = channel_.post_in_time(with_code ? wire::Kind::call_code : wire::Kind::call, flags, number,
                                     {header, return_address, code, call.payload}, deadline);
   if (!sent) {
-    if (is_new && !channel_.is_lost()) withdraw(number);
+    if (is_new) codes_.give_back(number);
     return sent;
   }
+  if (is_new && resends == resends_) codes_.set_sent(number, call.index);
   counters_.code_bytes_sent += code.size();
   if (!with_code) {
     last_id_ = call.bundle->id();
@@ -96,6 +98,22 @@ Status CallSender::send_now(const OutgoingCall& call, Deadline deadline) {
     last_number_ = number;
   }
   return {};
+}
+
+// ---- Failures
+
+void CallSender::record_failure(const Error& failure) {
+  if (first_failure_)
+    ++more_failures_;
+  else
+    first_failure_ = failure;
+}
+
+std::optional<Error> CallSender::take_failure() {
+  auto failure = std::exchange(first_failure_, std::nullopt);
+  if (failure && more_failures_ != 0) failure->message += fmt::format(" (and {} more calls failed)", more_failures_);
+  more_failures_ = 0;
+  return failure;
 }
 
 // ---- Numbers
@@ -116,7 +134,7 @@ Result<uint32_t> CallSender::number_for(const OutgoingCall& call, bool& is_new) 
   return codes_.assign(call.bundle->id(), call.index);
 }
 
-// The code was not sent after all, or cannot be sent again: the next call of it takes a new number.
+// The code has to be sent again, or cannot be: the next call of it takes a new number.
 void CallSender::withdraw(uint32_t number) {
   codes_.withdraw(number);
   channel_.renew_version();
@@ -124,6 +142,7 @@ void CallSender::withdraw(uint32_t number) {
 }
 
 void CallSender::send_again(const ContentId& id) {
+  ++resends_;
   if (const auto number = codes_.number_of(id); number != source::CodeTable::none) withdraw(number);
 }
 

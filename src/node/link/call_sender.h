@@ -61,6 +61,11 @@ class CallSender {
   // The link is lost: their callers are told. May throw std::bad_alloc and be called again.
   void fail_waiting(const Error& reason);
 
+  // ---- Calls without an answer that failed, here or at the peer: the next flush tells of the first, and how many more
+
+  void record_failure(const Error& failure);
+  std::optional<Error> take_failure();
+
   // ---- What the peer says of code. False: it breaks the protocol and is disconnected.
 
   // It dropped code that it was sent, and has a call for it.
@@ -114,8 +119,11 @@ class CallSender {
   uint32_t last_number_ = source::CodeTable::none;
   ContentId last_id_;
   source::CodeTable codes_;
+  uint64_t resends_ = 0;                 // changed while code waited for room: it left without what is to go along
   std::deque<Waiting> awaiting_slices_;  // or the greeting; with all calls behind them
   size_t awaiting_bytes_ = 0;
+  std::optional<Error> first_failure_;  // since the last flush
+  uint64_t more_failures_ = 0;
 
   KnownCode& code_;
   SliceRequests& slices_;

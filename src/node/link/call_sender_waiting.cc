@@ -79,7 +79,10 @@ void CallSender::send_waiting() {
     awaiting_bytes_ -= call.payload.size();
     if (const auto sent = send_late(call); !sent) {
       answers_.count_failure(sent.error());
-      if (call.header) answers_.fail_later(call.header->token, call.route(), sent.error());
+      if (call.header)
+        answers_.fail_later(call.header->token, call.route(), sent.error());
+      else
+        record_failure(sent.error());
     }
   }
   channel_.set_calls_wait(!awaiting_slices_.empty());

@@ -127,7 +127,7 @@ size_t Link::receive(size_t most) {
   const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
   if (taken == most || (ending_ && taken != 0))
     links_.come_back_to(*this);
-  else if (ending_ && is_ready()) [[unlikely]]
+  else if (ending_ && is_ready() && !receiver_.awaits_compiler()) [[unlikely]]
     channel_.end(*ending_);
   return taken;
 }
@@ -330,18 +330,15 @@ bool Link::on_reply(ByteView body) {
   const auto reply = wire::decode_reply(copy);
   if (!reply) return channel_.disconnect_for(reply.error().message);
   if (reply->token == 0)
-    record_failure(*reply);
+    record_failure({reply->status, reply->message});
   else
     answers_.complete(*reply);
   return true;
 }
 
-void Link::record_failure(const wire::Reply& reply) {
-  if (first_failure_)
-    ++more_failures_;
-  else
-    first_failure_ = Error{reply.status, reply.message};
-  log_.info("a call failed: {}", reply.message);
+void Link::record_failure(const Error& failure) {
+  sender_.record_failure(failure);
+  log_.info("a call failed: {}", failure.message);
 }
 
 // ---- Barriers
@@ -373,10 +370,7 @@ Status Link::flush(Deadline deadline) {
     if (flush.failure) return fail(std::move(*flush.failure));
     return fail(TC_ERR_TIMEOUT, "{} calls for {} still wait for their code", sender_.waiting(), peer_label());
   }
-  auto failure = std::exchange(first_failure_, std::nullopt);
-  if (failure && more_failures_ != 0) failure->message += fmt::format(" (and {} more calls failed)", more_failures_);
-  more_failures_ = 0;
-  if (failure) return fail(std::move(*failure));
+  if (auto failure = sender_.take_failure()) return fail(std::move(*failure));
   if (barriers_passed_ >= flush.barrier) return {};
   if (is_lost()) return fail(reason());
   if (!in_time) return fail(TC_ERR_TIMEOUT, "{} has not run everything within the deadline", peer_label());
@@ -417,6 +411,8 @@ void Link::fail_waiting() {
     receiver_.fail_unrun(frame->header, frame->body, reason());
     channel_.drop_unsent();
   }
+  if (const auto calls = receiver_.waiting(); calls != 0)
+    log_.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls, peer_label());
   receiver_.fail_waiting(reason());
 }
 

@@ -166,7 +166,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_compile(uint32_t what, ByteView body);
   bool on_bye(ByteView body);
   void record_for_snapshots(const wire::Header& header, ByteView body);
-  void record_failure(const wire::Reply& reply);
+  void record_failure(const Error& failure);
 
   // link_large.cc
   bool on_fragment(uint32_t mark, ByteView piece);
@@ -202,8 +202,6 @@ class alignas(64) Link final : public target::FrameHandler {
   std::optional<Error> ending_;  // why, while what came before is still to be run
   uint64_t barriers_sent_ = 0;
   uint64_t barriers_passed_ = 0;
-  std::optional<Error> first_failure_;  // of calls without an answer, since the last flush
-  uint64_t more_failures_ = 0;
   uint64_t untold_failures_ = 0;  // of the peer's calls, while it is behind with reading
 };
 

@@ -82,6 +82,36 @@ TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_n
   EXPECT_EQ(peer.frames[0].header.kind, Kind::call_code) << "the peer was never sent that code";
 }
 
+// The first message of some code waited for room. What was sent meanwhile, by an ifunc or by another thread, went by the
+// number of that code, and arrived before it. When the sender left then, it was lost.
+TEST_F(LinkSends, no_message_passes_the_code_that_it_needs) {
+  connect_to("n1");
+  auto* const link = link_of_peer();
+  const auto filling = test::message(*node, "refuse", std::string(1000, 'x'));
+  while (node->send(*link, *filling, false, Deadline::after_ms(0))) continue;
+  const auto first = test::message(*node, "echo", "first");
+  const auto second = test::message(*node, "echo", "second");
+  bool sent_second = false;
+  node->set_pause([&](Deadline) {
+    if (std::exchange(sent_second, true)) return;
+    peer.progress();  // there is room now
+    ASSERT_TRUE(node->send(*link, *second, false, Deadline::after_ms(0)));
+  });
+  ASSERT_TRUE(node->send(*link, *first, false, Deadline::after_ms(10'000)));
+  node->set_pause({});
+  ASSERT_TRUE(sent_second) << "the first did not wait";
+  ASSERT_TRUE(node->send(*link, *first, false, Deadline::after_ms(0)));
+  const auto ends_with = [](const RawPeer::Frame& frame, std::string_view words) {
+    return as_text(frame.body).ends_with(words);
+  };
+  ASSERT_TRUE(run_until(
+      [&] { return ends_with(peer.frames.back(), "first") && peer.frames.back().header.kind == Kind::call; }));
+  const auto& arrived =
+      *std::ranges::find_if(peer.frames, [&](const auto& frame) { return ends_with(frame, "second"); });
+  EXPECT_EQ(arrived.header.kind, Kind::call_code);
+  EXPECT_EQ(peer.frames.back().header.number, arrived.header.number);
+}
+
 // Its peer calls ifuncs that fail, and reads nothing of what the node has to tell.
 class LinkReports : public LinkSends {
  protected:

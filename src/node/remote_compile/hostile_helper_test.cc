@@ -24,6 +24,17 @@ TEST_F(CompileAt, the_question_names_code_and_processor_and_its_answer_lets_the_
   EXPECT_EQ(caller.reply_to(55)->status, TC_OK) << caller.reply_to(55)->message;
 }
 
+TEST_F(CompileAt, a_call_whose_code_is_being_compiled_runs_although_its_caller_has_left) {
+  auto& node = small();
+  const auto token = ask(bitcode_only("echo")).token;
+  caller.send(Kind::call, 0, 0, as_bytes("behind it"));
+  for (int i = 0; i < 8; ++i) turn();
+  caller.vanish();
+  for (int i = 0; i < 8; ++i) turn();
+  answer(token, TC_OK, "", object_of("echo"));
+  EXPECT_TRUE(pump([&] { return stat(node, "executed") == 2; }));
+}
+
 TEST_F(CompileAt, a_helper_that_dies_while_it_compiles_fails_what_waited) {
   small();
   (void)ask(bitcode_only("echo"));
