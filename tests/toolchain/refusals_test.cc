@@ -189,10 +189,10 @@ TEST(ToolchainRefusals, exceptions_are_off_unless_asked_for_and_then_need_their_
 TEST(ToolchainRefusals, cxx_symbols_are_shown_as_people_write_them) {
   Workshop shop;
   shop.file("foo.cc", "extern \"C\" void foo_main(void*, unsigned long n, void* t) { *(char**)t = new char[n]; }\n");
-  EXPECT_THAT(shop.refusal(),
-              AllOf(HasSubstr("'operator new[](unsigned long)'"), HasSubstr("_Znam"), HasSubstr("stdc++")));
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'operator new[](unsigned long, std::nothrow_t const&)'"),
+                                    HasSubstr("_Znam"), HasSubstr("stdc++")));
   shop.file("foo.deps", "stdc++\n");
-  EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"_Znam"});
+  EXPECT_EQ(shop.bundle().manifest().imports, (std::vector<std::string>{"_ZnamRKSt9nothrow_t", "tc_fail"}));
 }
 
 TEST(ToolchainRefusals, leaving_out_everything_is_refused) {
