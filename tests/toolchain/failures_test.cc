@@ -155,6 +155,38 @@ TEST_P(ToolchainFailures, an_exception_that_nobody_catches_fails_the_call) {
   EXPECT_EQ(value, 1);
 }
 
+// The next call waited for the end of the initialiser for ever.
+TEST_P(ToolchainFailures, a_failure_inside_the_initialiser_of_a_static_variable_lets_the_next_call_try_again) {
+  policy_.allow_library("*");
+  for (const auto* const initialiser :
+       {"start(n)", "start(n) + start(n / 2)", "[&] { if (n > 3) abort(); return 7L; }()", "deep(n)"}) {
+    SCOPED_TRACE(initialiser);
+    Workshop shop;
+    shop.file("foo.cc", std::string("extern \"C\" void abort() __attribute__((noreturn));\n"
+                                    "__attribute__((noinline)) static long start(unsigned long n) {\n"
+                                    "  if (n > 3) abort();\n  return 7; }\n"
+                                    "__attribute__((noinline)) static long deep(unsigned long n) {\n"
+                                    "  static const long below = start(n);\n  return below; }\n"
+                                    "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+                                    "  static const long x = ") +
+                            initialiser + ";\n  *static_cast<long*>(t) = x; }\n");
+    shop.file("foo.deps", "stdc++\n");
+    load(shop);
+    long value = 0;
+    for (int i = 0; i < 2; ++i) {
+      run("four", &value);
+      EXPECT_THAT(host_.failed, HasSubstr("-2 abort()"));
+      EXPECT_EQ(value, 0);
+    }
+    host_.failed.clear();
+    for (const auto* const payload : {"", "four"}) {
+      run(payload, &value);
+      EXPECT_EQ(host_.failed, "");
+      EXPECT_EQ(value, std::string_view(initialiser).contains('+') ? 14 : 7);
+    }
+  }
+}
+
 // Its size comes from the payload.
 TEST_P(ToolchainFailures, memory_that_cannot_be_had_fails_the_call) {
   policy_.allow_library("*");
