@@ -19,7 +19,6 @@ namespace tc::toolchain {
 
 namespace {
 
-// Bitcode without positions says nothing of its language, but what C++ calls has names of its own.
 bool is_cxx(const llvm::Module& module) {
   for (const auto* const unit : module.debug_compile_units())
     if (llvm::dwarf::isCPlusPlus(
@@ -28,19 +27,22 @@ bool is_cxx(const llvm::Module& module) {
   return false;
 }
 
-// A call of something outside, of which nobody promised that it does not throw, by code that was compiled for exceptions.
-bool may_throw(const llvm::CallBase& call) {
+// A call of something outside, of which nobody promised that it does not throw, by C++ that was compiled for exceptions.
+// Bitcode without positions does not name its language, but what is C++ outside has a name of C++.
+bool may_throw(const llvm::CallBase& call, bool is_cxx) {
   if (call.doesNotThrow() || call.getFunction()->doesNotThrow() || call.isInlineAsm()) return false;
   const auto* const callee = call.getCalledFunction();
-  return callee == nullptr ||
-         (callee->isDeclaration() && !callee->isIntrinsic() && !is_ifunc_abi(callee->getName().str()));
+  if (callee == nullptr) return is_cxx;
+  if (!callee->isDeclaration() || callee->isIntrinsic() || is_ifunc_abi(callee->getName().str())) return false;
+  return is_cxx || callee->getName().starts_with("_Z");
 }
 
 bool calls_what_may_throw(const llvm::Module& module) {
+  const bool cxx = is_cxx(module);
   for (const auto& function : module)
     for (const auto& block : function)
       for (const auto& instruction : block)
-        if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && may_throw(*call))
+        if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && may_throw(*call, cxx))
           return true;
   return false;
 }
@@ -51,7 +53,7 @@ bool unwinds(const llvm::Module& module) {
   for (const char* name : {"__cxa_throw", "__cxa_rethrow", "_Unwind_Resume"})
     if (const auto* const function = module.getFunction(name); function && !function->use_empty()) return true;
   if (std::any_of(module.begin(), module.end(), [](const auto& f) { return f.hasPersonalityFn(); })) return true;
-  return is_cxx(module) && calls_what_may_throw(module);
+  return calls_what_may_throw(module);
 }
 
 void catch_all_in(llvm::Module& module, const std::string& name) {

@@ -215,7 +215,7 @@ TEST_P(ToolchainFailures, an_exception_of_something_that_is_called_fails_the_cal
   if (GetParam() == SliceForm::object) GTEST_SKIP() << "code with exceptions travels as bitcode alone";
   policy_.allow_library("*");
   policy_.export_symbol("application_check", reinterpret_cast<void*>(+[](size_t size) {
-                          if (size > 3) throw std::runtime_error("too long");
+                          if (size > 8) throw std::runtime_error("too long");
                         }));
   Workshop shop;
   shop.file("foo.cc",
@@ -229,10 +229,10 @@ TEST_P(ToolchainFailures, an_exception_of_something_that_is_called_fails_the_cal
   shop.request.clang_flags = {"-fexceptions"};
   load(shop);
   int value = 0;
-  run("four", &value);
+  run("nine bytes or more", &value);
   EXPECT_EQ(host_.failed, "-6 an exception was thrown and not caught");
   host_.failed.clear();
-  run(std::string("\0\0\x10", 3) + std::string(8, '\x10'), &value);
+  run(std::string(8, '\x10'), &value);
   EXPECT_EQ(host_.failed, "-6 an exception was thrown and not caught");
   EXPECT_EQ(value, 0);
 }
