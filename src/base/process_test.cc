@@ -71,7 +71,9 @@ TEST(ChildProcess, output_beyond_its_limit_is_dropped_and_blocks_nobody) {
 }
 
 TEST(ChildProcess, additions_to_the_environment_replace_what_was_there) {
-  EXPECT_EQ(exit_code(shell("test \"$HOME\" = elsewhere && test -n \"$PATH\""), {.environment = {"HOME=elsewhere"}}),
+  ::setenv("TC_TEST_INHERITED", "it is", 1);
+  EXPECT_EQ(exit_code(shell("test \"$HOME\" = elsewhere && test \"$TC_TEST_INHERITED\" = 'it is'"),
+                      {.environment = {"HOME=elsewhere"}}),
             0);
 }
 

@@ -77,6 +77,50 @@ TEST(Arena, what_is_written_can_be_read_where_it_runs) {
   arena->release(p);
 }
 
+// int f(void) { return 1; }
+#if defined(__x86_64__)
+constexpr unsigned char returns_1[] = {0xB8, 1, 0, 0, 0, 0xC3};
+#elif defined(__aarch64__)
+constexpr unsigned char returns_1[] = {0x20, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6};
+#elif defined(__riscv)
+constexpr unsigned char returns_1[] = {0x05, 0x45, 0x82, 0x80};
+#endif
+
+TEST(Arena, code_runs_once_it_is_sealed) {
+  for (const auto kind : {Arena::Kind::shared, Arena::Kind::separate}) {
+    const auto arena = std::move(*Arena::create(kind));
+    const auto p = *arena->place(sizeof returns_1, 0, 64);
+    std::memcpy(p.writable, returns_1, sizeof returns_1);
+    ASSERT_TRUE(arena->seal(p));
+    EXPECT_EQ(reinterpret_cast<int (*)()>(p.text)(), 1);
+    arena->release(p);
+  }
+}
+
+TEST(Arena, memory_that_is_freed_and_used_in_turn_costs_no_calls_of_the_system) {
+  const auto arena = shared_arena();
+  if (arena->kind() != Arena::Kind::shared) GTEST_SKIP() << "images cannot share mappings on this system";
+  const auto p = *arena->place(chunk_bytes, 0, 64);
+  EXPECT_EQ(arena->committed_bytes(), chunk_bytes);
+  arena->release(p);
+  EXPECT_EQ(arena->committed_bytes(), chunk_bytes) << "one chunk stays";
+  const auto two = *arena->place(2 * chunk_bytes, 0, 64);
+  EXPECT_EQ(arena->committed_bytes(), 2 * chunk_bytes);
+  arena->release(two);
+  EXPECT_EQ(arena->committed_bytes(), chunk_bytes);
+}
+
+TEST(Arena, memory_is_prepared_before_it_runs_out) {
+  const auto arena = shared_arena();
+  if (arena->kind() != Arena::Kind::shared) GTEST_SKIP() << "images cannot share mappings on this system";
+  ASSERT_TRUE(arena->place(64, 0, 64));
+  arena->prepare();
+  EXPECT_EQ(arena->committed_bytes(), chunk_bytes) << "most of the first chunk is free";
+  ASSERT_TRUE(arena->place(chunk_bytes - 64, 0, 64));
+  for (int i = 0; i < 3; ++i) arena->prepare();
+  EXPECT_EQ(arena->committed_bytes(), 2 * chunk_bytes);
+}
+
 TEST(Arena, both_halves_of_every_placement_are_at_the_same_distance) {
   const auto arena = shared_arena();
   for (size_t i = 1; i < 100; ++i) {

@@ -28,12 +28,6 @@ std::vector<std::string> kept(uint8_t entries, SliceRole role, std::vector<std::
   return names;
 }
 
-bool uses_exceptions(const llvm::Module& module) {
-  for (const auto& function : module)
-    if (function.hasPersonalityFn()) return true;
-  return false;
-}
-
 Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std::vector<std::string>& entries,
                                  const ImportOptions& options, SliceRole role) {
   if (options.allow_ctors) construct_on_first_call(*module, entries);
@@ -49,8 +43,8 @@ Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std
   if (!options.retarget.empty()) TC_CHECK(retarget(*module, options.retarget, options.label));
   ImportedSlice slice;
   slice.undefined = undefined_symbols(*module, options.label);
-  slice.has_exceptions = uses_exceptions(*module);
-  strip_for_travel(*module);
+  slice.has_exceptions = unwinds(*module);
+  strip_for_travel(*module, slice.has_exceptions);
   slice.module = std::move(module);
   return slice;
 }

@@ -100,6 +100,9 @@ struct Failure {
 };
 void leave_entries_at(llvm::Module& module, const std::vector<Failure>& failures,
                       const std::vector<std::string>& entries);
+// importer_exceptions.cc: may an exception pass through this code? It throws or catches some, or is C++ that was compiled
+// for exceptions and calls what may throw. Asked while debug information is there, which names the language.
+bool unwinds(const llvm::Module& module);
 // importer_exceptions.cc: an exception that leaves `entry` becomes tc_fail() as well. Nothing changes where none can.
 void catch_all_in(llvm::Module& module, const std::string& entry);
 
@@ -109,8 +112,9 @@ Status retarget(llvm::Module& module, const std::string& triple, const std::stri
 
 // importer_strip.cc: before optimising: what ties the code to one CPU, or keeps functions from being inlined.
 void strip_cpu(llvm::Module& module);
-// importer_strip.cc: after checking: everything that neither meaning nor speed at the target needs.
-void strip_for_travel(llvm::Module& module);
+// importer_strip.cc: after checking: everything that neither meaning nor speed at the target needs. Code that `unwinds`
+// keeps what its frame tables are made from.
+void strip_for_travel(llvm::Module& module, bool unwinds);
 
 // importer_check.cc, before reducing, which forgets sections: refuses static constructors that an author put into a
 // loader's list by hand.

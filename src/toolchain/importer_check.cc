@@ -13,6 +13,7 @@
 #include <set>
 
 #include "toolchain/importer.h"
+#include "wire/object_format.h"
 
 namespace tc::toolchain {
 
@@ -219,7 +220,27 @@ Status check_sections(const llvm::Module& module, const ImportOptions& options) 
   return {};
 }
 
+// A node has so much room for the variables of one ifunc.
+Status check_size_of_variables(const llvm::Module& module, const ImportOptions& options) {
+  uint64_t total = 0, most = 0;
+  const llvm::GlobalVariable* largest = nullptr;
+  for (const auto& global : module.globals()) {
+    if (global.isDeclaration() || global.isConstant()) continue;
+    const uint64_t size = module.getDataLayout().getTypeAllocSize(global.getValueType());
+    total += size;
+    if (size >= most) most = size, largest = &global;
+  }
+  if (total <= object_format::image_half) return {};
+  return fail(
+      TC_ERR_TOO_LARGE,
+      "{}: its variables are {} bytes, of which '{}' is {}, when a node takes at most {}; expose the node's own "
+      "memory by a name (tc_data), or allocate it",
+      position_of_use(*largest, options.label), total, llvm::demangle(largest->getName().str()), most,
+      object_format::image_half);
+}
+
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options) {
+  TC_CHECK(check_size_of_variables(module, options));
   if (!module.getModuleInlineAsm().empty() && !options.allow_asm)
     return fail(TC_ERR_INVALID,
                 "{}: assembly at file scope is for one kind of CPU only and cannot be checked; write it in "

@@ -2,7 +2,9 @@
 //
 // A C++ exception that leaves the entry has no handler above it: the node, and with it all it serves, would end in
 // std::terminate(). So the entry that travels is a shell which catches everything and calls tc_fail().
+#include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/DebugInfoMetadata.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Module.h>
@@ -11,22 +13,52 @@
 
 #include "threechains/ifunc.h"
 #include "toolchain/importer.h"
+#include "toolchain/resolve.h"
 
 namespace tc::toolchain {
 
 namespace {
 
-bool throws(const llvm::Module& module) {
-  for (const char* name : {"__cxa_throw", "__cxa_rethrow", "_Unwind_Resume"})
-    if (const auto* const function = module.getFunction(name); function && !function->use_empty()) return true;
-  return std::any_of(module.begin(), module.end(), [](const auto& f) { return f.hasPersonalityFn(); });
+bool is_cxx(const llvm::Module& module) {
+  for (const auto* const unit : module.debug_compile_units())
+    if (llvm::dwarf::isCPlusPlus(
+            static_cast<llvm::dwarf::SourceLanguage>(unit->getSourceLanguage().getUnversionedName())))
+      return true;
+  return false;
+}
+
+// A call of something outside, of which nobody promised that it does not throw, by C++ that was compiled for exceptions.
+// Bitcode without positions does not name its language, but what is C++ outside has a name of C++.
+bool may_throw(const llvm::CallBase& call, bool is_cxx) {
+  if (call.doesNotThrow() || call.getFunction()->doesNotThrow() || call.isInlineAsm()) return false;
+  const auto* const callee = call.getCalledFunction();
+  if (callee == nullptr) return is_cxx;
+  if (!callee->isDeclaration() || callee->isIntrinsic() || is_ifunc_abi(callee->getName().str())) return false;
+  return is_cxx || callee->getName().starts_with("_Z");
+}
+
+bool calls_what_may_throw(const llvm::Module& module) {
+  const bool cxx = is_cxx(module);
+  for (const auto& function : module)
+    for (const auto& block : function)
+      for (const auto& instruction : block)
+        if (const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction); call && may_throw(*call, cxx))
+          return true;
+  return false;
 }
 
 }  // namespace
 
+bool unwinds(const llvm::Module& module) {
+  for (const char* name : {"__cxa_throw", "__cxa_rethrow", "_Unwind_Resume"})
+    if (const auto* const function = module.getFunction(name); function && !function->use_empty()) return true;
+  if (std::any_of(module.begin(), module.end(), [](const auto& f) { return f.hasPersonalityFn(); })) return true;
+  return calls_what_may_throw(module);
+}
+
 void catch_all_in(llvm::Module& module, const std::string& name) {
   auto* const inner = module.getFunction(name);
-  if (!inner || inner->isDeclaration() || inner->doesNotThrow() || !throws(module)) return;
+  if (!inner || inner->isDeclaration() || inner->doesNotThrow() || !unwinds(module)) return;
   auto& context = module.getContext();
   inner->setName(name + ".inner");
   auto* const outer =

@@ -6,10 +6,13 @@
 // sentence, and the author's line.
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/InstrTypes.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
+#include <llvm/Transforms/Utils/BasicBlockUtils.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -53,6 +56,24 @@ constexpr Known of_julia[] = {
     {"type_error", TC_FAIL_EXCEPTION, "TypeError"},
     {"throw", TC_FAIL_EXCEPTION, "exception thrown"},
     {"error", TC_FAIL_EXCEPTION, "error() called"},
+};
+
+// By their whole names.
+constexpr Known of_c[] = {
+    {"abort", TC_FAIL_ABORT, "abort()"},
+    {"exit", TC_FAIL_ABORT, "exit()"},
+    {"_exit", TC_FAIL_ABORT, "_exit()"},
+    {"_Exit", TC_FAIL_ABORT, "_Exit()"},
+    {"quick_exit", TC_FAIL_ABORT, "quick_exit()"},
+    {"__stack_chk_fail", TC_FAIL_BOUNDS, "stack overrun"},
+    {"__chk_fail", TC_FAIL_BOUNDS, "buffer overrun"},
+};
+
+// By their whole names as well: what C++ calls where it would throw.
+constexpr Known of_cxx[] = {
+    {"__cxa_bad_cast", TC_FAIL_EXCEPTION, "std::bad_cast"},
+    {"__cxa_bad_typeid", TC_FAIL_EXCEPTION, "std::bad_typeid"},
+    {"__cxa_throw_bad_array_new_length", TC_FAIL_EXCEPTION, "std::bad_array_new_length"},
 };
 
 // The text at `pointer`, up to `size` bytes or its NUL; nothing when it is no constant.
@@ -117,7 +138,10 @@ std::optional<Reason> cxx_reason(llvm::StringRef name, bool catches) {
   if (name == "_ZSt9terminatev" || name == "__cxa_pure_virtual") return Reason{TC_FAIL_ABORT, "std::terminate()"};
   if (name.starts_with("_ZSt") && name.contains("__glibcxx_assert_fail"))
     return Reason{TC_FAIL_ABORT, "assertion of the C++ library failed"};
-  if (catches || !name.starts_with("_ZSt")) return {};
+  if (catches) return {};
+  for (const auto& known : of_cxx)
+    if (name == llvm::StringRef(known.part)) return Reason{known.code, std::string(known.text)};
+  if (!name.starts_with("_ZSt")) return {};
   constexpr llvm::StringRef mark = "__throw_";
   const auto at = name.find(mark);
   if (at == llvm::StringRef::npos) return {};
@@ -129,8 +153,8 @@ std::optional<Reason> cxx_reason(llvm::StringRef name, bool catches) {
 }
 
 std::optional<Reason> c_reason(const llvm::CallBase& call, llvm::StringRef name) {
-  if (name == "abort") return Reason{TC_FAIL_ABORT, "abort()"};
-  if (name == "__stack_chk_fail") return Reason{TC_FAIL_BOUNDS, "stack overrun"};
+  for (const auto& known : of_c)
+    if (name == llvm::StringRef(known.part)) return Reason{known.code, std::string(known.text)};
   if (name != "__assert_fail" && name != "__assert") return {};
   const auto words = call.arg_size() > 0 ? text_at(call.getArgOperand(0)) : std::nullopt;
   return Reason{TC_FAIL_ABORT, words ? fmt::format("assertion '{}' failed", *words) : "assertion failed"};
@@ -170,6 +194,59 @@ std::string sentence(const Reason& reason, const llvm::CallBase& call) {
   return fmt::format("{} at {}", reason.text, std::filesystem::path(where).filename().string());
 }
 
+// Allocation fails by an exception, which code without exceptions cannot pass on. It asks for null instead; the branch that
+// sees null ends in a call of `given_up`, to be lowered with the other failures.
+class Allocations {
+ public:
+  explicit Allocations(llvm::Module& module) : module_(module) {}
+
+  void lower(std::vector<Failure>& failures) {
+    std::vector<llvm::CallInst*> calls;
+    for (const char* name : {"_Znwm", "_Znam", "_ZnwmSt11align_val_t", "_ZnamSt11align_val_t"})
+      if (auto* const function = module_.getFunction(name); function && function->isDeclaration())
+        for (auto* const user : function->users())
+          if (auto* const call = llvm::dyn_cast<llvm::CallInst>(user);
+              call && call->getCalledFunction() == function && call->getFunction()->doesNotThrow())
+            calls.push_back(call);
+    for (auto* const call : calls) failures.push_back(lower(*call));
+  }
+
+ private:
+  Failure lower(llvm::CallInst& call) {
+    llvm::IRBuilder<> builder(&call);
+    llvm::SmallVector<llvm::Value*, 3> arguments(call.args());
+    arguments.push_back(nothrow());
+    llvm::SmallVector<llvm::Type*, 3> types;
+    for (const auto* const argument : arguments) types.push_back(argument->getType());
+    const auto name = call.getCalledFunction()->getName() + "RKSt9nothrow_t";
+    const auto fallible =
+        module_.getOrInsertFunction(name.str(), llvm::FunctionType::get(builder.getPtrTy(), types, false));
+    auto* const memory = builder.CreateCall(fallible, arguments);
+    memory->addRetAttr(llvm::Attribute::NoAlias);
+    memory->setDoesNotThrow();
+    call.replaceAllUsesWith(memory);
+    auto* const gone = llvm::SplitBlockAndInsertIfThen(
+        builder.CreateIsNull(memory), &call, true, llvm::MDBuilder(module_.getContext()).createUnlikelyBranchWeights());
+    call.eraseFromParent();
+    builder.SetInsertPoint(gone);
+    builder.SetCurrentDebugLocation(memory->getDebugLoc());
+    auto* const given_up = builder.CreateCall(module_.getOrInsertFunction("abort", builder.getVoidTy()));
+    return {given_up, TC_FAIL_EXCEPTION, sentence({TC_FAIL_EXCEPTION, "std::bad_alloc"}, *given_up)};
+  }
+
+  // That there is such an argument is all that counts.
+  llvm::Value* nothrow() {
+    auto* const byte = llvm::Type::getInt8Ty(module_.getContext());
+    if (nothrow_ == nullptr)
+      nothrow_ = new llvm::GlobalVariable(module_, byte, true, llvm::GlobalValue::InternalLinkage,
+                                          llvm::ConstantInt::get(byte, 0), "tc.nothrow");
+    return nothrow_;
+  }
+
+  llvm::Module& module_;
+  llvm::GlobalVariable* nothrow_ = nullptr;
+};
+
 // Compiled for unwinding, but with nothing to do when it happens: as good as none.
 void forget_idle_personalities(llvm::Module& module) {
   for (auto& function : module) {
@@ -203,6 +280,7 @@ bool lower_failures(llvm::Module& module, const std::vector<std::string>& entrie
             failures.push_back({call, found->code, sentence(*found, *call)});
             break;  // whatever follows is never reached
           }
+  Allocations(module).lower(failures);
   if (failures.empty()) return false;
   leave_entries_at(module, failures, entries);
   return true;

@@ -7,6 +7,7 @@
 // The byte is the copy's own: one node runs one copy of the code, on one thread.
 #include <llvm/IR/AttributeMask.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/Dominators.h>
 #include <llvm/IR/IRBuilder.h>
 #include <llvm/IR/Instructions.h>
 #include <llvm/IR/MDBuilder.h>
@@ -15,6 +16,7 @@
 #include <llvm/Transforms/Utils/Local.h>
 
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "toolchain/importer.h"
@@ -35,6 +37,61 @@ void for_each_call(llvm::Function& function, Visit visit) {
   for (auto* const call : calls) visit(*call);
 }
 
+// Initialisers of a function's static variables that have begun and not ended. A call that leaves there gives them up: the
+// next one would wait for their end for ever.
+class Initialisers {
+ public:
+  explicit Initialisers(llvm::Function& function) : dominators_(function) {
+    for_each_call(function, [&](llvm::CallBase& call) {
+      const auto* const callee = call.getCalledFunction();
+      if (callee == nullptr || call.arg_size() != 1) return;
+      if (callee->getName() == "__cxa_guard_acquire") add_begin(call);
+      if (callee->getName() == "__cxa_guard_release") ends_.push_back(&call);
+    });
+  }
+
+  // Their guards.
+  std::vector<llvm::Value*> open_at(const llvm::Instruction& at) const {
+    std::vector<llvm::Value*> guards;
+    for (const auto& [guard, begin] : begins_) {
+      const auto ended = [&](const llvm::CallBase* end) {
+        return end->getArgOperand(0) == guard && dominators_.dominates(end, &at);
+      };
+      if (dominators_.dominates(begin, at.getParent()) && std::none_of(ends_.begin(), ends_.end(), ended))
+        guards.push_back(guard);
+    }
+    return guards;
+  }
+
+ private:
+  static bool is_zero(const llvm::Value* value) {
+    const auto* const constant = llvm::dyn_cast<llvm::Constant>(value);
+    return constant != nullptr && constant->isNullValue();
+  }
+
+  // The initialiser follows where the result is not 0.
+  void add_begin(llvm::CallBase& acquire) {
+    if (!llvm::isa<llvm::GlobalVariable>(acquire.getArgOperand(0))) return;
+    for (auto* const user : acquire.users()) {
+      const auto* const compare = llvm::dyn_cast<llvm::ICmpInst>(user);
+      if (compare == nullptr || !compare->isEquality() || !is_zero(compare->getOperand(1))) continue;
+      for (auto* const branch : compare->users())
+        if (const auto* const to = llvm::dyn_cast<llvm::BranchInst>(branch); to != nullptr)
+          begins_.push_back(
+              {acquire.getArgOperand(0),
+               {to->getParent(), to->getSuccessor(compare->getPredicate() == llvm::CmpInst::ICMP_EQ ? 1 : 0)}});
+    }
+  }
+
+  struct Begin {
+    llvm::Value* guard;
+    llvm::BasicBlockEdge edge;
+  };
+  llvm::DominatorTree dominators_;
+  std::vector<Begin> begins_;
+  std::vector<const llvm::CallBase*> ends_;
+};
+
 class Leaver {
  public:
   Leaver(llvm::Module& module, const std::vector<std::string>& entries) : module_(module), entries_(entries) {}
@@ -42,6 +99,7 @@ class Leaver {
   void run(const std::vector<Failure>& failures) {
     for (const auto& failure : failures) failing_.insert(failure.call->getFunction());
     find_callers();
+    find_open_initialisers(failures);
     for (auto* const function : failing_) check_calls(*function);
     for (const auto& failure : failures) fail_at(failure);
     for (auto* const function : failing_) forget_promises(*function);
@@ -75,6 +133,29 @@ class Leaver {
     }
   }
 
+  // Before anything changes.
+  void find_open_initialisers(const std::vector<Failure>& failures) {
+    if (module_.getFunction("__cxa_guard_acquire") == nullptr) return;
+    std::set<const llvm::CallBase*> failing_calls;
+    for (const auto& failure : failures) failing_calls.insert(failure.call);
+    for (auto* const function : failing_) {
+      const Initialisers initialisers(*function);
+      for_each_call(*function, [&](const llvm::CallBase& call) {
+        if (!can_fail(call) && !failing_calls.contains(&call)) return;
+        if (auto open = initialisers.open_at(call); !open.empty()) open_.emplace(&call, std::move(open));
+      });
+    }
+  }
+
+  // Returns from the function because of `call`, which may not be there any more.
+  void leave(llvm::IRBuilder<>& builder, const llvm::CallBase* call, const llvm::Function& function) {
+    if (const auto open = open_.find(call); open != open_.end())
+      for (auto* const guard : open->second)
+        builder.CreateCall(module_.getOrInsertFunction("__cxa_guard_abort", builder.getVoidTy(), builder.getPtrTy()),
+                           {guard});
+    return_nothing(builder, function);
+  }
+
   llvm::GlobalVariable* flag() {
     auto* const byte = llvm::Type::getInt8Ty(module_.getContext());
     if (!flag_)
@@ -96,26 +177,26 @@ class Leaver {
       if (!can_fail(call)) return;
       call.removeFnAttr(llvm::Attribute::NoReturn);
       if (auto* const invoke = llvm::dyn_cast<llvm::InvokeInst>(&call))
-        return check_before(*llvm::SplitEdge(invoke->getParent(), invoke->getNormalDest())->getTerminator());
+        return check_before(*llvm::SplitEdge(invoke->getParent(), invoke->getNormalDest())->getTerminator(), call);
       auto* const next = call.getNextNode();
       if (call.isMustTailCall() || llvm::isa<llvm::ReturnInst>(next)) return;
       if (llvm::isa<llvm::UnreachableInst>(next)) {  // it always fails
         llvm::IRBuilder<> builder(next);
-        return_nothing(builder, function);
+        leave(builder, &call, function);
         next->eraseFromParent();
         return;
       }
-      check_before(*next);
+      check_before(*next, call);
     });
   }
 
-  void check_before(llvm::Instruction& at) {
+  void check_before(llvm::Instruction& at, const llvm::CallBase& call) {
     llvm::IRBuilder<> builder(&at);
     auto* const leaving = builder.CreateIsNotNull(builder.CreateLoad(builder.getInt8Ty(), flag()));
     auto* const unlikely = llvm::MDBuilder(module_.getContext()).createUnlikelyBranchWeights();
     auto* const gone = llvm::SplitBlockAndInsertIfThen(leaving, &at, true, unlikely);
     builder.SetInsertPoint(gone);
-    return_nothing(builder, *at.getFunction());
+    leave(builder, &call, *call.getFunction());
     gone->eraseFromParent();
   }
 
@@ -130,7 +211,7 @@ class Leaver {
     auto* const message = builder.CreateGlobalString(failure.message, "tc.failure");
     builder.CreateCall(tc_fail, {builder.getInt32(static_cast<uint32_t>(failure.code)), message});
     if (!is_entry(function) || called(function)) builder.CreateStore(builder.getInt8(1), flag());
-    return_nothing(builder, function);
+    leave(builder, failure.call, function);
     end->eraseFromParent();
   }
 
@@ -181,6 +262,7 @@ class Leaver {
   llvm::Module& module_;
   const std::vector<std::string>& entries_;
   Functions failing_;
+  std::map<const llvm::CallBase*, std::vector<llvm::Value*>> open_;  // guards of initialisers that go on at a call
   bool escaped_ = false;  // a function that can fail may be called through its address
   llvm::GlobalVariable* flag_ = nullptr;
 };

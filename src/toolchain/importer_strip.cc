@@ -55,15 +55,8 @@ void for_each_call(llvm::Module& module, Visit visit) {
         if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction)) visit(*call);
 }
 
-bool needs_unwind_tables(const llvm::Module& module) {
-  for (const auto& function : module)
-    if (function.hasPersonalityFn()) return true;
-  return false;
-}
-
-void strip_attributes(llvm::Module& module) {
+void strip_attributes(llvm::Module& module, bool unwinds) {
   auto& context = module.getContext();
-  const bool unwind = needs_unwind_tables(module);
   for (auto& function : module) {
     if (function.isIntrinsic()) {  // LLVM's reader knows them by heart
       function.setAttributes({});
@@ -73,10 +66,10 @@ void strip_attributes(llvm::Module& module) {
     // What describe_abi() said has done its work.
     if (!function.isDeclaration() || is_ifunc_abi(function.getName().str()))
       list = without_inferred(context, list, function.arg_size());
-    if (!unwind) list = list.removeFnAttribute(context, llvm::Attribute::UWTable);
+    if (!unwinds) list = list.removeFnAttribute(context, llvm::Attribute::UWTable);
     function.setAttributes(list);
-    // Without a handler anywhere there is nothing to unwind to: no tables for it.
-    if (!unwind && !function.isDeclaration()) function.addFnAttr(llvm::Attribute::NoUnwind);
+    // Where nothing is thrown, nothing is unwound: no tables for it.
+    if (!unwinds && !function.isDeclaration()) function.addFnAttr(llvm::Attribute::NoUnwind);
   }
   for_each_call(module, [&](llvm::CallBase& call) {
     auto list = without_strings(context, call.getAttributes()).removeRetAttribute(context, llvm::Attribute::NoUndef);
@@ -156,9 +149,9 @@ void strip_cpu(llvm::Module& module) {
                 [&](llvm::CallBase& call) { call.setAttributes(without_strings(context, call.getAttributes())); });
 }
 
-void strip_for_travel(llvm::Module& module) {
+void strip_for_travel(llvm::Module& module, bool unwinds) {
   llvm::StripDebugInfo(module);
-  strip_attributes(module);
+  strip_attributes(module, unwinds);
   strip_metadata(module);
   strip_module_metadata(module);
   strip_names(module);

@@ -92,12 +92,16 @@ TEST(HostileBundle, a_library_must_export_something_with_a_name) {
 }
 
 TEST(HostileBundle, the_libraries_that_it_uses_must_have_names_of_ifuncs) {
-  const auto against = [](uint8_t claimed, std::string_view name) {
+  const auto against = [](uint8_t claimed, std::string_view name, size_t times = 1) {
     Bytes bytes;
-    Writer(bytes).u8(claimed).str8(name);
+    Writer out(bytes);
+    out.u8(claimed);
+    for (size_t i = 0; i < times; ++i) out.str8(name);
     return RawManifest{.entries = entry_main | entry_against, .behind = bytes};
   };
   EXPECT_TRUE(Bundle::read(file_of(against(1, "hash"))));
+  EXPECT_TRUE(Bundle::read(file_of(against(64, "hash", 64))));
+  expect_refused(against(65, "hash", 65), TC_ERR_MALFORMED, "65 libraries that were sent when 1 to 64");
   expect_refused(against(0, "hash"), TC_ERR_MALFORMED, "0 libraries that were sent when 1 to");
   expect_refused(against(255, "hash"), TC_ERR_MALFORMED, "255 libraries that were sent when 1 to");
   expect_refused(against(1, "../hash"), TC_ERR_MALFORMED, "is none that an ifunc can have");

@@ -91,6 +91,15 @@ def test_a_call_is_answered_while_another_host_takes_all_descriptors_that_it_can
     assert attack.lines_about(node.err, " is refused: "), "it is refused in silence"
 
 
+# ---- Files
+
+
+def test_a_limit_of_file_sizes_costs_what_cannot_be_written_and_not_the_node(t):
+    node = t.serve("--listen", "127.0.0.1:0", prefix=("prlimit", "--fsize=65536"))
+    attack.answers_soon(t, node.address)
+    assert node.running() and node.stop() == 0
+
+
 # ---- Memory
 
 PAYLOAD_BYTES = 200_000_000

@@ -312,6 +312,9 @@ Cluster::Endpoint* Cluster::connect(Node& node, size_t peer) {
   });
   if (status != TC_OK) {
     if (wanted_.processes) return nullptr;  // the other process may be gone
+    // What waits for others fills the memory: that costs a link.
+    const auto little_memory = [&](size_t one) { return scenario_.settings(one).limits.little_memory; };
+    if (status == TC_ERR_LIMIT && (little_memory(node.number) || little_memory(peer))) return nullptr;
     throw std::runtime_error(fmt::format("node {} cannot connect to node {}: {}", node.number, peer, why));
   }
   auto& its = log(node);

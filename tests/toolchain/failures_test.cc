@@ -2,12 +2,22 @@
 //
 // What would end a process ends the call alone, wherever in the code it stands: the entry is left, nothing after it
 // runs, and the next call is as good as new.
+#include <stdexcept>
+
+#include "base/file.h"
 #include "running_support.h"
 
 namespace tc::toolchain {
 namespace {
 
 using testing::HasSubstr;
+
+// A sanitizer's allocator ends the process where others refuse, and checks that new[] of one library meets its delete[].
+#if defined(__has_feature)
+constexpr bool memory_is_refused = !__has_feature(address_sanitizer) && !__has_feature(thread_sanitizer);
+#else
+constexpr bool memory_is_refused = true;
+#endif
 
 class ToolchainFailures : public RunningTest {};
 INSTANTIATE_TEST_SUITE_P(Forms, ToolchainFailures, testing::Values(SliceForm::object, SliceForm::bitcode), form_name);
@@ -24,6 +34,27 @@ TEST_P(ToolchainFailures, an_abort_in_the_entry_leaves_it_with_a_code_and_the_li
   run("ok", &value);
   EXPECT_EQ(host_.failed, "");
   EXPECT_EQ(value, 1);
+}
+
+TEST_P(ToolchainFailures, whatever_ends_a_process_ends_the_call) {
+  load(c_file("foo",
+              "#include <stdlib.h>\n#include <unistd.h>\nvoid __chk_fail(void) __attribute__((noreturn));\n"
+              "void foo_main(void *p, size_t n, void *t) {\n  (void)p;\n  switch (n) {\n"
+              "    case 1: exit(3);\n    case 2: _exit(3);\n    case 3: _Exit(3);\n    case 4: quick_exit(3);\n"
+              "    case 5: __chk_fail();\n  }\n  *(int *)t = 1;\n}\n"));
+  const char* const told[] = {"",
+                              "-2 exit() at foo.c:8",
+                              "-2 _exit() at foo.c:9",
+                              "-2 _Exit() at foo.c:10",
+                              "-2 quick_exit() at foo.c:11",
+                              "-3 buffer overrun at foo.c:12"};
+  for (size_t n = 0; n < std::size(told); ++n) {
+    int value = 0;
+    host_.failed.clear();
+    run(std::string(n, 'x'), &value);
+    EXPECT_EQ(host_.failed, told[n]);
+    EXPECT_EQ(value, n == 0 ? 1 : 0);
+  }
 }
 
 TEST_P(ToolchainFailures, a_trap_and_a_failed_assertion_are_told_with_their_words) {
@@ -129,6 +160,136 @@ TEST_P(ToolchainFailures, an_exception_that_nobody_catches_fails_the_call) {
   EXPECT_EQ(value, 0);
   run("", &value);
   EXPECT_EQ(value, 1);
+}
+
+// The next call waited for the end of the initialiser for ever.
+TEST_P(ToolchainFailures, a_failure_inside_the_initialiser_of_a_static_variable_lets_the_next_call_try_again) {
+  policy_.allow_library("*");
+  for (const auto* const initialiser :
+       {"start(n)", "start(n) + start(n / 2)", "[&] { if (n > 3) abort(); return 7L; }()", "deep(n)"}) {
+    SCOPED_TRACE(initialiser);
+    Workshop shop;
+    shop.file("foo.cc", std::string("extern \"C\" void abort() __attribute__((noreturn));\n"
+                                    "__attribute__((noinline)) static long start(unsigned long n) {\n"
+                                    "  if (n > 3) abort();\n  return 7; }\n"
+                                    "__attribute__((noinline)) static long deep(unsigned long n) {\n"
+                                    "  static const long below = start(n);\n  return below; }\n"
+                                    "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+                                    "  static const long x = ") +
+                            initialiser + ";\n  *static_cast<long*>(t) = x; }\n");
+    shop.file("foo.deps", "stdc++\n");
+    load(shop);
+    long value = 0;
+    for (int i = 0; i < 2; ++i) {
+      run("four", &value);
+      EXPECT_THAT(host_.failed, HasSubstr("-2 abort()"));
+      EXPECT_EQ(value, 0);
+    }
+    host_.failed.clear();
+    for (const auto* const payload : {"", "four"}) {
+      run(payload, &value);
+      EXPECT_EQ(host_.failed, "");
+      EXPECT_EQ(value, std::string_view(initialiser).contains('+') ? 14 : 7);
+    }
+  }
+}
+
+// Its size comes from the payload.
+TEST_P(ToolchainFailures, memory_that_cannot_be_had_fails_the_call) {
+  if (!memory_is_refused) GTEST_SKIP() << "a sanitizer's allocator";
+  policy_.allow_library("*");
+  Workshop shop;
+  shop.file("foo.cc",
+            "#include <threechains/ifunc.h>\n"
+            "extern \"C\" void foo_main(void* p, size_t, void* t) {\n"
+            "  char* text =\n    new char[*static_cast<size_t*>(p)];\n"
+            "  text[0] = 'x';\n  tc_reply(text, 1);\n  delete[] text;\n  *static_cast<int*>(t) = 1; }\n");
+  shop.file("foo.deps", "stdc++\n");
+  load(shop);
+  int value = 0;
+  const auto run_with = [&](uint64_t size) { run(std::string(reinterpret_cast<const char*>(&size), 8), &value); };
+  run_with(uint64_t{1} << 60);
+  EXPECT_EQ(host_.failed, "-6 std::bad_alloc at foo.cc:4");
+  EXPECT_EQ(value, 0);
+  host_.failed.clear();
+  run_with(10);
+  EXPECT_EQ(host_.failed, "");
+  EXPECT_EQ(host_.replied, "x");
+  EXPECT_EQ(value, 1);
+}
+
+// Nothing in it throws or catches, but what it calls may throw.
+TEST_P(ToolchainFailures, an_exception_of_something_that_is_called_fails_the_call) {
+  if (GetParam() == SliceForm::object) GTEST_SKIP() << "code with exceptions travels as bitcode alone";
+  policy_.allow_library("*");
+  policy_.export_symbol("application_check", reinterpret_cast<void*>(+[](size_t size) {
+                          if (size > 8) throw std::runtime_error("too long");
+                        }));
+  Workshop shop;
+  shop.file("foo.cc",
+            "#include <threechains/ifunc.h>\n"
+            "extern \"C\" void application_check(size_t);\n"
+            "extern \"C\" void foo_main(void* p, size_t n, void* t) {\n"
+            "  application_check(n);\n  char* text = new char[*static_cast<size_t*>(p)];\n"
+            "  text[0] = 'x';\n  tc_reply(text, 1);\n  delete[] text;\n  *static_cast<int*>(t) = 1; }\n");
+  shop.file("foo.deps", "stdc++\ngcc_s\n");
+  shop.request.externs = {"application_check"};
+  shop.request.clang_flags = {"-fexceptions"};
+  load(shop);
+  int value = 0;
+  run("nine bytes or more", &value);
+  EXPECT_EQ(host_.failed, "-6 an exception was thrown and not caught");
+  host_.failed.clear();
+  run(memory_is_refused ? std::string(8, '\x10') : "nine bytes or more", &value);
+  EXPECT_EQ(host_.failed, "-6 an exception was thrown and not caught");
+  EXPECT_EQ(value, 0);
+}
+
+// The library itself throws by a function of the C++ library, and has no handler.
+TEST_P(ToolchainFailures, an_exception_passes_through_a_library_that_was_sent_to_who_catches_it) {
+  if (GetParam() == SliceForm::object) GTEST_SKIP() << "code with exceptions travels as bitcode alone";
+  policy_.allow_library("*");
+  Workshop library;
+  library.file("checks.cc", "extern \"C\" int check(unsigned long n) { if (n > 3) throw 41; return 0; }\n");
+  library.file("checks.deps", "stdc++\ngcc_s\n");
+  library.request.clang_flags = {"-fexceptions"};
+  library.request.library = true;
+  ASSERT_TRUE(policy_.allow_export("check"));
+  load(library);
+  const auto sent = library.path() / "checks.ifunc";
+  ASSERT_TRUE(write_file_atomically(sent, library.bundle().bytes()));
+  Workshop shop;
+  shop.file("foo.cc",
+            "extern \"C\" int check(unsigned long n);\n"
+            "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+            "  try { check(n); } catch (int e) { *static_cast<int*>(t) = e + 1; } }\n");
+  shop.file("foo.deps", "stdc++\ngcc_s\n");
+  shop.request.clang_flags = {"-fexceptions"};
+  shop.request.against = {sent};
+  load(shop);
+  int value = 0;
+  run("abcdef", &value);
+  EXPECT_EQ(value, 42);
+  EXPECT_EQ(host_.failed, "");
+}
+
+TEST_P(ToolchainFailures, a_cast_to_the_wrong_class_fails_the_call) {
+  policy_.allow_library("*");
+  Workshop shop;
+  shop.file("foo.cc",
+            "struct Base { virtual ~Base() {} };\nstruct Other : Base { int number = 7; };\n"
+            "__attribute__((noinline)) static int number_of(Base& base) {\n"
+            "  return dynamic_cast<Other&>(base).number; }\n"
+            "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+            "  Base base;\n  Other other;\n  *static_cast<int*>(t) = number_of(n > 3 ? base : other); }\n");
+  shop.file("foo.deps", "stdc++\n");
+  load(shop);
+  int value = 0;
+  run("four", &value);
+  EXPECT_EQ(host_.failed, "-6 std::bad_cast at foo.cc:4");
+  EXPECT_EQ(value, 0);
+  run("", &value);
+  EXPECT_EQ(value, 7);
 }
 
 // LLVM's own functions (umin, memcpy) stay plain calls when they come into the reach of a handler.

@@ -29,6 +29,18 @@ TEST(ToolchainRefusals, an_undefined_symbol_is_named_with_its_line_and_the_remed
             Not(HasSubstr("\n"))));
 }
 
+// It was built, and every node refused it.
+TEST(ToolchainRefusals, variables_for_which_no_node_has_room_are_refused_with_the_largest_of_them) {
+  const auto with = [](const char* megabytes) {
+    return body("small[size] = 1, large[size] = small[size + 1], *(char*)args = large[size + 1];",
+                std::string("static char small[100], large[") + megabytes + " * 1024 * 1024 - 100];");
+  };
+  EXPECT_TRUE(with("64").build());
+  EXPECT_THAT(with("65").refusal(),
+              AllOf(HasSubstr("foo.c:5: its variables are 68157440 bytes, of which 'large' is 68157340"),
+                    HasSubstr("a node takes at most 67108864"), HasSubstr("tc_data")));
+}
+
 TEST(ToolchainRefusals, a_misspelt_function_of_the_abi_is_put_right) {
   EXPECT_THAT(body("tc_repli(payload, size);", "int tc_repli(void *, size_t);").refusal(),
               HasSubstr("did you mean 'tc_reply'?"));
@@ -189,10 +201,10 @@ TEST(ToolchainRefusals, exceptions_are_off_unless_asked_for_and_then_need_their_
 TEST(ToolchainRefusals, cxx_symbols_are_shown_as_people_write_them) {
   Workshop shop;
   shop.file("foo.cc", "extern \"C\" void foo_main(void*, unsigned long n, void* t) { *(char**)t = new char[n]; }\n");
-  EXPECT_THAT(shop.refusal(),
-              AllOf(HasSubstr("'operator new[](unsigned long)'"), HasSubstr("_Znam"), HasSubstr("stdc++")));
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'operator new[](unsigned long, std::nothrow_t const&)'"),
+                                    HasSubstr("_Znam"), HasSubstr("stdc++")));
   shop.file("foo.deps", "stdc++\n");
-  EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"_Znam"});
+  EXPECT_EQ(shop.bundle().manifest().imports, (std::vector<std::string>{"_ZnamRKSt9nothrow_t", "tc_fail"}));
 }
 
 TEST(ToolchainRefusals, leaving_out_everything_is_refused) {

@@ -5,6 +5,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <csignal>
 #include <cstdio>
 #include <vector>
 
@@ -103,6 +104,7 @@ Status serve(ServeOptions options) {
   TC_CHECK(options.read_config_file());
   TC_CHECK(options.check());
   raise_descriptor_limit();
+  std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
   std::atomic<tc_node_t*> serving{nullptr};
   StopSignals stop;  // before the node starts threads
   stop.start(

@@ -50,10 +50,4 @@ Status check_symbols(llvm::MemoryBufferRef object) {
   return {};
 }
 
-bool handles_exceptions(llvm::jitlink::LinkGraph& graph) {
-  for (auto& section : graph.sections())
-    if (section.getName().starts_with(".gcc_except_table")) return true;
-  return false;
-}
-
 }  // namespace tc::target::jit

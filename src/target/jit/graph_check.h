@@ -16,7 +16,4 @@ Status check_symbols(llvm::MemoryBufferRef object);
 // Refuses objects for other machines and static constructors. TC_ERR_COMPILE.
 Status check_graph(llvm::jitlink::LinkGraph& graph, const llvm::Triple& host);
 
-// Does code in it catch exceptions or clean up after them? Otherwise its frame table is of no use.
-bool handles_exceptions(llvm::jitlink::LinkGraph& graph);
-
 }  // namespace tc::target::jit

@@ -54,8 +54,8 @@ struct Job {
   LinkMemory memory;
   std::unique_ptr<Image> image = std::make_unique<Image>();
   std::unordered_map<std::string, uint64_t> section_addresses;  // for debuggers
-  void* frames = nullptr;                                       // the frame table, when the code handles exceptions
-  std::optional<Error> error;                                   // the first one, ours before JITLink's
+  void* frames = nullptr;      // the frame table, when exceptions may pass through the code
+  std::optional<Error> error;  // the first one, ours before JITLink's
 };
 
 class Context final : public jitlink::JITLinkContext {
@@ -86,7 +86,7 @@ class Context final : public jitlink::JITLinkContext {
 
   llvm::Error notifyResolved(jitlink::LinkGraph& graph) override {
     collect_symbols(graph);
-    if (auto* section = graph.findSectionByName(frame_table); section && handles_exceptions(graph))
+    if (auto* const section = graph.findSectionByName(frame_table); section != nullptr)
       job_.frames = jitlink::SectionRange(*section).getStart().toPtr<void*>();
     if (job_.options.debugger) {
       for (auto& section : graph.sections())
@@ -153,10 +153,6 @@ Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::str
   const auto names = std::make_shared<llvm::orc::SymbolStringPool>();
   TC_ASSIGN(auto graph, read_object(object, label, names));
   TC_CHECK(check_graph(*graph, host));
-  // Without handlers the unwinder never reads the frame table: it would only take memory and time.
-  auto* frames = graph->findSectionByName(frame_table);
-  if (frames && !handles_exceptions(*graph)) graph->removeSection(*frames);
-
   Job job(object, label, resolve, options_, *memory_);
   jitlink::link(std::move(graph), std::make_unique<Context>(job));
   if (job.error) return fail(std::move(*job.error));
