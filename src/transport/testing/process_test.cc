@@ -10,6 +10,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/testing/run_until.h"
 #include "transport/testing/test_node.h"
@@ -124,6 +125,8 @@ TEST_P(BetweenProcesses, a_killed_peer_is_lost_within_a_second) {
 }
 
 TEST_P(BetweenProcesses, a_peer_that_is_killed_while_it_sends_leaves_only_whole_frames) {
+  if (std::string_view(GetParam().name) == "ucx_puts_over_tcp")
+    GTEST_SKIP() << "UCX 1.13 may abort this process then: docs/transport.md, known risks";
   start();
   ASSERT_TRUE(ping(0));
   uint32_t sent = 1, received = 1;
