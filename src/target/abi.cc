@@ -13,6 +13,7 @@
 namespace tc::target {
 
 constinit thread_local IfuncHost* current_host = nullptr;
+constinit thread_local uint8_t leaving = 0;
 
 namespace {
 
@@ -58,11 +59,13 @@ void tc_log(int level, const char* message) {
   if (current_host != nullptr) current_host->log(level, text(message));
 }
 
+uint8_t* tc_leaving(void) { return &leaving; }
+
 }  // extern "C"
 
 void* abi_symbol(std::string_view name) noexcept {
 #define TC_ADDRESS(function) reinterpret_cast<void*>(&(function)),
-  static void* const addresses[] = {TC_ABI_FUNCTIONS(TC_ADDRESS)};
+  static void* const addresses[] = {TC_ABI_FUNCTIONS(TC_ADDRESS) TC_ABI_OF_TOOLCHAIN(TC_ADDRESS)};
 #undef TC_ADDRESS
   const auto* const found = std::ranges::find(abi_names::functions, name);
   return found != std::end(abi_names::functions) ? addresses[found - std::begin(abi_names::functions)] : nullptr;

@@ -45,6 +45,12 @@ class IfuncHost {
 // (The model of access says that it is in the block that every thread gets at its start: one instruction to reach.)
 extern constinit thread_local IfuncHost* current_host [[gnu::tls_model("initial-exec")]];
 
+// Whether the call on this thread is on its way out: it has failed, and each of its functions returns at once (docs/languages.md,
+// "When code fails"). Injected code sets and reads the byte through tc_leaving(); it starts each call by clearing it. Whoever
+// runs a call inside of another one clears it after a call that failed.
+extern constinit thread_local uint8_t leaving [[gnu::tls_model("initial-exec")]];
+extern "C" uint8_t* tc_leaving(void);
+
 // The ABI functions by name, for the linker: what every ifunc may call. Null for any other name.
 void* abi_symbol(std::string_view name) noexcept;
 

@@ -3,8 +3,8 @@
 // Leaving an ifunc from anywhere inside it, without a runtime: no setjmp in the executor, which every call would pay
 // for, and no unwinder at the target. A function that fails returns, and so does each of its callers. After
 // inlining, which comes first, most failures stand in the entry itself and there a return is all. For the others a
-// byte of the module says that the ifunc is on its way out; callers look at it after each call that can fail.
-// The byte is the copy's own: one node runs one copy of the code, on one thread.
+// byte of the thread, which the runtime has (tc_leaving()), says that the call is on its way out; callers look at it after
+// each call that can fail.
 #include <llvm/IR/AttributeMask.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
@@ -156,12 +156,17 @@ class Leaver {
     return_nothing(builder, function);
   }
 
-  llvm::GlobalVariable* flag() {
-    auto* const byte = llvm::Type::getInt8Ty(module_.getContext());
-    if (!flag_)
-      flag_ = new llvm::GlobalVariable(module_, byte, false, llvm::GlobalValue::InternalLinkage,
-                                       llvm::ConstantInt::get(byte, 0), "tc.leaving");
-    return flag_;
+  // The byte's address: the same for as long as a function runs, so the optimiser asks for it once.
+  llvm::Value* flag(llvm::IRBuilder<>& builder) {
+    if (!tc_leaving_) {
+      tc_leaving_ = module_.getOrInsertFunction("tc_leaving", builder.getPtrTy());
+      auto& function = llvm::cast<llvm::Function>(*tc_leaving_.getCallee());
+      function.setDoesNotAccessMemory();
+      function.setDoesNotThrow();
+      function.setWillReturn();
+      function.addRetAttr(llvm::Attribute::getWithDereferenceableBytes(module_.getContext(), 1));
+    }
+    return builder.CreateCall(tc_leaving_);
   }
 
   static void return_nothing(llvm::IRBuilder<>& builder, const llvm::Function& function) {
@@ -192,7 +197,7 @@ class Leaver {
 
   void check_before(llvm::Instruction& at, const llvm::CallBase& call) {
     llvm::IRBuilder<> builder(&at);
-    auto* const leaving = builder.CreateIsNotNull(builder.CreateLoad(builder.getInt8Ty(), flag()));
+    auto* const leaving = builder.CreateIsNotNull(builder.CreateLoad(builder.getInt8Ty(), flag(builder)));
     auto* const unlikely = llvm::MDBuilder(module_.getContext()).createUnlikelyBranchWeights();
     auto* const gone = llvm::SplitBlockAndInsertIfThen(leaving, &at, true, unlikely);
     builder.SetInsertPoint(gone);
@@ -210,7 +215,7 @@ class Leaver {
         module_.getOrInsertFunction("tc_fail", builder.getVoidTy(), builder.getInt32Ty(), builder.getPtrTy());
     auto* const message = builder.CreateGlobalString(failure.message, "tc.failure");
     builder.CreateCall(tc_fail, {builder.getInt32(static_cast<uint32_t>(failure.code)), message});
-    if (!is_entry(function) || called(function)) builder.CreateStore(builder.getInt8(1), flag());
+    if (!is_entry(function) || called(function)) builder.CreateStore(builder.getInt8(1), flag(builder));
     leave(builder, failure.call, function);
     end->eraseFromParent();
   }
@@ -250,12 +255,12 @@ class Leaver {
   }
 
   void start_without_failure() {
-    if (!flag_) return;
+    if (!tc_leaving_) return;
     for (const auto& name : entries_) {
       auto* const entry = module_.getFunction(name);
       if (!entry || entry->isDeclaration() || !failing_.contains(entry)) continue;
       llvm::IRBuilder<> builder(&*entry->getEntryBlock().getFirstInsertionPt());
-      builder.CreateStore(builder.getInt8(0), flag_);
+      builder.CreateStore(builder.getInt8(0), flag(builder));
     }
   }
 
@@ -264,7 +269,7 @@ class Leaver {
   Functions failing_;
   std::map<const llvm::CallBase*, std::vector<llvm::Value*>> open_;  // guards of initialisers that go on at a call
   bool escaped_ = false;  // a function that can fail may be called through its address
-  llvm::GlobalVariable* flag_ = nullptr;
+  llvm::FunctionCallee tc_leaving_;
 };
 
 }  // namespace

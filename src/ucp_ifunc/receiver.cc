@@ -19,7 +19,10 @@ namespace {
 class CallHost final : public target::IfuncHost {
  public:
   explicit CallHost(spdlog::logger& log) noexcept : log_(log), before_(std::exchange(target::current_host, this)) {}
-  ~CallHost() { target::current_host = before_; }
+  ~CallHost() {
+    target::current_host = before_;
+    target::leaving = before_leaving_;
+  }
   CallHost(const CallHost&) = delete;
   CallHost& operator=(const CallHost&) = delete;
 
@@ -47,6 +50,7 @@ class CallHost final : public target::IfuncHost {
  private:
   spdlog::logger& log_;
   target::IfuncHost* const before_;
+  const uint8_t before_leaving_ = target::leaving;
 };
 
 struct AlignedFree {

@@ -36,6 +36,9 @@ inline constexpr const char* algebraic_prefix = "tc_algebraic_";
 #define TC_ABI_FUNCTIONS(X) \
   X(tc_id) X(tc_count) X(tc_data) X(tc_reply) X(tc_forward) X(tc_forward_as) X(tc_inject) X(tc_fail) X(tc_log)
 
+// What the toolchain calls in their code, and authors do not: see tc_leaving() in target/ifunc_host.h.
+#define TC_ABI_OF_TOOLCHAIN(X) X(tc_leaving)
+
 // Functions that compilers call by themselves: of the C library, of the compiler's runtime library, and complex
 // arithmetic, which gcc knows by its types.
 #define TC_RUNTIME_OF_C(X) X(memcpy) X(memmove) X(memset) X(memcmp) X(bcmp) X(strlen)
@@ -61,7 +64,7 @@ inline constexpr const char* algebraic_prefix = "tc_algebraic_";
 namespace tc::abi_names {
 
 #define TC_NAME(name) #name,
-inline constexpr std::string_view functions[] = {TC_ABI_FUNCTIONS(TC_NAME)};
+inline constexpr std::string_view functions[] = {TC_ABI_FUNCTIONS(TC_NAME) TC_ABI_OF_TOOLCHAIN(TC_NAME)};
 inline constexpr std::string_view compiler_runtime[] = {TC_RUNTIME_OF_C(TC_NAME) TC_RUNTIME_COMMON(TC_NAME)
                                                             TC_RUNTIME_COMPLEX(TC_NAME) TC_RUNTIME_OF_AARCH64(TC_NAME)};
 #undef TC_NAME
