@@ -44,9 +44,8 @@ tc::Status measure(Jit& jit, const char* path, Effort effort, int rounds) {
     const auto start = tc::now_ns();
     TC_ASSIGN(const auto object, jit.compile(bitcode, effort, path));
     const auto compiled = tc::now_ns();
-    TC_ASSIGN(const auto code, jit.link(object, path, [](const std::string&) -> tc::Result<void*> {
-      return reinterpret_cast<void*>(&nothing);
-    }));
+    const auto resolve = [](const std::string&) -> tc::Result<void*> { return reinterpret_cast<void*>(&nothing); };
+    TC_ASSIGN(const auto code, jit.link(object, path, resolve, {}));
     const auto linked = tc::now_ns();
     compiling.push_back(compiled - start);
     linking.push_back(linked - compiled);

@@ -39,9 +39,10 @@ void report(const char* effort, const char* loop, int rounds, Call call) {
 
 tc::Status measure(Jit& jit, const tc::Bytes& bitcode, Effort effort, int rounds) {
   TC_ASSIGN(const auto object, jit.compile(bitcode, effort, "loops"));
-  TC_ASSIGN(const auto code, jit.link(object, "loops", [](const std::string& name) -> tc::Result<void*> {
+  const auto resolve = [](const std::string& name) -> tc::Result<void*> {
     return tc::fail(TC_ERR_UNRESOLVED, "loops want {}", name);
-  }));
+  };
+  TC_ASSIGN(const auto code, jit.link(object, "loops", resolve, {}));
   const auto saxpy = reinterpret_cast<void (*)(float, const float*, float*, long)>(code->symbol("saxpy"));
   const auto dot = reinterpret_cast<float (*)(const float*, const float*, long)>(code->symbol("dot"));
   alignas(64) static float x[length], y[length];

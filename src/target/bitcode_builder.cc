@@ -27,7 +27,7 @@ std::optional<JitCode> BitcodeBuilder::link_cached(const std::string& key, const
                                                    const SymbolResolver& resolve) {
   const auto object = cache_->find(key);
   if (!object) return std::nullopt;
-  auto code = host_.link(*object, slice.name, resolve);
+  auto code = host_.link(*object, slice.name, resolve, slice.variables);
   if (code) {
     hits_.fetch_add(1, std::memory_order_relaxed);
     return std::move(*code);
@@ -62,7 +62,7 @@ Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, 
   if (!key.empty())
     if (auto stored = cache_->store(key, object); !stored)
       warn(fmt::format("the compiled form of ifunc '{}' is not kept on disk: {}", slice.name, stored.error().message));
-  return host_.link(object, slice.name, resolve);
+  return host_.link(object, slice.name, resolve, slice.variables);
 }
 
 }  // namespace tc::target

@@ -24,6 +24,7 @@ struct BitcodeSlice {
   ContentId id;      // of its bundle
   Slice about;
   Bytes stored;
+  Variables variables;  // what its code uses in the place of its own: those of the code that it replaces
 };
 
 class BitcodeBuilder {

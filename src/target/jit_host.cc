@@ -57,10 +57,11 @@ Result<Jit*> JitHost::open() {
   return jit_.get();
 }
 
-Result<JitCode> JitHost::link(ByteView object, const std::string& label, const SymbolResolver& resolve) {
+Result<JitCode> JitHost::link(ByteView object, const std::string& label, const SymbolResolver& resolve,
+                              const Variables& variables) {
   TC_ASSIGN(Jit* const jit, this->jit());
   const std::lock_guard lock(link_mutex_);
-  TC_ASSIGN(auto code, jit->link(object, label, resolve));
+  TC_ASSIGN(auto code, jit->link(object, label, resolve, variables));
   return JitCode(*this, std::move(code));
 }
 

@@ -45,7 +45,8 @@ class JitHost {
   // is remembered, a missing plug-in is not looked for again.
   Result<Jit*> jit();
   // Jit::link for any thread.
-  Result<JitCode> link(ByteView object, const std::string& label, const SymbolResolver& resolve);
+  Result<JitCode> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
+                       const Variables& variables);
 
  private:
   friend class JitCode;

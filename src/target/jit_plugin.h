@@ -9,6 +9,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -31,6 +32,9 @@ class LinkedCode {
   virtual size_t bytes() const noexcept = 0;
 };
 
+// Variables that code can write, by their names in slices (abi_names::variable_prefix), and where they lie.
+using Variables = std::map<std::string, void*, std::less<>>;
+
 using SymbolResolver = std::function<Result<void*>(const std::string& symbol)>;
 
 class Jit {
@@ -44,9 +48,10 @@ class Jit {
 
   // A relocatable object (ours, or a cached one: a bad one must give an error, not a crash, as far as LLVM's
   // linker allows) to code. `resolve` gives every undefined symbol its address or an error, which is passed on
-  // unchanged. Any thread; calls do not overlap. TC_ERR_COMPILE otherwise.
+  // unchanged. `variables` take the place of those that the object defines under the same names. Any thread; calls do not
+  // overlap. TC_ERR_COMPILE otherwise.
   virtual Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label,
-                                                   const SymbolResolver& resolve) = 0;
+                                                   const SymbolResolver& resolve, const Variables& variables) = 0;
 
   // Everything that a compiled object depends on besides its bitcode: LLVM version, CPU and features, options.
   // Part of the on-disk cache's key.
@@ -58,7 +63,7 @@ class Jit {
 };
 
 // What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version.
-inline constexpr uint32_t jit_plugin_version = 1;
+inline constexpr uint32_t jit_plugin_version = 2;
 inline constexpr const char* jit_factory_name = "threechains_make_jit";
 using JitFactory = Jit* (*)(uint32_t version);  // null when the versions differ; the caller deletes it
 

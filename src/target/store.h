@@ -50,6 +50,7 @@ class Store final : public CodeStore {
     EntryPoint entry = nullptr;
     Tier tier = Tier::none;
     Exports exports;       // of a library
+    Variables variables;   // as StoredCode::variables
     bool counted = false;  // as Code::counted
   };
 

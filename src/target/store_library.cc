@@ -34,6 +34,8 @@ std::vector<StoredCode*> Store::users_of(const Exports& one, const Exports& othe
 
 void Store::take_over(StoredCode& code, Linked linked) {
   put_aside(code, std::exchange(code.memory, std::move(linked.memory)));
+  put_aside(code, std::exchange(code.first, {}));
+  code.variables = std::move(linked.variables);
   code.exports = std::move(linked.exports);
   // Before the entry point, so that a thread that reads the entry point also reads that its executions count.
   if (linked.counted) code.counted.store(true, std::memory_order_release);

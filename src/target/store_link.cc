@@ -7,6 +7,30 @@
 
 namespace tc::target {
 
+namespace {
+
+Result<Variables> variables_of(const ElfImage& image, const LoadedImage& loaded) {
+  Variables variables;
+  for (size_t i = 0; i < image.symbol_count(); ++i) {
+    TC_ASSIGN(const auto symbol, image.symbol(i));
+    if (symbol.defined && symbol.name.starts_with(abi_names::variable_prefix))
+      variables.emplace(symbol.name, loaded.at(symbol.address));
+  }
+  return variables;
+}
+
+Variables variables_of(const JitCode& code) {
+  Variables variables;
+  for (size_t i = 0;; ++i) {
+    auto name = fmt::format("{}{}", abi_names::variable_prefix, i);
+    void* const at = code.symbol(name);
+    if (at == nullptr) return variables;
+    variables.emplace(std::move(name), at);
+  }
+}
+
+}  // namespace
+
 // What a library calls is of the node's own: libraries do not build upon each other. And an ifunc is bound to libraries
 // by what its manifest lists alone, for that is how it is found when one of them is replaced.
 SymbolResolver Store::resolver_for(const StoredCode& code) const {
@@ -75,6 +99,7 @@ Status Store::link_image(const StoredCode& code, const ElfImage& image, Linked& 
     if (!address) return fail(TC_ERR_MALFORMED, "its object does not define '{}', which it exports", name);
     linked.exports.emplace(name, linked.memory.image.at(*address));
   }
+  TC_ASSIGN(linked.variables, variables_of(image, linked.memory.image));
   linked.tier = Tier::object;
   ++stats_.object_loads;
   return {};
@@ -99,6 +124,7 @@ Result<Store::Linked> Store::link_bitcode(const StoredCode& code, size_t which) 
   void* const entry = linked.memory.jitted.symbol(abi_names::main);
   if (entry == nullptr) return fail(TC_ERR_MALFORMED, "its bitcode defines no function '{}'", abi_names::main);
   linked.entry = reinterpret_cast<EntryPoint>(entry);
+  linked.variables = variables_of(linked.memory.jitted);
   return linked;
 }
 

@@ -8,7 +8,11 @@ namespace tc::target {
 
 void Store::adopt() {
   for (auto& [code, memory] : tuner_.finished()) {
-    put_aside(*code, std::exchange(code->memory, CodeMemory{.image = {}, .jitted = std::move(memory)}));
+    auto before = std::exchange(code->memory, CodeMemory{.image = {}, .jitted = std::move(memory)});
+    if (code->variables.empty())
+      put_aside(*code, std::move(before));
+    else
+      code->first = std::move(before);
     count(*code);
     ++stats_.tuned_swaps;
   }
@@ -27,6 +31,7 @@ void Store::put_aside_all(StoredCode& code) {
   if (options_.executions == nullptr) return;
   for (auto& memory : code.retired) wait_for_leaving(std::move(memory));
   wait_for_leaving(std::move(code.memory));
+  wait_for_leaving(std::move(code.first));
 }
 
 void Store::wait_for_leaving(CodeMemory memory) {

@@ -26,10 +26,13 @@ class StoredCode final : public Code {
  public:
   CodeMemory memory;                // of the tier that `entry` shows; behind it for a moment while a swap is adopted
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
-  std::vector<void*> libraries;     // shared libraries that it may use
-  Exports exports;                  // of a library, while others are bound to it
-  Bytes compiled;                   // the object that a helper made of the bitcode; empty: none
-  uint64_t queue_key = 0;           // its place in the EvictionQueue
+  // All tiers use the variables of the first, which is kept for them, with its code: they may point to that.
+  Variables variables;
+  CodeMemory first;              // empty while `memory` is that tier, or when there are none
+  std::vector<void*> libraries;  // shared libraries that it may use
+  Exports exports;               // of a library, while others are bound to it
+  Bytes compiled;                // the object that a helper made of the bitcode; empty: none
+  uint64_t queue_key = 0;        // its place in the EvictionQueue
 
   bool is_library() const noexcept { return bundle->manifest().has(entry_library); }
   bool imports(std::string_view symbol) const noexcept {
@@ -38,7 +41,7 @@ class StoredCode final : public Code {
   }
   // Memory of the bundle, read and as bytes.
   size_t bundle_bytes() const noexcept;
-  size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + retired_bytes(); }
+  size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + first.bytes() + retired_bytes(); }
 
  private:
   size_t retired_bytes() const noexcept {

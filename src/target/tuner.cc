@@ -85,7 +85,8 @@ void Tuner::run() {
 void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
   const auto which = code.bundle->find(SliceRole::target, SliceForm::bitcode, host_);
   if (!which) return;
-  const BitcodeSlice slice(*code.bundle, *which);
+  BitcodeSlice slice(*code.bundle, *which);
+  slice.variables = code.variables;
   const auto libraries = code.libraries;
   const auto imports = code.bundle->manifest().imports;
   lock.unlock();

@@ -41,6 +41,8 @@ Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std
   TC_CHECK(check_can_travel(*module, options));
   // Only now: what the entries do not reach may be tied to a CPU, and much that is goes away in optimising.
   if (!options.retarget.empty()) TC_CHECK(retarget(*module, options.retarget, options.label));
+  // A library stays as it was linked first.
+  if (role == SliceRole::target && !options.library) name_variables(*module);
   ImportedSlice slice;
   slice.undefined = undefined_symbols(*module, options.label);
   slice.has_exceptions = unwinds(*module);

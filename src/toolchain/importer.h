@@ -106,6 +106,9 @@ bool unwinds(const llvm::Module& module);
 // importer_exceptions.cc: an exception that leaves `entry` becomes tc_fail() as well. Nothing changes where none can.
 void catch_all_in(llvm::Module& module, const std::string& entry);
 
+// importer_variables.cc, once nothing is optimised any more: what can be written is found by its name from outside.
+void name_variables(llvm::Module& module);
+
 // importer_retarget.cc: the module for another triple. TC_ERR_INVALID: it says things that only its own CPU, or its
 // own calling convention, can do; the message names them and where they stand.
 Status retarget(llvm::Module& module, const std::string& triple, const std::string& label);

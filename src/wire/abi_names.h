@@ -25,6 +25,9 @@ inline constexpr const char* payload_bound_suffix = "_payload_bound";
 
 // What TC_PAYLOAD_ALIGN() defines.
 inline constexpr const char* payload_alignment = "tc_payload_alignment";
+// What variables of the code that can be written are called in slices, with a number behind it: the same variable has the same
+// name in each of them.
+inline constexpr const char* variable_prefix = "tc_variable_";
 // tc_algebraic_add_f64 and its like: the toolchain makes instructions of them, and no node sees them.
 inline constexpr const char* algebraic_prefix = "tc_algebraic_";
 

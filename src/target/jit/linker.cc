@@ -43,13 +43,14 @@ class Image final : public LinkedCode {
 
 // What one link needs and what comes of it. JITLink calls back on this thread, before link() returns.
 struct Job {
-  Job(ByteView object, const std::string& label, const SymbolResolver& resolve, const LinkerOptions& options,
-      CodeMemory& code_memory)
-      : object(object), label(label), resolve(resolve), options(options), memory(code_memory) {}
+  Job(ByteView object, const std::string& label, const SymbolResolver& resolve, const Variables& variables,
+      const LinkerOptions& options, CodeMemory& code_memory)
+      : object(object), label(label), resolve(resolve), variables(variables), options(options), memory(code_memory) {}
 
   const ByteView object;
   const std::string& label;
   const SymbolResolver& resolve;
+  const Variables& variables;
   const LinkerOptions& options;
   LinkMemory memory;
   std::unique_ptr<Image> image = std::make_unique<Image>();
@@ -108,7 +109,7 @@ class Context final : public jitlink::JITLinkContext {
     std::sort(wanted.begin(), wanted.end(), [](const auto& a, const auto& b) { return *a.first < *b.first; });
     jitlink::AsyncLookupResult addresses;
     for (const auto& [name, flags] : wanted) {
-      auto address = job_.resolve((*name).str());
+      auto address = look_up((*name).str());
       if (address) {
         addresses[name] = {llvm::orc::ExecutorAddr::fromPtr(*address), llvm::JITSymbolFlags::Exported};
       } else if (address.error().code != TC_ERR_UNRESOLVED ||
@@ -117,6 +118,11 @@ class Context final : public jitlink::JITLinkContext {
       }
     }
     return addresses;
+  }
+
+  Result<void*> look_up(const std::string& name) {
+    if (const auto found = job_.variables.find(name); found != job_.variables.end()) return found->second;
+    return job_.resolve(name);
   }
 
   void collect_symbols(jitlink::LinkGraph& graph) {
@@ -144,16 +150,28 @@ Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const s
   return std::move(*graph);
 }
 
+// The graph's own definitions of them are not used then.
+void take_from_outside(jitlink::LinkGraph& graph, const Variables& variables) {
+  if (variables.empty()) return;
+  std::vector<jitlink::Symbol*> replaced;
+  for (auto* const symbol : graph.defined_symbols())
+    if (symbol->hasName() && symbol->getScope() != jitlink::Scope::Local &&
+        variables.contains(std::string_view(*symbol->getName())))
+      replaced.push_back(symbol);
+  for (auto* const symbol : replaced) graph.makeExternal(*symbol);
+}
+
 }  // namespace
 
 Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::string& label,
-                                                 const SymbolResolver& resolve) {
+                                                 const SymbolResolver& resolve, const Variables& variables) {
   static const llvm::Triple host(llvm::sys::getProcessTriple());
   // A pool for this link alone: one for all would keep every name for ever. It must outlive jitlink::link().
   const auto names = std::make_shared<llvm::orc::SymbolStringPool>();
   TC_ASSIGN(auto graph, read_object(object, label, names));
   TC_CHECK(check_graph(*graph, host));
-  Job job(object, label, resolve, options_, *memory_);
+  take_from_outside(*graph, variables);
+  Job job(object, label, resolve, variables, options_, *memory_);
   jitlink::link(std::move(graph), std::make_unique<Context>(job));
   if (job.error) return fail(std::move(*job.error));
   job.image->memory = job.memory.take();

@@ -24,7 +24,8 @@ class Linker {
   Linker(LinkerOptions options, std::shared_ptr<CodeMemory> memory) : options_(options), memory_(std::move(memory)) {}
 
   // As Jit::link.
-  Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve);
+  Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
+                                           const Variables& variables);
 
  private:
   const LinkerOptions options_;

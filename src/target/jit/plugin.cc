@@ -26,9 +26,9 @@ class LlvmJit final : public Jit {
     return (effort == Effort::baseline ? baseline_ : tuned_).compile(bitcode, label);
   }
 
-  Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label,
-                                           const SymbolResolver& resolve) override {
-    return linker_.link(object, label, resolve);
+  Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
+                                           const Variables& variables) override {
+    return linker_.link(object, label, resolve, variables);
   }
 
   std::string fingerprint(Effort effort) const override {
@@ -52,7 +52,8 @@ class UnusableJit final : public Jit {
   explicit UnusableJit(Error reason) : reason_(std::move(reason)) {}
 
   Result<Bytes> compile(ByteView, Effort, const std::string&) override { return fail(reason_); }
-  Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&) override {
+  Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&,
+                                           const Variables&) override {
     return fail(reason_);
   }
   std::string fingerprint(Effort) const override { return "unusable"; }

@@ -92,7 +92,7 @@ Status run_once(Jit& jit, ByteView bitcode) {
     if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
     return fail(TC_ERR_INTERNAL, "the built-in function wants {}, which it should not", name);
   };
-  TC_ASSIGN(const auto code, jit.link(object, "warm-up", resolve));
+  TC_ASSIGN(const auto code, jit.link(object, "warm-up", resolve, {}));
   const auto entry = reinterpret_cast<uint64_t (*)(uint64_t)>(code->symbol(entry_name));
   if (!entry) return fail(TC_ERR_INTERNAL, "the built-in function lost its name");
   if (const auto answer = entry(20); answer != 42)

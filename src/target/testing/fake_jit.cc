@@ -64,8 +64,8 @@ class FakeJit final : public Jit {
     return object;
   }
 
-  Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string&,
-                                           const SymbolResolver& resolve) override {
+  Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string&, const SymbolResolver& resolve,
+                                           const Variables&) override {
     if (linking.exchange(true)) std::abort();
     auto result = link_alone(as_text(object), resolve);
     linking = false;

@@ -9,14 +9,15 @@
 // RUN: %asm-x86 %t-apart.ifunc | %FileCheck %s --check-prefix=APART
 //
 // INLINED: ifunc_main:
-// INLINED-NOT: tc_leaving
+// INLINED-NOT: movb
 // INLINED: movl $0xfffffffe, %edi
-// INLINED-NOT: tc_leaving
+// INLINED-NOT: movb
 //
-// APART-DAG: tc_leaving
-// APART-DAG: movb $0x1,
-// APART-DAG: movb $0x0,
-// APART-DAG: cmpb $0x0, (%r
+// APART: callq *
+// APART: movb $0x0, (%rax)
+// APART: callq 0x
+// APART: cmpb $0x0, (%r
+// APART: movb $0x1, (%rax)
 #include <threechains/ifunc.h>
 
 __attribute__((noreturn)) void abort(void);
