@@ -10,6 +10,8 @@
 
 #if defined(__aarch64__)
 #define TC_RUNTIME_OF_ISA(X) TC_RUNTIME_OF_AARCH64(X)
+#elif defined(__x86_64__)
+#define TC_RUNTIME_OF_ISA(X) TC_RUNTIME_OF_X86_64(X)
 #else
 #define TC_RUNTIME_OF_ISA(X)
 #endif

@@ -29,8 +29,8 @@ class LoadedImage {
 
   // Where an address of the image came to lie.
   void* at(uint64_t address) const noexcept { return placement_.text + address; }
-  // Memory taken; 0 when nothing is loaded.
-  size_t bytes() const noexcept { return placement_.bytes; }
+  // Memory taken in both halves; 0 when nothing is loaded.
+  size_t bytes() const noexcept { return placement_.bytes + placement_.data_bytes; }
 
  private:
   void swap(LoadedImage& other) noexcept {

@@ -172,14 +172,18 @@ const link_map* owner_of(void* address) noexcept {
 #endif
 }
 
-// dlsym also looks into a library's own dependencies; that an ifunc may use libsqlite3 does not give it libc.
+// dlsym also looks into a library's own dependencies; that an ifunc may use libsqlite3 does not give it libc. Where a library
+// defines the symbol, the process's is taken, as for all of the process's own code: with an allocator in front of libc's, free()
+// must be that of the allocator whose memory strdup() returns.
 void* find_in(const std::vector<void*>& libraries, const std::string& symbol) noexcept {
   for (void* const library : libraries) {
     void* const address = dlsym(library, symbol.c_str());
     if (address == nullptr) continue;
     const auto* const owner = owner_of(address);
     const auto owns = [owner](void* handle) { return owner != nullptr && map_of(handle) == owner; };
-    if (std::ranges::any_of(libraries, owns)) return address;
+    if (!std::ranges::any_of(libraries, owns)) continue;
+    void* const of_process = dlsym(RTLD_DEFAULT, symbol.c_str());
+    return of_process != nullptr ? of_process : address;
   }
   return nullptr;
 }

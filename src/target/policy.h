@@ -52,7 +52,7 @@ class Policy {
   // The address an ifunc with these libraries may use for `symbol`: ABI, the application's exports, those of libraries
   // that were sent (unless `injected` is without), then the shared libraries. A
   // symbol that a library merely inherits from one of its own dependencies counts only if that one was
-  // declared as well. Also finds what compilers call by themselves (memcpy, memset, memmove, memcmp and
+  // declared as well; where the process has another definition in front of the library's, that one is taken. Also finds what compilers call by themselves (memcpy, memset, memmove, memcmp and
   // the compiler's runtime library). TC_ERR_UNRESOLVED names the symbol and the remedy.
   enum class Injected : uint8_t { with, without };
   Result<void*> resolve(const std::string& symbol, const std::vector<void*>& libraries,

@@ -10,6 +10,9 @@
 
 #include "target/ifunc_host.h"
 
+// In front of the C library's, which linkers then export to all libraries.
+extern "C" __attribute__((visibility("default"))) char* strfry(char* text) noexcept { return text; }
+
 namespace tc::target {
 namespace {
 
@@ -136,6 +139,16 @@ TEST(Policy, a_library_that_was_sent_cannot_take_what_every_ifunc_has) {
     EXPECT_EQ(taken.error().code, TC_ERR_DENIED);
     EXPECT_THAT(taken.error().message, HasSubstr(symbol));
   }
+}
+
+TEST(Policy, a_function_that_the_process_puts_in_front_of_a_librarys_is_taken) {
+  Policy policy;
+  policy.allow_library("libc.so.6");
+  const auto libraries = policy.open_libraries({"libc.so.6"});
+  ASSERT_TRUE(libraries);
+  ASSERT_NE(dlsym((*libraries)[0], "strfry"), reinterpret_cast<void*>(&strfry));
+  EXPECT_EQ(*policy.resolve("strfry", *libraries), reinterpret_cast<void*>(&strfry));
+  EXPECT_FALSE(policy.resolve("strfry", {})) << "that the process has it allows nobody to use it";
 }
 
 TEST(Policy, what_compilers_call_unasked_is_there) {

@@ -153,9 +153,13 @@ class Builder {
     const auto baseline = baseline_for(triple);
     Bytes object;
     if (baseline) {
-      TC_ASSIGN(object, generate_object(*code.module, *baseline, label()));
-      TC_ASSIGN(const auto needed, undefined_in_object(object, label()));
-      TC_CHECK(check_needed(needed, undefined, role));
+      auto generated = generate_object(*code.module, *baseline, label());
+      if (!generated && request_.objects) return fail(std::move(generated).error());
+      if (generated) {
+        object = std::move(*generated);
+        TC_ASSIGN(const auto needed, undefined_in_object(object, label()));
+        TC_CHECK(check_needed(needed, undefined, role));
+      }
     }
     if (request_.bitcode) {
       TC_CHECK(

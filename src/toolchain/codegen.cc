@@ -4,9 +4,10 @@
 #include <llvm/Analysis/CGSCCPassManager.h>
 #include <llvm/Analysis/LoopAnalysisManager.h>
 #include <llvm/Analysis/TargetLibraryInfo.h>
+#include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
-#include <llvm/IR/Intrinsics.h>
+#include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -15,10 +16,12 @@
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
-#include <llvm/Transforms/Utils/Cloning.h>
 
 #include <memory>
 #include <mutex>
+
+#include "target/jit/fatal_guard.h"
+#include "toolchain/bitcode_writer.h"
 
 namespace tc::toolchain {
 
@@ -52,13 +55,6 @@ void call_through_got(llvm::Module& module) {
   if (!module.getModuleFlag("RtLibUseGOT")) module.setRtLibUseGOT();
 }
 
-// What travels says nothing about LLVM's own functions, as its reader knows them; this module was never read from bitcode.
-void describe_intrinsics(llvm::Module& module) {
-  for (auto& function : module)
-    if (const auto id = function.getIntrinsicID(); id != llvm::Intrinsic::not_intrinsic)
-      function.setAttributes(llvm::Intrinsic::getAttributes(module.getContext(), id, function.getFunctionType()));
-}
-
 void optimise(llvm::Module& module, llvm::TargetMachine& machine) {
   llvm::LoopAnalysisManager loops;
   llvm::FunctionAnalysisManager functions;
@@ -79,6 +75,55 @@ llvm::TargetOptions target_options() {
   options.DataSections = true;
   return options;
 }
+
+// One module on its way to machine code, as its bitcode says: in a context of its own, which can be left as it is when LLVM gives
+// up.
+class Generation {
+ public:
+  Generation(const llvm::Module& module, llvm::TargetMachine& machine)
+      : bitcode_(write_bitcode(module)), machine_(machine) {}
+
+  void run() {
+    context_->setDiagnosticHandler(std::make_unique<Complaints>(complaint_));
+    auto parsed = llvm::parseBitcodeFile(llvm::MemoryBufferRef(llvm::StringRef(as_text(bitcode_)), "ifunc"), *context_);
+    if (!parsed) {
+      complaint_ = llvm::toString(parsed.takeError());
+      return;
+    }
+    module_ = std::move(*parsed);
+    call_through_got(*module_);
+    optimise(*module_, machine_);
+    llvm::raw_svector_ostream stream(object_);
+    passes_ = std::make_unique<llvm::legacy::PassManager>();
+    if (machine_.addPassesToEmitFile(*passes_, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
+      complaint_ = "LLVM cannot write objects";
+    else
+      passes_->run(*module_);
+    passes_.reset();
+  }
+
+  // Never touches again what LLVM had in hands.
+  void abandon() noexcept {
+    (void)passes_.release();
+    (void)module_.release();
+    (void)context_.release();
+  }
+
+  const std::string& complaint() const noexcept { return complaint_; }
+  Bytes object() const {
+    const auto bytes = as_bytes(std::string_view(object_.data(), object_.size()));
+    return Bytes(bytes.begin(), bytes.end());
+  }
+
+ private:
+  const Bytes bitcode_;
+  llvm::TargetMachine& machine_;
+  std::string complaint_;
+  llvm::SmallVector<char, 0> object_;
+  std::unique_ptr<llvm::LLVMContext> context_ = std::make_unique<llvm::LLVMContext>();
+  std::unique_ptr<llvm::Module> module_;
+  std::unique_ptr<llvm::legacy::PassManager> passes_;
+};
 
 }  // namespace
 
@@ -125,34 +170,29 @@ Status check_triple(const std::string& triple) {
 
 std::string normalised_triple(const std::string& triple) { return llvm::Triple::normalize(triple); }
 
-Result<Bytes> generate_object(const llvm::Module& original, const Baseline& baseline, const std::string& label) {
-  auto module = llvm::CloneModule(original);
+Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseline, const std::string& label) {
   std::string words;
-  const auto triple = module->getTargetTriple();
+  const auto triple = module.getTargetTriple();
   const auto* const target = find_target(triple.str(), words);
   if (!target) return fail(TC_ERR_COMPILE, "{}: no code generator for {}: {}", label, triple.str(), words);
-  const std::unique_ptr<llvm::TargetMachine> machine(
+  std::unique_ptr<llvm::TargetMachine> machine(
       target->createTargetMachine(triple, baseline.cpu, baseline.features, target_options(), llvm::Reloc::PIC_,
                                   std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine) return fail(TC_ERR_COMPILE, "{}: LLVM has no machine '{}' for {}", label, baseline.cpu, triple.str());
-
-  std::string complaint;
-  auto& context = module->getContext();
-  auto previous = context.getDiagnosticHandler();
-  context.setDiagnosticHandler(std::make_unique<Complaints>(complaint));
-  call_through_got(*module);
-  describe_intrinsics(*module);
-  optimise(*module, *machine);
-  llvm::SmallVector<char, 0> object;
-  llvm::raw_svector_ostream stream(object);
-  llvm::legacy::PassManager passes;
-  const bool impossible = machine->addPassesToEmitFile(passes, stream, nullptr, llvm::CodeGenFileType::ObjectFile);
-  if (!impossible) passes.run(*module);
-  context.setDiagnosticHandler(std::move(previous));
-  if (impossible) return fail(TC_ERR_COMPILE, "{}: LLVM cannot write objects for {}", label, triple.str());
-  if (!complaint.empty()) return fail(TC_ERR_COMPILE, "{}: code generation for {}: {}", label, triple.str(), complaint);
-  const auto bytes = as_bytes(std::string_view(object.data(), object.size()));
-  return Bytes(bytes.begin(), bytes.end());
+  Generation generation(module, *machine);
+  target::jit::install_fatal_guard();
+  if (const auto reason = target::jit::run_guarded([&] { generation.run(); })) {
+    // LLVM was interrupted in the middle: destroying these could run into anything.
+    generation.abandon();
+    (void)machine.release();
+    return fail(TC_ERR_COMPILE,
+                "{}: LLVM cannot make machine code for {} ({}) of it: {}; what only some CPUs have travels as bitcode "
+                "alone: give --no-object",
+                label, baseline.cpu, triple.str(), reason->substr(0, reason->find('\n')));
+  }
+  if (!generation.complaint().empty())
+    return fail(TC_ERR_COMPILE, "{}: code generation for {}: {}", label, triple.str(), generation.complaint());
+  return generation.object();
 }
 
 }  // namespace tc::toolchain

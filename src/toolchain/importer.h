@@ -17,6 +17,7 @@
 
 namespace llvm {
 class CallBase;
+class GlobalValue;
 class Instruction;
 class LLVMContext;
 class Module;
@@ -70,6 +71,8 @@ Result<Imported> import_module(std::unique_ptr<llvm::Module> module, const Impor
 Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& options);
 // importer_library.cc: an entry that does nothing, when the library defines none.
 void ensure_main(llvm::Module& module, const ImportOptions& options);
+// importer_library.cc: may other ifuncs use what the library defines here?
+bool is_for_others(const llvm::GlobalValue& value);
 // importer_library.cc: what the module defines for others, sorted, once its entries are settled. TC_ERR_INVALID: nothing,
 // or a name that every ifunc knows as something else.
 Result<std::vector<std::string>> take_exports(llvm::Module& module, const ImportOptions& options);

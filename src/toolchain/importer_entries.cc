@@ -16,11 +16,12 @@ namespace tc::toolchain {
 namespace {
 
 // Every use of an alias becomes a use of what it stands for: entries written in Zig are aliases, and the object
-// loader and older linkers then never see one.
-void follow_aliases(llvm::Module& module) {
+// loader and older linkers then never see one. Those of a library are names for others, as C++ has two for a constructor.
+void follow_aliases(llvm::Module& module, const ImportOptions& options) {
   for (auto& alias : llvm::make_early_inc_range(module.aliases())) {
     alias.replaceAllUsesWith(alias.getAliasee());
-    alias.eraseFromParent();
+    const bool is_entry = alias.getName() == options.name + abi_names::main_suffix;
+    if (!options.library || is_entry || !is_for_others(alias)) alias.eraseFromParent();
   }
 }
 
@@ -153,7 +154,7 @@ Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& option
   }
   TC_CHECK(check_pairs(entries, options));
   for (const auto& [function, symbol] : found) rename(module, *function, symbol);
-  follow_aliases(module);
+  follow_aliases(module, options);
   return entries;
 }
 

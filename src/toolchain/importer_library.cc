@@ -21,13 +21,13 @@ bool is_entry(llvm::StringRef name) {
   return false;
 }
 
-bool is_for_others(const llvm::GlobalObject& object) {
-  return !object.isDeclaration() && !object.hasLocalLinkage() && !object.hasAvailableExternallyLinkage() &&
-         !object.hasHiddenVisibility() && !object.getName().starts_with("llvm.") &&
-         !object.getName().starts_with(abi_names::payload_alignment) && !is_entry(object.getName());
-}
-
 }  // namespace
+
+bool is_for_others(const llvm::GlobalValue& value) {
+  return !value.isDeclaration() && !value.hasLocalLinkage() && !value.hasAvailableExternallyLinkage() &&
+         !value.hasHiddenVisibility() && !value.getName().starts_with("llvm.") &&
+         !value.getName().starts_with(abi_names::payload_alignment) && !is_entry(value.getName());
+}
 
 void ensure_main(llvm::Module& module, const ImportOptions& options) {
   const auto name = options.name + abi_names::main_suffix;
@@ -43,17 +43,19 @@ void ensure_main(llvm::Module& module, const ImportOptions& options) {
 Result<std::vector<std::string>> take_exports(llvm::Module& module, const ImportOptions& options) {
   std::vector<std::string> exports;
   if (!options.library) return exports;
-  for (auto& object : module.global_objects()) {
-    if (!is_for_others(object)) continue;
-    const auto name = object.getName().str();
+  for (auto& value : module.global_values()) {
+    if (!is_for_others(value)) continue;
+    const auto name = value.getName().str();
     if (is_ifunc_abi(name) || is_compiler_runtime(name))
       return fail(TC_ERR_INVALID,
                   "{}: a library cannot export '{}', which every ifunc has already; give it another name",
                   options.label, name);
-    object.setLinkage(llvm::GlobalValue::ExternalLinkage);
-    object.setVisibility(llvm::GlobalValue::DefaultVisibility);
-    object.setComdat(nullptr);
-    object.setSection("");
+    value.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    value.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    if (auto* const object = llvm::dyn_cast<llvm::GlobalObject>(&value)) {
+      object->setComdat(nullptr);
+      object->setSection("");
+    }
     exports.push_back(name);
   }
   if (exports.empty())

@@ -157,24 +157,36 @@ class Retargeter {
     return {};
   }
 
-  // RISC-V wants every 32-bit argument and result sign-extended; x86-64 and AArch64 do not care.
-  static void extend_for_riscv(llvm::Function& function) {
-    const auto is_int = [](const llvm::Type* type) { return type->isIntegerTy(32); };
-    const auto extend = [&](auto& owner) {
-      if (is_int(function.getReturnType())) owner.addRetAttr(llvm::Attribute::SExt);
-      for (unsigned i = 0; i < function.arg_size(); ++i)
-        if (is_int(function.getArg(i)->getType())) owner.addParamAttr(i, llvm::Attribute::SExt);
-    };
-    extend(function);
-    for (auto* const user : function.users())
-      if (auto* const call = llvm::dyn_cast<llvm::CallBase>(user); call && call->getCalledFunction() == &function)
-        extend(*call);
+  // RISC-V wants every 32-bit argument and result sign-extended, of numbers without a sign as well; x86-64 and AArch64 do not
+  // care. A function that is defined here may be called from elsewhere, by its address.
+  static void extend_for_riscv(auto& owner, const llvm::FunctionType& type) {
+    const auto is_int = [](const llvm::Type* part) { return part->isIntegerTy(32); };
+    if (is_int(type.getReturnType())) {
+      owner.removeRetAttr(llvm::Attribute::ZExt);
+      owner.addRetAttr(llvm::Attribute::SExt);
+    }
+    for (unsigned i = 0; i < type.getNumParams(); ++i) {
+      if (!is_int(type.getParamType(i))) continue;
+      owner.removeParamAttr(i, llvm::Attribute::ZExt);
+      owner.addParamAttr(i, llvm::Attribute::SExt);
+    }
+  }
+
+  void extend_all_for_riscv() {
+    for (auto& function : module_) {
+      if (function.isIntrinsic()) continue;
+      extend_for_riscv(function, *function.getFunctionType());
+      for (auto& block : function)
+        for (auto& instruction : block)
+          if (auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+              call && !call->isInlineAsm() && !llvm::isa<llvm::IntrinsicInst>(call))
+            extend_for_riscv(*call, *call->getFunctionType());
+    }
   }
 
   void settle() {
     strip_cpu(module_);
-    for (auto& function : module_)
-      if (triple_.isRISCV() && function.isDeclaration() && !function.isIntrinsic()) extend_for_riscv(function);
+    if (triple_.isRISCV()) extend_all_for_riscv();
     module_.setTargetTriple(triple_);
     module_.setDataLayout(*layout_);
   }

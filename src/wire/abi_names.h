@@ -50,7 +50,19 @@ inline constexpr const char* algebraic_prefix = "tc_algebraic_";
   X(__divti3) X(__modti3) X(__udivti3) X(__umodti3) X(__udivmodti4) X(__multi3) X(__ashlti3) X(__ashrti3) \
   X(__lshrti3) X(__negti2) X(__clzti2) X(__ctzti2) X(__ffsti2) X(__popcountdi2) X(__popcountti2) X(__paritydi2) \
   X(__parityti2) X(__bswapsi2) X(__bswapdi2) X(__cmpti2) X(__ucmpti2) X(__powisf2) X(__powidf2) X(__fixsfti) \
-  X(__fixdfti) X(__fixunssfti) X(__fixunsdfti) X(__floattisf) X(__floattidf) X(__floatuntisf) X(__floatuntidf)
+  X(__fixdfti) X(__fixunssfti) X(__fixunsdfti) X(__floattisf) X(__floattidf) X(__floatuntisf) X(__floatuntidf) \
+  TC_RUNTIME_QUAD(X)
+// Numbers of 128 bits: long double, but for x86-64, and __float128 there.
+#define TC_RUNTIME_QUAD(X) \
+  X(__addtf3) X(__subtf3) X(__multf3) X(__divtf3) X(__negtf2) X(__powitf2) X(__eqtf2) X(__netf2) X(__lttf2) \
+  X(__letf2) X(__gttf2) X(__getf2) X(__unordtf2) X(__extendsftf2) X(__extenddftf2) X(__trunctfsf2) X(__trunctfdf2) \
+  X(__fixtfsi) X(__fixtfdi) X(__fixtfti) X(__fixunstfsi) X(__fixunstfdi) X(__fixunstfti) X(__floatsitf) \
+  X(__floatditf) X(__floattitf) X(__floatunsitf) X(__floatunditf) X(__floatuntitf)
+// Of x86-64 alone: what its long double and its numbers of 16 bits need besides instructions.
+#define TC_RUNTIME_OF_X86_64(X) \
+  X(__powixf2) X(__fixxfti) X(__fixunsxfti) X(__floattixf) X(__floatuntixf) X(__extendxftf2) X(__trunctfxf2) \
+  X(__extendhfsf2) X(__extendhfdf2) X(__extendhfxf2) X(__extendhftf2) X(__truncsfhf2) X(__truncdfhf2) \
+  X(__truncxfhf2) X(__trunctfhf2) X(__fixhfti) X(__fixunshfti) X(__floattihf) X(__floatuntihf)
 // clang-format on
 #define TC_RUNTIME_COMPLEX(X) X(__muldc3) X(__mulsc3) X(__divdc3) X(__divsc3)
 // Outlined atomics, of aarch64 alone.
@@ -68,8 +80,8 @@ namespace tc::abi_names {
 
 #define TC_NAME(name) #name,
 inline constexpr std::string_view functions[] = {TC_ABI_FUNCTIONS(TC_NAME) TC_ABI_OF_TOOLCHAIN(TC_NAME)};
-inline constexpr std::string_view compiler_runtime[] = {TC_RUNTIME_OF_C(TC_NAME) TC_RUNTIME_COMMON(TC_NAME)
-                                                            TC_RUNTIME_COMPLEX(TC_NAME) TC_RUNTIME_OF_AARCH64(TC_NAME)};
+inline constexpr std::string_view compiler_runtime[] = {TC_RUNTIME_OF_C(TC_NAME) TC_RUNTIME_COMMON(
+    TC_NAME) TC_RUNTIME_COMPLEX(TC_NAME) TC_RUNTIME_OF_X86_64(TC_NAME) TC_RUNTIME_OF_AARCH64(TC_NAME)};
 #undef TC_NAME
 
 }  // namespace tc::abi_names

@@ -207,6 +207,18 @@ TEST(ToolchainRefusals, cxx_symbols_are_shown_as_people_write_them) {
   EXPECT_EQ(shop.bundle().manifest().imports, (std::vector<std::string>{"_ZnamRKSt9nothrow_t", "tc_fail"}));
 }
 
+TEST(ToolchainRefusals, instructions_that_the_baseline_lacks_are_refused_and_travel_as_bitcode) {
+  auto shop = c_file("foo",
+                     "#include <immintrin.h>\n__attribute__((target(\"avx2\")))\n"
+                     "void foo_main(void *p, size_t n, void *t) { (void)n;\n"
+                     "  __m256i v = _mm256_loadu_si256(p); v = _mm256_sad_epu8(v, _mm256_shuffle_epi8(v, v));\n"
+                     "  _mm256_storeu_si256(t, v); }\n");
+  EXPECT_THAT(shop.refusal(),
+              AllOf(HasSubstr("LLVM cannot make machine code for x86-64-v2"), HasSubstr("--no-object")));
+  shop.request.objects = false;
+  EXPECT_EQ(shop.bundle().manifest().slices.size(), 1u);
+}
+
 TEST(ToolchainRefusals, leaving_out_everything_is_refused) {
   auto shop = body("");
   shop.request.objects = shop.request.bitcode = false;

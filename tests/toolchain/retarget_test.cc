@@ -49,6 +49,18 @@ TEST(ToolchainRetarget, arguments_are_extended_as_riscv_wants_them) {
               HasSubstr("call signext i32 @tc_forward(i32 signext"));
 }
 
+TEST(ToolchainRetarget, functions_that_are_called_by_their_address_are_extended_as_well) {
+  auto shop = code(
+      "@compare = global ptr @less\n"
+      "define internal i32 @less(i32 %a) {\n  %r = add i32 %a, 1\n  ret i32 %r\n}",
+      "  %f = load volatile ptr, ptr @compare\n  %m = trunc i64 %n to i32\n"
+      "  %r = call i32 %f(i32 %m)\n  store i32 %r, ptr %t");
+  shop.request.targets = {"riscv64-linux-gnu"};
+  const auto text = read_module(shop.bundle(), SliceRole::target, "riscv64-linux-gnu").text();
+  EXPECT_THAT(text, HasSubstr("signext i32 @0(i32 signext"));
+  EXPECT_THAT(text, testing::ContainsRegex("call signext i32 %[0-9a-z]+\\(i32 signext"));
+}
+
 TEST(ToolchainRetarget, long_double_is_refused) {
   EXPECT_THAT(
       code("", "  %v = load x86_fp80, ptr %t\n  %w = fadd x86_fp80 %v, %v\n  store x86_fp80 %w, ptr %t").refusal(),

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/file.h"
 #include "running_support.h"
 
 namespace tc::toolchain {
@@ -87,6 +88,50 @@ TEST_P(ToolchainRunning, declared_libraries_are_called) {
 }
 
 int exported(int x) { return x + 1000; }
+
+TEST_P(ToolchainRunning, numbers_of_16_80_and_128_bits_are_computed_with) {
+  auto shop =
+      c_file("foo",
+             "void foo_main(void *p, size_t n, void *t) { (void)p; volatile long *to = t;\n"
+             "  volatile long double l = n; l = l * 1.5L + 1; to[0] = (long)l;\n"
+             "  volatile __int128 wide = (__int128)n << 70; l = wide; to[1] = (long)(l / (1LL << 60)); wide = l;\n"
+             "  volatile _Float16 h = (_Float16)n; h = h + h; to[2] = (long)h; float f = h; to[3] = (long)f;\n"
+             "  double d = h; h = d / 4; to[4] = (long)((double)h * 100); to[5] = (long)(wide >> 70); }\n");
+  load(shop);
+  long values[6] = {};
+  run("abcdef", values);
+  EXPECT_THAT(values, testing::ElementsAre(10, 6144, 12, 12, 300, 6));
+  shop.request.targets = {x86_64, aarch64};
+  EXPECT_EQ(shop.bundle().manifest().slices.size(), 4u);
+}
+
+TEST_P(ToolchainRunning, a_class_that_a_library_exports_is_made_and_used) {
+  Workshop library;
+  library.file("counter.cc",
+               "struct Counter { explicit Counter(long from); ~Counter(); virtual long next(); long at; };\n"
+               "Counter::Counter(long from) : at(from) {}\nCounter::~Counter() { at = 0; }\n"
+               "long Counter::next() { return ++at; }\n");
+  library.request.library = true;
+  library.request.clang_flags = {"-fno-rtti"};
+  library.request.targets = {x86_64};
+  ASSERT_TRUE(policy_.allow_export("*"));
+  load(library);
+  const auto sent = library.path() / "counter.ifunc";
+  ASSERT_TRUE(write_file_atomically(sent, library.bundle().bytes()));
+  Workshop shop;
+  shop.file(
+      "foo.cc",
+      "struct Counter { explicit Counter(long from); ~Counter(); virtual long next(); long at; };\n"
+      "extern \"C\" void foo_main(void*, unsigned long n, void* t) {\n"
+      "  Counter counter(static_cast<long>(n) * 10); counter.next(); *static_cast<long*>(t) = counter.next(); }\n");
+  shop.request.against = {sent};
+  shop.request.clang_flags = {"-fno-rtti"};
+  shop.request.targets = {x86_64};
+  load(shop);
+  long value = 0;
+  run("four", &value);
+  EXPECT_EQ(value, 42);
+}
 
 TEST_P(ToolchainRunning, functions_of_the_application_are_called) {
   policy_.export_symbol("app_function", reinterpret_cast<void*>(&exported));

@@ -2,6 +2,7 @@
 #include "node/remote_compile/compile_requests.h"
 
 #include <spdlog/logger.h>
+#include <threechains/version.h>
 
 #include <algorithm>
 #include <utility>
@@ -74,8 +75,9 @@ target::DiskCache* CompileRequests::cache() {
 }
 
 std::string CompileRequests::cache_key(const Bundle& bundle) {
-  return fmt::format("compiled elsewhere {} {} {} {}", bundle.id().hex(), node_.config.code.triple.text, cpu().name,
-                     cpu().features);
+  // The version: who is upgraded asks again, as the helper most likely was as well.
+  return fmt::format("compiled elsewhere {}.{}.{} {} {} {} {}", TC_VERSION_MAJOR, TC_VERSION_MINOR, TC_VERSION_PATCH,
+                     bundle.id().hex(), node_.config.code.triple.text, cpu().name, cpu().features);
 }
 
 // Null when there is none.
