@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The same ten ifuncs in every language, built for both architectures, run at nodes that have no language installed.
+"""The same ten ifuncs in every language, built for both architectures, run at nodes that have no language installed. And for some
+languages one more, which does what few ifuncs do: `hard.c`, `hard.rs`, ...
 
     python3 -m pytest tests/conformance               all languages
     python3 -m pytest tests/conformance -k rust       one of them; skipped, with the reason, when its compiler is missing
@@ -10,6 +11,7 @@ will do; another language is another folder. Nodes run in two ways: the ready ma
 there. Where build/aarch64 holds an aarch64 `ifunc` and qemu can run it (docs/heterogeneous.md), it serves as well.
 """
 
+import math
 import os
 import pathlib
 import shutil
@@ -54,6 +56,60 @@ CASES = {
 }
 
 
+M64 = 2**64 - 1
+
+
+def hard_in_c(a, b, calls):
+    product, z = a * b * 1000000007 & (2**128 - 1), complex(a, 2)
+    z = z * z * (1 + 1j) / 2
+    value = 5
+    while value < 1000:
+        value *= 2
+    value += 1
+    return [calls, 1, int((3 + 2.5 * a + 5 + 0.5) * 4), value, product >> 64, product // (b | 1) % 1000003,
+            int(z.real) & M64, int(z.imag) & M64, int(20 * a - 6), (a * 3 + (b * 3 + 1) * 2 + 5 * 3 + 6) & M64, a + 3, 2,
+            (7 + 2) % 8 * 1000000 + (-5 - a % 100 + 1000) + b % 2**40, 5 + a, int((a % 500 * 2 + 0.5) * 4), 2 * b + 2]
+
+
+def hard_in_cpp(a, b, calls):
+    numbers = sorted(range(a, a + b % 50 + 3), key=lambda n: (n % 7, -n))
+    text = "an ifunc" + "x" * (b % 30 + 1)
+    return [calls, FIRST[0] + 1, 17, 23, numbers[0] * 1000 + numbers[-1], a * a + 25, 102334155,
+            a + sum(range(b % 20 + 1)), 202, 17, len(text) * 100 + 7, sum(text.encode())]
+
+
+def hard_in_rust(a, b, calls):
+    product = a * b * 1000000007
+    ways = [1, 1]
+    while len(ways) < 20:
+        ways.append(ways[-1] + ways[-2])
+    numbers = sorted((math.fmod(i * 7 + a, 16) - 8 for i in range(16)), key=lambda n: (abs(n), n))
+    folded = 0
+    for number in numbers:
+        folded = (folded * 31 + int(number)) & M64
+    rotated = (b << 8 | b >> 56) & M64
+    return [calls, product >> 64 & M64, product // (b | 1) % 1000003, a * a + 14, a * 3 + 4, ways[b % 20], folded,
+            M64, a // 2, rotated ^ a, sum(struct.unpack("<4I", struct.pack("<QQ", a, b))), 45]
+
+
+def hard_in_python(a, b, calls):
+    ways = [1, 1]
+    while len(ways) < 15:
+        ways.append(ways[-1] + ways[-2])
+    total, n = 0.0, 0
+    while n <= b % 50 or n % 3 == 0:
+        n += 1
+        total += math.sqrt(n) if n % 3 else 0
+    numbers = [a, b]
+    return [-7 // 2 * 100 + -7 % 3 + a % -5 * 10, b, b * 3 + a, numbers.index(min(a, b)) * 1000 + min(a, b),
+            math.floor(total * 1000), ways[b % 15], (a + 128) % 256 - 128 + 100, int(a * 0.5), (a << 5) ^ (b >> 2), 2]
+
+
+HARD = {"c": hard_in_c, "cpp": hard_in_cpp, "rust": hard_in_rust, "python": hard_in_python}
+# In this order at each node. Small enough for a float to hold what is computed with them.
+FIRST, *OTHERS = PAIRS = [(12, 345678901), (3, 17), (999, 2**30 + 3), (7, 0), (64, 49)]
+
+
 def languages():
     return sorted(path.name for path in HERE.iterdir() if path.is_dir() and not path.name.startswith(("_", ".")))
 
@@ -92,7 +148,8 @@ class Nodes:
         for number, address in enumerate(self.addresses):
             node = t.start(*command, "serve", *options, "--id", str(number), "--cluster", ",".join(self.addresses),
                            "--listen", address, "--data", f"table={t.path('table')}", "--data",
-                           f"text={t.path('text')}", "--scratch", "counter=8", "--allow-lib", "libm.so.6",
+                           f"text={t.path('text')}", "--scratch", "counter=8", "--allow-lib", "libm.so.6", "--allow-lib", "libc.so.6",
+                           "--allow-lib", "libstdc++.so.6", "--allow-lib", "libgcc_s.so.1",
                            env=kit.TCP, kind=kit.Node)
             node.wait_until_ready(60)
 
@@ -122,6 +179,8 @@ def kinds_of_nodes(t, processors):
     kinds = [("object", [kit.IFUNC], ["--no-bitcode"])]
     if any((kit.BUILD / "lib").glob("libthreechains_jit.so*")):
         kinds.append(("bitcode", [kit.IFUNC], ["--no-object"]))
+        kinds.append(("bitcode as it comes", [kit.IFUNC], ["--no-object", "--no-tune"]))
+        kinds.append(("both", [kit.IFUNC], []))
     for processor in processors:
         if command := emulated(processor):
             kinds.append((processor, command, ["--no-bitcode"]))
@@ -136,4 +195,18 @@ def test_ten_ifuncs_answer_as_in_c(t, language, request):
     nodes = [Nodes(t, *kind) for kind in kinds_of_nodes(t, processors)]
     wrong = [f"{name} at {one.label}: {found}" for name, cases in CASES.items() for one in nodes
              if (found := next(filter(None, (one.check(t, files[name], *case) for case in cases)), None))]
+    assert not wrong, "\n".join(wrong)
+
+
+@pytest.mark.parametrize("language", sorted(HARD))
+def test_what_few_ifuncs_do_is_done_right(t, language, request):
+    processors = ["aarch64", "riscv64"] if request.config.getoption("--riscv64") else ["aarch64"]
+    file = build(t, language, "hard", [f"{processor}-linux-gnu" for processor in ("x86_64", *processors)])
+    wrong = []
+    for kind in kinds_of_nodes(t, processors):
+        node = Nodes(t, *kind)
+        for calls, (a, b) in enumerate(PAIRS, 1):
+            expected = b"".join((word & M64).to_bytes(8, "little") for word in HARD[language](a, b, calls))
+            if found := node.check(t, file, struct.pack("<QQ", a, b), expected):
+                wrong.append(f"{a}, {b} at {node.label}: {found}")
     assert not wrong, "\n".join(wrong)
