@@ -18,7 +18,13 @@
 namespace tc::toolchain {
 namespace {
 
+#if defined(__has_feature)
+constexpr bool sanitized = __has_feature(address_sanitizer);
+#else
+constexpr bool sanitized = false;
+#endif
 constexpr unsigned programs_of_a_file = 50, calls_of_a_program = 12;
+constexpr uint64_t usual_programs = sanitized ? 50 : 200;
 
 uint64_t setting(const char* name, uint64_t usual) {
   const char* const text = std::getenv(name);
@@ -128,7 +134,7 @@ class RandomProgramsTest : public testing::Test {
 
 TEST_F(RandomProgramsTest, do_at_a_node_what_they_do_natively) {
   const auto seed = setting("TC_RANDOM_SEED", 1);
-  const auto files = (setting("TC_RANDOM_PROGRAMS", 200) + programs_of_a_file - 1) / programs_of_a_file;
+  const auto files = (setting("TC_RANDOM_PROGRAMS", usual_programs) + programs_of_a_file - 1) / programs_of_a_file;
   for (uint64_t file = 0; file < files; ++file) {
     Workshop shop;
     shop.file("random.c", RandomPrograms(seed + file).file(programs_of_a_file));
