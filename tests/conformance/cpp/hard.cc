@@ -69,7 +69,9 @@ extern "C" void hard_main(void* payload, size_t, void*) {
   answer[4] = numbers.front() * 1000 + numbers.back();
   answer[5] = sum_of_squares(n[0], 3, 4);
   answer[6] = Fibonacci<40>::value;
-  const std::function<std::uint64_t(std::uint64_t)> step = [&](std::uint64_t i) { return i == 0 ? n[0] : step(i - 1) + i; };
+  const std::function<std::uint64_t(std::uint64_t)> step = [&](std::uint64_t i) {
+    return i == 0 ? n[0] : step(i - 1) + i;
+  };
   answer[7] = step(n[1] % 20);
   {
     const Counted one(answer[8]);
