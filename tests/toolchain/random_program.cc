@@ -3,6 +3,8 @@
 
 #include <fmt/format.h>
 
+#include <utility>
+
 namespace tc::toolchain {
 
 namespace {
@@ -99,7 +101,7 @@ std::string RandomPrograms::operation(const std::string& type, unsigned depth) {
 
 std::string RandomPrograms::special(unsigned depth) {
   const auto a = integer(depth - 1), b = integer(depth - 1);
-  switch (below(18)) {
+  switch (below(16)) {
     case 0: return fmt::format("divided({}, {})", a, b);
     case 1: return fmt::format("rest({}, {})", a, b);
     case 2: return fmt::format("(uint64_t)divided_32((int32_t){}, (int32_t){})", a, b);
@@ -118,13 +120,6 @@ std::string RandomPrograms::special(unsigned depth) {
       return fmt::format("(uint64_t)({} {} {})", expression("double", depth - 1), one_of({"<", "<=", ">"}),
                          expression("float", depth - 1));
     case 14: return fmt::format("state{}[{} & 7]", number_, a);
-    case 15:
-      if (may_call_ && !helpers_.empty()) return fmt::format("{}({}, {})", helpers_[below(helpers_.size())], a, b);
-      return a;
-    case 16:
-      if (may_call_ && helpers_.size() > 1)
-        return fmt::format("choice{}[{} % {}]({}, {})", number_, a, helpers_.size(), b, a);
-      return b;
     default: return fmt::format("({} ? {} : {})", a, b, integer(depth - 1));
   }
 }
@@ -135,7 +130,7 @@ std::string RandomPrograms::expression(const std::string& type, unsigned depth) 
     const std::string other = any_type();
     return convert(type, other, fmt::format("({})", expression(other, depth - 1)));
   }
-  if (one_in(3)) return convert(type, "uint64_t", special(depth));
+  if (one_in(3)) return convert(type, "uint64_t", "(uint64_t)" + special(depth));
   return operation(type, depth);
 }
 
@@ -143,12 +138,22 @@ void RandomPrograms::assignment() {
   std::vector<Variable> writable;
   for (const auto& variable : variables_)
     if (variable.writable) writable.push_back(variable);
+  if (may_call_ && !helpers_.empty() && one_in(4)) return call();
   if (writable.empty() || one_in(4)) {
     line(fmt::format("state{}[{} & 7] {}= {};", number_, integer(1), one_of({"", "+", "^"}), integer(2)));
     return;
   }
   const auto& to = writable[below(writable.size())];
   line(fmt::format("{} = {};", to.name, expression(to.type, 3)));
+}
+
+// A statement of its own, because compilers are free in the order in which they evaluate what changes state.
+void RandomPrograms::call() {
+  const auto a = integer(2), b = integer(2);
+  const bool one_of_them = helpers_.size() == 1 || one_in(2);
+  const auto callee = one_of_them ? helpers_[below(helpers_.size())]
+                                  : fmt::format("choice{}[{} % {}]", number_, integer(1), helpers_.size());
+  line(fmt::format("sum += {}({}, {});", callee, a, b));
 }
 
 void RandomPrograms::loop(unsigned depth) {

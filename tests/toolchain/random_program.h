@@ -43,6 +43,7 @@ class RandomPrograms {
   void block(unsigned depth, unsigned statements);
   void statement(unsigned depth);
   void assignment();
+  void call();
   void loop(unsigned depth);
   void choice(unsigned depth);
   void tables(const std::string& name);
