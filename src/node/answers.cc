@@ -14,7 +14,8 @@ Link* Answers::link_to(const wire::ReturnAddress& return_address) {
   if (Link* const known = links_.ready_to(return_address)) return known;
   if (return_address.address.empty()) return nullptr;
   if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
-  auto reached = links_.reach(return_address.address);
+  auto reached = links_.reach_caller(return_address.address);
+  if (!reached) log_.info("an answer cannot be sent: {}", reached.error().message);
   return reached ? *reached : nullptr;
 }
 
@@ -32,6 +33,13 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
     complete(reply);
   else
     log_.info("a call of this node's own failed: {}", reply.message);
+}
+
+void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply) {
+  if (caller.instance == self_.instance) return complete(reply);
+  if (Link* const link = links_.ready_to(caller)) return link->post_reply(reply);
+  log_.info("a call that was forwarded from here failed, and node {} ({}), which made it, is no peer: {}",
+            caller.node_id, caller.address, reply.message);
 }
 
 // It failed, or owes an answer that its ifunc did not give.

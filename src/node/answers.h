@@ -39,6 +39,8 @@ class Answers {
 
   // Sends a reply: to the return address when there is one, else by `link`, else (null) to this node.
   void send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply);
+  // A peer refused a call that came from here and is not ours: whoever made it is told, if it is a peer.
+  void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply);
   // The running call ended: what it still owes is sent, and the executor is ready for the next one.
   void end_running_call(target::Executor& executor) {
     const auto& call = executor.running();

@@ -142,7 +142,7 @@ Result<std::optional<trust::PublicKey>> Authority::known_at(std::string_view add
 
 // A key that the file has for an address counts more than the keyring: otherwise everybody in the keyring could answer in
 // the place of everybody else.
-Status Authority::is_expected(std::string_view address, const transport::Origin& peer) {
+Status Authority::is_expected(std::string_view address, const transport::Origin& peer, bool may_meet) {
   if (peer.same_user || peer.on_trusted_network) return {};
   if (!peer.key) return fail(TC_ERR_DENIED, "{} does not prove who it is, so nothing is sent to it", peer.text);
   const auto& key = *peer.key;
@@ -166,7 +166,10 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
   if (is_vouched(key)) return {};
   const auto* const grant = rules_.keyring.find(key);
   if (grant != nullptr) TC_CHECK(rights_of(peer));
-  return meet(address, key, grant);
+  if (may_meet) return meet(address, key, grant);
+  if (grant != nullptr) return {};
+  return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and an answer is no first contact",
+              key.text());
 }
 
 // From now on, no other key is accepted at that address, be it one of the keyring.

@@ -56,8 +56,9 @@ class Authority {
   // May it run this code?
   Result<trust::CodeRights> rights_of_code(const trust::Rights& peer, const Bundle& bundle) const;
   // We connected to `address`, and this peer answered: is it the node that we meant? A key that was never seen there is
-  // remembered, unless the options say otherwise.
-  Status is_expected(std::string_view address, const transport::Origin& peer);
+  // remembered, unless the options say otherwise, or `may_meet` is false: then the key must be known, and nothing is
+  // remembered.
+  Status is_expected(std::string_view address, const transport::Origin& peer, bool may_meet = true);
   // A peer that connected to us says that it listens at `address`. May calls for that address go to it?
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
   // Null: a peer with these rights may send as much as it wants.

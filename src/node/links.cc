@@ -50,6 +50,29 @@ Result<Link*> Links::reach(std::string_view address) {
   return &adopt(std::move(connection), true);
 }
 
+Result<Link*> Links::reach_caller(std::string_view address) {
+  const auto& cluster = services_.channel.self.cluster;
+  if (transport_->is_by_name(address) && std::ranges::find(cluster, address) == cluster.end())
+    return fail(TC_ERR_DENIED, "{} is a name, and answers go to addresses that are numbers", address);
+  caller_at_ = address;
+  auto reached = reach(address);
+  caller_at_ = {};
+  if (reached) (*reached)->meets_nobody = true;
+  return reached;
+}
+
+// Of two that connect to one address, the one for the application decides.
+bool Links::may_meet_at(std::string_view address) const noexcept {
+  if (!caller_at_.empty()) return caller_at_ != address;
+  const auto begun = [&](bool for_answers) {
+    return find(links_, [&](const Link& link) {
+      return link.state() == Link::State::greeting && link.meets_nobody == for_answers &&
+             link.channel().leads_to(address);
+    });
+  };
+  return begun(true) == nullptr || begun(false) != nullptr;
+}
+
 Result<Link*> Links::connect(std::string_view address, Deadline deadline) {
   if (services_.executor.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for a connection");
   // One connection serves both ways: over TCP, what goes back acknowledges what came.

@@ -111,6 +111,60 @@ TEST_F(Guest, answers_for_a_node_at_another_address_do_not_go_to_it) {
   EXPECT_NE(node->links().ready_to({friendly.says.instance, 1, "elsewhere:1"}), nullptr);
 }
 
+// Whoever may run signed code alone makes the node connect to nowhere by calls that are refused.
+TEST_F(Guest, a_refused_call_is_answered_by_its_own_link) {
+  const auto echo = test::load_bundle("echo");
+  const auto links = node->stat("links").value();
+  for (uint64_t i = 0; i < 10; ++i)
+    guest.send(Kind::call_code, wire::flag_call_header | wire::flag_return_address, 0,
+               test::call_header(5) + wire::encode_return_address({99, 99, fmt::format("far:{}", i + 10)}) +
+                   test::code_section(echo) + as_bytes("x"));
+  ASSERT_TRUE(run_until([&] { return guest.progress(), guest.find(Kind::reply) != nullptr; }));
+  const auto body = guest.find(Kind::reply)->body;
+  EXPECT_EQ(guest.find(Kind::reply)->header.flags, wire::flag_return_address);
+  size_t skip = 0;
+  EXPECT_EQ(wire::decode_return_address(body, skip)->address, "far:10");
+  EXPECT_EQ(wire::decode_reply(ByteView(body).subspan(skip))->status, TC_ERR_DENIED);
+  for (int i = 0; i < 20; ++i) guest.progress(), turn();
+  EXPECT_EQ(node->stat("links"), links);
+}
+
+// Of a call that this node forwarded, the peer says. A caller that is no peer is not connected to.
+TEST_F(Guest, an_answer_for_another_node_is_passed_on_to_peers_alone) {
+  const auto links = node->stat("links").value();
+  const auto denied = [&](const wire::ReturnAddress& caller, uint64_t token) {
+    const auto reply = wire::encode_reply({.token = token, .status = TC_ERR_DENIED, .message = "not here"});
+    guest.send(Kind::reply, wire::flag_return_address, 0, wire::encode_return_address(caller) + reply);
+  };
+  denied({99, 99, "far:77"}, 1);
+  denied({friendly.says.instance, 1, ""}, 2);
+  ASSERT_TRUE(run_until([&] { return guest.progress(), friendly.reply_to(2).has_value(); }));
+  EXPECT_EQ(friendly.reply_to(2)->message, "not here");
+  const auto whole = wire::encode_return_address({99, 99, "far:77"}) + wire::encode_reply({.token = 1});
+  EXPECT_EQ(node->stat("links"), links);
+  EXPECT_FALSE(guest.bye.has_value());
+  guest.send(Kind::reply, wire::flag_return_address, 0, ByteView(whole).first(whole.size() - 5));
+  EXPECT_TRUE(run_until([&] { return guest.progress(), guest.lost.has_value() || guest.bye.has_value(); }));
+}
+
+// Code that it may run does not make the node remember whoever answers at the address that the call names.
+TEST_F(Guest, an_answer_is_no_first_contact) {
+  trust::KeyPair stranger = trust::KeyPair::fresh().value();
+  net.network.make_foreign("far:3", stranger.public_key());
+  RawPeer somebody{net.network};
+  somebody.listen("far:3");
+  const auto known = [&] { return read_file(net.home.path() / "known-nodes", 1 << 20).value_or(Bytes()); };
+  const auto before = known();
+  const auto echo = ana.signs(test::load_bundle("echo"));
+  guest.send(
+      Kind::call_code, wire::flag_call_header | wire::flag_return_address, 0,
+      test::call_header(5) + wire::encode_return_address({99, 99, "far:3"}) + test::code_section(echo) + as_bytes("x"));
+  ASSERT_TRUE(run_until([&] { return guest.progress(), node->stat("executed") == 1u; }));
+  for (int i = 0; i < 50; ++i) somebody.progress(), guest.progress(), turn();
+  EXPECT_FALSE(somebody.peer.has_value()) << "nothing was sent to it";
+  EXPECT_EQ(known(), before);
+}
+
 TEST_F(Foreigner, it_is_not_let_in) {
   RawPeer other{net.network};
   net.network.make_foreign("far:2", key.public_key());

@@ -123,6 +123,9 @@ class Transport {
   // TC_ERR_INVALID, TC_ERR_LIMIT, TC_ERR_UNSUPPORTED (the transport that was chosen is not available).
   virtual Result<std::unique_ptr<Connection>> connect(std::string_view address, ByteView hello) = 0;
 
+  // Would connect() ask a name server for this address first?
+  virtual bool is_by_name(std::string_view address) const { return (void)address, false; }
+
   PollState poll_state;
 
   // Does what is due: sends what was committed, receives, delivers events. Returns how much happened; 0: nothing. While

@@ -45,6 +45,8 @@ inline constexpr uint8_t last_kind = 14;
 inline constexpr uint8_t flag_call_header = 1;  // a CallHeader of 16 bytes stands between header and payload
 inline constexpr uint8_t flag_return_address =
     2;  // behind the call header: a ReturnAddress (the call came from a third node)
+// The same flag of a reply: in front of it stands the ReturnAddress of the node that it is for. Whoever forwarded the call passes
+// it on, if that node is one of its peers.
 // May a call have these? Flags that we do not know would change what stands in front of the payload.
 constexpr bool are_call_flags(uint8_t flags) noexcept {
   return flags == 0 || flags == flag_call_header || flags == (flag_call_header | flag_return_address);

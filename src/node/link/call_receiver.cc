@@ -121,8 +121,9 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
   reply.node_id = self_.wire_id();
   reply.message = fmt::format("{}: {}", self_.label, why.message);
   answers_.count_failure(why);
-  // A peer that is not trusted shall not make us connect to anywhere.
-  answers_.send(&link_, call.return_address && may_run_ ? &*call.return_address : nullptr, reply);
+  // A peer that is not trusted with everything shall not make us connect to anywhere.
+  if (call.return_address && !is_believed()) return link_.post_reply_for(*call.return_address, reply);
+  answers_.send(&link_, call.return_address ? &*call.return_address : nullptr, reply);
 }
 
 bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {

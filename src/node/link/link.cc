@@ -191,7 +191,7 @@ bool Link::on_control(const wire::Header& header, ByteView body) {
     case wire::Kind::code: return on_code(header, body);
     case wire::Kind::need: return on_need(header, body);
     case wire::Kind::known: return sender_.on_known(header.number);
-    case wire::Kind::reply: return on_reply(body);
+    case wire::Kind::reply: return on_reply(header, body);
     case wire::Kind::barrier:
       return header.number == wire::barrier_ask ? receiver_.on_barrier(header, body) : on_barrier_answer(header, body);
     case wire::Kind::cluster_event: return on_event(header.number, body);
@@ -303,6 +303,13 @@ void Link::post_reply(const wire::Reply& reply) {
   send_reply(reply);
 }
 
+void Link::post_reply_for(const wire::ReturnAddress& caller, const wire::Reply& reply) {
+  if (ending_) return;
+  const auto sent = channel_.post(wire::Kind::reply, wire::flag_return_address, 0,
+                                  {wire::encode_return_address(caller), wire::encode_reply_head(reply)});
+  if (!sent) channel_.disconnect(sent.error());
+}
+
 void Link::send_reply(const wire::Reply& reply) {
   const auto sent = channel_.post(wire::Kind::reply, 0, 0, {wire::encode_reply_head(reply), reply.bytes});
   if (!sent) channel_.disconnect(sent.error());
@@ -325,11 +332,20 @@ bool Link::drain_backlog() {
   return true;
 }
 
-bool Link::on_reply(ByteView body) {
+bool Link::on_reply(const wire::Header& header, ByteView body) {
   const auto copy = private_copy(body);
-  const auto reply = wire::decode_reply(copy);
+  size_t skip = 0;
+  std::optional<wire::ReturnAddress> caller;
+  if ((header.flags & wire::flag_return_address) != 0) {
+    auto named = wire::decode_return_address(copy, skip);
+    if (!named) return channel_.disconnect_for(named.error().message);
+    caller = std::move(*named);
+  }
+  const auto reply = wire::decode_reply(ByteView(copy).subspan(skip));
   if (!reply) return channel_.disconnect_for(reply.error().message);
-  if (reply->token == 0)
+  if (caller)
+    answers_.pass_on(*caller, *reply);
+  else if (reply->token == 0)
     record_failure({reply->status, reply->message});
   else
     answers_.complete(*reply);

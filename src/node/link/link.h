@@ -47,6 +47,8 @@ class alignas(64) Link final : public target::FrameHandler {
   // ---- Sending
 
   void post_reply(const wire::Reply& reply);
+  // The answer to a call of another node, which the peer passes on to it.
+  void post_reply_for(const wire::ReturnAddress& caller, const wire::Reply& reply);
   // Tells how many of the peer's calls without an answer have failed while it was behind with reading. In front of the
   // answer to a barrier, which says that all before it is told.
   void report_untold_failures();
@@ -141,6 +143,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool ended_in_order = false;   // neither side used it, and nothing was on its way
   bool loss_is_told = false;     // everybody who waited on it knows
   bool is_awaited = false;       // by connect(), which returns the reason when it is lost
+  bool meets_nobody = false;     // who answers there must be known already
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 
  private:
@@ -160,7 +163,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_control(const wire::Header& header, ByteView body);
   bool on_need(const wire::Header& header, ByteView body);
   bool on_code(const wire::Header& header, ByteView body);
-  bool on_reply(ByteView body);
+  bool on_reply(const wire::Header& header, ByteView body);
   bool on_barrier_answer(const wire::Header& header, ByteView body);
   bool on_event(uint32_t what, ByteView body);
   bool on_compile(uint32_t what, ByteView body);

@@ -43,6 +43,12 @@ Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, B
           const std::vector<SocketAddress>& found) { return connect_to_one_of(found, address, hello); });
 }
 
+bool Network::is_by_name(std::string_view address) const {
+  if (address.starts_with(unix_prefix)) return false;
+  const auto where = parse_host_and_port(address);
+  return where && numeric_addresses(*where).empty();
+}
+
 // `found`: what the address stands for, the best first.
 Result<std::unique_ptr<SocketConnection>> Network::connect_to_one_of(const std::vector<SocketAddress>& found,
                                                                      std::string_view address, ByteView hello) {

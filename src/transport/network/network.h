@@ -51,6 +51,7 @@ class Network final : public Transport, private Hub, private Admission::Host {
 
   Result<std::string> listen(std::string_view address) override;
   Result<std::unique_ptr<Connection>> connect(std::string_view address, ByteView hello) override;
+  bool is_by_name(std::string_view address) const override;
   unsigned progress() noexcept override;
   void flush() noexcept override { flush_list.flush_all(); }
   void finish() noexcept override;
