@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "transport/address.h"
+#include "transport/same_user.h"
 
 namespace tc::transport {
 
@@ -19,7 +20,7 @@ Origin origin_of(const Fd& socket, std::span<const AddressRange> trusted_network
     const bool known = getsockopt(socket.get(), SOL_SOCKET, SO_PEERCRED, &process, &size) == 0;
     origin.host = "127.0.0.1";
     origin.text = fmt::format("process {} of user {}", process.pid, process.uid);
-    origin.same_user = known && process.uid == geteuid();
+    origin.same_user = known && is_own_user(process);
     origin.is_local = true;
     return origin;
   }
