@@ -174,11 +174,12 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
 
 // From now on, no other key is accepted at that address, be it one of the keyring.
 Status Authority::meet(std::string_view address, const trust::PublicKey& key, const trust::Grant* grant) {
-  if (grant == nullptr && config_.first_contact == FirstContact::refuse)
+  const bool has_lines = config_.first_contact == FirstContact::keyring && !rules_.keyring.grants().empty();
+  if (grant == nullptr && (has_lines || config_.first_contact == FirstContact::refuse))
     return fail(TC_ERR_DENIED,
-                "it answers with key {}, which is not known here, and first-contact is refuse: compare it with `ifunc "
+                "it answers with key {}, which is not known here, and first-contact is {}: compare it with `ifunc "
                 "key show` there, then say `ifunc key trust NAME {}`",
-                key.text(), key.text());
+                key.text(), has_lines ? "keyring, which has other keys" : "refuse", key.text());
   const auto kept = known_nodes_ ? known_nodes_->remember(address, key)
                                  : fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
   if (!kept && kept.error().code == TC_ERR_BUSY) return fail(kept.error());

@@ -15,6 +15,7 @@
 namespace tc::node {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
 
 class TheAuthority : public testing::Test {
@@ -70,9 +71,20 @@ TEST_F(TheAuthority, refuses_unknown_keys_when_first_contact_is_refuse) {
   EXPECT_EQ(why_not("a:1", ana), "");
 }
 
-TEST_F(TheAuthority, a_key_of_the_keyring_does_not_stand_in_for_one_that_is_known_at_the_address) {
+TEST_F(TheAuthority, refuses_unknown_keys_once_the_keyring_has_a_line) {
   start(bob.line());
-  EXPECT_EQ(why_not("a:1", ana), "");
+  EXPECT_THAT(why_not("a:1", ana), AllOf(HasSubstr("first-contact is keyring, which has other keys"),
+                                         HasSubstr("ifunc key trust NAME " + ana.public_key().text())));
+  EXPECT_EQ(why_not("a:1", bob), "");
+  config.first_contact = FirstContact::remember;
+  start(bob.line());
+  EXPECT_EQ(why_not("b:1", ana), "");
+}
+
+TEST_F(TheAuthority, a_key_of_the_keyring_does_not_stand_in_for_one_that_is_known_at_the_address) {
+  start();
+  EXPECT_EQ(why_not("a:1", ana), "") << "before the keyring had a line";
+  start(bob.line());
   EXPECT_THAT(why_not("a:1", bob), HasSubstr("when a:1 had " + ana.public_key().text() + " before"));
   EXPECT_FALSE(authority->may_stand_for("a:1", with(bob.public_key())));
   EXPECT_TRUE(authority->may_stand_for("a:1", with(ana.public_key())));
@@ -94,6 +106,7 @@ TEST_F(TheAuthority, a_node_answers_from_where_its_line_says) {
 }
 
 TEST_F(TheAuthority, an_answer_goes_to_known_keys_alone_and_nothing_is_remembered_of_it) {
+  config.first_contact = FirstContact::remember;
   start(bob.line());
   EXPECT_THAT(authority->is_expected("a:1", with(ana.public_key()), false).error().message,
               HasSubstr("an answer is no first contact"));

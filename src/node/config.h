@@ -21,7 +21,7 @@ namespace tc::node {
 // Who may connect and run code beside those that the keyring names: processes of our own user on this host, or anybody.
 enum class Trust : uint8_t { user, any };
 // What happens when a node that was connected to answers with a key that was never seen.
-enum class FirstContact : uint8_t { remember, refuse };
+enum class FirstContact : uint8_t { keyring /* remember while the keyring is empty */, remember, refuse };
 enum class CompileFor : uint8_t { none, user, any };
 
 struct Config {
@@ -36,7 +36,7 @@ struct Config {
   Trust trust = Trust::user;
   std::string key;      // this node's own: a name, or a file; empty: the one called `default`, if there is one
   std::string keyring;  // its file, or "none"; empty: the one in the user's folder
-  FirstContact first_contact = FirstContact::remember;
+  FirstContact first_contact = FirstContact::keyring;
   std::vector<std::filesystem::path> path;
   std::vector<std::string> allowed_libraries;
   std::vector<std::string> allowed_exports;  // rules of target::Policy::allow_export

@@ -27,8 +27,9 @@ Status set_trust(Config& config, std::string_view value) {
 }
 
 Status set_first_contact(Config& config, std::string_view value) {
-  return parse_choice_of<FirstContact>(value, config.first_contact, "remember or refuse",
-                                       {{"remember", FirstContact::remember}, {"refuse", FirstContact::refuse}});
+  return parse_choice_of<FirstContact>(
+      value, config.first_contact, "keyring, remember or refuse",
+      {{"keyring", FirstContact::keyring}, {"remember", FirstContact::remember}, {"refuse", FirstContact::refuse}});
 }
 
 Status add_trusted_network(Config& config, std::string_view value) {
@@ -158,9 +159,11 @@ constexpr Option table[] = {
      "for "
      "keys, and connections to and from there are not encrypted.",
      true, add_trusted_network},
-    {trust, "first-contact", "remember|refuse", "remember",
+    {trust, "first-contact", "keyring|remember|refuse", "keyring",
      "What to do when a node that this one connects to answers with a key that was never seen: remember it for that "
-     "address, and accept no other there; or refuse it.",
+     "address, and accept no other there; or refuse it. keyring: remember it as long as the keyring has no line, and "
+     "refuse "
+     "it then.",
      false, set_first_contact},
     {trust, "allow-lib", "LIBRARY", "",
      "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. None is allowed otherwise.",
