@@ -53,6 +53,7 @@ class Endpoint:
             return future
         payload = _payload(ifunc, args)
         if type(payload) is _native.Message:
+            self._check(payload, ifunc, number)
             future._call = self._engine.call_message(self._index, payload, deadline, _ROOM_SECONDS, future)
         else:
             future._call = self._engine.call(self._index, number, payload, deadline, _ROOM_SECONDS, future)
@@ -67,6 +68,7 @@ class Endpoint:
             return
         payload = _payload(ifunc, args)
         if type(payload) is _native.Message:
+            self._check(payload, ifunc, number)
             self._engine.send_message(self._index, payload, _ROOM_SECONDS)
         else:
             self._engine.send(self._index, number, payload, _ROOM_SECONDS)
@@ -83,9 +85,10 @@ class Endpoint:
                     raise
 
     def message(self, function: Ifunc, size: int) -> _native.Message:
-        """A payload of `size` bytes to be written in place, and sent any number of times without being copied again
-        in Python: `numpy.frombuffer(message)` is writable."""
-        return _native.make_message(self._engine, self._number(as_ifunc(function)), size)
+        """A payload of `size` zero bytes to be written in place, and sent any number of times without being copied
+        again in Python: `numpy.frombuffer(message)` is writable. It is for this ifunc and this node's endpoints."""
+        ifunc = as_ifunc(function)
+        return _native.make_message(self._engine, self._number(ifunc), ifunc.name, size)
 
     @property
     def status(self) -> Status:
@@ -108,6 +111,12 @@ class Endpoint:
     def _number(self, ifunc: Ifunc) -> int:
         number = self._node._ifuncs.get(ifunc._identity)
         return self._node._register(ifunc) if number is None else number
+
+    def _check(self, message: _native.Message, ifunc: Ifunc, number: int) -> None:
+        """A message carries its ifunc: another one would run than the one that was submitted."""
+        if not message.is_for(self._engine, number):
+            raise Error(Status.INVALID, f"the message was made for ifunc '{message.ifunc}', on its node, and is sent with "
+                        f"ifunc '{ifunc.name}', from {self._node!r}; make one with Endpoint.message")
 
 
 def _payload(ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
