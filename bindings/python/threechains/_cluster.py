@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -245,11 +246,12 @@ class LocalCluster(Cluster):
                 line += ["--data", f"{name}={self._file(name, value)}"]
             for library in allow_libs:
                 line += ["--allow-lib", library]
-            # The nodes live as long as the command, and it as long as our end of its standard input.
-            line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; exec cat >/dev/null']
+            # The nodes live as long as the command. It ends by a line of ours, or with our end of its standard input.
+            line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; read -r _']
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
-            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-                                             **_OUT_OF_CTRL_C)
+            self._process = subprocess.Popen(line, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                             stderr=self._errors, **_OUT_OF_CTRL_C)
+            _LOCAL_CLUSTERS.add(self)
             super().__init__(self._wait_until_ready(self._process, timeout), timeout=timeout)
         except BaseException:
             self._end()
@@ -297,6 +299,11 @@ class LocalCluster(Cluster):
         if process is None or self._owner != os.getpid():
             return  # a forked child leaves its parent's nodes alone
         assert process.stdin is not None and process.stdout is not None  # they are pipes
+        try:
+            if not process.stdin.closed:
+                process.stdin.write(b"\n")  # a child that C code forked may hold the pipe open
+        except OSError:
+            pass  # the command has ended before
         process.stdin.close()
         try:
             process.wait(15)  # it gives its nodes 5 s
@@ -306,6 +313,30 @@ class LocalCluster(Cluster):
         process.stdout.close()
         self._errors.close()
         self._directory.cleanup()
+
+
+    def _leave(self) -> None:
+        """In a forked child: the nodes and the directory are the parent's. They must not outlive it because of us."""
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            process.returncode = 0  # it is no child of this process
+            self._errors.close()
+            self._directory._finalizer.detach()  # type: ignore[attr-defined]
+
+
+# Those whose pipes a forked child inherits.
+_LOCAL_CLUSTERS: weakref.WeakSet[LocalCluster] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for cluster in list(_LOCAL_CLUSTERS):
+        cluster._leave()
+
+
+os.register_at_fork(after_in_child=_leave_all)
 
 
 def _memory_directory() -> str | None:
