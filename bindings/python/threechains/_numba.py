@@ -331,11 +331,28 @@ def _decoder(signature: Signature, result: types.Type) -> Decode:
     return signature.decoder(None, None if result is types.none else numpy_support.as_dtype(result), None)
 
 
+def _lower_where_it_may(function: Callable[..., Any], signature: Signature, flags: Flags,
+                        deps: Sequence[str]) -> tuple[Any, Any]:
+    """In the contexts that all ifuncs share, unless a helper of this one calls `tc.forward`."""
+    shared = _target.descriptor.typing_context
+    shared.helper_forwards = False
+    try:
+        lowered = _lower(function, signature, flags, deps)
+    except errors.NumbaError:
+        if not shared.helper_forwards:
+            raise
+    else:
+        if not shared.helper_forwards:
+            return lowered
+    with _target.descriptor.own_contexts():
+        return _lower(function, signature, flags, deps)
+
+
 def _lower_or_refuse(function: Callable[..., Any], signature: Signature, flags: Flags,
                      deps: Sequence[str]) -> tuple[Any, Any]:
     with global_compiler_lock:
         try:
-            return _lower(function, signature, flags, deps)
+            return _lower_where_it_may(function, signature, flags, deps)
         except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
             raise _refusal(signature.name, error) from None
 
