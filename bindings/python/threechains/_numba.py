@@ -239,17 +239,21 @@ def _check_result(kind: types.Type, signature: Signature) -> None:
     if isinstance(kind, types.Array):
         travels = kind.ndim == 1 and kind.layout == "C"
     elif isinstance(kind, types.BaseTuple):
-        travels = all(_is_number(member) and numpy_support.as_dtype(member).itemsize <= 8 for member in kind)
+        travels = all(_is_number(member) and _fits_a_slot(numpy_support.as_dtype(member)) for member in kind)
     else:
         travels = kind is types.none or _is_number(kind)
     if not travels:
         raise IfuncError(f"{signature.name}: an answer of type {kind} cannot travel", str(kind),
-                         "return a number, a tuple of numbers or an array in one piece, or fill a parameter "
-                         "tc.out(dtype, count)", Status.INVALID)
+                         "return a number, a tuple of bools, whole numbers and floats, or an array in one piece, or fill a "
+                         "parameter tc.out(dtype, count)", Status.INVALID)
 
 
 def _is_number(kind: types.Type) -> bool:
     return isinstance(kind, (types.Number, types.Boolean, types.NPDatetime))
+
+
+def _fits_a_slot(dtype: Any) -> bool:
+    return dtype.kind in "iufb" and dtype.itemsize <= 8
 
 
 @dataclass(frozen=True)
