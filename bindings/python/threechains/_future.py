@@ -96,7 +96,7 @@ class Future(concurrent.futures.Future[Any]):
         """As the base class does it. But a callback that raises what is no Exception (sys.exit(), Ctrl-C) takes the
         others nothing away, and none is called twice."""
         first: BaseException | None = None
-        callbacks = self._done_callbacks
+        callbacks: list[Callable[[Future], Any]] = vars(self)["_done_callbacks"]  # typeshed does not know it
         while callbacks:
             try:
                 callbacks[0](self)
