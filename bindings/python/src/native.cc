@@ -10,8 +10,11 @@
 #include <nanobind/stl/string.h>
 #include <nanobind/stl/vector.h>
 
+#include <algorithm>
 #include <array>
+#include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 #include "engine.h"
 
@@ -80,41 +83,75 @@ nb::bytes bytes_of(const Reply& reply) { return nb::bytes(reply.data, reply.size
 
 // ---- Calls --------------------------------------------------------------------------------------------------
 
+// So often a future is told again when a signal's handler raised in the middle. No program gets more signals at once.
+constexpr int most_tries = 64;
+
 // A call's owner is a Python object that is told when the answer is there; the reference ends when it is claimed.
 nb::object take_owner(Call& call) { return nb::steal(static_cast<PyObject*>(std::exchange(call.owner, nullptr))); }
 
-// Claimed calls with their owners.
-nb::list owners_of(const std::vector<CallPtr>& calls) {
-  nb::list owners;
-  for (const auto& call : calls)
-    if (auto owner = take_owner(*call); owner.is_valid()) owners.append(nb::make_tuple(call, owner));
-  return owners;
+// Tells the owner of a claimed call that the answer is there. In the main thread a signal's handler may raise at any
+// moment of that: the owner is told again, because nobody else will ever do it. Keeps the first exception.
+void tell_owner(Call& call, nb::handle told, std::optional<nb::python_error>& first) {
+  const auto owner = take_owner(call);
+  for (int tries = 0; owner.is_valid() && tries < most_tries; ++tries) {
+    try {
+      owner.attr("_finish")(told);
+      return;
+    } catch (nb::python_error& error) {
+      if (!first) first.emplace(std::move(error));
+    }
+  }
 }
 
+// Tells the owners of claimed calls, all of them. Raises the first exception afterwards.
+void tell_owners(const std::vector<CallPtr>& calls) {
+  std::optional<nb::python_error> first;
+  for (const auto& call : calls) tell_owner(*call, nb::cast(call), first);
+  if (first) throw std::move(*first);
+}
+
+// After an attempt that succeeded, no signal's handler runs here: an exception would say that the message was not sent,
+// and the call that was made would lose its owner. The interpreter runs the handler soon after.
 template <class Attempt>
 auto until_there_is_room(Engine& engine, double seconds, Attempt attempt) {
   auto result = attempt();
   if (result) return result;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
-  while (!result) {
+  while (true) {
     {
       const nb::gil_scoped_release released;
       engine.make_room();
       result = attempt();
     }
+    if (result) return result;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-    if (!result && std::chrono::steady_clock::now() > end)
+    if (std::chrono::steady_clock::now() > end)
       throw Failure(TC_ERR_BUSY, "the peer has made no room for the message within " + std::to_string(seconds) +
                                      " s; it was not sent");
   }
-  return result;
 }
 
 // A payload in Python's hands, to be written in place and sent any number of times.
 struct Message {
   std::shared_ptr<Engine> engine;  // a message must not outlive its node
+  size_t number;                   // of the ifunc that it was made for
+  std::string ifunc;               // its name
   MessagePtr message;
 };
+
+struct Free {
+  void operator()(void* memory) const noexcept { std::free(memory); }
+};
+
+// A message of zeros: what this process wrote to the memory before is not for the peer. Payload functions get as many
+// zeros to read.
+Message zeroed_message(std::shared_ptr<Engine> engine, size_t number, std::string ifunc, size_t size) {
+  const nb::gil_scoped_release released;
+  const std::unique_ptr<void, Free> zeros(std::calloc(std::max<size_t>(size, 1), 1));
+  if (!zeros) throw Failure(TC_ERR_NO_MEMORY, "there is no memory for a message of " + std::to_string(size) + " bytes");
+  auto message = engine->make_message(number, zeros.get(), size);
+  return {std::move(engine), number, std::move(ifunc), std::move(message)};
+}
 
 int get_message_buffer(PyObject* self, Py_buffer* view, int flags) {
   const auto* const held = nb::inst_ptr<Message>(self);
@@ -166,20 +203,31 @@ void send(Engine& engine, size_t endpoint, tc_message_t& message, double room) {
   until_there_is_room(engine, room, [&] { return engine.try_send(endpoint, message); });
 }
 
-// Waits for the call. "ready", "others" (collect() has calls of other threads), "timeout" or "again".
+// Waits for the call, and settles it and whatever else is ready. "ready" (its owner was told, or another thread is about
+// to do that), "timeout" or "again".
 const char* drive(Engine& engine, Call& call, std::optional<double> timeout) {
   auto outcome = Engine::Drive::ready;
   if (!call.ready()) {
     const nb::gil_scoped_release released;
     outcome = engine.drive(call, nanoseconds(timeout));
   }
-  if (outcome == Engine::Drive::ready) return "ready";
-  if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-  switch (outcome) {
-    case Engine::Drive::others: return "others";
-    case Engine::Drive::timeout: return "timeout";
-    default: return "again";
+  if (outcome == Engine::Drive::ready) {
+    std::optional<nb::python_error> first;
+    if (call.claim()) tell_owner(call, nb::find(call), first);
+    if (first) throw std::move(*first);
+    return "ready";
   }
+  if (PyErr_CheckSignals() != 0) nb::raise_python_error();
+  if (outcome == Engine::Drive::timeout) return "timeout";
+  if (outcome == Engine::Drive::others) {
+    std::vector<CallPtr> others;
+    {
+      const nb::gil_scoped_release released;
+      others = engine.collect();
+    }
+    tell_owners(others);
+  }
+  return "again";
 }
 
 // ---- Errors -------------------------------------------------------------------------------------------------
@@ -223,9 +271,6 @@ void bind_call(nb::module_& module) {
 
   nb::class_<Call>(module, "Call", "A call under way.")
       .def_prop_ro("ready", &Call::ready, "Is the answer there?")
-      .def(
-          "claim", [](Call& self) { return self.claim() ? take_owner(self) : nb::none(); },
-          "The owner, for the first who asks; None after that.")
       .def_prop_ro(
           "status", [](const Call& self) { return static_cast<int>(tc_future_status(self.future())); },
           "The call's status, once it is ready.")
@@ -238,11 +283,19 @@ void bind_call(nb::module_& module) {
 void bind_message(nb::module_& module) {
   nb::class_<Message>(module, "Message", nb::type_slots(message_slots),
                       "A payload that can be written in place and sent any number of times. A writable buffer.")
-      .def("__len__", [](const Message& self) {
-        size_t size = 0;
-        tc_message_payload(self.message.get(), &size);
-        return size;
-      });
+      .def("__len__",
+           [](const Message& self) {
+             size_t size = 0;
+             tc_message_payload(self.message.get(), &size);
+             return size;
+           })
+      .def_ro("ifunc", &Message::ifunc, "The name of the ifunc that it was made for.")
+      .def(
+          "is_for",
+          [](const Message& self, const Engine& engine, size_t number) {
+            return self.engine.get() == &engine && self.number == number;
+          },
+          nb::arg("engine"), nb::arg("number"), "Was it made for this ifunc, on this node?");
 }
 
 void bind_engine(nb::module_& module) {
@@ -340,29 +393,17 @@ void bind_engine(nb::module_& module) {
           nb::arg("endpoint"), nb::arg("timeout"), Release())
       .def("drive", drive, nb::arg("call"), nb::arg("timeout").none())
       .def(
-          "collect",
-          [](Engine& self) {
-            std::vector<CallPtr> calls;
-            {
-              const nb::gil_scoped_release released;
-              calls = self.collect();
-            }
-            return owners_of(calls);
-          },
-          nb::sig("def collect(self) -> list[tuple[Call, typing.Any]]"), "The owners of calls that are ready.")
-      .def(
           "keep",
-          [](Engine& self) -> nb::object {
+          [](Engine& self) {
             std::optional<std::vector<CallPtr>> calls;
             {
               const nb::gil_scoped_release released;
               calls = self.keep();
             }
-            if (!calls) return nb::none();
-            return owners_of(*calls);
+            if (calls) tell_owners(*calls);
+            return calls.has_value();
           },
-          nb::sig("def keep(self) -> list[tuple[Call, typing.Any]] | None"),
-          "For the keeper thread: the owners of calls that became ready; None at the end.")
+          "For the keeper thread: waits until calls are ready, and tells their owners. False at the end.")
       .def("stop_keeping", &Engine::stop_keeping, Release())
       .def(
           "close",
@@ -372,10 +413,9 @@ void bind_engine(nb::module_& module) {
               const nb::gil_scoped_release released;
               calls = self.close();
             }
-            return owners_of(calls);
+            tell_owners(calls);
           },
-          nb::sig("def close(self) -> list[tuple[Call, typing.Any]]"),
-          "Fails what waits, disconnects and ends the node. The owners of the calls that failed.");
+          "Fails what waits, disconnects and ends the node. Tells the owners of the calls that failed.");
 }
 
 }  // namespace
@@ -387,13 +427,7 @@ NB_MODULE(_native, module) {
   bind_call(module);
   bind_message(module);
   bind_engine(module);
-  module.def(
-      "make_message",
-      [](std::shared_ptr<Engine> engine, size_t ifunc, size_t size) {
-        auto message = engine->make_message(ifunc, nullptr, size);
-        return Message{std::move(engine), std::move(message)};
-      },
-      nb::arg("engine"), nb::arg("ifunc"), nb::arg("size"));
+  module.def("make_message", zeroed_message, nb::arg("engine"), nb::arg("number"), nb::arg("ifunc"), nb::arg("size"));
   module.def("set_error_class", [](nb::object cls) { error_class = cls.release().ptr(); }, nb::arg("cls"));
   module.def(
       "statistics",

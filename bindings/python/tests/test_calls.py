@@ -78,6 +78,33 @@ def test_a_message_is_written_in_place_and_sent_again(cluster, echo):
         assert cluster[0].submit(echo, message).result().array(np.float64).tolist() == [value] * 4
 
 
+def test_a_message_that_nobody_wrote_to_is_zeros(cluster, echo):
+    for size in (1, 48, 1000, 100_000):
+        for _ in range(20):
+            used = bytearray(b"\xff" * size)
+            cluster[0].submit(echo, used).result()
+            del used
+            message = cluster[0].message(echo, size)
+            assert len(message) == size and not any(memoryview(message))
+            memoryview(message)[:] = b"\xff" * size  # what the next one's memory may have held
+            del message
+    assert len(cluster[0].message(echo, 0)) == 0
+    with pytest.raises(tc.Error):
+        cluster[0].message(echo, 1 << 50)
+
+
+def test_a_message_is_sent_with_the_ifunc_that_it_was_made_for(cluster, echo, who):
+    message = cluster[0].message(who, 4)
+    assert message.ifunc == "who"
+    for take in (cluster[0].submit, cluster[0].send):
+        with pytest.raises(tc.Error, match="'who'.*'echo'") as caught:
+            take(echo, message)
+        assert caught.value.status == tc.Status.INVALID
+    assert cluster[1].submit(who, message).result().node == 1
+    with tc.Cluster(cluster.addresses) as other, pytest.raises(tc.Error, match="another node|on its node"):
+        other[0].submit(who, message)
+
+
 def test_a_payload_that_is_not_contiguous_is_refused_with_what_to_do(cluster, echo):
     with pytest.raises(ValueError, match="ascontiguousarray"):
         cluster.submit(echo, np.arange(10)[::2])

@@ -154,6 +154,44 @@ def test_a_njit_helper_comes_along(nodes):
     assert helper(1.0) == 2.0
 
 
+@pytest.mark.parametrize("decorate", [numba.njit, numba.extending.register_jitable])
+def test_a_helper_that_forwards_sends_what_the_ifunc_takes_that_uses_it(nodes, decorate):
+    @decorate
+    def onward(left, value):
+        return tc.forward((tc.node_id() + 1) % tc.node_count(), left, value)
+
+    @decorate
+    def through(left, value):
+        return onward(left, value)
+
+    @tc.ifunc
+    def real(left: int, value: float):
+        if left > 0:
+            onward(left - 1, 7)
+        return value
+
+    @tc.ifunc
+    def whole(left: int, value: int):
+        if left > 0:
+            onward(left - 1, 7)
+        return value
+
+    @tc.ifunc
+    def small(left: int, value: np.float32):
+        if left > 0:
+            through(left - 1, 7)
+        return value
+
+    for _ in range(2):
+        for ifunc in (real, whole, small):
+            assert nodes.submit(ifunc, 3, 1, node=0).result() == 7
+
+    with pytest.raises(tc.IfuncError, match="takes .node, left."):
+        @tc.ifunc
+        def other(left: int):
+            through(left, 7)
+
+
 def test_a_small_global_array_is_frozen_into_the_code(nodes):
     table = np.array([2.0, 3.0, 5.0])
 

@@ -6,6 +6,19 @@ import signal
 import time
 
 
+def ends(pid):
+    """Does this process end within ten seconds?"""
+    for _ in range(100):
+        try:
+            with open(f"/proc/{pid}/stat") as file:
+                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
+                    return True
+        except FileNotFoundError:
+            return True
+        time.sleep(0.1)
+    return False
+
+
 def test_the_interpreter_exits_with_calls_in_flight(script):
     done = script("""
         nodes = tc.LocalCluster(1)
@@ -117,6 +130,53 @@ def test_a_forked_child_is_told_so_and_does_not_disturb_its_parent(script):
     assert (done.returncode, done.stdout) == (0, "after\n"), done.stderr
 
 
+def test_a_cluster_closes_at_once_while_a_forked_child_lives(script):
+    done = script("""
+        import os, time, warnings
+        warnings.simplefilter("ignore")
+        nodes = tc.LocalCluster(1, data={"x": b"data"})
+        directory = nodes._directory.name
+        child = os.fork()
+        if child == 0:
+            time.sleep(60)
+            os._exit(0)
+        leaving = os.fork()
+        if leaving == 0:
+            raise SystemExit  # and not os._exit(): what Python does at its end is for the parent to do
+        assert os.waitpid(leaving, 0)[1] == 0
+        assert os.path.exists(directory), "the child has removed its parent's directory"
+        print(nodes.submit(tc.ifunc.load("echo.ifunc"), b"after").result().text())
+        started = time.monotonic()
+        nodes.close()
+        print(time.monotonic() - started < 6, os.path.exists(directory))
+        os.kill(child, 9)
+    """)
+    assert (done.returncode, done.stdout) == (0, "after\nTrue False\n"), done.stderr
+
+
+def test_nodes_do_not_outlive_a_killed_program_because_a_child_of_it_lives(script):
+    process = script("""
+        import os, time, warnings
+        warnings.simplefilter("ignore")
+        nodes = tc.LocalCluster(1)
+        child = os.fork()
+        if child == 0:
+            for descriptor in (0, 1, 2):
+                os.close(descriptor)
+            time.sleep(60)
+            os._exit(0)
+        print(nodes._process.pid, child, flush=True)
+        time.sleep(60)
+    """, start=True)
+    pid, child = map(int, process.stdout.readline().split())
+    process.kill()
+    process.communicate()
+    try:
+        assert ends(pid)
+    finally:
+        os.kill(child, signal.SIGKILL)
+
+
 def test_a_forked_child_is_told_how_to_get_a_node_of_its_own(script):
     done = script("""
         import os, warnings
@@ -157,15 +217,7 @@ def test_a_cluster_ends_with_a_killed_program(script):
     pid = int(process.stdout.readline())
     process.kill()
     process.communicate()
-    for _ in range(100):
-        try:
-            with open(f"/proc/{pid}/stat") as file:
-                if file.read().rsplit(")", 1)[1].split()[0] == "Z":
-                    return
-        except FileNotFoundError:
-            return
-        time.sleep(0.1)
-    raise AssertionError(f"process {pid} still runs")
+    assert ends(pid)
 
 
 def test_signal_handlers_stay_pythons(script):

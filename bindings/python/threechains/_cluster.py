@@ -11,6 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
+import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
@@ -53,6 +54,7 @@ class Endpoint:
             return future
         payload = _payload(ifunc, args)
         if type(payload) is _native.Message:
+            self._check(payload, ifunc, number)
             future._call = self._engine.call_message(self._index, payload, deadline, _ROOM_SECONDS, future)
         else:
             future._call = self._engine.call(self._index, number, payload, deadline, _ROOM_SECONDS, future)
@@ -67,6 +69,7 @@ class Endpoint:
             return
         payload = _payload(ifunc, args)
         if type(payload) is _native.Message:
+            self._check(payload, ifunc, number)
             self._engine.send_message(self._index, payload, _ROOM_SECONDS)
         else:
             self._engine.send(self._index, number, payload, _ROOM_SECONDS)
@@ -83,9 +86,10 @@ class Endpoint:
                     raise
 
     def message(self, function: Ifunc, size: int) -> _native.Message:
-        """A payload of `size` bytes to be written in place, and sent any number of times without being copied again
-        in Python: `numpy.frombuffer(message)` is writable."""
-        return _native.make_message(self._engine, self._number(as_ifunc(function)), size)
+        """A payload of `size` zero bytes to be written in place, and sent any number of times without being copied
+        again in Python: `numpy.frombuffer(message)` is writable. It is for this ifunc and this node's endpoints."""
+        ifunc = as_ifunc(function)
+        return _native.make_message(self._engine, self._number(ifunc), ifunc.name, size)
 
     @property
     def status(self) -> Status:
@@ -108,6 +112,12 @@ class Endpoint:
     def _number(self, ifunc: Ifunc) -> int:
         number = self._node._ifuncs.get(ifunc._identity)
         return self._node._register(ifunc) if number is None else number
+
+    def _check(self, message: _native.Message, ifunc: Ifunc, number: int) -> None:
+        """A message carries its ifunc: another one would run than the one that was submitted."""
+        if not message.is_for(self._engine, number):
+            raise Error(Status.INVALID, f"the message was made for ifunc '{message.ifunc}', on its node, and is sent with "
+                        f"ifunc '{ifunc.name}', from {self._node!r}; make one with Endpoint.message")
 
 
 def _payload(ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
@@ -236,11 +246,12 @@ class LocalCluster(Cluster):
                 line += ["--data", f"{name}={self._file(name, value)}"]
             for library in allow_libs:
                 line += ["--allow-lib", library]
-            # The nodes live as long as the command, and it as long as our end of its standard input.
-            line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; exec cat >/dev/null']
+            # The nodes live as long as the command. It ends by a line of ours, or with our end of its standard input.
+            line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; read -r _']
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
-            self._process = subprocess.Popen(line, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=self._errors,
-                                             **_OUT_OF_CTRL_C)
+            self._process = subprocess.Popen(line, bufsize=0, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+                                             stderr=self._errors, **_OUT_OF_CTRL_C)
+            _LOCAL_CLUSTERS.add(self)
             super().__init__(self._wait_until_ready(self._process, timeout), timeout=timeout)
         except BaseException:
             self._end()
@@ -288,6 +299,11 @@ class LocalCluster(Cluster):
         if process is None or self._owner != os.getpid():
             return  # a forked child leaves its parent's nodes alone
         assert process.stdin is not None and process.stdout is not None  # they are pipes
+        try:
+            if not process.stdin.closed:
+                process.stdin.write(b"\n")  # a child that C code forked may hold the pipe open
+        except OSError:
+            pass  # the command has ended before
         process.stdin.close()
         try:
             process.wait(15)  # it gives its nodes 5 s
@@ -297,6 +313,30 @@ class LocalCluster(Cluster):
         process.stdout.close()
         self._errors.close()
         self._directory.cleanup()
+
+
+    def _leave(self) -> None:
+        """In a forked child: the nodes and the directory are the parent's. They must not outlive it because of us."""
+        process, self._process = self._process, None
+        if process is not None:
+            for pipe in (process.stdin, process.stdout):
+                if pipe is not None:
+                    pipe.close()
+            process.returncode = 0  # it is no child of this process
+            self._errors.close()
+            self._directory._finalizer.detach()  # type: ignore[attr-defined]
+
+
+# Those whose pipes a forked child inherits.
+_LOCAL_CLUSTERS: weakref.WeakSet[LocalCluster] = weakref.WeakSet()
+
+
+def _leave_all() -> None:
+    for cluster in list(_LOCAL_CLUSTERS):
+        cluster._leave()
+
+
+os.register_at_fork(after_in_child=_leave_all)
 
 
 def _memory_directory() -> str | None:

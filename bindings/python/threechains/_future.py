@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import logging
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -14,6 +15,7 @@ from threechains._errors import Status, remote_error
 
 # A call that has left cannot be taken back: futures are born running, so that cancel() says False.
 _RUNNING = "RUNNING"
+_LOG = logging.getLogger("concurrent.futures")  # where the base class reports a callback that raises
 
 
 class Future(concurrent.futures.Future[Any]):
@@ -51,38 +53,58 @@ class Future(concurrent.futures.Future[Any]):
         return asyncio.wrap_future(self).__await__()
 
     def _drive(self, timeout: float | None) -> float | None:
-        """Polls until the answer is there or the time is over. Returns what is left for waiting otherwise."""
+        """Polls until the answer is there or the time is over. Returns what is left of the time: another thread may be
+        about to settle the future."""
         end = None if timeout is None else time.monotonic() + timeout
-        call, engine = self._call, self._engine
+        call, drive = self._call, self._engine.drive
         while True:
-            outcome = engine.drive(call, timeout)
-            if outcome == "ready":
-                if call.claim() is not None:
-                    self._finish(call)
-                return None  # or another thread is finishing it
-            if outcome == "others":
-                finish_all(engine.collect())
-            elif outcome == "timeout":
+            outcome = drive(call, timeout)
+            if outcome == "timeout":
                 return 0
             if end is not None:
                 timeout = max(0.0, end - time.monotonic())
+            if outcome == "ready":
+                return timeout
 
     def _finish(self, call: _native.Call) -> None:
-        """Settles the future. By whoever claimed the call."""
-        self._node = None
-        if call.status != Status.OK:
+        """Settles the future. The module in C++ calls it for whoever claimed the call; and again, from the start, when a
+        signal's handler raised in the middle."""
+        if self._state != _RUNNING:
+            self._finish_again()
+        elif call.status != Status.OK:
             self.set_exception(remote_error(call, self._ifunc))
-            return
-        try:
-            reply = _native.reply(call)
-            value = reply if self._decode is None else self._decode(reply)
-        except Exception as error:  # what came is not what the ifunc's author promised
-            self.set_exception(error)
         else:
-            self.set_result(value)
+            try:
+                reply = _native.reply(call)
+                value = reply if self._decode is None else self._decode(reply)
+            except Exception as error:  # what came is not what the ifunc's author promised
+                self.set_exception(error)
+            else:
+                self.set_result(value)
+        self._node = None
 
+    def _finish_again(self) -> None:
+        """The rest of set_result() or set_exception(), which were interrupted after they had changed the state."""
+        with self._condition:
+            for waiter in self._waiters:
+                if self not in waiter.finished_futures:
+                    (waiter.add_result if self._exception is None else waiter.add_exception)(self)
+            self._condition.notify_all()
+        self._invoke_callbacks()
 
-def finish_all(claimed: list[tuple[_native.Call, Any]]) -> None:
-    """Settles futures whose calls were claimed together."""
-    for call, future in claimed:
-        future._finish(call)
+    def _invoke_callbacks(self) -> None:
+        """As the base class does it. But a callback that raises what is no Exception (sys.exit(), Ctrl-C) takes the
+        others nothing away, and none is called twice."""
+        first: BaseException | None = None
+        callbacks: list[Callable[[Future], Any]] = vars(self)["_done_callbacks"]  # typeshed does not know it
+        while callbacks:
+            try:
+                callbacks[0](self)
+            except Exception:
+                _LOG.exception("exception calling callback for %r", self)
+            except BaseException as error:
+                first = first or error
+            finally:
+                del callbacks[0]
+        if first is not None:
+            raise first

@@ -3,6 +3,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import time
 import weakref
@@ -10,18 +11,19 @@ from collections.abc import Mapping
 from typing import Any
 
 from threechains import _native
-from threechains._future import finish_all
 from threechains._ifunc import Ifunc
+
+_LOG = logging.getLogger("concurrent.futures")  # callbacks that raise are reported there
 
 
 def _keep(engine: _native.Engine) -> None:
     """The keeper thread: moves the node on while nobody waits."""
     while True:
-        claimed = engine.keep()
-        if claimed is None:
-            return
-        finish_all(claimed)
-        del claimed
+        try:
+            if not engine.keep():
+                return
+        except BaseException:  # a callback's, as sys.exit(): who waits for other calls needs this thread
+            _LOG.exception("exception calling a callback of a threechains.Future")
 
 
 def _end(engine: _native.Engine, keeper: threading.Thread) -> None:
@@ -29,9 +31,11 @@ def _end(engine: _native.Engine, keeper: threading.Thread) -> None:
     if engine.inherited or engine.closed:
         return
     engine.stop_keeping()
-    if threading.current_thread() is not keeper:
-        keeper.join()
-    finish_all(engine.close())
+    try:
+        if threading.current_thread() is not keeper:
+            keeper.join()
+    finally:  # also after Ctrl-C: this runs only once
+        engine.close()
 
 
 class Node:

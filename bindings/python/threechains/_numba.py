@@ -239,17 +239,21 @@ def _check_result(kind: types.Type, signature: Signature) -> None:
     if isinstance(kind, types.Array):
         travels = kind.ndim == 1 and kind.layout == "C"
     elif isinstance(kind, types.BaseTuple):
-        travels = all(_is_number(member) and numpy_support.as_dtype(member).itemsize <= 8 for member in kind)
+        travels = all(_is_number(member) and _fits_a_slot(numpy_support.as_dtype(member)) for member in kind)
     else:
         travels = kind is types.none or _is_number(kind)
     if not travels:
         raise IfuncError(f"{signature.name}: an answer of type {kind} cannot travel", str(kind),
-                         "return a number, a tuple of numbers or an array in one piece, or fill a parameter "
-                         "tc.out(dtype, count)", Status.INVALID)
+                         "return a number, a tuple of bools, whole numbers and floats, or an array in one piece, or fill a "
+                         "parameter tc.out(dtype, count)", Status.INVALID)
 
 
 def _is_number(kind: types.Type) -> bool:
     return isinstance(kind, (types.Number, types.Boolean, types.NPDatetime))
+
+
+def _fits_a_slot(dtype: Any) -> bool:
+    return dtype.kind in "iufb" and dtype.itemsize <= 8
 
 
 @dataclass(frozen=True)
@@ -331,11 +335,28 @@ def _decoder(signature: Signature, result: types.Type) -> Decode:
     return signature.decoder(None, None if result is types.none else numpy_support.as_dtype(result), None)
 
 
+def _lower_where_it_may(function: Callable[..., Any], signature: Signature, flags: Flags,
+                        deps: Sequence[str]) -> tuple[Any, Any]:
+    """In the contexts that all ifuncs share, unless a helper of this one calls `tc.forward`."""
+    shared = _target.descriptor.typing_context
+    shared.helper_forwards = False
+    try:
+        lowered = _lower(function, signature, flags, deps)
+    except errors.NumbaError:
+        if not shared.helper_forwards:
+            raise
+    else:
+        if not shared.helper_forwards:
+            return lowered
+    with _target.descriptor.own_contexts():
+        return _lower(function, signature, flags, deps)
+
+
 def _lower_or_refuse(function: Callable[..., Any], signature: Signature, flags: Flags,
                      deps: Sequence[str]) -> tuple[Any, Any]:
     with global_compiler_lock:
         try:
-            return _lower(function, signature, flags, deps)
+            return _lower_where_it_may(function, signature, flags, deps)
         except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
             raise _refusal(signature.name, error) from None
 

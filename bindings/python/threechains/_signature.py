@@ -18,6 +18,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from threechains import _native, _types
+from threechains._arrays import array_of
 from threechains._errors import Error, IfuncError, Status
 
 Encode = Callable[[tuple[Any, ...]], list[Any]]
@@ -123,7 +124,7 @@ class Signature:
                 if parameter.kind == "scalar":
                     slots.append(value)
                 else:
-                    array = np.ascontiguousarray(value, dtype=parameter.dtype)
+                    array = array_of(name, parameter.name, parameter.dtype, value)
                     if array.ndim != 1:
                         raise TypeError(f"{name}: '{parameter.name}' has {array.ndim} dimensions when it must have 1")
                     slots.append(array.size)

@@ -8,12 +8,13 @@ nothing is ever allocated.
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import os
 import types
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from llvmlite import binding as ll
@@ -163,8 +164,16 @@ class _Typing(typing.Context):
         self.meanings: dict[Any, Any] = {}
         self.meaning_of_external: Callable[[_types.External], Any] | None = None
         self._helpers: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
+        self.helpers_under_way = 0
+        # What is compiled here once is used by all ifuncs. `tc.forward` is something else in each of them, so that a
+        # helper which calls it is compiled in contexts of its ifunc's own.
+        self.shared = True
+        self.helper_forwards = False  # did one ask for `tc.forward` here?
 
     def resolve_value_type(self, val: Any) -> Any:
+        if val is _types.forward and self.shared and self.helpers_under_way:
+            self.helper_forwards = True
+            raise errors.TypingError("'tc.forward' in a function that other ifuncs use as well")
         if isinstance(val, _types.External):
             if val not in self.meanings and self.meaning_of_external is not None:
                 self.meanings[val] = self.meaning_of_external(val)
@@ -190,6 +199,20 @@ class _Descriptor(descriptors.TargetDescriptor):
     def target_context(self) -> _Context:
         return _Context(self.typing_context, NAME)
 
+    @contextlib.contextmanager
+    def own_contexts(self) -> Iterator[None]:
+        """Contexts for one ifunc: Numba loads all that it knows into them anew (80 ms), and keeps them. The caller has
+        the compiler's lock."""
+        names = ("typing_context", "target_context")
+        shared = {name: self.__dict__.pop(name) for name in names}
+        try:
+            self.typing_context.shared = False
+            yield
+        finally:
+            for name in names:
+                self.__dict__.pop(name, None)
+            self.__dict__.update(shared)
+
 
 class _Target(CPU):
     """Whatever works for a CPU works here."""
@@ -202,9 +225,16 @@ class _Dispatcher(dispatcher.Dispatcher):
         arguments, result = sigutils.normalize_signature(sig)
         existing = self.overloads.get(tuple(arguments))
         if existing is None:
-            with self._compiling_counter:
-                existing = self._compiler.compile(arguments, result)
-                self.overloads[tuple(arguments)] = existing
+            context = descriptor.typing_context
+            context.helpers_under_way += 1
+            try:
+                with self._compiling_counter:
+                    existing = self._compiler.compile(arguments, result)
+            finally:
+                context.helpers_under_way -= 1
+                if context.helper_forwards:
+                    self._compiler._failed_cache.clear()  # the next ifunc must find the same, and not a remembered error
+            self.overloads[tuple(arguments)] = existing
         return existing.entry_point
 
 
