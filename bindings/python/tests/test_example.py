@@ -20,7 +20,7 @@ def test_questions_to_a_columns_holder_give_what_fetching_gives():
 
 
 def test_the_benchmark_prints_json():
-    line = [sys.executable, "-m", "threechains.bench", "--json", "--without-dask", "--without-numba"]
+    line = [sys.executable, "-m", "threechains.bench", "--json", "--without-dask", "--without-numba", "--rounds", "1"]
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)

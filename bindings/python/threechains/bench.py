@@ -95,7 +95,7 @@ class _Apart:
                 pass  # it has ended
 
 
-def round_trips(with_dask: bool, pin: bool) -> dict[str, Any]:
+def round_trips(with_dask: bool, pin: bool, rounds: int) -> dict[str, Any]:
     """Microseconds from submit to result."""
     import struct
 
@@ -121,7 +121,7 @@ def round_trips(with_dask: bool, pin: bool) -> dict[str, Any]:
             for call, _ in ways.values():
                 _time(call, 10)
             apart.move_away()
-            for _ in range(_ROUNDS):
+            for _ in range(rounds):
                 for name, (call, count) in ways.items():
                     samples[name] += _time(call, count)
         finally:
@@ -162,13 +162,14 @@ def main() -> None:
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--without-dask", action="store_true")
     parser.add_argument("--unpinned", action="store_true", help="leave it to the scheduler which CPU who runs on")
+    parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of 2000 calls each (default: %(default)s)")
     parser.add_argument("--without-numba", action="store_true", help="no first uses of Python functions")
     options = parser.parse_args()
     result: dict[str, Any] = {
         "command": "python -m threechains.bench " + " ".join(sys.argv[1:]),
         "machine": {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "python": platform.python_version(),
                     "threechains": tc.__version__},
-        "round_trip_us": round_trips(not options.without_dask, not options.unpinned),
+        "round_trip_us": round_trips(not options.without_dask, not options.unpinned, options.rounds),
     }
     if not options.without_numba:
         result["first_use"] = first_use()
