@@ -36,10 +36,11 @@ Status check_host(const Grant& grant, const Peer& peer) {
   return fail(TC_ERR_DENIED, "{}: hosts={}, and it is at {}", line_of(grant), ranges, peer.host);
 }
 
+// The peer reads this: nothing of the keyring is in it, not even where it is.
 std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key) {
-  const auto where = rules.keyring.where().empty()
-                         ? std::string("not known here: this node has no keyring, which option `keyring` names")
-                         : fmt::format("in no line of the keyring {}", rules.keyring.where());
+  const auto* const where = rules.keyring.where().empty()
+                                ? "not known here: this node has no keyring, which option `keyring` names"
+                                : "in no line of the keyring of this node";
   return fail(TC_ERR_DENIED, "{} is {}; its operator can let it in with `ifunc key trust NAME {}`", key.text(), where,
               key.text());
 }

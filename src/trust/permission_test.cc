@@ -74,7 +74,7 @@ TEST(MayConnect, this_nodes_own_key_and_keys_of_the_launcher_run_anything) {
 TEST(MayConnect, a_stranger_is_told_the_command_that_lets_it_in) {
   const auto key = public_key(9).text();
   EXPECT_EQ(denial(rules_of({"ana"}), with_key(9)),
-            key + " is in no line of the keyring /etc/ring; its operator can let it in with `ifunc key trust NAME " +
+            key + " is in no line of the keyring of this node; its operator can let it in with `ifunc key trust NAME " +
                 key + "`");
   EXPECT_THAT(denial({}, with_key(9)), HasSubstr("this node has no keyring"));
   EXPECT_THAT(denial({}, {.text = "10.0.0.7:1", .host = "10.0.0.7", .key = {}}),
