@@ -17,6 +17,7 @@
 #include "target/jit/llvm_error.h"
 #include "target/jit/perf_map.h"
 #include "target/jit/unwind.h"
+#include "target/jit/variables.h"
 
 namespace tc::target::jit {
 
@@ -150,17 +151,6 @@ Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const s
   return std::move(*graph);
 }
 
-// The graph's own definitions of them are not used then.
-void take_from_outside(jitlink::LinkGraph& graph, const Variables& variables) {
-  if (variables.empty()) return;
-  std::vector<jitlink::Symbol*> replaced;
-  for (auto* const symbol : graph.defined_symbols())
-    if (symbol->hasName() && symbol->getScope() != jitlink::Scope::Local &&
-        variables.contains(std::string_view(*symbol->getName())))
-      replaced.push_back(symbol);
-  for (auto* const symbol : replaced) graph.makeExternal(*symbol);
-}
-
 }  // namespace
 
 Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::string& label,
@@ -168,9 +158,13 @@ Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::str
   static const llvm::Triple host(llvm::sys::getProcessTriple());
   // A pool for this link alone: one for all would keep every name for ever. It must outlive jitlink::link().
   const auto names = std::make_shared<llvm::orc::SymbolStringPool>();
+  Bytes changed;
+  if (!variables.empty()) {
+    TC_ASSIGN(changed, without_definitions(object, variables));
+    object = changed;
+  }
   TC_ASSIGN(auto graph, read_object(object, label, names));
   TC_CHECK(check_graph(*graph, host));
-  take_from_outside(*graph, variables);
   Job job(object, label, resolve, variables, options_, *memory_);
   jitlink::link(std::move(graph), std::make_unique<Context>(job));
   if (job.error) return fail(std::move(*job.error));
