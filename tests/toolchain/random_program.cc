@@ -29,7 +29,8 @@ static inline uint64_t rest(uint64_t a, uint64_t b) { return b == 0 ? a : a % b;
 static inline int32_t divided_32(int32_t a, int32_t b) { return b == 0 || b == -1 ? a : a / b; }
 static inline int64_t rest_64(int64_t a, int64_t b) { return b == 0 || b == -1 ? a : a % b; }
 static inline int64_t whole(double x) { return x > -1e15 && x < 1e15 ? (int64_t)x : 77; }
-static inline uint64_t bits(double x) { uint64_t b; memcpy(&b, &x, 8); return x != x ? 12345 : b; }
+/* Of NaN and of zero any: gcc 12 makes -(double)n of 0 - (double)n. */
+static inline uint64_t bits(double x) { uint64_t b; memcpy(&b, &x, 8); return x != x ? 12345 : x == 0 ? 0 : b; }
 static struct large made(uint64_t a, int32_t b) {
   struct large l = {a, b, (double)b * 0.5, {(uint8_t)a, 2, 3, 4, 5}, {(uint8_t)b, (int16_t)a}};
   return l;
