@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import concurrent.futures
 import logging
+import threading
 import time
 from collections.abc import Callable, Generator
 from typing import Any
@@ -18,6 +19,17 @@ _RUNNING = "RUNNING"
 _LOG = logging.getLogger("concurrent.futures")  # where the base class reports a callback that raises
 
 
+class _Condition(threading.Condition):
+    """Whose `with` nobody interrupts between taking the lock and the block.
+
+    The base class takes it in a function of Python, and a signal's handler that raises there leaves it taken for ever: the
+    keeper thread then waits for it, and no future is settled any more.
+    """
+
+    __enter__ = property(lambda self: self._lock.__enter__)  # type: ignore[assignment]
+    __exit__ = property(lambda self: self._lock.__exit__)  # type: ignore[assignment]
+
+
 class Future(concurrent.futures.Future[Any]):
     """The answer to a call: a `concurrent.futures.Future` that can also be awaited.
 
@@ -27,6 +39,7 @@ class Future(concurrent.futures.Future[Any]):
 
     def __init__(self, node: Any, ifunc: str, decode: Callable[[_native.Reply], Any] | None) -> None:
         super().__init__()
+        self._condition = _Condition()
         self._state = _RUNNING
         self._node = node  # lives as long as somebody waits for an answer
         self._engine: _native.Engine = node._engine
