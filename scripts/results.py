@@ -52,7 +52,7 @@ class Tally:
         second = {case.name: case for case in (run_again(retried) if retried else [])}
         for case in cases:
             self.times.append((case.seconds, case.name))
-            language = re.search(r"test_ten_ifuncs_answer_as_in_c[/\[](\w+)", case.name)
+            language = re.search(r"test_ten_ifuncs_answer_as_in_c[/\[]\w+-(\w+)", case.name)
             if language and case.status == "passed":
                 self.languages.add(language[1])
             if case.status == "passed":

@@ -8,7 +8,7 @@ languages one more, which does what few ifuncs do: `hard.c`, `hard.rs`, ...
 
 A language is a folder here, with one file for each ifunc: `dot.c`, `dot.rs`, ... Any suffix that `ifunc build` knows
 will do; another language is another folder. Nodes run in two ways: the ready machine code, and the bitcode compiled
-there. Where build/aarch64 holds an aarch64 `ifunc` and qemu can run it (docs/heterogeneous.md), it serves as well.
+there. The cases `emulated` need a build for aarch64 and qemu (docs/heterogeneous.md): `scripts/test mixed` has both.
 """
 
 import math
@@ -165,46 +165,44 @@ class Nodes:
         return None if result.out.strip() == expected.hex() else f"expected {expected!r}: {result}"
 
 
-def emulated(processor):
-    """How an `ifunc` of another processor's build is run here, or None."""
-    program, qemu = kit.BUILD.parent / processor / "bin/ifunc", shutil.which(f"qemu-{processor}-static")
-    cache = pathlib.Path(os.environ.get("XDG_CACHE_HOME") or pathlib.Path.home() / ".cache")
-    sysroot = cache / f"threechains/sysroot-{processor}"
-    return [qemu, "-L", str(sysroot), str(program)] if program.exists() and qemu and sysroot.exists() else None
-
-
-def kinds_of_nodes(t, processors):
-    t.write("text", TEXT)
-    t.write("table", struct.pack("<64Q", *TABLE))
-    kinds = [("object", [kit.IFUNC], ["--no-bitcode"])]
+def native(t):
+    """The kinds of nodes of this machine's processor."""
+    kinds = [Nodes(t, "object", [kit.IFUNC], ["--no-bitcode"])]
     if any((kit.BUILD / "lib").glob("libthreechains_jit.so*")):
-        kinds.append(("bitcode", [kit.IFUNC], ["--no-object"]))
-        kinds.append(("bitcode as it comes", [kit.IFUNC], ["--no-object", "--no-tune"]))
-        kinds.append(("both", [kit.IFUNC], []))
-    for processor in processors:
-        if command := emulated(processor):
-            kinds.append((processor, command, ["--no-bitcode"]))
+        kinds.append(Nodes(t, "bitcode", [kit.IFUNC], ["--no-object"]))
+        kinds.append(Nodes(t, "bitcode as it comes", [kit.IFUNC], ["--no-object", "--no-tune"]))
+        kinds.append(Nodes(t, "both", [kit.IFUNC], []))
     return kinds
 
 
-@pytest.mark.parametrize("language", languages())
-def test_ten_ifuncs_answer_as_in_c(t, language, request):
+@pytest.fixture(params=["native", pytest.param("emulated", marks=pytest.mark.mixed)])
+def where(t, request):
+    """The processors that the ifuncs are built for, and what starts the nodes that run them."""
     processors = ["aarch64", "riscv64"] if request.config.getoption("--riscv64") else ["aarch64"]
+    t.write("text", TEXT)
+    t.write("table", struct.pack("<64Q", *TABLE))
     triples = [f"{processor}-linux-gnu" for processor in ("x86_64", *processors)]
+    if request.param == "native":
+        return triples, lambda: native(t)
+    machines = [kit.Machine.other(processor) for processor in processors]
+    return triples, lambda: [Nodes(t, machine.name, machine.command, ["--no-bitcode"]) for machine in machines]
+
+
+@pytest.mark.parametrize("language", languages())
+def test_ten_ifuncs_answer_as_in_c(t, language, where):
+    triples, nodes = where
     files = {name: build(t, language, name, triples) for name in CASES}
-    nodes = [Nodes(t, *kind) for kind in kinds_of_nodes(t, processors)]
-    wrong = [f"{name} at {one.label}: {found}" for name, cases in CASES.items() for one in nodes
+    wrong = [f"{name} at {one.label}: {found}" for one in nodes() for name, cases in CASES.items()
              if (found := next(filter(None, (one.check(t, files[name], *case) for case in cases)), None))]
     assert not wrong, "\n".join(wrong)
 
 
 @pytest.mark.parametrize("language", sorted(HARD))
-def test_what_few_ifuncs_do_is_done_right(t, language, request):
-    processors = ["aarch64", "riscv64"] if request.config.getoption("--riscv64") else ["aarch64"]
-    file = build(t, language, "hard", [f"{processor}-linux-gnu" for processor in ("x86_64", *processors)])
+def test_what_few_ifuncs_do_is_done_right(t, language, where):
+    triples, nodes = where
+    file = build(t, language, "hard", triples)
     wrong = []
-    for kind in kinds_of_nodes(t, processors):
-        node = Nodes(t, *kind)
+    for node in nodes():
         for calls, (a, b) in enumerate(PAIRS, 1):
             expected = b"".join((word & M64).to_bytes(8, "little") for word in HARD[language](a, b, calls))
             if found := node.check(t, file, struct.pack("<QQ", a, b), expected):
