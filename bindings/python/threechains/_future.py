@@ -26,8 +26,8 @@ class _Condition(threading.Condition):
     keeper thread then waits for it, and no future is settled any more.
     """
 
-    __enter__ = property(lambda self: self._lock.__enter__)  # type: ignore[assignment]
-    __exit__ = property(lambda self: self._lock.__exit__)  # type: ignore[assignment]
+    __enter__ = property(lambda self: self._lock.__enter__)
+    __exit__ = property(lambda self: self._lock.__exit__)
 
 
 class Future(concurrent.futures.Future[Any]):
