@@ -10,19 +10,20 @@ namespace tc::node {
 
 // A link that has not greeted yet will do. Another instance at that address means that the caller is gone: to connect
 // again and again would change nothing.
-Link* Answers::link_to(const wire::ReturnAddress& return_address) {
+Link* Answers::link_to(const wire::ReturnAddress& return_address, const wire::SharedChain& chain) {
   if (Link* const known = links_.ready_to(return_address)) return known;
   if (return_address.address.empty()) return nullptr;
   if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
-  auto reached = links_.reach_caller(return_address.address);
+  auto reached = links_.reach_caller(return_address.address, chain);
   if (!reached) log_.info("an answer cannot be sent: {}", reached.error().message);
   return reached ? *reached : nullptr;
 }
 
-void Answers::send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply) {
+void Answers::send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply,
+                   const wire::SharedChain& chain) {
   if (return_address != nullptr) {
     const bool is_ours = return_address->instance == self_.instance;
-    link = is_ours ? nullptr : link_to(*return_address);
+    link = is_ours ? nullptr : link_to(*return_address, chain);
     if (link == nullptr && !is_ours)
       return log_.warn("an answer is lost: node {} ({}) cannot be reached", return_address->node_id,
                        return_address->address);
@@ -35,9 +36,23 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
     log_.info("a call of this node's own failed: {}", reply.message);
 }
 
-void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply) {
-  if (caller.instance == self_.instance) return complete(reply);
-  if (Link* const link = links_.ready_to(caller)) return link->post_reply(reply);
+void Answers::answer(const target::Call& call, const wire::Reply& reply) {
+  if (call.has_return_address)
+    send(static_cast<Link*>(call.link), &call.return_address.value(), reply, call.chain);
+  else
+    send(static_cast<Link*>(call.link), nullptr, reply);
+}
+
+bool Answers::send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply) {
+  if (return_address.instance == self_.instance) return complete(reply), true;
+  Link* const link = links_.ready_to(return_address);
+  if (link != nullptr) link->post_reply(reply);
+  return link != nullptr;
+}
+
+void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed) {
+  if (send_if_connected(caller, reply)) return;
+  if (is_believed) return send(nullptr, &caller, reply);
   log_.info("a call that was forwarded from here failed, and node {} ({}), which made it, is no peer: {}",
             caller.node_id, caller.address, reply.message);
 }
@@ -55,7 +70,7 @@ void Answers::send_at_end(const target::Call& call) {
     ++counters_.failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
   }
-  send(static_cast<Link*>(call.link), call.has_return_address ? &call.return_address.value() : nullptr, reply);
+  answer(call, reply);
 }
 
 void Answers::fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error) {

@@ -38,9 +38,16 @@ class Answers {
       : links_(links), futures_(futures), self_(self), work_(work), counters_(counters), log_(log) {}
 
   // Sends a reply: to the return address when there is one, else by `link`, else (null) to this node.
-  void send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply);
-  // A peer refused a call that came from here and is not ours: whoever made it is told, if it is a peer.
-  void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply);
+  // `chain`: on whose behalf the call was made; the node there may have the first key of it, known here or not.
+  void send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply,
+            const wire::SharedChain& chain = nullptr);
+  // Of the call that runs.
+  void answer(const target::Call& call, const wire::Reply& reply);
+  // False: the node at the return address is neither this one nor one that this one has a link with.
+  bool send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply);
+  // A peer refused a call that came from here and is not ours: whoever made it is told. Only a peer that is believed makes us
+  // connect for that.
+  void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed);
   // The running call ended: what it still owes is sent, and the executor is ready for the next one.
   void end_running_call(target::Executor& executor) {
     const auto& call = executor.running();
@@ -62,7 +69,7 @@ class Answers {
 
  private:
   void send_at_end(const target::Call& call);
-  Link* link_to(const wire::ReturnAddress& return_address);
+  Link* link_to(const wire::ReturnAddress& return_address, const wire::SharedChain& chain);
 
   struct PendingFailure {
     std::optional<wire::ReturnAddress> return_address;

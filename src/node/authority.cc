@@ -30,21 +30,13 @@ bool has_ended(const trust::Grant& grant, trust::Time now) noexcept {
   return grant.revoked.has_value() || (grant.until && *grant.until <= now);
 }
 
-std::shared_ptr<const trust::CodeRights> make_no_rights() {
-  trust::Grant nothing;
-  nothing.name = "code of nobody";
-  nothing.run = trust::Run::none;
-  nothing.read = nothing.write = nothing.libraries = nothing.exports = trust::Names::of({});
-  return std::make_shared<const trust::CodeRights>(trust::Rights::by_line(nothing), std::nullopt);
-}
-
 // Between two looks at the wall clock, which may be set.
 constexpr uint64_t longest_ns = 60'000'000'000;
 
 }  // namespace
 
 Authority::Authority(const Config& config, const Identity& self, spdlog::logger& log)
-    : config_(config), self_(self), log_(log), no_rights_(make_no_rights()) {}
+    : config_(config), self_(self), log_(log) {}
 
 // ---- Starting
 
@@ -99,8 +91,10 @@ Result<trust::Rights> Authority::rights_of(const transport::Origin& peer) const 
   return trust::rights_of(rules_, peer_of(peer), wall_time());
 }
 
-Result<trust::CodeRights> Authority::rights_of_code(const trust::Rights& peer, const Bundle& bundle) const {
-  return trust::rights_of_code(rules_, peer, bundle, false, wall_time());
+Result<trust::SharedRights> Authority::rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
+                                                      const Bundle& bundle) const {
+  TC_ASSIGN(auto rights, trust::rights_of_code(rules_, peer, chain, bundle, false, wall_time()));
+  return trust::SharedRights(std::move(rights));
 }
 
 std::shared_ptr<Rate> Authority::rate_of(const trust::Rights& peer) {
@@ -142,7 +136,7 @@ Result<std::optional<trust::PublicKey>> Authority::known_at(std::string_view add
 
 // A key that the file has for an address counts more than the keyring: otherwise everybody in the keyring could answer in
 // the place of everybody else.
-Status Authority::is_expected(std::string_view address, const transport::Origin& peer, bool may_meet) {
+Status Authority::is_expected(std::string_view address, const transport::Origin& peer, const Expectation& expected) {
   if (peer.same_user || peer.on_trusted_network) return {};
   if (!peer.key) return fail(TC_ERR_DENIED, "{} does not prove who it is, so nothing is sent to it", peer.text);
   const auto& key = *peer.key;
@@ -166,8 +160,8 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
   if (is_vouched(key)) return {};
   const auto* const grant = rules_.keyring.find(key);
   if (grant != nullptr) TC_CHECK(rights_of(peer));
-  if (may_meet) return meet(address, key, grant);
-  if (grant != nullptr) return {};
+  if (expected.may_meet) return meet(address, key, grant);
+  if (grant != nullptr || expected.caller == key) return {};
   return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and an answer is no first contact",
               key.text());
 }

@@ -36,6 +36,14 @@ namespace tc::node {
 struct Config;
 struct Identity;
 
+// Why we connect to somebody.
+struct Expectation {
+  // For ourselves. False: for an answer, so that whoever is there must be known, and is not remembered.
+  bool may_meet = true;
+  // Of the caller, who may be unknown: the answer is to a call on its behalf.
+  std::optional<trust::PublicKey> caller{};
+};
+
 class Authority {
  public:
   Authority(const Config& config, const Identity& self, spdlog::logger& log);
@@ -53,18 +61,16 @@ class Authority {
 
   // May the peer connect, and what may it do then?
   Result<trust::Rights> rights_of(const transport::Origin& peer) const;
-  // May it run this code?
-  Result<trust::CodeRights> rights_of_code(const trust::Rights& peer, const Bundle& bundle) const;
+  // May it run this code on behalf of those in `chain`?
+  Result<trust::SharedRights> rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
+                                             const Bundle& bundle) const;
   // We connected to `address`, and this peer answered: is it the node that we meant? A key that was never seen there is
-  // remembered, unless the options say otherwise, or `may_meet` is false: then the key must be known, and nothing is
-  // remembered.
-  Status is_expected(std::string_view address, const transport::Origin& peer, bool may_meet = true);
+  // remembered, unless the options or `expected` say otherwise.
+  Status is_expected(std::string_view address, const transport::Origin& peer, const Expectation& expected = {});
   // A peer that connected to us says that it listens at `address`. May calls for that address go to it?
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
   // Null: a peer with these rights may send as much as it wants.
   std::shared_ptr<Rate> rate_of(const trust::Rights& peer);
-  // What code may do for which nobody answers: nothing.
-  const std::shared_ptr<const trust::CodeRights>& no_rights() const noexcept { return no_rights_; }
   // One line for the operator; a peer that makes many at a time gets but some.
   void log_denial(std::string_view whose, const Error& why);
   // Is its key expired or revoked? Such a peer is not even called.
@@ -102,7 +108,6 @@ class Authority {
   uint64_t next_expiry_ns_ = UINT64_MAX;
   Rates rates_;
   Refusals denials_;
-  const std::shared_ptr<const trust::CodeRights> no_rights_;
 
   mutable std::mutex mutex_;
   std::optional<trust::Keyring> reloaded_;  // not taken over yet

@@ -108,15 +108,16 @@ TEST_F(TheAuthority, a_node_answers_from_where_its_line_says) {
 TEST_F(TheAuthority, an_answer_goes_to_known_keys_alone_and_nothing_is_remembered_of_it) {
   config.first_contact = FirstContact::remember;
   start(bob.line());
-  EXPECT_THAT(authority->is_expected("a:1", with(ana.public_key()), false).error().message,
+  EXPECT_THAT(authority->is_expected("a:1", with(ana.public_key()), {.may_meet = false}).error().message,
               HasSubstr("an answer is no first contact"));
-  EXPECT_TRUE(authority->is_expected("a:1", with(bob.public_key()), false));
-  EXPECT_TRUE(authority->is_expected("a:1", with(own.public_key()), false));
+  EXPECT_TRUE(authority->is_expected("a:1", with(bob.public_key()), {.may_meet = false}));
+  EXPECT_TRUE(authority->is_expected("a:1", with(own.public_key()), {.may_meet = false}));
   EXPECT_EQ(log.str(), "");
   EXPECT_FALSE(std::filesystem::exists(home.path() / "known-nodes"));
   EXPECT_EQ(why_not("a:1", ana), "") << "that was no contact";
-  EXPECT_TRUE(authority->is_expected("a:1", with(ana.public_key()), false)) << "and now it is known there";
-  EXPECT_FALSE(authority->is_expected("a:1", with(bob.public_key()), false));
+  EXPECT_TRUE(authority->is_expected("a:1", with(ana.public_key()), {.may_meet = false}))
+      << "and now it is known there";
+  EXPECT_FALSE(authority->is_expected("a:1", with(bob.public_key()), {.may_meet = false}));
 }
 
 TEST_F(TheAuthority, a_launcher_vouches_for_a_key_at_one_address) {

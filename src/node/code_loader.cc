@@ -25,12 +25,12 @@ LoadResult CodeLoader::load(Bundle bundle, const CodeSource& from, uint64_t wait
 Result<target::Code*> CodeLoader::load_here(Bundle bundle, const CodeSource& from, Bytes object) {
   const target::Executor::Pause pause(executor_);
   const bool is_new = store_->find(bundle.id()) == nullptr;
-  if (is_new) TC_CHECK(CodeShares::fits(from.rights.get(), bundle));
+  if (is_new) TC_CHECK(CodeShares::fits(*from.rights, bundle));
   target::Sender sender(from.host);
-  if (from.rights != nullptr)
+  if (!from.rights->is_all())
     sender.may_export = [&rights = *from.rights](const std::string& symbol) { return rights.may_export(symbol); };
   TC_ASSIGN(auto* const code, store_->load(std::move(bundle), sender, std::move(object)));
-  if (is_new && from.key) TC_CHECK(shares_.add(*from.key, from.rights.get(), *code));
+  if (is_new) TC_CHECK(shares_.add(from.key, *from.rights, *code));
   if (const auto& manifest = code->bundle->manifest(); manifest.has(entry_library))
     log_.info("library '{}' ({}) from {} exports {}", code->name(), code->id().short_hex(),
               from.host.empty() ? "here" : from.host, fmt::join(manifest.exports, ", "));

@@ -38,8 +38,7 @@ struct Counters;
 struct CodeSource {
   std::string host;                     // empty: this node itself
   std::optional<trust::PublicKey> key;  // of the peer that brings it
-  // What the code may do there. Null: everything.
-  std::shared_ptr<const trust::CodeRights> rights;
+  trust::SharedRights rights;           // what the code may do here
 };
 
 struct LoadResult {

@@ -14,24 +14,35 @@ std::unexpected<Error> too_large(const trust::Rights& peer, const std::string& n
               peer.whose(), budget, budget);
 }
 
-std::optional<uint64_t> budget_of(const trust::CodeRights* rights) noexcept {
-  if (rights == nullptr || rights->peer.grant() == nullptr) return {};
-  return rights->peer.grant()->code_budget;
+std::optional<uint64_t> budget_of(const trust::Rights& rights) noexcept {
+  return rights.grant() != nullptr ? rights.grant()->code_budget : std::nullopt;
 }
 
 }  // namespace
 
-Status CodeShares::fits(const trust::CodeRights* rights, const Bundle& bundle) {
-  const auto budget = budget_of(rights);
+Status CodeShares::fits(const trust::CodeRights& rights, const Bundle& bundle) {
   const auto bytes = bundle.size_for(bundle.carried());
-  if (!budget || bytes <= *budget) return {};
-  return too_large(rights->peer, bundle.manifest().name, bytes, *budget);
+  const auto check = [&](const trust::Rights& one) -> Status {
+    const auto budget = budget_of(one);
+    if (!budget || bytes <= *budget) return {};
+    return too_large(one, bundle.manifest().name, bytes, *budget);
+  };
+  TC_CHECK(check(rights.peer));
+  for (const auto& one : rights.behalf) TC_CHECK(check(one));
+  return {};
 }
 
-Status CodeShares::add(const trust::PublicKey& key, const trust::CodeRights* rights, target::Code& code) {
-  auto& share = shares_[key];
-  share.push_back(&code);
-  const auto budget = budget_of(rights);
+Status CodeShares::add(const std::optional<trust::PublicKey>& key, const trust::CodeRights& rights,
+                       target::Code& code) {
+  if (key) shares_[*key].push_back(&code);
+  for (const auto& one : rights.behalf) shares_[one.grant()->key].push_back(&code);
+  if (key) TC_CHECK(make_room(shares_[*key], rights.peer, code));
+  for (const auto& one : rights.behalf) TC_CHECK(make_room(shares_[one.grant()->key], one, code));
+  return {};
+}
+
+Status CodeShares::make_room(const Share& share, const trust::Rights& whose, target::Code& code) {
+  const auto budget = budget_of(whose);
   if (!budget) return {};
   // Code grows when it is tuned, so the share is summed up anew each time.
   while (bytes_of(share) > *budget) {
@@ -40,7 +51,7 @@ Status CodeShares::add(const trust::PublicKey& key, const trust::CodeRights* rig
       store_->evict(ContentId(victim->id()));
       continue;
     }
-    auto refused = too_large(rights->peer, code.name(), code.bytes, *budget);
+    auto refused = too_large(whose, code.name(), code.bytes, *budget);
     const ContentId id = code.id();
     store_->evict(id);
     return refused;

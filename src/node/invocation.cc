@@ -36,23 +36,23 @@ void Invocation::expose(std::string name, void* data, size_t size) {
 void* Invocation::data(std::string_view name, size_t* size) noexcept {
   const auto found = std::ranges::find(exposed_, name, &Exposed::name);
   if (found == exposed_.end()) return nullptr;
-  if (const auto rights = running_rights(); rights != nullptr && !may_touch(*rights, name)) [[unlikely]]
+  if (const auto& rights = *running_rights(); !rights.is_all() && !may_touch(rights, name)) [[unlikely]]
     return nullptr;
   if (size != nullptr) *size = found->size;
   return found->data;
 }
 
-// Null: everything.
-std::shared_ptr<const trust::CodeRights> Invocation::running_rights() const {
+const trust::SharedRights& Invocation::running_rights() const {
   const auto& call = executor_.running();
   if (call.link == nullptr) return local_.running_rights();
-  return static_cast<Link*>(call.link)->receiver().rights_of(*call.code.get());
+  return static_cast<Link*>(call.link)->receiver().rights_of(call.code.get());
 }
 
 // Who may only read gets the same pointer: only a cell could keep code in this process from writing.
 bool Invocation::may_touch(const trust::CodeRights& rights, std::string_view data) noexcept try {
   if (rights.may_read(data) || rights.may_write(data)) return true;
-  authority_.log_denial(fmt::format("ifunc '{}'", executor_.running().code->name()), rights.may_read(data).error());
+  const auto* const code = executor_.running().code.get();
+  authority_.log_denial(fmt::format("ifunc '{}'", code != nullptr ? code->name() : "?"), rights.may_read(data).error());
   return false;
 } catch (const std::bad_alloc&) {
   return false;
@@ -69,8 +69,7 @@ tc_status_t Invocation::reply(ByteView bytes) noexcept {
     reply.token = call.header.token;
     reply.node_id = self_.wire_id();
     reply.bytes = bytes;
-    answers_.send(static_cast<Link*>(call.link), call.has_return_address ? &call.return_address.value() : nullptr,
-                  reply);
+    answers_.answer(call, reply);
     call.answered = true;
     call.has_effects = true;
     return TC_OK;
@@ -96,9 +95,19 @@ void Invocation::log(int level, std::string_view message) noexcept {
 
 // ---- Calls to other nodes
 
-tc_status_t Invocation::send(uint32_t node, const OutgoingCall& call) {
+// On behalf of those for whom the running code runs: no ifunc can do otherwise.
+tc_status_t Invocation::send(uint32_t node, OutgoingCall call) {
+  const auto& rights = running_rights();
+  if (rights->chain != nullptr) {
+    if (rights->chain->keys().size() > wire::Chain::most) {
+      log_.warn("ifunc '{}' may not travel on: it is called on behalf of {} keys, and {} may be named",
+                call.bundle->manifest().name, rights->chain->keys().size(), wire::Chain::most);
+      return TC_ERR_LIMIT;
+    }
+    call.chain = &rights->chain;
+  }
   if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
-  if (node == node_id()) return local_.add(call, running_rights()), TC_OK;
+  if (node == node_id()) return local_.add(call, rights), TC_OK;
   const auto link = links_.to_node(node);
   if (!link) {
     log_.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);

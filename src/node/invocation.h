@@ -43,9 +43,9 @@ class Invocation final : public target::IfuncHost {
   void log(int level, std::string_view message) noexcept override;
 
  private:
-  std::shared_ptr<const trust::CodeRights> running_rights() const;
+  const trust::SharedRights& running_rights() const;
   bool may_touch(const trust::CodeRights& rights, std::string_view data) noexcept;
-  tc_status_t send(uint32_t node, const OutgoingCall& call);
+  tc_status_t send(uint32_t node, OutgoingCall call);
   tc_status_t forward_call(uint32_t node, OutgoingCall call);
   tc_status_t inject_call(uint32_t node, std::string_view name, ByteView payload);
   wire::CallHeader header_of(const target::Call& call) const noexcept;

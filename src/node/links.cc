@@ -8,6 +8,8 @@
 
 #include <algorithm>
 
+#include "node/authority.h"
+
 namespace tc::node {
 
 namespace {
@@ -50,27 +52,30 @@ Result<Link*> Links::reach(std::string_view address) {
   return &adopt(std::move(connection), true);
 }
 
-Result<Link*> Links::reach_caller(std::string_view address) {
+Result<Link*> Links::reach_caller(std::string_view address, const wire::SharedChain& chain) {
   const auto& cluster = services_.channel.self.cluster;
   if (transport_->is_by_name(address) && std::ranges::find(cluster, address) == cluster.end())
     return fail(TC_ERR_DENIED, "{} is a name, and answers go to addresses that are numbers", address);
   caller_at_ = address;
+  caller_key_ = chain != nullptr ? std::optional(trust::PublicKey{chain->keys().front()}) : std::nullopt;
   auto reached = reach(address);
   caller_at_ = {};
-  if (reached) (*reached)->meets_nobody = true;
+  if (reached) (*reached)->meets_nobody = true, (*reached)->caller_key = caller_key_;
   return reached;
 }
 
 // Of two that connect to one address, the one for the application decides.
-bool Links::may_meet_at(std::string_view address) const noexcept {
-  if (!caller_at_.empty()) return caller_at_ != address;
+Expectation Links::expected_at(std::string_view address) const noexcept {
+  if (!caller_at_.empty()) return caller_at_ != address ? Expectation{} : Expectation{false, caller_key_};
   const auto begun = [&](bool for_answers) {
     return find(links_, [&](const Link& link) {
       return link.state() == Link::State::greeting && link.meets_nobody == for_answers &&
              link.channel().leads_to(address);
     });
   };
-  return begun(true) == nullptr || begun(false) != nullptr;
+  const auto* const for_answers = begun(true);
+  return for_answers == nullptr || begun(false) != nullptr ? Expectation{}
+                                                           : Expectation{false, for_answers->caller_key};
 }
 
 Result<Link*> Links::connect(std::string_view address, Deadline deadline) {

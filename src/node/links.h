@@ -21,6 +21,7 @@
 namespace tc::node {
 
 class Watchdog;
+struct Expectation;
 
 class Links final : public transport::Events {
  public:
@@ -40,9 +41,9 @@ class Links final : public transport::Events {
   Status close(Link& link, Deadline deadline);
   // Starts a connection; what is sent waits until the peer has greeted.
   Result<Link*> reach(std::string_view address);
-  // The same for an answer, to the address that a frame names: whoever answers there must be known already, and no name
-  // server is asked. TC_ERR_DENIED.
-  Result<Link*> reach_caller(std::string_view address);
+  // The same for an answer, to the address that a frame names: whoever answers there must be known already, or have the first
+  // key of `chain`, on whose behalf the call was made; and no name server is asked. TC_ERR_DENIED.
+  Result<Link*> reach_caller(std::string_view address, const wire::SharedChain& chain);
   // The link to whoever listens there; it may have to greet first.
   Result<Link*> at(std::string_view address);
   // The same by number in the cluster. Outside of a cluster: a peer that says it has this number.
@@ -129,7 +130,7 @@ class Links final : public transport::Events {
   void continue_closing(Link& link);
   void begin_nothing_new(Link& link) noexcept;
   Link* accepted_from(std::string_view address) const noexcept;
-  bool may_meet_at(std::string_view address) const noexcept;
+  Expectation expected_at(std::string_view address) const noexcept;
   Bytes own_greeting() const;
   void accept(Link& link, ByteView hello);
   void settle_on_one(Link& link);
@@ -152,7 +153,8 @@ class Links final : public transport::Events {
   Watchdog& watchdog_;
   MemoryReserve& reserve_;
   Refusals refusals_;
-  std::string_view caller_at_;      // the address of a connection that reach_caller() begins; else empty
+  std::string_view caller_at_;  // the address of a connection that reach_caller() begins; else empty
+  std::optional<trust::PublicKey> caller_key_;
   bool some_are_released_ = false;  // by their peers; no endpoint uses them, but something else may, or the peer does
   bool is_leaving_ = false;
 };

@@ -24,7 +24,7 @@ Status Links::may_connect(const transport::Origin& origin) {
 }
 
 Status Links::is_expected(std::string_view address, const transport::Origin& origin) {
-  return services_.authority.is_expected(address, origin, may_meet_at(address));
+  return services_.authority.is_expected(address, origin, expected_at(address));
 }
 
 void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {

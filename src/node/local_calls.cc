@@ -6,7 +6,7 @@
 
 namespace tc::node {
 
-void LocalCalls::add(const OutgoingCall& call, Rights rights) {
+void LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
   ready_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.header,
                     call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt,
                     std::move(rights)});
@@ -26,16 +26,15 @@ void LocalCalls::run() {
 }
 
 // What the application registered may be called by whoever runs here. Other code must be such as the peer may send.
-Result<LocalCalls::Rights> LocalCalls::rights_of(const Call& call) const {
-  if (call.rights == nullptr || known_.is_registered(call.bundle.id())) return call.rights;
-  TC_ASSIGN(auto rights, authority_.rights_of_code(call.rights->peer, call.bundle));
-  return std::make_shared<const trust::CodeRights>(std::move(rights));
+Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
+  if (call.rights->is_all() || known_.is_registered(call.bundle.id())) return call.rights;
+  return authority_.rights_of_code(call.rights->peer, call.rights->chain, call.bundle);
 }
 
 // Null: the call waits for its code, or has failed.
-target::Code* LocalCalls::code_of(Call& call, const Rights& rights) {
+target::Code* LocalCalls::code_of(Call& call, const trust::SharedRights& rights) {
   if (auto* const code = loader_.find(call.bundle.id()); code != nullptr) return code;
-  const auto* const grant = rights != nullptr ? rights->peer.grant() : nullptr;
+  const auto* const grant = rights->peer.grant();
   const auto key = grant != nullptr ? std::optional(grant->key) : std::nullopt;
   const auto loaded = loader_.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
   if (loaded.is_error()) answers_.fail_later(call.header.token, call.route(), loaded.error);
@@ -56,7 +55,10 @@ void LocalCalls::run(Call& local) {
   call.has_header = true;
   call.wants_reply = local.header.token != 0;
   call.has_return_address = local.return_address.has_value();
-  if (local.return_address) call.return_address = *local.return_address;
+  if (local.return_address) {
+    call.return_address = *local.return_address;
+    call.chain = running_rights_->chain;
+  }
   call.has_effects = true;
   Bytes memory;
   auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);

@@ -20,8 +20,6 @@ namespace tc::node {
 
 class LocalCalls {
  public:
-  using Rights = std::shared_ptr<const trust::CodeRights>;  // null: everything
-
   LocalCalls(target::Executor& executor, CodeLoader& loader, Authority& authority, const KnownCode& known,
              Answers& answers, MemoryReserve& reserve)
       : executor_(executor),
@@ -32,12 +30,12 @@ class LocalCalls {
         reserve_(reserve) {}
 
   // `rights`: of the code that makes the call. The code that is called may do no more for the same peer.
-  void add(const OutgoingCall& call, Rights rights);
+  void add(const OutgoingCall& call, trust::SharedRights rights);
   bool empty() const noexcept { return ready_.empty(); }
   // Runs those that are there now: a call that calls itself again gets its turn with the next poll.
   void run();
   // Of the call that runs.
-  const Rights& running_rights() const noexcept { return running_rights_; }
+  const trust::SharedRights& running_rights() const noexcept { return running_rights_; }
   // What calls wait for was compiled elsewhere, or will never be.
   void on_compiled();
   void each_waiting(ShowCall show) const;
@@ -48,12 +46,12 @@ class LocalCalls {
     Bytes payload;
     wire::CallHeader header;
     std::optional<wire::PackedReturnAddress> return_address;
-    Rights rights;
+    trust::SharedRights rights;
     const wire::ReturnAddress* route() const noexcept { return return_address ? &return_address->value() : nullptr; }
   };
   void run(Call& call);
-  Result<Rights> rights_of(const Call& call) const;
-  target::Code* code_of(Call& call, const Rights& rights);
+  Result<trust::SharedRights> rights_of(const Call& call) const;
+  target::Code* code_of(Call& call, const trust::SharedRights& rights);
 
   target::Executor& executor_;
   CodeLoader& loader_;
@@ -61,7 +59,7 @@ class LocalCalls {
   const KnownCode& known_;
   Answers& answers_;
   MemoryReserve& reserve_;
-  Rights running_rights_;
+  trust::SharedRights running_rights_;
   std::vector<Call> ready_;
   std::vector<Call> uncompiled_;  // their code is being compiled elsewhere
 };

@@ -69,7 +69,9 @@ TEST(Node, messages_name_a_peer_by_its_number_or_by_its_address_or_as_a_client) 
 
 TEST(Node, named_data_is_what_was_exposed_last_however_often_it_was_asked_for) {
   test::Net net;
-  auto node = net.make(1);
+  auto node = net.make(1), peer = net.make(2);
+  const Background running(*peer);
+  node->executor().running().link = test::connect(*node, "n2");  // as if it called
   const target::Executor::Scope scope(node->executor());
   int one = 1, two = 2, three = 3;
   const std::string long_name(40, 'x');

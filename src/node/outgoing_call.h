@@ -7,6 +7,7 @@
 
 #include "source/code_table.h"
 #include "wire/bundle.h"
+#include "wire/chain.h"
 #include "wire/frame.h"
 #include "wire/return_address.h"
 
@@ -24,7 +25,10 @@ struct OutgoingCall {
   ByteView payload;
   const wire::CallHeader* header = nullptr;                   // null: no answer is wanted, and limits are the defaults
   const wire::PackedReturnAddress* return_address = nullptr;  // null: the answer comes back to this node
+  const wire::SharedChain* chain = nullptr;                   // on whose behalf, where that is not this node's own
   bool with_code = false;                                     // even if the peer has it
+
+  wire::SharedChain shared_chain() const noexcept { return chain != nullptr ? *chain : nullptr; }
 };
 
 }  // namespace tc::node

@@ -56,6 +56,32 @@ TEST(CodeTable, of_two_numbers_for_the_same_code_the_one_that_left_first_is_used
   EXPECT_EQ(table.number_of(id_of("a")), 1u);
 }
 
+TEST(CodeTable, a_number_stands_for_code_and_for_those_on_whose_behalf_it_is_called) {
+  const auto chain_of = [](std::byte key) {
+    wire::Chain::Key bytes;
+    bytes.fill(key);
+    return std::make_shared<const wire::Chain>(std::vector{bytes});
+  };
+  const auto ana = chain_of(std::byte{1}), bob = chain_of(std::byte{2});
+  CodeTable table;
+  for (const auto& chain : {wire::SharedChain(), ana, bob}) {
+    const auto number = table.assign(id_of("a"), CodeTable::none, chain).value();
+    table.set_sent(number, CodeTable::none);
+    EXPECT_EQ(table.number_of(id_of("a"), chain), number);
+    EXPECT_EQ(*table.id_of(number), id_of("a"));
+    EXPECT_EQ(table.chain_of(number), chain);
+  }
+  EXPECT_EQ(table.number_of(id_of("a"), chain_of(std::byte{2})), 2u) << "an equal one will do";
+  table.withdraw(1);
+  EXPECT_EQ(table.number_of(id_of("a"), ana), CodeTable::none);
+  EXPECT_EQ(table.number_of(id_of("a"), bob), 2u);
+  std::vector<uint32_t> withdrawn;
+  table.withdraw_all(id_of("a"), [&](uint32_t number) { withdrawn.push_back(number); });
+  EXPECT_EQ(withdrawn, (std::vector<uint32_t>{0, 2}));
+  EXPECT_EQ(table.number_of(id_of("a")), CodeTable::none);
+  EXPECT_EQ(table.number_of(id_of("a"), bob), CodeTable::none);
+}
+
 TEST(CodeTable, numbers_of_code_that_did_not_leave_are_not_used_up) {
   CodeTable table;
   for (int i = 0; i < 3; ++i) {

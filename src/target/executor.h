@@ -13,6 +13,7 @@
 
 #include "target/code_store.h"
 #include "target/ifunc_host.h"
+#include "wire/chain.h"
 #include "wire/frame.h"
 #include "wire/return_address.h"
 
@@ -51,6 +52,7 @@ struct Call {
   int32_t fail_code = 0;
   wire::CallHeader header;
   wire::PackedReturnAddress return_address;  // the last one that came, while has_return_address is false
+  wire::SharedChain chain;                   // while has_return_address: on whose behalf the call is made
   std::string fail_message;
 };
 

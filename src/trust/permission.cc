@@ -45,16 +45,8 @@ std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key) {
               key.text());
 }
 
-Status check_name(const Grant* grant, const Names Grant::* names, std::string_view field, std::string_view kind,
-                  std::string_view name) {
-  if (grant == nullptr || (grant->*names).contains(name)) return {};
-  const auto& patterns = (grant->*names).patterns();
-  return fail(TC_ERR_DENIED, "{}: {}={} does not allow the {} '{}'", line_of(*grant), field,
-              patterns.empty() ? "none" : fmt::format("{}", fmt::join(patterns, ",")), kind, name);
-}
-
 Status check_cell(const Rights& rights, bool has_cells) {
-  if (rights.grant() == nullptr || rights.grant()->where == Where::process || has_cells) return {};
+  if (rights.is_all() || rights.grant()->where == Where::process || has_cells) return {};
   return fail(TC_ERR_DENIED, "{}: in=cell, so its code may run only in a cell, which this node does not have",
               line_of(*rights.grant()));
 }
@@ -70,17 +62,18 @@ std::string code_name(const Bundle& bundle) {
   return fmt::format("code '{}' ({})", bundle.manifest().name, bundle.id().short_hex());
 }
 
-Result<CodeRights> rights_by_signature(const Grant& author, const Rights& peer, const CodeSignature& signature,
-                                       const Bundle& bundle, bool has_cells, Time now) {
+Result<Rights> rights_by_signature(const Grant& author, const CodeSignature& signature, const Bundle& bundle,
+                                   bool has_cells, Time now) {
   TC_CHECK(check_signature(author, signature, bundle, now));
   auto rights = Rights::by_line(author);
   TC_CHECK(check_cell(rights, has_cells));
   TC_CHECK(check_manifest(rights, bundle.manifest()));
-  return CodeRights{peer, std::move(rights)};
+  return rights;
 }
 
-Result<CodeRights> rights_of_signed_code(const Rules& rules, const Rights& peer, const Bundle& bundle, bool has_cells,
-                                         Time now) {
+// Of the first author whose signature lets the code run for `whose`, who may run signed code only.
+Result<Rights> rights_of_author(const Rules& rules, std::string_view whose, const Bundle& bundle, bool has_cells,
+                                Time now) {
   std::string why;
   unsigned checked = 0;
   for (const auto& signature : bundle.signatures()) {
@@ -92,20 +85,53 @@ Result<CodeRights> rights_of_signed_code(const Rules& rules, const Rights& peer,
       why += fmt::format("; more than {} signatures are not looked at", most_checked);
       break;
     }
-    auto code = rights_by_signature(*grant, peer, signature, bundle, has_cells, now);
-    if (code) return code;
-    why += fmt::format("; signature by {}: {}", key.text(), code.error().message);
+    auto author = rights_by_signature(*grant, signature, bundle, has_cells, now);
+    if (author) return author;
+    why += fmt::format("; signature by {}: {}", key.text(), author.error().message);
   }
   if (!why.empty())
-    return fail(TC_ERR_DENIED, "{} has no signature that lets it run for {}{}", code_name(bundle), peer.whose(), why);
+    return fail(TC_ERR_DENIED, "{} has no signature that lets it run for {}{}", code_name(bundle), whose, why);
   return fail(TC_ERR_DENIED, "{} has no signature of a key in the keyring; {} may run signed code only",
-              code_name(bundle), peer.whose());
+              code_name(bundle), whose);
 }
 
-// Asks the peer, then the author.
+// What one of the chain may do here.
+Result<Rights> rights_on_behalf(const Rules& rules, const Rights& peer, const PublicKey& key, Time now) {
+  const auto* const grant = rules.keyring.find(key);
+  if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
+  if (key == rules.own_key) return Rights::all(fmt::format("{}, this node's own key", key.text()));
+  if (std::ranges::find(rules.vouched, key) != rules.vouched.end())
+    return Rights::all(fmt::format("{}, for which the launcher vouches", key.text()));
+  if (grant != nullptr) return Rights::by_line(*grant);
+  if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", key.text()));
+  const auto unknown = stranger(rules, key);
+  return fail(TC_ERR_DENIED, "{} calls on behalf of another: {}", peer.whose(), unknown.error().message);
+}
+
+// May the principal run code here that asks for what `manifest` says?
+Status check_principal(const Rights& rights, const Manifest& manifest, bool has_cells, Time now) {
+  if (rights.grant() != nullptr) TC_CHECK(check_in_force(*rights.grant(), now));
+  if (rights.run() == Run::none)
+    return rights.grant() != nullptr ? fail(TC_ERR_DENIED, "{}: run=none", line_of(*rights.grant()))
+                                     : fail(TC_ERR_DENIED, "{} may run nothing", rights.whose());
+  TC_CHECK(check_cell(rights, has_cells));
+  return check_manifest(rights, manifest);
+}
+
+// With the peer's own key, unless it may do everything here.
+wire::SharedChain chain_onwards(const Rights& peer, const wire::SharedChain& chain) {
+  if (peer.grant() == nullptr) return chain;
+  auto keys = chain != nullptr ? chain->keys() : std::vector<wire::Chain::Key>();
+  if (std::ranges::find(keys, peer.grant()->key.bytes) != keys.end()) return chain;
+  keys.push_back(peer.grant()->key.bytes);
+  return std::make_shared<const wire::Chain>(std::move(keys));
+}
+
+// Asks the peer, then those on whose behalf it calls, then the author.
 template <class Ask>
-Status both(const CodeRights& rights, const Ask& ask) {
+Status each(const CodeRights& rights, const Ask& ask) {
   TC_CHECK(ask(rights.peer));
+  for (const auto& one : rights.behalf) TC_CHECK(ask(one));
   if (rights.author) TC_CHECK(ask(*rights.author));
   return {};
 }
@@ -113,56 +139,84 @@ Status both(const CodeRights& rights, const Ask& ask) {
 }  // namespace
 
 Rights Rights::by_line(const Grant& grant) {
-  Rights rights(fmt::format("{} (keyring, line {})", grant.name, grant.line));
+  Rights rights;
+  rights.extent_ = Extent::line;
+  rights.whose_ = fmt::format("{} (keyring, line {})", grant.name, grant.line);
   rights.grant_ = grant;
   return rights;
 }
 
+Rights Rights::all(std::string whose) {
+  Rights rights;
+  rights.extent_ = Extent::all;
+  rights.whose_ = std::move(whose);
+  return rights;
+}
+
+Run Rights::run() const noexcept {
+  if (extent_ == Extent::line) return grant_->run;
+  return extent_ == Extent::all ? Run::any : Run::none;
+}
+
+Status Rights::check_name(const Names Grant::* names, std::string_view field, std::string_view kind,
+                          std::string_view name) const {
+  if (extent_ == Extent::all) return {};
+  if (extent_ == Extent::none)
+    return fail(TC_ERR_DENIED, "the {} '{}' is asked for by {}, who may do nothing", kind, name, whose_);
+  if (((*grant_).*names).contains(name)) return {};
+  const auto& patterns = ((*grant_).*names).patterns();
+  return fail(TC_ERR_DENIED, "{}: {}={} does not allow the {} '{}'", line_of(*grant_), field,
+              patterns.empty() ? "none" : fmt::format("{}", fmt::join(patterns, ",")), kind, name);
+}
+
 Status Rights::may_read(std::string_view data) const {
   if (grant() != nullptr && grant()->write.contains(data)) return {};
-  return check_name(grant(), &Grant::read, "read", "data", data);
+  return check_name(&Grant::read, "read", "data", data);
 }
 
-Status Rights::may_write(std::string_view data) const {
-  return check_name(grant(), &Grant::write, "write", "data", data);
-}
+Status Rights::may_write(std::string_view data) const { return check_name(&Grant::write, "write", "data", data); }
 
 Status Rights::may_use_library(std::string_view library) const {
-  return check_name(grant(), &Grant::libraries, "libs", "library", library);
+  return check_name(&Grant::libraries, "libs", "library", library);
 }
 
 Status Rights::may_export(std::string_view symbol) const {
-  return check_name(grant(), &Grant::exports, "exports", "symbol", symbol);
+  return check_name(&Grant::exports, "exports", "symbol", symbol);
 }
 
 Status CodeRights::may_read(std::string_view data) const {
-  return both(*this, [&](const Rights& rights) { return rights.may_read(data); });
+  return each(*this, [&](const Rights& rights) { return rights.may_read(data); });
 }
 Status CodeRights::may_write(std::string_view data) const {
-  return both(*this, [&](const Rights& rights) { return rights.may_write(data); });
+  return each(*this, [&](const Rights& rights) { return rights.may_write(data); });
 }
 Status CodeRights::may_use_library(std::string_view library) const {
-  return both(*this, [&](const Rights& rights) { return rights.may_use_library(library); });
+  return each(*this, [&](const Rights& rights) { return rights.may_use_library(library); });
 }
 Status CodeRights::may_export(std::string_view symbol) const {
-  return both(*this, [&](const Rights& rights) { return rights.may_export(symbol); });
+  return each(*this, [&](const Rights& rights) { return rights.may_export(symbol); });
+}
+
+const CodeRights& SharedRights::nothing() noexcept {
+  static const CodeRights nothing;
+  return nothing;
 }
 
 Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
   const auto* const grant = peer.key ? rules.keyring.find(*peer.key) : nullptr;
   if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
-  if (peer.same_user) return Rights::everything(fmt::format("user {} of this host", ::geteuid()));
-  if (peer.on_trusted_network) return Rights::everything(fmt::format("{}, on a trusted network", peer.text));
+  if (peer.same_user) return Rights::all(fmt::format("user {} of this host", ::geteuid()));
+  if (peer.on_trusted_network) return Rights::all(fmt::format("{}, on a trusted network", peer.text));
   if (!peer.key)
     return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
-  if (peer.key == rules.own_key) return Rights::everything(fmt::format("{}, with this node's own key", peer.text));
+  if (peer.key == rules.own_key) return Rights::all(fmt::format("{}, with this node's own key", peer.text));
   if (std::ranges::find(rules.vouched, *peer.key) != rules.vouched.end())
-    return Rights::everything(fmt::format("{}, for which the launcher vouches", peer.text));
+    return Rights::all(fmt::format("{}, for which the launcher vouches", peer.text));
   if (grant != nullptr) {
     TC_CHECK(check_host(*grant, peer));
     return Rights::by_line(*grant);
   }
-  if (rules.trust_any) return Rights::everything(fmt::format("{}, as everybody (trust=any)", peer.text));
+  if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", peer.text));
   return stranger(rules, *peer.key);
 }
 
@@ -173,14 +227,25 @@ Status check_signature(const Grant& author, const CodeSignature& signature, cons
   return fail(TC_ERR_DENIED, "{}: the signature is wrong: it is not one of this code", line_of(author));
 }
 
-Result<CodeRights> rights_of_code(const Rules& rules, const Rights& peer, const Bundle& bundle, bool has_cells,
-                                  Time now) {
-  if (peer.grant() != nullptr) TC_CHECK(check_in_force(*peer.grant(), now));
-  if (peer.run() == Run::none) return fail(TC_ERR_DENIED, "{}: run=none", line_of(*peer.grant()));
-  TC_CHECK(check_cell(peer, has_cells));
-  TC_CHECK(check_manifest(peer, bundle.manifest()));
-  if (peer.run() == Run::any) return CodeRights{peer, std::nullopt};
-  return rights_of_signed_code(rules, peer, bundle, has_cells, now);
+Result<CodeRights> rights_of_code(const Rules& rules, const Rights& peer, const wire::SharedChain& chain,
+                                  const Bundle& bundle, bool has_cells, Time now) {
+  CodeRights code{.peer = peer, .chain = chain_onwards(peer, chain)};
+  TC_CHECK(check_principal(peer, bundle.manifest(), has_cells, now));
+  const Rights* signed_only = peer.run() == Run::signed_code ? &peer : nullptr;
+  const auto principals = chain != nullptr ? chain->keys() : std::vector<wire::Chain::Key>();
+  code.behalf.reserve(principals.size());
+  for (const auto& key : principals) {
+    TC_ASSIGN(auto rights, rights_on_behalf(rules, peer, PublicKey{key}, now));
+    if (rights.is_all()) continue;
+    if (auto may = check_principal(rights, bundle.manifest(), has_cells, now); !may)
+      return context(fmt::format("{} calls on behalf of {}", peer.whose(), rights.whose()), std::move(may).error());
+    code.behalf.push_back(std::move(rights));
+    if (code.behalf.back().run() == Run::signed_code) signed_only = &code.behalf.back();
+  }
+  if (signed_only != nullptr) {
+    TC_ASSIGN(code.author, rights_of_author(rules, signed_only->whose(), bundle, has_cells, now));
+  }
+  return code;
 }
 
 }  // namespace tc::trust

@@ -11,14 +11,17 @@
 //   in the keyring                        from its hosts, in time  as its line says: run=any|signed|none
 //   anybody else                          with trust=any           any
 //
-// A key that is revoked or expired may nothing, whatever else it is. Code that runs because it is signed may do what both
-// the peer that sends it and the key that signed it may do.
+// A key that is revoked or expired may do nothing, whatever else is true of it. Code that runs because it is signed may do
+// what both the peer that sends it and the key that signed it may do. A call that a peer makes on behalf of others
+// (wire/chain.h) may do what the peer and each of the others may do: whoever leaves one out gains nothing but what is its
+// own, so that the names need no proof.
 //
 // Thread: any; plain values.
 #pragma once
 
 #include "trust/keyring.h"
 #include "wire/bundle.h"
+#include "wire/chain.h"
 
 namespace tc::trust {
 
@@ -39,17 +42,20 @@ struct Rules {
   Keyring keyring;
 };
 
-// What one principal, a peer or an author, may do: everything, or what its line says.
+// What one principal, a peer or an author, may do: nothing unless something else is said.
 class Rights {
  public:
-  static Rights everything(std::string why) { return Rights(std::move(why)); }
+  Rights() = default;
+  static Rights none() { return {}; }
+  static Rights all(std::string whose);
   static Rights by_line(const Grant& grant);
 
   // "user 1000 of this host", "ana (keyring, line 3)"; for messages.
   const std::string& whose() const noexcept { return whose_; }
-  // Null: everything.
+  bool is_all() const noexcept { return extent_ == Extent::all; }
+  // The line of the keyring that they come from; null: from none.
   const Grant* grant() const noexcept { return grant_ ? &*grant_ : nullptr; }
-  Run run() const noexcept { return grant_ ? grant_->run : Run::any; }
+  Run run() const noexcept;
 
   // TC_ERR_DENIED, with the rule.
   Status may_read(std::string_view data) const;
@@ -58,33 +64,58 @@ class Rights {
   Status may_export(std::string_view symbol) const;
 
  private:
-  explicit Rights(std::string whose) : whose_(std::move(whose)) {}
-  std::string whose_;
+  enum class Extent : uint8_t { none, line, all };
+  Status check_name(const Names Grant::* names, std::string_view field, std::string_view kind,
+                    std::string_view name) const;
+
+  Extent extent_ = Extent::none;
+  std::string whose_ = "nobody";
   std::optional<Grant> grant_;
 };
 
 // May the peer connect, and what may it do then? TC_ERR_DENIED with the rule, and what its operator can do.
 Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now);
 
-// What code may do that runs for a peer: what the peer may and, for code that runs because of a signature, also its
-// author.
+// What code may do that runs for a peer: what the peer may, what each of those may on whose behalf it calls and, for code
+// that runs because of a signature, what its author may. Nothing unless something else is said.
 struct CodeRights {
-  Rights peer;
-  std::optional<Rights> author;
+  static CodeRights all(std::string whose) { return {.peer = Rights::all(std::move(whose))}; }
 
+  Rights peer{};
+  std::vector<Rights> behalf{};    // without those that may do everything here
+  std::optional<Rights> author{};  // none: the code may run whoever made it
+  // What the code sends to other nodes is sent on behalf of these: those that the peer named, and the peer itself unless it
+  // may do everything here.
+  wire::SharedChain chain{};
+
+  bool is_all() const noexcept { return peer.is_all() && behalf.empty() && !author; }
   Status may_read(std::string_view data) const;
   Status may_write(std::string_view data) const;
   Status may_use_library(std::string_view library) const;
   Status may_export(std::string_view symbol) const;
 };
 
+// The same, for all calls that have it. Unless something else is said: nothing.
+class SharedRights {
+ public:
+  SharedRights() = default;
+  explicit SharedRights(CodeRights rights) : rights_(std::make_shared<const CodeRights>(std::move(rights))) {}
+
+  const CodeRights& operator*() const noexcept { return rights_ != nullptr ? *rights_ : nothing(); }
+  const CodeRights* operator->() const noexcept { return &**this; }
+
+ private:
+  static const CodeRights& nothing() noexcept;
+  std::shared_ptr<const CodeRights> rights_;
+};
+
 // Does that signature let code run, as far as its key's line goes? It must be in force, not run=none, and the signature be
 // one of this code. TC_ERR_DENIED with the rule.
 Status check_signature(const Grant& author, const CodeSignature& signature, const Bundle& bundle, Time now);
 
-// May the peer run this code? Checks signatures if that depends on them, and then also what the manifest asks for:
-// libraries, exports. `has_cells`: the node could run it in a cell. TC_ERR_DENIED with the rule.
-Result<CodeRights> rights_of_code(const Rules& rules, const Rights& peer, const Bundle& bundle, bool has_cells,
-                                  Time now);
+// May the peer run this code on behalf of those in `chain`? Checks signatures if that depends on them, and then also what the
+// manifest asks for: libraries, exports. `has_cells`: the node could run it in a cell. TC_ERR_DENIED with the rule.
+Result<CodeRights> rights_of_code(const Rules& rules, const Rights& peer, const wire::SharedChain& chain,
+                                  const Bundle& bundle, bool has_cells, Time now);
 
 }  // namespace tc::trust

@@ -40,7 +40,8 @@ std::string denial(const Rules& rules, const Peer& peer) {
 }
 
 std::string denial(const Rules& rules, unsigned char sender, const Bundle& bundle, bool has_cells = false) {
-  const auto code = rights_of_code(rules, rights_of(rules, with_key(sender), now).value(), bundle, has_cells, now);
+  const auto code =
+      rights_of_code(rules, rights_of(rules, with_key(sender), now).value(), nullptr, bundle, has_cells, now);
   if (code) return "";
   EXPECT_EQ(code.error().code, TC_ERR_DENIED);
   return code.error().message;
@@ -58,7 +59,7 @@ TEST(MayConnect, our_own_user_and_whoever_is_on_a_trusted_network_run_anything) 
     const auto rights = rights_of({}, peer, now);
     ASSERT_TRUE(rights) << rights.error().message;
     EXPECT_EQ(rights->run(), Run::any);
-    EXPECT_TRUE(rights_of_code({}, *rights, tc::testing::four_slices(), false, now));
+    EXPECT_TRUE(rights_of_code({}, *rights, nullptr, tc::testing::four_slices(), false, now));
   }
 }
 
@@ -172,7 +173,7 @@ TEST(MayRun, with_libraries_and_exports_that_sender_and_author_both_may) {
 TEST(MayUse, data_that_sender_and_author_both_may) {
   const auto rules = rules_of({"ana read=table*,log write=log", "bob read=table1 write=out"});
   const auto peer = rights_of(rules, with_key(1), now).value();
-  const auto code = rights_of_code(rules, peer, signed_by(2), false, now).value();
+  const auto code = rights_of_code(rules, peer, nullptr, signed_by(2), false, now).value();
   ASSERT_TRUE(code.author);
   EXPECT_EQ(code.author->whose(), "bob (keyring, line 2)");
   EXPECT_TRUE(code.may_read("table1"));

@@ -104,6 +104,9 @@ Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byt
   if (slot::short_id(code.head.id) != header.id)
     return fail(TC_ERR_MALFORMED, "a frame names code {:016x} when the code that comes along is {}",
                 __builtin_bswap64(header.id[0]), code.head.id.short_hex());
+  if (!code.head.chain.empty())
+    return fail(TC_ERR_DENIED, "a frame is sent on behalf of {} others, which nodes alone can judge",
+                code.head.chain.keys().size());
   TC_ASSIGN(auto bundle, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
   // A newer version of a library frees the older one, to which another thread may just have found its way.
   if (bundle.manifest().has(entry_library)) use.begin(*this);

@@ -33,6 +33,10 @@ Result<CompileQuestion> decode_compile_question(ByteView body) {
     if (!visible(label))
       return fail(TC_ERR_MALFORMED, "compile question: triple, CPU or features hold bytes that cannot be printed");
   TC_ASSIGN(const auto code, decode_code(in.rest()));
+  if (!code.head.chain.empty())
+    return fail(TC_ERR_MALFORMED,
+                "compile question: it is asked on behalf of {} others, and code is compiled for nobody",
+                code.head.chain.keys().size());
   if (!code.payload.empty())
     return fail(TC_ERR_MALFORMED, "compile question: {} bytes are left over behind the code", code.payload.size());
   question.head = code.head;

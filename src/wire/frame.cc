@@ -13,10 +13,38 @@ void append_code(Bytes& out, const CodeHead& head, ByteView bundle) {
   w.bytes(head.id.bytes)
       .u64(head.carried)
       .u32(static_cast<uint32_t>(bundle.size()))
-      .u32(0)
+      .u32(static_cast<uint32_t>(head.chain.keys().size()))
+      .bytes(std::as_bytes(std::span(head.chain.keys())))
       .bytes(bundle)
       .align(alignment);
 }
+
+Bytes with_chain(ByteView section, const Chain& chain) {
+  static_assert(sizeof(Chain::Key) % alignment == 0, "the padding behind the bundle stays as it is");
+  constexpr size_t before_count = code_head_bytes - sizeof(uint32_t);
+  Bytes out;
+  Writer(out)
+      .bytes(section.first(before_count))
+      .u32(static_cast<uint32_t>(chain.keys().size()))
+      .bytes(std::as_bytes(std::span(chain.keys())))
+      .bytes(section.subspan(code_head_bytes));
+  return out;
+}
+
+namespace {
+
+Result<Chain> read_chain(Reader& in) {
+  const auto count = in.u32();
+  if (count > Chain::most)
+    return fail(TC_ERR_MALFORMED, "code frame: a call on behalf of {} others when at most {} may be named", count,
+                Chain::most);
+  std::vector<Chain::Key> keys(count);
+  for (auto& key : keys)
+    if (const auto bytes = in.bytes(key.size()); bytes.size() == key.size()) std::ranges::copy(bytes, key.begin());
+  return Chain(std::move(keys));
+}
+
+}  // namespace
 
 Result<CodeBody> decode_code(ByteView body) {
   Reader in(body);
@@ -24,7 +52,7 @@ Result<CodeBody> decode_code(ByteView body) {
   code.head.id = ContentId::from(in.bytes(32));
   code.head.carried = in.u64();
   code.head.bundle_size = in.u32();
-  in.skip(4);
+  TC_ASSIGN(code.head.chain, read_chain(in));
   code.bundle = in.bytes(code.head.bundle_size);
   in.skip((alignment - in.position() % alignment) % alignment);
   TC_CHECK(in.finish("code frame"));

@@ -19,10 +19,11 @@
 
 #include "base/bytes.h"
 #include "base/content_id.h"
+#include "wire/chain.h"
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 3;
+inline constexpr uint32_t protocol_version = 4;
 
 enum class Kind : uint8_t {
   none = 0,            // the zero word: no frame
@@ -103,14 +104,17 @@ struct CodeHead {
   ContentId id;
   uint64_t carried = 0;  // which slices follow (Bundle::read_carried)
   uint32_t bundle_size = 0;
+  Chain chain{};  // in call_code and code: on whose behalf calls by this number are made; its keys follow the head
 };
-inline constexpr size_t code_head_bytes = 32 + 8 + 4 + 4;
+inline constexpr size_t code_head_bytes = 32 + 8 + 4 + 4;  // the last four: how many keys follow
 struct CodeBody {
   CodeHead head;
   ByteView bundle;
   ByteView payload;  // empty for `code`
 };
-void append_code(Bytes& out, const CodeHead& head, ByteView bundle);  // head, bundle, padding
+void append_code(Bytes& out, const CodeHead& head, ByteView bundle);  // head, keys, bundle, padding
+// `section`, which append_code() has made for nobody, made for a chain.
+Bytes with_chain(ByteView section, const Chain& chain);
 Result<CodeBody> decode_code(ByteView body);
 
 struct Need {

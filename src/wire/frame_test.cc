@@ -77,6 +77,48 @@ TEST(Code, carries_bundle_and_payload_each_aligned) {
   }
 }
 
+Chain chain_of(size_t size) {
+  std::vector<Chain::Key> keys(size);
+  for (size_t i = 0; i < size; ++i) keys[i].fill(static_cast<std::byte>(i + 1));
+  return Chain(std::move(keys));
+}
+
+TEST(Code, carries_the_keys_on_whose_behalf_it_is_called) {
+  for (size_t size = 0; size <= Chain::most; ++size)
+    for (const std::string bundle : {"", "b", "sixteen bytes ..", "a bundle of some more bytes"}) {
+      const auto chain = chain_of(size);
+      Bytes body;
+      append_code(body, {ContentId::of(as_bytes("x")), 5, 0, chain}, as_bytes(bundle));
+      Bytes plain;
+      append_code(plain, {ContentId::of(as_bytes("x")), 5, 0}, as_bytes(bundle));
+      EXPECT_EQ(with_chain(plain, chain), body);
+      Writer(body).bytes(as_bytes("payload"));
+      const auto code = decode_code(body);
+      ASSERT_TRUE(code) << code.error().message;
+      EXPECT_EQ(code->head.chain, chain);
+      EXPECT_EQ(as_text(code->bundle), bundle);
+      EXPECT_EQ(as_text(code->payload), "payload");
+      for (size_t cut = 0; cut < body.size() - 7; ++cut) EXPECT_FALSE(decode_code(ByteView(body).first(cut))) << cut;
+    }
+}
+
+TEST(Code, on_behalf_of_more_than_eight_is_refused) {
+  Bytes body;
+  append_code(body, {ContentId::of(as_bytes("x")), 5, 0, chain_of(9)}, as_bytes("bundle"));
+  EXPECT_EQ(decode_code(body).error().message, "code frame: a call on behalf of 9 others when at most 8 may be named");
+}
+
+TEST(Chain, names_code_anew_for_each_order_of_keys_and_as_it_is_for_nobody) {
+  const auto id = ContentId::of(as_bytes("x"));
+  EXPECT_EQ(Chain().name_of(id), id);
+  const auto two = chain_of(2);
+  const Chain turned({two.keys()[1], two.keys()[0]});
+  EXPECT_NE(two.name_of(id), id);
+  EXPECT_NE(two.name_of(id), chain_of(1).name_of(id));
+  EXPECT_NE(two.name_of(id), turned.name_of(id));
+  EXPECT_NE(two.name_of(id), two.name_of(ContentId::of(as_bytes("y"))));
+}
+
 TEST(Code, a_bundle_size_that_lies_is_refused) {
   auto body = code_body("bundle", "");
   const auto lie = uint32_t{0xfffffff0};
@@ -154,7 +196,7 @@ TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
   const auto hello = decode_hello(body);
   ASSERT_FALSE(hello);
   EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
-  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 4 when this build speaks version 3");
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 5 when this build speaks version 4");
 }
 
 TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {

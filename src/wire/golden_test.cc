@@ -87,6 +87,15 @@ TEST(Golden, call_with_code) {
   expect_golden("frame/call_code.bin", make_frame(Kind::call_code, flag_call_header, 6, with_call_header(behind)));
 }
 
+TEST(Golden, code_on_behalf_of_two) {
+  Bytes body;
+  std::vector<Chain::Key> keys(2);
+  keys[0].fill(std::byte{0xaa});
+  keys[1].fill(std::byte{0xbb});
+  append_code(body, {ContentId::of(as_bytes("a manifest")), 3, 0, Chain(std::move(keys))}, as_bytes("a bundle"));
+  expect_golden("frame/code_on_behalf.bin", make_frame(Kind::code, 0, 6, body));
+}
+
 TEST(Golden, need_for_another) {
   const auto id = testing::four_slices().id();
   const auto question = encode_need({.id = id, .triple = "riscv64-unknown-linux-gnu"});
@@ -131,7 +140,7 @@ TEST(Golden, disconnect) {
 }
 
 TEST(Golden, hello) {
-  const auto body = encode_hello({.protocol = 3,
+  const auto body = encode_hello({.protocol = 4,
                                   .abi = 1,
                                   .instance = 0x1112131415161718,
                                   .node_id = 2,

@@ -47,7 +47,8 @@ void check_code(tc::ByteView body) {
   append_code(out, code->head, code->bundle);
   out.insert(out.end(), code->payload.begin(), code->payload.end());
   const auto same = decode_code(out);
-  expect(same && same->head.id == code->head.id && same->head.carried == code->head.carried);
+  expect(same && same->head.id == code->head.id && same->head.carried == code->head.carried &&
+         same->head.chain == code->head.chain);
   expect(std::ranges::equal(same->bundle, code->bundle) && std::ranges::equal(same->payload, code->payload));
   (void)tc::Bundle::read_carried(code->bundle, code->head.carried, code->head.id);
 }

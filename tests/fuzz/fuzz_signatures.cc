@@ -25,13 +25,13 @@ void check(const Bundle& bundle, ByteView bytes) {
   static const auto rules = rules_with_unused_key();
   const auto rights = trust::Rights::by_line(rules.keyring.grants().front());
   fuzz::expect(std::ranges::equal(bundle.bytes(), bytes) && bundle.size_for(bundle.carried()) == bytes.size());
-  fuzz::expect(!trust::rights_of_code(rules, rights, bundle, true, {}));
+  fuzz::expect(!trust::rights_of_code(rules, rights, nullptr, bundle, true, {}));
   auto twice = bundle;
   twice.merge(bundle);
   fuzz::expect(twice.signatures() == bundle.signatures());
   const auto inner = bundle.bundled("golden");
   fuzz::expect(inner.has_value());
-  fuzz::expect(!trust::rights_of_code(rules, rights, *inner, true, {}));
+  fuzz::expect(!trust::rights_of_code(rules, rights, nullptr, *inner, true, {}));
 }
 
 }  // namespace

@@ -100,7 +100,7 @@ Result<Explanation> explain(const Options& options) {
   if (!rights) return explanation;
   steps.push_back({"code", true, fmt::format("'{}', content id {}", bundle.manifest().name, bundle.id().hex())});
   explain_signatures(explanation, bundle, rules.keyring);
-  const auto code = trust::rights_of_code(rules, *rights, bundle, false, time_now());
+  const auto code = trust::rights_of_code(rules, *rights, nullptr, bundle, false, time_now());
   explanation.runs = code.has_value();
   const auto why = [&] { return code->author ? "signed by " + code->author->whose() : "any code of this peer runs"; };
   steps.push_back({"runs", code.has_value(), code ? why() : code.error().message});

@@ -24,6 +24,19 @@ constexpr size_t unusable_limit = 1024;
 // Memory for a call with code that a link keeps for the next one.
 constexpr size_t kept_copy_limit = 64 * 1024;
 
+// For as long as a call runs.
+template <class Call>
+class [[nodiscard]] Running {
+ public:
+  Running(const Call*& running, const Call* call) noexcept : running_(running) { running_ = call; }
+  ~Running() { running_ = nullptr; }
+  Running(const Running&) = delete;
+  Running& operator=(const Running&) = delete;
+
+ private:
+  const Call*& running_;
+};
+
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
 // The call waited past its deadline.
@@ -78,7 +91,9 @@ bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
   if (!may_run_) return refuse(header, view, why_not_), true;
   if (must_wait()) return wait(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr)
-    return run(*code, header.flags, body, header.length);
+    return run(*code, nullptr, header.flags, body, header.length);
+  if (const auto* const one = on_behalf(header.number); one != nullptr)
+    return run(*one->code, one, header.flags, body, header.length);
   if (const auto* const why = why_unusable(header.number); why != nullptr) return refuse(header, view, *why), true;
   const auto others = waiting_.size();
   if (!wait(header, view)) return false;
@@ -86,7 +101,8 @@ bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
   return true;
 }
 
-bool CallReceiver::run(target::Code& code, uint8_t flags, std::byte* body, size_t length) {
+bool CallReceiver::run(target::Code& code, const OnBehalf* on_behalf, uint8_t flags, std::byte* body, size_t length) {
+  const Running running(running_, on_behalf);
   auto& call = executor_.running();
   size_t skip = 0;
   if ((flags & wire::flag_call_header) != 0) {
@@ -103,6 +119,7 @@ bool CallReceiver::run(target::Code& code, uint8_t flags, std::byte* body, size_
     if (!taken) return broken(taken.error().message);
     skip += *taken;
     call.has_return_address = true;
+    call.chain = rights_of(&code)->chain;
   }
   call.has_effects = flags != 0;
   std::byte* payload = body + skip;
@@ -121,9 +138,9 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
   reply.node_id = self_.wire_id();
   reply.message = fmt::format("{}: {}", self_.label, why.message);
   answers_.count_failure(why);
-  // A peer that is not trusted with everything shall not make us connect to anywhere.
-  if (call.return_address && !is_believed()) return link_.post_reply_for(*call.return_address, reply);
-  answers_.send(&link_, call.return_address ? &*call.return_address : nullptr, reply);
+  if (!call.return_address) return answers_.send(&link_, nullptr, reply);
+  // A refused call makes us connect to nobody.
+  if (!answers_.send_if_connected(*call.return_address, reply)) link_.post_reply_for(*call.return_address, reply);
 }
 
 bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
@@ -155,7 +172,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   }
   const auto code = wire::decode_code(ByteView(copy).subspan(skip));
   if (!code) return broken(code.error().message);
-  if (!keeps_its_code(header.number, code->head.id)) return false;
+  if (!keeps_its_code(header.number, code->head)) return false;
   const bool never_seen = loader_.find(code->head.id) == nullptr;
   const auto learned = learn(header.number, *code);
   if (learned.is_error()) {
@@ -167,7 +184,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   const auto payload = code->payload;
   std::byte* const to = copy.data() + skip;
   if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
-  const bool fine = run(*learned.code, header.flags, copy.data(), skip + payload.size());
+  const bool fine = run(*learned.code, on_behalf(header.number), header.flags, copy.data(), skip + payload.size());
   if (never_seen) counters_.first_execution_ns = now_ns() - started;
   if (copy.capacity() <= kept_copy_limit) code_copy_ = std::move(copy);  // fresh memory costs as much as its page fault
   return fine;
@@ -176,7 +193,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
 bool CallReceiver::on_code(const wire::Header& header, const wire::CodeBody& code, ByteView body) {
   if (awaited_ != header.number)
     return broken(fmt::format("it sends code number {} that nobody asked for", header.number));
-  if (!keeps_its_code(header.number, code.head.id)) return false;
+  if (!keeps_its_code(header.number, code.head)) return false;
   awaited_.reset();
   const auto learned = learn(header.number, code);
   if (learned.is_pending()) return wait_for_compiler(header, body);
@@ -186,10 +203,14 @@ bool CallReceiver::on_code(const wire::Header& header, const wire::CodeBody& cod
   return fine;
 }
 
-bool CallReceiver::keeps_its_code(uint32_t number, const ContentId& id) {
-  if (number >= id_prefixes_.size() || id_prefixes_[number] == 0 || id_prefixes_[number] == id_prefix_of(id))
+bool CallReceiver::keeps_its_code(uint32_t number, const wire::CodeHead& code) {
+  if (number < id_prefixes_.size() && id_prefixes_[number] != 0 && id_prefixes_[number] != id_prefix_of(code.id))
+    return broken(fmt::format("code number {} is {} now when it was other code before", number, code.id.short_hex()));
+  const auto* const before = on_behalf(number);
+  if (before != nullptr ? before->chain == code.chain : code.chain.empty() || numbers_.find(number) == nullptr)
     return true;
-  return broken(fmt::format("code number {} is {} now when it was other code before", number, id.short_hex()));
+  return broken(fmt::format("code number {} is called on behalf of {} others now when it was of {} before", number,
+                            code.chain.keys().size(), before != nullptr ? before->chain.keys().size() : 0));
 }
 
 std::optional<uint32_t> CallReceiver::number_of(const ContentId& id) const noexcept {

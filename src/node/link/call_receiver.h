@@ -112,9 +112,10 @@ class CallReceiver {
   bool is_believed() const noexcept { return rights_ && rights_->run() == trust::Run::any; }
   // Null: it may not connect, but we connected to it.
   const trust::Rights* rights() const noexcept { return rights_ ? &*rights_ : nullptr; }
-  // What that code may do in calls of this peer. Null: everything.
-  std::shared_ptr<const trust::CodeRights> rights_of(const target::Code& code) const {
-    return is_restricted_ ? restricted_rights_of(code) : nullptr;
+  // What that code, which runs now, may do in this call of the peer.
+  const trust::SharedRights& rights_of(const target::Code* code) const {
+    if (running_ != nullptr) return running_->rights;
+    return is_restricted_ ? restricted_rights_of(code) : full_rights_;
   }
   // By which number the peer calls that code; nothing when it never did.
   std::optional<uint32_t> number_of(const ContentId& id) const noexcept;
@@ -122,6 +123,7 @@ class CallReceiver {
   void forget(const target::Code& code) noexcept {
     numbers_.forget(code);
     code_rights_.erase(&code);
+    std::erase_if(on_behalf_, [&](const auto& one) { return one.second.code == &code; });
   }
 
  private:
@@ -132,18 +134,30 @@ class CallReceiver {
     Charge charge;
     size_t size() const noexcept { return body.size() + sizeof(Waiting); }  // never 0
   };
+  // What a number stands for by which the peer calls on behalf of others.
+  struct OnBehalf {
+    target::Code* code;
+    wire::Chain chain;
+    trust::SharedRights rights;
+  };
 
   static const target::NumberTable& no_numbers() noexcept;
   bool check(const wire::Header& header);
   bool broken(const std::string& what);
-  bool run(target::Code& code, uint8_t flags, std::byte* body, size_t length);
+  // `on_behalf`: null: the peer calls for itself.
+  bool run(target::Code& code, const OnBehalf* on_behalf, uint8_t flags, std::byte* body, size_t length);
 
   LoadResult learn(uint32_t number, const wire::CodeBody& code);
-  LoadResult bind(uint32_t number, target::Code& code, std::shared_ptr<const trust::CodeRights> rights);
-  Result<std::shared_ptr<const trust::CodeRights>> may_run(const Bundle* sent, const Bundle* held);
-  std::shared_ptr<const trust::CodeRights> restricted_rights_of(const target::Code& code) const;
-  void add_signatures(const Bundle& sent, const Bundle& held);
-  bool keeps_its_code(uint32_t number, const ContentId& id);
+  LoadResult bind(uint32_t number, const wire::Chain& chain, target::Code& code, trust::SharedRights rights);
+  Status bind_rights(uint32_t number, const wire::Chain& chain, target::Code& code, trust::SharedRights rights);
+  Result<trust::SharedRights> decide(const wire::Chain& chain, const Bundle* sent, const Bundle* held);
+  const trust::SharedRights& restricted_rights_of(const target::Code* code) const;
+  const OnBehalf* on_behalf(uint32_t number) const noexcept {
+    const auto found = on_behalf_.find(number);
+    return found != on_behalf_.end() ? &found->second : nullptr;
+  }
+  void add_signatures(const Bundle& sent, const Bundle& held, bool is_limited);
+  bool keeps_its_code(uint32_t number, const wire::CodeHead& code);
   const Error* why_unusable(uint32_t number);
   void set_unusable(uint32_t number, const Error& why);
   void ask_for(uint32_t number);
@@ -175,7 +189,12 @@ class CallReceiver {
   std::optional<trust::Rights> rights_;
   Error why_not_;  // it may not run code
   // Of a restricted peer: what the code behind its numbers may do.
-  std::unordered_map<const target::Code*, std::shared_ptr<const trust::CodeRights>> code_rights_;
+  std::unordered_map<const target::Code*, trust::SharedRights> code_rights_;
+  trust::SharedRights full_rights_;      // of a peer that is not restricted, and calls for itself
+  const trust::SharedRights no_rights_;  // of code that a restricted peer did not name
+  // By number. They are in no table of the hot path, as rights belong to the number there, not to the code.
+  std::unordered_map<uint32_t, OnBehalf> on_behalf_;
+  const OnBehalf* running_ = nullptr;  // the call that runs is made on behalf of others
   // Of each number the beginning of the content id that it was bound to: a number stands for one code as long as the link
   // lives, because the peer's calls by that number were made for it.
   std::vector<uint64_t> id_prefixes_;

@@ -41,6 +41,7 @@ size_t CallSender::try_send(source::Message* const* messages, size_t count) noex
 bool CallSender::try_send(const OutgoingCall& call) noexcept {
   if (last_number_ == source::CodeTable::none) return false;
   if (call.code != nullptr ? call.code != last_code_ : call.bundle->id() != last_id_) return false;
+  if (last_chain_ != (call.chain != nullptr ? call.chain->get() : nullptr)) return false;
   const bool is_forwarded = call.return_address != nullptr;
   const auto return_address = is_forwarded ? call.return_address->bytes() : ByteView{};
   const size_t size = wire::call_header_bytes + return_address.size() + call.payload.size();
@@ -73,7 +74,7 @@ Status CallSender::send_now(const OutgoingCall& call, Deadline deadline) {
   const bool with_code = is_new || call.with_code;
   const auto header = call.header != nullptr ? wire::bytes_of(*call.header) : ByteView{};
   const auto return_address = call.return_address != nullptr ? call.return_address->bytes() : ByteView{};
-  const auto section = with_code ? code_.section_for(channel_.peer_triple(), *call.bundle) : nullptr;
+  const auto section = with_code ? section_for(*call.bundle, call.shared_chain()) : nullptr;
   const ByteView code = section != nullptr ? ByteView(*section) : ByteView{};
   const auto size = header.size() + return_address.size() + code.size() + call.payload.size();
   if (size > channel_.peer().max_message) {
@@ -96,6 +97,7 @@ Status CallSender::send_now(const OutgoingCall& call, Deadline deadline) {
     last_id_ = call.bundle->id();
     last_code_ = call.code;
     last_number_ = number;
+    last_chain_ = codes_.chain_of(number).get();
   }
   return {};
 }
@@ -120,7 +122,8 @@ std::optional<Error> CallSender::take_failure() {
 
 Result<uint32_t> CallSender::number_for(const OutgoingCall& call, bool& is_new) {
   is_new = false;
-  if (const auto number = codes_.number_of(call.bundle->id()); number != source::CodeTable::none) {
+  auto chain = call.shared_chain();
+  if (const auto number = codes_.number_of(call.bundle->id(), chain); number != source::CodeTable::none) {
     codes_.alias(call.index, number);
     return number;
   }
@@ -131,19 +134,29 @@ Result<uint32_t> CallSender::number_for(const OutgoingCall& call, bool& is_new) 
                 call.bundle->manifest().name, channel_.peer_label(), triple.text, triple.text);
   is_new = true;
   code_.keep_sent(triple, *call.bundle);
-  return codes_.assign(call.bundle->id(), call.index);
+  return codes_.assign(call.bundle->id(), call.index, std::move(chain));
+}
+
+std::shared_ptr<const Bytes> CallSender::section_for(const Bundle& bundle, const wire::SharedChain& chain) {
+  auto section = code_.section_for(channel_.peer_triple(), bundle);
+  if (chain == nullptr) return section;
+  return std::make_shared<const Bytes>(wire::with_chain(*section, *chain));
 }
 
 // The code has to be sent again, or cannot be: the next call of it takes a new number.
 void CallSender::withdraw(uint32_t number) {
   codes_.withdraw(number);
+  on_withdrawn(number);
+}
+
+void CallSender::on_withdrawn(uint32_t number) noexcept {
   channel_.renew_version();
   if (last_number_ == number) last_number_ = source::CodeTable::none;
 }
 
 void CallSender::send_again(const ContentId& id) {
   ++resends_;
-  if (const auto number = codes_.number_of(id); number != source::CodeTable::none) withdraw(number);
+  codes_.withdraw_all(id, [this](uint32_t number) { on_withdrawn(number); });
 }
 
 bool CallSender::on_known(uint32_t number) {
@@ -158,7 +171,7 @@ bool CallSender::on_need(uint32_t number) {
   const auto* const bundle = code_.bundle_for(channel_.peer_triple(), *id);
   if (bundle == nullptr) return deny(number, *id), true;
   log_.info("{} asks for the code of ifunc '{}' again", channel_.peer_label(), bundle->manifest().name);
-  const auto section = code_.section_for(channel_.peer_triple(), *bundle);
+  const auto section = section_for(*bundle, codes_.chain_of(number));
   counters_.code_bytes_sent += section->size();
   channel_.post_or_disconnect(wire::Kind::code, 0, number, *section);
   return true;

@@ -90,6 +90,7 @@ class CallSender {
     Bytes payload;
     std::optional<wire::CallHeader> header;
     std::optional<wire::PackedReturnAddress> return_address;
+    wire::SharedChain chain;
     uint64_t since_ns;
     Charge charge;
     bool asked = false;            // for slices
@@ -102,7 +103,9 @@ class CallSender {
   bool prepare(source::Message& message) const noexcept;
   Status send_now(const OutgoingCall& call, Deadline deadline);
   Result<uint32_t> number_for(const OutgoingCall& call, bool& is_new);
+  std::shared_ptr<const Bytes> section_for(const Bundle& bundle, const wire::SharedChain& chain);
   void withdraw(uint32_t number);
+  void on_withdrawn(uint32_t number) noexcept;
   void deny(uint32_t number, const ContentId& id);
   bool lacks_slices(const Bundle& bundle) const noexcept;
   Status ask_for_slices(const Bundle& bundle);
@@ -117,6 +120,7 @@ class CallSender {
   // address: its id is two cache lines away.
   const target::Code* last_code_ = nullptr;
   uint32_t last_number_ = source::CodeTable::none;
+  const wire::Chain* last_chain_ = nullptr;  // for whom; its number holds it
   ContentId last_id_;
   source::CodeTable codes_;
   uint64_t resends_ = 0;                 // changed while code waited for room: it left without what is to go along

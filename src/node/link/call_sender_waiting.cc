@@ -21,7 +21,8 @@ OutgoingCall CallSender::Waiting::outgoing() const noexcept {
           .index = index,
           .payload = payload,
           .header = header ? &*header : nullptr,
-          .return_address = return_address ? &*return_address : nullptr};
+          .return_address = return_address ? &*return_address : nullptr,
+          .chain = chain != nullptr ? &chain : nullptr};
 }
 
 Status CallSender::wait(const OutgoingCall& call) {
@@ -32,7 +33,7 @@ Status CallSender::wait(const OutgoingCall& call) {
   if (!awaiting_slices_.empty() && awaiting_bytes_ + size > bytes_limit)
     return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", awaiting_bytes_,
                 channel_.peer_label(), bytes_limit);
-  Waiting waiting{*call.bundle, call.index, {}, {}, {}, now_ns(), {}};
+  Waiting waiting{*call.bundle, call.index, {}, {}, {}, call.shared_chain(), now_ns(), {}};
   TC_CHECK(channel_.charge(waiting.charge, size));
   waiting.payload.assign(call.payload.begin(), call.payload.end());
   if (call.header != nullptr) waiting.header = *call.header;

@@ -344,7 +344,7 @@ bool Link::on_reply(const wire::Header& header, ByteView body) {
   const auto reply = wire::decode_reply(ByteView(copy).subspan(skip));
   if (!reply) return channel_.disconnect_for(reply.error().message);
   if (caller)
-    answers_.pass_on(*caller, *reply);
+    answers_.pass_on(*caller, *reply, receiver_.is_believed());
   else if (reply->token == 0)
     record_failure({reply->status, reply->message});
   else
