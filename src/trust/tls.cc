@@ -5,7 +5,7 @@
 
 namespace tc::trust {
 
-Result<std::unique_ptr<TlsContext>> open_tls(const KeyPair& key, const std::string& plugin) {
+Result<std::unique_ptr<TlsContext>> open_tls(std::shared_ptr<const KeyPair> key, const std::string& plugin) {
   const auto library = open_plugin(tls_plugin_name, plugin);
   if (!library)
     return fail(TC_ERR_UNSUPPORTED,
@@ -15,7 +15,10 @@ Result<std::unique_ptr<TlsContext>> open_tls(const KeyPair& key, const std::stri
   const auto found = find_in_plugin(*library, tls_factory_name);
   if (!found) return context("the plug-in for encrypted connections", found.error());
   Error error{TC_ERR_UNSUPPORTED, fmt::format("{} is not of this version of Three-Chains", tls_plugin_name)};
-  std::unique_ptr<TlsContext> made(reinterpret_cast<TlsFactory>(*found)(tls_plugin_version, key.seed(), error));
+  const auto& public_key = key->public_key();
+  Sign sign = [key = std::move(key)](ByteView message) { return key->sign(message); };
+  std::unique_ptr<TlsContext> made(
+      reinterpret_cast<TlsFactory>(*found)(tls_plugin_version, public_key, std::move(sign), error));
   if (made == nullptr) return fail(std::move(error));
   return made;
 }

@@ -11,6 +11,7 @@
 // Thread: a context is used by any thread. A session is used by one thread at a time, and may move between them.
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 
@@ -61,14 +62,17 @@ class TlsContext {
   virtual Result<std::unique_ptr<TlsSession>> make_session(TlsRole role) = 0;
 };
 
-// Sessions that prove `key`. `plugin`: path of libthreechains_tls.so; empty: beside this library. TC_ERR_UNSUPPORTED.
-Result<std::unique_ptr<TlsContext>> open_tls(const KeyPair& key, const std::string& plugin);
+// Sessions that prove `key`, of which OpenSSL gets no copy. `plugin`: path of libthreechains_tls.so; empty: beside this
+// library. TC_ERR_UNSUPPORTED.
+Result<std::unique_ptr<TlsContext>> open_tls(std::shared_ptr<const KeyPair> key, const std::string& plugin);
+
+// Ed25519 with the key of the sessions, in memory of its own. Any thread.
+using Sign = std::function<SignatureBytes(ByteView message)>;
 
 // What the plug-in exports under `tls_factory_name`. Null: the version differs, or `error` has the reason.
-inline constexpr uint32_t tls_plugin_version = 1;
+inline constexpr uint32_t tls_plugin_version = 2;
 inline constexpr const char* tls_plugin_name = "libthreechains_tls.so";
 inline constexpr const char* tls_factory_name = "threechains_make_tls";
-using TlsFactory = TlsContext* (*)(uint32_t version, std::span<const std::byte, KeyPair::seed_bytes> seed,
-                                   Error& error);
+using TlsFactory = TlsContext* (*)(uint32_t version, const PublicKey& key, Sign sign, Error& error);
 
 }  // namespace tc::trust

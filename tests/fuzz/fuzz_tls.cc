@@ -16,7 +16,7 @@ using namespace tc::trust;  // NOLINT
 TlsContext& context() {
   static const auto made = [] {
     std::array<std::byte, KeyPair::seed_bytes> seed{};
-    return open_tls(KeyPair::from_seed(seed).value(), TC_TLS_PLUGIN).value();
+    return open_tls(std::make_shared<const KeyPair>(KeyPair::from_seed(seed).value()), TC_TLS_PLUGIN).value();
   }();
   return *made;
 }

@@ -91,7 +91,7 @@ Result<std::unique_ptr<trust::TlsSession>> Network::make_session(trust::TlsRole 
       TC_ASSIGN(auto fresh, trust::KeyPair::fresh());
       key = std::make_shared<const trust::KeyPair>(std::move(fresh));
     }
-    TC_ASSIGN(tls_, trust::open_tls(*key, options_.tls_plugin));
+    TC_ASSIGN(tls_, trust::open_tls(std::move(key), options_.tls_plugin));
   }
   return tls_->make_session(role);
 }

@@ -7,6 +7,7 @@
 #include <iterator>
 
 #include "trust/tls/session.h"
+#include "trust/tls/signer.h"
 
 namespace tc::trust {
 
@@ -18,27 +19,33 @@ std::unexpected<Error> failed(const char* what) {
   return fail(TC_ERR_UNSUPPORTED, "preparing encrypted connections, {}: {}", what, openssl_words());
 }
 
-const unsigned char* chars(std::span<const std::byte> bytes) noexcept {
-  return reinterpret_cast<const unsigned char*>(bytes.data());
-}
-
+// Null: it could not be made.
 OSSL_LIB_CTX* library() noexcept {
-  static OSSL_LIB_CTX* const made = OSSL_LIB_CTX_new();
+  static OSSL_LIB_CTX* const made = [] {
+    auto* const begun = OSSL_LIB_CTX_new();
+    if (begun == nullptr || add_signer(begun)) return begun;
+    OSSL_LIB_CTX_free(begun);
+    return static_cast<OSSL_LIB_CTX*>(nullptr);
+  }();
   return made;
 }
 
 // Dates are fixed: a node without a clock connects as well, and the key is what counts.
-Openssl<X509> certificate_of(EVP_PKEY* key) {
+Openssl<X509> certificate_of(const PublicKey& public_key, EVP_PKEY* key) {
+  const Openssl<EVP_PKEY> in_it(
+      EVP_PKEY_new_raw_public_key_ex(library(), "ED25519", nullptr,
+                                     reinterpret_cast<const unsigned char*>(public_key.bytes.data()),
+                                     public_key.bytes.size()));
   Openssl<X509> made(X509_new_ex(library(), nullptr));
   static constexpr unsigned char name[] = "threechains";
-  if (made == nullptr) return nullptr;
+  if (made == nullptr || in_it == nullptr) return nullptr;
   X509_NAME* const subject = X509_get_subject_name(made.get());
   const bool complete = X509_set_version(made.get(), X509_VERSION_3) == 1 &&
                         ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1) == 1 &&
                         ASN1_TIME_set_string_X509(X509_getm_notBefore(made.get()), "19700101000000Z") == 1 &&
                         ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z") == 1 &&
                         X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, name, sizeof name - 1, -1, 0) == 1 &&
-                        X509_set_issuer_name(made.get(), subject) == 1 && X509_set_pubkey(made.get(), key) == 1 &&
+                        X509_set_issuer_name(made.get(), subject) == 1 && X509_set_pubkey(made.get(), in_it.get()) == 1 &&
                         X509_sign(made.get(), key, nullptr) != 0;
   return complete ? std::move(made) : nullptr;
 }
@@ -65,7 +72,7 @@ int select_alpn(SSL*, const unsigned char** chosen, unsigned char* size, const u
 
 }  // namespace
 
-Result<std::unique_ptr<OpensslContext>> OpensslContext::create(std::span<const std::byte, KeyPair::seed_bytes> seed) {
+Result<std::unique_ptr<OpensslContext>> OpensslContext::create(const PublicKey& key, Sign sign) {
   // What the first user of OpenSSL in a process asks for holds for all. So the configuration is loaded, for a program that
   // relies on it, and has no effect on us: see set_rules(). At the exit of the process, OpenSSL keeps its memory: threads
   // of ours may still use it.
@@ -76,14 +83,14 @@ Result<std::unique_ptr<OpensslContext>> OpensslContext::create(std::span<const s
   made->context_.reset(SSL_CTX_new_ex(library(), nullptr, TLS_method()));
   if (made->context_ == nullptr) return failed("a context");
   TC_CHECK(made->set_rules());
-  TC_CHECK(made->set_key(seed));
+  TC_CHECK(made->set_key(key, std::move(sign)));
   return made;
 }
 
-Status OpensslContext::set_key(std::span<const std::byte, KeyPair::seed_bytes> seed) {
-  const Openssl<EVP_PKEY> key(EVP_PKEY_new_raw_private_key_ex(library(), "ED25519", nullptr, chars(seed), seed.size()));
+Status OpensslContext::set_key(const PublicKey& public_key, Sign sign) {
+  const auto key = make_signing_key(library(), public_key, std::move(sign));
   if (key == nullptr) return failed("the key");
-  const auto certificate = certificate_of(key.get());
+  const auto certificate = certificate_of(public_key, key.get());
   if (certificate == nullptr) return failed("the certificate");
   if (SSL_CTX_use_certificate(context_.get(), certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1 || SSL_CTX_check_private_key(context_.get()) != 1)

@@ -15,7 +15,9 @@ namespace tc::trust {
 
 inline constexpr size_t all = ~size_t{0};
 
-inline std::unique_ptr<TlsContext> context_of(const KeyPair& key) { return open_tls(key, TC_TLS_PLUGIN).value(); }
+inline std::unique_ptr<TlsContext> context_of(const KeyPair& key) {
+  return open_tls(std::make_shared<const KeyPair>(KeyPair::from_seed(key.seed()).value()), TC_TLS_PLUGIN).value();
+}
 
 inline Bytes patterned(size_t size) {
   Bytes bytes(size);
