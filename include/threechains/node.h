@@ -77,9 +77,9 @@ TC_API tc_status_t tc_node_wait(tc_node_t *node, uint32_t timeout_ms, size_t *ex
 TC_API void tc_node_wake(tc_node_t *node);
 
 /* Reads the keyring file anew, as `ifunc serve` does on SIGHUP. What follows happens in the node's next poll or wait, which
- * this call wakes: links of keys that may not connect any more end, and code that a revoked key brought or signed goes.
- * Any thread, but no signal handlers. TC_ERR_INVALID, TC_ERR_DENIED, TC_ERR_IO, TC_ERR_TOO_LARGE: the file is bad, with
- * the line that is; the node goes on with the keyring that it has. */
+ * this call wakes: links of keys that may not connect any more end, and code that a key which was revoked or taken out
+ * brought or signed goes. Any thread, but no signal handlers. TC_ERR_INVALID, TC_ERR_DENIED, TC_ERR_IO,
+ * TC_ERR_TOO_LARGE: the file is bad, with the line that is; the node goes on with the keyring that it has. */
 TC_API tc_status_t tc_node_reload_keys(tc_node_t *node);
 
 /* Starts a thread of the node's that polls and sleeps, so that the application need not. Ifuncs run on it, and functions

@@ -46,7 +46,15 @@ Status Authority::start() {
     keyring_file_ = config_.keyring.empty() ? *home / "keyring" : std::filesystem::path(config_.keyring);
   if (home) known_nodes_.emplace(*home / "known-nodes");
   rules_.trust_any = config_.trust == Trust::any;
-  TC_ASSIGN(rules_.keyring, read_keyring());
+  auto keyring = read_keyring();
+  if (keyring) {
+    rules_.keyring = std::move(*keyring);
+  } else if (runs_code()) {
+    return fail(std::move(keyring).error());
+  } else {
+    log_.warn("{}: the keyring cannot be read, so no key is trusted: {}", self_.label, keyring.error().message);
+    rules_.keyring_error = std::move(keyring).error();
+  }
   find_next_expiry();
   warn_of_openness();
   return {};
@@ -65,9 +73,12 @@ void Authority::use_keys(const trust::KeyPair* own) {
   rules_.vouched = self_.cluster_keys;
 }
 
-// Where nothing can run, as in `ifunc send`, nobody is given anything.
+// Not in `ifunc send`, for one.
+bool Authority::runs_code() const noexcept { return config_.code.use_objects || config_.code.use_bitcode; }
+
+// Where nothing can run nobody is given anything.
 void Authority::warn_of_openness() const {
-  if (!config_.code.use_objects && !config_.code.use_bitcode) return;
+  if (!runs_code()) return;
   if (config_.trust == Trust::any)
     log_.warn(
         "{}: trust is any: everybody who can reach this node's address may run any code with all rights of this "
@@ -109,6 +120,7 @@ void Authority::log_denial(std::string_view whose, const Error& why) {
 }
 
 Status Authority::is_valid(const transport::Origin& peer) const {
+  if (peer.key && !peer.same_user && !peer.on_trusted_network) TC_CHECK(trust::check_keyring(rules_));
   const auto* const grant = peer.key ? rules_.keyring.find(*peer.key) : nullptr;
   if (grant == nullptr || !has_ended(*grant, wall_time())) return {};
   auto denied = rights_of(peer);
@@ -188,7 +200,7 @@ Status Authority::meet(std::string_view address, const trust::PublicKey& key, co
 
 bool Authority::may_stand_for(std::string_view address, const transport::Origin& peer) const {
   if (peer.same_user || peer.on_trusted_network) return true;
-  if (!peer.key) return false;
+  if (!peer.key || rules_.keyring_error) return false;
   if (is_own(*peer.key)) return true;
   if (const auto* const vouched = vouched_for(address); vouched != nullptr) return *vouched == *peer.key;
   const auto known = known_at(address);
@@ -204,7 +216,6 @@ Status Authority::reload() {
     log_.error("{}: the keyring stays as it was: {}", self_.label, keyring.error().message);
     return fail(std::move(keyring).error());
   }
-  log_.info("{}: the keyring was read again: {} keys", self_.label, keyring->grants().size());
   const std::scoped_lock lock(mutex_);
   reloaded_ = std::move(*keyring);
   is_reloaded_.store(true, std::memory_order_release);
@@ -222,16 +233,17 @@ std::vector<trust::PublicKey> Authority::take_change() {
     reloaded.swap(reloaded_);
     is_reloaded_.store(false, std::memory_order_relaxed);
   }
-  std::vector<trust::PublicKey> revoked;
+  trust::KeyringChange change;
   if (reloaded) {
-    for (const auto& grant : reloaded->grants()) {
-      const auto* const before = rules_.keyring.find(grant.key);
-      if (grant.revoked && (before == nullptr || !before->revoked)) revoked.push_back(grant.key);
-    }
+    change = trust::compare(rules_.keyring, *reloaded);
     rules_.keyring = std::move(*reloaded);
+    rules_.keyring_error.reset();
+    // A warning, because these are the default level: who may do what here is not the same as before.
+    log_.warn("{}: the keyring was read again: {}", self_.label,
+              trust::to_text(change, rules_.keyring.grants().size()));
   }
   find_next_expiry();
-  return revoked;
+  return std::move(change.lost);
 }
 
 void Authority::find_next_expiry() noexcept {

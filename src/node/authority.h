@@ -50,7 +50,8 @@ class Authority {
 
   // ---- While the node starts
 
-  // Reads the keyring, and says in the log what it means when the node is open to many. Errors name the file.
+  // Reads the keyring, and says in the log what it means when the node is open to many. Errors name the file. Where no code
+  // can run, a keyring that cannot be read is a warning, and then no key is trusted: processes of our own user need none.
   Status start();
   // The key that the options name, or the one called `default`. Null: there is none.
   Result<std::shared_ptr<const trust::KeyPair>> find_key() const;
@@ -83,12 +84,13 @@ class Authority {
   Status reload();
   // Another keyring was read, or a line of it has expired: what peers may do is to be looked at again.
   bool has_changed() const noexcept;
-  // Takes over what has changed. Returns the keys that were revoked with it.
+  // Takes over what has changed, and logs it. Returns the keys that were revoked with it, and those whose line is gone.
   std::vector<trust::PublicKey> take_change();
   // When a line expires next; UINT64_MAX: none will.
   uint64_t next_change_ns() const noexcept { return next_expiry_ns_; }
 
  private:
+  bool runs_code() const noexcept;
   Result<trust::Keyring> read_keyring() const;
   Result<std::optional<trust::PublicKey>> known_at(std::string_view address) const;
   Status meet(std::string_view address, const trust::PublicKey& key, const trust::Grant* grant);

@@ -176,5 +176,79 @@ TEST_F(TheAuthority, uses_the_key_that_is_called_default) {
   EXPECT_EQ(authority->find_key().error().code, TC_ERR_NOT_FOUND);
 }
 
+// ---- A keyring that cannot be read
+
+TEST_F(TheAuthority, does_not_start_where_code_runs_and_the_keyring_is_wrong) {
+  ASSERT_TRUE(write_file_atomically(home.path() / "keyring", as_bytes("nonsense\n")));
+  authority = std::make_unique<Authority>(config, self, logger);
+  const auto started = authority->start();
+  ASSERT_FALSE(started);
+  EXPECT_THAT(started.error().message, HasSubstr("keyring, line 1"));
+}
+
+class WithoutAKeyring : public TheAuthority {
+ protected:
+  WithoutAKeyring() {
+    config.code.use_objects = config.code.use_bitcode = false;
+    self.cluster = {"b:1"};
+    self.cluster_keys = {bob.public_key()};
+    EXPECT_TRUE(trust::KnownNodes(home.path() / "known-nodes").remember("a:1", ana.public_key()));
+    start(ana.line() + "nonsense\n");
+  }
+};
+
+TEST_F(WithoutAKeyring, it_starts_where_no_code_runs_with_a_warning_of_the_line) {
+  EXPECT_THAT(log.str(), AllOf(HasSubstr("warning"), HasSubstr("keyring, line 2"), HasSubstr("no key is trusted")));
+}
+
+TEST_F(WithoutAKeyring, no_key_is_trusted_because_it_might_be_revoked) {
+  const auto other = test::Person("other");
+  const auto because = HasSubstr((home.path() / "keyring").string() + ", line 2");
+  EXPECT_THAT(why_not("a:1", ana), because) << "which was known there";
+  EXPECT_THAT(why_not("b:1", bob), because) << "for which the launcher vouches";
+  EXPECT_THAT(why_not("c:1", other), because) << "a first contact";
+  EXPECT_THAT(authority->is_expected("a:1", with(ana.public_key()), {.may_meet = false}).error().message, because);
+  EXPECT_THAT(authority->is_expected("c:1", with(own.public_key())).error().message, because);
+  for (const auto& key : {ana.public_key(), bob.public_key(), own.public_key()}) {
+    EXPECT_FALSE(authority->rights_of(with(key)));
+    EXPECT_FALSE(authority->may_stand_for("a:1", with(key)));
+  }
+  EXPECT_FALSE(trust::KnownNodes(home.path() / "known-nodes").find("c:1")->has_value());
+}
+
+TEST_F(WithoutAKeyring, processes_of_our_own_user_are_trusted_as_ever) {
+  transport::Origin origin;
+  origin.same_user = true;
+  EXPECT_TRUE(authority->is_expected("a:1", origin));
+  EXPECT_TRUE(authority->rights_of(origin)->is_all());
+}
+
+TEST_F(WithoutAKeyring, one_that_can_be_read_later_is_taken_over) {
+  ASSERT_TRUE(write_file_atomically(home.path() / "keyring", as_bytes(ana.line())));
+  ASSERT_TRUE(authority->reload());
+  EXPECT_TRUE(authority->has_changed());
+  authority->take_change();
+  EXPECT_EQ(why_not("a:1", ana), "");
+}
+
+// ---- Reading it again
+
+TEST_F(TheAuthority, warns_of_what_another_keyring_changes) {
+  start(ana.line() + bob.line());
+  const test::Person eve{"eve"};
+  ASSERT_TRUE(write_file_atomically(home.path() / "keyring", as_bytes(ana.line("rate=7") + eve.line())));
+  ASSERT_TRUE(authority->reload());
+  EXPECT_EQ(authority->take_change(), std::vector{bob.public_key()});
+  EXPECT_THAT(log.str(), AllOf(HasSubstr("warning"),
+                               HasSubstr("the keyring was read again: 2 keys; new: eve; gone: bob; changed: ana")));
+  log.str("");
+  ASSERT_TRUE(authority->reload());
+  EXPECT_TRUE(authority->take_change().empty());
+  EXPECT_THAT(log.str(), HasSubstr("the keyring was read again: 2 keys; nothing changed"));
+  log.str("");
+  EXPECT_TRUE(authority->take_change().empty());
+  EXPECT_EQ(log.str(), "") << "a line that expires is no reload";
+}
+
 }  // namespace
 }  // namespace tc::node

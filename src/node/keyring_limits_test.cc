@@ -203,6 +203,45 @@ TEST_F(KeyringLimits, a_link_ends_when_its_line_is_gone) {
   EXPECT_THAT(link->reason().message, HasSubstr(ana.public_key().text() + " is in no line of the keyring"));
 }
 
+TEST_F(KeyringLimits, what_a_key_brought_goes_with_its_line) {
+  start(ana.line("run=any") + bob.line("run=any"));
+  const auto client = peer(2, ana);
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  EXPECT_EQ(call(*peer(3, bob), numbered(1))->status, TC_OK);
+  reload(bob.line("run=any"));
+  EXPECT_TRUE(wait_for_log("the keyring was read again: 1 key; gone: ana"));
+  running.reset();
+  EXPECT_EQ(target->store().find(echo.id()), nullptr);
+  EXPECT_NE(target->store().find(numbered(1).id()), nullptr) << "others' code is not touched";
+}
+
+TEST_F(KeyringLimits, what_a_key_signed_goes_with_its_line_and_does_not_run_again) {
+  start(ana.line() + bob.line());
+  const auto client = peer(2, bob);
+  const auto signed_echo = ana.signs(echo);
+  EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
+  EXPECT_EQ(call(*client, bob.signs(numbered(1)))->status, TC_OK);
+  reload(bob.line());
+  running.reset();
+  EXPECT_EQ(target->store().find(signed_echo.id()), nullptr);
+  run();
+  expect_denied(*call(*client, signed_echo), "has no signature of a key in the keyring");
+  EXPECT_EQ(call(*client, bob.signs(numbered(1)))->status, TC_OK);
+  EXPECT_EQ(stat("codes"), 1u);
+}
+
+TEST_F(KeyringLimits, a_key_that_its_line_was_given_another_for_loses_what_it_had) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  write_keyring("ana " + bob.public_key().text() + " run=any\n");
+  ASSERT_TRUE(target->reload_keys());
+  ASSERT_TRUE(ends(*client, *link, 20'000));
+  EXPECT_TRUE(wait_for_log("the keyring was read again: 1 key; changed: ana"));
+  EXPECT_EQ(stat("codes"), 0u);
+}
+
 TEST_F(KeyringLimits, what_a_revoked_key_signed_goes_and_does_not_run_again) {
   start(ana.line() + bob.line());
   const auto client = peer(2, bob);

@@ -236,4 +236,20 @@ std::string fields_of(const Grant& grant) {
   return text;
 }
 
+Result<Grant> with_fields(const Grant& grant, std::string_view fields) {
+  const auto name_of = [](std::string_view field) { return field.substr(0, field.find('=')); };
+  const auto is_given = [&](std::string_view name) {
+    auto rest = fields;
+    for (auto word = take_word(rest); !word.empty(); word = take_word(rest))
+      if (name_of(word) == name) return true;
+    return false;
+  };
+  auto line = fmt::format("{} {}", grant.name, grant.key.text());
+  const auto before = fields_of(grant);
+  std::string_view rest = before;
+  for (auto word = take_word(rest); !word.empty(); word = take_word(rest))
+    if (!is_given(name_of(word))) line += fmt::format(" {}", word);
+  return parse_grant(fmt::format("{} {}", line, fields));
+}
+
 }  // namespace tc::trust

@@ -70,5 +70,8 @@ Result<Grant> parse_grant(std::string_view line);
 std::string to_line(const Grant& grant);
 // The part of it behind name and key: only what differs from the defaults.
 std::string fields_of(const Grant& grant);
+// The same grant with these fields, written as in a line ("run=any rate=7"); it keeps its others. TC_ERR_INVALID: one of them
+// is wrong.
+Result<Grant> with_fields(const Grant& grant, std::string_view fields);
 
 }  // namespace tc::trust

@@ -60,6 +60,19 @@ TEST(Grant, what_is_written_is_read_back) {
     EXPECT_EQ(fields_of(read(fields)), fields);
 }
 
+TEST(Grant, fields_that_are_given_replace_those_of_the_same_name_alone) {
+  const auto with = [](std::string_view before, std::string_view given) {
+    return fields_of(with_fields(read(before), given).value());
+  };
+  EXPECT_EQ(with("", "run=any"), "run=any");
+  EXPECT_EQ(with("run=any rate=7", "rate=9"), "run=any rate=9");
+  EXPECT_EQ(with("run=any rate=7", "run=signed"), "rate=7");
+  EXPECT_EQ(with("rate=7 until=2027-01-31", ""), "rate=7 until=2027-01-31T00:00:00Z");
+  EXPECT_EQ(with("read=a write=b", "read=c"), "read=c write=b");
+  EXPECT_EQ(with("", "read=c"), "read=c") << "which may write nothing, as in a new line";
+  EXPECT_EQ(with_fields(read("run=any"), "walk=any").error().code, TC_ERR_INVALID);
+}
+
 TEST(Grant, a_line_that_says_what_may_be_read_allows_no_writing) {
   EXPECT_FALSE(read("read=table").write.contains("table"));
   EXPECT_TRUE(read("write=table").read.contains("other"));

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 
 #include "trust/private_file.h"
 
@@ -40,14 +41,32 @@ Result<Grant> read_line(std::string_view line) {
   return parse_grant(line);
 }
 
-// The text with that line (from 1) replaced.
-std::string with_line(std::string_view text, unsigned number, std::string_view line) {
+// The text with that line (from 1) replaced; nothing: without it.
+std::string with_line(std::string_view text, unsigned number, std::optional<std::string_view> line) {
   std::string out;
   (void)each_line(text, [&](std::string_view old, unsigned at) -> Status {
-    out.append(at == number ? line : old).push_back('\n');
+    if (at != number || line) out.append(at == number ? *line : old).push_back('\n');
     return {};
   });
   return out;
+}
+
+// The first names, and how many more there are.
+std::string some_of(std::span<const std::string> names) {
+  constexpr size_t most_names = 20;
+  const auto shown = names.first(std::min(names.size(), most_names));
+  const auto left_out = names.size() - shown.size();
+  return fmt::format("{}{}", fmt::join(shown, ", "), left_out == 0 ? "" : fmt::format(" and {} more", left_out));
+}
+
+Result<const Grant*> find_line(const Keyring& keyring, std::string_view name_or_key) {
+  const auto key = PublicKey::parse(name_or_key);
+  const auto* const grant = key ? keyring.find(*key) : keyring.find(name_or_key);
+  if (grant != nullptr) return grant;
+  std::vector<std::string> names;
+  for (const auto& each : keyring.grants()) names.push_back(each.name);
+  return fail(TC_ERR_INVALID, "'{}' is no name and no key in {}, which {}", name_or_key.substr(0, 80), keyring.where(),
+              names.empty() ? "is empty" : "has: " + some_of(names));
 }
 
 }  // namespace
@@ -91,23 +110,107 @@ const Grant* Keyring::find(std::string_view name) const noexcept {
   return at == grants_.end() ? nullptr : &*at;
 }
 
+// Sorted first: a keyring may have ten thousand lines, and a node compares them between two calls.
+KeyringChange compare(const Keyring& before, const Keyring& after) {
+  std::map<std::string_view, const Grant*> old_names;
+  std::map<PublicKey, const Grant*> old_keys, new_keys;
+  for (const auto& grant : before.grants()) {
+    old_names.emplace(grant.name, &grant);
+    old_keys.emplace(grant.key, &grant);
+  }
+  KeyringChange change;
+  for (const auto& grant : after.grants()) {
+    new_keys.emplace(grant.key, &grant);
+    const auto key = old_keys.find(grant.key);
+    const bool is_revoked_now = grant.revoked && (key == old_keys.end() || !key->second->revoked);
+    if (is_revoked_now) change.lost.push_back(grant.key);
+    const auto name = old_names.extract(grant.name);
+    if (is_revoked_now)
+      change.revoked.push_back(grant.name);
+    else if (name.empty())
+      change.added.push_back(grant.name);
+    else if (to_line(*name.mapped()) != to_line(grant))
+      change.changed.push_back(grant.name);
+  }
+  for (const auto& grant : before.grants()) {
+    if (old_names.contains(grant.name)) change.removed.push_back(grant.name);
+    if (!new_keys.contains(grant.key)) change.lost.push_back(grant.key);
+  }
+  return change;
+}
+
+std::string to_text(const KeyringChange& change, size_t keys) {
+  auto text = fmt::format("{} {}", keys, keys == 1 ? "key" : "keys");
+  const auto unchanged = text.size();
+  const auto add = [&](std::string_view what, std::span<const std::string> names) {
+    if (!names.empty()) text += fmt::format("; {}: {}", what, some_of(names));
+  };
+  add("new", change.added);
+  add("gone", change.removed);
+  add("changed", change.changed);
+  add("revoked", change.revoked);
+  return text.size() != unchanged ? text : text + "; nothing changed";
+}
+
 Status add_to_keyring(const std::filesystem::path& file, const Grant& grant) {
   TC_ASSIGN(const auto lock, FileLock::of(file));
   TC_ASSIGN(auto text, read_policy(file, Keyring::max_file_bytes));
+  TC_ASSIGN(const auto keyring, Keyring::parse(text, file.string()));
+  const auto* const same_name = keyring.find(grant.name);
+  if (const auto* const same = same_name != nullptr ? same_name : keyring.find(grant.key); same != nullptr)
+    return fail(
+        TC_ERR_INVALID, "{}: {} stands in line {} already; --update changes that line", file.string(),
+        same_name != nullptr ? fmt::format("the name '{}'", same->name) : fmt::format("the key, as '{}',", same->name),
+        same->line);
   if (!text.empty() && text.back() != '\n') text += '\n';
   text += to_line(grant) + '\n';
   TC_CHECK(Keyring::parse(text, file.string()));  // nothing is written that cannot be read
   return write_guarded(file, text, Replace::any);
 }
 
+Result<UpdatedGrant> update_in_keyring(const std::filesystem::path& file, std::string_view name, const PublicKey& key,
+                                       std::string_view fields) {
+  TC_ASSIGN(const auto lock, FileLock::of(file));
+  TC_ASSIGN(const auto text, read_policy(file, Keyring::max_file_bytes));
+  TC_ASSIGN(const auto keyring, Keyring::parse(text, file.string()));
+  const auto* const by_name = keyring.find(name);
+  const auto* const by_key = keyring.find(key);
+  if (by_name == nullptr && by_key == nullptr)
+    return fail(TC_ERR_INVALID, "neither the name '{}' nor the key {} is in {}: leave --update out to add it",
+                name.substr(0, 80), key.text(), file.string());
+  if (by_name != nullptr && by_key != nullptr && by_name != by_key)
+    return fail(TC_ERR_INVALID, "{}: '{}' stands in line {}, but the key {} in line {} ({})", file.string(), name,
+                by_name->line, key.text(), by_key->line, by_key->name);
+  const auto& before = by_name != nullptr ? *by_name : *by_key;
+  if (before.revoked)
+    return fail(TC_ERR_INVALID,
+                "{}, line {} ({}): the key was revoked at {}, so it may nothing, whatever its line says", file.string(),
+                before.line, before.name, to_text(*before.revoked));
+  auto renamed = before;
+  renamed.name = name;
+  renamed.key = key;
+  TC_ASSIGN(auto after, with_fields(renamed, fields));
+  after.line = before.line;
+  const auto new_text = with_line(text, before.line, to_line(after));
+  TC_CHECK(Keyring::parse(new_text, file.string()));  // nothing is written that cannot be read
+  TC_CHECK(write_guarded(file, new_text, Replace::any));
+  return UpdatedGrant{before, std::move(after)};
+}
+
+Result<Grant> remove_from_keyring(const std::filesystem::path& file, std::string_view name_or_key) {
+  TC_ASSIGN(const auto lock, FileLock::of(file));
+  TC_ASSIGN(const auto text, read_policy(file, Keyring::max_file_bytes));
+  TC_ASSIGN(const auto keyring, Keyring::parse(text, file.string()));
+  TC_ASSIGN(const auto* const grant, find_line(keyring, name_or_key));
+  TC_CHECK(write_guarded(file, with_line(text, grant->line, std::nullopt), Replace::any));
+  return *grant;
+}
+
 Status revoke_in_keyring(const std::filesystem::path& file, std::string_view name_or_key, Time now) {
   TC_ASSIGN(const auto lock, FileLock::of(file));
   TC_ASSIGN(const auto text, read_policy(file, Keyring::max_file_bytes));
   TC_ASSIGN(const auto keyring, Keyring::parse(text, file.string()));
-  const auto key = PublicKey::parse(name_or_key);
-  const auto* const grant = key ? keyring.find(*key) : keyring.find(name_or_key);
-  if (grant == nullptr)
-    return fail(TC_ERR_INVALID, "'{}' is no name and no key in {}", name_or_key.substr(0, 80), file.string());
+  TC_ASSIGN(const auto* const grant, find_line(keyring, name_or_key));
   if (grant->revoked)
     return fail(TC_ERR_INVALID, "{}, line {} ({}): the key was revoked at {} already", file.string(), grant->line,
                 grant->name, to_text(*grant->revoked));

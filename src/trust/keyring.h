@@ -7,6 +7,8 @@
 
 #include <filesystem>
 #include <span>
+#include <string>
+#include <vector>
 
 #include "trust/grant.h"
 
@@ -36,8 +38,29 @@ class Keyring {
   std::vector<Grant> grants_;
 };
 
-// Edits of the file, comments kept, written atomically. TC_ERR_INVALID: a name is taken, or not there.
+// What differs between two keyrings. Each name stands in one list only.
+struct KeyringChange {
+  std::vector<std::string> added, removed, changed;
+  std::vector<std::string> revoked;  // new lines that are revoked, too
+  // Keys that were revoked, or whose line is gone: what they brought and signed must go.
+  std::vector<PublicKey> lost;
+};
+KeyringChange compare(const Keyring& before, const Keyring& after);
+// "3 keys; new: ana; gone: bob", "1 key; nothing changed".
+std::string to_text(const KeyringChange& change, size_t keys);
+
+// Edits of the file. Comments and the order of the lines stay, and it is written atomically. TC_ERR_INVALID: a name or key is
+// there already, or is not there.
 Status add_to_keyring(const std::filesystem::path& file, const Grant& grant);
+struct UpdatedGrant {
+  Grant before, after;
+};
+// Changes the line that has this name, this key, or both. `fields` are those of with_fields(); the line gets the name and the
+// key, too. TC_ERR_INVALID also: they stand in two lines, or the key is revoked.
+Result<UpdatedGrant> update_in_keyring(const std::filesystem::path& file, std::string_view name, const PublicKey& key,
+                                       std::string_view fields);
+// By name or key. Returns what the line said.
+Result<Grant> remove_from_keyring(const std::filesystem::path& file, std::string_view name_or_key);
 // By name or key. The line stays, and says since when.
 Status revoke_in_keyring(const std::filesystem::path& file, std::string_view name_or_key, Time now);
 

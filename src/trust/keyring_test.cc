@@ -134,6 +134,84 @@ TEST_F(KeyringFile, a_revoked_line_stays_and_says_since_when) {
   EXPECT_EQ(revoke_in_keyring(file_, "eve", {}).error().code, TC_ERR_INVALID);
 }
 
+TEST_F(KeyringFile, adding_what_is_there_names_the_option_that_changes_it) {
+  write("\n" + line("ana", 1));
+  EXPECT_THAT(add_to_keyring(file_, grant("ana", 2)).error().message,
+              HasSubstr("the name 'ana' stands in line 2 already; --update"));
+  EXPECT_THAT(add_to_keyring(file_, grant("bob", 1)).error().message,
+              HasSubstr("the key, as 'ana', stands in line 2 already; --update"));
+}
+
+TEST_F(KeyringFile, an_update_changes_the_fields_that_are_given_and_nothing_else) {
+  write("# mine\n" + line("ana", 1, "run=any read=a rate=7") + "# yours\n" + line("bob", 2));
+  const auto updated = update_in_keyring(file_, "ana", public_key(1), "rate=9 libs=none");
+  ASSERT_TRUE(updated) << updated.error().message;
+  EXPECT_EQ(fields_of(updated->before), "run=any read=a rate=7");
+  EXPECT_EQ(text(), "# mine\n" + line("ana", 1, "run=any read=a libs=none rate=9") + "# yours\n" + line("bob", 2));
+}
+
+TEST_F(KeyringFile, an_update_gives_a_line_another_key_or_another_name) {
+  write(line("ana", 1, "rate=7") + line("bob", 2));
+  ASSERT_TRUE(update_in_keyring(file_, "ana", public_key(3), ""));
+  ASSERT_TRUE(update_in_keyring(file_, "anna", public_key(3), ""));
+  EXPECT_EQ(text(), line("anna", 3, "rate=7") + line("bob", 2));
+}
+
+TEST_F(KeyringFile, an_update_that_cannot_be_changes_nothing) {
+  const auto lines = line("ana", 1) + line("bob", 2) + line("eve", 3, "revoked=2026-01-01T00:00:00Z");
+  write(lines);
+  const auto why_not = [&](std::string_view name, unsigned char key, std::string_view fields) {
+    const auto updated = update_in_keyring(file_, name, public_key(key), fields);
+    return updated ? "" : updated.error().message;
+  };
+  EXPECT_THAT(why_not("zoe", 9, "rate=7"), HasSubstr("neither the name 'zoe' nor the key"));
+  EXPECT_THAT(why_not("ana", 2, "rate=7"), HasSubstr("'ana' stands in line 1, but the key"));
+  EXPECT_THAT(why_not("eve", 3, "run=any"), HasSubstr("line 3 (eve): the key was revoked"));
+  EXPECT_THAT(why_not("eve", 4, ""), HasSubstr("line 3 (eve): the key was revoked"));
+  EXPECT_THAT(why_not("ana", 1, "rate=fast"), HasSubstr("field rate: 'fast'"));
+  EXPECT_THAT(why_not("a/b", 1, ""), HasSubstr("'a/b' is no name"));
+  EXPECT_EQ(text(), lines);
+}
+
+TEST_F(KeyringFile, a_line_that_is_taken_out_leaves_the_others_and_the_comments) {
+  write("# mine\n" + line("ana", 1, "run=any") + "# yours\n" + line("bob", 2) + line("eve", 3));
+  EXPECT_EQ(to_line(remove_from_keyring(file_, "ana").value()) + "\n", line("ana", 1, "run=any"));
+  EXPECT_EQ(remove_from_keyring(file_, public_key(3).text())->name, "eve");
+  EXPECT_EQ(text(), "# mine\n# yours\n" + line("bob", 2));
+}
+
+TEST_F(KeyringFile, a_name_that_is_not_there_is_told_with_those_that_are) {
+  write(line("ana", 1) + line("bob", 2));
+  const auto removed = remove_from_keyring(file_, "eve");
+  ASSERT_FALSE(removed);
+  EXPECT_EQ(removed.error().code, TC_ERR_INVALID);
+  EXPECT_EQ(removed.error().message, "'eve' is no name and no key in " + file_.string() + ", which has: ana, bob");
+  std::string many;
+  for (unsigned char i = 1; i < 26; ++i) many += line(fmt::format("name{}", i), i);
+  write(many);
+  EXPECT_THAT(remove_from_keyring(file_, "eve").error().message, HasSubstr("name19, name20 and 5 more"));
+  write("");
+  EXPECT_THAT(remove_from_keyring(file_, "eve").error().message, HasSubstr("which is empty"));
+}
+
+TEST(KeyringChange, names_what_differs_and_the_keys_that_lose_what_they_had) {
+  const auto before = parse(line("ana", 1) + line("bob", 2) + line("eve", 3) + line("old", 4) + line("same", 5));
+  const auto after = parse(line("same", 5) + line("ana", 1, "rate=7") + line("eve", 3, "revoked=2026-01-01") +
+                           line("old", 6) + line("zoe", 7) + line("mal", 8, "revoked=2026-01-01"));
+  const auto change = compare(before, after);
+  EXPECT_EQ(to_text(change, 6), "6 keys; new: zoe; gone: bob; changed: ana, old; revoked: eve, mal");
+  EXPECT_THAT(change.lost, ::testing::UnorderedElementsAre(public_key(2), public_key(3), public_key(4), public_key(8)));
+}
+
+TEST(KeyringChange, says_that_nothing_changed) {
+  const auto before = parse(line("ana", 1, "revoked=2026-01-01") + line("bob", 2, "run=any rate=7"));
+  const auto after =
+      parse("# another order\n" + line("bob", 2, "rate=7 run=any") + line("ana", 1, "revoked=2026-01-01"));
+  EXPECT_EQ(to_text(compare(before, after), 2), "2 keys; nothing changed");
+  EXPECT_TRUE(compare(before, after).lost.empty());
+  EXPECT_EQ(to_text(compare({}, {}), 1), "1 key; nothing changed");
+}
+
 TEST_F(KeyringFile, an_edit_keeps_who_may_read_it_and_the_link_that_names_it) {
   write(line("ana", 1), 0644);
   const std::filesystem::path name = directory_.file("link");

@@ -97,6 +97,7 @@ Result<Rights> rights_of_author(const Rules& rules, std::string_view whose, cons
 
 // What one of the chain may do here.
 Result<Rights> rights_on_behalf(const Rules& rules, const Rights& peer, const PublicKey& key, Time now) {
+  TC_CHECK(check_keyring(rules));
   const auto* const grant = rules.keyring.find(key);
   if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
   if (key == rules.own_key) return Rights::all(fmt::format("{}, this node's own key", key.text()));
@@ -202,6 +203,11 @@ const CodeRights& SharedRights::nothing() noexcept {
   return nothing;
 }
 
+Status check_keyring(const Rules& rules) {
+  if (!rules.keyring_error) return {};
+  return fail(TC_ERR_DENIED, "no key is trusted, because the keyring cannot be read: {}", rules.keyring_error->message);
+}
+
 Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
   const auto* const grant = peer.key ? rules.keyring.find(*peer.key) : nullptr;
   if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
@@ -209,6 +215,7 @@ Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
   if (peer.on_trusted_network) return Rights::all(fmt::format("{}, on a trusted network", peer.text));
   if (!peer.key)
     return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
+  TC_CHECK(check_keyring(rules));
   if (peer.key == rules.own_key) return Rights::all(fmt::format("{}, with this node's own key", peer.text));
   if (std::ranges::find(rules.vouched, *peer.key) != rules.vouched.end())
     return Rights::all(fmt::format("{}, for which the launcher vouches", peer.text));

@@ -11,7 +11,8 @@
 //   in the keyring                        from its hosts, in time  as its line says: run=any|signed|none
 //   anybody else                          with trust=any           any
 //
-// A key that is revoked or expired may do nothing, whatever else is true of it. Code that runs because it is signed may do
+// A key that is revoked or expired may do nothing, whatever else is true of it. Where the keyring could not be read, no key
+// may do anything: it might be revoked there. Code that runs because it is signed may do
 // what both the peer that sends it and the key that signed it may do. A call that a peer makes on behalf of others
 // (wire/chain.h) may do what the peer and each of the others may do: whoever leaves one out gains nothing but what is its
 // own, so that the names need no proof.
@@ -40,7 +41,11 @@ struct Rules {
   std::optional<PublicKey> own_key;
   std::vector<PublicKey> vouched;  // by the launcher
   Keyring keyring;
+  std::optional<Error> keyring_error{};  // why it could not be read, and is empty
 };
+
+// TC_ERR_DENIED where the keyring could not be read: nobody is known by a key then.
+Status check_keyring(const Rules& rules);
 
 // What one principal, a peer or an author, may do: nothing unless something else is said.
 class Rights {

@@ -103,6 +103,18 @@ TEST(MayConnect, a_revoked_key_may_nothing_whatever_else_it_is) {
   EXPECT_THAT(denial(rules, peer), HasSubstr("revoked"));
 }
 
+TEST(MayConnect, nobody_by_a_key_where_the_keyring_could_not_be_read) {
+  Rules rules{.trust_any = true, .own_key = public_key(5), .vouched = {public_key(6)}, .keyring = {}};
+  rules.keyring_error = Error{TC_ERR_INVALID, "/etc/ring, line 3: it is wrong"};
+  for (const unsigned char key : {5, 6, 9})
+    EXPECT_THAT(denial(rules, with_key(key)), HasSubstr("cannot be read: /etc/ring, line 3: it is wrong"));
+  EXPECT_TRUE(rights_of(rules, {.text = "unix", .host = "", .same_user = true, .key = {}}, now));
+  const auto chain = std::make_shared<const wire::Chain>(std::vector{public_key(5).bytes});
+  const auto code = rights_of_code(rules, Rights::all("us"), chain, tc::testing::four_slices(), false, now);
+  ASSERT_FALSE(code);
+  EXPECT_THAT(code.error().message, HasSubstr("/etc/ring, line 3"));
+}
+
 TEST(MayRun, unsigned_code_only_for_those_whose_line_says_any) {
   const auto rules = rules_of({"ana", "bob run=any", "max run=none"});
   const auto bundle = tc::testing::four_slices();

@@ -6,6 +6,7 @@ import os
 import pathlib
 import re
 import shutil
+import signal
 import stat
 
 import pytest
@@ -145,6 +146,94 @@ def test_a_revoked_key_stays_in_the_keyring(home):
     assert re.fullmatch(rf"ana {ana} revoked=20\d\d-\S+Z\n", home.keyring.read_text())
     assert "was revoked at" in home.bad("key", "revoke", ana)
     assert "'ana' stands in line 1 already" in home.bad("key", "trust", "ana", ana)
+
+
+def test_a_key_is_taken_out_of_the_keyring_with_its_line(home):
+    ana, bob = home.new("ana"), home.new("bob")
+    home.keyring.write_text(f"# mine\nana {ana} run=any\n# yours\nbob {bob}\n")
+    assert home.good("key", "untrust", "ana") == f"{home.keyring}: took out line 2: ana {ana} run=any\n"
+    assert home.keyring.read_text() == f"# mine\n# yours\nbob {bob}\n"
+    assert f"'ana' is no name and no key in {home.keyring}, which has: bob" in home.bad("key", "untrust", "ana")
+    home.good("key", "revoke", "bob")
+    assert "nothing says any more that bob is revoked" in home.good("key", "untrust", bob)
+    assert "which is empty" in home.bad("key", "untrust", "bob")
+
+
+def test_a_line_is_updated_by_the_fields_that_are_given(home):
+    ana, other = home.new("ana"), home.new("other")
+    home.keyring.write_text(f"# mine\nana {ana} run=any rate=7\n# yours\n")
+    assert "--update changes that line" in home.bad("key", "trust", "ana", ana, "--rate", "9")
+    said = home.good("key", "trust", "ana", ana, "--update", "--rate", "9", "--libs", "none")
+    assert said == f"{home.keyring}: ana {ana} run=any libs=none rate=9\nit was: ana {ana} run=any rate=7\n"
+    assert home.keyring.read_text() == f"# mine\nana {ana} run=any libs=none rate=9\n# yours\n"
+    home.good("key", "trust", "ana", other, "--update")
+    assert home.keyring.read_text() == f"# mine\nana {other} run=any libs=none rate=9\n# yours\n"
+    assert "leave --update out" in home.bad("key", "trust", "bob", ana, "--update")
+    assert "field rate: 'fast'" in home.bad("key", "trust", "ana", other, "--update", "--rate", "fast")
+
+
+def test_a_node_logs_what_a_keyring_that_it_reads_again_changes(t):
+    ana, bob = t.home("ana"), t.home("bob")
+    home = t.home("node")
+    home.trust("ana", ana, "run=any")
+    node = t.serve("--listen", "127.0.0.1:0", env=home.env)
+    hello = t.build("hello.c")
+    call = lambda: t.ifunc("send", hello, node.address, "--payload", "you", env={**kit.TCP, **ana.env})
+    assert call().code == 0, call()
+
+    def read_again(expected):
+        node.signal(signal.SIGHUP)
+        kit.run_until(lambda: f"the keyring was read again: {expected}\n" in node.err, f"the node says: {expected}")
+
+    read_again("1 key; nothing changed")
+    home.trust("bob", bob)
+    read_again("2 keys; new: bob")
+    assert home.run("key", "trust", "bob", bob.public_key(), "--update", "--rate", "7").code == 0
+    read_again("2 keys; changed: bob")
+    assert home.run("key", "revoke", "bob").code == 0
+    read_again("2 keys; revoked: bob")
+    assert home.run("key", "untrust", "ana").code == 0
+    read_again("1 key; gone: ana")
+    refused = call()
+    assert refused.code == 1 and f"{ana.public_key()} is in no line of the keyring" in refused.err, refused
+
+
+# ---- A keyring with a bad line
+
+@pytest.fixture
+def broken(t):
+    """A home whose keyring has a bad line. A node of our own user's knows its key, and has a keyring that is fine."""
+    home = t.home("client")
+    home.write_lines("# people", "nonsense")
+    t.own_home.trust("client", home, "run=any")
+    return home
+
+
+def test_a_bad_line_does_not_keep_a_client_from_a_node_of_its_own_user(t, broken):
+    node = t.serve("--listen", "127.0.0.1:0")
+    for transport in ("auto", "shm", "unix"):
+        sent = t.ifunc("send", t.build("hello.c"), node.address, "--payload", "you", "--transport", transport, env=broken.env)
+        assert (sent.code, sent.out) == (0, "hello, you"), sent
+        assert re.fullmatch(rf".*no key is trusted: {broken.keyring}, line 2: .*\n", sent.err), sent
+
+
+def test_a_client_with_a_bad_line_connects_to_nobody_by_a_key(t, broken):
+    node = t.serve("--listen", "127.0.0.1:0")
+    hello = t.build("hello.c")
+    for first_contact in ("keyring", "remember"):
+        sent = t.ifunc("send", hello, node.address, "--first-contact", first_contact, env={**kit.TCP, **broken.env})
+        assert sent.code == 1 and f"{broken.keyring}, line 2: " in sent.err.splitlines()[-1], sent
+    assert not broken.known_nodes.exists()
+    broken.write_lines()
+    assert t.ifunc("send", hello, node.address, env={**kit.TCP, **broken.env}).code == 0
+    broken.write_lines("nonsense")
+    known = t.ifunc("send", hello, node.address, env={**kit.TCP, **broken.env})
+    assert known.code == 1 and f"{broken.keyring}, line 1: " in known.err.splitlines()[-1], known
+
+
+def test_a_node_does_not_start_with_a_bad_line(t, broken):
+    served = t.ifunc("serve", "--listen", "127.0.0.1:0", env=broken.env, seconds=10)
+    assert served.code == 2 and f"{broken.keyring}, line 2: " in served.err, served
 
 
 def test_the_key_of_a_node_is_forgotten(home):

@@ -20,7 +20,7 @@ constexpr size_t most_key_text = 4096;
 
 struct Options {
   std::string name, key, keyring, address;
-  bool json = false;
+  bool json = false, update = false;
   std::vector<std::pair<const char*, std::string>> fields;  // of the keyring's line, which `ifunc key trust` writes
 };
 
@@ -105,19 +105,30 @@ Result<trust::PublicKey> key_or_file(const std::string& word) {
   return fail(TC_ERR_INVALID, "{} holds no public key, which is one line: 'ed25519:' and 43 characters", word);
 }
 
-Status trust_key(const Options& options) {
-  TC_ASSIGN(const auto key, key_or_file(options.key));
-  auto line = fmt::format("{} {}", options.name, key.text());
-  if (options.name.find_first_of(" \t") != std::string::npos)
-    return fail(TC_ERR_INVALID, "'{}' is no name: it holds a blank", options.name);
+// As they stand in a line: "run=any rate=7".
+Result<std::string> given_fields(const Options& options) {
+  std::string fields;
   for (const auto& [name, value] : options.fields) {
     if (value.empty()) continue;
     if (value.find_first_of(" \t") != std::string::npos)
       return fail(TC_ERR_INVALID, "--{}: '{}' holds a blank, which parts the fields of a line", name, value);
-    line += fmt::format(" {}={}", name, value);
+    fields += fmt::format("{}{}={}", fields.empty() ? "" : " ", name, value);
   }
-  TC_ASSIGN(const auto grant, trust::parse_grant(line));
+  return fields;
+}
+
+Status trust_key(const Options& options) {
+  TC_ASSIGN(const auto key, key_or_file(options.key));
+  if (options.name.find_first_of(" \t") != std::string::npos)
+    return fail(TC_ERR_INVALID, "'{}' is no name: it holds a blank", options.name);
+  TC_ASSIGN(const auto fields, given_fields(options));
   TC_ASSIGN(const auto file, keyring_file(options.keyring));
+  if (options.update) {
+    TC_ASSIGN(const auto updated, trust::update_in_keyring(file, options.name, key, fields));
+    fmt::print("{}: {}\nit was: {}\n", file.string(), to_line(updated.after), to_line(updated.before));
+    return {};
+  }
+  TC_ASSIGN(const auto grant, trust::parse_grant(fmt::format("{} {} {}", options.name, key.text(), fields)));
   TC_CHECK(trust::add_to_keyring(file, grant));
   fmt::print("{}: {}\n", file.string(), trust::to_line(grant));
   return {};
@@ -128,6 +139,16 @@ Status revoke_key(const Options& options) {
   const auto now = time_now();
   TC_CHECK(trust::revoke_in_keyring(file, options.key, now));
   fmt::print("{}: {} is revoked since {}\n", file.string(), options.key, trust::to_text(now));
+  return {};
+}
+
+Status untrust_key(const Options& options) {
+  TC_ASSIGN(const auto file, keyring_file(options.keyring));
+  TC_ASSIGN(const auto grant, trust::remove_from_keyring(file, options.key));
+  fmt::print("{}: took out line {}: {}\n", file.string(), grant.line, to_line(grant));
+  if (grant.revoked)
+    fmt::print("nothing says any more that {} is revoked: with trust=any, or a launcher's word, it is let in again\n",
+               grant.name);
   return {};
 }
 
@@ -192,7 +213,15 @@ void add_key(CLI::App& app, int& exit_code) {
   trusted.add_option("NAME", options->name, "What to call it")->required();
   trusted.add_option("KEY", options->key, "The key, ed25519:..., or a file that holds it")->required();
   add_field_options(trusted, *options);
+  trusted.add_flag(
+      "--update", options->update,
+      "Change the line that has this name or key: it gets NAME, KEY and the fields that are given, and keeps "
+      "its others");
   add_keyring_option(trusted, options->keyring);
+  auto& untrusted =
+      add(key, "untrust", "Take a key out of the keyring; `revoke` keeps the line", options, untrust_key, exit_code);
+  untrusted.add_option("KEY", options->key, "Its name in the keyring, or the key")->required();
+  add_keyring_option(untrusted, options->keyring);
   auto& revoked =
       add(key, "revoke", "Say in the keyring that a key may nothing any more", options, revoke_key, exit_code);
   revoked.add_option("KEY", options->key, "Its name in the keyring, or the key")->required();

@@ -106,8 +106,8 @@ class Node:
     def reload_keys(self) -> None:
         """Reads the keyring anew, as `ifunc serve` does on SIGHUP.
 
-        Connections of keys that were revoked end within a second. A keyring that is wrong is an error, and the node
-        goes on with the one that it has.
+        Connections of keys that were revoked or taken out end within a second. A keyring that is wrong is
+        an error, and the node goes on with the one that it has.
         """
         self._engine.reload_keys()
 
