@@ -33,6 +33,8 @@ bool has_ended(const trust::Grant& grant, trust::Time now) noexcept {
 // Between two looks at the wall clock, which may be set.
 constexpr uint64_t longest_ns = 60'000'000'000;
 
+constexpr uint64_t between_uses_ns = 60'000'000'000;
+
 }  // namespace
 
 Authority::Authority(const Config& config, const Identity& self, spdlog::logger& log)
@@ -45,6 +47,10 @@ Status Authority::start() {
   if (config_.keyring != "none" && (home || !config_.keyring.empty()))
     keyring_file_ = config_.keyring.empty() ? *home / "keyring" : std::filesystem::path(config_.keyring);
   if (home) known_nodes_.emplace(*home / "known-nodes");
+  if (home && runs_code() && !keyring_file_.empty())
+    uses_ = std::make_unique<UseRecorder>(*home / "last-uses", [this](const std::string& why) {
+      log_.info("{}: when keys are used is not written down: {}", self_.label, why);
+    });
   rules_.trust_any = config_.trust == Trust::any;
   auto keyring = read_keyring();
   if (keyring) {
@@ -111,6 +117,18 @@ Result<trust::SharedRights> Authority::rights_of_code(const trust::Rights& peer,
 std::shared_ptr<Rate> Authority::rate_of(const trust::Rights& peer) {
   if (peer.grant() == nullptr || !peer.grant()->rate) return nullptr;
   return rates_.of(peer.grant()->key, *peer.grant()->rate, now_ns());
+}
+
+void Authority::record_use(const trust::Rights& whose) {
+  if (uses_ != nullptr && whose.grant() != nullptr) uses_->record(whose.grant()->key, wall_time());
+}
+
+bool Authority::is_use_due() {
+  if (uses_ == nullptr) return false;
+  const auto now = now_ns();
+  if (now < next_use_ns_) return false;
+  next_use_ns_ = now + between_uses_ns;
+  return true;
 }
 
 void Authority::log_denial(std::string_view whose, const Error& why) {

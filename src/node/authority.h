@@ -19,6 +19,7 @@
 #include "base/result.h"
 #include "node/rate.h"
 #include "node/refusals.h"
+#include "node/use_recorder.h"
 #include "trust/key_pair.h"
 #include "trust/known_nodes.h"
 #include "trust/permission.h"
@@ -72,6 +73,11 @@ class Authority {
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
   // Null: a peer with these rights may send as much as it wants.
   std::shared_ptr<Rate> rate_of(const trust::Rights& peer);
+  // A peer with these rights has a link, or code with them was let run: if they come from a line of the keyring, the file
+  // last-uses says so soon. Not where no code runs.
+  void record_use(const trust::Rights& whose);
+  // Is it time to record all links that are open? Once a minute.
+  bool is_use_due();
   // One line for the operator; a peer that makes many at a time gets but some.
   void log_denial(std::string_view whose, const Error& why);
   // Is its key expired or revoked? Such a peer is not even called.
@@ -108,6 +114,8 @@ class Authority {
   std::optional<trust::KnownNodes> known_nodes_;              // nothing: there is no place to keep them
   std::map<std::string, trust::PublicKey, std::less<>> met_;  // that could not be kept in the file
   uint64_t next_expiry_ns_ = UINT64_MAX;
+  std::unique_ptr<UseRecorder> uses_;  // null: uses are not recorded
+  uint64_t next_use_ns_ = 0;
   Rates rates_;
   Refusals denials_;
 

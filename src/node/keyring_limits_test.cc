@@ -203,6 +203,21 @@ TEST_F(KeyringLimits, a_link_ends_when_its_line_is_gone) {
   EXPECT_THAT(link->reason().message, HasSubstr(ana.public_key().text() + " is in no line of the keyring"));
 }
 
+TEST_F(KeyringLimits, our_own_link_to_a_node_ends_with_its_line) {
+  start(ana.line("run=any") + bob.line());
+  const auto other = peer(2, ana), third = peer(3, bob);
+  const test::Background run_other(*other), run_third(*third);
+  running.reset();
+  auto* const link = test::connect(*target, "n2");
+  auto* const stays = test::connect(*target, "n3");
+  const Link::Hold hold(*link), hold_other(*stays);
+  write_keyring(bob.line());
+  ASSERT_TRUE(target->reload_keys());
+  ASSERT_TRUE(ends(*target, *link, 20'000));
+  EXPECT_THAT(link->reason().message, HasSubstr(ana.public_key().text() + " is in no line of the keyring"));
+  EXPECT_FALSE(stays->is_lost());
+}
+
 TEST_F(KeyringLimits, what_a_key_brought_goes_with_its_line) {
   start(ana.line("run=any") + bob.line("run=any"));
   const auto client = peer(2, ana);

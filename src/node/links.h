@@ -10,6 +10,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -84,8 +85,11 @@ class Links final : public transport::Events {
   size_t resume_paused();
   // When the next one may go on; UINT64_MAX: none is paused.
   uint64_t next_resume_ns() const noexcept;
-  // What peers may do has changed: links of those that may not connect any more end.
-  void renew_rights();
+  // What peers may do has changed: links of those that may not connect any more end. So do our own links to nodes whose keys
+  // are `lost`: revoked, or taken out of the keyring.
+  void renew_rights(std::span<const trust::PublicKey> lost);
+  // The keys of all links are in use. Now and then.
+  void record_uses();
   // How many links have calls to run that waited for that.
   size_t drain_backlogs();
   // Tells everybody who waits on lost links, and removes those that nobody holds.

@@ -127,13 +127,23 @@ uint64_t Links::next_resume_ns() const noexcept {
 // ---- Peers that may do more or less than before
 
 // A server that we connected to need not be allowed to connect itself; but a key that is expired or revoked is not called.
-void Links::renew_rights() {
+void Links::record_uses() {
+  for (const auto& link : links_)
+    if (link->is_ready()) link->record_use();
+}
+
+void Links::renew_rights(std::span<const trust::PublicKey> lost) {
   auto& authority = services_.authority;
+  const auto may_be_called = [&](const transport::Origin& origin) -> Status {
+    TC_CHECK(authority.is_valid(origin));
+    if (origin.key && std::ranges::find(lost, *origin.key) != lost.end()) TC_CHECK(authority.rights_of(origin));
+    return {};
+  };
   for (size_t i = 0; i < links_.size(); ++i) {
     auto& link = *links_[i];
     if (!link.is_ready()) continue;
     const auto& origin = link.channel().origin();
-    auto may_stay = link.channel().is_accepted() ? may_connect(origin) : authority.is_valid(origin);
+    auto may_stay = link.channel().is_accepted() ? may_connect(origin) : may_be_called(origin);
     if (may_stay)
       link.renew_rights();
     else

@@ -268,8 +268,9 @@ Status Node::reload_keys() {
 // Not while an ifunc runs: code goes and links end.
 void Node::renew_rights() {
   if (executor_.inside_call()) return;
-  for (const auto& key : authority_.take_change()) code_shares_.evict_all_of(key);
-  links_.renew_rights();
+  const auto lost = authority_.take_change();
+  for (const auto& key : lost) code_shares_.evict_all_of(key);
+  links_.renew_rights(lost);
 }
 
 // From the watchdog's thread.

@@ -92,6 +92,7 @@ void Node::housekeep() {
   if (const auto unsaid = links_.take_unsaid_refusals(); unsaid != 0)
     log_->warn("{} more were refused in a second", unsaid);
   if (authority_.has_changed()) renew_rights();
+  if (authority_.is_use_due()) links_.record_uses();
   links_.end_unused();
   links_.handle_losses();
 }

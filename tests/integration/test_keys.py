@@ -198,6 +198,25 @@ def test_a_node_logs_what_a_keyring_that_it_reads_again_changes(t):
     assert refused.code == 1 and f"{ana.public_key()} is in no line of the keyring" in refused.err, refused
 
 
+def test_the_list_says_when_keys_were_last_used(t):
+    home, ana, bob = t.home("node"), t.home("ana"), t.home("bob")
+    home.trust("ana", ana, "run=any")
+    home.trust("bob", bob)
+    node = t.serve("--listen", "127.0.0.1:0", env=home.env)
+    sent = t.ifunc("send", t.build("hello.c"), node.address, env={**kit.TCP, **ana.env})
+    assert sent.code == 0, sent
+    kit.run_until(lambda: (home.path / "last-uses").exists(), "the node writes the use down")
+    listed = [line for line in home.run("key", "list").out.splitlines() if "last used" in line]
+    assert len(listed) == 1 and re.search(rf"{ana.public_key()}  run=any  last used 20\d\d-\S+Z$", listed[0]), listed
+    rows = json.loads(home.run("key", "list", "--json").out)["keyring"]["lines"]
+    assert ["last_used" in row for row in rows] == [True, False]
+    assert mode(home.path / "last-uses") == 0o600
+    assert node.stop() == 0
+    (home.path / "last-uses").write_text("nonsense\n")
+    broken = home.run("key", "list")
+    assert broken.code == 0 and f"{home.path}/last-uses, line 1: " in broken.err and ana.public_key() in broken.out, broken
+
+
 # ---- A keyring with a bad line
 
 @pytest.fixture

@@ -12,6 +12,7 @@
 #include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/known_nodes.h"
+#include "trust/last_uses.h"
 
 namespace tc::command {
 namespace {
@@ -60,8 +61,12 @@ std::string describe_own_key(const std::string& name, bool as_json) {
   return fmt::format("  {:<16} {}\n", name, key ? key->public_key().text() : key.error().message);
 }
 
-std::string describe_grant(const trust::Grant& grant, bool as_json) {
-  if (!as_json) return fmt::format("  {:<16} {}  {}\n", grant.name, grant.key.text(), fields_of(grant));
+std::string describe_grant(const trust::Grant& grant, const trust::UseTimes& uses, bool as_json) {
+  const auto use = uses.find(grant.key);
+  const auto last = use != uses.end() ? trust::to_text(use->second) : "";
+  if (!as_json)
+    return fmt::format("  {:<16} {}  {}{}{}\n", grant.name, grant.key.text(), fields_of(grant),
+                       last.empty() ? "" : "  last used ", last);
   std::vector<std::pair<std::string_view, std::string>> fields;
   const auto text = fields_of(grant);
   for (std::string_view rest = text; !rest.empty();) {
@@ -69,10 +74,19 @@ std::string describe_grant(const trust::Grant& grant, bool as_json) {
     rest.remove_prefix(std::min(field.size() + 1, rest.size()));
     fields.emplace_back(field.substr(0, field.find('=')), json::string(field.substr(field.find('=') + 1)));
   }
-  return json::object({{"line", fmt::format("{}", grant.line)},
-                       {"name", json::string(grant.name)},
-                       {"key", json::string(grant.key.text())},
-                       {"fields", json::object(fields)}});
+  std::vector<std::pair<std::string_view, std::string>> row{{"line", fmt::format("{}", grant.line)},
+                                                            {"name", json::string(grant.name)},
+                                                            {"key", json::string(grant.key.text())},
+                                                            {"fields", json::object(fields)}};
+  if (!last.empty()) row.emplace_back("last_used", json::string(last));
+  return json::object(row);
+}
+
+// They decide nothing: without them the rest is listed.
+trust::UseTimes last_uses(const std::filesystem::path& home) {
+  const auto uses = trust::LastUses(home / "last-uses").read();
+  if (!uses) fmt::print(stderr, "ifunc key list: when keys were last used is not known: {}\n", uses.error().message);
+  return uses.value_or(trust::UseTimes());
 }
 
 Status list_keys(const Options& options) {
@@ -81,7 +95,8 @@ Status list_keys(const Options& options) {
   TC_ASSIGN(const auto keyring, load_keyring(options.keyring));
   std::vector<std::string> own, lines;
   for (const auto& name : names) own.push_back(describe_own_key(name, options.json));
-  for (const auto& grant : keyring.grants()) lines.push_back(describe_grant(grant, options.json));
+  const auto uses = last_uses(home);
+  for (const auto& grant : keyring.grants()) lines.push_back(describe_grant(grant, uses, options.json));
   if (options.json) {
     const auto ring = json::object({{"file", json::string(keyring.where())}, {"lines", json::array(lines)}});
     fmt::print("{}\n", json::object({{"keys", json::array(own)}, {"keyring", ring}}));

@@ -53,7 +53,10 @@ Result<trust::SharedRights> CallReceiver::decide(const wire::Chain& chain, const
   auto rights = authority_.rights_of_code(*rights_, shared, sent != nullptr ? *sent : *held);
   if (!rights && sent != nullptr && held != nullptr)
     if (auto by_held = authority_.rights_of_code(*rights_, shared, *held)) rights = std::move(by_held);
-  if (rights) return rights;
+  if (rights) {
+    if ((*rights)->author) authority_.record_use(*(*rights)->author);
+    return rights;
+  }
   ++counters_.denied_codes;
   authority_.log_denial(channel_.peer_label(), rights.error());
   return fail(std::move(rights).error());

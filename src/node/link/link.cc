@@ -68,6 +68,11 @@ Status Link::accept(ByteView greeting, ByteView own) {
 void Link::renew_rights() {
   receiver_.renew_rights();
   rate_ = receiver_.rights() != nullptr ? authority_.rate_of(*receiver_.rights()) : nullptr;
+  record_use();
+}
+
+void Link::record_use() {
+  if (receiver_.rights() != nullptr) authority_.record_use(*receiver_.rights());
 }
 
 size_t Link::receive() {

@@ -75,6 +75,8 @@ class alignas(64) Link final : public target::FrameHandler {
   Status accept(ByteView greeting, ByteView own);
   // What peers may do has changed: asks anew what this one may.
   void renew_rights();
+  // It is open: the key of the peer is in use.
+  void record_use();
   // Takes frames off the stream and runs them. How many. May throw std::bad_alloc.
   size_t receive();
   // Has the peer written something into our memory?
