@@ -8,6 +8,7 @@
 
 #include <sstream>
 
+#include "base/clock.h"
 #include "node/testing/keyring_kit.h"
 #include "trust/home.h"
 #include "trust/key_file.h"
@@ -136,6 +137,35 @@ TEST_F(TheAuthority, does_not_call_a_key_that_was_revoked) {
   self.cluster_keys = {ana.public_key()};
   start(ana.line("revoked=2026-01-01"));
   EXPECT_THAT(why_not("a:1", ana), HasSubstr("the key was revoked"));
+}
+
+TEST_F(TheAuthority, does_not_call_a_key_from_the_second_on_in_which_it_expires) {
+  const auto until = [](int64_t seconds_from_now) {
+    return "until=" + trust::to_text(trust::Time{std::chrono::seconds{wall_clock_s() + seconds_from_now}});
+  };
+  const auto status = [&] { return authority->is_valid(with(ana.public_key())); };
+  start(ana.line(until(60)));
+  EXPECT_TRUE(status());
+  start(ana.line(until(0)));
+  ASSERT_FALSE(status());
+  EXPECT_THAT(status().error().message, HasSubstr("the key expired at"));
+  start(ana.line(until(-1)));
+  EXPECT_FALSE(status());
+  start(bob.line(until(0)));
+  EXPECT_TRUE(status()) << "that is another key's line";
+}
+
+TEST_F(TheAuthority, code_for_which_nobody_answers_may_do_nothing) {
+  start();
+  const auto& rights = *authority->no_rights();
+  EXPECT_EQ(rights.peer.run(), trust::Run::none);
+  EXPECT_FALSE(rights.author.has_value());
+  for (const auto& status : {rights.may_read("table"), rights.may_write("table"), rights.may_use_library("libm.so.6"),
+                             rights.may_export("symbol"), rights.may_read("")}) {
+    ASSERT_FALSE(status);
+    EXPECT_EQ(status.error().code, TC_ERR_DENIED);
+    EXPECT_THAT(status.error().message, HasSubstr("(code of nobody)"));
+  }
 }
 
 TEST_F(TheAuthority, its_own_key_may_be_anywhere) {

@@ -14,6 +14,7 @@ using test::RawPeer;
 using test::riscv;
 using test::Slices;
 using test::triple;
+using test::operator+;
 using testing::HasSubstr;
 using wire::Kind;
 
@@ -84,6 +85,90 @@ TEST_F(Slices, a_source_that_dies_while_it_is_asked_fails_what_waited) {
   (void)send_and_be_asked(raw, for_three("travel"));
   raw.vanish();
   EXPECT_TRUE(run_until(raw, [&] { return nodes[0]->stat("failures").value() == 1; }));
+}
+
+// Calls that nodes[0] cannot forward yet, 100 ms before their deadline where they have one. The clock stands.
+class CallsThatCannotLeaveYet : public Slices {
+ protected:
+  bool drive(size_t driven, const std::function<bool()>& done) {
+    for (int rounds = 0; rounds < 10'000 && !done(); ++rounds) {
+      raw.progress();
+      for (size_t i = 0; i < driven; ++i) nodes[i]->wait(Deadline::after_ms(0));
+    }
+    return done();
+  }
+  bool drive_all(const std::function<bool()>& done) { return drive(nodes.size(), done); }
+  void send(ByteView code) {
+    test::Travel payload;
+    payload.hops_to_go = 1;
+    const std::string_view bytes(reinterpret_cast<const char*>(&payload), sizeof payload);
+    raw.send(Kind::call_code, wire::flag_call_header, 0, test::call_header(55, deadline_ms) + code + as_bytes(bytes));
+  }
+  // nodes[1] can be sent the code `wait_ms` after the call came.
+  void wait_for_slices(uint32_t wait_ms) {
+    make_nodes({arm, riscv});
+    join(raw);
+    clock.emplace();
+    const auto bundle = for_three("travel");
+    send(section_for(bundle, arm));
+    ASSERT_TRUE(drive_all([&] { return raw.find(Kind::need) != nullptr; }));
+    test::let_pass(std::chrono::milliseconds(wait_ms));
+    raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, riscv));
+  }
+  // nodes[1] answers to the greeting after that time.
+  void wait_for_greeting(uint32_t wait_ms) {
+    make_nodes({arm, riscv});
+    join(raw);
+    clock.emplace();
+    const auto bundle = for_three("travel");
+    const auto bytes = bundle.bytes();
+    Bytes section;
+    wire::append_code(section, {bundle.id(), bundle.carried(), static_cast<uint32_t>(bytes.size())}, bytes);
+    send(section);
+    ASSERT_TRUE(drive(1, [&] { return nodes[0]->stat("executed").value() == 1; }));
+    test::let_pass(std::chrono::milliseconds(wait_ms));
+  }
+  void expect_sent() {
+    EXPECT_TRUE(drive_all([&] { return nodes[1]->stat("executed").value() == 1; }));
+    ASSERT_TRUE(drive_all([&] { return raw.reply_to(55).has_value(); }));
+    EXPECT_EQ(raw.reply_to(55)->status, TC_OK) << raw.reply_to(55)->message;
+  }
+  void expect_too_late(const std::string& why) {
+    ASSERT_TRUE(drive_all([&] { return raw.reply_to(55).has_value(); }));
+    EXPECT_EQ(raw.reply_to(55)->status, TC_ERR_TIMEOUT);
+    EXPECT_THAT(raw.reply_to(55)->message, HasSubstr(why));
+    EXPECT_EQ(nodes[1]->stat("executed").value(), 0u);
+  }
+
+  uint32_t deadline_ms = 100;
+  RawPeer raw{net.network};
+  std::optional<test::StoppedClock> clock;
+};
+
+TEST_F(CallsThatCannotLeaveYet, leave_when_their_slices_come_as_the_deadline_ends) {
+  wait_for_slices(deadline_ms);
+  expect_sent();
+}
+
+TEST_F(CallsThatCannotLeaveYet, are_refused_when_their_slices_come_later_and_are_told_for_what_they_waited) {
+  wait_for_slices(deadline_ms + 1);
+  expect_too_late("could be sent its code after 101 ms when the call's deadline was 100 ms");
+}
+
+TEST_F(CallsThatCannotLeaveYet, have_all_the_time_when_they_have_no_deadline) {
+  deadline_ms = 0;
+  wait_for_slices(5'000);
+  expect_sent();
+}
+
+TEST_F(CallsThatCannotLeaveYet, leave_when_the_peer_answers_as_the_deadline_ends) {
+  wait_for_greeting(deadline_ms);
+  expect_sent();
+}
+
+TEST_F(CallsThatCannotLeaveYet, are_refused_when_the_peer_answers_later) {
+  wait_for_greeting(deadline_ms + 1);
+  expect_too_late("answered after 101 ms when the call's deadline was 100 ms");
 }
 
 // A node that forwarded code to one kind of processor and is asked for the slice of another: it asks its own source once.

@@ -4,6 +4,8 @@
 #include <gtest/gtest.h>
 #include <malloc.h>
 
+#include <functional>
+
 namespace tc::source {
 namespace {
 
@@ -108,6 +110,81 @@ TEST(SentCode, what_is_kept_is_counted_with_all_the_memory_that_it_takes) {
         EXPECT_GT(taken, sent.bytes() * 3 / 4) << symbols << " symbols, " << slices << " slices";
       }
     }
+}
+
+// A bundle of which the test changes one part.
+Bundle bundle_with(const std::function<void(Manifest&, std::vector<Bytes>&)>& change) {
+  auto manifest = make_bundle('a').manifest();
+  std::vector<Bytes> stored{Bytes(1000)};
+  change(manifest, stored);
+  auto packed = Bundle::pack(std::move(manifest), std::move(stored));
+  EXPECT_TRUE(packed) << packed.error().message;
+  return std::move(*packed);
+}
+
+TEST(SentCode, each_part_of_a_bundle_is_counted) {
+  const auto plain = bundle_with([](auto&, auto&) {});
+  constexpr size_t length = 100;
+  const std::string text(length, 'x');
+  // As the bundle travels it has the text too: that is counted besides.
+  const auto more = [&](const Bundle& bundle) {
+    return SentCode::cost(bundle) - SentCode::cost(plain) - (bundle.size_for(0) - plain.size_for(0));
+  };
+  const auto with_tool = bundle_with([&](auto& manifest, auto&) { manifest.tool = text; });
+  EXPECT_GE(more(with_tool), length);
+  const auto with_name = bundle_with([&](auto& manifest, auto&) { manifest.name = text; });
+  EXPECT_GE(more(with_name), length);
+  for (const auto list : {&Manifest::dependencies, &Manifest::imports, &Manifest::exports, &Manifest::against}) {
+    const auto counted = [&](size_t names) {
+      return more(bundle_with([&](auto& manifest, auto&) {
+        manifest.entries = list == &Manifest::exports ? entry_library : list == &Manifest::against ? entry_against : 0;
+        for (size_t i = 0; i < names; ++i) (manifest.*list).push_back(text + std::to_string(i));
+      }));
+    };
+    EXPECT_GE(counted(1), length + sizeof(std::string));
+    EXPECT_GE(counted(4), 4 * (length + sizeof(std::string)));
+  }
+  const auto long_triple = "x86_64-" + std::string(40, 'x') + "-linux-gnu";
+  const auto with_triple =
+      bundle_with([&](auto& manifest, auto&) { manifest.slices[0].triple = TargetTriple::parse(long_triple).value(); });
+  EXPECT_GE(more(with_triple), long_triple.size() - plain.manifest().slices[0].triple.text.size());
+  const auto with_cpu = bundle_with([&](auto& manifest, auto&) { manifest.slices[0].cpu = text; });
+  EXPECT_GE(more(with_cpu), length);
+}
+
+TEST(SentCode, slices_are_counted_when_they_are_there_and_their_places_in_any_case) {
+  const auto with_slices = [](size_t count, size_t size) {
+    return bundle_with([&](auto& manifest, auto& stored) {
+      manifest.slices.resize(count, manifest.slices[0]);
+      stored.assign(count, Bytes(size));
+    });
+  };
+  EXPECT_EQ(SentCode::cost(with_slices(2, 3000)) - SentCode::cost(with_slices(2, 1000)), 2 * 2000u);
+  constexpr size_t allocation = 16;  // the allocator's part in one
+  const auto one = with_slices(1, 1000), two = with_slices(2, 1000);
+  const size_t slice = sizeof(Slice) + TargetTriple::host().text.size() + allocation;
+  const size_t stored = sizeof(std::shared_ptr<Bytes>) + 2 * sizeof(void*) + allocation + sizeof(Bytes);
+  EXPECT_GE(SentCode::cost(two) - SentCode::cost(one) - (two.size_for(0) - one.size_for(0)),
+            slice + stored + 1000 + allocation);
+  const auto packed = with_slices(3, 1000);
+  const auto whole = *Bundle::read(packed.bytes());  // as the two below are, whose lists take the same memory then
+  const auto part = *Bundle::read_carried(whole.bytes_for(2), 2, whole.id());
+  const auto none = *Bundle::read_carried(whole.bytes_for(0), 0, whole.id());
+  EXPECT_GE(SentCode::cost(part) - SentCode::cost(none), 1000 + sizeof(Bytes));
+  EXPECT_EQ(SentCode::cost(whole) - SentCode::cost(part), 2 * (SentCode::cost(part) - SentCode::cost(none)));
+  EXPECT_GE(SentCode::cost(none), 3 * sizeof(Slice));
+}
+
+TEST(SentCode, each_signature_is_counted) {
+  auto bundle = make_bundle('a');
+  const auto cost = [&] { return SentCode::cost(bundle) - bundle.size_for(0); };  // there they travel too
+  const auto before = cost();
+  for (uint8_t count = 1; count <= 5; ++count) {
+    CodeSignature signature;
+    signature.key.fill(std::byte{count});
+    ASSERT_TRUE(bundle.add_signature(signature));
+    EXPECT_GE(cost(), before + count * sizeof signature);
+  }
 }
 
 TEST(SentCode, signatures_that_are_found_later_are_counted) {

@@ -85,6 +85,34 @@ TEST_F(CodeStoreTest, code_that_fills_the_budget_to_the_last_byte_is_kept) {
   EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
 }
 
+TEST_F(CodeStoreTest, code_that_fills_the_whole_budget_takes_the_place_of_all_that_is_there) {
+  CodeStoreOptions options;
+  const size_t each = (*store(options).load(numbered(0)))->bytes;
+  options.budget_bytes = each;
+  auto& one = store(options);
+  for (const uint64_t i : {1u, 2u, 3u}) {
+    const auto loaded = one.load(numbered(i));
+    ASSERT_TRUE(loaded) << loaded.error().message;
+  }
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc1", "ifunc2"));
+  EXPECT_EQ(one.stats().bytes, each);
+}
+
+TEST_F(CodeStoreTest, one_byte_above_the_budget_costs_the_code_used_longest_ago_alone) {
+  CodeStoreOptions options;
+  const size_t each = (*store(options).load(numbered(0)))->bytes;
+  options.budget_bytes = 3 * each - 1;
+  auto& codes = store(options);
+  Code* const a = *codes.load(numbered(1));
+  Code* const b = *codes.load(numbered(2));
+  a->last_used = 20;
+  b->last_used = 10;
+  EXPECT_TRUE(evicted_.empty());
+  ASSERT_TRUE(codes.load(numbered(3)));
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc2"));
+  EXPECT_EQ(codes.stats().bytes, 2 * each);
+}
+
 TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
   auto& codes = store();
   Code* const code = *codes.load(numbered(1));
@@ -93,6 +121,55 @@ TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
   EXPECT_EQ(codes.find(id), nullptr);
   EXPECT_EQ(codes.stats().bytes, 0u);
   EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc1"));
+}
+
+// As when the key that signed it is revoked.
+TEST_F(CodeStoreTest, a_library_that_is_evicted_by_id_takes_its_users_and_its_names_along) {
+  ASSERT_TRUE(policy_.allow_export("lib_*"));
+  const auto changed = [](const Bundle& bundle, const auto& change) {
+    auto manifest = bundle.manifest();
+    change(manifest);
+    return *Bundle::pack(std::move(manifest), {*bundle.unpack(0)});
+  };
+  auto object = counting_object();
+  object.symbols.push_back({.name = "lib_count"});
+  const auto library = changed(bundle_with("lib", object.build()), [](Manifest& manifest) {
+    manifest.entries |= entry_library;
+    manifest.exports = {"lib_count"};
+  });
+  const auto user = changed(bundle_with("user", testing::calling_object("lib_count").build()),
+                            [](Manifest& manifest) { manifest.imports = {"lib_count"}; });
+  auto& codes = store();
+  for (const auto& bundle : {library, user, numbered(1)}) {
+    const auto loaded = codes.load(bundle);
+    ASSERT_TRUE(loaded) << loaded.error().message;
+  }
+  codes.evict(library.id());
+  EXPECT_THAT(evicted_, ::testing::UnorderedElementsAre("lib", "user"));
+  EXPECT_EQ(codes.find(user.id()), nullptr);
+  EXPECT_FALSE(policy_.has_injected());
+  EXPECT_EQ(codes.load(user).error().code, TC_ERR_UNRESOLVED);
+}
+
+TEST_F(CodeStoreTest, evicted_code_is_counted_until_the_executions_that_may_be_inside_have_ended) {
+  Executions executions;
+  CodeStoreOptions options;
+  options.executions = &executions;
+  auto& codes = store(options);
+  Code* const code = *codes.load(numbered(1));
+  const size_t whole = code->bytes;
+  const auto inside = executions.enter();
+  codes.evict(code->id());
+  const size_t left = codes.stats().bytes;
+  EXPECT_GT(left, 0u);
+  EXPECT_LT(left, whole) << "the bundle is gone";
+  for (int again = 0; again < 3; ++again) codes.housekeeping();
+  EXPECT_EQ(codes.stats().bytes, left);
+  EXPECT_EQ(codes.stats().retired, 1u);
+  executions.leave(inside);
+  codes.housekeeping();
+  EXPECT_EQ(codes.stats().bytes, 0u);
+  EXPECT_EQ(codes.stats().retired, 0u);
 }
 
 TEST_F(CodeStoreTest, ten_thousand_codes_in_a_small_budget_leave_memory_and_mappings_flat) {

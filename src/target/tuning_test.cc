@@ -240,6 +240,76 @@ TEST_F(Tuning, the_budget_counts_what_was_jitted) {
   EXPECT_GT(codes.stats().evictions, 150u);
 }
 
+// Two codes, of which `b` runs while both are tuned: its first tier stays beside the tuned one.
+class TunedInABudget : public Tuning {
+ protected:
+  static constexpr size_t tier = 4096;  // what the fake JIT's code takes
+  void load_both(size_t budget) {
+    evicted_.clear();
+    CodeStoreOptions options;
+    options.budget_bytes = budget;
+    auto& codes = store(options);
+    const auto a = codes.load(bundle_of("a", ""));
+    const auto b = codes.load(bundle_of("b", ""));
+    ASSERT_TRUE(a && b);
+    both_ = (*a)->bytes + (*b)->bytes;
+    running_ = *b;
+    running_->pinned = true;
+    ASSERT_EQ(codes.stats().bytes, both_);
+    ASSERT_TRUE(codes.wait_until_tuned(20'000));
+  }
+  size_t bytes_of_both() {
+    load_both(1u << 20);
+    return both_;
+  }
+  size_t both_ = 0;
+  Code* running_ = nullptr;
+};
+
+TEST_F(TunedInABudget, tuned_code_is_counted_as_soon_as_it_is_there_and_what_it_replaced_until_that_is_freed) {
+  const auto before = bytes_of_both();
+  EXPECT_EQ(store_->stats().bytes, before + tier);
+  running_->pinned = false;
+  store_->housekeeping();
+  EXPECT_EQ(store_->stats().bytes, before);
+  store_->evict(running_->id());
+  EXPECT_EQ(store_->stats().bytes, before / 2);
+}
+
+TEST_F(TunedInABudget, evicts_nothing_while_it_fits_and_the_code_used_longest_ago_for_one_byte_more) {
+  const auto needed = bytes_of_both() + tier;
+  load_both(needed);
+  EXPECT_TRUE(evicted_.empty());
+  EXPECT_EQ(store_->stats().bytes, needed);
+  load_both(needed - 1);
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("a"));
+  EXPECT_EQ(store_->stats().bytes, needed - both_ / 2);
+  EXPECT_EQ(run(*running_), 1000u);
+}
+
+TEST_F(Tuning, slices_that_come_later_and_exceed_the_budget_cost_the_code_used_longest_ago) {
+  const auto whole = bundle_of("f", "some=1", true);
+  const auto load_late = [&](size_t budget) {
+    evicted_.clear();
+    CodeStoreOptions options;
+    options.tune = false;
+    options.budget_bytes = budget;
+    auto& codes = store(options);
+    ASSERT_TRUE(codes.load(bundle_of("a", "")));
+    ASSERT_TRUE(codes.load(*Bundle::read_carried(whole.bytes_for(2), 2, whole.id())));
+    ASSERT_TRUE(codes.load(whole));
+    EXPECT_TRUE(evicted_.empty()) << "that waits for the housekeeping: the code may run just now";
+    codes.housekeeping();
+  };
+  load_late(1u << 20);
+  const auto needed = store_->stats().bytes;
+  load_late(needed);
+  EXPECT_TRUE(evicted_.empty());
+  load_late(needed - 1);
+  EXPECT_THAT(evicted_, ::testing::ElementsAre("a"));
+  EXPECT_LT(store_->stats().bytes, needed - 1);
+}
+
 class Cached : public Tuning {
  protected:
   Cached() { options_.cache_dir = temporary_.file("cache"); }

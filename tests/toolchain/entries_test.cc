@@ -100,6 +100,27 @@ TEST(ToolchainEntries, aliases_are_followed) {
   EXPECT_THAT(read.text(), HasSubstr("store i32 42"));
 }
 
+// Where a linker would look for the entry, or which of several it would take, means nothing where it goes.
+TEST(ToolchainEntries, an_entry_is_found_by_its_symbol_however_the_author_placed_it) {
+  const std::string head = " foo_main(void *p, size_t n, void *t) { (void)p, (void)n; ++*(int *)t; }\n";
+  for (const char* form :
+       {"__attribute__((visibility(\"hidden\"))) void", "__attribute__((visibility(\"protected\"))) void",
+        "__attribute__((weak)) void", "__attribute__((used)) static void", "__attribute__((section(\"mine\"))) void",
+        "extern \"C\" __attribute__((used)) inline void"}) {
+    SCOPED_TRACE(form);
+    Workshop shop;
+    shop.file(std::string_view(form).starts_with("extern") ? "foo.cc" : "foo.c",
+              "#include <stddef.h>\n" + (form + head));
+    const auto read = read_module(shop.bundle(), SliceRole::target);
+    const auto* const entry = read.module->getFunction("ifunc_main");
+    ASSERT_NE(entry, nullptr);
+    EXPECT_TRUE(entry->hasExternalLinkage()) << read.text();
+    EXPECT_TRUE(entry->hasDefaultVisibility()) << read.text();
+    EXPECT_FALSE(entry->hasComdat()) << read.text();
+    EXPECT_FALSE(entry->hasSection()) << read.text();
+  }
+}
+
 TEST(ToolchainEntries, the_authors_own_function_may_be_called_ifunc_main) {
   const auto bundle =
       c_file("foo",

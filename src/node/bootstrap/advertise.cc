@@ -29,11 +29,10 @@ std::string text_of(const sockaddr& address, int family) {
   return fmt::format("[{}]", text);
 }
 
-std::string first_routable(int family) {
-  ifaddrs* list = nullptr;
-  if (::getifaddrs(&list) != 0) return {};
-  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
-  for (const auto* entry = list; entry != nullptr; entry = entry->ifa_next) {
+}  // namespace
+
+std::string first_routable(const ifaddrs* interfaces, int family) {
+  for (const auto* entry = interfaces; entry != nullptr; entry = entry->ifa_next) {
     constexpr auto wanted = static_cast<unsigned>(IFF_UP | IFF_RUNNING);
     if (entry->ifa_addr == nullptr || (entry->ifa_flags & IFF_LOOPBACK) != 0 || (entry->ifa_flags & wanted) != wanted)
       continue;
@@ -41,8 +40,6 @@ std::string first_routable(int family) {
   }
   return {};
 }
-
-}  // namespace
 
 Result<std::string> advertised_address(std::string_view bound, std::string_view wish) {
   const auto colon = bound.rfind(':');
@@ -54,9 +51,12 @@ Result<std::string> advertised_address(std::string_view bound, std::string_view 
     return has_port ? std::string(wish) : fmt::format("{}:{}", wish, port);
   }
   if (host != "0.0.0.0" && host != "[::]") return std::string(bound);
+  ifaddrs* list = nullptr;
+  if (::getifaddrs(&list) != 0) list = nullptr;
+  const std::unique_ptr<ifaddrs, decltype(&freeifaddrs)> owner(list, &freeifaddrs);
   std::string found;
-  if (host == "[::]") found = first_routable(AF_INET6);
-  if (found.empty()) found = first_routable(AF_INET);
+  if (host == "[::]") found = first_routable(list, AF_INET6);
+  if (found.empty()) found = first_routable(list, AF_INET);
   return fmt::format("{}:{}", found.empty() ? "127.0.0.1" : found, port);
 }
 

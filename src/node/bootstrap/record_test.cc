@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "node/bootstrap/bootstrap.h"
+
 namespace tc::node::bootstrap {
 namespace {
 
@@ -62,6 +64,57 @@ TEST(BootstrapRecord, with_numbers_or_addresses_that_make_no_sense_is_refused) {
   EXPECT_FALSE(decode(line("3", "8", std::string(256, 'a'))));
   EXPECT_FALSE(decode(line("3", "8", std::string(5000, 'a'))));
   EXPECT_FALSE(decode(line("3", "8", std::string("a\0b", 3))));
+}
+
+TEST(BootstrapRecord, with_another_word_in_the_place_of_one_of_its_own_is_refused) {
+  const std::vector<std::string> words{
+      "w", "3", "of", "8", "on", "north", "at", "10.0.0.4:41234", "key", std::string(key_text)};
+  const auto line = [](const std::vector<std::string>& all) {
+    return fmt::format("threechains-node 2 {}\n", fmt::join(all, " "));
+  };
+  ASSERT_EQ(line(words), encode(sample));
+  for (const size_t place : {0u, 1u, 2u, 3u, 4u, 6u, 8u})
+    for (const char* other : {"x", "W", "I", "o", "ofs", "keys", "3.", "0x3"}) {
+      auto changed = words;
+      changed[place] = other;
+      const auto got = decode(line(changed));
+      ASSERT_FALSE(got) << line(changed);
+      EXPECT_EQ(got.error().code, TC_ERR_MALFORMED) << line(changed);
+      EXPECT_NE(got.error().message.find("only begin like"), std::string::npos) << got.error().message;
+    }
+}
+
+TEST(BootstrapRecord, with_another_beginning_is_no_record_at_all) {
+  for (const char* beginning : {"", "threechains-nodE ", " threechains-node ", "threechains-node"}) {
+    const auto got = decode(beginning + encode(sample).substr(std::string_view("threechains-node ").size()));
+    ASSERT_FALSE(got) << beginning;
+    EXPECT_EQ(got.error().code, TC_ERR_MALFORMED) << beginning;
+    EXPECT_NE(got.error().message.find("that are not a node's record"), std::string::npos) << got.error().message;
+  }
+}
+
+// Zeros in front of a number count for its length only.
+TEST(BootstrapRecord, is_read_up_to_its_largest_size_and_refused_above_it) {
+  const auto of_size = [](size_t size) {
+    auto text = encode(sample);
+    return text.insert(text.find("3 of"), size - text.size(), '0');
+  };
+  const auto largest = decode(of_size(max_record_bytes));
+  ASSERT_TRUE(largest) << largest.error().message;
+  EXPECT_EQ(largest->id, sample.id);
+  const auto larger = decode(of_size(max_record_bytes + 1));
+  ASSERT_FALSE(larger);
+  EXPECT_EQ(larger.error().message, "1025 bytes that are not a node's record");
+}
+
+TEST(BootstrapRecord, of_the_last_node_of_as_many_as_there_can_be_is_read) {
+  auto last = sample;
+  last.count = max_nodes;
+  last.id = max_nodes - 1;
+  const auto got = decode(encode(last));
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->count, 65536u);
+  EXPECT_EQ(got->id, 65535u);
 }
 
 TEST(BootstrapRecord, with_a_key_that_is_none_is_refused) {

@@ -86,7 +86,15 @@ class Net {
 
 // The clock of node_test is the machine's, and what was let pass: then deadlines pass and keys expire, and no test waits for
 // that, nor fails because a busy machine came too late. Not while a thread reads the clock twice to compare what it read.
-void let_pass(std::chrono::seconds time) noexcept;  // in keyring_limits_test.cc
+void let_pass(std::chrono::milliseconds time) noexcept;  // in keyring_limits_test.cc
+// While it lives, no time passes but by let_pass(): for deadlines that end at an exact moment. What waits for a time by itself
+// would wait for ever, as run_until() does for what never holds.
+struct StoppedClock {
+  StoppedClock() noexcept;
+  ~StoppedClock();
+  StoppedClock(const StoppedClock&) = delete;
+  StoppedClock& operator=(const StoppedClock&) = delete;
+};
 
 // The payload of the ifunc `travel` (tests/ifuncs).
 struct Travel {

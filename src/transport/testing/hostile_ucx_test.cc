@@ -138,6 +138,62 @@ TEST_P(AHostileUcxPeer, one_that_announces_sleep_again_and_again_is_only_woken) 
   expect_witness_is_served();
 }
 
+TEST_P(AHostileUcxPeer, credit_that_goes_back_is_a_loss) {
+  RawPeer raw = connect_raw();
+  ASSERT_TRUE(put_frame(node->out(), 0, 100));
+  node->out().flush();
+  settle();
+  ucx().send_prefixed(am_signal, 0, signal(credit, 8));
+  ucx().send_prefixed(am_signal, 1, signal(credit, 8));
+  settle();
+  EXPECT_FALSE(node->lost) << node->lost->message;
+  ucx().send_prefixed(am_signal, 2, signal(credit, 7));
+  expect_lost("its signal 2 has an impossible value, 7");
+}
+
+TEST_P(AHostileUcxPeer, one_that_sleeps_is_woken_with_the_next_bytes_and_at_once_when_it_has_not_seen_the_last) {
+  RawPeer raw = connect_raw();
+  const auto send = [&] {
+    ASSERT_TRUE(put_frame(node->out(), 0, 100));
+    node->out().flush();
+    settle();
+  };
+  ucx().send_prefixed(am_signal, 0, signal(sleeping, 0));
+  settle();
+  EXPECT_EQ(ucx().signals_of(wake), 0u) << "it has seen everything";
+  send();
+  EXPECT_EQ(ucx().signals_of(wake), 1u);
+  send();
+  EXPECT_EQ(ucx().signals_of(wake), 1u) << "it sleeps no longer";
+  ucx().send_prefixed(am_signal, 1, signal(sleeping, 0));
+  settle();
+  EXPECT_EQ(ucx().signals_of(wake), 2u);
+  send();
+  EXPECT_EQ(ucx().signals_of(wake), 2u) << "it was woken";
+}
+
+// With puts alone: nothing else comes without a message that ends the node's sleep.
+TEST_P(AHostileUcxPutter, is_told_once_that_the_node_sleeps_until_it_has_woken_it) {
+  RawPeer raw = connect_raw();
+  for (uint16_t round = 0; round < 3; ++round) {
+    for (int i = 0; i < 5; ++i) {
+      node->sleep(1);
+      settle();
+    }
+    EXPECT_EQ(ucx().signals_of(sleeping), round + 1u);
+    ucx().send_prefixed(am_signal, round, signal(wake, 0));
+    settle();
+  }
+  EXPECT_FALSE(node->lost) << node->lost->message;
+}
+
+TEST_P(AHostileUcxSender, is_not_told_that_the_node_sleeps) {
+  RawPeer raw = connect_raw();
+  node->sleep(1);
+  settle();
+  EXPECT_EQ(ucx().signals_of(sleeping), 0u);
+}
+
 TEST_P(AHostileUcxSender, bytes_that_are_truncated_are_the_frames_before_and_nothing_more) {
   RawPeer raw = connect_raw();
   node->when_notified = nullptr;

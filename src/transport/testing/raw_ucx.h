@@ -3,8 +3,10 @@
 // For tests: UCX in the hands of a hostile peer.
 #pragma once
 
+#include <algorithm>
 #include <list>
 #include <optional>
+#include <vector>
 
 #include "transport/testing/raw_peer.h"
 #include "transport/ucx/channel.h"
@@ -22,7 +24,8 @@ class RawUcx {
         worker_(UcxWorker::open(kind.ucx_tls, "lo", uses_puts_).value()),
         tls_is_tcp_(worker_->tcp_alone()) {
     if (uses_puts_) memory_ = OwnMemory::allocate(worker_->context(), window + 64).value();
-    for (const unsigned id : {0u, am_bytes, 2u, am_signal}) ignore(id);
+    for (const unsigned id : {0u, am_bytes, 2u}) ignore(id);
+    keep_signals();
   }
   ~RawUcx() {
     endpoint_.reset();
@@ -74,6 +77,12 @@ class RawUcx {
   }
   void progress() { (void)ucp_worker_progress(worker_->get()); }
 
+  // How many signals of this kind the node has sent.
+  size_t signals_of(uint8_t what) const {
+    return static_cast<size_t>(
+        std::ranges::count_if(signals_, [&](const Bytes& one) { return std::to_integer<uint8_t>(one[0]) == what; }));
+  }
+
   static constexpr uint32_t window = 65536;
   UcxDetails theirs;
 
@@ -85,6 +94,19 @@ class RawUcx {
     handler.cb = [](void*, const void*, size_t, void*, size_t, const ucp_am_recv_param_t*) { return UCS_OK; };
     EXPECT_EQ(ucp_worker_set_am_recv_handler(worker_->get(), &handler), UCS_OK);
   }
+  void keep_signals() {
+    ucp_am_handler_param_t handler{};
+    handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
+    handler.id = am_signal;
+    handler.arg = &signals_;
+    handler.cb = [](void* all, const void*, size_t, void* data, size_t size, const ucp_am_recv_param_t*) {
+      constexpr size_t prefix = 8;
+      const auto* const bytes = static_cast<const std::byte*>(data);
+      if (size > prefix) static_cast<std::vector<Bytes>*>(all)->emplace_back(bytes + prefix, bytes + size);
+      return UCS_OK;
+    };
+    EXPECT_EQ(ucp_worker_set_am_recv_handler(worker_->get(), &handler), UCS_OK);
+  }
   // Nothing is waited for: the node of the test must be driven meanwhile.
   void finish(ucs_status_ptr_t request) {
     if (UCS_PTR_IS_PTR(request)) ucp_request_free(request);
@@ -94,6 +116,7 @@ class RawUcx {
 
   bool uses_puts_;
   std::list<Bytes> kept_;  // UCX may still read it
+  std::vector<Bytes> signals_;
   std::unique_ptr<UcxWorker> worker_;
   bool tls_is_tcp_;
   std::unique_ptr<OwnMemory> memory_;
