@@ -23,7 +23,8 @@ trust::Peer peer_of(const transport::Origin& origin) {
           .host = origin.host,
           .same_user = origin.same_user,
           .on_trusted_network = origin.on_trusted_network,
-          .key = origin.key};
+          .key = origin.key,
+          .is_key_temporary = origin.is_key_temporary};
 }
 
 bool has_ended(const trust::Grant& grant, trust::Time now) noexcept {
@@ -153,7 +154,7 @@ bool Authority::is_vouched(const trust::PublicKey& key) const noexcept {
 // ---- Who answers at an address
 
 const trust::PublicKey* Authority::vouched_for(std::string_view address) const noexcept {
-  const auto found = std::ranges::find(self_.cluster, address);
+  const auto found = std::ranges::find(self_.cluster, address, trust::canonical_address);
   const auto number = static_cast<size_t>(found - self_.cluster.begin());
   return number < self_.cluster_keys.size() ? &self_.cluster_keys[number] : nullptr;
 }
@@ -164,12 +165,24 @@ Result<std::optional<trust::PublicKey>> Authority::known_at(std::string_view add
   return known_nodes_->find(address);
 }
 
+// Of several lines, the one with that key.
+const trust::Grant* Authority::answers_at(std::string_view address, const trust::PublicKey& key) const noexcept {
+  const trust::Grant* other = nullptr;
+  for (const auto& grant : rules_.keyring.grants()) {
+    if (std::ranges::find(grant.at, address) == grant.at.end()) continue;
+    if (grant.key == key) return &grant;
+    other = &grant;
+  }
+  return other;
+}
+
 // A key that the file has for an address counts more than the keyring: otherwise everybody in the keyring could answer in
 // the place of everybody else.
-Status Authority::is_expected(std::string_view address, const transport::Origin& peer, const Expectation& expected) {
+Status Authority::is_expected(std::string_view spelling, const transport::Origin& peer, const Expectation& expected) {
   if (peer.same_user || peer.on_trusted_network) return {};
   if (!peer.key) return fail(TC_ERR_DENIED, "{} does not prove who it is, so nothing is sent to it", peer.text);
   const auto& key = *peer.key;
+  const auto address = trust::canonical_address(spelling);
   TC_CHECK(is_valid(peer));
   if (is_own(key)) return {};
   if (const auto* const vouched = vouched_for(address); vouched != nullptr) {
@@ -179,6 +192,13 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
         "it answers with key {} when the launcher gave {} to {}: another process has its address now, or something "
         "stands in between",
         key.text(), vouched->text(), address);
+  }
+  if (const auto* const there = answers_at(address, key); there != nullptr) {
+    if (there->key == key) return {};
+    return fail(TC_ERR_DENIED,
+                "it answers with key {} when {} (keyring, line {}) has at={}: another process has its address now, or "
+                "something stands in between",
+                key.text(), there->name, there->line, fmt::join(there->at, ","));
   }
   TC_ASSIGN(const auto known, known_at(address));
   if (known == key) return {};
@@ -190,24 +210,43 @@ Status Authority::is_expected(std::string_view address, const transport::Origin&
   if (is_vouched(key)) return {};
   const auto* const grant = rules_.keyring.find(key);
   if (grant != nullptr) TC_CHECK(rights_of(peer));
-  if (expected.may_meet) return meet(address, key, grant);
+  if (expected.may_meet) return may_meet(peer, grant);
   if (grant != nullptr || expected.caller == key) return {};
   return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and an answer is no first contact",
               key.text());
 }
 
-// From now on, no other key is accepted at that address, be it one of the keyring.
-Status Authority::meet(std::string_view address, const trust::PublicKey& key, const trust::Grant* grant) {
+Status Authority::may_meet(const transport::Origin& peer, const trust::Grant* grant) const {
   const bool has_lines = config_.first_contact == FirstContact::keyring && !rules_.keyring.grants().empty();
-  if (grant == nullptr && (has_lines || config_.first_contact == FirstContact::refuse))
-    return fail(TC_ERR_DENIED,
-                "it answers with key {}, which is not known here, and first-contact is {}: compare it with `ifunc "
-                "key show` there, then say `ifunc key trust NAME {}`",
-                key.text(), has_lines ? "keyring, which has other keys" : "refuse", key.text());
+  if (grant != nullptr || (!has_lines && config_.first_contact != FirstContact::refuse)) return {};
+  const auto key = peer.key->text();
+  const auto advice =
+      peer.is_key_temporary
+          ? std::string("it lasts only as long as its process: `ifunc key new default` there makes one to trust")
+          : fmt::format("compare it with `ifunc key show` there, then say `ifunc key trust NAME {}`", key);
+  return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and first-contact is {}: {}", key,
+              has_lines ? "keyring, which has other keys" : "refuse", advice);
+}
+
+Status Authority::remember(std::string_view spelling, const transport::Origin& peer) {
+  if (peer.same_user || peer.on_trusted_network || !peer.key) return {};
+  const auto& key = *peer.key;
+  const auto address = trust::canonical_address(spelling);
+  if (is_own(key) || is_vouched(key) || answers_at(address, key) != nullptr) return {};
+  TC_ASSIGN(const auto known, known_at(address));
+  if (known == key) return {};
+  const auto* const grant = rules_.keyring.find(key);
+  if (peer.is_key_temporary && grant == nullptr) {
+    log_.warn(
+        "{}: {} answers with key {}, which lasts only as long as its process and is not remembered: next time it "
+        "may be anybody; `ifunc key new default` there makes a key that lasts",
+        self_.label, address, key.text());
+    return {};
+  }
   const auto kept = known_nodes_ ? known_nodes_->remember(address, key)
                                  : fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
   if (!kept && kept.error().code == TC_ERR_BUSY) return fail(kept.error());
-  if (!kept) met_.insert_or_assign(std::string(address), key);
+  if (!kept) met_.insert_or_assign(address, key);
   log_.log(grant != nullptr ? spdlog::level::info : spdlog::level::warn,
            "{}: first contact with {}: it answers with key {}{}; {}", self_.label, address, key.text(),
            grant != nullptr ? " of " + grant->name : "",
@@ -216,11 +255,13 @@ Status Authority::meet(std::string_view address, const trust::PublicKey& key, co
   return {};
 }
 
-bool Authority::may_stand_for(std::string_view address, const transport::Origin& peer) const {
+bool Authority::may_stand_for(std::string_view spelling, const transport::Origin& peer) const {
+  const auto address = trust::canonical_address(spelling);
   if (peer.same_user || peer.on_trusted_network) return true;
   if (!peer.key || rules_.keyring_error) return false;
   if (is_own(*peer.key)) return true;
   if (const auto* const vouched = vouched_for(address); vouched != nullptr) return *vouched == *peer.key;
+  if (const auto* const there = answers_at(address, *peer.key); there != nullptr) return there->key == *peer.key;
   const auto known = known_at(address);
   if (!known) return false;
   return *known ? *known == *peer.key : is_vouched(*peer.key) || rules_.keyring.find(*peer.key) != nullptr;

@@ -66,9 +66,12 @@ class Authority {
   // May it run this code on behalf of those in `chain`?
   Result<trust::SharedRights> rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
                                              const Bundle& bundle) const;
-  // We connected to `address`, and this peer answered: is it the node that we meant? A key that was never seen there is
-  // remembered, unless the options or `expected` say otherwise.
+  // We connected to `address`, and this peer answered: is it the node that we meant? A key that was never seen there will do,
+  // unless the options or `expected` say otherwise.
   Status is_expected(std::string_view address, const transport::Origin& peer, const Expectation& expected = {});
+  // The peer there has let us in. Its key is remembered if none is yet: from now on, no other key is accepted there.
+  // TC_ERR_BUSY: another one is there meanwhile.
+  Status remember(std::string_view address, const transport::Origin& peer);
   // A peer that connected to us says that it listens at `address`. May calls for that address go to it?
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
   // Null: a peer with these rights may send as much as it wants.
@@ -99,7 +102,9 @@ class Authority {
   bool runs_code() const noexcept;
   Result<trust::Keyring> read_keyring() const;
   Result<std::optional<trust::PublicKey>> known_at(std::string_view address) const;
-  Status meet(std::string_view address, const trust::PublicKey& key, const trust::Grant* grant);
+  Status may_meet(const transport::Origin& peer, const trust::Grant* grant) const;
+  // Whose line says that its key answers there; null: nobody's.
+  const trust::Grant* answers_at(std::string_view address, const trust::PublicKey& key) const noexcept;
   const trust::PublicKey* vouched_for(std::string_view address) const noexcept;
   bool is_own(const trust::PublicKey& key) const noexcept { return rules_.own_key == key; }
   bool is_vouched(const trust::PublicKey& key) const noexcept;

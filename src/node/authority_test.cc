@@ -18,6 +18,7 @@ namespace {
 
 using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 class TheAuthority : public testing::Test {
  protected:
@@ -29,15 +30,19 @@ class TheAuthority : public testing::Test {
     authority->use_keys(&own);
     return *authority;
   }
-  static transport::Origin with(const trust::PublicKey& key) {
+  static transport::Origin with(const trust::PublicKey& key, bool is_temporary = false) {
     transport::Origin origin;
+    origin.is_key_temporary = is_temporary;
     origin.host = "10.0.0.7";
     origin.text = "10.0.0.7:41234";
     origin.key = key;
     return origin;
   }
-  std::string why_not(std::string_view address, const test::Person& who) {
-    const auto status = authority->is_expected(address, with(who.public_key()));
+  // Connects to a node that lets us in.
+  std::string why_not(std::string_view address, const test::Person& who, bool is_temporary = false) {
+    const auto there = with(who.public_key(), is_temporary);
+    auto status = authority->is_expected(address, there);
+    if (status) status = authority->remember(address, there);
     return status ? "" : status.error().message;
   }
 
@@ -62,6 +67,52 @@ TEST_F(TheAuthority, remembers_the_first_key_at_an_address_and_refuses_another) 
   EXPECT_THAT(why_not("a:1", bob), HasSubstr("ifunc key forget a:1"));
   EXPECT_TRUE(trust::KnownNodes(home.path() / "known-nodes").forget("a:1").value());
   EXPECT_EQ(why_not("a:1", bob), "");
+}
+
+TEST_F(TheAuthority, remembers_nothing_of_a_node_that_did_not_let_it_in) {
+  start();
+  EXPECT_TRUE(authority->is_expected("a:1", with(ana.public_key())));
+  EXPECT_EQ(why_not("a:1", bob), "");
+}
+
+TEST_F(TheAuthority, remembers_no_key_that_lasts_only_as_long_as_its_process) {
+  start();
+  EXPECT_EQ(why_not("a:1", ana, true), "");
+  EXPECT_THAT(log.str(), AllOf(HasSubstr("lasts only as long as its process and is not remembered"),
+                               HasSubstr("`ifunc key new default` there")));
+  EXPECT_EQ(why_not("a:1", bob), "");
+  EXPECT_THAT(why_not("a:1", ana, true), HasSubstr("ifunc key forget a:1")) << "what is remembered counts";
+}
+
+TEST_F(TheAuthority, recommends_no_key_that_lasts_only_as_long_as_its_process) {
+  start(bob.line());
+  EXPECT_THAT(why_not("a:1", ana, true),
+              AllOf(HasSubstr("`ifunc key new default` there makes one to trust"), Not(HasSubstr("ifunc key trust"))));
+  const auto refused = authority->rights_of(with(ana.public_key(), true));
+  EXPECT_THAT(refused.error().message,
+              AllOf(HasSubstr("make one that lasts, with `ifunc key new default`"), Not(HasSubstr("ifunc key trust"))));
+}
+
+TEST_F(TheAuthority, takes_the_spellings_of_an_address_as_one) {
+  start();
+  EXPECT_EQ(why_not("127.0.0.1:7001", ana), "");
+  for (const auto* const address : {"localhost:7001", "LocalHost.:7001", "127.1:7001", "127.0.1:7001",
+                                    "127.000.000.001:7001", "[::ffff:127.0.0.1]:7001"})
+    EXPECT_THAT(why_not(address, bob), HasSubstr("when 127.0.0.1:7001 had")) << address;
+  EXPECT_EQ(why_not("127.0.0.1:7002", bob), "");
+}
+
+TEST_F(TheAuthority, expects_the_key_whose_line_says_that_it_answers_there) {
+  start(ana.line("at=10.0.0.7:7001,localhost:7002") + bob.line());
+  EXPECT_EQ(why_not("10.0.0.7:7001", ana), "");
+  EXPECT_EQ(why_not("127.0.0.1:7002", ana), "");
+  EXPECT_FALSE(std::filesystem::exists(home.path() / "known-nodes")) << "the keyring says it";
+  EXPECT_THAT(why_not("10.0.0.7:7001", bob),
+              HasSubstr("when ana (keyring, line 1) has at=10.0.0.7:7001,127.0.0.1:7002"));
+  EXPECT_FALSE(authority->may_stand_for("10.0.0.7:7001", with(bob.public_key())));
+  EXPECT_TRUE(authority->may_stand_for("10.0.0.7:7001", with(ana.public_key())));
+  start(ana.line("at=10.0.0.7:7001") + bob.line("at=10.0.0.7:7001"));
+  EXPECT_EQ(why_not("10.0.0.7:7001", ana) + why_not("10.0.0.7:7001", bob), "") << "one of two";
 }
 
 TEST_F(TheAuthority, refuses_unknown_keys_when_first_contact_is_refuse) {
@@ -153,19 +204,6 @@ TEST_F(TheAuthority, does_not_call_a_key_from_the_second_on_in_which_it_expires)
   EXPECT_FALSE(status());
   start(bob.line(until(0)));
   EXPECT_TRUE(status()) << "that is another key's line";
-}
-
-TEST_F(TheAuthority, code_for_which_nobody_answers_may_do_nothing) {
-  start();
-  const auto& rights = *authority->no_rights();
-  EXPECT_EQ(rights.peer.run(), trust::Run::none);
-  EXPECT_FALSE(rights.author.has_value());
-  for (const auto& status : {rights.may_read("table"), rights.may_write("table"), rights.may_use_library("libm.so.6"),
-                             rights.may_export("symbol"), rights.may_read("")}) {
-    ASSERT_FALSE(status);
-    EXPECT_EQ(status.error().code, TC_ERR_DENIED);
-    EXPECT_THAT(status.error().message, HasSubstr("(code of nobody)"));
-  }
 }
 
 TEST_F(TheAuthority, its_own_key_may_be_anywhere) {

@@ -39,6 +39,11 @@ void Links::on_greeting(transport::Connection& connection, ByteView hello) {
 void Links::accept(Link& link, ByteView hello) try {
   if (const auto accepted = link.accept(hello, own_greeting()); !accepted)
     return link.channel().disconnect(accepted.error());
+  // What let us in is the node there; what refused us may have been anything.
+  if (!link.channel().is_accepted() && !link.meets_nobody)
+    if (auto kept = services_.authority.remember(link.channel().connection().peer_address(), link.channel().origin());
+        !kept)
+      return link.channel().disconnect(kept.error());
   if (link.channel().is_accepted())
     link.channel().set_stands_for_address(
         services_.authority.may_stand_for(link.peer().address, link.channel().origin()));

@@ -111,6 +111,7 @@ void SocketConnection::on_handshake(Status result) noexcept {
   try {
     if (!result) return lose(std::move(result).error());
     origin_.key = stream_.session()->peer_key();
+    origin_.is_key_temporary = stream_.session()->is_peer_key_temporary();
     begin_greeting();
   } catch (const std::bad_alloc&) {
     lose_without_memory();

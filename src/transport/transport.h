@@ -33,6 +33,7 @@ struct Origin {
   bool same_user = false;               // a process of this host, run by our own user; known of Unix sockets alone
   bool on_trusted_network = false;      // TCP from a network that the operator trusts, plain or encrypted
   std::optional<trust::PublicKey> key;  // of an encrypted connection
+  bool is_key_temporary = false;        // it lasts only as long as the peer's process
 };
 
 // An ordered connection to one peer, in both directions. Owned by the node's link, which destroys it before the

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <charconv>
 
+#include "trust/known_nodes.h"
+
 namespace tc::trust {
 
 namespace {
@@ -93,6 +95,21 @@ Status read_hosts(Grant& grant, std::string_view value) {
   return {};
 }
 
+Status read_at(Grant& grant, std::string_view value) {
+  TC_ASSIGN(const auto addresses, split(value));
+  std::vector<std::string> at;
+  for (const auto& address : addresses) {
+    const std::string_view text = address;
+    const auto port = text.substr(std::min(text.rfind(':'), text.size()));
+    if (port.size() < 2 || port.size() == text.size() ||
+        port.find_first_not_of("0123456789", 1) != std::string_view::npos)
+      return fail(TC_ERR_INVALID, "'{}' is no HOST:PORT", address);
+    at.emplace_back(canonical_address(text));
+  }
+  grant.at = std::move(at);
+  return {};
+}
+
 Status read_code(Grant& grant, std::string_view value) {
   TC_ASSIGN(grant.code_budget, read_bytes(value));
   return {};
@@ -117,6 +134,7 @@ constexpr Field fields[] = {
     {"libs", [](Grant& grant, std::string_view value) { return read_names(grant.libraries, value); }},
     {"exports", [](Grant& grant, std::string_view value) { return read_names(grant.exports, value); }},
     {"hosts", read_hosts},
+    {"at", read_at},
     {"code", read_code},
     {"rate", read_rate},
     {"until",
@@ -229,6 +247,7 @@ std::string fields_of(const Grant& grant) {
   std::string hosts;
   for (const auto& range : grant.hosts) hosts += (hosts.empty() ? "" : ",") + range.text();
   if (!hosts.empty()) add(text, "hosts", hosts);
+  if (!grant.at.empty()) add(text, "at", fmt::format("{}", fmt::join(grant.at, ",")));
   if (grant.code_budget) add(text, "code", fmt::format("{}", *grant.code_budget));
   if (grant.rate) add(text, "rate", fmt::format("{}", *grant.rate));
   if (grant.until) add(text, "until", to_text(*grant.until));

@@ -58,10 +58,11 @@ struct Grant {
   Names libraries = Names::all();       // libs=NAMES
   Names exports = Names::all();         // exports=NAMES: symbols that a library of its may export to others
   std::vector<AddressRange> hosts;      // hosts=RANGES: where it may connect from; empty: anywhere
+  std::vector<std::string> at;          // at=ADDRESSES: where its key answers, and no other
   std::optional<uint64_t> code_budget;  // code=BYTES: of code that its links brought and this node keeps
   std::optional<uint32_t> rate;         // rate=NUMBER: of messages a second of all its links
-  std::optional<Time> until;            // until=2027-01-31 or until=2027-01-31T12:00:00Z: from then on it may nothing
-  std::optional<Time> revoked;          // revoked=DATE: it may nothing, and never again by accident
+  std::optional<Time> until;    // until=2027-01-31 or until=2027-01-31T12:00:00Z: it may do nothing from then on
+  std::optional<Time> revoked;  // revoked=DATE: it may do nothing; the line stays
 };
 
 // One line of the keyring, without its line feed. TC_ERR_INVALID: it names the field that is wrong.

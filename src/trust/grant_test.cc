@@ -34,7 +34,8 @@ TEST(Grant, a_line_without_fields_lets_signed_code_run_and_forbids_nothing_more)
 
 TEST(Grant, every_field_is_read) {
   const auto grant = read(
-      "run=any in=cell read=table*,log write=log libs=none exports=f hosts=10.0.0.0/8,::1 code=2M rate=100 "
+      "run=any in=cell read=table*,log write=log libs=none exports=f hosts=10.0.0.0/8,::1 at=10.0.0.1:7001 code=2M "
+      "rate=100 "
       "until=2027-01-31 revoked=2026-12-24T18:30:05Z");
   EXPECT_EQ(grant.run, Run::any);
   EXPECT_EQ(grant.where, Where::cell);
@@ -55,7 +56,7 @@ TEST(Grant, every_field_is_read) {
 TEST(Grant, what_is_written_is_read_back) {
   for (const auto* const fields :
        {"", "run=none", "run=any in=cell", "read=a", "read=a write=*", "read=a,b* write=b*", "write=none", "write=a",
-        "read=none", "libs=x exports=none hosts=10.0.0.0/8 code=4096 rate=7",
+        "read=none", "libs=x exports=none hosts=10.0.0.0/8 at=127.0.0.1:1,[::1]:2 code=4096 rate=7",
         "until=2027-01-31T00:00:00Z revoked=2026-01-01T00:00:01Z"})
     EXPECT_EQ(fields_of(read(fields)), fields);
 }
@@ -86,6 +87,8 @@ TEST(Grant, a_wrong_field_is_refused_by_its_name_and_with_its_value) {
   EXPECT_THAT(error_of("read="), HasSubstr("field read:"));
   EXPECT_THAT(error_of("libs=a*b"), HasSubstr("'a*b' has a '*' that is not its last character"));
   EXPECT_THAT(error_of("hosts=10.0.0.1/8"), HasSubstr("field hosts:"));
+  for (const auto* const at : {"at=north", "at=:7001", "at=north:", "at=north:x1"})
+    EXPECT_THAT(error_of(at), HasSubstr("field at:")) << at;
   EXPECT_THAT(error_of("code=0"), HasSubstr("field code: '0' is no whole number from 1"));
   EXPECT_THAT(error_of("code=18446744073709551615G"), HasSubstr("field code:"));
   EXPECT_THAT(error_of("rate=4294967296"), HasSubstr("field rate:"));

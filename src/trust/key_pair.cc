@@ -30,6 +30,7 @@ Result<KeyPair> KeyPair::fresh() {
   random_bytes(seed);
   auto made = from_seed(seed);
   sodium_memzero(seed.data(), seed.size());
+  if (made) made->is_temporary_ = true;
   return made;
 }
 

@@ -24,6 +24,8 @@ class KeyPair {
   static Result<KeyPair> from_seed(std::span<const std::byte, seed_bytes> seed);
 
   const PublicKey& public_key() const noexcept { return public_key_; }
+  // Was it made by this process, for itself? Others cannot recognise it, so they do not remember it.
+  bool is_temporary() const noexcept { return is_temporary_; }
   // What a file keeps, and what TLS needs. Wipe copies of it.
   std::span<const std::byte, seed_bytes> seed() const noexcept;
   // Ed25519 (RFC 8032) over `message`.
@@ -36,6 +38,7 @@ class KeyPair {
   KeyPair() = default;
 
   PublicKey public_key_;
+  bool is_temporary_ = false;
   std::unique_ptr<std::byte[], Wipe> secret_;  // seed and public key, as libsodium keeps them
 };
 

@@ -20,7 +20,7 @@ class Keyring {
   static constexpr size_t max_line_bytes = 4096;
 
   Keyring() = default;
-  // `where` names the file in errors, which name the line too: "FILE, line 3: ...". TC_ERR_INVALID: a line is none, or a name
+  // `where` names the file in errors, which name the line too: "FILE, line 3: ...". TC_ERR_INVALID: a line cannot be read, or a name
   // or key stands in two lines. TC_ERR_TOO_LARGE.
   static Result<Keyring> parse(std::string_view text, std::string_view where);
   // A file that is not there is an empty keyring. Refused: one that other users may write (TC_ERR_DENIED).

@@ -54,6 +54,25 @@ TEST_F(KnownNodesFile, an_address_that_would_be_another_line_is_refused) {
     EXPECT_EQ(nodes_.remember(address, public_key(1)).error().code, TC_ERR_INVALID) << address;
 }
 
+TEST(CanonicalAddress, is_one_for_all_spellings_and_asks_no_name_server) {
+  for (const auto* const address :
+       {"127.0.0.1:7001", "localhost:7001", "LOCALHOST:7001", "localhost.:7001", "127.0.1:7001", "127.1:7001",
+        "127.000.000.001:7001", "[::ffff:127.0.0.1]:7001", "[::FFFF:7f00:1]:7001", "2130706433:7001"})
+    EXPECT_EQ(canonical_address(address), "127.0.0.1:7001") << address;
+  EXPECT_EQ(canonical_address("[2001:DB8:0:0::1]:7001"), "[2001:db8::1]:7001");
+  EXPECT_EQ(canonical_address("North.Example.:7001"), "north.example:7001");
+  for (const auto* const other : {"n1", "", "unix:/run/a:b", "a:1", ":7001", "[]:1"})
+    EXPECT_EQ(canonical_address(other), other);
+}
+
+TEST_F(KnownNodesFile, knows_an_address_in_all_its_spellings) {
+  ASSERT_TRUE(write_file_atomically(nodes_.file(), as_bytes("localhost:1 " + public_key(1).text() + "\n")));
+  EXPECT_EQ(nodes_.find("127.1:1").value(), public_key(1)) << "also one that was written down as it was";
+  EXPECT_EQ(nodes_.remember("127.0.0.1:1", public_key(2)).error().code, TC_ERR_BUSY);
+  EXPECT_EQ(nodes_.forget("[::ffff:127.0.0.1]:1").value(), true);
+  EXPECT_EQ(nodes_.find("localhost:1").value(), std::nullopt);
+}
+
 TEST_F(KnownNodesFile, a_line_that_is_none_is_named) {
   ASSERT_TRUE(write_file_atomically(nodes_.file(), as_bytes("a:1 " + public_key(1).text() + "\nb:1\n")));
   const auto found = nodes_.find("a:1");

@@ -37,10 +37,16 @@ Status check_host(const Grant& grant, const Peer& peer) {
 }
 
 // The peer reads this: nothing of the keyring is in it, not even where it is.
-std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key) {
+std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key, bool is_temporary = false) {
   const auto* const where = rules.keyring.where().empty()
                                 ? "not known here: this node has no keyring, which option `keyring` names"
                                 : "in no line of the keyring of this node";
+  if (is_temporary)
+    return fail(
+        TC_ERR_DENIED,
+        "{} is {}; it lasts only as long as its process: make one that lasts, with `ifunc key new default`, which "
+        "the node's operator can let in",
+        key.text(), where);
   return fail(TC_ERR_DENIED, "{} is {}; its operator can let it in with `ifunc key trust NAME {}`", key.text(), where,
               key.text());
 }
@@ -216,15 +222,13 @@ Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
   if (!peer.key)
     return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
   TC_CHECK(check_keyring(rules));
+  if (grant != nullptr) TC_CHECK(check_host(*grant, peer));
   if (peer.key == rules.own_key) return Rights::all(fmt::format("{}, with this node's own key", peer.text));
   if (std::ranges::find(rules.vouched, *peer.key) != rules.vouched.end())
     return Rights::all(fmt::format("{}, for which the launcher vouches", peer.text));
-  if (grant != nullptr) {
-    TC_CHECK(check_host(*grant, peer));
-    return Rights::by_line(*grant);
-  }
+  if (grant != nullptr) return Rights::by_line(*grant);
   if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", peer.text));
-  return stranger(rules, *peer.key);
+  return stranger(rules, *peer.key, peer.is_key_temporary);
 }
 
 Status check_signature(const Grant& author, const CodeSignature& signature, const Bundle& bundle, Time now) {

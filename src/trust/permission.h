@@ -6,8 +6,8 @@
 //   who the peer is                       may it connect?          which code may it run?
 //   our own user on this host             yes                      any
 //   on a network that is trusted          yes                      any
-//   has this node's own key               yes                      any
-//   vouched for by the launcher           yes                      any
+//   has this node's own key               from the hosts of its    any
+//   vouched for by the launcher           line, if it has one      any
 //   in the keyring                        from its hosts, in time  as its line says: run=any|signed|none
 //   anybody else                          with trust=any           any
 //
@@ -33,6 +33,7 @@ struct Peer {
   bool same_user = false;
   bool on_trusted_network = false;
   std::optional<PublicKey> key;  // proved by the handshake
+  bool is_key_temporary = false;
 };
 
 // What a node goes by.

@@ -197,6 +197,36 @@ TEST(MayUse, data_that_sender_and_author_both_may) {
   EXPECT_FALSE(peer.may_write("table1"));
 }
 
+TEST(MayUse, nothing_unless_something_else_is_said) {
+  const SharedRights shared;
+  for (const auto& rights : {CodeRights{}, CodeRights{.peer = Rights::none()}, *shared}) {
+    EXPECT_FALSE(rights.is_all());
+    EXPECT_EQ(rights.peer.run(), Run::none);
+    for (const auto& status : {rights.may_read("table"), rights.may_write("table"), rights.may_export("symbol"),
+                               rights.may_use_library("libm.so.6"), rights.may_read("")}) {
+      ASSERT_FALSE(status);
+      EXPECT_EQ(status.error().code, TC_ERR_DENIED);
+      EXPECT_THAT(status.error().message, HasSubstr("is asked for by nobody, who may do nothing"));
+    }
+  }
+  EXPECT_FALSE(rights_of_code({}, Rights::none(), nullptr, tc::testing::four_slices(), true, now));
+  EXPECT_TRUE(CodeRights::all("we").is_all());
+}
+
+TEST(MayConnect, a_line_with_hosts_binds_the_nodes_own_key_and_one_that_the_launcher_vouches_for) {
+  auto rules = rules_of({"own hosts=10.0.0.8", "vouched hosts=10.0.0.8"});
+  rules.own_key = public_key(1);
+  rules.vouched = {public_key(2)};
+  EXPECT_THAT(denial(rules, with_key(1)), HasSubstr("line 1 (own): hosts=10.0.0.8, and it is at 10.0.0.7"));
+  EXPECT_THAT(denial(rules, with_key(2)), HasSubstr("line 2 (vouched): hosts=10.0.0.8, and it is at 10.0.0.7"));
+  for (unsigned char key = 1; key <= 2; ++key) {
+    auto peer = with_key(key);
+    peer.host = "10.0.0.8";
+    EXPECT_EQ(denial(rules, peer), "");
+    EXPECT_TRUE(rights_of(rules, peer, now)->is_all());
+  }
+}
+
 TEST(MayUse, what_may_be_written_may_be_read) {
   const auto rights = rights_of(rules_of({"ana read=a write=b"}), with_key(1), now).value();
   EXPECT_TRUE(rights.may_read("b"));

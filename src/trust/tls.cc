@@ -15,10 +15,11 @@ Result<std::unique_ptr<TlsContext>> open_tls(std::shared_ptr<const KeyPair> key,
   const auto found = find_in_plugin(*library, tls_factory_name);
   if (!found) return context("the plug-in for encrypted connections", found.error());
   Error error{TC_ERR_UNSUPPORTED, fmt::format("{} is not of this version of Three-Chains", tls_plugin_name)};
-  const auto& public_key = key->public_key();
+  const auto public_key = key->public_key();
+  const bool is_temporary = key->is_temporary();
   Sign sign = [key = std::move(key)](ByteView message) { return key->sign(message); };
   std::unique_ptr<TlsContext> made(
-      reinterpret_cast<TlsFactory>(*found)(tls_plugin_version, public_key, std::move(sign), error));
+      reinterpret_cast<TlsFactory>(*found)(tls_plugin_version, public_key, is_temporary, std::move(sign), error));
   if (made == nullptr) return fail(std::move(error));
   return made;
 }

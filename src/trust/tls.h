@@ -36,6 +36,8 @@ class TlsSession {
   virtual Result<bool> handshake() = 0;
   // The key that the peer has proved to own; once the handshake is complete.
   virtual const PublicKey& peer_key() const noexcept = 0;
+  // What the peer says of that key: it lasts only as long as its process.
+  virtual bool is_peer_key_temporary() const noexcept = 0;
 
   // Where bytes of the socket go. Empty: read() or handshake() first.
   virtual std::span<std::byte> room() noexcept = 0;
@@ -73,6 +75,6 @@ using Sign = std::function<SignatureBytes(ByteView message)>;
 inline constexpr uint32_t tls_plugin_version = 2;
 inline constexpr const char* tls_plugin_name = "libthreechains_tls.so";
 inline constexpr const char* tls_factory_name = "threechains_make_tls";
-using TlsFactory = TlsContext* (*)(uint32_t version, const PublicKey& key, Sign sign, Error& error);
+using TlsFactory = TlsContext* (*)(uint32_t version, const PublicKey& key, bool is_temporary, Sign sign, Error& error);
 
 }  // namespace tc::trust

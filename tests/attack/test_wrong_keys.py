@@ -49,7 +49,25 @@ def test_a_key_that_is_in_no_line_is_refused_and_told_how_it_would_be_let_in(t):
 def test_a_process_without_any_key_is_refused_by_the_fresh_one_that_it_makes(t):
     node, peer = node_and_peer(t, "run=any")
     peer.key_file().unlink()
-    is_kept_out(t, node, peer, rf"{KEY} is in no line of the keyring")
+    is_kept_out(t, node, peer, rf"{KEY} is in no line of the keyring .*`ifunc key new default`")
+
+
+def test_a_first_try_that_is_refused_remembers_no_key(t):
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+    peer = t.home("peer")
+    assert attack.call(t, peer, t.build("hello.c"), node).code == 1
+    assert not peer.known_nodes.exists()
+
+
+def test_a_node_whose_key_is_temporary_is_remembered_by_nobody(t):
+    host, peer = t.home("host"), t.home("peer")
+    host.trust("peer", peer, "run=any")
+    host.key_file().unlink()
+    node = attack.ProgramNode(t, "127.0.0.1:0", home=host)
+    result = attack.call(t, peer, t.build("hello.c"), node)
+    assert (result.code, result.out) == (0, "hello, you"), result
+    assert "lasts only as long as its process and is not remembered" in result.err, result
+    assert not peer.known_nodes.exists()
 
 
 def test_a_revoked_key_is_refused(t):

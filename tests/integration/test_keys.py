@@ -73,6 +73,25 @@ def test_a_new_key_is_readable_by_its_owner_alone_and_is_not_replaced(home):
     assert json.loads(home.good("key", "show", "ana", "--json")) == {"name": "ana", "key": key, "file": str(file)}
 
 
+def test_a_node_that_others_can_reach_makes_itself_a_key_that_lasts(t, home):
+    def serve():
+        port = kit.free_addresses(1)[0].rsplit(":", 1)[1]
+        node = t.serve("--listen", f"0.0.0.0:{port}", env={**kit.TCP, "THREECHAINS_HOME": str(home.path)})
+        node.stop()
+        return node.err
+    assert not (home.path / "keys/default").exists()
+    said = serve()
+    key = home.good("key", "show").strip()
+    assert f"this node had no key, and has one now: {key} " in said and f"`ifunc key trust NAME {key}`" in said, said
+    assert (home.path / "keys/default").stat().st_mode & 0o777 == 0o600
+    assert "key" not in serve(), "it keeps that one"
+
+
+def test_a_node_of_this_host_alone_makes_no_key(t, home):
+    t.serve("--listen", kit.free_addresses(1)[0], env={**kit.TCP, "THREECHAINS_HOME": str(home.path)})
+    assert not (home.path / "keys/default").exists()
+
+
 def test_the_key_that_is_shown_without_a_name_is_the_default_one(home):
     assert "`ifunc key new default`" in home.bad("key", "show")
     assert home.new("default") == home.good("key", "show").strip()

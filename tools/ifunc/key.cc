@@ -186,9 +186,10 @@ void add_field_options(CLI::App& app, Options& options) {
       {"libs", "Libraries that its code may use, of those that the node allows; none"},
       {"exports", "Symbols that a library of its may export to other code; none"},
       {"hosts", "Where it may connect from: addresses and ranges, such as 10.0.0.0/8"},
+      {"at", "Where this key answers, and no other: 10.0.0.1:7001,10.0.0.2:7001"},
       {"code", "Bytes of its code that a node keeps, such as 16M"},
       {"rate", "Messages a second"},
-      {"until", "From then on it may nothing: 2027-01-31 or 2027-01-31T12:00:00Z"}};
+      {"until", "It may do nothing from then on: 2027-01-31 or 2027-01-31T12:00:00Z"}};
   options.fields.reserve(std::size(fields));  // the parser keeps their addresses
   for (const auto& [name, about] : fields) {
     options.fields.emplace_back(name, "");
@@ -238,7 +239,7 @@ void add_key(CLI::App& app, int& exit_code) {
   untrusted.add_option("KEY", options->key, "Its name in the keyring, or the key")->required();
   add_keyring_option(untrusted, options->keyring);
   auto& revoked =
-      add(key, "revoke", "Say in the keyring that a key may nothing any more", options, revoke_key, exit_code);
+      add(key, "revoke", "Say in the keyring that a key may do nothing any more", options, revoke_key, exit_code);
   revoked.add_option("KEY", options->key, "Its name in the keyring, or the key")->required();
   add_keyring_option(revoked, options->keyring);
   auto& forgotten = add(key, "forget", "Forget the key of a node, so that the next one that answers there is taken",

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdio>
+#include <filesystem>
 #include <vector>
 
 #include "base/file.h"
@@ -16,6 +17,8 @@
 #include "ifunc/mapped_file.h"
 #include "ifunc/serve_options.h"
 #include "ifunc/stop_signals.h"
+#include "trust/home.h"
+#include "trust/key_file.h"
 
 namespace tc::command {
 namespace {
@@ -98,11 +101,32 @@ void print_statistics(const threechains::Node& node) {
   std::fflush(stdout);
 }
 
+// Others can only trust a node whose key lasts: one that they can reach makes itself a key, as sshd does. Where a launcher
+// vouches for the node, a fresh key will do.
+Status make_key_if_missing(const ServeOptions& options) {
+  const auto listen = options.get("listen");
+  if (listen.empty() || listen == "none" || is_path(listen) || !options.get("key").empty()) return {};
+  if (const auto bootstrap = options.get("bootstrap"); !bootstrap.empty() && bootstrap != "none") return {};
+  TC_ASSIGN(const auto address, parse_address(listen));
+  const auto home = trust::home();
+  if (is_loopback(address) || !home) return {};
+  TC_ASSIGN(const auto file, trust::key_path(trust::default_key));
+  std::error_code unknown;
+  if (std::filesystem::exists(file, unknown) || unknown) return {};
+  TC_ASSIGN(const auto key, trust::KeyPair::fresh());
+  TC_CHECK(trust::write_key_file(file, key));
+  fmt::print(stderr,
+             "this node had no key, and has one now: {} ({}); elsewhere it is trusted with `ifunc key trust NAME {}`\n",
+             key.public_key().text(), file.string(), key.public_key().text());
+  return {};
+}
+
 }  // namespace
 
 Status serve(ServeOptions options) {
   TC_CHECK(options.read_config_file());
   TC_CHECK(options.check());
+  TC_CHECK(make_key_if_missing(options));
   raise_descriptor_limit();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
   std::atomic<tc_node_t*> serving{nullptr};

@@ -28,7 +28,9 @@ struct NoEvents final : Events {
 struct TestHub final : Hub {
   using Hub::Hub;
   Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override {
-    if (tls == nullptr) tls = trust::open_tls(std::make_shared<const trust::KeyPair>(trust::KeyPair::fresh().value()), TC_TLS_PLUGIN).value();
+    if (tls == nullptr)
+      tls = trust::open_tls(std::make_shared<const trust::KeyPair>(trust::KeyPair::fresh().value()), TC_TLS_PLUGIN)
+                .value();
     return tls->make_session(role);
   }
   void finish_closing(Fd, Bytes, std::string) noexcept override {}

@@ -104,6 +104,7 @@ void PendingPeer::on_handshake(Status result) noexcept {
     TC_CHECK(std::move(result));
     stage_ = Stage::greeting;
     peer_.origin.key = peer_.stream.session()->peer_key();
+    peer_.origin.is_key_temporary = peer_.stream.session()->is_peer_key_temporary();
     TC_CHECK(owner_.may_connect(peer_.origin));
     watch(EPOLLIN);
     return continue_greeting();

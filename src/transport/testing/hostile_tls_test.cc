@@ -17,7 +17,8 @@ constexpr std::string_view hello_begins = "\x16\x03\x01\x02";
 class RawTlsPeer {
  public:
   explicit RawTlsPeer(const std::string& address)
-      : context_(trust::open_tls(std::make_shared<const trust::KeyPair>(trust::KeyPair::fresh().value()), TC_TLS_PLUGIN).value()),
+      : context_(trust::open_tls(std::make_shared<const trust::KeyPair>(trust::KeyPair::fresh().value()), TC_TLS_PLUGIN)
+                     .value()),
         session(context_->make_session(trust::TlsRole::client).value()),
         raw(encrypted_kind, address) {}
   // True: the handshake is complete on this side.

@@ -31,22 +31,23 @@ OSSL_LIB_CTX* library() noexcept {
 }
 
 // Dates are fixed: a node without a clock connects as well, and the key is what counts.
-Openssl<X509> certificate_of(const PublicKey& public_key, EVP_PKEY* key) {
-  const Openssl<EVP_PKEY> in_it(
-      EVP_PKEY_new_raw_public_key_ex(library(), "ED25519", nullptr,
-                                     reinterpret_cast<const unsigned char*>(public_key.bytes.data()),
-                                     public_key.bytes.size()));
+Openssl<X509> certificate_of(const PublicKey& public_key, bool is_temporary, EVP_PKEY* key) {
+  const Openssl<EVP_PKEY> in_it(EVP_PKEY_new_raw_public_key_ex(
+      library(), "ED25519", nullptr, reinterpret_cast<const unsigned char*>(public_key.bytes.data()),
+      public_key.bytes.size()));
   Openssl<X509> made(X509_new_ex(library(), nullptr));
-  static constexpr unsigned char name[] = "threechains";
+  const std::string_view name = is_temporary ? name_of_temporary : "threechains";
   if (made == nullptr || in_it == nullptr) return nullptr;
   X509_NAME* const subject = X509_get_subject_name(made.get());
-  const bool complete = X509_set_version(made.get(), X509_VERSION_3) == 1 &&
-                        ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1) == 1 &&
-                        ASN1_TIME_set_string_X509(X509_getm_notBefore(made.get()), "19700101000000Z") == 1 &&
-                        ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z") == 1 &&
-                        X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, name, sizeof name - 1, -1, 0) == 1 &&
-                        X509_set_issuer_name(made.get(), subject) == 1 && X509_set_pubkey(made.get(), in_it.get()) == 1 &&
-                        X509_sign(made.get(), key, nullptr) != 0;
+  const bool complete =
+      X509_set_version(made.get(), X509_VERSION_3) == 1 &&
+      ASN1_INTEGER_set(X509_get_serialNumber(made.get()), 1) == 1 &&
+      ASN1_TIME_set_string_X509(X509_getm_notBefore(made.get()), "19700101000000Z") == 1 &&
+      ASN1_TIME_set_string_X509(X509_getm_notAfter(made.get()), "99991231235959Z") == 1 &&
+      X509_NAME_add_entry_by_txt(subject, "CN", MBSTRING_ASC, reinterpret_cast<const unsigned char*>(name.data()),
+                                 static_cast<int>(name.size()), -1, 0) == 1 &&
+      X509_set_issuer_name(made.get(), subject) == 1 && X509_set_pubkey(made.get(), in_it.get()) == 1 &&
+      X509_sign(made.get(), key, nullptr) != 0;
   return complete ? std::move(made) : nullptr;
 }
 
@@ -72,7 +73,7 @@ int select_alpn(SSL*, const unsigned char** chosen, unsigned char* size, const u
 
 }  // namespace
 
-Result<std::unique_ptr<OpensslContext>> OpensslContext::create(const PublicKey& key, Sign sign) {
+Result<std::unique_ptr<OpensslContext>> OpensslContext::create(const PublicKey& key, bool is_temporary, Sign sign) {
   // What the first user of OpenSSL in a process asks for holds for all. So the configuration is loaded, for a program that
   // relies on it, and has no effect on us: see set_rules(). At the exit of the process, OpenSSL keeps its memory: threads
   // of ours may still use it.
@@ -83,14 +84,14 @@ Result<std::unique_ptr<OpensslContext>> OpensslContext::create(const PublicKey& 
   made->context_.reset(SSL_CTX_new_ex(library(), nullptr, TLS_method()));
   if (made->context_ == nullptr) return failed("a context");
   TC_CHECK(made->set_rules());
-  TC_CHECK(made->set_key(key, std::move(sign)));
+  TC_CHECK(made->set_key(key, is_temporary, std::move(sign)));
   return made;
 }
 
-Status OpensslContext::set_key(const PublicKey& public_key, Sign sign) {
+Status OpensslContext::set_key(const PublicKey& public_key, bool is_temporary, Sign sign) {
   const auto key = make_signing_key(library(), public_key, std::move(sign));
   if (key == nullptr) return failed("the key");
-  const auto certificate = certificate_of(public_key, key.get());
+  const auto certificate = certificate_of(public_key, is_temporary, key.get());
   if (certificate == nullptr) return failed("the certificate");
   if (SSL_CTX_use_certificate(context_.get(), certificate.get()) != 1 ||
       SSL_CTX_use_PrivateKey(context_.get(), key.get()) != 1 || SSL_CTX_check_private_key(context_.get()) != 1)

@@ -15,13 +15,13 @@ namespace tc::trust {
 
 class OpensslContext final : public TlsContext {
  public:
-  static Result<std::unique_ptr<OpensslContext>> create(const PublicKey& key, Sign sign);
+  static Result<std::unique_ptr<OpensslContext>> create(const PublicKey& key, bool is_temporary, Sign sign);
 
   Result<std::unique_ptr<TlsSession>> make_session(TlsRole role) override;
 
  private:
   OpensslContext() = default;
-  Status set_key(const PublicKey& public_key, Sign sign);
+  Status set_key(const PublicKey& public_key, bool is_temporary, Sign sign);
   Status set_rules();
 
   Openssl<SSL_CTX> context_;

@@ -142,7 +142,8 @@ TEST_F(AForeignPeer, that_has_another_key_exchange_is_refused) {
 }
 
 TEST(ThePlugin, that_is_not_there_is_an_error_that_says_what_to_do) {
-  const auto made = open_tls(std::make_shared<const KeyPair>(KeyPair::fresh().value()), "/nowhere/libthreechains_tls.so");
+  const auto made =
+      open_tls(std::make_shared<const KeyPair>(KeyPair::fresh().value()), "/nowhere/libthreechains_tls.so");
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, TC_ERR_UNSUPPORTED);
   EXPECT_THAT(made.error().message, HasSubstr("install libthreechains_tls.so and OpenSSL 3"));

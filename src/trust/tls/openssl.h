@@ -12,6 +12,7 @@
 
 #include <memory>
 #include <string>
+#include <string_view>
 
 namespace tc::trust {
 
@@ -23,6 +24,9 @@ struct FreeOpenssl {
 };
 template <class T>
 using Openssl = std::unique_ptr<T, FreeOpenssl>;
+
+// In the certificate of a key that lasts only as long as its process; "threechains" in all others.
+inline constexpr std::string_view name_of_temporary = "threechains temporary";
 
 // The reason of the last failure: "wrong version number". Empties the queue.
 inline std::string openssl_words() {

@@ -4,10 +4,10 @@
 #include "trust/tls/context.h"
 
 extern "C" __attribute__((visibility("default"))) tc::trust::TlsContext* threechains_make_tls(
-    uint32_t version, const tc::trust::PublicKey& key, tc::trust::Sign sign, tc::Error& error) {
+    uint32_t version, const tc::trust::PublicKey& key, bool is_temporary, tc::trust::Sign sign, tc::Error& error) {
   if (version != tc::trust::tls_plugin_version) return nullptr;
   try {
-    auto made = tc::trust::OpensslContext::create(key, std::move(sign));
+    auto made = tc::trust::OpensslContext::create(key, is_temporary, std::move(sign));
     if (made) return made->release();
     error = made.error();
   } catch (const std::exception& problem) {

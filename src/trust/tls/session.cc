@@ -88,6 +88,11 @@ Status OpensslSession::finish_handshake() {
       EVP_PKEY_get_raw_public_key(key, reinterpret_cast<unsigned char*>(peer_key_.bytes.data()), &bytes) != 1 ||
       bytes != peer_key_.bytes.size())
     return fail(TC_ERR_MALFORMED, "its certificate has no Ed25519 key");
+  char name[name_of_temporary.size() + 1] = {};
+  X509_NAME* const subject = X509_get_subject_name(certificate);
+  is_peer_key_temporary_ = subject != nullptr &&
+                           X509_NAME_get_text_by_NID(subject, NID_commonName, name, sizeof name) > 0 &&
+                           name == name_of_temporary;
   try {
     in_.resize(in_bytes);
     out_.resize(out_bytes);

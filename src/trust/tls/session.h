@@ -40,6 +40,7 @@ class OpensslSession final : public TlsSession {
 
   Result<bool> handshake() override;
   const PublicKey& peer_key() const noexcept override { return peer_key_; }
+  bool is_peer_key_temporary() const noexcept override { return is_peer_key_temporary_; }
   std::span<std::byte> room() noexcept override;
   void received(size_t count) noexcept override;
   ByteView to_send() const noexcept override { return out_.held(); }
@@ -64,6 +65,7 @@ class OpensslSession final : public TlsSession {
   Openssl<SSL> ssl_;
   SessionBuffer in_, out_;
   PublicKey peer_key_;
+  bool is_peer_key_temporary_ = false;
   size_t handshake_bytes_ = 0;  // that came before the handshake was complete
   uint64_t records_ = 0;        // written with one key
   bool is_complete_ = false;

@@ -17,6 +17,16 @@ TEST_F(Sessions, prove_the_keys_of_both_sides_to_each_other) {
   EXPECT_EQ(server->peer_key(), client_key.public_key());
 }
 
+TEST_F(Sessions, tell_of_a_key_that_lasts_only_as_long_as_its_process) {
+  EXPECT_TRUE(KeyPair::fresh()->is_temporary());
+  const auto temporary = open_tls(std::make_shared<const KeyPair>(KeyPair::fresh().value()), TC_TLS_PLUGIN).value();
+  client = temporary->make_session(TlsRole::client).value();
+  shake_hands();
+  ASSERT_EQ(error.message, "");
+  EXPECT_TRUE(server->is_peer_key_temporary());
+  EXPECT_FALSE(client->is_peer_key_temporary());
+}
+
 TEST_F(Sessions, shake_hands_also_when_each_byte_comes_alone) {
   shake_hands(1);
   ASSERT_EQ(error.message, "");

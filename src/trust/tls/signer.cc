@@ -78,10 +78,10 @@ int get_key_parameters(void* key, OSSL_PARAM parameters[]) noexcept {
     return found == nullptr || OSSL_PARAM_set_int(found, value) == 1;
   };
   auto* const public_bytes = OSSL_PARAM_locate(parameters, OSSL_PKEY_PARAM_PUB_KEY);
-  const bool fine = set_int(OSSL_PKEY_PARAM_BITS, 256) && set_int(OSSL_PKEY_PARAM_SECURITY_BITS, 128) &&
-                    set_int(OSSL_PKEY_PARAM_MAX_SIZE, static_cast<int>(signature_bytes)) &&
-                    (public_bytes == nullptr ||
-                     OSSL_PARAM_set_octet_string(public_bytes, bytes.data(), bytes.size()) == 1);
+  const bool fine =
+      set_int(OSSL_PKEY_PARAM_BITS, 256) && set_int(OSSL_PKEY_PARAM_SECURITY_BITS, 128) &&
+      set_int(OSSL_PKEY_PARAM_MAX_SIZE, static_cast<int>(signature_bytes)) &&
+      (public_bytes == nullptr || OSSL_PARAM_set_octet_string(public_bytes, bytes.data(), bytes.size()) == 1);
   return fine ? 1 : 0;
 }
 
@@ -152,15 +152,15 @@ const OSSL_ALGORITHM* algorithms(void*, int operation, int* no_cache) noexcept {
                                            entry(OSSL_FUNC_KEYMGMT_GET_PARAMS, get_key_parameters),
                                            entry(OSSL_FUNC_KEYMGMT_GETTABLE_PARAMS, key_parameters),
                                            {0, nullptr}};
-  static const OSSL_DISPATCH for_signatures[] = {
-      entry(OSSL_FUNC_SIGNATURE_NEWCTX, new_signature),
-      entry(OSSL_FUNC_SIGNATURE_FREECTX, free_signature),
-      entry(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_INIT, begin_signature),
-      entry(OSSL_FUNC_SIGNATURE_DIGEST_SIGN, sign),
-      entry(OSSL_FUNC_SIGNATURE_GET_CTX_PARAMS, get_signature_parameters),
-      entry(OSSL_FUNC_SIGNATURE_GETTABLE_CTX_PARAMS, signature_parameters),
-      {0, nullptr}};
-  static const OSSL_ALGORITHM keys[] = {{"ED25519", our_properties, for_keys, nullptr}, {nullptr, nullptr, nullptr, nullptr}};
+  static const OSSL_DISPATCH for_signatures[] = {entry(OSSL_FUNC_SIGNATURE_NEWCTX, new_signature),
+                                                 entry(OSSL_FUNC_SIGNATURE_FREECTX, free_signature),
+                                                 entry(OSSL_FUNC_SIGNATURE_DIGEST_SIGN_INIT, begin_signature),
+                                                 entry(OSSL_FUNC_SIGNATURE_DIGEST_SIGN, sign),
+                                                 entry(OSSL_FUNC_SIGNATURE_GET_CTX_PARAMS, get_signature_parameters),
+                                                 entry(OSSL_FUNC_SIGNATURE_GETTABLE_CTX_PARAMS, signature_parameters),
+                                                 {0, nullptr}};
+  static const OSSL_ALGORITHM keys[] = {{"ED25519", our_properties, for_keys, nullptr},
+                                        {nullptr, nullptr, nullptr, nullptr}};
   static const OSSL_ALGORITHM signatures[] = {{"ED25519", our_properties, for_signatures, nullptr},
                                               {nullptr, nullptr, nullptr, nullptr}};
   *no_cache = 0;
