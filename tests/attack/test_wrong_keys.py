@@ -59,6 +59,32 @@ def test_a_first_try_that_is_refused_remembers_no_key(t):
     assert not peer.known_nodes.exists()
 
 
+def impostor_for(t, *fields):
+    """A peer that knows north, with these fields, and a third node; which has north's address and lets the peer in."""
+    north, third, peer = t.home("north"), t.home("third"), t.home("peer")
+    third.trust("peer", peer, "run=any")
+    node = attack.ProgramNode(t, "127.0.0.1:0", home=third)
+    peer.trust("north", north, "run=none", *(field.format(node.address) for field in fields))
+    return node, peer, third
+
+
+def test_an_impostor_in_the_place_of_a_node_that_the_keyring_knows_is_sent_nothing(t):
+    node, peer, _ = impostor_for(t)
+    attack.says_one_line(attack.call(t, peer, t.build("hello.c"), node), "not known here, and first-contact is keyring")
+    node.has_run_nothing()
+    assert not peer.known_nodes.exists()
+
+
+def test_a_node_of_the_keyring_in_the_place_of_another_one_is_sent_nothing(t):
+    node, peer, third = impostor_for(t, "at={}")
+    peer.trust("third", third, "run=none")
+    attack.says_one_line(attack.call(t, peer, t.build("hello.c"), node), r"when north \(keyring, line 1\) has at=")
+    node.has_run_nothing()
+    peer.write_lines(peer.lines()[1])
+    answered = attack.call(t, peer, t.build("hello.c"), node)
+    assert (answered.code, answered.out) == (0, "hello, you"), answered
+
+
 def test_a_node_whose_key_is_temporary_is_remembered_by_nobody(t):
     host, peer = t.home("host"), t.home("peer")
     host.trust("peer", peer, "run=any")
