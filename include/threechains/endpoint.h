@@ -12,8 +12,10 @@ extern "C" {
 #endif
 
 /* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted; progresses the node
- * meanwhile. The endpoint is the node's, until tc_endpoint_close() or the node's end.
- * TC_ERR_TIMEOUT; TC_ERR_DISCONNECTED: nobody is there; TC_ERR_VERSION; TC_ERR_DENIED: the peer does not trust us;
+ * meanwhile. A node that has no room for a newcomer, as under a flood of connections, is asked again after a random pause,
+ * until the timeout. The endpoint is the node's, until tc_endpoint_close() or the node's end.
+ * TC_ERR_TIMEOUT; TC_ERR_LIMIT: the node had no room until the timeout, or this process may open no more file
+ * descriptors; TC_ERR_DISCONNECTED: nobody is there; TC_ERR_VERSION; TC_ERR_DENIED: the peer does not trust us;
  * TC_ERR_NOT_FOUND: there is no host of that name; TC_ERR_IO: its name could not be resolved;
  * TC_ERR_UNSUPPORTED: the transport asked for cannot be had; TC_ERR_INVALID: that is no address, or this thread is
  * inside an ifunc or a function that the library called. */

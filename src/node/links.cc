@@ -8,7 +8,9 @@
 
 #include <algorithm>
 
+#include "base/random.h"
 #include "node/authority.h"
+#include "node/busy_retries.h"
 
 namespace tc::node {
 
@@ -80,6 +82,20 @@ Expectation Links::expected_at(std::string_view address) const noexcept {
 
 Result<Link*> Links::connect(std::string_view address, Deadline deadline) {
   if (services_.executor.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for a connection");
+  BusyRetries retries;
+  auto link = connect_once(address, deadline);
+  while (!link && link.error().code == TC_ERR_LIMIT) {
+    const uint64_t again = now_ns() + retries.next_pause_ns(random_number());
+    if (again >= deadline.at_ns()) break;
+    services_.channel.waiter.wait_until(Deadline::at_ns(again), [] { return false; });
+    auto next = connect_once(address, deadline);
+    if (!next && next.error().code == TC_ERR_TIMEOUT) break;  // why there was no room says more
+    link = std::move(next);
+  }
+  return link;
+}
+
+Result<Link*> Links::connect_once(std::string_view address, Deadline deadline) {
   // One connection serves both ways: over TCP, what goes back acknowledges what came.
   if (Link* const theirs = accepted_from(address)) {
     ++theirs->endpoints;

@@ -34,7 +34,8 @@ class Links final : public transport::Events {
 
   // ---- links.cc: connecting. Nodes connect when they first have something to say to each other.
 
-  // For the application: waits until the peer has greeted. One connection serves both ways.
+  // For the application: waits until the peer has greeted. One connection serves both ways. A peer that has no room
+  // (TC_ERR_LIMIT) is asked again until the deadline.
   Result<Link*> connect(std::string_view address, Deadline deadline);
   // Ends one endpoint of the link: flushes until `deadline`. The link ends when neither side uses it (Link::is_used). Returns
   // what the flush said. Inside the node's polling nobody can wait: the flush goes on in later polls, and its result is
@@ -130,6 +131,7 @@ class Links final : public transport::Events {
 
  private:
   Link& adopt(std::unique_ptr<transport::Connection> connection, bool initiator);
+  Result<Link*> connect_once(std::string_view address, Deadline deadline);
   void end_endpoints(Link& link, uint32_t count) noexcept;
   void continue_closing(Link& link);
   void begin_nothing_new(Link& link) noexcept;

@@ -27,6 +27,9 @@ Status Handshake::exchange() {
   if (role_ == trust::TlsRole::client && !has_started_) return compute();
   if (role_ == trust::TlsRole::client) TC_CHECK(check_first_bytes());
   auto got = stream_.pull(trust::TlsSession::max_handshake_bytes);
+  if (!got && role_ == trust::TlsRole::client && got.error().code == TC_ERR_DISCONNECTED)
+    return fail(TC_ERR_LIMIT, "it ended the connection in the encrypted handshake, as a node does that has no room: {}",
+                got.error().message);
   if (!got) return context("in the encrypted handshake", std::move(got).error());
   if (*got != 0) return compute();
   owner_.watch_for_handshake(EPOLLIN | (stream_.has_unsent() ? EPOLLOUT : 0u));
@@ -34,9 +37,11 @@ Status Handshake::exchange() {
 }
 
 Status Handshake::compute() {
+  const auto urgency = role_ == trust::TlsRole::server && !has_started_ ? HandshakeWorker::Urgency::newcomer
+                                                                        : HandshakeWorker::Urgency::begun;
   has_started_ = is_computed_ = true;
   owner_.watch_for_handshake(0);
-  return worker_.submit(stream_.take_session(), *this);
+  return worker_.submit(stream_.take_session(), *this, urgency);
 }
 
 // A node that has no room for us says so before any handshake. Nobody has signed that, so it only makes a better message.
@@ -51,6 +56,7 @@ Status Handshake::check_first_bytes() const {
 
 void Handshake::on_step(std::unique_ptr<trust::TlsSession> session, Result<bool> complete) noexcept {
   is_computed_ = false;
+  has_answered_ |= !session->to_send().empty();
   stream_.set_session(std::move(session));
   Status sent = stream_.push();  // after a failure: an alert that tells the peer
   if (!complete) return owner_.on_handshake(fail(std::move(complete).error()));

@@ -33,6 +33,8 @@ class Handshake final : private HandshakeWorker::Client {
 
   // Call first, and when the socket is ready.
   void progress() noexcept;
+  // Has the peer been sent anything?
+  bool has_answered() const noexcept { return has_answered_; }
 
  private:
   void on_step(std::unique_ptr<trust::TlsSession> session, Result<bool> complete) noexcept override;
@@ -46,6 +48,7 @@ class Handshake final : private HandshakeWorker::Client {
   Owner& owner_;
   bool has_started_ = false;
   bool is_computed_ = false;  // the worker has the session
+  bool has_answered_ = false;
 };
 
 }  // namespace tc::transport

@@ -49,13 +49,14 @@ HandshakeWorker::~HandshakeWorker() {
   thread_.join();
 }
 
-Status HandshakeWorker::submit(std::unique_ptr<trust::TlsSession> session, Client& client) {
+Status HandshakeWorker::submit(std::unique_ptr<trust::TlsSession> session, Client& client, Urgency urgency) {
   if (!thread_.joinable()) TC_CHECK(start());
   try {
     std::list<Step> one;
     one.push_back({&client, std::move(session), false});
     const std::scoped_lock lock(mutex_);
-    waiting_.splice(waiting_.end(), one);
+    auto& waiting = urgency == Urgency::begun ? begun_ : newcomers_;
+    waiting.splice(waiting.end(), one);
   } catch (const std::bad_alloc&) {
     return fail(TC_ERR_NO_MEMORY, "no memory");
   }
@@ -66,7 +67,7 @@ Status HandshakeWorker::submit(std::unique_ptr<trust::TlsSession> session, Clien
 void HandshakeWorker::cancel(const Client& client) noexcept {
   std::list<Step> dropped;  // destroyed without the lock
   const std::scoped_lock lock(mutex_);
-  for (auto* const steps : {&waiting_, &done_})
+  for (auto* const steps : {&begun_, &newcomers_, &done_})
     for (auto step = steps->begin(); step != steps->end();) {
       const auto next = std::next(step);
       if (step->client == &client) dropped.splice(dropped.end(), *steps, step);
@@ -80,9 +81,12 @@ void HandshakeWorker::run() noexcept {
   lower_priority();
   std::unique_lock lock(mutex_);
   for (;;) {
-    condition_.wait(lock, [this] { return ends_ || !waiting_.empty(); });
+    condition_.wait(lock, [this] { return ends_ || !begun_.empty() || !newcomers_.empty(); });
     if (ends_) return;
-    running_.splice(running_.end(), waiting_, waiting_.begin());
+    if (!begun_.empty())
+      running_.splice(running_.end(), begun_, begun_.begin());
+    else
+      running_.splice(running_.end(), newcomers_, std::prev(newcomers_.end()));
     auto& step = running_.front();
     lock.unlock();
     try {

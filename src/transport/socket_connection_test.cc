@@ -122,6 +122,7 @@ TEST_F(SeveralAddresses, all_that_refuse_are_a_loss_with_a_reason) {
   poll(*refused, now_ns());
   ASSERT_TRUE(events.lost);
   EXPECT_EQ(events.lost->code, TC_ERR_DISCONNECTED);
+  EXPECT_EQ(refused->greeting_deadline_ns(), 0u) << "it is over";
 }
 
 }  // namespace

@@ -7,6 +7,7 @@ import shutil
 import socket
 import ssl
 import threading
+import time
 
 import pytest
 
@@ -70,10 +71,10 @@ def inside(said):
 
 class Relay:
     """Between a client and a node: repeats what each says, and keeps it. `turn` is (way, number): a bit of this byte of that
-    way is turned, in each session. "up" goes to the node, "down" comes from it."""
+    way is turned, in each session. "up" goes to the node, "down" comes from it. What is said travels for `delay` seconds."""
 
-    def __init__(self, t, node_address):
-        self.node, self.turn, self.sessions = node_address, (None, None), []
+    def __init__(self, t, node_address, delay=0.0):
+        self.node, self.turn, self.sessions, self.delay = node_address, (None, None), [], delay
         self.listener = socket.create_server(("127.0.0.1", 0))
         self.address = f"127.0.0.1:{self.listener.getsockname()[1]}"
         self.threads = [threading.Thread(target=self.accept, daemon=True)]
@@ -101,14 +102,14 @@ class Relay:
             for way, source, sink in [("up", near, far), ("down", far, near)]:
                 threading.Thread(target=self.repeat, args=(way, source, sink, said[way], turn), daemon=True).start()
 
-    @staticmethod
-    def repeat(way, source, sink, said, turn):
+    def repeat(self, way, source, sink, said, turn):
         with contextlib.suppress(OSError):
             while chunk := source.recv(65536):
                 at = turn[1] - len(said) if turn[0] == way else -1
                 said += chunk
                 if 0 <= at < len(chunk):
                     chunk = chunk[:at] + bytes([chunk[at] ^ 0x10]) + chunk[at + 1:]
+                time.sleep(self.delay)
                 sink.sendall(chunk)
         with contextlib.suppress(OSError):
             sink.shutdown(socket.SHUT_WR)

@@ -1,6 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Handshakes that cost time: slow ones, halves of them, and very many."""
 
+import collections
+import contextlib
+import socket
 import threading
 import time
 
@@ -14,6 +17,8 @@ from kit import SHM, TCP
 MANY = 1000
 SLOW = 64
 FLOOD = 300  # handshakes, and calls meanwhile
+HELD = 500  # connections of a flood that stay open
+PENDING = 128  # connections of one host that have not greeted, at most
 DEADLINE = 5.0  # for a handshake
 LINES_A_SECOND = 20  # of refusals, at most, that a node logs
 
@@ -107,6 +112,54 @@ class Flood:
         self.stopped.set()
         for thread in self.threads:
             thread.join()
+
+
+class Newcomers:
+    """Connections without end, each of which says one thing and no more: `pace` of them a second, if the machine can."""
+
+    def __init__(self, address, message, pace):
+        self.to, self.message, self.pace = attack.host_and_port(address), message, pace
+        self.held, self.made, self.stopped = collections.deque(maxlen=HELD), 0, threading.Event()
+        self.thread = threading.Thread(target=self.work)
+
+    def connect(self):
+        one = socket.socket()
+        one.setblocking(False)
+        self.made += 1
+        self.held.append(one)
+        with contextlib.suppress(OSError):
+            one.connect_ex(self.to)
+            one.send(self.message)
+
+    def work(self):
+        start = time.monotonic()
+        while not self.stopped.wait(0.002):
+            while self.made < (time.monotonic() - start) * self.pace:
+                self.connect()
+
+    def __enter__(self):
+        self.thread.start()
+        return self
+
+    def __exit__(self, *_):
+        self.stopped.set()
+        self.thread.join()
+
+
+@pytest.mark.release_only
+def test_a_peer_that_is_far_away_at_the_address_of_a_flood_is_let_in(t):
+    """Its handshake takes longer than the flood needs for as many connections as may be pending."""
+    flight, hello = first_flight(t), t.build("hello.c")
+    peer = attack.acquainted(t, "peer", t.own_home)
+    t.own_home.trust("peer", peer, "run=any")
+    node = attack.ProgramNode(t, "127.0.0.1:0", "bitcode=off")
+    relay = sessions.Relay(t, node.address, delay=0.05)
+    with Newcomers(node.address, flight, 2000) as flood:
+        kit.run_until(lambda: flood.made > 2 * PENDING, "the flood has begun")
+        for _ in range(3):
+            result = attack.call(t, peer, hello, relay)
+            assert (result.code, result.out) == (0, "hello, you"), result
+    assert node.stat("refused-peers") > 0
 
 
 @pytest.mark.release_only

@@ -80,10 +80,14 @@ class RawPeer final : public transport::Events {
   std::optional<wire::Hello> peer;
   std::optional<wire::Disconnect> bye;
   std::optional<Error> lost;
-  bool answers = true;  // those who connect to it
+  bool answers = true;           // those who connect to it
+  std::optional<Error> refusal;  // of those who connect to it
+  unsigned refusals = 0;         // so many; then they may connect
 
   // ---- transport::Events
-  Status may_connect(const transport::Origin&) override { return {}; }
+  Status may_connect(const transport::Origin&) override {
+    return refusals == 0 ? Status{} : (--refusals, fail(*refusal));
+  }
   void on_accept(std::unique_ptr<transport::Connection> connection, ByteView greeting) override {
     connection_ = std::move(connection);
     if (!answers) return;

@@ -12,6 +12,7 @@
 #include <climits>
 #include <vector>
 
+#include "base/random.h"
 #include "transport/origin.h"
 
 namespace tc::transport {
@@ -19,9 +20,8 @@ namespace tc::transport {
 namespace {
 
 constexpr PendingLimits pending_limits;
-constexpr uint64_t greeting_ns = 5'000'000'000;   // then a peer that has not greeted is refused
-constexpr uint64_t handshake_ns = 1'000'000'000;  // that a peer has for sure while others wait to begin theirs
-constexpr int accepts_per_poll = 64;              // for each listener, so that other descriptors are served as well
+constexpr uint64_t greeting_ns = 5'000'000'000;  // then a peer that has not greeted is refused
+constexpr int accepts_per_poll = 64;             // for each listener, so that other descriptors are served as well
 // The highest file descriptors, which peers do not get: the node needs them for code, files and connections that it
 // starts. More of them are reserved from other users and hosts than from our own user.
 constexpr int reserved_from_all = 16, reserved_from_others = 64;
@@ -142,39 +142,16 @@ bool Admission::free_descriptor_for(const Origin& origin) noexcept {
 }
 
 void Admission::make_room_for(const Origin& origin) {
-  const auto counted_as = [](const Origin& from) { return from.same_user ? std::string_view() : from.host; };
-  std::vector<std::string_view> hosts;
+  std::vector<PendingCount> counts;
   std::vector<PendingPeer*> candidates;
   for (auto& peer : pending_) {
     if (peer.has_ended()) continue;  // removed by the next sweep()
-    hosts.push_back(counted_as(peer.origin()));
+    counts.push_back({peer.counted_host(), peer.has_proved_its_key()});
     candidates.push_back(&peer);
   }
-  if (const auto index = pending_to_evict(hosts, counted_as(origin), pending_limits))
-    on_failed(*candidates[*index], Error{TC_ERR_LIMIT, "other peers connected while it did not greet"});
-}
-
-bool Admission::has_room_for_handshake() noexcept {
-  return static_cast<size_t>(std::ranges::count_if(pending_, &PendingPeer::is_in_handshake)) < most_handshakes;
-}
-
-// Lets waiting peers begin their handshakes, oldest first. When there is no room, peers whose handshakes last too long
-// make some: a few hosts that begin handshakes and say no more must not keep others out. Returns when to call it again;
-// 0: nobody waits.
-uint64_t Admission::serve_waiting(uint64_t now) noexcept {
-  for (auto& waiting : pending_) {
-    if (!waiting.is_waiting()) continue;
-    if (!has_room_for_handshake()) {
-      const auto slowest = std::ranges::min_element(pending_, {}, [](const PendingPeer& peer) {
-        return peer.is_in_handshake() ? peer.handshake_since_ns() : UINT64_MAX;
-      });
-      const uint64_t until = slowest->handshake_since_ns() + handshake_ns;
-      if (now < until) return until;
-      on_failed(*slowest, Error{TC_ERR_LIMIT, "others wait while its handshake lasts"});
-    }
-    waiting.retry();
-  }
-  return 0;
+  const auto host = origin.same_user ? std::string() : counted_host(origin.host);
+  if (const auto index = pending_to_evict(counts, host, pending_limits, random_number()))
+    on_failed(*candidates[*index], Error{TC_ERR_LIMIT, "too many peers connect to this node"});
 }
 
 void Admission::on_greeted(PendingPeer& peer) { host_.on_greeted(peer.take()); }
@@ -210,9 +187,7 @@ uint64_t Admission::sweep(uint64_t now) noexcept {
   for (auto& peer : pending_)
     if (!peer.has_ended() && now >= peer.deadline_ns()) expire(peer);
   std::erase_if(pending_, [](const PendingPeer& peer) { return peer.has_ended(); });
-  if (pending_.empty()) return 0;
-  const uint64_t deadline = pending_.front().deadline_ns(), next = serve_waiting(now);
-  return next != 0 ? std::min(deadline, next) : deadline;
+  return pending_.empty() ? 0 : pending_.front().deadline_ns();
 }
 
 }  // namespace tc::transport

@@ -8,8 +8,7 @@
 //
 // The node agrees to a peer's origin before its greeting is read. Until then, of the bytes of a TCP connection, the first
 // is looked at and the handshake is read. Until a peer has greeted, it is limited
-//   - in number (pending_limits.h), and fewer of them may be in a handshake: more wait until one of those is over, or
-//     has lasted a second,
+//   - in number (pending_limits.h),
 //   - in time (5 s for all of it),
 //   - in bytes (trust/tls.h, greeting.h),
 //   - in file descriptors, some of which are reserved for the node itself.
@@ -37,9 +36,6 @@ class Admission : private PendingPeer::Owner {
    protected:
     ~Host() = default;
   };
-
-  // In a handshake at the same time.
-  static constexpr size_t most_handshakes = 64;
 
   Admission(Hub& hub, ClosingSockets& closing_sockets, Host& host);
   ~Admission();
@@ -69,10 +65,8 @@ class Admission : private PendingPeer::Owner {
   bool free_descriptor_for(const Origin& origin) noexcept;
   void refuse(SocketStream stream, const std::string& origin, const Error& why);
   void expire(PendingPeer& peer) noexcept;
-  uint64_t serve_waiting(uint64_t now) noexcept;
 
   Status may_connect(const Origin& origin) override { return host_.may_connect(origin); }
-  bool has_room_for_handshake() noexcept override;
   void on_greeted(PendingPeer& peer) override;
   void on_failed(PendingPeer& peer, const Error& why) noexcept override;
 

@@ -7,6 +7,7 @@
 #include <new>
 
 #include "transport/address.h"
+#include "transport/network/pending_limits.h"
 #include "transport/origin.h"
 
 namespace tc::transport {
@@ -21,6 +22,7 @@ PendingPeer::PendingPeer(Hub& hub, Owner& owner, Fd socket, Origin origin, uint6
     : hub_(hub),
       owner_(owner),
       deadline_ns_(deadline),
+      counted_host_(origin.same_user ? std::string() : transport::counted_host(origin.host)),
       stage_(origin.is_local ? Stage::greeting : Stage::first_byte),
       peer_{SocketStream(std::move(socket)), std::move(origin), {}, {}} {}
 
@@ -29,6 +31,7 @@ PendingPeer::~PendingPeer() { hub_.poller.remove(peer_.stream.socket()); }
 Status PendingPeer::start() { return hub_.poller.add(peer_.stream.socket(), *this, watched_); }
 
 GreetedPeer PendingPeer::take() noexcept {
+  if (stage_ == Stage::handshake && can_be_told()) (void)peer_.stream.take_session();  // to be told in plain
   stage_ = Stage::ended;
   handshake_.reset();
   hub_.poller.remove(peer_.stream.socket());
@@ -53,10 +56,6 @@ void PendingPeer::run(Step step) noexcept {
 
 void PendingPeer::on_ready(uint32_t) noexcept {
   run([this] { return progress(); });
-}
-
-void PendingPeer::retry() noexcept {
-  run([this] { return begin_handshake(); });
 }
 
 Status PendingPeer::progress() {
@@ -84,15 +83,9 @@ Status PendingPeer::judge_first_byte() {
 }
 
 Status PendingPeer::begin_handshake() {
-  stage_ = Stage::waiting;
-  if (!owner_.has_room_for_handshake()) {
-    watch(0);  // the socket stays readable
-    return {};
-  }
   TC_ASSIGN(auto session, hub_.make_session(trust::TlsRole::server));
   peer_.stream.set_session(std::move(session));
   stage_ = Stage::handshake;
-  handshake_since_ns_ = now_ns();
   handshake_.emplace(hub_.handshakes, peer_.stream, trust::TlsRole::server, static_cast<Handshake::Owner&>(*this))
       .progress();
   return {};

@@ -2,11 +2,10 @@
 //
 // A peer that has connected and not greeted yet.
 //
-//     first byte -> TLS: room for a handshake? -> handshake -> may_connect()? -> greeting complete
-//                |              | no: waiting -------^                          ^
-//                |-> plain, on a trusted network: may_connect()? ---------------|
-//                '-> plain, from elsewhere: refused                             |
-//     Unix socket: its origin was admitted when it was accepted ----------------'
+//     first byte -> TLS: handshake -> may_connect()? ------------> greeting complete
+//                |-> plain, on a trusted network: may_connect()? ---^
+//                |-> plain, from elsewhere: refused                 |
+//     Unix socket: its origin was admitted when it was accepted ----'
 //
 // Thread: the node's.
 #pragma once
@@ -32,8 +31,6 @@ class PendingPeer final : public Watcher, private Handshake::Owner {
   class Owner {
    public:
     virtual Status may_connect(const Origin& origin) = 0;
-    // May one more handshake begin? If not, the peer waits until retry().
-    virtual bool has_room_for_handshake() = 0;
     // The greeting is complete, or the peer is to be refused. The peer has ended its part: it is destroyed later.
     virtual void on_greeted(PendingPeer& peer) = 0;
     virtual void on_failed(PendingPeer& peer, const Error& why) noexcept = 0;
@@ -49,24 +46,22 @@ class PendingPeer final : public Watcher, private Handshake::Owner {
 
   // Begins to read. Call once.
   Status start();
-  // There may be room for its handshake now.
-  void retry() noexcept;
   // It is refused, or taken over: the stream is the caller's.
   GreetedPeer take() noexcept;
   // Can it be sent a reason? Not in the middle of a handshake.
-  bool can_be_told() const noexcept { return stage_ != Stage::handshake; }
+  bool can_be_told() const noexcept { return !handshake_ || !handshake_->has_answered(); }
 
   const Origin& origin() const noexcept { return peer_.origin; }
   uint64_t deadline_ns() const noexcept { return deadline_ns_; }
-  bool is_in_handshake() const noexcept { return stage_ == Stage::handshake; }
-  uint64_t handshake_since_ns() const noexcept { return handshake_since_ns_; }
-  bool is_waiting() const noexcept { return stage_ == Stage::waiting; }
+  // As PendingCount says.
+  std::string_view counted_host() const noexcept { return counted_host_; }
+  bool has_proved_its_key() const noexcept { return stage_ == Stage::greeting && peer_.origin.key; }
   bool has_ended() const noexcept { return stage_ == Stage::ended; }
 
   void on_ready(uint32_t events) noexcept override;
 
  private:
-  enum class Stage : uint8_t { first_byte, waiting, handshake, greeting, ended };
+  enum class Stage : uint8_t { first_byte, handshake, greeting, ended };
 
   Status progress();
   Status judge_first_byte();
@@ -81,8 +76,8 @@ class PendingPeer final : public Watcher, private Handshake::Owner {
   Hub& hub_;
   Owner& owner_;
   const uint64_t deadline_ns_;
+  const std::string counted_host_;
   Stage stage_;
-  uint64_t handshake_since_ns_ = 0;
   uint32_t watched_ = EPOLLIN;
   GreetedPeer peer_;  // its greeting is empty until all of it is here
   std::optional<Handshake> handshake_;

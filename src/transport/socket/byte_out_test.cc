@@ -148,6 +148,20 @@ TEST_F(AByteOut, the_longest_frame_is_granted_and_a_longer_one_is_not) {
   EXPECT_EQ(arrived(), 5u);
 }
 
+TEST_F(AByteOut, a_full_channel_lets_the_buffer_be_filled_to_its_last_byte) {
+  channel.room = 0;
+  uint32_t sent = 0;
+  while (put_frame(out, sent, 8)) ++sent;
+  EXPECT_EQ(sent, byte_buffer_capacity / wire::stride(8));
+  channel.room = 160;
+  out.on_channel_room();
+  for (uint32_t i = 0; i < 10; ++i) EXPECT_TRUE(put_frame(out, sent++, 8)) << i;
+  EXPECT_FALSE(put_frame(out, sent, 8)) << "as many as have left";
+  channel.room = SIZE_MAX;
+  out.on_channel_room();
+  EXPECT_EQ(arrived(), sent);
+}
+
 // The padding between frames is sent: it must not show what was in that memory before.
 TEST_F(AByteOut, the_padding_of_a_fresh_stream_is_zero) {
   ASSERT_TRUE(put_frame(out, 0, 1));
