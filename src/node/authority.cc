@@ -47,7 +47,8 @@ Status Authority::start() {
   const auto home = trust::home();
   if (config_.keyring != "none" && (home || !config_.keyring.empty()))
     keyring_file_ = config_.keyring.empty() ? *home / "keyring" : std::filesystem::path(config_.keyring);
-  if (home) known_nodes_.emplace(*home / "known-nodes");
+  if (home) known_nodes_ = *home / "known-nodes";
+  contacts_ = std::make_unique<FirstContacts>(home ? std::optional(trust::KnownNodes(known_nodes_)) : std::nullopt);
   if (home && runs_code() && !keyring_file_.empty())
     uses_ = std::make_unique<UseRecorder>(*home / "last-uses", [this](const std::string& why) {
       log_.info("{}: when keys are used is not written down: {}", self_.label, why);
@@ -159,12 +160,6 @@ const trust::PublicKey* Authority::vouched_for(std::string_view address) const n
   return number < self_.cluster_keys.size() ? &self_.cluster_keys[number] : nullptr;
 }
 
-Result<std::optional<trust::PublicKey>> Authority::known_at(std::string_view address) const {
-  if (const auto found = met_.find(address); found != met_.end()) return std::optional(found->second);
-  if (!known_nodes_) return std::nullopt;
-  return known_nodes_->find(address);
-}
-
 // Of several lines, the one with that key.
 const trust::Grant* Authority::answers_at(std::string_view address, const trust::PublicKey& key) const noexcept {
   const trust::Grant* other = nullptr;
@@ -200,7 +195,7 @@ Status Authority::is_expected(std::string_view spelling, const transport::Origin
                 "something stands in between",
                 key.text(), there->name, there->line, fmt::join(there->at, ","));
   }
-  TC_ASSIGN(const auto known, known_at(address));
+  TC_ASSIGN(const auto known, contacts_->find(address));
   if (known == key) return {};
   if (known)
     return fail(TC_ERR_DENIED,
@@ -217,42 +212,46 @@ Status Authority::is_expected(std::string_view spelling, const transport::Origin
 }
 
 Status Authority::may_meet(const transport::Origin& peer, const trust::Grant* grant) const {
-  const bool has_lines = config_.first_contact == FirstContact::keyring && !rules_.keyring.grants().empty();
-  if (grant != nullptr || (!has_lines && config_.first_contact != FirstContact::refuse)) return {};
+  const auto policy = config_.first_contact;
+  const bool has_lines = policy == FirstContact::keyring && !rules_.keyring.grants().empty();
+  if (grant != nullptr || policy == FirstContact::remember || (policy == FirstContact::keyring && !has_lines))
+    return {};
   const auto key = peer.key->text();
   const auto advice =
       peer.is_key_temporary
           ? std::string("it lasts only as long as its process: `ifunc key new default` there makes one to trust")
           : fmt::format("compare it with `ifunc key show` there, then say `ifunc key trust NAME {}`", key);
   return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and first-contact is {}: {}", key,
-              has_lines ? "keyring, which has other keys" : "refuse", advice);
+              has_lines                     ? "keyring, which has other keys"
+              : policy == FirstContact::ask ? "ask"
+                                            : "refuse",
+              advice);
 }
 
-Status Authority::remember(std::string_view spelling, const transport::Origin& peer) {
-  if (peer.same_user || peer.on_trusted_network || !peer.key) return {};
+void Authority::remember(std::string_view spelling, const transport::Origin& peer) {
+  if (peer.same_user || peer.on_trusted_network || !peer.key) return;
   const auto& key = *peer.key;
   const auto address = trust::canonical_address(spelling);
-  if (is_own(key) || is_vouched(key) || answers_at(address, key) != nullptr) return {};
-  TC_ASSIGN(const auto known, known_at(address));
-  if (known == key) return {};
+  if (is_own(key) || is_vouched(key) || answers_at(address, key) != nullptr) return;
+  if (const auto known = contacts_->find(address); !known || *known) return;  // is_expected() has looked at it
   const auto* const grant = rules_.keyring.find(key);
-  if (peer.is_key_temporary && grant == nullptr) {
-    log_.warn(
+  if (peer.is_key_temporary && grant == nullptr)
+    return log_.warn(
         "{}: {} answers with key {}, which lasts only as long as its process and is not remembered: next time it "
         "may be anybody; `ifunc key new default` there makes a key that lasts",
         self_.label, address, key.text());
-    return {};
-  }
-  const auto kept = known_nodes_ ? known_nodes_->remember(address, key)
-                                 : fail(TC_ERR_NOT_FOUND, "neither THREECHAINS_HOME nor HOME is set");
-  if (!kept && kept.error().code == TC_ERR_BUSY) return fail(kept.error());
-  if (!kept) met_.insert_or_assign(address, key);
-  log_.log(grant != nullptr ? spdlog::level::info : spdlog::level::warn,
-           "{}: first contact with {}: it answers with key {}{}; {}", self_.label, address, key.text(),
-           grant != nullptr ? " of " + grant->name : "",
-           kept ? fmt::format("from now on, no other key is accepted there ({})", known_nodes_->file().string())
-                : fmt::format("it is remembered until this process ends: {}", kept.error().message));
-  return {};
+  auto said = fmt::format("{}: first contact with {}: it answers with key {}{}", self_.label, address, key.text(),
+                          grant != nullptr ? " of " + grant->name : "");
+  contacts_->remember(address, key, [this, said = std::move(said), is_warning = grant == nullptr](const Status& kept) {
+    if (kept) {
+      log_.log(is_warning ? spdlog::level::warn : spdlog::level::info,
+               "{}; from now on, no other key is accepted there ({})", said, known_nodes_.string());
+    } else if (kept.error().code == TC_ERR_BUSY) {
+      log_.error("{}; meanwhile another process has met another key there: {}", said, kept.error().message);
+    } else {
+      log_.warn("{}; it is remembered until this process ends: {}", said, kept.error().message);
+    }
+  });
 }
 
 bool Authority::may_stand_for(std::string_view spelling, const transport::Origin& peer) const {
@@ -262,7 +261,7 @@ bool Authority::may_stand_for(std::string_view spelling, const transport::Origin
   if (is_own(*peer.key)) return true;
   if (const auto* const vouched = vouched_for(address); vouched != nullptr) return *vouched == *peer.key;
   if (const auto* const there = answers_at(address, *peer.key); there != nullptr) return there->key == *peer.key;
-  const auto known = known_at(address);
+  const auto known = contacts_->find(address);
   if (!known) return false;
   return *known ? *known == *peer.key : is_vouched(*peer.key) || rules_.keyring.find(*peer.key) != nullptr;
 }
@@ -282,7 +281,8 @@ Status Authority::reload() {
 }
 
 bool Authority::has_changed() const noexcept {
-  return is_reloaded_.load(std::memory_order_acquire) || (next_expiry_ns_ != UINT64_MAX && now_ns() >= next_expiry_ns_);
+  return is_reloaded_.load(std::memory_order_acquire) || contacts_->has_conflicts() ||
+         (next_expiry_ns_ != UINT64_MAX && now_ns() >= next_expiry_ns_);
 }
 
 std::vector<trust::PublicKey> Authority::take_change() {

@@ -8,7 +8,6 @@
 
 #include <atomic>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -17,11 +16,11 @@
 #include <vector>
 
 #include "base/result.h"
+#include "node/first_contacts.h"
 #include "node/rate.h"
 #include "node/refusals.h"
 #include "node/use_recorder.h"
 #include "trust/key_pair.h"
-#include "trust/known_nodes.h"
 #include "trust/permission.h"
 
 namespace spdlog {
@@ -70,8 +69,10 @@ class Authority {
   // unless the options or `expected` say otherwise.
   Status is_expected(std::string_view address, const transport::Origin& peer, const Expectation& expected = {});
   // The peer there has let us in. Its key is remembered if none is yet: from now on, no other key is accepted there.
-  // TC_ERR_BUSY: another one is there meanwhile.
-  Status remember(std::string_view address, const transport::Origin& peer);
+  void remember(std::string_view address, const transport::Origin& peer);
+  // Keys that were remembered while another process of this user remembered others for the same addresses: is_expected()
+  // is to be asked again.
+  std::vector<trust::PublicKey> take_conflicts() { return contacts_->take_conflicts(); }
   // A peer that connected to us says that it listens at `address`. May calls for that address go to it?
   bool may_stand_for(std::string_view address, const transport::Origin& peer) const;
   // Null: a peer with these rights may send as much as it wants.
@@ -91,7 +92,8 @@ class Authority {
   // Reads the keyring anew. Any thread; the node's takes it over with its next housekeeping. With an error the keyring
   // stays as it is; the log says so.
   Status reload();
-  // Another keyring was read, or a line of it has expired: what peers may do is to be looked at again.
+  // Another keyring was read, a line of it has expired, or take_conflicts() has some: what peers may do is to be looked at
+  // again.
   bool has_changed() const noexcept;
   // Takes over what has changed, and logs it. Returns the keys that were revoked with it, and those whose line is gone.
   std::vector<trust::PublicKey> take_change();
@@ -101,7 +103,6 @@ class Authority {
  private:
   bool runs_code() const noexcept;
   Result<trust::Keyring> read_keyring() const;
-  Result<std::optional<trust::PublicKey>> known_at(std::string_view address) const;
   Status may_meet(const transport::Origin& peer, const trust::Grant* grant) const;
   // Whose line says that its key answers there; null: nobody's.
   const trust::Grant* answers_at(std::string_view address, const trust::PublicKey& key) const noexcept;
@@ -115,9 +116,9 @@ class Authority {
   const Identity& self_;
   spdlog::logger& log_;
   trust::Rules rules_;
-  std::filesystem::path keyring_file_;                        // empty: there is none
-  std::optional<trust::KnownNodes> known_nodes_;              // nothing: there is no place to keep them
-  std::map<std::string, trust::PublicKey, std::less<>> met_;  // that could not be kept in the file
+  std::filesystem::path keyring_file_;       // empty: there is none
+  std::filesystem::path known_nodes_;        // empty: there is no place for it
+  std::unique_ptr<FirstContacts> contacts_;  // from start() on
   uint64_t next_expiry_ns_ = UINT64_MAX;
   std::unique_ptr<UseRecorder> uses_;  // null: uses are not recorded
   uint64_t next_use_ns_ = 0;

@@ -21,7 +21,12 @@ namespace tc::node {
 // Who may connect and run code beside those that the keyring names: processes of our own user on this host, or anybody.
 enum class Trust : uint8_t { user, any };
 // What happens when a node that was connected to answers with a key that was never seen.
-enum class FirstContact : uint8_t { keyring /* remember while the keyring is empty */, remember, refuse };
+enum class FirstContact : uint8_t {
+  keyring,  // remember while the keyring is empty
+  remember,
+  refuse,
+  ask,  // refuse, so that a command can ask its user and connect again
+};
 enum class CompileFor : uint8_t { none, user, any };
 
 struct Config {

@@ -7,6 +7,7 @@
 
 #include "base/clock.h"
 #include "node/testing/keyring_kit.h"
+#include "trust/private_file.h"
 
 namespace {
 std::atomic<uint64_t> passed_ns = 0, stopped_at_ns = 0;  // 0: it goes
@@ -226,6 +227,21 @@ TEST_F(KeyringLimits, our_own_link_to_a_node_ends_with_its_line) {
   ASSERT_TRUE(ends(*target, *link, 20'000));
   EXPECT_THAT(link->reason().message, HasSubstr(ana.public_key().text() + " is in no line of the keyring"));
   EXPECT_FALSE(stays->is_lost());
+}
+
+TEST_F(KeyringLimits, our_own_link_to_a_node_ends_when_another_process_has_met_another_key_there_meanwhile) {
+  start(ana.line() + bob.line());
+  const auto other = peer(2, ana);
+  const test::Background run_other(*other);
+  running.reset();
+  const auto file = net.home.path() / "known-nodes";
+  auto lock = std::optional(trust::FileLock::of(file).value());
+  auto* const link = test::connect(*target, "n2");
+  const Link::Hold hold(*link);
+  EXPECT_TRUE(write_file_atomically(file, as_bytes("n2 " + bob.public_key().text() + "\n")));
+  lock.reset();
+  ASSERT_TRUE(ends(*target, *link, 20'000));
+  EXPECT_THAT(link->reason().message, HasSubstr("when n2 had " + bob.public_key().text() + " before"));
 }
 
 TEST_F(KeyringLimits, what_a_key_brought_goes_with_its_line) {

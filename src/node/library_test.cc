@@ -143,7 +143,7 @@ TEST_F(Library, under_load_every_call_is_answered_by_one_version_and_none_by_a_m
   start();
   ASSERT_EQ(send("one")->status, TC_OK);
   EXPECT_EQ(used(1).result, 2u);
-  std::vector<std::shared_ptr<Future>> futures;
+  std::vector<std::shared_ptr<Future>> futures, swaps;
   const auto uses = test::message(*client, "uses_library", std::string_view("\5\0\0\0", 4));
   const auto register_version = [&](const char* version) {
     return source::Message::create(*client->register_bundle(library(version)), nullptr, 0, 1u << 30).value();
@@ -153,7 +153,11 @@ TEST_F(Library, under_load_every_call_is_answered_by_one_version_and_none_by_a_m
     const auto& message = i % 50 == 49 ? versions[i / 50 % 2] : uses;
     auto future = client->call(*link, *message, 20'000, Deadline::after_ms(5000));
     ASSERT_TRUE(future) << future.error().message;
-    if (message == uses) futures.push_back(std::move(*future));
+    (message == uses ? futures : swaps).push_back(std::move(*future));
+  }
+  for (const auto& swap : swaps) {
+    ASSERT_TRUE(client->poll_until(Deadline::after_ms(20'000), [&] { return swap->ready.load(); }));
+    ASSERT_EQ(swap->status, TC_OK) << swap->message;
   }
   for (const auto& future : futures) {
     ASSERT_TRUE(client->poll_until(Deadline::after_ms(20'000), [&] { return future->ready.load(); }));

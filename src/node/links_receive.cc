@@ -41,9 +41,7 @@ void Links::accept(Link& link, ByteView hello) try {
     return link.channel().disconnect(accepted.error());
   // What let us in is the node there; what refused us may have been anything.
   if (!link.channel().is_accepted() && !link.meets_nobody)
-    if (auto kept = services_.authority.remember(link.channel().connection().peer_address(), link.channel().origin());
-        !kept)
-      return link.channel().disconnect(kept.error());
+    services_.authority.remember(link.channel().connection().peer_address(), link.channel().origin());
   if (link.channel().is_accepted())
     link.channel().set_stands_for_address(
         services_.authority.may_stand_for(link.peer().address, link.channel().origin()));
@@ -139,16 +137,22 @@ void Links::record_uses() {
 
 void Links::renew_rights(std::span<const trust::PublicKey> lost) {
   auto& authority = services_.authority;
-  const auto may_be_called = [&](const transport::Origin& origin) -> Status {
+  const auto conflicts = authority.take_conflicts();
+  const auto has_key_of = [](const transport::Origin& origin, std::span<const trust::PublicKey> keys) {
+    return origin.key && std::ranges::find(keys, *origin.key) != keys.end();
+  };
+  const auto may_be_called = [&](const Link& link, const transport::Origin& origin) -> Status {
     TC_CHECK(authority.is_valid(origin));
-    if (origin.key && std::ranges::find(lost, *origin.key) != lost.end()) TC_CHECK(authority.rights_of(origin));
+    if (has_key_of(origin, conflicts))
+      TC_CHECK(authority.is_expected(link.channel().connection().peer_address(), origin));
+    if (has_key_of(origin, lost)) TC_CHECK(authority.rights_of(origin));
     return {};
   };
   for (size_t i = 0; i < links_.size(); ++i) {
     auto& link = *links_[i];
     if (!link.is_ready()) continue;
     const auto& origin = link.channel().origin();
-    auto may_stay = link.channel().is_accepted() ? may_connect(origin) : may_be_called(origin);
+    auto may_stay = link.channel().is_accepted() ? may_connect(origin) : may_be_called(link, origin);
     if (may_stay)
       link.renew_rights();
     else

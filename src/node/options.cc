@@ -27,9 +27,11 @@ Status set_trust(Config& config, std::string_view value) {
 }
 
 Status set_first_contact(Config& config, std::string_view value) {
-  return parse_choice_of<FirstContact>(
-      value, config.first_contact, "keyring, remember or refuse",
-      {{"keyring", FirstContact::keyring}, {"remember", FirstContact::remember}, {"refuse", FirstContact::refuse}});
+  return parse_choice_of<FirstContact>(value, config.first_contact, "keyring, ask, remember or refuse",
+                                       {{"keyring", FirstContact::keyring},
+                                        {"ask", FirstContact::ask},
+                                        {"remember", FirstContact::remember},
+                                        {"refuse", FirstContact::refuse}});
 }
 
 Status add_trusted_network(Config& config, std::string_view value) {
@@ -159,11 +161,10 @@ constexpr Option table[] = {
      "for "
      "keys, and connections to and from there are not encrypted.",
      true, add_trusted_network},
-    {trust, "first-contact", "keyring|remember|refuse", "keyring",
+    {trust, "first-contact", "keyring|ask|remember|refuse", "keyring",
      "What to do when a node that this one connects to answers with a key that was never seen: remember it for that "
      "address, and accept no other there; or refuse it. keyring: remember it as long as the keyring has no line, and "
-     "refuse "
-     "it then.",
+     "refuse it then. ask: `ifunc send` asks at its terminal, as ssh does; everything else refuses it.",
      false, set_first_contact},
     {trust, "allow-lib", "LIBRARY", "",
      "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. None is allowed otherwise.",

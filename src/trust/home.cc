@@ -9,7 +9,8 @@ namespace tc::trust {
 
 namespace {
 
-// Null: not set, or set to nothing. In a program that runs with rights of its file's owner nobody's variables count.
+// Null: not set, or set to nothing. A program that runs with the rights of its file's owner ignores the variables of
+// whoever started it.
 const char* variable(const char* name) noexcept {
   const char* const value = ::secure_getenv(name);
   return value != nullptr && *value != '\0' ? value : nullptr;

@@ -52,7 +52,7 @@ Status read_into(SecretText& text, int fd, const fs::path& file) {
   return {};
 }
 
-// The message does not repeat what the file holds: it may be a key nearly.
+// The message does not repeat what the file holds: it may be a private key with a typing error.
 std::unexpected<Error> no_key(const fs::path& file, std::string_view why) {
   return fail(TC_ERR_MALFORMED, "{} is no private key: {}", file.string(), why);
 }
@@ -104,7 +104,7 @@ Result<std::vector<std::string>> list_keys() {
   std::error_code error;
   for (fs::directory_iterator at(folder / "keys", error), end; !error && at != end; at.increment(error)) {
     auto name = at->path().filename().string();
-    // Also a link to a key. What is being written at this moment is none yet.
+    // A link to a key counts as a key. A file that is being written at this moment does not.
     if (is_key_name(name) && !name.ends_with(".new") && at->is_regular_file(error)) names.push_back(std::move(name));
   }
   if (error && error != std::errc::no_such_file_or_directory)

@@ -101,7 +101,7 @@ Result<Rights> rights_of_author(const Rules& rules, std::string_view whose, cons
               code_name(bundle), whose);
 }
 
-// What one of the chain may do here.
+// What a key of the chain may do here.
 Result<Rights> rights_on_behalf(const Rules& rules, const Rights& peer, const PublicKey& key, Time now) {
   TC_CHECK(check_keyring(rules));
   const auto* const grant = rules.keyring.find(key);

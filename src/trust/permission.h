@@ -36,7 +36,7 @@ struct Peer {
   bool is_key_temporary = false;
 };
 
-// What a node goes by.
+// What a node decides by.
 struct Rules {
   bool trust_any = false;  // trust=any
   std::optional<PublicKey> own_key;

@@ -7,7 +7,7 @@ namespace tc::trust {
 
 namespace {
 
-// The digits of `text` at that place as a number; -1: they are none.
+// The digits of `text` at that place as a number; -1: they are not digits.
 int number(std::string_view text, size_t at, size_t digits) noexcept {
   int value = -1;
   const auto part = text.substr(at, digits);
@@ -17,7 +17,7 @@ int number(std::string_view text, size_t at, size_t digits) noexcept {
   return value;
 }
 
-// Has it the shape "2027-01-31" or "2027-01-31T12:00:00Z"?
+// Does it look like "2027-01-31" or "2027-01-31T12:00:00Z"?
 bool has_shape(std::string_view text) noexcept {
   if (text.size() != 10 && text.size() != 20) return false;
   if (text[4] != '-' || text[7] != '-') return false;

@@ -1,12 +1,16 @@
 # SPDX-License-Identifier: Apache-2.0
 """Peers whose key is not one that the node lets in, and keys that are not kept as they should be."""
 
+import contextlib
 import datetime
 import os
+import pty
 import re
+import select
 import signal
 import socket
 import threading
+import time
 
 import pytest
 
@@ -213,6 +217,68 @@ def test_a_client_that_refuses_first_contacts_sends_nothing_to_a_node_that_it_do
     attack.says_one_line(result, f"{key}.*first-contact is refuse.*`ifunc key trust NAME {key}`")
     assert not client.known_nodes.exists()
     node.has_run_nothing()
+
+
+def send_and_answer(t, client, node, answer):
+    """`ifunc send` on a terminal of its own, where somebody says that answer to its question. Gives what the terminal showed,
+    and the result."""
+    args = [str(kit.IFUNC), "send", str(t.build("hello.c")), node.address, "--payload", "you", "--first-contact", "ask"]
+    child, terminal = pty.fork()
+    if child == 0:
+        os.execve(args[0], args, {**os.environ, **kit.TCP, **client.env})
+    shown, deadline = "", time.monotonic() + attack.PATIENCE * kit.slowness()
+    with contextlib.suppress(OSError):  # how the end of a terminal looks
+        while chunk := read_before(terminal, deadline):
+            shown += chunk
+            if shown.endswith("(yes/no): "):
+                os.write(terminal, answer.encode() + b"\n")
+    os.close(terminal)
+    return shown, os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+
+def read_before(terminal, deadline):
+    ready, _, _ = select.select([terminal], [], [], max(0, deadline - time.monotonic()))
+    assert ready, "it says nothing and does not end"
+    return os.read(terminal, 4096).decode()
+
+
+@pytest.mark.parametrize("has_keyring", [False, True], ids=["without_a_keyring", "with_a_keyring"])
+def test_a_client_that_asks_sends_to_a_node_that_it_does_not_know_when_its_user_says_yes(t, has_keyring):
+    client = t.home("client")
+    t.own_home.trust("client", client, "run=any")
+    if has_keyring:
+        client.trust("somebody", t.home("somebody"), "run=none")
+    node, key = attack.ProgramNode(t, "127.0.0.1:0"), t.own_home.public_key()
+    for answer in ("no", "", "yesterday", "y"):
+        shown, code = send_and_answer(t, client, node, answer)
+        assert code == 1 and key in shown and "first-contact is ask" in shown and "hello, you" not in shown, shown
+        assert not client.known_nodes.exists(), answer
+    node.has_run_nothing()
+    shown, code = send_and_answer(t, client, node, "yes")
+    assert code == 0 and key in shown and "hello, you" in shown, shown
+    shown, code = send_and_answer(t, client, node, "never asked")
+    assert code == 0 and "(yes/no)" not in shown and "hello, you" in shown, shown
+
+
+def test_a_client_that_asks_refuses_where_there_is_nobody_to_ask(t):
+    client = t.home("client")
+    t.own_home.trust("client", client, "run=any")
+    node = attack.ProgramNode(t, "127.0.0.1:0")
+    result = t.run("setsid", "--wait", kit.IFUNC, "send", t.build("hello.c"), node.address, "--first-contact", "ask",
+                   env={**kit.TCP, **client.env})
+    attack.says_one_line(result, "first-contact is ask")
+    assert not client.known_nodes.exists()
+    node.has_run_nothing()
+
+
+def test_a_client_that_asks_does_not_ask_about_a_key_that_is_temporary(t):
+    host, client = t.home("host"), t.home("client")
+    host.trust("client", client, "run=any")
+    host.key_file().unlink()
+    node = attack.ProgramNode(t, "127.0.0.1:0", home=host)
+    shown, code = send_and_answer(t, client, node, "yes")
+    assert code == 1 and "(yes/no)" not in shown and "`ifunc key new default` there" in shown, shown
+    assert node.stat("executed") == 0
 
 
 # ---- Files

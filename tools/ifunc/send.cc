@@ -13,6 +13,7 @@
 #include "capi/attempt.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
+#include "ifunc/first_contact.h"
 #include "ifunc/serve_options.h"
 
 namespace tc::command {
@@ -133,7 +134,12 @@ Status send(const SendOptions& options) {
   TC_ASSIGN(const auto ifunc, register_ifunc(node, options.ifunc));
   const threechains::milliseconds limit(options.timeout_ms);
   TC_ASSIGN(const auto message, attempt([&] { return ifunc.message(arguments.data(), arguments.size()); }));
-  TC_ASSIGN(auto endpoint, connect(node, address, options.timeout_ms));
+  auto connected = connect(node, address, options.timeout_ms);
+  if (!connected) {
+    TC_CHECK(ask_about(connected.error(), address));
+    connected = connect(node, address, options.timeout_ms);
+  }
+  TC_ASSIGN(auto endpoint, std::move(connected));
   endpoint.set_timeout(limit);
   for (uint64_t i = 0; i < options.repeat; ++i)
     TC_CHECK(options.no_reply ? attempt([&] { endpoint.send(message); }) : call(endpoint, message, options));
