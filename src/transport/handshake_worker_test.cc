@@ -2,7 +2,9 @@
 #include "transport/handshake_worker.h"
 
 #include <gtest/gtest.h>
+#include <sys/resource.h>
 
+#include <algorithm>
 #include <latch>
 #include <string>
 
@@ -80,6 +82,13 @@ TEST_F(AHandshakeWorker, does_first_what_was_begun_in_order_and_then_the_newest_
   finish(clients[0]);
   EXPECT_EQ(order, "0cdeba");
   for (const auto& client : clients) EXPECT_TRUE(client.done);
+}
+
+TEST_F(AHandshakeWorker, gives_way_to_threads_that_serve_calls) {
+  int niceness = 0;
+  submit(clients[0], 'a', Urgency::newcomer, [&] { niceness = ::getpriority(PRIO_PROCESS, 0); });
+  finish(clients[0]);
+  EXPECT_EQ(niceness, std::min(::getpriority(PRIO_PROCESS, 0) + 10, 19));
 }
 
 TEST_F(AHandshakeWorker, drops_what_is_cancelled_whether_it_waits_or_runs) {

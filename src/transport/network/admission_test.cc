@@ -29,6 +29,7 @@ struct NoEvents final : Events {
 struct TestHub final : Hub {
   using Hub::Hub;
   Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override {
+    if (has_no_memory) throw std::bad_alloc();
     if (tls == nullptr)
       tls = trust::open_tls(std::make_shared<const trust::KeyPair>(trust::KeyPair::fresh().value()), TC_TLS_PLUGIN)
                 .value();
@@ -36,6 +37,7 @@ struct TestHub final : Hub {
   }
   void finish_closing(Fd, Bytes, std::string) noexcept override {}
   std::unique_ptr<trust::TlsContext> tls;
+  bool has_no_memory = false;
 };
 
 class AnAdmission : public testing::Test, private Admission::Host {
@@ -208,6 +210,22 @@ TEST_F(AnAdmission, a_peer_that_never_finishes_its_first_message_is_told_so_in_p
   EXPECT_FALSE(admission.has_pending());
   poll();
   EXPECT_EQ(refusal_to(peer), "it did not greet within 5 s");
+}
+
+TEST_F(AnAdmission, a_peer_for_whose_handshake_there_is_no_memory_is_refused_and_the_next_one_is_not) {
+  hub.has_no_memory = true;
+  const Fd peer = connect();
+  send(peer, as_bytes(hello_begins));
+  poll();
+  EXPECT_EQ(refused.size(), 1u);
+  EXPECT_NE(refusal_to(peer), "");
+  EXPECT_EQ(admission.sweep(now_ns()), 0u);
+  hub.has_no_memory = false;
+  const Fd next = connect();
+  send(next, as_bytes(hello_begins));
+  poll();
+  EXPECT_EQ(refused.size(), 1u);
+  EXPECT_TRUE(admission.has_pending());
 }
 
 // The first message of a client: what it sends before it has heard anything.
