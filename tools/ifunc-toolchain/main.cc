@@ -9,6 +9,7 @@
 #include "base/file.h"
 #include "ifunc-toolchain/compile.h"
 #include "ifunc-toolchain/show_assembly.h"
+#include "ifunc/program.h"
 #include "toolchain/build.h"
 #include "toolchain/cross_targets.h"
 #include "trust/code_signature.h"
@@ -159,6 +160,6 @@ int main(int argc, char** argv) {
   tc::command::add_show_assembly(app, exit_code);
   tc::command::add_compile(app, exit_code);
   arguments.request.clang_flags = split_off_clang_flags(argc, argv);
-  CLI11_PARSE(app, argc, argv);
-  return build.parsed() ? run(arguments) : exit_code;
+  build.callback([&] { exit_code = run(arguments); });
+  return tc::command::parse_and_run(app, argc, argv, exit_code);
 }

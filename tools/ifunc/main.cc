@@ -53,11 +53,6 @@ int run(int argc, char** argv) {
   add_key(app, exit_code);
   add_bench(app);
   add_lists(app);
-  const auto is_named = [&](const CLI::App* sub) { return sub->check_name(argv[1]); };
-  if (argc > 1 && argv[1][0] != '-' && app.get_subcommands(is_named).empty()) {
-    std::fprintf(stderr, "ifunc: there is no command '%s'; `ifunc --help` lists them\n", argv[1]);
-    return 2;
-  }
   return parse_and_run(app, own, argv, exit_code);
 }
 

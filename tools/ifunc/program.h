@@ -8,6 +8,8 @@
 #include <cstdio>
 #include <exception>
 
+#include "ifunc/usage.h"
+
 namespace tc::command {
 
 // Parses the arguments and runs what they name. The exit code: `exit_code` as that set it, 2 for wrong usage.
@@ -15,7 +17,9 @@ inline int parse_and_run(CLI::App& app, int argc, const char* const* argv, const
   try {
     app.parse(argc, argv);
   } catch (const CLI::ParseError& error) {
-    return app.exit(error) == 0 ? 0 : 2;
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    std::fprintf(stderr, "%s\n", usage_error(app, error).c_str());
+    return 2;
   }
   return exit_code;
 }

@@ -20,14 +20,22 @@ _LOG = logging.getLogger("concurrent.futures")  # where the base class reports a
 
 
 class _Condition(threading.Condition):
-    """Whose `with` nobody interrupts between taking the lock and the block.
+    """Whose lock is as it should be when a signal's handler raises at any moment.
 
-    The base class takes it in a function of Python, and a signal's handler that raises there leaves it taken for ever: the
-    keeper thread then waits for it, and no future is settled any more.
+    The base class takes it for a `with` in a function of Python, and a handler that raises there leaves it taken for ever:
+    the keeper thread then waits for it, and no future is settled any more. A handler that raises in wait() just when that
+    has given the lock up would leave the `with` without it.
     """
 
     __enter__ = property(lambda self: self._lock.__enter__)
     __exit__ = property(lambda self: self._lock.__exit__)
+
+    def wait(self, timeout: float | None = None) -> bool:
+        try:
+            return super().wait(timeout)
+        finally:
+            if not self._is_owned():  # type: ignore[attr-defined]  # typeshed does not know it
+                self.acquire()
 
 
 class Future(concurrent.futures.Future[Any]):
