@@ -27,6 +27,18 @@ TEST(CodeTable, numbers_are_dense_and_found_by_index_and_by_content) {
   EXPECT_EQ(table.number_of(id_of("b")), 1u);
 }
 
+TEST(CodeTable, another_ifunc_of_the_same_code_gets_its_number_whatever_its_index_is) {
+  CodeTable table;
+  ASSERT_EQ(table.assign(id_of("a"), 0), 0u);
+  table.set_sent(0, 0);
+  for (const uint32_t index : {1u, 1000u, 7u}) {
+    table.alias(index, 0);
+    EXPECT_EQ(table.number_of(index), 0u);
+  }
+  EXPECT_EQ(table.number_of(999), CodeTable::none);
+  table.alias(CodeTable::none, 0);
+}
+
 TEST(CodeTable, a_number_leads_to_its_code_and_one_never_used_to_none) {
   CodeTable table;
   ASSERT_EQ(table.assign(id_of("a"), 0), 0u);

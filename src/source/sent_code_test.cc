@@ -221,5 +221,16 @@ TEST(SentCode, a_section_stays_valid_when_another_one_is_made) {
   EXPECT_EQ(*first, copy);
 }
 
+TEST(SentCode, a_section_of_up_to_a_mebibyte_is_made_once_and_a_larger_one_each_time) {
+  SentCode sent(64 << 20);
+  const size_t around = sent.section(make_bundle('a'), 1)->size() - 1000;
+  for (const size_t size : {(size_t{1} << 20) - 16, size_t{1} << 20, (size_t{1} << 20) + 16}) {
+    const auto bundle = make_bundle('b', size - around);
+    const auto section = sent.section(bundle, 1);
+    ASSERT_EQ(section->size(), size);
+    EXPECT_EQ(sent.section(bundle, 1) == section, size <= size_t{1} << 20) << size;
+  }
+}
+
 }  // namespace
 }  // namespace tc::source

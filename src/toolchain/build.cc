@@ -11,6 +11,7 @@
 #include "toolchain/bitcode_writer.h"
 #include "toolchain/build_units.h"
 #include "toolchain/codegen.h"
+#include "toolchain/cross_targets.h"
 #include "toolchain/dependencies.h"
 #include "toolchain/link.h"
 #include "toolchain/resolve.h"
@@ -65,6 +66,7 @@ class Builder {
     for (const auto& file : request_.inputs) {
       std::error_code error;
       if (!fs::is_regular_file(file, error)) return fail(TC_ERR_NOT_FOUND, "{}: there is no such file", file.string());
+      if (fs::file_size(file, error) == 0) return fail(TC_ERR_INVALID, "{}: the file is empty", file.string());
       TC_ASSIGN(const auto language, language_of(file));
       if (request_.inputs.size() > 1 && language != Language::llvm)
         return fail(TC_ERR_INVALID,
@@ -74,8 +76,16 @@ class Builder {
     TC_CHECK(check_name(name_));
     if (!request_.objects && !request_.bitcode)
       return fail(TC_ERR_INVALID, "--no-object and --no-bitcode together leave nothing to ship");
-    for (const auto& triple : request_.targets) TC_CHECK(check_triple(triple));
+    for (const auto& triple : request_.targets) TC_CHECK(check_target(triple));
     return {};
+  }
+
+  static Status check_target(const std::string& triple) {
+    const auto known = check_triple(triple);
+    if (known) return {};
+    const auto* const meant = meant_target(triple);
+    return fail(known.error().code, "{}; {}`--target list` prints what there is", known.error().message,
+                meant != nullptr && triple != meant ? fmt::format("did you mean '{}'? ", meant) : "");
   }
 
   Status settle_libraries() {

@@ -27,6 +27,16 @@ const std::vector<CrossTarget>& cross_targets() {
   return all;
 }
 
+const char* meant_target(std::string_view word) noexcept {
+  const auto machine = word.substr(0, word.find('-'));
+  for (const auto& one : cross_targets()) {
+    const std::string_view triple = one.triple;
+    if (machine == triple.substr(0, triple.find('-'))) return one.triple;
+    if (one.debian != nullptr && (machine == one.debian || word == one.debian)) return one.triple;
+  }
+  return nullptr;
+}
+
 CrossHeaders find_cross_headers(const TargetTriple& target) {
   CrossHeaders found;
   found.host = target.runs_on(TargetTriple::host());

@@ -8,6 +8,7 @@
 
 #include <filesystem>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "wire/target_triple.h"
@@ -22,6 +23,9 @@ struct CrossTarget {
 
 // 64-bit, little-endian, Linux: what ifuncs can be.
 const std::vector<CrossTarget>& cross_targets();
+
+// The target that was probably meant by a word that is no triple, such as "arm64", "amd64" or "riscv64"; null: none.
+const char* meant_target(std::string_view word) noexcept;
 
 struct CrossHeaders {
   bool host = false;                 // this machine's own kind: the compiler finds everything by itself

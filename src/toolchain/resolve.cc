@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/resolve.h"
 
+#include <dlfcn.h>
 #include <llvm/Demangle/Demangle.h>
 
 #include <algorithm>
@@ -82,6 +83,19 @@ std::string_view remedy_for_runtime_of_a_language(std::string_view symbol) {
   return {};
 }
 
+// The library of the system that this symbol of C or C++ is in, as one declares it; empty: it is in none, or that is not known.
+std::string_view library_of(const std::string& symbol) {
+  if (symbol.starts_with("_Z")) return "stdc++";
+  for (const auto& [name, file] : {std::pair{"c", "libc.so.6"}, std::pair{"m", "libm.so.6"}}) {
+    void* const library = ::dlopen(file, RTLD_LAZY | RTLD_NOLOAD);  // this program has both
+    if (library == nullptr) continue;
+    const bool is_there = ::dlsym(library, symbol.c_str()) != nullptr;
+    ::dlclose(library);
+    if (is_there) return name;
+  }
+  return {};
+}
+
 // As its author writes it, and as a linker does when that is something else.
 std::string shown(const std::string& symbol) {
   const auto readable = llvm::demangle(symbol);
@@ -113,13 +127,13 @@ Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role,
     if (const auto remedy = remedy_for_runtime_of_a_language(symbol); !remedy.empty())
       return fail(TC_ERR_UNRESOLVED, "{}: {} is {} but a target does not have it; {}", where, shown(symbol), verb,
                   remedy);
-    const bool is_cxx = symbol.starts_with("_Z");
+    const auto library = library_of(symbol);
     return fail(TC_ERR_UNRESOLVED,
                 "{}: {} is {} but neither the ifunc ABI nor a declared library defines it{}; declare "
-                "its library{} in {}.deps or with #pragma comment(lib, \"...\"), or give --extern {} if the target's "
+                "its library{} in {}.deps or with #pragma comment(lib, \"{}\"), or give --extern {} if the target's "
                 "application exports it",
-                where, shown(symbol), verb, suggestion(symbol, with), is_cxx ? " (the C++ library is stdc++)" : "",
-                name, symbol);
+                where, shown(symbol), verb, suggestion(symbol, with),
+                library.empty() ? "" : fmt::format(" {}", library), name, library.empty() ? "..." : library, symbol);
   }
   return {};
 }

@@ -34,6 +34,10 @@ std::vector<Bundle> each_kind() {
   return {four_slices(), testing::with_bundled(), testing::a_library(), testing::a_librarys_user()};
 }
 
+TEST(HostileBundle, an_empty_one_is_said_to_be_empty) {
+  EXPECT_EQ(Bundle::read({}).error().message, "not an ifunc bundle: it is empty");
+}
+
 TEST(HostileBundle, truncated_at_any_byte_it_is_refused) {
   for (const auto& bundle : each_kind()) {
     const auto whole = bundle.bytes();

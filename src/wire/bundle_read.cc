@@ -178,6 +178,7 @@ Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carrie
   if (bytes.size() > BundleLimits::bundle_bytes)
     return fail(TC_ERR_TOO_LARGE, "bundle is {} bytes when at most {} are allowed", bytes.size(),
                 BundleLimits::bundle_bytes);
+  if (bytes.empty()) return fail(TC_ERR_MALFORMED, "not an ifunc bundle: it is empty");
   Reader in(bytes);
   const auto magic = in.u32();
   const size_t manifest_size = in.u32();

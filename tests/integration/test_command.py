@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import struct
 import time
@@ -141,6 +142,24 @@ def test_read_only_data_is_read_but_its_file_never_written(t):
     result = t.ifunc("send", t.build(source), node.address, "--hex-out")
     assert result.out == bytes(64).hex() + "\n", result
     assert any("data" in line and " r--s " in line for line in node.maps().splitlines())
+
+
+@pytest.mark.parametrize("command", ["inspect", "verify", "send", "build"])
+def test_an_empty_file_is_said_to_be_empty(t, command):
+    file = t.write("nothing.c" if command == "build" else "nothing.ifunc", "")
+    result = t.ifunc(command, file, *(["127.0.0.1:1"] if command == "send" else []))
+    assert result.code == 1 and re.fullmatch(f"ifunc {command}: {file}: .*is empty\n", result.err), result
+
+
+@pytest.mark.parametrize("words, says", [
+    (["serve", "--lisen", "x"], "ifunc serve: there is no option '--lisen'; did you mean '--listen'?"),
+    (["snd"], "ifunc: there is no command 'snd'; did you mean 'send'?"),
+    (["key", "lst"], "ifunc key: there is no command 'lst'; did you mean 'list'?"),
+    (["bench", "tsi", "--runns", "3"], "ifunc bench tsi: there is no option '--runns'; did you mean '--runs'?"),
+    (["serve", "--objects=perhaps"], "ifunc: a switch was given a value that is neither true nor false")])
+def test_a_misspelt_word_is_named_with_the_one_that_is_meant(t, words, says):
+    result = t.ifunc(*words)
+    assert (result.code, result.out) == (2, "") and result.err.startswith(says) and result.err.count("\n") == 1, result
 
 
 def test_data_that_is_missing_or_empty_is_refused_at_the_start(t):

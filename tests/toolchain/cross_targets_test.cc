@@ -9,7 +9,9 @@
 namespace tc::toolchain {
 namespace {
 
+using testing::AllOf;
 using testing::HasSubstr;
+using testing::Not;
 
 constexpr const char* plain =
     "#include <stddef.h>\n#include <stdint.h>\n"
@@ -30,6 +32,20 @@ TEST(CrossTargets, the_list_names_every_one_with_what_it_lacks) {
   for (const auto& target : cross_targets()) EXPECT_THAT(list, HasSubstr(target.triple));
   EXPECT_THAT(list, HasSubstr("this machine's own"));
   EXPECT_THAT(list, HasSubstr("s390x"));
+}
+
+TEST(CrossTargets, a_word_that_is_no_triple_is_refused_with_the_triple_that_is_meant) {
+  for (const auto& [word, triple] :
+       {std::pair{"arm64", "aarch64-linux-gnu"}, std::pair{"aarch64", "aarch64-linux-gnu"},
+        std::pair{"amd64", "x86_64-linux-gnu"}, std::pair{"x86_64", "x86_64-linux-gnu"},
+        std::pair{"riscv64", "riscv64-linux-gnu"}, std::pair{"ppc64el", "powerpc64le-linux-gnu"}}) {
+    auto shop = c_file("foo", plain);
+    shop.request.targets = {word};
+    EXPECT_THAT(shop.refusal(), HasSubstr(fmt::format("did you mean '{}'? `--target list` prints", triple))) << word;
+  }
+  auto shop = c_file("foo", plain);
+  shop.request.targets = {"potato"};
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("`--target list` prints"), Not(HasSubstr("did you mean"))));
 }
 
 TEST(CrossTargets, a_big_endian_and_a_32_bit_target_are_refused_with_the_reason) {

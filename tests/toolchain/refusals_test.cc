@@ -68,7 +68,13 @@ TEST(ToolchainRefusals, what_only_dead_code_needs_is_not_missed) {
 }
 
 TEST(ToolchainRefusals, a_libc_function_needs_its_library_declared) {
-  EXPECT_THAT(body("puts(payload);", "int puts(const char *);").refusal(), HasSubstr("'puts' is called"));
+  EXPECT_THAT(body("puts(payload);", "int puts(const char *);").refusal(),
+              AllOf(HasSubstr("'puts' is called"), HasSubstr("declare its library c in foo.deps"),
+                    HasSubstr("#pragma comment(lib, \"c\")")));
+  EXPECT_THAT(body("*(double *)args = cosh(*(double *)payload);", "double cosh(double);").refusal(),
+              AllOf(HasSubstr("'cosh' is called"), HasSubstr("declare its library m in foo.deps")));
+  EXPECT_THAT(body("nowhere(payload);", "int nowhere(const char *);").refusal(),
+              HasSubstr("declare its library in foo.deps or with #pragma comment(lib, \"...\")"));
 }
 
 TEST(ToolchainRefusals, what_compilers_call_by_themselves_is_free) {

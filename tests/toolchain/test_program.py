@@ -26,6 +26,16 @@ def test_it_says_what_it_built(toolchain):
     assert " bytes for x86_64-linux-gnu, aarch64-linux-gnu" in result.out, result
 
 
+@pytest.mark.parametrize("words, says", [
+    (["--singn", "ana", TSI], "there is no option '--singn'; did you mean '--sign'?"),
+    ([], "no source file is given"),
+    ([TSI, "--no-object=perhaps"], "--no-object = perhaps")], ids=["misspelt", "nothing", "no_switch"])
+def test_wrong_usage_is_one_line_with_the_commands_name_and_exit_code_2(toolchain, words, says):
+    result = toolchain("build", *words)
+    assert (result.code, result.out, result.err.count("\n")) == (2, "", 1), result
+    assert result.err.startswith("ifunc") and says in result.err, result
+
+
 def test_quiet_prints_nothing(toolchain):
     result = toolchain("build", HELLO, "-o", "other.ifunc", "--target", "aarch64-linux-gnu", "--no-object", "-q", "--",
                        "-DX=1")
@@ -38,7 +48,7 @@ def test_a_refusal_is_one_line_that_names_the_place_and_leaves_the_old_file(tool
     pathlib.Path("foo.ifunc").write_text("old")
     result = toolchain("build", "foo.c", "--target", "x86_64-linux-gnu", "--", "-Wno-everything", "-Wno-error", "-std=gnu89")
     assert result.code != 0 and result.err.count("\n") == 1, result
-    assert result.err.startswith("ifunc: foo.c:1: 'nowhere' is called but"), result
+    assert result.err.startswith("ifunc build: foo.c:1: 'nowhere' is called but"), result
     assert pathlib.Path("foo.ifunc").read_text() == "old", "a failed build touched the file that was there"
 
 
@@ -47,4 +57,4 @@ def test_a_refusal_is_one_line_that_names_the_place_and_leaves_the_old_file(tool
     pytest.param({"PATH": "/nonexistent"}, "there is no clang-22 or clang on the PATH; install clang-22", id="on_the_path")])
 def test_a_missing_compiler_is_named(toolchain, env, words):
     result = toolchain("build", TSI, env=env)
-    assert result.code != 0 and result.err.startswith(f"ifunc: {words}"), result
+    assert result.code != 0 and result.err.startswith(f"ifunc build: {words}"), result

@@ -116,7 +116,7 @@ void report(const tc::Bundle& bundle, const std::string& output) {
 }
 
 int complain(const std::string& message) {
-  fmt::print(stderr, "ifunc: {}\n", message);
+  fmt::print(stderr, "ifunc build: {}\n", message);
   return 1;
 }
 
@@ -125,6 +125,10 @@ int run(Arguments& arguments) {
   if (request.targets == std::vector<std::string>{"list"}) {
     fmt::print("{}", tc::toolchain::list_targets());
     return 0;
+  }
+  if (request.inputs.empty()) {
+    (void)complain("no source file is given; `ifunc build --help` says what there is");
+    return 2;
   }
   request.include_directory = include_directory();
   request.objects = !arguments.no_object;
@@ -139,7 +143,7 @@ int run(Arguments& arguments) {
   if (!result) return complain(result.error().message);
   for (const auto& key : signers)
     if (auto done = tc::trust::sign_bundle(result->bundle, key); !done) return complain(done.error().message);
-  for (const auto& warning : result->warnings) fmt::print(stderr, "ifunc: warning: {}\n", warning);
+  for (const auto& warning : result->warnings) fmt::print(stderr, "ifunc build: warning: {}\n", warning);
   const auto output = arguments.output.empty() ? result->bundle.manifest().name + ".ifunc" : arguments.output;
   if (auto written = tc::write_file_atomically(output, result->bundle.bytes()); !written)
     return complain(written.error().message);

@@ -7,6 +7,7 @@
 
 #include <cstdio>
 #include <exception>
+#include <stdexcept>
 
 #include "ifunc/usage.h"
 
@@ -19,6 +20,10 @@ inline int parse_and_run(CLI::App& app, int argc, const char* const* argv, const
   } catch (const CLI::ParseError& error) {
     if (error.get_exit_code() == 0) return app.exit(error);  // --help
     std::fprintf(stderr, "%s\n", usage_error(app, error).c_str());
+    return 2;
+  } catch (const std::invalid_argument&) {  // of a switch
+    std::fprintf(stderr, "%s: a switch was given a value that is neither true nor false; see --help\n",
+                 app.get_name().c_str());
     return 2;
   }
   return exit_code;

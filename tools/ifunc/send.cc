@@ -67,6 +67,7 @@ Result<threechains::Ifunc> register_ifunc(threechains::Node& node, const std::st
   if (!ifunc.contains('/') && !ifunc.ends_with(".ifunc") && !std::filesystem::exists(ifunc))
     return attempt([&] { return node.load(ifunc); });
   TC_ASSIGN(const auto bytes, read_file(ifunc, largest_input));
+  if (bytes.empty()) return fail(TC_ERR_MALFORMED, "{}: not an ifunc bundle: it is empty", ifunc);
   return attempt(ifunc, [&] { return node.load(std::span(bytes)); });
 }
 

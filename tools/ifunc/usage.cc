@@ -54,7 +54,8 @@ std::vector<std::string> commands_of(const CLI::App& app) {
 
 std::string there_is_no(std::string_view kind, std::string_view word, const std::vector<std::string>& known) {
   const auto meant = closest(word, known);
-  return fmt::format("there is no {} '{}'{}", kind, word, meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
+  return fmt::format("there is no {} '{}'{}", kind, word,
+                     meant.empty() ? "" : fmt::format("; did you mean '{}'?", meant));
 }
 
 // What is wrong with the arguments that nobody took.

@@ -36,7 +36,7 @@ def build(inputs: list[str], output: str, name: str, options: list[str] = [], cl
 
 def refused(words: str) -> IfuncError:
     """An importer's sentence as an exception: `FILE:LINE: 'SYMBOL' is called but …; what to do`."""
-    sentences = [line.removeprefix("ifunc: ") for line in words.splitlines() if line.startswith("ifunc: ")]
+    sentences = [line.removeprefix("ifunc build: ") for line in words.splitlines() if line.startswith("ifunc build: ")]
     errors = [line for line in sentences if not line.startswith("warning: ")]
     sentence = errors[-1] if errors else words
     symbol = sentence.split("'")[1] if sentence.count("'") >= 2 else ""
