@@ -104,7 +104,9 @@ class Session:
         self.steps.append((command, out))
         failed = "!" if command.fails else ""
         text = self.hosts[command.host] + command.text if command.host and command.text.startswith("ifunc ") else command.text
-        wait = f"wait_until_ready {out}" if re.search(r"serve\b.*&(\s*(#.*)?$| done)", command.text, re.S) else ":"
+        says_ready = "serve" in command.text or any(row.startswith("ready ") for row in command.shown or [])
+        in_background = re.search(r"&(\s*(#.*)?$| done)", command.text, re.S)
+        wait = f"wait_until_ready {out}" if says_ready and in_background else ":"
         self.script.append(f"echo {len(self.steps) - 1} >{self.directory}/at\n"
                            f"{failed} {{ {text}\n}} >{out} 2>&1 && {wait} >>{out} || exit 1\n")
 
