@@ -156,7 +156,8 @@ def test_an_empty_file_is_said_to_be_empty(t, command):
     (["snd"], "ifunc: there is no command 'snd'; did you mean 'send'?"),
     (["key", "lst"], "ifunc key: there is no command 'lst'; did you mean 'list'?"),
     (["bench", "tsi", "--runns", "3"], "ifunc bench tsi: there is no option '--runns'; did you mean '--runs'?"),
-    (["serve", "--objects=perhaps"], "ifunc: a switch was given a value that is neither true nor false")])
+    (["serve", "--objects=perhaps"], "ifunc: a switch was given a value that is neither true nor false")],
+    ids=["option", "command", "command_of_a_command", "option_of_a_program", "switch"])
 def test_a_misspelt_word_is_named_with_the_one_that_is_meant(t, words, says):
     result = t.ifunc(*words)
     assert (result.code, result.out) == (2, "") and result.err.startswith(says) and result.err.count("\n") == 1, result

@@ -106,8 +106,8 @@ TEST(ToolchainRustBuild, a_missing_compiler_or_target_is_named_with_the_remedy) 
 
 TEST(ToolchainDelegates, a_missing_package_of_python_or_julia_is_named_with_the_remedy) {
   Workshop python, julia;
-  python.file("foo.py", "");
-  julia.file("foo.jl", "");
+  python.file("foo.py", "# an ifunc\n");
+  julia.file("foo.jl", "# an ifunc\n");
   setenv("TC_PYTHON", "/bin/false", 1);
   setenv("TC_JULIA", "/bin/false", 1);
   EXPECT_THAT(python.refusal(), AllOf(HasSubstr("foo.py"), HasSubstr("/bin/false -m pip install '.[numba]'")));

@@ -42,7 +42,7 @@ extern "C" void stream_main(void*, unsigned long size, void*) { std::cout << siz
 //--- vector.cc
 #include <vector>
 extern "C" void vector_main(void*, unsigned long size, void* target) {
-  // CHECK: vector.cc:{{[0-9]+}}: 'operator {{new|delete}}{{.*}}' (_Z{{.*}}) is called {{.*}}(the C++ library is stdc++) in vector.deps
+  // CHECK: vector.cc:{{[0-9]+}}: 'operator {{new|delete}}{{.*}}' (_Z{{.*}}) is called {{.*}}declare its library stdc++ in vector.deps
   std::vector<int> numbers(size);
   *static_cast<int**>(target) = numbers.data();
 }
