@@ -1,6 +1,6 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-graph test check fuzz mutants bench results format format-check tidy setup release clean
+.PHONY: help demo demo-graph test check fuzz mutants bench results format format-check tidy setup release wheel clean
 SECONDS_PER_TARGET ?= 600
 MODULE ?= src/node
 COUNT ?= 10
@@ -48,6 +48,10 @@ tidy: setup      ## clang-tidy over all our sources (package clang-tidy-22)
 
 release: setup   ## the optimised build: build/release/bin/ifunc
 	@scripts/build release product
+
+wheel:           ## dist/threechains-*.whl for this machine's Python, with all that it needs inside (some 10 minutes)
+	@scripts/setup wheel
+	@scripts/wheel
 
 setup:           ## installs missing packages (Debian 12)
 	@scripts/setup

@@ -2,6 +2,7 @@
 #include "target/jit_host.h"
 
 #include "base/plugin.h"
+#include "target/foreign_llvm.h"
 
 namespace tc::target {
 
@@ -38,6 +39,8 @@ Result<Jit*> JitHost::jit() {
 }
 
 Result<Jit*> JitHost::open() {
+  if (const auto alone = check_no_foreign_llvm(); !alone)
+    return context("the JIT plug-in is not loaded", alone.error());
   const auto library = open_plugin(plugin_name, plugin_);
   if (!library)
     return fail(TC_ERR_UNSUPPORTED,

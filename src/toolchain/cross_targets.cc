@@ -40,7 +40,15 @@ const char* meant_target(std::string_view word) noexcept {
 CrossHeaders find_cross_headers(const TargetTriple& target) {
   CrossHeaders found;
   found.host = target.runs_on(TargetTriple::host());
-  if (found.host) return found;
+  const std::string otherwise = "`zig cc` (pip install ziglang), or give -- --sysroot=DIRECTORY";
+  if (found.host) {
+    const fs::path root = "/usr/include";
+    if (fs::exists(root / "stdio.h")) found.c = root;
+    found.cxx = !found.c.empty() && fs::exists(root / "c++");
+    found.c_remedy = "libc6-dev, or " + otherwise;
+    found.cxx_remedy = "libstdc++-12-dev, or " + otherwise;
+    return found;
+  }
   const CrossTarget* known = nullptr;
   for (const auto& one : cross_targets())
     if (TargetTriple::parse(one.triple)->runs_on(target) && known == nullptr) known = &one;
@@ -50,7 +58,6 @@ CrossHeaders find_cross_headers(const TargetTriple& target) {
     found.cxx = fs::exists(root / "c++");
   }
   const bool packaged = known != nullptr && known->debian != nullptr;
-  const std::string otherwise = "`zig cc` (pip install ziglang), or give -- --sysroot=DIRECTORY";
   found.c_remedy = packaged ? fmt::format("libc6-dev-{}-cross, or {}", known->debian, otherwise) : otherwise;
   found.cxx_remedy = packaged ? fmt::format("libstdc++-12-dev-{}-cross, or {}", known->debian, otherwise) : otherwise;
   return found;
@@ -83,7 +90,7 @@ std::string list_targets() {
     const auto target = *TargetTriple::parse(one.triple);
     const auto headers = find_cross_headers(target);
     std::string words;
-    if (headers.host) {
+    if (headers.host && headers.complete(true)) {
       words = "this machine's own";
     } else if (!headers.c.empty()) {
       words = headers.c.string() + (headers.cxx ? " (C++ too)" : fmt::format(" (C++: {})", headers.cxx_remedy));

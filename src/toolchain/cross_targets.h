@@ -28,10 +28,12 @@ const std::vector<CrossTarget>& cross_targets();
 const char* meant_target(std::string_view word) noexcept;
 
 struct CrossHeaders {
-  bool host = false;                 // this machine's own kind: the compiler finds everything by itself
+  bool host = false;                 // this machine's own kind: the compiler finds them by itself
   std::filesystem::path c;           // the C library's; empty when they are not here
   bool cxx = false;                  // the C++ library's are here
   std::string c_remedy, cxx_remedy;  // what to install, as half a sentence
+
+  bool complete(bool for_cxx) const { return !c.empty() && (cxx || !for_cxx); }
 };
 CrossHeaders find_cross_headers(const TargetTriple& target);
 

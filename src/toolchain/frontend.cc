@@ -2,10 +2,12 @@
 #include "toolchain/frontend.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "base/file.h"
 #include "base/temporary_directory.h"
 #include "toolchain/cross_targets.h"
+#include "toolchain/llvm_tools.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"
 #include "wire/target_triple.h"
@@ -28,41 +30,45 @@ struct Compiler {
   std::string remedy;                // empty when nothing is missing
 };
 
-Result<std::string> find_clang(Language language) {
-  return language == Language::cxx ? find_tool("TC_CLANGXX", {"clang++-22", "clang++"}, "install clang-22")
-                                   : find_tool("TC_CLANG", {"clang-22", "clang"}, "install clang-22");
+// What zig compiles with its own headers; nothing when there is no zig.
+std::optional<Compiler> zig_for(const TargetTriple& target, bool is_cxx) {
+  auto command = find_zig();
+  if (command.empty()) return std::nullopt;
+  command.insert(command.end(), {is_cxx ? "c++" : "cc", "-target", zig_triple(target), "-emit-llvm",
+                                 "-fno-sanitize=undefined"});  // which is its default
+  return Compiler{std::move(command), {}};
+}
+
+std::string missing_headers(const char* library, const TargetTriple& target, const std::string& remedy) {
+  return fmt::format("the {} library's headers for {} are not on this machine; if that is what is missing, install {}",
+                     library, target.text, remedy);
 }
 
 Result<Compiler> compiler_for(const TargetTriple& target, Language language, const FrontEnd& front_end) {
-  TC_ASSIGN(const auto clang, find_clang(language));
-  Compiler compiler{{clang, "--target=" + target.text}, {}};
-  if (language == Language::llvm || brings_its_own_headers(front_end)) return compiler;
-  const auto headers = find_cross_headers(target);
-  if (headers.host) return compiler;
   const bool is_cxx = language == Language::cxx;
-  if (headers.c.empty() || (is_cxx && !headers.cxx)) {
-    if (auto zig = find_zig(); !zig.empty()) {
-      zig.insert(zig.end(), {is_cxx ? "c++" : "cc", "-target", zig_triple(target), "-emit-llvm",
-                             "-fno-sanitize=undefined"});  // which is its default
-      return Compiler{std::move(zig), {}};
-    }
+  const bool needs_headers = language != Language::llvm && !brings_its_own_headers(front_end);
+  const auto clang = find_clang(is_cxx);
+  if (!clang) {
+    auto zig = needs_headers ? zig_for(target, is_cxx) : std::nullopt;
+    if (zig) return *zig;
+    return fail(clang.error());
   }
+  Compiler compiler{clang->command, {}};
+  compiler.command.push_back("--target=" + target.text);
+  if (!needs_headers) return compiler;
+  const auto headers = find_cross_headers(target);
+  if (headers.host && (!clang->built_in || headers.complete(is_cxx))) return compiler;
+  if (!headers.complete(is_cxx))
+    if (auto zig = zig_for(target, is_cxx)) return *zig;
   // Without them the host's own headers must not leak in: they are another architecture's. <stddef.h>,
   // <stdint.h> and <threechains/ifunc.h> still work, from clang's own headers.
   if (headers.c.empty()) {
     compiler.command.push_back("-nostdlibinc");
-    compiler.remedy = fmt::format(
-        "the C library's headers for {} are not on this machine; if that is what is missing, "
-        "install {}",
-        target.text, headers.c_remedy);
+    compiler.remedy = missing_headers("C", target, headers.c_remedy);
     return compiler;
   }
-  compiler.command.insert(compiler.command.end(), {"-isystem", headers.c.string()});
-  if (is_cxx && !headers.cxx)
-    compiler.remedy = fmt::format(
-        "the C++ library's headers for {} are not on this machine; if that is what is "
-        "missing, install {}",
-        target.text, headers.cxx_remedy);
+  if (!headers.host) compiler.command.insert(compiler.command.end(), {"-isystem", headers.c.string()});
+  if (is_cxx && !headers.cxx) compiler.remedy = missing_headers("C++", target, headers.cxx_remedy);
   return compiler;
 }
 

@@ -7,6 +7,7 @@
 
 #include "base/file.h"
 #include "base/temporary_directory.h"
+#include "toolchain/llvm_tools.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"
 #include "wire/object_format.h"
@@ -61,43 +62,45 @@ const char* emulation(Arch arch) {
 Result<ObjectSlice> link_object(ByteView object, const TargetTriple& triple, const std::string& label) {
   const char* const machine = emulation(triple.arch);
   if (!machine) return fail(TC_ERR_UNSUPPORTED, "{}: no linker emulation is known for {}", label, triple.text);
-  TC_ASSIGN(const auto lld, find_tool("TC_LLD", {"ld.lld-22", "ld.lld"}, "install lld-22"));
+  TC_ASSIGN(const auto lld, find_lld());
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
   const auto input = scratch.path() / "ifunc.o";
   const auto script = scratch.path() / "ifunc.lds";
   const auto output = scratch.path() / "ifunc.so";
   TC_CHECK(write_file_atomically(input, object));
   TC_CHECK(write_file_atomically(script, as_bytes(layout())));
-  TC_ASSIGN(const int status, run({lld,
-                                   "-m",
-                                   machine,
-                                   "-shared",
-                                   "-T",
-                                   script.string(),
-                                   "-o",
-                                   output.string(),
-                                   "-O2",
-                                   "-Bsymbolic",
-                                   "--gc-sections",
-                                   "--hash-style=sysv",
-                                   "--build-id=none",
-                                   "--no-eh-frame-hdr",
-                                   "--strip-all",
-                                   "-z",
-                                   "text",
-                                   "-z",
-                                   "now",
-                                   "-z",
-                                   "norelro",
-                                   "-z",
-                                   "nognustack",
-                                   "-z",
-                                   "rodynamic",
-                                   "-z",
-                                   "noseparate-code",
-                                   "-z",
-                                   fmt::format("max-page-size={}", object_format::largest_alignment),
-                                   input.string()}));
+  const std::vector<std::string> options = {"-m",
+                                            machine,
+                                            "-shared",
+                                            "-T",
+                                            script.string(),
+                                            "-o",
+                                            output.string(),
+                                            "-O2",
+                                            "-Bsymbolic",
+                                            "--gc-sections",
+                                            "--hash-style=sysv",
+                                            "--build-id=none",
+                                            "--no-eh-frame-hdr",
+                                            "--strip-all",
+                                            "-z",
+                                            "text",
+                                            "-z",
+                                            "now",
+                                            "-z",
+                                            "norelro",
+                                            "-z",
+                                            "nognustack",
+                                            "-z",
+                                            "rodynamic",
+                                            "-z",
+                                            "noseparate-code",
+                                            "-z",
+                                            fmt::format("max-page-size={}", object_format::largest_alignment),
+                                            input.string()};
+  auto command = lld.command;
+  command.insert(command.end(), options.begin(), options.end());
+  TC_ASSIGN(const int status, run(command));
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not link for {} (the linker's words are above)", label, triple.text);
   TC_ASSIGN(const auto linked, read_file(output, BundleLimits::slice_bytes + 2 * object_format::image_half));

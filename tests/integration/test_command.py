@@ -219,6 +219,19 @@ def test_a_node_without_objects_compiles_bitcode(t):
     assert (result.code, result.out) == (0, "hello, x"), result
 
 
+def test_a_node_beside_a_foreign_llvm_says_so_and_lives(t):
+    """As in a program that has loaded TensorFlow's LLVM for all to see: ours would take its functions and end the process."""
+    foreign = t.path("libforeign.so")
+    source = t.write("foreign.c", b"void _ZN4llvm2cl6Option11addArgumentEv(void) {}\n")
+    assert t.run("cc", "-shared", "-fPIC", source, "-o", foreign).code == 0
+    node = t.serve("--no-object", env={"LD_PRELOAD": foreign})
+    hello = t.build("hello.c")
+    for _ in range(2):
+        result = t.ifunc("send", hello, node.address, "--payload", "x")
+        assert result.code == 1 and f"{foreign} has an LLVM of its own" in result.err, result
+    assert node.running()
+
+
 def test_an_ifunc_without_a_form_that_the_node_runs_is_refused(t):
     node = t.serve("--no-bitcode", "--name", "tiny")
     result = t.ifunc("send", t.build("hello.c", "--no-object"), node.address)

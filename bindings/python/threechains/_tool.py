@@ -25,8 +25,9 @@ def build(inputs: list[str], output: str, name: str, options: list[str] = [], cl
     line = [*program, "build", *inputs, "-o", output, "--name", name, "--quiet", *options]
     if clang_flags:
         line += ["--", *clang_flags]
+    env = {"TC_PYTHON": sys.executable, **os.environ}  # the Python that is asked for ziglang
     try:
-        done = subprocess.run(line, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
+        done = subprocess.run(line, env=env, capture_output=True, text=True, stdin=subprocess.DEVNULL, check=False)
     except OSError as error:
         words = f"cannot run {line[0]}: {error}; $TC_IFUNC names the ifunc command"
         raise IfuncError(words, status=Status.IO) from None
