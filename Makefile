@@ -1,6 +1,6 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-graph test check fuzz mutants bench results format format-check tidy setup release wheel clean
+.PHONY: help demo demo-graph test check fuzz mutants bench results format format-check tidy setup release wheel deb tarball clean
 SECONDS_PER_TARGET ?= 600
 MODULE ?= src/node
 COUNT ?= 10
@@ -52,6 +52,14 @@ release: setup   ## the optimised build: build/release/bin/ifunc
 wheel:           ## dist/threechains-*.whl for this machine's Python, with all that it needs inside (some 10 minutes)
 	@scripts/setup wheel
 	@scripts/wheel
+
+deb:             ## dist/*.deb for Debian 12: runtime, JIT, HPC, development, Python
+	@scripts/setup deb
+	@scripts/deb
+
+tarball:         ## dist/threechains-*-small-*.tar.gz: the node without LLVM for x86-64, aarch64 and riscv64
+	@scripts/setup
+	@scripts/tarball
 
 setup:           ## installs missing packages (Debian 12)
 	@scripts/setup

@@ -21,22 +21,20 @@ string(REGEX REPLACE "/$" "" tc_prefix_from_pc ${tc_prefix_from_pc})
 if(TARGET threechains)
   add_dependencies(product threechains)
   # Only the C API leaves the library; templates of the standard library would otherwise.
-  target_link_options(threechains PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/threechains.map)
-  set_property(TARGET threechains APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/threechains.map)
-  install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  target_link_options(threechains PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/threechains.map)
+  set_property(TARGET threechains APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/threechains.map)
+  install(TARGETS threechains LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} NAMELINK_COMPONENT devel)
 endif()
 if(TARGET ucp_ifunc)
   add_dependencies(product ucp_ifunc)
-  target_link_options(ucp_ifunc PRIVATE -Wl,--version-script=${CMAKE_SOURCE_DIR}/cmake/ucp_ifunc.map)
-  set_property(TARGET ucp_ifunc APPEND PROPERTY LINK_DEPENDS ${CMAKE_SOURCE_DIR}/cmake/ucp_ifunc.map)
-  install(TARGETS ucp_ifunc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR})
+  target_link_options(ucp_ifunc PRIVATE -Wl,--version-script=${PROJECT_SOURCE_DIR}/cmake/ucp_ifunc.map)
+  set_property(TARGET ucp_ifunc APPEND PROPERTY LINK_DEPENDS ${PROJECT_SOURCE_DIR}/cmake/ucp_ifunc.map)
+  install(TARGETS ucp_ifunc LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR} COMPONENT hpc NAMELINK_COMPONENT devel)
   configure_file(cmake/ucp_ifunc.pc.in ucp_ifunc.pc @ONLY)
-  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ucp_ifunc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+  install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ucp_ifunc.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT devel)
 endif()
 if(TARGET threechains_jit)
   add_dependencies(product threechains_jit)
-  install(TARGETS threechains_jit LIBRARY DESTINATION ${CMAKE_INSTALL_LIBDIR}
-                                  RUNTIME DESTINATION ${CMAKE_INSTALL_LIBDIR})
 endif()
 foreach(plugin IN ITEMS threechains_tls threechains_ucx threechains_pmix)  # installed where they are built
   if(TARGET ${plugin})
@@ -48,10 +46,10 @@ foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench)  # installed where t
     add_dependencies(product ${program})
   endif()
 endforeach()
-if(TC_TOOLCHAIN)
+if(TC_TOOLCHAIN AND (TC_EXAMPLES OR TC_BENCH))
   # With the folders below: the READMEs of the examples name what is built there.
   get_property(folders DIRECTORY examples PROPERTY SUBDIRECTORIES)
-  foreach(folder IN ITEMS ${CMAKE_SOURCE_DIR}/examples LISTS folders)
+  foreach(folder IN ITEMS ${PROJECT_SOURCE_DIR}/examples LISTS folders)
     get_property(examples DIRECTORY ${folder} PROPERTY BUILDSYSTEM_TARGETS)
     list(FILTER examples EXCLUDE REGEX "_test$")
     if(examples)
@@ -61,11 +59,15 @@ if(TC_TOOLCHAIN)
 endif()
 
 # What `ifunc build foo.rs` compiles along.
-install(DIRECTORY bindings/rust/threechains-ifunc DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/rust)
-install(DIRECTORY include/threechains DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
+install(DIRECTORY bindings/rust/threechains-ifunc DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/rust COMPONENT devel)
+install(DIRECTORY include/threechains DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
+if(TC_SMALL)  # scripts/tarball takes them along
+  include(licences)
+  tc_third_party_licences(${PROJECT_BINARY_DIR}/licences.txt)
+endif()
 configure_file(cmake/threechains.pc.in threechains.pc @ONLY)
-install(FILES ${CMAKE_CURRENT_BINARY_DIR}/threechains.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)
+install(FILES ${CMAKE_CURRENT_BINARY_DIR}/threechains.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig COMPONENT devel)
 
 configure_package_config_file(cmake/ThreeChainsConfig.cmake.in ThreeChainsConfig.cmake
   INSTALL_DESTINATION ${tc_package_dir} 
@@ -73,5 +75,5 @@ configure_package_config_file(cmake/ThreeChainsConfig.cmake.in ThreeChainsConfig
 write_basic_package_version_file(ThreeChainsConfigVersion.cmake COMPATIBILITY SameMinorVersion)
 install(FILES ${CMAKE_CURRENT_BINARY_DIR}/ThreeChainsConfig.cmake
               ${CMAKE_CURRENT_BINARY_DIR}/ThreeChainsConfigVersion.cmake
-        DESTINATION ${tc_package_dir})
-install(FILES cmake/ThreeChainsIfunc.cmake DESTINATION ${tc_package_dir} OPTIONAL)
+        DESTINATION ${tc_package_dir} COMPONENT devel)
+install(FILES cmake/ThreeChainsIfunc.cmake DESTINATION ${tc_package_dir} COMPONENT devel)

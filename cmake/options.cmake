@@ -7,10 +7,10 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_CXX_VISIBILITY_PRESET hidden)
 set(CMAKE_VISIBILITY_INLINES_HIDDEN ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
-set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
-set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/lib)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/bin)
+set(CMAKE_LIBRARY_OUTPUT_DIRECTORY ${PROJECT_BINARY_DIR}/lib)
 
-if(NOT CMAKE_BUILD_TYPE)
+if(NOT CMAKE_BUILD_TYPE AND PROJECT_IS_TOP_LEVEL)
   set(CMAKE_BUILD_TYPE Release CACHE STRING "Debug, Release or RelWithDebInfo" FORCE)
 endif()
 # tc_install_rpath(FOLDER): targets that follow in this CMakeLists.txt are installed to FOLDER below the prefix. They find our
@@ -29,8 +29,8 @@ tc_install_rpath(${CMAKE_INSTALL_LIBDIR})
 # Paths below the source tree do not count, so that a fresh clone finds what another one compiled.
 find_program(TC_CCACHE ccache)
 if(TC_CCACHE)
-  set(TC_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${CMAKE_SOURCE_DIR} CCACHE_NOHASHDIR=true
-    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true ${CMAKE_SOURCE_DIR}/cmake/compile ${TC_CCACHE})
+  set(TC_LAUNCHER ${CMAKE_COMMAND} -E env CCACHE_BASEDIR=${PROJECT_SOURCE_DIR} CCACHE_NOHASHDIR=true
+    CCACHE_SLOPPINESS=pch_defines,time_macros CCACHE_PCH_EXTSUM=true ${PROJECT_SOURCE_DIR}/cmake/compile ${TC_CCACHE})
   set(CMAKE_C_COMPILER_LAUNCHER ${TC_LAUNCHER})
   set(CMAKE_CXX_COMPILER_LAUNCHER ${TC_LAUNCHER})
 endif()
@@ -56,14 +56,14 @@ endif()
 # A designated initializer says what differs from the defaults: leaving the rest out is the point of it.
 target_compile_options(tc_options INTERFACE -Wall -Wextra -Werror -Wno-missing-field-initializers)
 target_include_directories(tc_options INTERFACE
-  ${CMAKE_SOURCE_DIR}/src ${CMAKE_SOURCE_DIR}/include)
+  ${PROJECT_SOURCE_DIR}/src ${PROJECT_SOURCE_DIR}/include)
 if(TC_SANITIZE)
   target_compile_options(tc_options INTERFACE
     -fsanitize=${TC_SANITIZE} -fno-sanitize-recover=all -fno-omit-frame-pointer)
   target_link_options(tc_options INTERFACE -fsanitize=${TC_SANITIZE})
   # The sanitizers' own options go into each program.
   target_sources(tc_options INTERFACE
-    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${CMAKE_SOURCE_DIR}/tests/sanitizers/defaults.c>)
+    $<$<STREQUAL:$<TARGET_PROPERTY:TYPE>,EXECUTABLE>:${PROJECT_SOURCE_DIR}/tests/sanitizers/defaults.c>)
   if(TC_SANITIZE MATCHES "undefined")
     # vptr needs the RTTI that LLVM is built without; function reads in front of the called code, where injected
     # code has nothing.
@@ -103,7 +103,7 @@ endfunction()
 
 # Keys of the tests in C++: of a folder of this build, never the user's own. Nodes of one test know each other by the key,
 # over TCP. (Tests that are run by pytest have a folder each: tests/conftest.py.)
-set(TC_TEST_HOME ${CMAKE_BINARY_DIR}/test-home)
+set(TC_TEST_HOME ${PROJECT_BINARY_DIR}/test-home)
 if(TC_TESTS AND NOT EXISTS ${TC_TEST_HOME}/keys/default)
   set(letters ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_)
   string(RANDOM LENGTH 42 ALPHABET ${letters} seed)
@@ -115,7 +115,7 @@ if(TC_TESTS AND NOT EXISTS ${TC_TEST_HOME}/keys/default)
   file(CHMOD ${TC_TEST_HOME} ${TC_TEST_HOME}/keys PERMISSIONS OWNER_READ OWNER_WRITE OWNER_EXECUTE)
 endif()
 if(TC_TESTS)
-  add_library(tc_test_main STATIC ${CMAKE_SOURCE_DIR}/src/base/testing/test_main.cc)
+  add_library(tc_test_main STATIC ${PROJECT_SOURCE_DIR}/src/base/testing/test_main.cc)
   target_link_libraries(tc_test_main PUBLIC tc_options GTest::gtest GTest::gmock)
   target_compile_definitions(tc_test_main PRIVATE TC_TEST_HOME="${TC_TEST_HOME}")
 endif()

@@ -10,7 +10,7 @@ endif()
 # ctest kills this process when its time is up, and nothing else: no other program may stand in front of it.
 set(TC_PYTEST ${Python3_EXECUTABLE} -B -m pytest -q)
 
-set(TC_PYTEST_ENVIRONMENT "TC_BUILD_DIR=${CMAKE_BINARY_DIR}" "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1")
+set(TC_PYTEST_ENVIRONMENT "TC_BUILD_DIR=${PROJECT_BINARY_DIR}" "PYTEST_DISABLE_PLUGIN_AUTOLOAD=1")
 if(TC_SANITIZE)
   # UCX patches mmap and its like to hear of unmapped memory; where a sanitizer took them over, it patches that into
   # a crash when the process starts.

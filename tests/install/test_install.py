@@ -203,3 +203,26 @@ def test_loose_bitcode_is_packed_by_the_installed_toolchain(papers, tmp_path):
     (loose / "bytes.deps").write_text("c\n")
     papers.run(program, loose)
     papers.run(program, loose, bitcode, triple)
+
+
+def test_a_project_takes_in_the_sources(tmp_path):
+    """By FetchContent: configured, and all that it would build is there. (It is not built: that takes minutes.)"""
+    for file in ("greet.c", "greet_c.c"):
+        shutil.copy(HERE / "project" / file, tmp_path)
+    (tmp_path / "CMakeLists.txt").write_text("""
+cmake_minimum_required(VERSION 3.25)
+project(outer LANGUAGES C CXX)
+include(FetchContent)
+FetchContent_Declare(threechains SOURCE_DIR ${SOURCES})
+FetchContent_MakeAvailable(threechains)
+tc_add_ifunc(greet greet.c)
+add_executable(greet_c greet_c.c)
+target_link_libraries(greet_c PRIVATE ThreeChains::threechains)
+""")
+    build = tmp_path / "build"
+    run("cmake", "-S", tmp_path, "-B", build, "-G", "Ninja", f"-DSOURCES={kit.ROOT}", "-DCMAKE_C_COMPILER=clang-22",
+        "-DCMAKE_CXX_COMPILER=clang++-22")
+    planned = run("ninja", "-C", build, "-n", "greet_c", "ifunc-greet", "ifunc")
+    assert "libthreechains.so" in planned and "Building ifunc greet" in planned, planned[-2000:]
+    targets = run("ninja", "-C", build, "-t", "targets", "all")
+    assert "base_test" not in targets and "ifunc-bench" not in targets, "tests and benchmarks are not for a project outside"

@@ -10,7 +10,16 @@ import sys
 
 from threechains._errors import IfuncError, Status
 
-ROOT = pathlib.Path(__file__).parent.absolute() / "_install"
+
+
+def _root() -> pathlib.Path:
+    """Where bin/ifunc is: in this package, or, when Debian's package brought it, in the prefix that it is installed below."""
+    package = pathlib.Path(__file__).parent.absolute()
+    own = package / "_install"
+    return own if own.exists() else next((above for above in package.parents if (above / "bin/ifunc").exists()), own)
+
+
+ROOT = _root()
 
 
 def command() -> str:

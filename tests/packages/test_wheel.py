@@ -1,8 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The wheel of `make wheel` on a machine that has Python and nothing else: `scripts/test wheel` builds it and runs this, as root.
 
-The machine is a folder, build/bare-root, which debootstrap fills once (some minutes). What pip needs is fetched before, so that
-the time from the wheel to the first answer is ours.
+What pip needs is fetched before, so that the time from the wheel to the first answer is ours.
 """
 
 import os
@@ -15,15 +14,12 @@ import time
 import pytest
 
 import kit
+from bare_root import BareRoot
 
-ROOT = kit.ROOT / "build/bare-root"
 FETCHED = kit.ROOT / "build/wheels-fetched"
 WHEELS = sorted((kit.ROOT / "dist").glob("threechains-*.whl"))
 
-pytestmark = [
-    pytest.mark.skipif(not WHEELS, reason="there is no wheel in dist/ (make wheel)"),
-    pytest.mark.skipif(os.geteuid() != 0, reason="chroot needs root"),
-]
+pytestmark = pytest.mark.skipif(not WHEELS, reason="there is no wheel in dist/ (make wheel)")
 
 # Symbols of an LLVM without versions, as TensorFlow and Triton bring them. Whoever called one would end.
 FOREIGN = """
@@ -47,40 +43,19 @@ with tc.Node(objects="no", listen="127.0.0.1:0") as node, tc.Node() as other:
 """
 
 
-def inside(*command, seconds=120, env={}):
-    """Runs a command in the bare machine, whose /tmp is new each time."""
-    mounts = f"mount -t proc proc {ROOT}/proc; mount --rbind /dev {ROOT}/dev; mount --rbind /sys {ROOT}/sys; mount -t tmpfs t {ROOT}/tmp"
-    words = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-ec", f'{mounts}; exec chroot {ROOT} "$@"', "sh",
-             "/usr/bin/env", "-i", "PATH=/env/bin:/usr/bin:/bin", "HOME=/root", *(f"{k}={v}" for k, v in env.items()), *command]
-    done = subprocess.run(words, capture_output=True, text=True, timeout=seconds, check=False)
-    assert done.returncode == 0, f"{' '.join(command)}: exit code {done.returncode}\n{done.stdout}\n{done.stderr}"
-    return done.stdout
-
-
-def write(name, text):
-    path = ROOT / "work" / name
-    path.parent.mkdir(exist_ok=True)
-    path.write_text(text)
-    return f"/work/{name}"
-
-
 @pytest.fixture(scope="module")
 def machine():
     """The bare machine, with what pip would fetch in /wheels and our wheel in no environment yet."""
-    if not (ROOT / "usr/bin/python3").exists():
-        if not shutil.which("debootstrap"):
-            pytest.skip("debootstrap is not installed")
-        done = subprocess.run(["debootstrap", "--variant=minbase", "--include=python3,python3-venv", "bookworm", str(ROOT)],
-                              capture_output=True, text=True, check=False)
-        assert done.returncode == 0, done.stdout[-2000:]
+    bare = BareRoot("bare-root", "python3", "python3-venv")
     if not list(FETCHED.glob("numba-*")):
         subprocess.run(["python3", "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(FETCHED),
                         "--python-version=3.11", "numba==0.68.*", "ziglang==0.17.*"], check=True)
-    for folder in ("work", "wheels", "env", "with-zig"):
-        shutil.rmtree(ROOT / folder, ignore_errors=True)
-    shutil.copytree(FETCHED, ROOT / "wheels")
+    for folder in ("wheels", "env", "with-zig"):
+        shutil.rmtree(bare.path / folder, ignore_errors=True)
+    shutil.copytree(FETCHED, bare.path / "wheels")
     for wheel in WHEELS:
-        shutil.copy(wheel, ROOT / "wheels")
+        shutil.copy(wheel, bare.path / "wheels")
+    return bare
 
 
 @pytest.fixture(scope="module")
@@ -88,31 +63,31 @@ def first_answer(machine):
     """Installs the wheel in a new environment and runs the tutorial. The seconds that it took, what it printed and should."""
     text = (kit.ROOT / "docs/python.md").read_text()
     blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, re.M | re.S)
-    tutorial = write("tutorial.py", "\n".join(block for block, _ in blocks))
+    tutorial = machine.write("tutorial.py", "\n".join(block for block, _ in blocks))
     started = time.monotonic()
-    inside("python3", "-m", "venv", "/env")
-    inside("/env/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "threechains[numba]")
+    machine.run("python3", "-m", "venv", "/env")
+    machine.run("/env/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "threechains[numba]")
     installed = time.monotonic()
-    printed = inside("/env/bin/python", tutorial)
+    printed = machine.run("/env/bin/python", tutorial)
     return installed - started, time.monotonic() - installed, printed, "".join(shown for _, shown in blocks)
 
 
 def test_the_machine_has_no_compiler_and_no_llvm(machine):
     for program in ("cc", "gcc", "clang", "clang-22", "ld", "ld.lld", "zig"):
-        assert not any((ROOT / folder / program).exists() for folder in ("usr/bin", "usr/local/bin")), program
-    assert not list((ROOT / "usr/lib").rglob("libLLVM*")) and not list((ROOT / "usr/lib").rglob("libucp*"))
-    assert not (ROOT / "usr/include/stdio.h").exists()
+        assert not any((machine.path / folder / program).exists() for folder in ("usr/bin", "usr/local/bin")), program
+    assert not list((machine.path / "usr/lib").rglob("libLLVM*")) and not list((machine.path / "usr/lib").rglob("libucp*"))
+    assert not (machine.path / "usr/include/stdio.h").exists()
 
 
-def test_the_tutorial_runs_in_an_empty_environment(first_answer):
+def test_the_tutorial_runs_in_an_empty_environment(machine, first_answer):
     install, run, printed, should = first_answer
     print(f"from the wheel to the environment: {install:.1f} s; the tutorial: {run:.1f} s")
     assert printed == should
 
 
-def test_the_command_builds_serves_and_sends(first_answer):
-    shutil.copy(kit.ROOT / "examples/02-hello/hello.c", ROOT / "work/hello.c")
-    script = write("commands.sh", """set -e
+def test_the_command_builds_serves_and_sends(machine, first_answer):
+    shutil.copy(kit.ROOT / "examples/02-hello/hello.c", machine.path / "work/hello.c")
+    script = machine.write("commands.sh", """set -e
 cd /work
 ifunc build hello.c
 ifunc inspect --asm hello.ifunc | grep -q hello_main
@@ -121,11 +96,11 @@ until grep -q ready ready; do sleep 0.05; done
 ifunc send hello.ifunc 127.0.0.1:7001 --payload world
 kill $!
 """)
-    assert "Hello, world, from node 0" in inside("sh", script)
+    assert "Hello, world, from node 0" in machine.run("sh", script)
 
 
-def test_the_processors_intrinsics_need_no_headers_of_the_system(first_answer):
-    write("intrinsics.c", """#include <threechains/ifunc.h>
+def test_the_processors_intrinsics_need_no_headers_of_the_system(machine, first_answer):
+    machine.write("intrinsics.c", """#include <threechains/ifunc.h>
 #if defined(__x86_64__)
 #include <immintrin.h>
 #elif defined(__aarch64__)
@@ -133,10 +108,10 @@ def test_the_processors_intrinsics_need_no_headers_of_the_system(first_answer):
 #endif
 void intrinsics_main(void *payload, size_t size, void *target_args) { (void)target_args; tc_reply(payload, size); }
 """)
-    inside("sh", "-c", "cd /work && ifunc build intrinsics.c")
+    machine.run("sh", "-c", "cd /work && ifunc build intrinsics.c")
 
 
-def test_missing_headers_of_the_system_are_said_and_zig_brings_them(first_answer):
+def test_missing_headers_of_the_system_are_said_and_zig_brings_them(machine, first_answer):
     source = """#include <stdio.h>
 #include <string.h>
 #include <threechains/ifunc.h>
@@ -146,26 +121,26 @@ void words_main(void *payload, size_t size, void *target_args) {
   tc_reply(text, (size_t)snprintf(text, sizeof text, "%zu of %zu", strnlen(payload, size), size));
 }
 """
-    write("words.c", source)
-    said = inside("sh", "-c", "cd /work && ! ifunc build words.c 2>&1")
+    machine.write("words.c", source)
+    said = machine.run("sh", "-c", "cd /work && ! ifunc build words.c 2>&1")
     assert "libc6-dev" in said and "ziglang" in said, said
-    inside("python3", "-m", "venv", "/with-zig")
-    inside("/with-zig/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "threechains[ziglang]")
-    inside("sh", "-c", "cd /work && /with-zig/bin/ifunc build words.c", seconds=300)
+    machine.run("python3", "-m", "venv", "/with-zig")
+    machine.run("/with-zig/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "threechains[ziglang]")
+    machine.run("sh", "-c", "cd /work && /with-zig/bin/ifunc build words.c", seconds=300)
 
 
 @pytest.mark.parametrize("order", ["before", "after"])
-def test_another_llvm_in_the_process_disturbs_nobody(first_answer, order):
-    foreign = ROOT / "work/libforeign.so"
-    write("foreign.c", FOREIGN)
-    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(foreign), str(ROOT / "work/foreign.c")], check=True)
+def test_another_llvm_in_the_process_disturbs_nobody(machine, first_answer, order):
+    foreign = machine.path / "work/libforeign.so"
+    machine.write("foreign.c", FOREIGN)
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", str(foreign), str(machine.path / "work/foreign.c")], check=True)
     load = "import ctypes; ctypes.CDLL('/work/libforeign.so', mode=ctypes.RTLD_GLOBAL)\n"
-    program = write(f"{order}.py", load + COMPILES if order == "before" else "import threechains\n" + load + COMPILES + load + COMPILES)
-    assert set(inside("/env/bin/python", program).split()) == {"compiled"}
+    program = machine.write(f"{order}.py", load + COMPILES if order == "before" else "import threechains\n" + load + COMPILES + load + COMPILES)
+    assert set(machine.run("/env/bin/python", program).split()) == {"compiled"}
 
 
-def test_a_program_in_c_links_the_library_of_the_wheel(first_answer, tmp_path):
-    prefix = pathlib.Path(f"{ROOT}{inside('/env/bin/python', '-m', 'threechains', '--prefix').strip()}")
+def test_a_program_in_c_links_the_library_of_the_wheel(machine, first_answer, tmp_path):
+    prefix = pathlib.Path(f"{machine.path}{machine.run('/env/bin/python', '-m', 'threechains', '--prefix').strip()}")
     shutil.copytree(kit.ROOT / "tests/install/project", tmp_path / "project")
     build = tmp_path / "build"
     subprocess.run(["cmake", "-S", str(tmp_path / "project"), "-B", str(build), f"-DCMAKE_PREFIX_PATH={prefix}"], check=True)
@@ -178,7 +153,7 @@ def test_a_program_in_c_links_the_library_of_the_wheel(first_answer, tmp_path):
                    env=dict(os.environ, LD_LIBRARY_PATH=str(prefix / "lib")))
 
 
-def test_help_is_quick(first_answer):
+def test_help_is_quick(machine, first_answer):
     timed = """
 import subprocess, time
 def once():
@@ -186,4 +161,4 @@ def once():
     return time.perf_counter() - started
 print(f'ifunc --help: {1000 * sorted(once() for _ in range(21))[10]:.1f} ms')
 """
-    print(inside("/env/bin/python", "-c", timed))
+    print(machine.run("/env/bin/python", "-c", timed))
