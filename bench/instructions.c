@@ -94,7 +94,7 @@ int main(int argc, char **argv) {
   else
     call(endpoint, message, count);
   tc_message_free(message);
-  tc_node_destroy(nodes[0]);
-  tc_node_destroy(nodes[1]);
+  tc_node_free(nodes[0]);
+  tc_node_free(nodes[1]);
   return 0;
 }

@@ -70,7 +70,7 @@ int main(int argc, char **argv) {
          (unsigned long long)codes);
   tc_node_t *node = running_node;
   running_node = NULL;
-  tc_node_destroy(node);
+  tc_node_free(node);
   sqlite3_close(database);
   return 0;
 }

@@ -174,8 +174,8 @@ int main(int argc, char **argv) {
   const struct totals after = send_records(node, endpoint, changed, corpus.records + half, corpus.count - half);
   print_totals("ifunc `insert`, changed while the node runs", tc_ifunc_content_id(changed), &after);
 
-  check(tc_endpoint_close(endpoint, 5000), "disconnecting");
-  tc_node_destroy(node);
+  check(tc_endpoint_free(endpoint, 5000), "disconnecting");
+  tc_node_free(node);
   free(corpus.records);
   free(corpus.bytes);
   return 0;

@@ -178,6 +178,6 @@ int main(int argc, char **argv) {
   if (options.shards != NULL) check_levels(&client, levels, source, options.shards);
   if (options.levels != NULL) write_levels(&client, levels, options.levels);
   free(levels);
-  tc_node_destroy(client.search.node);
+  tc_node_free(client.search.node);
   return 0;
 }

@@ -86,6 +86,6 @@ int main(int argc, char **argv) {
   const unsigned char *bytes = tc_future_bytes(future, &size);
   print(&client, bytes, size);
   tc_future_free(future);
-  tc_node_destroy(client.search.node);
+  tc_node_free(client.search.node);
   return 0;
 }

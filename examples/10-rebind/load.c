@@ -114,8 +114,8 @@ static int run_sender(struct shared *shared, const char *address, const char *fi
     take_answer(shared, &calls[i], counts);
     tc_message_free(calls[i].message);
   }
-  tc_endpoint_close(endpoint, 1000);
-  tc_node_destroy(node);
+  tc_endpoint_free(endpoint, 1000);
+  tc_node_free(node);
   return atomic_load(&counts->wrong) == 0 ? 0 : 1;
 }
 
@@ -192,8 +192,8 @@ static int swap_under_load(struct shared *shared, char **files, const char *addr
   }
   report(shared, senders, done, now_ms() - begin);
   printf("  longest swap               %.1f ms, from sending it to its acknowledgement\n", longest);
-  tc_endpoint_close(endpoint, 1000);
-  tc_node_destroy(node);
+  tc_endpoint_free(endpoint, 1000);
+  tc_node_free(node);
   return fine;
 }
 
@@ -202,8 +202,8 @@ static int inject_first(const char *address, const char *file) {
   tc_endpoint_t *endpoint = NULL;
   tc_node_t *const node = start(address, &endpoint);
   inject(node, endpoint, file);
-  tc_endpoint_close(endpoint, 1000);
-  tc_node_destroy(node);
+  tc_endpoint_free(endpoint, 1000);
+  tc_node_free(node);
   return 0;
 }
 

@@ -51,8 +51,8 @@ int main(int argc, char **argv) {
 
   tc_future_free(future);
   tc_message_free(message);
-  tc_ifunc_deregister(above);
-  check(tc_endpoint_close(node, patience_ms), "closing");
-  tc_node_destroy(self);
+  tc_ifunc_free(above);
+  check(tc_endpoint_free(node, patience_ms), "closing");
+  tc_node_free(self);
   return 0;
 }

@@ -13,7 +13,7 @@ extern "C" {
 
 /* Connects to a node ("ADDRESS:PORT" or "unix:PATH") and waits until both sides have greeted; progresses the node
  * meanwhile. A node that has no room for a newcomer, as under a flood of connections, is asked again after a random pause,
- * until the timeout. The endpoint is the node's, until tc_endpoint_close() or the node's end.
+ * until the timeout. The endpoint is the node's, until tc_endpoint_free() or the node's end.
  * TC_ERR_TIMEOUT; TC_ERR_LIMIT: the node had no room until the timeout, or this process may open no more file
  * descriptors; TC_ERR_DISCONNECTED: nobody is there; TC_ERR_VERSION; TC_ERR_DENIED: the peer does not trust us;
  * TC_ERR_NOT_FOUND: there is no host of that name; TC_ERR_IO: its name could not be resolved;
@@ -26,8 +26,8 @@ TC_API tc_status_t tc_node_connect(tc_node_t *node, const char *address, uint32_
  * Inside an ifunc or a function that the library called it frees the endpoint at once and returns without waiting. The
  * node flushes and disconnects while it is progressed later, and failures go to its log.
  * After TC_ERR_TIMEOUT, what has left this node or its buffers still runs at the peer, as long as this node is polled or
- * destroyed (tc_node_destroy()). Messages that waited for room are lost, which the log tells. */
-TC_API tc_status_t tc_endpoint_close(tc_endpoint_t *endpoint, uint32_t timeout_ms);
+ * freed (tc_node_free()). Messages that waited for room are lost, which the log tells. */
+TC_API tc_status_t tc_endpoint_free(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
 /* TC_OK while the peer is there, else why not: TC_ERR_DISCONNECTED, or what ended the connection. Does not progress the
  * node. A lost connection stays lost: close the endpoint and connect again. */

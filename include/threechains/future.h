@@ -26,15 +26,15 @@ TC_API int tc_future_ready(const tc_future_t *future);
 /* How the call ended, once the future is ready. TC_OK: it ran, and tc_future_bytes() has its answer. Otherwise why it
  * failed, and tc_future_error() and tc_error_message() have the sentence: TC_ERR_IFUNC, the ifunc called tc_fail();
  * TC_ERR_TIMEOUT, its deadline passed, and it may still run; TC_ERR_DISCONNECTED, the peer or a node on its way was lost;
- * TC_ERR_CLOSED, our node was destroyed; any other status, what the target said about it.
+ * TC_ERR_CLOSED, our node was freed; any other status, what the target said about it.
  * TC_ERR_INVALID before it is ready: ask tc_future_ready() where that cannot be told from a call that ended so. */
 TC_API tc_status_t tc_future_status(const tc_future_t *future);
 
 /* Calls `function` with `context` once, when the future is ready: on the thread that progresses the node, or before this
  * returns when the future is ready already.
- * The function may send, call, register ifuncs, close endpoints, read this and other futures and free them, and destroy the
+ * The function may send, call, register ifuncs, close endpoints, read this and other futures and free them, and free the
  * node. It must not wait, which is told to it by TC_ERR_INVALID, nor poll or throw.
- * tc_node_destroy() ends the calls that wait and calls their functions before it returns; new calls are refused then.
+ * tc_node_free() ends the calls that wait and calls their functions before it returns; new calls are refused then.
  * After tc_future_free() the function is not called any more; if it is being called by the progress thread,
  * tc_future_free() waits for its end.
  * TC_ERR_INVALID: the future has a function already. TC_ERR_NO_MEMORY. */

@@ -17,7 +17,7 @@ extern "C" {
  * .ifunc is a file. ("Registered using its name, and a handle is returned": main paper, section III.A.)
  * A name that is registered already gives the same handle while the file's content is the same, else a new one, as
  * changed code has another content id. Registered ifuncs can also be injected by name from code that runs here.
- * The handle is the node's; give it back with tc_ifunc_deregister(), or let the node's end do so.
+ * The handle is the node's; give it back with tc_ifunc_free(), or let the node's end do so.
  * TC_ERR_NOT_FOUND lists the places that were tried. TC_ERR_MALFORMED, TC_ERR_VERSION: the file is no bundle that this
  * version reads; build it again. TC_ERR_NO_SLICE, TC_ERR_UNRESOLVED, TC_ERR_COMPILE: its payload functions cannot be
  * loaded here. */
@@ -26,7 +26,7 @@ TC_API tc_status_t tc_ifunc_register(tc_node_t *node, const char *name, tc_ifunc
 TC_API tc_status_t tc_ifunc_register_memory(tc_node_t *node, const void *bundle, size_t size, tc_ifunc_t **ifunc);
 
 /* Gives the handle back: one call for each registration. Messages made of it stay good. NULL is ignored. */
-TC_API void tc_ifunc_deregister(tc_ifunc_t *ifunc);
+TC_API void tc_ifunc_free(tc_ifunc_t *ifunc);
 
 /* The name under which it was built. The ifunc's; valid while it is registered. Any thread. */
 TC_API const char *tc_ifunc_name(const tc_ifunc_t *ifunc);

@@ -15,7 +15,7 @@ extern "C" {
 /* ---- Life ------------------------------------------------------------------------------------------------------ */
 
 /* Starts a node. `config` may be NULL for all defaults; it is copied. The node is the caller's: end it with
- * tc_node_destroy(). With a bootstrap it returns when all nodes know each other's addresses.
+ * tc_node_free(). With a bootstrap it returns when all nodes know each other's addresses.
  * TC_ERR_IO: the address of option listen cannot be listened at. TC_ERR_LIMIT: this process may open too few file
  * descriptors (ulimit -n) to take a peer; the library does not change that limit. TC_ERR_UNSUPPORTED: the transport cannot
  * be had, with the system's or UCX's words. TC_ERR_DENIED: UCX would be open to every network (option ucx-devices).
@@ -29,8 +29,8 @@ TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
  * used any more once this has returned; it is freed when the call that polls it returns, or by the progress thread.
  * Before it disconnects, it waits until its peers have taken what they were sent: as long as a peer takes something within
  * each second, and some ten seconds at most. What did not leave is told in the log. What comes meanwhile is not run. Whether
- * a peer has run everything is known by tc_endpoint_flush() and tc_endpoint_close() alone. */
-TC_API void tc_node_destroy(tc_node_t *node);
+ * a peer has run everything is known by tc_endpoint_flush() and tc_endpoint_free() alone. */
+TC_API void tc_node_free(tc_node_t *node);
 
 /* Where peers can connect to: "127.0.0.1:41234"; "" when the node does not listen. The node's; valid while it is. Any
  * thread. */

@@ -236,7 +236,7 @@ class Ifunc {
 
  private:
   detail::NodeHandle node_;
-  std::unique_ptr<tc_ifunc_t, detail::Free<tc_ifunc_deregister>> handle_;
+  std::unique_ptr<tc_ifunc_t, detail::Free<tc_ifunc_free>> handle_;
 };
 
 // The connection to one peer. Its end flushes for at most a second and disconnects.
@@ -268,17 +268,17 @@ class Endpoint {
 
   // Flushes, disconnects and frees the endpoint, also when it throws what the flush reports.
   void close(milliseconds timeout = milliseconds(10'000)) {
-    detail::check(tc_endpoint_close(handle_.release(), detail::count(timeout)));
+    detail::check(tc_endpoint_free(handle_.release(), detail::count(timeout)));
   }
 
   // Disconnects and frees the endpoint at once: what was sent and has not run may be lost.
-  void abandon() noexcept { (void)tc_endpoint_close(handle_.release(), 0); }
+  void abandon() noexcept { (void)tc_endpoint_free(handle_.release(), 0); }
 
   tc_endpoint_t *handle() const noexcept { return handle_.get(); }
 
  private:
   struct Close {
-    void operator()(tc_endpoint_t *handle) const noexcept { (void)tc_endpoint_close(handle, 1000); }
+    void operator()(tc_endpoint_t *handle) const noexcept { (void)tc_endpoint_free(handle, 1000); }
   };
   detail::NodeHandle node_;
   std::unique_ptr<tc_endpoint_t, Close> handle_;
@@ -381,7 +381,7 @@ class Node {
   explicit Node(const tc_config_t *config) {
     tc_node_t *node = nullptr;
     detail::check(tc_node_create(config, &node));
-    handle_ = detail::NodeHandle(node, tc_node_destroy);
+    handle_ = detail::NodeHandle(node, tc_node_free);
   }
 
   detail::NodeHandle handle_;

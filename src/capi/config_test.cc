@@ -85,7 +85,7 @@ TEST_F(ConfigApi, a_file_sets_options_and_an_error_names_its_line) {
   ASSERT_EQ(tc_node_create(config, &node), TC_OK) << tc_error_message();
   EXPECT_EQ(tc_node_id(node), 7u);
   EXPECT_STREQ(tc_node_address(node), "");
-  tc_node_destroy(node);
+  tc_node_free(node);
 
   ASSERT_TRUE(write_file_atomically(file, as_bytes("id = 7\nhops = many\n")));
   EXPECT_EQ(tc_config_read(config, file.c_str()), TC_ERR_INVALID);
@@ -152,7 +152,7 @@ TEST(LogFunction, gets_the_lines_of_the_node_instead_of_standard_error) {
     EXPECT_EQ(tc_node_start_progress(target.handle), TC_OK);
     const Node source;
     auto* const endpoint = source.connect(target);
-    EXPECT_EQ(tc_endpoint_close(endpoint, 1000), TC_OK);
+    EXPECT_EQ(tc_endpoint_free(endpoint, 1000), TC_OK);
     auto* const failing = source.call(source.connect(target), "refuse", "no\nnode is fine");
     EXPECT_EQ(tc_future_wait(failing, 10'000), TC_OK);
     tc_future_free(failing);

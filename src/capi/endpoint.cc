@@ -59,7 +59,7 @@ tc_status_t tc_node_connect(tc_node_t* node, const char* address, uint32_t timeo
   });
 }
 
-tc_status_t tc_endpoint_close(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
+tc_status_t tc_endpoint_free(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   TC_NOT_NULL(endpoint);
   return guarded([&]() -> tc::Status {
     auto& owner = *endpoint->owner;

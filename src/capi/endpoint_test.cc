@@ -64,7 +64,7 @@ TEST_P(Endpoints, of_the_peer_go_on_when_ours_is_closed_and_all_that_they_accept
       if (tc_endpoint_send(to_first, message) == TC_OK) ++accepted;
   });
   EXPECT_TRUE(wait_for([&] { return accepted > 1000; }));
-  EXPECT_EQ(tc_endpoint_close(to_second, 5000), TC_OK) << tc_error_message();
+  EXPECT_EQ(tc_endpoint_free(to_second, 5000), TC_OK) << tc_error_message();
   const auto before = accepted.load();
   EXPECT_TRUE(wait_for([&] { return accepted > before + 1000; }));
   stop = true;
@@ -72,7 +72,7 @@ TEST_P(Endpoints, of_the_peer_go_on_when_ours_is_closed_and_all_that_they_accept
   EXPECT_EQ(tc_endpoint_status(to_first), TC_OK) << tc_error_message();
   EXPECT_EQ(tc_endpoint_flush(to_first, 20'000), TC_OK) << tc_error_message();
   EXPECT_EQ(number_of(first, "executed"), accepted);
-  EXPECT_EQ(tc_endpoint_close(to_first, 5000), TC_OK) << tc_error_message();
+  EXPECT_EQ(tc_endpoint_free(to_first, 5000), TC_OK) << tc_error_message();
   EXPECT_TRUE(wait_for([&] { return number_of(first, "links") + number_of(second, "links") == 0; }));
   tc_message_free(message);
 }
@@ -84,7 +84,7 @@ TEST_P(Endpoints, of_a_client_that_lives_on_end_their_link_at_the_server) {
   auto* const future = client.call(endpoint, "echo");
   EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
   tc_future_free(future);
-  EXPECT_EQ(tc_endpoint_close(endpoint, 5000), TC_OK) << tc_error_message();
+  EXPECT_EQ(tc_endpoint_free(endpoint, 5000), TC_OK) << tc_error_message();
   EXPECT_TRUE(wait_for([&] { return number_of(server, "links") == 0; })) << "though the client does nothing more";
   EXPECT_TRUE(wait_for([&] {
     tc_node_poll(client.handle, nullptr);
@@ -144,7 +144,7 @@ TEST_F(Waiting, for_a_flush_keeps_no_other_thread_waiting) {
 }
 
 TEST_F(Waiting, for_the_end_of_an_endpoint_keeps_no_other_thread_waiting) {
-  others_go_on_during([&] { return tc_endpoint_close(to_mute, 60'000); });
+  others_go_on_during([&] { return tc_endpoint_free(to_mute, 60'000); });
 }
 
 TEST_F(Waiting, for_room_keeps_no_other_thread_waiting) {

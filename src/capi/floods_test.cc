@@ -63,8 +63,8 @@ TEST_P(Floods, two_nodes_that_flood_each_other_get_all_their_answers) {
   other.join();
   EXPECT_EQ(by_one, calls);
   EXPECT_EQ(tc_endpoint_flush(to_two, 10'000), TC_OK) << tc_error_message();
-  tc_endpoint_close(to_two, 1000);
-  tc_endpoint_close(to_one, 1000);
+  tc_endpoint_free(to_two, 1000);
+  tc_endpoint_free(to_one, 1000);
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Floods, testing::Values("shm", "unix", "tcp", "tls"),

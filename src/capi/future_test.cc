@@ -181,7 +181,7 @@ struct Farewell {
   static void say(tc_future_t*, void* context) {
     auto& farewell = *static_cast<Farewell*>(context);
     farewell.sent = tc_endpoint_send(farewell.endpoint, farewell.last);
-    farewell.closed = tc_endpoint_close(farewell.endpoint, 10'000);
+    farewell.closed = tc_endpoint_free(farewell.endpoint, 10'000);
     farewell.done = true;
   }
 };
@@ -254,7 +254,7 @@ TEST_F(FutureApi, an_endpoint_that_is_closed_in_a_function_while_its_peer_is_mut
     tc_status_t closed = TC_ERR_INTERNAL;
     static void leave(tc_future_t*, void* context) {
       auto& leaving = *static_cast<Leaving*>(context);
-      leaving.closed = tc_endpoint_close(leaving.endpoint, 20);
+      leaving.closed = tc_endpoint_free(leaving.endpoint, 20);
     }
   } leaving{to_mute};
   auto* const unanswered = source.call(to_mute, "echo", "", 0);
@@ -274,7 +274,7 @@ struct Ending {
   std::atomic<bool> done{false};
   static void destroy(tc_future_t*, void* context) {
     auto& ending = *static_cast<Ending*>(context);
-    tc_node_destroy(ending.node);
+    tc_node_free(ending.node);
     ending.done = true;
   }
 };
@@ -340,7 +340,7 @@ TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
   ASSERT_EQ(tc_ifunc_register(source.handle, "echo", &echo), TC_OK);
   ASSERT_EQ(tc_message_create(echo, "", 0, &last.message), TC_OK);
   ASSERT_EQ(tc_future_on_ready(future, Last::note, &last), TC_OK);
-  tc_node_destroy(std::exchange(source.handle, nullptr));
+  tc_node_free(std::exchange(source.handle, nullptr));
   EXPECT_EQ(last.status, TC_ERR_CLOSED);
   EXPECT_EQ(last.another, TC_ERR_CLOSED);
   tc_message_free(last.message);

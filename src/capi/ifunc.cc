@@ -45,7 +45,7 @@ tc_status_t tc_ifunc_register_memory(tc_node_t* node, const void* bundle, size_t
   });
 }
 
-void tc_ifunc_deregister(tc_ifunc_t* ifunc) {
+void tc_ifunc_free(tc_ifunc_t* ifunc) {
   if (ifunc == nullptr) return;
   auto& owner = *ifunc->owner;
   const auto pass = enter(owner);

@@ -70,7 +70,7 @@ TEST_F(InsideAnIfunc, nobody_may_connect) {
 }
 
 TEST_F(InsideAnIfunc, an_endpoint_is_closed_without_a_wait) {
-  EXPECT_EQ(said_inside([this] { return tc_endpoint_close(to_mute, 0); }), TC_OK);
+  EXPECT_EQ(said_inside([this] { return tc_endpoint_free(to_mute, 0); }), TC_OK);
   EXPECT_EQ(tc_future_wait(unanswered, 10'000), TC_OK);
   EXPECT_EQ(tc_future_status(unanswered), TC_ERR_CLOSED);
 }

@@ -110,7 +110,7 @@ TEST_P(Leaving, an_endpoint_that_is_closed_without_waiting_has_sent_everything_b
     Node client(options);
     auto* const endpoint = client.connect(server);
     flood(client, endpoint);
-    EXPECT_EQ(tc_endpoint_close(endpoint, 0), TC_ERR_TIMEOUT);
+    EXPECT_EQ(tc_endpoint_free(endpoint, 0), TC_ERR_TIMEOUT);
   }
   EXPECT_TRUE(have_run(calls + sends)) << ran;
 }
@@ -120,7 +120,7 @@ TEST_P(Leaving, a_node_that_lives_on_sends_everything_of_a_closed_endpoint) {
   Node client(options);
   auto* const endpoint = client.connect(server);
   flood(client, endpoint);
-  EXPECT_EQ(tc_endpoint_close(endpoint, 0), TC_ERR_TIMEOUT);
+  EXPECT_EQ(tc_endpoint_free(endpoint, 0), TC_ERR_TIMEOUT);
   EXPECT_TRUE(have_run(calls + sends, client.handle)) << ran;
 }
 

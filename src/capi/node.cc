@@ -70,7 +70,7 @@ tc_status_t tc_node_create(const tc_config_t* config, tc_node_t** node) {
   });
 }
 
-void tc_node_destroy(tc_node_t* node) {
+void tc_node_free(tc_node_t* node) {
   if (node == nullptr) return;
   {
     const tc::capi::Pass pass(node->gate, *node->node);

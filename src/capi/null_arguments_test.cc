@@ -121,11 +121,11 @@ TEST_F(NullArguments, of_endpoints_messages_and_futures_are_named) {
 
 TEST_F(NullArguments, are_nothing_to_what_frees_and_what_asks) {
   tc_config_free(nullptr);
-  tc_node_destroy(nullptr);
+  tc_node_free(nullptr);
   tc_node_wake(nullptr);
   tc_node_set_target_args(nullptr, this);
   tc_endpoint_set_timeout(nullptr, 5);
-  tc_ifunc_deregister(nullptr);
+  tc_ifunc_free(nullptr);
   tc_message_free(nullptr);
   tc_future_free(nullptr);
   for (const char* const text : {tc_node_address(nullptr), tc_node_peer_address(nullptr, 0), tc_endpoint_peer(nullptr),

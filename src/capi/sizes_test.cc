@@ -114,7 +114,7 @@ TEST_P(Sizes, a_message_of_any_size_that_wants_no_answer_runs_once_and_whole) {
   EXPECT_EQ(sent, all.size());
   for (const auto size : boundaries()) expected.add(bytes_of(size));
   expect_weighed(endpoint, expected);
-  tc_endpoint_close(endpoint, 1000);
+  tc_endpoint_free(endpoint, 1000);
 }
 
 TEST_P(Sizes, a_message_over_the_peers_limit_is_refused_by_every_way_to_send) {
@@ -143,7 +143,7 @@ TEST_P(Sizes, a_message_over_the_peers_limit_is_refused_by_every_way_to_send) {
     expected.add(bytes_of(4096));
   }
   expect_weighed(endpoint, expected);
-  tc_endpoint_close(endpoint, 1000);
+  tc_endpoint_free(endpoint, 1000);
 }
 
 // A waits for room for a large message, and meanwhile runs a call of B, whose answer must not get into that message.

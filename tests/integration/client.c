@@ -147,13 +147,13 @@ static void obey(struct client *c, char *line) {
   } else if (strcmp(line, "connect") == 0) {
     answer(tc_node_connect(c->node, rest, 5000, &c->endpoints[c->peer]), tc_error_message());
   } else if (strcmp(line, "close") == 0) {
-    (void)tc_endpoint_close(c->endpoints[c->peer], 1000);
+    (void)tc_endpoint_free(c->endpoints[c->peer], 1000);
     c->endpoints[c->peer] = NULL;
     printf("ok\n");
   } else if (strcmp(line, "register") == 0) {
     answer(tc_ifunc_register(c->node, rest, &c->ifunc), tc_error_message());
   } else if (strcmp(line, "deregister") == 0) {
-    tc_ifunc_deregister(c->ifunc);
+    tc_ifunc_free(c->ifunc);
     c->ifunc = NULL;
     printf("ok\n");
   } else if (strcmp(line, "address") == 0) {
@@ -212,6 +212,6 @@ int main(int argc, char **argv) {
     if (strcmp(line, "quit") == 0) break;
     obey(&c, line);
   }
-  tc_node_destroy(c.node);
+  tc_node_free(c.node);
   return 0;
 }

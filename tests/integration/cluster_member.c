@@ -95,6 +95,6 @@ int main(int count, char **arguments) {
   const int failed = tc_node_id(node) == 0 ? lead(node) : follow(node, &counter);
   if (tc_node_stat(node, "links", &links) != TC_OK) return complain("links");
   printf("member %u of %u: %u links\n", tc_node_id(node), tc_node_count(node), (unsigned)links);
-  tc_node_destroy(node);
+  tc_node_free(node);
   return failed;
 }

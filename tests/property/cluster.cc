@@ -129,14 +129,14 @@ void Cluster::register_code(Node& node) {
   // Before the new ones are registered, or after.
   const bool first = order_.one_in(2);
   if (first)
-    for (auto* const ifunc : old) tc_ifunc_deregister(ifunc);
+    for (auto* const ifunc : old) tc_ifunc_free(ifunc);
   for (size_t i = 0; i < variants; ++i) {
     tc_ifunc_t* ifunc = nullptr;
     must(tc_ifunc_register(node.handle, fmt::format("witness_{}", i).c_str(), &ifunc), "tc_ifunc_register");
     node.ifuncs.push_back(ifunc);
   }
   if (!first)
-    for (auto* const ifunc : old) tc_ifunc_deregister(ifunc);
+    for (auto* const ifunc : old) tc_ifunc_free(ifunc);
 }
 
 void Cluster::end(Node& node) {
@@ -150,7 +150,7 @@ void Cluster::end(Node& node) {
   }
   const auto begun = Clock::now();
   auto* const handle = std::exchange(node.handle, nullptr);
-  aside(node, [&] { tc_node_destroy(handle); });
+  aside(node, [&] { tc_node_free(handle); });
   life.slow_end = Clock::now() - begun > short_end;
   life.ended = journal_.tick();
   for (const auto& endpoint : node.endpoints) its.endpoint[endpoint.number].ended = life.ended;
@@ -342,9 +342,9 @@ void Cluster::close(Node& node, Endpoint& endpoint, uint32_t timeout_ms) {
   life.ending = journal_.tick();
   tc_status_t status = TC_OK;
   if (timeout_ms == 0)
-    status = tc_endpoint_close(handle, 0);
+    status = tc_endpoint_free(handle, 0);
   else
-    aside(node, [&] { status = tc_endpoint_close(handle, timeout_ms); });
+    aside(node, [&] { status = tc_endpoint_free(handle, timeout_ms); });
   // What else a flush reports is that of single messages.
   const bool waited = status == TC_OK || (timeout_ms == long_ms && status != TC_ERR_TIMEOUT && status != TC_ERR_BUSY &&
                                           status != TC_ERR_DISCONNECTED && status != TC_ERR_CLOSED);

@@ -33,7 +33,7 @@ end
 function Base.close(node::Node)
     node.handle == C_NULL && return nothing
     handle, node.handle = node.handle, C_NULL
-    @tc(tc_node_destroy, Cvoid, (Ptr{Cvoid},), handle)
+    @tc(tc_node_free, Cvoid, (Ptr{Cvoid},), handle)
     return nothing
 end
 Base.isopen(node::Node) = node.handle != C_NULL

@@ -171,7 +171,7 @@ void Engine::disconnect(size_t endpoint, uint32_t timeout_ms) {
   check_usable();
   const Turn turn(*this);
   auto* const handle = std::exchange(endpoint_at(endpoint).handle, nullptr);
-  check(tc_endpoint_close(handle, timeout_ms));
+  check(tc_endpoint_free(handle, timeout_ms));
 }
 
 std::string Engine::peer(size_t endpoint) {
@@ -441,7 +441,7 @@ std::vector<CallPtr> Engine::close() {
     const std::lock_guard waking(waking_);
     if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
   }
-  tc_node_destroy(node_);  // every future is ready after it
+  tc_node_free(node_);  // every future is ready after it
   return take_ready();
 }
 

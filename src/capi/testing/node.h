@@ -28,7 +28,7 @@ struct Node {
     EXPECT_EQ(tc_node_create(config, &handle), TC_OK) << tc_error_message();
     tc_config_free(config);
   }
-  ~Node() { tc_node_destroy(handle); }
+  ~Node() { tc_node_free(handle); }
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 

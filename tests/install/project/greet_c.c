@@ -41,9 +41,9 @@ int main(int argc, char **argv) {
 
   tc_future_free(answer);
   tc_message_free(message);
-  tc_ifunc_deregister(greet);
-  must(tc_endpoint_close(peer, 1000), "close");
-  tc_node_destroy(source);
-  tc_node_destroy(target);
+  tc_ifunc_free(greet);
+  must(tc_endpoint_free(peer, 1000), "close");
+  tc_node_free(source);
+  tc_node_free(target);
   return right ? 0 : 1;
 }
