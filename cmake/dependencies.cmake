@@ -40,7 +40,7 @@ endif()
 add_library(tc_llvm INTERFACE)
 if(TC_SELF_CONTAINED AND (TC_JIT OR TC_TOOLCHAIN))
   # Whatever is used of it. Its own CMake files would bring libraries that none of this uses.
-  file(GLOB tc_llvm_archives ${LLVM_LIBRARY_DIR}/libLLVM[A-Z]*.a)
+  file(GLOB tc_llvm_archives ${LLVM_LIBRARY_DIR}/libLLVM*.a)
   find_library(tc_zlib_static NAMES libz.a REQUIRED)
   target_link_libraries(tc_llvm INTERFACE ${tc_llvm_archives} ${tc_zlib_static} PkgConfig::zstd ${CMAKE_DL_LIBS})
 elseif(TC_JIT OR TC_TOOLCHAIN)

@@ -38,8 +38,8 @@ hello = tc.ifunc.from_c('''
 #include <threechains/ifunc.h>
 void hello_main(void *payload, size_t size, void *target_args) { (void)target_args; tc_reply(payload, size); }
 ''')
-with tc.Node(objects="no", listen="127.0.0.1:0") as node, tc.Node() as other:
-    print(other.connect(node.address).call(hello, b"compiled").result().text())
+with tc.Node(objects=False) as node, tc.Cluster([node.address]) as client:
+    print(client.submit(hello, b"compiled").result().text())
 """
 
 
@@ -90,7 +90,7 @@ def test_the_command_builds_serves_and_sends(machine, first_answer):
     script = machine.write("commands.sh", """set -e
 cd /work
 ifunc build hello.c
-ifunc inspect --asm hello.ifunc | grep -q hello_main
+ifunc inspect --asm hello.ifunc | grep ifunc_main
 ifunc serve --listen 127.0.0.1:7001 >ready &
 until grep -q ready ready; do sleep 0.05; done
 ifunc send hello.ifunc 127.0.0.1:7001 --payload world
@@ -108,7 +108,7 @@ def test_the_processors_intrinsics_need_no_headers_of_the_system(machine, first_
 #endif
 void intrinsics_main(void *payload, size_t size, void *target_args) { (void)target_args; tc_reply(payload, size); }
 """)
-    machine.run("sh", "-c", "cd /work && ifunc build intrinsics.c")
+    machine.run("sh", "-c", "cd /work && ifunc build intrinsics.c -- -ffreestanding")
 
 
 def test_missing_headers_of_the_system_are_said_and_zig_brings_them(machine, first_answer):
@@ -122,6 +122,7 @@ void words_main(void *payload, size_t size, void *target_args) {
 }
 """
     machine.write("words.c", source)
+    machine.write("words.deps", "c\n")
     said = machine.run("sh", "-c", "cd /work && ! ifunc build words.c 2>&1")
     assert "libc6-dev" in said and "ziglang" in said, said
     machine.run("python3", "-m", "venv", "/with-zig")

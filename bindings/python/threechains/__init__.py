@@ -20,6 +20,9 @@ _kept = _os.environ.get("UCX_ERROR_SIGNALS")
 _os.environ["UCX_ERROR_SIGNALS"] = ""
 try:
     from threechains import _native
+except ImportError as error:
+    raise ImportError(f"threechains cannot load its library: {error}. It needs Linux on x86-64 with glibc 2.35 or newer and the "
+                      "version of Python that it was built for (docs/install.md)") from error
 finally:
     if _kept is None:
         del _os.environ["UCX_ERROR_SIGNALS"]

@@ -1,9 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // clang and lld set up every code generator that LLVM was built with, and Polly. Here are those of the processors that ifuncs
-// are compiled for; the others are defined as nothing, so that the linker leaves out what would come with them.
+// are compiled for; the others are defined as nothing, so that the linker leaves out what would come with them. And LLVM takes
+// a function of glibc 2.36, when all else runs with 2.35.
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Plugins/PassPlugin.h>
+#include <sys/random.h>
+
+#include <cstdint>
 
 #define TC_ABSENT(X) \
   X(AMDGPU)          \
@@ -41,6 +45,14 @@ extern "C" {
   void LLVMInitialize##processor##Disassembler(); \
   void LLVMInitialize##processor##Disassembler() {}
 TC_ABSENT(TC_SETS_UP_NOTHING)
+
+uint32_t arc4random() noexcept;
+uint32_t arc4random() noexcept {  // for names of temporary files
+  uint32_t number = 0;
+  while (getrandom(&number, sizeof number, 0) != sizeof number) {
+  }
+  return number;
+}
 }
 
 llvm::PassPluginLibraryInfo getPollyPluginInfo();

@@ -96,7 +96,8 @@ int clang(const char* program, const std::vector<const char*>& arguments) {
   const std::unique_ptr<clang::driver::Compilation> compilation(driver.BuildCompilation(line));
   if (compilation == nullptr || compilation->containsError()) return 1;
   llvm::SmallVector<std::pair<int, const clang::driver::Command*>> failing;
-  return driver.ExecuteCompilation(*compilation, failing);
+  const int status = driver.ExecuteCompilation(*compilation, failing);
+  return status == 0 && !failing.empty() ? failing.front().first : status;
 }
 
 }  // namespace tc::toolchain::built_in

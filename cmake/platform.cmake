@@ -1,0 +1,15 @@
+# What Three-Chains is built for. Another system fails here with a sentence, not in the middle of the build.
+if(NOT CMAKE_SYSTEM_NAME STREQUAL "Linux")
+  message(FATAL_ERROR "Three-Chains runs on Linux; this is ${CMAKE_SYSTEM_NAME}")
+endif()
+if(NOT CMAKE_SYSTEM_PROCESSOR MATCHES "^(x86_64|AMD64|aarch64|arm64|riscv64)$" OR NOT CMAKE_SIZEOF_VOID_P EQUAL 8)
+  message(FATAL_ERROR "Three-Chains runs on x86-64, aarch64 and riscv64; this is ${CMAKE_SYSTEM_PROCESSOR}, with pointers of "
+                      "${CMAKE_SIZEOF_VOID_P} bytes")
+endif()
+include(CheckCXXSymbolExists)
+set(CMAKE_REQUIRED_DEFINITIONS -D_GNU_SOURCE)
+check_cxx_symbol_exists(_dl_find_object dlfcn.h TC_HAVE_DL_FIND_OBJECT)
+unset(CMAKE_REQUIRED_DEFINITIONS)
+if(NOT TC_HAVE_DL_FIND_OBJECT)
+  message(FATAL_ERROR "Three-Chains needs glibc 2.35 or newer (_dl_find_object): Debian 12, Ubuntu 22.04, Fedora 36, or later")
+endif()
