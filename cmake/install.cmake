@@ -8,6 +8,7 @@
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
+# (Debian's packages have the plug-ins in lib/threechains: they are libraries of nobody else.)
 include(CMakePackageConfigHelpers)
 
 # The things people run, without the tests: `cmake --build --preset release --target product`.
@@ -62,6 +63,14 @@ endif()
 install(DIRECTORY bindings/rust/threechains-ifunc DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/rust COMPONENT devel)
 install(DIRECTORY include/threechains DESTINATION ${CMAKE_INSTALL_INCLUDEDIR} COMPONENT devel FILES_MATCHING PATTERN "*.h" PATTERN "*.hpp")
 
+# What `ifunc build` gives to compilers: a folder with our headers alone. With the whole of /usr/include, the headers of this
+# machine would come before those of the processor that is compiled for.
+if(TC_TOOLCHAIN)
+  file(RELATIVE_PATH headers /prefix/${CMAKE_INSTALL_DATADIR}/threechains/include /prefix/${CMAKE_INSTALL_INCLUDEDIR}/threechains)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/headers-alone)
+  file(CREATE_LINK ${headers} ${PROJECT_BINARY_DIR}/headers-alone/threechains SYMBOLIC)
+  install(DIRECTORY ${PROJECT_BINARY_DIR}/headers-alone/ DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/include COMPONENT devel)
+endif()
 if(TC_SMALL)  # scripts/tarball takes them along
   include(licences)
   tc_third_party_licences(${PROJECT_BINARY_DIR}/licences.txt)

@@ -23,6 +23,7 @@ std::vector<std::string> places(const std::string& file, const std::string& wish
   std::vector<std::string> all;
   if (const auto folder = own_folder(); !folder.empty()) {
     all.push_back((folder / file).string());
+    all.push_back((folder / "threechains" / file).string());
     all.push_back((folder.parent_path() / "lib" / file).string());
   }
   all.push_back(file);

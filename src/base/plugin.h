@@ -18,7 +18,8 @@ namespace tc {
 std::filesystem::path own_folder();
 
 // Opens the library `file`. `wish`, when not empty, is the only path that is tried; else it is looked for beside the
-// library or program that this is part of, in the `lib` beside that folder, and along the loader's search path.
+// library or program that this is part of, in the folder `threechains` there (Debian's packages), in the `lib` beside that
+// folder, and along the loader's search path.
 // TC_ERR_UNSUPPORTED: the loader's words about each place, to be put in a sentence with the remedy.
 Result<void*> open_plugin(const std::string& file, const std::string& wish);
 

@@ -21,17 +21,18 @@ std::string rust_target(const TargetTriple& target) {
   return arch + "-unknown-linux-gnu";
 }
 
-// In the source tree, or where it is installed.
+// In the source tree, or where it is installed: beside the headers of share/threechains, or below the prefix of a wheel.
 Result<fs::path> find_crate(const FrontEnd& front_end) {
   const auto root = front_end.include_directory.parent_path();
-  for (const char* place : {"bindings/rust", "share/threechains/rust"}) {
+  for (const char* place : {"bindings/rust", "rust", "share/threechains/rust"}) {
     const auto file = root / place / "threechains-ifunc/src/lib.rs";
     if (fs::exists(file)) return file;
   }
-  return fail(TC_ERR_NOT_FOUND,
-              "the crate threechains-ifunc is neither in {}/bindings/rust nor in "
-              "{}/share/threechains/rust; install Three-Chains completely",
-              root.string(), root.string());
+  return fail(
+      TC_ERR_NOT_FOUND,
+      "the crate threechains-ifunc is neither in {0}/bindings/rust, {0}/rust nor {0}/share/threechains/rust; install "
+      "Three-Chains completely",
+      root.string());
 }
 
 // Unoptimised, as far as LLVM goes: the importer optimises, and knows where to stop.

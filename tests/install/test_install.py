@@ -97,6 +97,22 @@ def test_a_project_outside_the_tree_uses_an_installed_copy(prefix, project):
     run(prefix / "bin/ifunc", "inspect", ifuncs / "greet.ifunc")
 
 
+def test_other_headers_beside_ours_do_not_reach_an_ifunc(prefix, tmp_path):
+    """As below /usr, where <stdint.h> is this machine's: an ifunc for another processor must not get it."""
+    stranger = prefix / "include/stdint.h"
+    stranger.write_text("#error another machine's header\n")
+    try:
+        run(prefix / "bin/ifunc", "build", "--quiet", HERE / "project/greet.c", "-o", tmp_path / "greet.ifunc")
+    finally:
+        stranger.unlink()
+
+
+@pytest.mark.skipif(shutil.which("rustc") is None, reason="there is no rustc")
+def test_an_installed_copy_builds_ifuncs_in_rust(prefix, tmp_path):
+    run(prefix / "bin/ifunc", "build", "--quiet", kit.ROOT / "examples/08-rust/histogram.rs", "--target", f"{os.uname().machine}-linux-gnu",
+        "-o", tmp_path / "histogram.ifunc")
+
+
 def test_the_same_programs_are_built_by_pkg_config(prefix, project, tmp_path):
     flags = package_config(prefix, "threechains", "--cflags", "--libs")
     libraries, = package_config(prefix, "threechains", "--variable=libdir")

@@ -25,7 +25,7 @@ def machine():
         shutil.copy(file, f"{bare.path}{file}")
     for package in PACKAGES:
         shutil.copy(package, bare.path / "work")
-    bare.run("sh", "-c", "apt-get -qq purge '*threechains*' >/dev/null 2>&1 || true")
+    bare.run("sh", "-c", "apt-get -qq -y purge '*threechains*' >/dev/null 2>&1; apt-get -qq -y autoremove --purge >/dev/null")
     bare.run("apt-get", "-qq", "update", seconds=300)
     return bare
 

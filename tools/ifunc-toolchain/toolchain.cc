@@ -26,7 +26,8 @@ namespace fs = std::filesystem;
 fs::path include_directory() {
   std::error_code error;
   const auto self = fs::read_symlink("/proc/self/exe", error).parent_path();  // PREFIX/libexec/threechains
-  std::vector<fs::path> places = {self / "../../include", self / "../../../include"};
+  std::vector<fs::path> places = {self / "../../share/threechains/include", self / "../../include",
+                                  self / "../../../include"};
 #ifdef TC_SOURCE_INCLUDE_DIR
   places.emplace_back(TC_SOURCE_INCLUDE_DIR);
 #endif

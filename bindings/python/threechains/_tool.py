@@ -52,9 +52,3 @@ def refused(words: str) -> IfuncError:
     symbol = sentence.split("'")[1] if sentence.count("'") >= 2 else ""
     hint = sentence.split("; ", 1)[1] if "; " in sentence else ""
     return IfuncError(words if not errors or len(words.splitlines()) > 1 else sentence, symbol, hint)
-
-
-def main() -> None:
-    """The `ifunc` command of this package. `ifunc build foo.py` asks the Python that the package is in."""
-    os.environ.setdefault("TC_PYTHON", sys.executable)
-    os.execv(command(), ["ifunc", *sys.argv[1:]])
