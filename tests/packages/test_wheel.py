@@ -47,9 +47,9 @@ with tc.Node(objects=False) as node, tc.Cluster([node.address]) as client:
 def machine():
     """The bare machine, with what pip would fetch in /wheels and our wheel in no environment yet."""
     bare = BareRoot("bare-root", "python3", "python3-venv")
-    if not list(FETCHED.glob("numba-*")):
+    if not all(list(FETCHED.glob(name)) for name in ("numba-*", "ziglang-*", "libucx_cu12-*")):
         subprocess.run(["python3", "-m", "pip", "download", "--quiet", "--only-binary=:all:", "--dest", str(FETCHED),
-                        "--python-version=3.11", "numba==0.68.*", "ziglang==0.17.*"], check=True)
+                        "--python-version=3.11", "numba==0.68.*", "ziglang==0.17.*", "libucx-cu12>=1.15"], check=True)
     for folder in ("wheels", "env", "with-zig"):
         shutil.rmtree(bare.path / folder, ignore_errors=True)
     shutil.copytree(FETCHED, bare.path / "wheels")
@@ -128,6 +128,25 @@ void words_main(void *payload, size_t size, void *target_args) {
     machine.run("python3", "-m", "venv", "/with-zig")
     machine.run("/with-zig/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "threechains[ziglang]")
     machine.run("sh", "-c", "cd /work && /with-zig/bin/ifunc build words.c", seconds=300)
+
+
+def test_without_ucx_it_is_said_how_to_get_one_and_the_extra_brings_one(machine, first_answer):
+    script = machine.write("ucx.sh", """set -e
+cd /work
+export TC_TRANSPORT=ucx UCX_TLS=tcp UCX_NET_DEVICES=lo
+ifunc serve --listen 127.0.0.1:7003 --trust-network 127.0.0.0/8 >ucx-ready &
+node=$!
+until grep -q ready ucx-ready; do kill -0 $node; sleep 0.05; done
+ifunc send hello.ifunc 127.0.0.1:7003 --trust-network 127.0.0.0/8 --payload ucx
+kill $node
+""")
+    said = machine.run("sh", "-c", "! ifunc serve --listen 127.0.0.1:7003 --transport ucx 2>&1")
+    assert "libucx0" in said and "libucx-cu12" in said, said
+    machine.run("/env/bin/pip", "install", "--quiet", "--no-index", "--find-links=/wheels", "threechains[ucx]")
+    try:
+        assert "Hello, ucx, from node 0" in machine.run("sh", script)
+    finally:
+        machine.run("/env/bin/pip", "uninstall", "--quiet", "--yes", "libucx-cu12")
 
 
 @pytest.mark.parametrize("order", ["before", "after"])

@@ -15,6 +15,9 @@ docs/python.md is the tutorial. What the words mean is in docs/architecture.md.
 
 import os as _os
 
+from threechains import _tool as _tool
+
+_tool.offer_ucx()
 # UCX would install signal handlers of its own when it is loaded, and take SIGSEGV and Ctrl-C's neighbours from Python.
 _kept = _os.environ.get("UCX_ERROR_SIGNALS")
 _os.environ["UCX_ERROR_SIGNALS"] = ""

@@ -22,6 +22,13 @@ def _root() -> pathlib.Path:
 ROOT = _root()
 
 
+def offer_ucx() -> None:
+    """Names the UCX of the package libucx, when it is installed beside this one, for nodes here and in processes that we start."""
+    ucx = pathlib.Path(__file__).absolute().parents[1] / "libucx/lib/libucp.so.0"
+    if "TC_UCX" not in os.environ and ucx.exists():
+        os.environ["TC_UCX"] = str(ucx)
+
+
 def command() -> str:
     """The path of the `ifunc` command: $TC_IFUNC, or the one in this package."""
     return os.environ.get("TC_IFUNC") or str(ROOT / "bin/ifunc")

@@ -10,6 +10,9 @@ def main() -> None:
     """`ifunc build foo.py` asks the Python that the package is in."""
     os.environ.setdefault("TC_PYTHON", sys.executable)
     here = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+    ucx = os.path.join(here, "libucx", "lib", "libucp.so.0")
+    if "TC_UCX" not in os.environ and os.path.exists(ucx):
+        os.environ["TC_UCX"] = ucx
     program = os.environ.get("TC_IFUNC") or os.path.join(here, "threechains", "_install", "bin", "ifunc")
     try:
         os.execv(program, ["ifunc", *sys.argv[1:]])

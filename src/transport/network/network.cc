@@ -8,6 +8,7 @@
 
 #include "base/plugin.h"
 #include "base/speed.h"
+#include "transport/network/ucx_library.h"
 #include "transport/ring/ring_connection.h"
 
 namespace tc::transport {
@@ -69,6 +70,7 @@ Status Network::start() {
 }
 
 Status Network::open_fabric() {
+  TC_CHECK(load_ucx_library());
   const auto library = open_plugin(fabric_plugin_name, options_.fabric_plugin);
   if (!library)
     return fail(TC_ERR_UNSUPPORTED,
