@@ -44,6 +44,13 @@ endif()
 # page of either is found cold at every message.
 string(APPEND CMAKE_SHARED_LINKER_FLAGS " -Wl,-z,now")
 
+# Its own parts come before those that LD_LIBRARY_PATH names for another program.
+if(TC_SELF_CONTAINED)
+  foreach(kind IN ITEMS EXE SHARED MODULE)
+    string(APPEND CMAKE_${kind}_LINKER_FLAGS " -Wl,--disable-new-dtags")
+  endforeach()
+endif()
+
 include(CheckCXXCompilerFlag)
 set(CMAKE_REQUIRED_FLAGS -Werror)  # clang for riscv64 only warns that it knows nothing of it
 check_cxx_compiler_flag(-fno-plt TC_CAN_DO_WITHOUT_PLT)

@@ -149,6 +149,15 @@ kill $node
         machine.run("/env/bin/pip", "uninstall", "--quiet", "--yes", "libucx-cu12")
 
 
+def test_another_installation_on_the_loaders_path_is_not_loaded(machine, first_answer):
+    """As in a shell that was set up for a build from source: here that one's library cannot even be loaded."""
+    machine.write("libthreechains.so.0", "no library")
+    set_up = {"LD_LIBRARY_PATH": "/work"}
+    machine.run("ifunc", "--version", env=set_up)
+    machine.run("/env/bin/python", "-c", "import threechains", env=set_up)
+    machine.run("ifunc", "build", "/work/hello.c", "-o", "/work/again.ifunc", env=set_up)
+
+
 @pytest.mark.parametrize("order", ["before", "after"])
 def test_another_llvm_in_the_process_disturbs_nobody(machine, first_answer, order):
     foreign = machine.path / "work/libforeign.so"
