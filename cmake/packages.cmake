@@ -22,6 +22,9 @@ set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS ON)
 set(CPACK_DEBIAN_PACKAGE_SHLIBDEPS_PRIVATE_DIRS ${CMAKE_LIBRARY_OUTPUT_DIRECTORY})
 set(CPACK_DEBIAN_PACKAGE_CONTROL_STRICT_PERMISSION ON)
 
+include(licences)
+tc_third_party_licences(${PROJECT_BINARY_DIR}/debian/third-party-licences.txt)
+
 # tc_debian(COMPONENT NAME SECTION DEPENDS SUMMARY DESCRIPTION): what dpkg is told of one package.
 function(tc_debian component name section depends summary description)
   string(TOUPPER ${component} key)
@@ -40,7 +43,7 @@ function(tc_debian component name section depends summary description)
   execute_process(COMMAND gzip -9nf ${words}/changelog COMMAND_ERROR_IS_FATAL ANY)
   file(WRITE ${words}/copyright "Format: https://www.debian.org/doc/packaging-manuals/copyright-format/1.0/\nUpstream-Name: Three-Chains\n\n"
     "Files: *\nCopyright: 2026 The Three-Chains authors\nLicense: Apache-2.0\n On Debian systems, the license is in /usr/share/common-licenses/Apache-2.0\n")
-  install(FILES ${words}/copyright ${words}/changelog.gz DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} COMPONENT ${component})
+  install(FILES ${words}/copyright ${words}/changelog.gz ${PROJECT_BINARY_DIR}/debian/third-party-licences.txt DESTINATION ${CMAKE_INSTALL_DATADIR}/doc/${name} COMPONENT ${component})
 endfunction()
 set(same "threechains (= ${PROJECT_VERSION})")
 tc_debian(runtime threechains net "" "moves functions between the processes of a distributed system"

@@ -52,6 +52,11 @@ def test_the_runtime_alone_serves_and_needs_no_llvm_and_no_ucx(machine):
     assert said == "ready 127.0.0.1:7001\n"
 
 
+def test_licences_of_what_is_inside_travel_along(machine):
+    words = (machine.path / "usr/share/doc/threechains/third-party-licences.txt").read_text()
+    assert all(f"= {package} =" in words for package in ("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev"))
+
+
 def test_an_ifunc_is_built_and_answers(machine):
     install(machine, *NAMES[:4])
     shutil.copy(kit.ROOT / "examples/02-hello/hello.c", machine.path / "work/hello.c")
