@@ -49,8 +49,8 @@ Result<Compiler> compiler_for(const TargetTriple& target, Language language, con
   const bool needs_headers = language != Language::llvm && !brings_its_own_headers(front_end);
   const auto clang = find_clang(is_cxx);
   if (!clang) {
-    auto zig = needs_headers ? zig_for(target, is_cxx) : std::nullopt;
-    if (zig) return *zig;
+    const bool is_missing = clang.error().code == TC_ERR_NOT_FOUND;  // and none was asked for by name
+    if (auto zig = is_missing && needs_headers ? zig_for(target, is_cxx) : std::nullopt) return *zig;
     return fail(clang.error());
   }
   Compiler compiler{clang->command, {}};

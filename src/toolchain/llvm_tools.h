@@ -21,7 +21,8 @@ struct Tool {
   bool built_in = false;
 };
 
-// clang, as a compiler of C or of C++. TC_ERR_NOT_FOUND names what was tried and how to get it.
+// clang, as a compiler of C or of C++. TC_ERR_NOT_FOUND names what was tried and how to get it. TC_ERR_INVALID: the variable
+// names what cannot be run.
 Result<Tool> find_clang(bool cxx);
 
 // lld, for ELF. TC_ERR_NOT_FOUND as above.

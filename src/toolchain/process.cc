@@ -24,7 +24,7 @@ std::optional<std::string> along_path(const std::string& name) {
 Result<std::string> find_tool(const char* variable, const std::vector<std::string>& names, std::string_view remedy) {
   if (const char* const chosen = std::getenv(variable); chosen && *chosen) {
     if (auto found = along_path(chosen)) return *found;
-    return fail(TC_ERR_NOT_FOUND, "{} is set to '{}', which cannot be run", variable, chosen);
+    return fail(TC_ERR_INVALID, "{} is set to '{}', which cannot be run", variable, chosen);
   }
   for (const auto& name : names)
     if (auto found = along_path(name)) return *found;

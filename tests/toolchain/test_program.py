@@ -54,7 +54,7 @@ def test_a_refusal_is_one_line_that_names_the_place_and_leaves_the_old_file(tool
 
 @pytest.mark.parametrize("env, words", [
     pytest.param({"TC_CLANG": "/nonexistent/clang"}, "TC_CLANG is set to '/nonexistent/clang'", id="named"),
-    pytest.param({"PATH": "/nonexistent"}, "there is no clang-22 or clang on the PATH; install clang-22", id="on_the_path")])
+    pytest.param({"PATH": "/nonexistent", "TC_ZIG": ""}, "there is no clang-22 or clang on the PATH; install clang-22", id="on_the_path")])
 def test_a_missing_compiler_is_named(toolchain, env, words):
     result = toolchain("build", TSI, env=env)
     assert result.code != 0 and result.err.startswith(f"ifunc build: {words}"), result
