@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Options, statistics and the log, as programs find them.
+// What a program may set, ask and call: options, statistics, the log; NULL for an argument; calls out of an ifunc.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+#include <threechains/benchmark.h>
+#include <threechains/threechains.h>
 
+#include <functional>
 #include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
+#include <thread>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -19,7 +23,7 @@ namespace {
 
 using test::Node;
 using test::Served;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 class ConfigApi : public testing::Test {
  protected:
@@ -166,6 +170,214 @@ TEST(LogFunction, gets_the_lines_of_the_node_instead_of_standard_error) {
     EXPECT_LE(level, 3);
     EXPECT_FALSE(line.ends_with('\n'));
   }
+}
+
+}  // namespace
+}  // namespace tc::capi
+
+namespace tc::capi::test {
+namespace {
+
+using ::testing::HasSubstr;
+
+// ---- NULL where something must be given is told by the argument's name, and nothing happens; where NULL means
+// nothing, nothing happens.
+
+struct Wrong {
+  const char* argument;  // that the message names
+  std::function<tc_status_t()> call;
+};
+
+class NullArguments : public ::testing::Test {
+ protected:
+  NullArguments() {
+    EXPECT_EQ(tc_config_create(&config), TC_OK);
+    EXPECT_EQ(tc_ifunc_register(node.handle, "echo", &ifunc), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_message_create(ifunc, "x", 1, &message), TC_OK);
+    endpoint = node.connect(target);
+    future = node.call(endpoint, "echo", "x");
+  }
+  ~NullArguments() override {
+    tc_future_free(future);
+    tc_message_free(message);
+    tc_config_free(config);
+  }
+  static void expect_told(const std::vector<Wrong>& calls) {
+    for (const auto& [argument, call] : calls) {
+      EXPECT_EQ(call(), TC_ERR_INVALID) << argument;
+      EXPECT_EQ(tc_error_message(), std::string(argument) + " must not be NULL");
+    }
+  }
+
+  Node node;
+  Served target;
+  tc_config_t* config = nullptr;
+  tc_ifunc_t* ifunc = nullptr;
+  tc_message_t* message = nullptr;
+  tc_endpoint_t* endpoint = nullptr;
+  tc_future_t* future = nullptr;
+  int number = 0;
+  uint64_t value = 0;
+};
+
+TEST_F(NullArguments, of_configurations_and_nodes_are_named) {
+  tc_node_t* made = nullptr;
+  auto* const n = node.handle;
+  expect_told({
+      {"config", [] { return tc_config_create(nullptr); }},
+      {"config", [] { return tc_config_set(nullptr, "log", "off"); }},
+      {"key", [&] { return tc_config_set(config, nullptr, "off"); }},
+      {"value", [&] { return tc_config_set(config, "log", nullptr); }},
+      {"config", [] { return tc_config_read(nullptr, "file"); }},
+      {"file", [&] { return tc_config_read(config, nullptr); }},
+      {"config", [] { return tc_config_set_log_function(nullptr, nullptr, nullptr); }},
+      {"node", [&] { return tc_node_create(config, nullptr); }},
+      {"node", [&] { return tc_node_export(nullptr, "f", this); }},
+      {"symbol", [&] { return tc_node_export(n, nullptr, this); }},
+      {"node", [&] { return tc_node_expose(nullptr, "f", this, 1); }},
+      {"name", [&] { return tc_node_expose(n, nullptr, this, 1); }},
+      {"node", [] { return tc_node_poll(nullptr, nullptr); }},
+      {"node", [] { return tc_node_wait(nullptr, 1, nullptr); }},
+      {"node", [] { return tc_node_reload_keys(nullptr); }},
+      {"node", [] { return tc_node_start_progress(nullptr); }},
+      {"node", [] { return tc_node_stop_progress(nullptr); }},
+      {"node", [&] { return tc_node_fd(nullptr, &number); }},
+      {"fd", [&] { return tc_node_fd(n, nullptr); }},
+      {"node", [&] { return tc_node_arm(nullptr, &number); }},
+      {"node", [&] { return tc_node_stat(nullptr, "executed", &value); }},
+      {"name", [&] { return tc_node_stat(n, nullptr, &value); }},
+      {"value", [&] { return tc_node_stat(n, "executed", nullptr); }},
+  });
+  EXPECT_EQ(made, nullptr);
+}
+
+TEST_F(NullArguments, of_endpoints_messages_and_futures_are_named) {
+  auto* const n = node.handle;
+  tc_endpoint_t* another = nullptr;
+  tc_ifunc_t* registered = nullptr;
+  tc_message_t* made = nullptr;
+  tc_future_t* answer = nullptr;
+  expect_told({
+      {"node", [&] { return tc_node_connect(nullptr, "127.0.0.1:1", 10, &another); }},
+      {"address", [&] { return tc_node_connect(n, nullptr, 10, &another); }},
+      {"endpoint", [&] { return tc_node_connect(n, "127.0.0.1:1", 10, nullptr); }},
+      {"endpoint", [] { return tc_endpoint_status(nullptr); }},
+      {"endpoint", [&] { return tc_endpoint_send(nullptr, message); }},
+      {"message", [&] { return tc_endpoint_send(endpoint, nullptr); }},
+      {"endpoint", [&] { return tc_endpoint_send_with_code(nullptr, message); }},
+      {"message", [&] { return tc_endpoint_send_with_code(endpoint, nullptr); }},
+      {"endpoint", [&] { return tc_endpoint_send_many(nullptr, &message, 1, nullptr); }},
+      {"messages", [&] { return tc_endpoint_send_many(endpoint, nullptr, 1, nullptr); }},
+      {"endpoint", [&] { return tc_endpoint_call(nullptr, message, 10, &answer); }},
+      {"message", [&] { return tc_endpoint_call(endpoint, nullptr, 10, &answer); }},
+      {"future", [&] { return tc_endpoint_call(endpoint, message, 10, nullptr); }},
+      {"endpoint", [] { return tc_endpoint_flush(nullptr, 10); }},
+      {"future", [] { return tc_future_wait(nullptr, 10); }},
+      {"future", [] { return tc_future_on_ready(nullptr, [](tc_future_t*, void*) {}, nullptr); }},
+      {"node", [&] { return tc_ifunc_register(nullptr, "echo", &registered); }},
+      {"name", [&] { return tc_ifunc_register(n, nullptr, &registered); }},
+      {"ifunc", [&] { return tc_ifunc_register(n, "echo", nullptr); }},
+      {"node", [&] { return tc_ifunc_register_memory(nullptr, "x", 1, &registered); }},
+      {"bundle", [&] { return tc_ifunc_register_memory(n, nullptr, 1, &registered); }},
+      {"ifunc", [&] { return tc_ifunc_register_memory(n, "x", 1, nullptr); }},
+      {"ifunc", [&] { return tc_message_create(nullptr, "x", 1, &made); }},
+      {"message", [&] { return tc_message_create(ifunc, "x", 1, nullptr); }},
+  });
+  for (const void* const handle : {static_cast<void*>(another), static_cast<void*>(registered),
+                                   static_cast<void*>(made), static_cast<void*>(answer)})
+    EXPECT_EQ(handle, nullptr);
+  EXPECT_EQ(tc_endpoint_send_many(endpoint, nullptr, 0, nullptr), TC_OK) << "none of them are needed";
+}
+
+TEST_F(NullArguments, are_nothing_to_what_frees_and_what_asks) {
+  tc_config_free(nullptr);
+  tc_node_free(nullptr);
+  tc_node_wake(nullptr);
+  tc_node_set_target_args(nullptr, this);
+  tc_endpoint_set_timeout(nullptr, 5);
+  tc_ifunc_free(nullptr);
+  tc_message_free(nullptr);
+  tc_future_free(nullptr);
+  for (const char* const text : {tc_node_address(nullptr), tc_node_peer_address(nullptr, 0), tc_endpoint_peer(nullptr),
+                                 tc_endpoint_transport(nullptr), tc_ifunc_name(nullptr), tc_ifunc_content_id(nullptr)})
+    EXPECT_STREQ(text, "");
+  EXPECT_EQ(tc_node_id(nullptr), 0u);
+  EXPECT_EQ(tc_message_payload(nullptr, nullptr), nullptr);
+  EXPECT_EQ(tc_future_bytes(nullptr, nullptr), nullptr);
+}
+
+}  // namespace
+}  // namespace tc::capi::test
+
+namespace tc::capi {
+namespace {
+
+using test::Node;
+using ::testing::HasSubstr;
+
+// ---- What an ifunc that runs may not do by way of the application that it calls: wait. The thread that waited would
+// be the one that has to bring the answer. What can be done later is done later.
+
+// Three nodes: `caller` runs an ifunc at `target`, which has a call out to `mute`, whom nobody drives.
+class InsideAnIfunc : public testing::Test {
+ protected:
+  InsideAnIfunc() {
+    EXPECT_EQ(tc_node_start_progress(mute.handle), TC_OK);
+    to_mute = target.connect(mute);
+    EXPECT_EQ(tc_node_stop_progress(mute.handle), TC_OK);
+    unanswered = target.call(to_mute, "echo");
+    current = this;
+  }
+  ~InsideAnIfunc() override { tc_future_free(unanswered); }
+
+  // What `does` says when the ifunc calls it, and with which words.
+  tc_status_t said_inside(std::function<tc_status_t()> does) {
+    does_inside = std::move(does);
+    EXPECT_EQ(tc_node_export(target.handle, "application_answer", reinterpret_cast<void*>(&answer)), TC_OK);
+    EXPECT_EQ(tc_node_start_progress(target.handle), TC_OK);
+    tc_future_t* const future = caller.call(caller.connect(target), "exported");
+    EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK) << tc_error_message();
+    EXPECT_EQ(tc_future_status(future), TC_OK) << tc_error_message();
+    tc_future_free(future);
+    EXPECT_EQ(tc_node_stop_progress(target.handle), TC_OK);
+    return said;
+  }
+  static uint64_t answer() {
+    current->said = current->does_inside();
+    current->words = tc_error_message();
+    return 0;
+  }
+
+  static inline InsideAnIfunc* current = nullptr;
+  Node target, mute, caller;
+  tc_endpoint_t* to_mute = nullptr;
+  tc_future_t* unanswered = nullptr;
+  std::function<tc_status_t()> does_inside;
+  tc_status_t said = TC_OK;
+  std::string words;
+};
+
+TEST_F(InsideAnIfunc, nobody_may_wait_for_an_answer) {
+  EXPECT_EQ(said_inside([this] { return tc_future_wait(unanswered, 300); }), TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for an answer"));
+}
+
+TEST_F(InsideAnIfunc, nobody_may_connect) {
+  tc_endpoint_t* endpoint = nullptr;
+  EXPECT_EQ(said_inside([&] { return tc_node_connect(target.handle, tc_node_address(caller.handle), 300, &endpoint); }),
+            TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for a connection"));
+}
+
+TEST_F(InsideAnIfunc, an_endpoint_is_closed_without_a_wait) {
+  EXPECT_EQ(said_inside([this] { return tc_endpoint_free(to_mute, 0); }), TC_OK);
+  EXPECT_EQ(tc_future_wait(unanswered, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(unanswered), TC_ERR_CLOSED);
+}
+
+TEST_F(InsideAnIfunc, nobody_may_end_the_progress_thread_that_runs_it) {
+  EXPECT_EQ(said_inside([this] { return tc_node_stop_progress(target.handle); }), TC_ERR_INVALID);
+  EXPECT_THAT(words, HasSubstr("an ifunc that runs cannot wait for the end of the progress thread"));
 }
 
 }  // namespace

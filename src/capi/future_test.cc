@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Futures as programs see them: how a wait ends and how a call ends are two things, and who is told when.
+// How a program learns that a call has ended: futures, and its own event loop. How a wait ends and how a call ends are
+// two things.
 #include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <poll.h>
 
 #include <atomic>
 #include <string_view>
 #include <thread>
 
+#include "base/clock.h"
 #include "capi/handles.h"
 #include "capi/testing/node.h"
 
@@ -15,7 +19,7 @@ namespace {
 
 using test::Node;
 using test::Served;
-using testing::HasSubstr;
+using ::testing::HasSubstr;
 
 // What a function given to tc_future_on_ready() notes.
 struct Told {
@@ -186,16 +190,10 @@ struct Farewell {
   }
 };
 
-uint64_t number_of(const Node& node, const char* name) {
-  uint64_t value = 0;
-  EXPECT_EQ(tc_node_stat(node.handle, name, &value), TC_OK) << tc_error_message();
-  return value;
-}
-
 bool wait_for_number(const Node& node, const char* name, uint64_t wanted) {
   for (const auto deadline = Deadline::after_ms(20'000); !deadline.passed(); tc_node_wait(node.handle, 5, nullptr))
-    if (number_of(node, name) == wanted) return true;
-  return number_of(node, name) == wanted;
+    if (test::number_of(node, name) == wanted) return true;
+  return test::number_of(node, name) == wanted;
 }
 
 TEST_F(FutureApi, a_function_may_close_an_endpoint_and_what_it_sent_before_runs) {
@@ -344,6 +342,131 @@ TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
   EXPECT_EQ(last.status, TC_ERR_CLOSED);
   EXPECT_EQ(last.another, TC_ERR_CLOSED);
   tc_message_free(last.message);
+}
+
+// ---- A node in an event loop of the program's own: tc_node_fd() and tc_node_arm(), with poll(2).
+
+// A program's loop, until `done`. How often it had to wait, and for how long it was told to at most.
+struct Loop {
+  explicit Loop(const Node& node) : node(node.handle) { EXPECT_EQ(tc_node_fd(this->node, &fd), TC_OK); }
+
+  template <class Done>
+  bool run_until(Done&& done, uint64_t limit_ms = 10'000) {
+    for (const auto deadline = Deadline::after_ms(limit_ms); !deadline.passed();) {
+      tc_node_poll(node, nullptr);
+      if (done()) return true;
+      const auto armed = tc_node_arm(node, &timeout_ms);
+      if (armed == TC_ERR_BUSY) continue;
+      EXPECT_EQ(armed, TC_OK) << tc_error_message();
+      pollfd wanted{fd, POLLIN, 0};
+      // A wake that is lost must not look like one that came late.
+      const int longest = static_cast<int>(limit_ms);
+      ::poll(&wanted, 1, timeout_ms < 0 || timeout_ms > longest ? longest : timeout_ms);
+      ++waits;
+    }
+    return done();
+  }
+
+  tc_node_t* node;
+  int fd = -1, timeout_ms = 0, waits = 0;
+};
+
+class EventLoop : public testing::TestWithParam<const char*> {
+ protected:
+  const test::Options options = test::options_for(GetParam());
+};
+
+TEST_P(EventLoop, brings_the_answers_of_calls) {
+  Served target(options);
+  Node source(options);
+  auto* const endpoint = source.connect(target);
+  EXPECT_STREQ(tc_endpoint_transport(endpoint), GetParam());
+  Loop loop(source);
+  for (int i = 0; i < 200; ++i) {
+    auto* const future = source.call(endpoint, "echo", "hello");
+    const auto begin = now_ns();
+    ASSERT_TRUE(loop.run_until([&] { return tc_future_ready(future) != 0; }));
+    EXPECT_EQ(tc_future_status(future), TC_OK);
+    EXPECT_LT(now_ns() - begin, 5'000'000'000u) << "the descriptor said nothing; a time-out brought the answer";
+    tc_future_free(future);
+  }
+}
+
+TEST_P(EventLoop, runs_what_peers_send_while_the_program_is_asleep) {
+  Node target(options);
+  std::atomic<bool> stop = false;
+  uint64_t executed = 0;
+  Loop loop(target);
+  std::thread server([&] {
+    loop.run_until([&] { return stop.load(); }, 60'000);
+    tc_node_stat(target.handle, "executed", &executed);
+  });
+  {
+    Node source(options);
+    auto* const endpoint = source.connect(target);
+    for (int i = 0; i < 100; ++i) {
+      auto* const future = source.call(endpoint, "echo");
+      if (i % 10 == 0) std::this_thread::sleep_for(std::chrono::milliseconds(3));  // so that it sleeps indeed
+      EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+      EXPECT_EQ(tc_future_status(future), TC_OK);
+      tc_future_free(future);
+    }
+  }
+  stop = true;
+  tc_node_wake(target.handle);
+  server.join();
+  EXPECT_EQ(executed, 100u);
+  EXPECT_GT(loop.waits, 0);
+}
+
+TEST_P(EventLoop, an_idle_node_waits_for_its_descriptor_alone) {
+  Served target(options);
+  Node source(options);
+  (void)source.connect(target);
+  Loop loop(source);
+  EXPECT_FALSE(loop.run_until([] { return false; }, 1500));
+  EXPECT_LT(loop.waits, 20);
+}
+
+TEST_P(EventLoop, deadlines_of_calls_are_in_the_time_to_wait) {
+  Node mute(options);
+  Node source(options);
+  ASSERT_EQ(tc_node_start_progress(mute.handle), TC_OK);
+  auto* const endpoint = source.connect(mute);
+  ASSERT_EQ(tc_node_stop_progress(mute.handle), TC_OK);
+  Loop loop(source);
+  auto* const future = source.call(endpoint, "echo", "", 30);
+  const auto begin = now_ns();
+  ASSERT_TRUE(loop.run_until([&] { return tc_future_ready(future) != 0; }));
+  EXPECT_GE(now_ns() - begin, 25'000'000u);
+  EXPECT_LE(loop.timeout_ms, 50);
+  EXPECT_GE(loop.timeout_ms, 0);
+  EXPECT_EQ(tc_future_status(future), TC_ERR_TIMEOUT);
+  tc_future_free(future);
+}
+
+INSTANTIATE_TEST_SUITE_P(Over, EventLoop, testing::Values("shm", "tcp", "tls"),
+                         [](const auto& transport) { return std::string(transport.param); });
+
+TEST(EventLoop, a_wake_makes_the_descriptor_readable) {
+  Node node;
+  int fd = -1, timeout_ms = 0;
+  ASSERT_EQ(tc_node_fd(node.handle, &fd), TC_OK);
+  while (tc_node_arm(node.handle, &timeout_ms) == TC_ERR_BUSY) tc_node_poll(node.handle, nullptr);
+  EXPECT_EQ(timeout_ms, -1) << "nothing is due";
+  pollfd wanted{fd, POLLIN, 0};
+  EXPECT_EQ(::poll(&wanted, 1, 0), 0);
+  tc_node_wake(node.handle);
+  EXPECT_EQ(::poll(&wanted, 1, 5000), 1);
+  EXPECT_EQ(tc_node_arm(node.handle, &timeout_ms), TC_ERR_BUSY) << "the wake is something that happened";
+  EXPECT_EQ(tc_node_arm(node.handle, &timeout_ms), TC_OK);
+  EXPECT_EQ(::poll(&wanted, 1, 0), 0);
+}
+
+TEST(EventLoop, a_node_with_a_progress_thread_cannot_be_armed) {
+  Served node;
+  int timeout_ms = 0;
+  EXPECT_EQ(tc_node_arm(node.handle, &timeout_ms), TC_ERR_INVALID);
 }
 
 }  // namespace

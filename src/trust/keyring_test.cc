@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// The keyring, its lines, and the two files that a node keeps beside it.
 #include "trust/keyring.h"
 
 #include <gmock/gmock.h>
@@ -9,6 +11,9 @@
 
 #include "base/file.h"
 #include "base/temporary_directory.h"
+#include "trust/grant.h"
+#include "trust/known_nodes.h"
+#include "trust/last_uses.h"
 #include "trust/private_file.h"
 #include "trust/testing/keys.h"
 
@@ -17,6 +22,118 @@ namespace {
 
 using ::testing::HasSubstr;
 using testing::public_key;
+
+// ---- A line
+
+Grant grant_of(std::string_view fields) {
+  return parse_grant(fmt::format("ana {} {}", public_key(1).text(), fields)).value();
+}
+
+std::string error_of_line(std::string_view fields) {
+  const auto grant = parse_grant(fmt::format("ana {} {}", public_key(1).text(), fields));
+  return grant ? "" : grant.error().message;
+}
+
+TEST(Grant, a_line_without_fields_lets_signed_code_run_and_forbids_nothing_more) {
+  const auto grant = grant_of("");
+  EXPECT_EQ(grant.name, "ana");
+  EXPECT_EQ(grant.key, public_key(1));
+  EXPECT_EQ(grant.run, Run::signed_code);
+  EXPECT_EQ(grant.where, Where::process);
+  EXPECT_TRUE(grant.read.is_all() && grant.write.is_all() && grant.libraries.is_all() && grant.exports.is_all());
+  EXPECT_TRUE(grant.hosts.empty());
+  EXPECT_FALSE(grant.code_budget || grant.rate || grant.until || grant.revoked);
+}
+
+TEST(Grant, every_field_is_read) {
+  const auto grant = grant_of(
+      "run=any in=cell read=table*,log write=log libs=none exports=f hosts=10.0.0.0/8,::1 at=10.0.0.1:7001 code=2M "
+      "rate=100 "
+      "until=2027-01-31 revoked=2026-12-24T18:30:05Z");
+  EXPECT_EQ(grant.run, Run::any);
+  EXPECT_EQ(grant.where, Where::cell);
+  EXPECT_TRUE(grant.read.contains("table7") && grant.read.contains("log"));
+  EXPECT_FALSE(grant.read.contains("logs") || grant.read.contains("tabl"));
+  EXPECT_TRUE(grant.write.contains("log"));
+  EXPECT_FALSE(grant.write.contains("table"));
+  EXPECT_FALSE(grant.libraries.contains("libm.so.6") || grant.libraries.contains("none"));
+  EXPECT_TRUE(grant.exports.contains("f"));
+  ASSERT_EQ(grant.hosts.size(), 2u);
+  EXPECT_TRUE(grant.hosts[0].contains("10.1.2.3"));
+  EXPECT_EQ(grant.code_budget, 2u << 20);
+  EXPECT_EQ(grant.rate, 100u);
+  EXPECT_EQ(to_text(*grant.until), "2027-01-31T00:00:00Z");
+  EXPECT_EQ(to_text(*grant.revoked), "2026-12-24T18:30:05Z");
+}
+
+TEST(Grant, what_is_written_is_read_back) {
+  for (const auto* const fields :
+       {"", "run=none", "run=any in=cell", "read=a", "read=a write=*", "read=a,b* write=b*", "write=none", "write=a",
+        "read=none", "libs=x exports=none hosts=10.0.0.0/8 at=127.0.0.1:1,[::1]:2 code=4096 rate=7",
+        "until=2027-01-31T00:00:00Z revoked=2026-01-01T00:00:01Z"})
+    EXPECT_EQ(fields_of(grant_of(fields)), fields);
+}
+
+TEST(Grant, fields_that_are_given_replace_those_of_the_same_name_alone) {
+  const auto with = [](std::string_view before, std::string_view given) {
+    return fields_of(with_fields(grant_of(before), given).value());
+  };
+  EXPECT_EQ(with("", "run=any"), "run=any");
+  EXPECT_EQ(with("run=any rate=7", "rate=9"), "run=any rate=9");
+  EXPECT_EQ(with("run=any rate=7", "run=signed"), "rate=7");
+  EXPECT_EQ(with("rate=7 until=2027-01-31", ""), "rate=7 until=2027-01-31T00:00:00Z");
+  EXPECT_EQ(with("read=a write=b", "read=c"), "read=c write=b");
+  EXPECT_EQ(with("", "read=c"), "read=c") << "which may write nothing, as in a new line";
+  EXPECT_EQ(with_fields(grant_of("run=any"), "walk=any").error().code, TC_ERR_INVALID);
+}
+
+TEST(Grant, a_line_that_says_what_may_be_read_allows_no_writing) {
+  EXPECT_FALSE(grant_of("read=table").write.contains("table"));
+  EXPECT_TRUE(grant_of("write=table").read.contains("other"));
+}
+
+TEST(Grant, a_wrong_field_is_refused_by_its_name_and_with_its_value) {
+  EXPECT_THAT(error_of_line("walk=any"), HasSubstr("there is no field 'walk': they are run, in, read"));
+  EXPECT_THAT(error_of_line("run=all"), HasSubstr("field run: 'all' is none of signed, any, none"));
+  EXPECT_THAT(error_of_line("in=jail"), HasSubstr("field in: 'jail'"));
+  EXPECT_THAT(error_of_line("read=a,,b"), HasSubstr("field read: 'a,,b' has an empty name"));
+  EXPECT_THAT(error_of_line("read="), HasSubstr("field read:"));
+  EXPECT_THAT(error_of_line("libs=a*b"), HasSubstr("'a*b' has a '*' that is not its last character"));
+  EXPECT_THAT(error_of_line("hosts=10.0.0.1/8"), HasSubstr("field hosts:"));
+  for (const auto* const at : {"at=north", "at=:7001", "at=north:", "at=north:x1"})
+    EXPECT_THAT(error_of_line(at), HasSubstr("field at:")) << at;
+  EXPECT_THAT(error_of_line("code=0"), HasSubstr("field code: '0' is no whole number from 1"));
+  EXPECT_THAT(error_of_line("code=18446744073709551615G"), HasSubstr("field code:"));
+  EXPECT_THAT(error_of_line("rate=4294967296"), HasSubstr("field rate:"));
+  EXPECT_THAT(error_of_line("rate=-1"), HasSubstr("field rate:"));
+  EXPECT_THAT(error_of_line("until=tomorrow"), HasSubstr("field until: 'tomorrow' is no time"));
+  EXPECT_THAT(error_of_line("run"), HasSubstr("'run' is no field"));
+  EXPECT_THAT(error_of_line("run=any run=none"), HasSubstr("field run stands there twice"));
+}
+
+TEST(Grant, a_line_without_name_or_key_is_refused) {
+  for (const auto& line :
+       std::vector<std::string>{"", "ana", "ana ed25519:AAAA", ".ana " + public_key(1).text(), "a/b x"})
+    EXPECT_FALSE(parse_grant(line)) << line;
+}
+
+TEST(Grant, more_names_than_fit_a_field_are_refused) {
+  std::string names = "a";
+  for (int i = 1; i < 64; ++i) names += ",a";
+  EXPECT_EQ(error_of_line("read=" + names), "");
+  EXPECT_THAT(error_of_line("read=" + names + ",a"), HasSubstr("65 names when at most 64"));
+}
+
+TEST(Time, dates_that_no_calendar_has_are_refused) {
+  for (const auto* const text :
+       {"2027-02-29", "2027-13-01", "2027-00-01", "2027-1-1", "2027-01-01T24:00:00Z", "2027-01-01T00:00:00",
+        "2027-01-01 00:00:00Z", "-027-01-01", "2027-01-01T00:60:00Z", "2027-01-01T00:00:60Z", ""})
+    EXPECT_FALSE(parse_time(text)) << text;
+  EXPECT_EQ(to_text(parse_time("2028-02-29").value()), "2028-02-29T00:00:00Z");
+  EXPECT_EQ(parse_time("1970-01-02T00:00:01Z")->time_since_epoch().count(), 86401);
+}
+
+// ---- The file
 
 std::string line(std::string_view name, unsigned char key, std::string_view fields = "") {
   return fmt::format("{} {}{}{}\n", name, public_key(key).text(), fields.empty() ? "" : " ", fields);
@@ -234,6 +351,137 @@ TEST_F(KeyringFile, edits_wait_for_another_and_then_give_up) {
   EXPECT_EQ(added.error().code, TC_ERR_BUSY);
   EXPECT_EQ(edited.error().code, TC_ERR_BUSY);
   EXPECT_EQ(text(), line("ana", 1));
+}
+
+// ---- Known nodes
+
+class KnownNodesFile : public ::testing::Test {
+ protected:
+  TemporaryDirectory directory_ = TemporaryDirectory::create().value();
+  KnownNodes nodes_{directory_.file("known-nodes")};
+};
+
+TEST_F(KnownNodesFile, a_remembered_key_is_found_at_its_address_alone) {
+  EXPECT_EQ(nodes_.find("10.0.0.7:7001").value(), std::nullopt);
+  ASSERT_TRUE(nodes_.remember("10.0.0.7:7001", public_key(1)));
+  ASSERT_TRUE(nodes_.remember("[::1]:7001", public_key(2)));
+  EXPECT_EQ(nodes_.find("10.0.0.7:7001").value(), public_key(1));
+  EXPECT_EQ(nodes_.find("[::1]:7001").value(), public_key(2));
+  EXPECT_EQ(nodes_.find("10.0.0.7:700").value(), std::nullopt);
+}
+
+TEST_F(KnownNodesFile, another_key_does_not_replace_the_first) {
+  ASSERT_TRUE(nodes_.remember("a:1", public_key(1)));
+  EXPECT_TRUE(nodes_.remember("a:1", public_key(1)));
+  EXPECT_EQ(nodes_.remember("a:1", public_key(2)).error().code, TC_ERR_BUSY);
+  EXPECT_EQ(nodes_.find("a:1").value(), public_key(1));
+}
+
+TEST_F(KnownNodesFile, a_forgotten_address_may_have_another_key) {
+  ASSERT_TRUE(nodes_.remember("a:1", public_key(1)));
+  ASSERT_TRUE(nodes_.remember("b:1", public_key(1)));
+  EXPECT_EQ(nodes_.forget("c:1"), false);
+  EXPECT_EQ(nodes_.forget("a:1"), true);
+  EXPECT_TRUE(nodes_.remember("a:1", public_key(2)));
+  EXPECT_EQ(nodes_.find("b:1").value(), public_key(1));
+}
+
+TEST_F(KnownNodesFile, an_address_that_would_be_another_line_is_refused) {
+  for (const auto& address : {std::string(), std::string("a b"), std::string("a\nb"), std::string(301, 'a')})
+    EXPECT_EQ(nodes_.remember(address, public_key(1)).error().code, TC_ERR_INVALID) << address;
+}
+
+TEST(CanonicalAddress, is_one_for_all_spellings_and_asks_no_name_server) {
+  for (const auto* const address :
+       {"127.0.0.1:7001", "localhost:7001", "LOCALHOST:7001", "localhost.:7001", "127.0.1:7001", "127.1:7001",
+        "127.000.000.001:7001", "[::ffff:127.0.0.1]:7001", "[::FFFF:7f00:1]:7001", "2130706433:7001"})
+    EXPECT_EQ(canonical_address(address), "127.0.0.1:7001") << address;
+  EXPECT_EQ(canonical_address("[2001:DB8:0:0::1]:7001"), "[2001:db8::1]:7001");
+  EXPECT_EQ(canonical_address("North.Example.:7001"), "north.example:7001");
+  for (const auto* const other : {"n1", "", "unix:/run/a:b", "a:1", ":7001", "[]:1"})
+    EXPECT_EQ(canonical_address(other), other);
+}
+
+TEST_F(KnownNodesFile, knows_an_address_in_all_its_spellings) {
+  ASSERT_TRUE(write_file_atomically(nodes_.file(), as_bytes("localhost:1 " + public_key(1).text() + "\n")));
+  EXPECT_EQ(nodes_.find("127.1:1").value(), public_key(1)) << "also one that was written down as it was";
+  EXPECT_EQ(nodes_.remember("127.0.0.1:1", public_key(2)).error().code, TC_ERR_BUSY);
+  EXPECT_EQ(nodes_.forget("[::ffff:127.0.0.1]:1").value(), true);
+  EXPECT_EQ(nodes_.find("localhost:1").value(), std::nullopt);
+}
+
+TEST_F(KnownNodesFile, a_line_that_is_none_is_named) {
+  ASSERT_TRUE(write_file_atomically(nodes_.file(), as_bytes("a:1 " + public_key(1).text() + "\nb:1\n")));
+  const auto found = nodes_.find("a:1");
+  ASSERT_FALSE(found);
+  EXPECT_THAT(found.error().message, HasSubstr("known-nodes, line 2: "));
+}
+
+TEST_F(KnownNodesFile, that_others_may_write_is_refused) {
+  ASSERT_TRUE(nodes_.remember("a:1", public_key(1)));
+  ASSERT_EQ(::chmod(nodes_.file().c_str(), 0622), 0);
+  EXPECT_EQ(nodes_.find("a:1").error().code, TC_ERR_DENIED);
+}
+
+TEST_F(KnownNodesFile, edits_wait_for_another_and_then_give_up) {
+  ASSERT_TRUE(nodes_.remember("a:1", public_key(1)));
+  const auto lock = FileLock::of(nodes_.file()).value();
+  auto remembered = std::async(std::launch::async, [&] { return nodes_.remember("b:1", public_key(2)); });
+  const auto forgotten = nodes_.forget("a:1");
+  const auto added = remembered.get();
+  ASSERT_FALSE(forgotten || added);
+  EXPECT_EQ(forgotten.error().code, TC_ERR_BUSY);
+  EXPECT_EQ(added.error().code, TC_ERR_BUSY);
+  EXPECT_EQ(nodes_.find("a:1").value(), public_key(1));
+}
+
+// ---- Last uses
+
+Time at(std::string_view text) { return parse_time(text).value(); }
+
+class LastUsesFile : public ::testing::Test {
+ protected:
+  TemporaryDirectory directory_ = TemporaryDirectory::create().value();
+  LastUses uses_{directory_.path() / "last-uses"};
+};
+
+TEST_F(LastUsesFile, that_is_not_there_has_none) { EXPECT_TRUE(uses_.read()->empty()); }
+
+TEST_F(LastUsesFile, keeps_the_later_time_of_each_key_whoever_writes_it) {
+  ASSERT_TRUE(uses_.record({{public_key(1), at("2026-01-02")}, {public_key(2), at("2026-01-02")}}));
+  ASSERT_TRUE(uses_.record({{public_key(1), at("2026-01-01")}, {public_key(2), at("2026-01-03T00:00:07Z")}}));
+  const UseTimes expected{{public_key(1), at("2026-01-02")}, {public_key(2), at("2026-01-03T00:00:07Z")}};
+  EXPECT_EQ(uses_.read().value(), expected);
+}
+
+TEST_F(LastUsesFile, is_its_owners_alone) {
+  ASSERT_TRUE(uses_.record({{public_key(1), at("2026-01-02")}}));
+  struct stat info{};
+  ASSERT_EQ(::stat(uses_.file().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(LastUsesFile, that_is_malformed_is_told_by_its_line_and_begun_anew) {
+  ASSERT_TRUE(write_file_atomically(uses_.file(), as_bytes(public_key(1).text() + " 2026-01-02\nnonsense\n")));
+  ASSERT_FALSE(uses_.read());
+  EXPECT_THAT(uses_.read().error().message, HasSubstr("last-uses, line 2: "));
+  ASSERT_TRUE(uses_.record({{public_key(2), at("2026-01-02")}}));
+  EXPECT_EQ(uses_.read()->size(), 1u);
+}
+
+TEST_F(LastUsesFile, loses_its_oldest_lines_when_there_are_too_many) {
+  UseTimes many;
+  for (unsigned i = 0; i < 10'010; ++i) {
+    PublicKey key = public_key(1);
+    key.bytes[0] = static_cast<std::byte>(i);
+    key.bytes[1] = static_cast<std::byte>(i >> 8);
+    many.emplace(key, at("2026-01-02") + std::chrono::seconds(i));
+  }
+  ASSERT_TRUE(uses_.record(many));
+  const auto kept = uses_.read();
+  ASSERT_TRUE(kept) << kept.error().message;
+  EXPECT_EQ(kept->size(), 10'000u);
+  for (const auto& [key, time] : *kept) ASSERT_GE(time, at("2026-01-02") + std::chrono::seconds(10));
 }
 
 }  // namespace

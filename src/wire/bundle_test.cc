@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundles between friends. What bundles from anywhere get is bundle_hostile_test.cc.
+// Bundles of peers that are trusted. Malformed ones: bundle_hostile_test.cc.
 #include "wire/bundle.h"
 
+#include <elf.h>
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+#include <vector>
+
+#include "wire/object_format.h"
+#include "wire/target_triple.h"
 #include "wire/testing/bundles.h"
 
 namespace tc {
@@ -12,6 +19,7 @@ namespace {
 
 using testing::bytes_of;
 using testing::four_slices;
+using ::testing::HasSubstr;
 
 TargetTriple x86() { return TargetTriple::parse(testing::x86).value(); }
 TargetTriple arm() { return TargetTriple::parse(testing::arm).value(); }
@@ -156,5 +164,204 @@ TEST(Compression, gives_back_what_it_got) {
   EXPECT_EQ(decompress(compress({}).value(), 0), Bytes{});
 }
 
+// ---- How signatures travel with a bundle. Whether they hold is tested in src/trust.
+
+CodeSignature signature(unsigned char fill, uint8_t covers = CodeSignature::whole_bundle) {
+  CodeSignature made;
+  made.covers = covers;
+  made.key.fill(std::byte{fill});
+  made.signature.fill(std::byte{fill});
+  return made;
+}
+
+Bundle with(Bundle bundle, const std::vector<CodeSignature>& signatures) {
+  for (const auto& each : signatures) EXPECT_TRUE(bundle.add_signature(each));
+  return bundle;
+}
+
+// A bundle's bytes with a section of signatures behind them that says it has `count`.
+Bytes with_section(const Bundle& bundle, uint8_t count, const std::vector<CodeSignature>& signatures) {
+  auto bytes = bundle.bytes();
+  Writer w(bytes);
+  w.u32(0x31534354).u8(count);
+  for (const auto& each : signatures) w.u8(each.covers).bytes(each.key).bytes(each.signature);
+  return bytes;
+}
+
+std::string error_of(const Bytes& bytes) {
+  const auto bundle = Bundle::read(bytes);
+  return bundle ? "" : bundle.error().message;
+}
+
+TEST(BundleSignatures, travel_in_the_file) {
+  const auto bundle = with(testing::with_bundled(), {signature(1), signature(2, 1)});
+  const auto bytes = bundle.bytes();
+  EXPECT_EQ(bytes, with_section(testing::with_bundled(), 2, {signature(1), signature(2, 1)}));
+  EXPECT_EQ(bytes.size(), bundle.size_for(bundle.carried()));
+  const auto read = Bundle::read(bytes);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->signatures(), bundle.signatures());
+  EXPECT_EQ(read->id(), testing::with_bundled().id());
+}
+
+TEST(BundleSignatures, travel_with_a_part_of_the_slices) {
+  const auto bundle = with(testing::four_slices(), {signature(1)});
+  const auto bytes = bundle.bytes_for(0b0010);
+  EXPECT_EQ(bytes.size(), bundle.size_for(0b0010));
+  const auto read = Bundle::read_carried(bytes, 0b0010, bundle.id());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->signatures(), bundle.signatures());
+}
+
+TEST(BundleSignatures, are_joined_when_slices_are) {
+  auto bundle = with(testing::four_slices(), {signature(1), signature(2)});
+  bundle.merge(with(testing::four_slices(), {signature(2), signature(3)}));
+  EXPECT_EQ(bundle.signatures(), (std::vector{signature(1), signature(2), signature(3)}));
+  bundle.merge(with(testing::a_library(), {signature(4)}));
+  EXPECT_EQ(bundle.signatures().size(), 3u) << "those of another bundle are not taken";
+}
+
+TEST(BundleSignatures, of_a_bundled_ifunc_are_given_to_it) {
+  const auto bundle = with(testing::with_bundled(), {signature(1), signature(2, 1), signature(3, 1)});
+  EXPECT_EQ(bundle.bundled("golden")->signatures(), (std::vector{signature(2), signature(3)}));
+}
+
+TEST(BundleSignatures, that_a_bundled_ifunc_brings_stay) {
+  Manifest m = testing::with_bundled().manifest();
+  const auto inner = with(testing::four_slices(), {signature(1)});
+  const auto outer = with(Bundle::pack(m, {testing::bytes_of("code"), inner.bytes()}).value(), {signature(2, 1)});
+  EXPECT_EQ(outer.bundled("golden")->signatures(), (std::vector{signature(1), signature(2)}));
+}
+
+TEST(BundleSignatures, are_not_added_twice_or_without_end) {
+  auto bundle = testing::four_slices();
+  for (unsigned char i = 0; i < CodeSignature::most; ++i) ASSERT_TRUE(bundle.add_signature(signature(i)));
+  EXPECT_TRUE(bundle.add_signature(signature(3)));
+  EXPECT_EQ(bundle.signatures().size(), CodeSignature::most);
+  EXPECT_EQ(bundle.add_signature(signature(64)).error().code, TC_ERR_LIMIT);
+  EXPECT_EQ(Bundle::read(bundle.bytes())->signatures().size(), CodeSignature::most);
+}
+
+TEST(BundleSignatures, cover_the_bundle_or_a_bundled_ifunc_and_nothing_else) {
+  for (const uint8_t covers : {0, 2, 64, 254}) {
+    EXPECT_EQ(testing::with_bundled().add_signature(signature(1, covers)).error().code, TC_ERR_INVALID);
+    EXPECT_THAT(error_of(with_section(testing::with_bundled(), 1, {signature(1, covers)})),
+                HasSubstr(fmt::format("covers slice {}, which is no bundled ifunc", covers)));
+  }
+}
+
+TEST(BundleSignatures, a_section_that_lies_about_its_size_is_refused) {
+  const auto bundle = testing::four_slices();
+  EXPECT_THAT(error_of(with_section(bundle, 0, {})), HasSubstr("has 0 signatures when 1 to 64 are allowed"));
+  EXPECT_THAT(error_of(with_section(bundle, 65, {})), HasSubstr("has 65 signatures"));
+  EXPECT_NE(error_of(with_section(bundle, 2, {signature(1)})), "");
+  EXPECT_NE(error_of(with_section(bundle, 1, {signature(1), signature(2)})), "");
+  EXPECT_THAT(error_of(with_section(bundle, 2, {signature(1), signature(1)})), HasSubstr("is there twice"));
+}
+
+// ---- Processors and systems
+
+TargetTriple triple(std::string_view text) { return TargetTriple::parse(text).value(); }
+
+struct Pair {
+  std::string_view code;
+  std::string_view node;
+  bool runs;
+  std::string_view why;
+};
+
+TEST(TargetTriple, is_compared_by_meaning_and_not_as_text) {
+  const Pair table[] = {
+      {"x86_64-pc-linux-gnu", "x86_64-unknown-linux-gnu", true, "the vendor says nothing"},
+      {"x86_64-linux-gnu", "x86_64-unknown-linux-gnu", true, "Debian leaves the vendor out"},
+      {"amd64-linux-gnu", "x86_64-linux-gnu", true, "two names of one architecture"},
+      {"arm64-linux-gnu", "aarch64-unknown-linux-gnu", true, "two names of one architecture"},
+      {"aarch64-unknown-linux5.10.0-gnu2.31.0", "aarch64-linux-gnu", true, "Zig writes versions into its triples"},
+      {"riscv64gc-unknown-linux-gnu", "riscv64-linux-gnu", true, "Rust writes extensions into its triples"},
+      {"x86_64-linux", "x86_64-linux-gnu", true, "no C library asked for"},
+      {"x86_64-linux", "x86_64-linux-musl", true, "no C library asked for"},
+      {"x86_64-linux-gnu", "aarch64-linux-gnu", false, "another architecture"},
+      {"x86_64-linux-gnu", "x86_64-linux-musl", false, "another C library"},
+      {"x86_64-linux-gnux32", "x86_64-linux-gnu", false, "32-bit pointers"},
+      {"x86_64-linux-gnux32", "x86_64-linux-android", false, "two environments that we do not know"},
+      {"x86_64-linux-android", "x86_64-linux-android", true, "the same one is the same one"},
+      {"riscv64be-linux-gnu", "riscv64-linux-gnu", false, "another byte order"},
+      {"aarch64_be-linux-gnu", "aarch64-linux-gnu", false, "another byte order"},
+      {"s390x-linux-gnu", "powerpc64-linux-gnu", false, "two architectures that we do not know"},
+      {"s390x-ibm-linux-gnu", "s390x-linux-gnu", true, "an architecture that we do not know matches by name"},
+      {"x86_64-apple-darwin", "x86_64-linux-gnu", false, "another system"},
+      {"x86_64-apple-darwin", "x86_64-pc-windows-msvc", false, "two systems that we do not know"},
+      {"x86_64-unknown-none-elf", "x86_64-linux-gnu", false, "no system at all"},
+  };
+  for (const auto& [code, node, runs, why] : table)
+    EXPECT_EQ(triple(code).runs_on(triple(node)), runs) << code << " on " << node << ": " << why;
+}
+
+TEST(TargetTriple, the_host_runs_what_was_built_for_it) {
+  EXPECT_TRUE(TargetTriple::host().runs_on(TargetTriple::host()));
+  EXPECT_EQ(TargetTriple::host().system, System::linux_elf);
+}
+
+TEST(TargetTriple, the_text_is_kept_as_it_was_written) {
+  EXPECT_EQ(triple("aarch64-unknown-linux5.10.0-gnu2.31.0").text, "aarch64-unknown-linux5.10.0-gnu2.31.0");
+}
+
+TEST(TargetTriple, what_is_no_triple_is_refused_with_an_example) {
+  for (const auto* text : {"", "x86_64", "-linux-gnu", "a-b-c-d-e"}) {
+    const auto parsed = TargetTriple::parse(text);
+    ASSERT_FALSE(parsed) << text;
+    EXPECT_EQ(parsed.error().code, TC_ERR_INVALID);
+    EXPECT_NE(parsed.error().message.find("x86_64-linux-gnu"), std::string::npos);
+  }
+  EXPECT_FALSE(TargetTriple::parse("x86_64-linux-" + std::string(60, 'g')));
+}
+
+TEST(TargetTriple, architectures_have_names_for_messages) {
+  EXPECT_EQ(arch_name(Arch::aarch64), "aarch64");
+  EXPECT_EQ(arch_name(triple("s390x-linux-gnu").arch), "other");
+}
+
 }  // namespace
 }  // namespace tc
+
+namespace tc::object_format {
+namespace {
+
+// All that linkers write into objects of ours, and nothing else.
+struct Known {
+  Arch arch;
+  std::vector<uint32_t> nothing;
+  uint32_t relative;
+  std::vector<uint32_t> symbol;
+};
+
+const Known known[] = {
+    {Arch::x86_64, {R_X86_64_NONE}, R_X86_64_RELATIVE, {R_X86_64_64, R_X86_64_GLOB_DAT, R_X86_64_JUMP_SLOT}},
+    {Arch::aarch64,
+     {R_AARCH64_NONE, 256},
+     R_AARCH64_RELATIVE,
+     {R_AARCH64_ABS64, R_AARCH64_GLOB_DAT, R_AARCH64_JUMP_SLOT}},
+    {Arch::riscv64, {R_RISCV_NONE}, R_RISCV_RELATIVE, {R_RISCV_64, R_RISCV_JUMP_SLOT}},
+};
+
+TEST(Relocation, of_each_processor_just_those_are_known_that_linkers_write) {
+  for (const auto& one : known)
+    for (uint32_t type = 0; type < 2000; ++type) {
+      auto expected = Relocation::unknown;
+      if (std::ranges::find(one.nothing, type) != one.nothing.end()) expected = Relocation::nothing;
+      if (type == one.relative) expected = Relocation::relative;
+      if (std::ranges::find(one.symbol, type) != one.symbol.end()) expected = Relocation::symbol;
+      EXPECT_EQ(relocation_of(one.arch, type), expected) << "type " << type;
+    }
+}
+
+TEST(ObjectFormat, processors_and_elf_machines_lead_to_each_other) {
+  for (const auto& one : known) EXPECT_EQ(arch_of_elf(elf_machine(one.arch)), one.arch);
+  EXPECT_EQ(elf_machine(Arch::none), EM_NONE);
+  EXPECT_EQ(arch_of_elf(EM_PPC64), Arch::none);
+  EXPECT_EQ(relocation_of(Arch::none, R_X86_64_64), Relocation::unknown);
+  EXPECT_EQ(relocation_of(Arch::riscv64, ~uint32_t{0}), Relocation::unknown);  // the table's own filler
+}
+
+}  // namespace
+}  // namespace tc::object_format

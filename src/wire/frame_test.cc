@@ -1,10 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
+//
+// Frames of every kind: what was encoded is decoded, and what is malformed is refused.
 #include "wire/frame.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include <array>
+
+#include "wire/cluster_event.h"
+#include "wire/compile.h"
 #include "wire/hello.h"
+#include "wire/return_address.h"
 #include "wire/testing/bundles.h"
 #include "wire/testing/frames.h"
 
@@ -15,6 +22,7 @@ using tc::testing::bytes_of;
 using testing::code_body;
 using ::testing::HasSubstr;
 using testing::sample_hello;
+using testing::sample_question;
 
 TEST(FrameHeader, holds_kind_flags_number_and_length_in_one_word) {
   for (const uint32_t number : {0u, 1u, 255u, 256u, max_number})
@@ -203,6 +211,356 @@ TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
   auto hello = sample_hello();
   hello.name = "node\nfour";
   EXPECT_EQ(decode_hello(encode_hello(hello)).error().code, TC_ERR_MALFORMED);
+}
+
+// ---- Return addresses
+
+TEST(ReturnAddress, comes_back_and_leaves_the_payload_aligned) {
+  for (const std::string& address : {std::string(), std::string("10.0.0.1:4711"), std::string(255, 'a')}) {
+    auto bytes = encode_return_address({.instance = 7, .node_id = 3, .address = address});
+    EXPECT_EQ(bytes.size() % alignment, 0u);
+    const auto size_alone = bytes.size();
+    bytes.push_back(std::byte{'p'});  // the payload behind it
+    size_t size = 0;
+    const auto return_address = decode_return_address(bytes, size);
+    ASSERT_TRUE(return_address);
+    EXPECT_EQ(return_address->instance, 7u);
+    EXPECT_EQ(return_address->node_id, 3u);
+    EXPECT_EQ(return_address->address, address);
+    EXPECT_EQ(size, size_alone);
+  }
+}
+
+TEST(ReturnAddress, an_address_that_could_act_in_a_log_is_refused) {
+  size_t size = 0;
+  EXPECT_FALSE(decode_return_address(
+      encode_return_address({.instance = 1, .node_id = 0, .address = "1.2.3.4:5\nfake line"}), size));
+}
+
+const ReturnAddress somewhere{.instance = 4711, .node_id = 3, .address = "10.0.0.3:4711"};
+
+void expect_return_address(const PackedReturnAddress& packed, const ReturnAddress& return_address) {
+  EXPECT_EQ(packed.value().instance, return_address.instance);
+  EXPECT_EQ(packed.value().node_id, return_address.node_id);
+  EXPECT_EQ(packed.value().address, return_address.address);
+  const auto bytes = encode_return_address(return_address);
+  EXPECT_EQ(Bytes(packed.bytes().begin(), packed.bytes().end()), bytes);
+}
+
+TEST(PackedReturnAddress, takes_what_stands_in_front_of_a_payload_and_the_same_again) {
+  PackedReturnAddress packed;
+  EXPECT_TRUE(packed.bytes().empty());
+  auto body = encode_return_address(somewhere);
+  const auto size = body.size();
+  body.resize(size + 24, std::byte{7});
+  for (int i = 0; i < 3; ++i) {
+    const auto taken = packed.take(body);
+    ASSERT_TRUE(taken) << taken.error().message;
+    EXPECT_EQ(*taken, size);
+    expect_return_address(packed, somewhere);
+  }
+}
+
+TEST(PackedReturnAddress, is_another_when_any_byte_is_another) {
+  const auto body = encode_return_address(somewhere);
+  for (size_t i = 0; i < body.size(); ++i) {
+    PackedReturnAddress packed(somewhere);
+    auto changed = body;
+    changed[i] ^= std::byte{1};
+    size_t size = 0;
+    const auto expected = decode_return_address(changed, size);
+    const auto taken = packed.take(changed);
+    ASSERT_EQ(taken.has_value(), expected.has_value()) << "byte " << i;
+    if (!taken) {
+      expect_return_address(packed, somewhere);
+      continue;
+    }
+    EXPECT_EQ(*taken, size);
+    expect_return_address(packed, *expected);
+  }
+}
+
+TEST(PackedReturnAddress, that_was_cut_off_is_refused_and_changes_nothing) {
+  const auto body = encode_return_address(somewhere);
+  const ReturnAddress elsewhere{.instance = 1, .node_id = 2, .address = "n2"};
+  for (size_t size = 0; size < body.size(); ++size) {
+    PackedReturnAddress same(somewhere), other(elsewhere);
+    EXPECT_FALSE(same.take(ByteView(body).first(size))) << size;
+    EXPECT_FALSE(other.take(ByteView(body).first(size))) << size;
+    expect_return_address(same, somewhere);
+    expect_return_address(other, elsewhere);
+  }
+}
+
+TEST(PackedReturnAddress, holds_the_longest_address_and_cuts_longer_ones) {
+  const ReturnAddress longest{.instance = 1, .node_id = 2, .address = std::string(255, 'h')};
+  EXPECT_EQ(PackedReturnAddress(longest).bytes().size(), max_return_address_bytes);
+  const ReturnAddress longer{.instance = 1, .node_id = 2, .address = std::string(300, 'h')};
+  PackedReturnAddress packed;
+  ASSERT_TRUE(packed.take(PackedReturnAddress(longer).bytes()));
+  expect_return_address(packed, longest);
+}
+
+// ---- Cluster events
+
+TEST(Notice, a_death_is_read_as_it_was_written) {
+  const auto gone = decode_gone(encode_gone({1, 2, 3, "node", "it vanished"})).value();
+  EXPECT_EQ(gone.instance, 1u);
+  EXPECT_EQ(gone.witness, 2u);
+  EXPECT_EQ(gone.node_id, 3u);
+  EXPECT_EQ(gone.name, "node");
+  EXPECT_EQ(gone.reason, "it vanished");
+}
+
+TEST(Notice, the_name_of_a_dead_node_cannot_forge_lines_of_the_log) {
+  for (const auto* const name : {"a\nnode 1 is well", "\x1b[2J", "\x7f"}) {
+    const auto gone = decode_gone(encode_gone({1, 2, 3, name, "it vanished"}));
+    ASSERT_FALSE(gone) << name;
+    EXPECT_EQ(gone.error().code, TC_ERR_MALFORMED);
+    EXPECT_THAT(gone.error().message, HasSubstr("its name is not printable"));
+  }
+}
+
+TEST(Notice, the_reason_of_a_death_cannot_steer_a_terminal) {
+  const auto gone = decode_gone(encode_gone({1, 2, 3, "node", "first\nsecond\x1b[2J\r\x7f"})).value();
+  EXPECT_EQ(gone.reason, "first\nsecond?[2J??");
+}
+
+TEST(Notice, a_marker_has_the_flags_that_are_known) {
+  for (uint8_t flags = 0; flags < 8; ++flags) {
+    const auto marker = decode_marker(encode_marker({5, 6, flags}));
+    ASSERT_EQ(marker.has_value(), flags <= 3) << int{flags};
+    if (!marker) continue;
+    EXPECT_EQ(marker->origin, 5u);
+    EXPECT_EQ(marker->number, 6u);
+    EXPECT_EQ(marker->flags, flags);
+  }
+}
+
+TEST(Notice, a_report_is_read_as_it_was_written) {
+  for (const bool is_void : {false, true}) {
+    const auto report = decode_report(encode_report({5, 6, is_void, {7, 8, 9}})).value();
+    EXPECT_EQ(report.origin, 5u);
+    EXPECT_EQ(report.number, 6u);
+    EXPECT_EQ(report.is_void, is_void);
+    EXPECT_THAT(report.tokens, ::testing::ElementsAre(7u, 8u, 9u));
+  }
+}
+
+TEST(Notice, a_report_with_another_verdict_is_refused) {
+  auto bytes = encode_report({5, 6, false, {}});
+  bytes[12] = std::byte{2};
+  const auto report = decode_report(bytes);
+  ASSERT_FALSE(report);
+  EXPECT_THAT(report.error().message, HasSubstr("its verdict is 2 when 0 and 1 are known"));
+}
+
+TEST(Notice, what_is_cut_short_or_has_bytes_behind_it_is_refused) {
+  const auto refused_but_whole = [](const Bytes& whole, auto decode) {
+    for (size_t size = 0; size < whole.size(); ++size)
+      EXPECT_FALSE(decode(ByteView(whole).first(size))) << size << " of " << whole.size();
+    auto longer = whole;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(decode(longer));
+  };
+  refused_but_whole(encode_gone({1, 2, 3, "node", "it vanished"}), decode_gone);
+  refused_but_whole(encode_marker({5, 6, 0}), decode_marker);
+  refused_but_whole(encode_report({5, 6, false, {}}), decode_report);
+}
+
+// ---- Requests to compile
+
+const std::array<std::byte, 16> bundle_bytes{std::byte{1}, std::byte{2}};
+
+CompileQuestion question() {
+  CompileQuestion one;
+  one.token = 7;
+  one.limit_ms = 500;
+  one.triple = "x86_64-linux-gnu";
+  one.cpu = "znver3";
+  one.features = "+sse3,+avx";
+  one.head = {ContentId::of(bundle_bytes), 1, bundle_bytes.size()};
+  one.bundle = bundle_bytes;
+  return one;
+}
+
+TEST(CompileFrames, a_question_is_read_as_it_was_written) {
+  const auto bytes = encode_compile_question(question());
+  const auto read = decode_compile_question(bytes);
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->token, 7u);
+  EXPECT_EQ(read->limit_ms, 500u);
+  EXPECT_EQ(read->triple, "x86_64-linux-gnu");
+  EXPECT_EQ(read->cpu, "znver3");
+  EXPECT_EQ(read->features, "+sse3,+avx");
+  EXPECT_EQ(read->head.id, ContentId::of(bundle_bytes));
+  EXPECT_EQ(as_text(read->bundle), as_text(bundle_bytes));
+}
+
+TEST(CompileFrames, a_question_cut_short_anywhere_is_refused) {
+  const auto bytes = encode_compile_question(question());
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_compile_question(ByteView(bytes).first(size))) << size << " of " << bytes.size();
+  EXPECT_THAT(decode_compile_question(ByteView(bytes).first(20)).error().message, HasSubstr("compile question"));
+}
+
+TEST(CompileFrames, what_becomes_an_argument_of_a_program_is_printable) {
+  for (const auto field : {&CompileQuestion::triple, &CompileQuestion::cpu, &CompileQuestion::features}) {
+    auto bad = question();
+    bad.*field = "two words";
+    const auto bytes = encode_compile_question(bad);
+    const auto read = decode_compile_question(bytes);
+    ASSERT_FALSE(read);
+    EXPECT_THAT(read.error().message, HasSubstr("cannot be printed"));
+  }
+}
+
+TEST(CompileFrames, an_answer_is_an_object_or_words_and_not_both) {
+  const auto read = [](tc_status_t status, const std::string& message, ByteView object) {
+    const auto bytes = encode_compile_answer({7, status, message, object});
+    const auto answer = decode_compile_answer(bytes);
+    if (answer) {
+      EXPECT_EQ(answer->token, 7u);
+      EXPECT_EQ(answer->status, status);
+      EXPECT_EQ(answer->message, message);
+      EXPECT_EQ(as_text(answer->object), as_text(object));
+    }
+    return answer.has_value();
+  };
+  EXPECT_TRUE(read(TC_OK, "", bundle_bytes));
+  EXPECT_TRUE(read(TC_ERR_COMPILE, "no", {}));
+  EXPECT_FALSE(read(TC_OK, "", {}));
+  EXPECT_FALSE(read(TC_ERR_COMPILE, "no", bundle_bytes));
+}
+
+TEST(CompileFrames, an_answer_cut_short_before_its_object_is_refused) {
+  const auto bytes = encode_compile_answer({7, TC_ERR_COMPILE, "no", {}});
+  for (size_t size = 0; size < bytes.size(); ++size)
+    EXPECT_FALSE(decode_compile_answer(ByteView(bytes).first(size))) << size << " of " << bytes.size();
+}
+
+TEST(CompileFrames, come_back_as_they_went) {
+  const auto bytes = sample_question();
+  const auto question = decode_compile_question(bytes);
+  ASSERT_TRUE(question) << question.error().message;
+  EXPECT_EQ(question->token, 0x1122334455667788u);
+  EXPECT_EQ(question->limit_ms, 10'000u);
+  EXPECT_EQ(question->triple, "aarch64-unknown-linux-gnu");
+  EXPECT_EQ(question->cpu, "generic");
+  EXPECT_EQ(question->features, "+lse,+sve");
+  EXPECT_EQ(question->head.carried, 5u);
+  EXPECT_EQ(as_text(question->bundle), "the bundle");
+  const auto body = encode_compile_answer({9, TC_OK, "", as_bytes("object")});
+  const auto answer = decode_compile_answer(body);
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->token, 9u);
+  EXPECT_EQ(as_text(answer->object), "object");
+}
+
+TEST(CompileFrames, labels_that_could_act_as_arguments_are_refused) {
+  for (const char* const label : {"two words", "line\n", "\x1b[2J"}) {
+    auto question = CompileQuestion{};
+    question.features = label;
+    EXPECT_EQ(decode_compile_question(encode_compile_question(question)).error().code, TC_ERR_MALFORMED) << label;
+  }
+}
+
+TEST(CompileFrames, an_answer_holds_an_object_or_a_reason) {
+  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_OK, "", {}})));
+  EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_ERR_COMPILE, "no", as_bytes("object")})));
+}
+
+// ---- Each decoder, on frames that are cut short, damaged or too long
+
+// A greeting is no frame, but is read like one.
+constexpr auto greeting = Kind::none;
+
+// Every decoder, on bytes that end at the edge of their allocation, so that the address sanitizer sees a step over it.
+bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
+  const Bytes body(view.begin(), view.end());
+  size_t size = 0;
+  switch (kind) {
+    case Kind::call: return decode_return_address(body, size).has_value();
+    case Kind::code: return decode_code(body).has_value();
+    case Kind::need: return decode_need(body).has_value();
+    case Kind::reply: return decode_reply(body).has_value();
+    case Kind::barrier: return decode_barrier(body).has_value();
+    case Kind::disconnect: return decode_disconnect(body).has_value();
+    case greeting: return decode_hello(body).has_value();
+    case Kind::cluster_event:
+      if (number == event_gone) return decode_gone(body).has_value();
+      return number == event_marker ? decode_marker(body).has_value() : decode_report(body).has_value();
+    case Kind::compile:
+      if (number == compile_question) return decode_compile_question(body).has_value();
+      return decode_compile_answer(body).has_value();
+    default: return false;
+  }
+}
+
+struct Sample {
+  Kind kind;
+  Bytes body;
+  size_t least;  // shorter than that it must be refused
+  uint32_t number = 0;
+};
+
+std::vector<Sample> samples() {
+  const auto return_address = encode_return_address({.instance = 1, .node_id = 2, .address = "127.0.0.1:9"});
+  const auto code = code_body("the bundle", "");
+  const auto need = encode_need({.id = {}, .triple = "x86_64-linux-gnu"});
+  const auto reply = encode_reply({.token = 1, .status = TC_ERR_IFUNC, .message = "words"});
+  const auto barrier = encode_barrier(1);
+  const auto disconnect = encode_disconnect({TC_ERR_CLOSED, "done"});
+  const auto hello = encode_hello(sample_hello());
+  const auto gone = encode_gone({1, 2, 3, "name", "reason"});
+  const auto marker = encode_marker({1, 2, marker_unrecorded});
+  const auto report = encode_report({1, 2, true, {3}});
+  const auto question = sample_question();
+  const auto object = encode_compile_answer({1, TC_OK, "", as_bytes("x")});
+  const auto refused = encode_compile_answer({1, TC_ERR_DENIED, "words", {}});
+  return {{Kind::compile, question, question.size(), compile_question},
+          {Kind::compile, object, object.size(), compile_answer},
+          {Kind::compile, refused, refused.size(), compile_answer},
+          {Kind::cluster_event, gone, gone.size(), event_gone},
+          {Kind::cluster_event, marker, marker.size(), event_marker},
+          {Kind::cluster_event, report, report.size() - sizeof(uint64_t), event_report},
+          {Kind::call, return_address, return_address.size()},
+          {Kind::code, code, code.size()},
+          {Kind::need, need, need.size()},
+          {Kind::reply, reply, reply.size()},
+          {Kind::barrier, barrier, barrier.size()},
+          {Kind::disconnect, disconnect, disconnect.size()},
+          {greeting, hello, hello.size()}};
+}
+
+TEST(HostileFrames, truncated_at_any_byte_they_are_refused) {
+  for (const auto& [kind, body, least, number] : samples()) {
+    EXPECT_TRUE(any_decoder_takes(kind, number, body)) << static_cast<int>(kind);
+    for (size_t size = 0; size < least; ++size)
+      EXPECT_FALSE(any_decoder_takes(kind, number, ByteView(body).first(size)))
+          << "kind " << static_cast<int>(kind) << " cut to " << size << " of " << body.size();
+  }
+}
+
+TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
+  size_t taken = 0;
+  for (const auto& sample : samples())
+    for (size_t bit = 0; bit < sample.body.size() * 8; ++bit) {
+      auto body = sample.body;
+      body[bit / 8] ^= std::byte{1} << (bit % 8);
+      taken += any_decoder_takes(sample.kind, sample.number, body) ? 1 : 0;
+    }
+  EXPECT_GT(taken, 0u);
+}
+
+TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
+  for (auto& [kind, body, least, number] : samples()) {
+    const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::disconnect || kind == greeting;
+    if (!fixed && kind != Kind::cluster_event) continue;
+    auto longer = body;
+    longer.push_back(std::byte{0});
+    EXPECT_FALSE(any_decoder_takes(kind, number, longer)) << static_cast<int>(kind);
+  }
 }
 
 }  // namespace

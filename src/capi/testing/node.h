@@ -9,6 +9,7 @@
 #include <threechains/threechains.h>
 
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -59,5 +60,23 @@ struct Served : Node {
     EXPECT_EQ(tc_node_start_progress(handle), TC_OK);
   }
 };
+
+// Of a node with links of this kind. TCP is plain only on networks that are trusted.
+inline Options options_for(std::string_view transport) {
+  const bool is_ucx = transport.starts_with("ucx");
+  Options options{{"transport", transport == "tls" ? "tcp" : transport.data()}};
+  if (transport == "tcp" || is_ucx) options.emplace_back("trust-network", "127.0.0.0/8");
+  if (is_ucx) {
+    options.emplace_back("ucx-tls", "tcp,self");
+    options.emplace_back("ucx-devices", "lo");
+  }
+  return options;
+}
+
+inline uint64_t number_of(const Node& node, const char* name) {
+  uint64_t value = 0;
+  EXPECT_EQ(tc_node_stat(node.handle, name, &value), TC_OK) << tc_error_message();
+  return value;
+}
 
 }  // namespace tc::capi::test

@@ -1,0 +1,331 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What a program asks of its system: processes, plug-ins, files with settings, and where its log goes.
+#include <fcntl.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+#include <signal.h>
+#include <spdlog/logger.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <climits>
+
+#include "base/bytes.h"
+#include "base/file.h"
+#include "base/log_sink.h"
+#include "base/plugin.h"
+#include "base/process.h"
+#include "base/settings_file.h"
+#include "base/temporary_directory.h"
+
+namespace tc {
+namespace {
+
+using testing::HasSubstr;
+
+// ---- Processes
+
+Deadline long_enough() { return Deadline::after_ms(20'000); }
+
+std::vector<std::string> shell(const std::string& script) { return {"sh", "-c", script}; }
+
+int exit_code(const std::vector<std::string>& arguments, const SpawnOptions& options = {}) {
+  const auto finished = run_program(arguments, options, long_enough());
+  return finished ? finished->exit.as_shell() : -1;
+}
+
+std::string output_of(const std::string& script, SpawnOptions options = {}) {
+  options.output = Output::captured;
+  const auto finished = run_program(shell(script), options, long_enough());
+  return finished ? finished->output : finished.error().message;
+}
+
+TEST(ChildProcess, exit_codes_and_signals_are_reported_as_a_shell_does) {
+  EXPECT_EQ(exit_code({"true"}), 0);
+  EXPECT_EQ(exit_code(shell("exit 7")), 7);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$")), 128 + SIGTERM);
+}
+
+TEST(ChildProcess, an_exit_status_is_said_in_words) {
+  EXPECT_EQ((ExitStatus{3, 0}.text()), "ended with exit code 3");
+  EXPECT_EQ((ExitStatus{0, SIGKILL}.text()), "was killed by signal 9 (Killed)");
+  EXPECT_TRUE((ExitStatus{0, 0}.success()));
+  EXPECT_FALSE((ExitStatus{0, SIGKILL}.success()));
+}
+
+TEST(ChildProcess, a_program_that_is_not_there_is_named) {
+  const auto child = ChildProcess::spawn({"/no/such/program"});
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().code, TC_ERR_NOT_FOUND);
+  EXPECT_EQ(child.error().message, "cannot run /no/such/program: No such file or directory");
+}
+
+TEST(ChildProcess, a_file_that_is_no_program_is_another_error) {
+  const auto child = ChildProcess::spawn({"/etc/passwd"});
+  ASSERT_FALSE(child);
+  EXPECT_EQ(child.error().code, TC_ERR_IO);
+}
+
+TEST(ChildProcess, output_and_errors_are_captured_in_order) {
+  auto child =
+      ChildProcess::spawn(shell("echo one; echo two >&2"), {.output = Output::captured, .errors = Output::captured});
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->wait(long_enough()));
+  EXPECT_EQ(child->take_output(), "one\ntwo\n");
+  EXPECT_EQ(child->output_fd(), -1);
+}
+
+TEST(ChildProcess, errors_can_be_discarded_while_output_is_captured) {
+  EXPECT_EQ(output_of("echo one; echo two >&2", {.errors = Output::discarded}), "one\n");
+}
+
+TEST(ChildProcess, output_beyond_its_limit_is_dropped_and_blocks_nobody) {
+  const auto text = output_of("head -c 1000000 /dev/zero; echo end >&2", {.output_limit = 1000});
+  EXPECT_EQ(text.size(), 1000u);
+}
+
+TEST(ChildProcess, additions_to_the_environment_replace_what_was_there) {
+  ::setenv("TC_TEST_INHERITED", "it is", 1);
+  EXPECT_EQ(exit_code(shell("test \"$HOME\" = elsewhere && test \"$TC_TEST_INHERITED\" = 'it is'"),
+                      {.environment = {"HOME=elsewhere"}}),
+            0);
+}
+
+TEST(ChildProcess, input_is_what_it_is_given_or_nothing) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  ASSERT_TRUE(write_file_atomically(directory->file("text"), as_bytes("given")));
+  const Fd input(::open(directory->file("text").c_str(), O_RDONLY | O_CLOEXEC));
+  EXPECT_EQ(output_of("cat", {.input = input.get()}), "given");
+  EXPECT_EQ(output_of("cat", {.input = -1}), "");
+}
+
+TEST(ChildProcess, what_was_asked_for_runs_in_the_child_before_its_program) {
+  EXPECT_EQ(output_of("pwd", {.before_exec = [] { return ::chdir("/") == 0; }}), "/\n");
+  EXPECT_EQ(exit_code({"true"}, {.before_exec = [] { return false; }}), 127);
+}
+
+// Without it, a child of a thread that blocks signals could not be stopped by SIGTERM.
+TEST(ChildProcess, blocked_signals_reach_the_child) {
+  sigset_t all, before;
+  sigfillset(&all);
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &all, &before), 0);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$; exit 3")), 128 + SIGTERM);
+  sigset_t now;
+  ASSERT_EQ(::pthread_sigmask(SIG_SETMASK, &before, &now), 0);
+  EXPECT_TRUE(sigismember(&now, SIGTERM)) << "starting a child changed our own mask";
+}
+
+TEST(ChildProcess, a_group_of_its_own_ignores_no_signals) {
+  const auto before = ::signal(SIGTERM, SIG_IGN);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$; exit 3")), 3);
+  EXPECT_EQ(exit_code(shell("kill -TERM $$; exit 3"), {.own_group = true}), 128 + SIGTERM);
+  ::signal(SIGTERM, before);
+}
+
+TEST(ChildProcess, a_wait_ends_with_its_deadline) {
+  auto child = ChildProcess::spawn({"sleep", "60"});
+  ASSERT_TRUE(child);
+  EXPECT_FALSE(child->wait(Deadline::after_ms(30)));
+  child->kill();
+  const auto exit = child->wait(long_enough());
+  ASSERT_TRUE(exit);
+  EXPECT_EQ(exit->signal, SIGKILL);
+}
+
+TEST(ChildProcess, a_program_that_runs_too_long_is_killed) {
+  const auto finished = run_program({"sleep", "60"}, {}, Deadline::after_ms(30));
+  ASSERT_FALSE(finished);
+  EXPECT_EQ(finished.error().code, TC_ERR_TIMEOUT);
+}
+
+TEST(ChildProcess, a_child_ends_with_its_handle) {
+  pid_t pid = 0;
+  {
+    auto child = ChildProcess::spawn({"sleep", "60"});
+    ASSERT_TRUE(child);
+    pid = child->pid();
+  }
+  EXPECT_EQ(::kill(pid, 0), -1);  // reaped as well, so nobody has that number
+}
+
+// The write end of the pipe is in the grandchild: the read ends when it dies.
+TEST(ChildProcess, a_group_ends_with_its_child) {
+  const SpawnOptions options{.output = Output::captured, .own_group = true};
+  auto child = ChildProcess::spawn(shell("sleep 60 & echo started"), options);
+  ASSERT_TRUE(child);
+  ASSERT_TRUE(child->wait(long_enough()));
+  const auto deadline = long_enough();
+  std::string text = child->take_output();
+  for (; child->output_fd() >= 0 && !deadline.passed(); ::usleep(1000)) text += child->take_output();
+  EXPECT_EQ(child->output_fd(), -1) << "the grandchild still runs";
+  EXPECT_EQ(text, "started\n");
+}
+
+// ---- Plug-ins
+
+TEST(Plugin, is_found_along_the_loaders_path_and_gives_its_functions) {
+  const auto library = open_plugin("libm.so.6", "");
+  ASSERT_TRUE(library) << library.error().message;
+  EXPECT_TRUE(find_in_plugin(*library, "cos"));
+  const auto missing = find_in_plugin(*library, "no_such_function");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("'no_such_function'"));
+}
+
+TEST(Plugin, that_is_missing_is_named_with_every_place_that_was_tried) {
+  const auto library = open_plugin("libthreechains_none.so", "");
+  ASSERT_FALSE(library);
+  EXPECT_EQ(library.error().code, TC_ERR_UNSUPPORTED);
+  EXPECT_THAT(library.error().message, HasSubstr("/bin/libthreechains_none.so"));
+  EXPECT_THAT(library.error().message, HasSubstr("/lib/libthreechains_none.so"));
+}
+
+TEST(Plugin, with_a_wished_path_is_looked_for_nowhere_else) {
+  const auto library = open_plugin("libm.so.6", "/no/such/place.so");
+  ASSERT_FALSE(library);
+  EXPECT_THAT(library.error().message, HasSubstr("/no/such/place.so"));
+}
+
+// ---- Settings files
+
+class SettingsFile : public testing::Test {
+ protected:
+  Result<std::vector<Setting>> read(std::string_view text) const {
+    EXPECT_TRUE(write_file_atomically(path, as_bytes(std::string(text))));
+    return read_settings(path);
+  }
+  const TemporaryDirectory directory = std::move(TemporaryDirectory::create().value());
+  const std::string path = directory.file("settings");
+};
+
+TEST_F(SettingsFile, each_line_is_a_key_and_a_value_without_the_blanks_around_them) {
+  const auto settings = read("listen = 127.0.0.1:7000\n\tallow-lib=libz.so.1  \r\nname = a = b\ncache-dir =");
+  ASSERT_TRUE(settings) << settings.error().message;
+  ASSERT_EQ(settings->size(), 4u);
+  EXPECT_EQ((*settings)[0].key, "listen");
+  EXPECT_EQ((*settings)[0].value, "127.0.0.1:7000");
+  EXPECT_EQ((*settings)[1].key, "allow-lib");
+  EXPECT_EQ((*settings)[1].value, "libz.so.1");
+  EXPECT_EQ((*settings)[1].line, 2u);
+  EXPECT_EQ((*settings)[2].value, "a = b");
+  EXPECT_EQ((*settings)[3].value, "");
+}
+
+TEST_F(SettingsFile, empty_lines_and_comments_are_left_out_and_counted) {
+  const auto settings = read("# a node\n\n  # of ours = 1\nid = 3\n");
+  ASSERT_TRUE(settings) << settings.error().message;
+  ASSERT_EQ(settings->size(), 1u);
+  EXPECT_EQ(settings->front().line, 4u);
+}
+
+TEST_F(SettingsFile, a_line_that_is_no_setting_is_refused_with_its_number) {
+  for (const auto* wrong : {"id = 3\nwarm-up\n", "id = 3\n= on\n"}) {
+    const auto settings = read(wrong);
+    ASSERT_FALSE(settings);
+    EXPECT_EQ(settings.error().code, TC_ERR_INVALID);
+    EXPECT_THAT(settings.error().message, HasSubstr("line 2"));
+  }
+}
+
+TEST_F(SettingsFile, a_file_that_is_not_there_is_not_found) {
+  EXPECT_EQ(read_settings(path + "-nowhere").error().code, TC_ERR_NOT_FOUND);
+}
+
+// ---- The log
+
+struct Ends {
+  Fd read, write;
+};
+
+Ends make_pipe() {
+  int ends[2];
+  EXPECT_EQ(pipe2(ends, O_CLOEXEC), 0);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+Ends make_sockets() {
+  int ends[2];
+  EXPECT_EQ(socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends), 0);
+  return {Fd(ends[0]), Fd(ends[1])};
+}
+
+spdlog::logger logger_to(const Fd& fd) {
+  spdlog::logger log("test", std::make_shared<LogSink>(fd.get()));
+  log.set_pattern("%v");
+  return log;
+}
+
+std::string read_what_is_there(const Fd& fd) {
+  std::string all;
+  char buffer[65536];
+  fcntl(fd.get(), F_SETFL, O_NONBLOCK);
+  for (ssize_t got = 0; (got = ::read(fd.get(), buffer, sizeof buffer)) > 0;)
+    all.append(buffer, static_cast<size_t>(got));
+  return all;
+}
+
+TEST(LogSink, lines_arrive_in_order) {
+  const auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("one");
+  log.warn("two");
+  EXPECT_EQ(read_what_is_there(ends.read), "one\ntwo\n");
+}
+
+TEST(LogSink, words_of_several_lines_cannot_forge_entries) {
+  const auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("it says: one\nerror: two\n\nthree");
+  log.warn("four");
+  EXPECT_EQ(read_what_is_there(ends.read), "it says: one\n    error: two\n    \n    three\nfour\n");
+}
+
+void check_nobody_reads(const Ends& ends) {
+  auto log = logger_to(ends.write);
+  for (int i = 0; i < 100'000; ++i) log.warn("line {}", i);  // waits for ever if it waits at all
+  const auto first = read_what_is_there(ends.read);
+  EXPECT_TRUE(first.starts_with("line 0\nline 1\n"));
+  const auto written = static_cast<size_t>(std::ranges::count(first, '\n'));
+  log.warn("the next one");
+  EXPECT_EQ(read_what_is_there(ends.read),
+            fmt::format("{} lines of this log were dropped: nobody read the log\nthe next one\n", 100'000 - written));
+}
+
+TEST(LogSink, a_pipe_that_nobody_reads_costs_lines_which_are_counted_and_never_time) {
+  check_nobody_reads(make_pipe());
+}
+
+TEST(LogSink, a_socket_that_nobody_reads_costs_lines_which_are_counted_and_never_time) {
+  check_nobody_reads(make_sockets());
+}
+
+TEST(LogSink, a_reader_that_is_gone_does_not_end_the_process) {
+  auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  ends.read.reset();
+  log.warn("nobody hears this");
+}
+
+TEST(LogSink, a_line_too_long_for_one_write_is_cut_and_says_so) {
+  const auto ends = make_pipe();
+  logger_to(ends.write).warn("{}", std::string(10'000, 'x'));
+  const auto line = read_what_is_there(ends.read);
+  EXPECT_EQ(line.size(), size_t{PIPE_BUF});
+  EXPECT_TRUE(line.ends_with("x ...\n"));
+}
+
+TEST(LogSink, a_descriptor_that_leads_elsewhere_later_is_followed) {
+  const auto first = make_pipe(), second = make_pipe();
+  auto log = logger_to(first.write);
+  log.warn("here");
+  ASSERT_GE(dup2(second.write.get(), first.write.get()), 0);
+  log.warn("there");
+  EXPECT_EQ(read_what_is_there(first.read), "here\n");
+  EXPECT_EQ(read_what_is_there(second.read), "there\n");
+}
+
+}  // namespace
+}  // namespace tc
