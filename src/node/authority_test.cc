@@ -1,25 +1,32 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which node is the one that we meant, and who may stand for an address.
+// Which node is the one that we meant, who may stand for an address, and what a node writes down about keys.
 #include "node/authority.h"
 
 #include <spdlog/sinks/ostream_sink.h>
 #include <spdlog/spdlog.h>
+#include <sys/stat.h>
 
 #include <sstream>
 
 #include "base/clock.h"
+#include "node/first_contacts.h"
 #include "node/testing/keyring_kit.h"
+#include "node/use_recorder.h"
 #include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/private_file.h"
 
-namespace tc::node {
+namespace tc::node::test {
 namespace {
 
-using testing::AllOf;
-using testing::HasSubstr;
-using testing::Not;
+using ::testing::AllOf;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Key;
+using ::testing::Not;
+using ::testing::UnorderedElementsAre;
+using namespace std::chrono_literals;
 
 class TheAuthority : public testing::Test {
  protected:
@@ -40,7 +47,7 @@ class TheAuthority : public testing::Test {
     return origin;
   }
   // Connects to a node that lets us in.
-  std::string why_not(std::string_view address, const test::Person& who, bool is_temporary = false) {
+  std::string why_not(std::string_view address, const Person& who, bool is_temporary = false) {
     const auto there = with(who.public_key(), is_temporary);
     const auto status = authority->is_expected(address, there);
     if (status) authority->remember(address, there);
@@ -58,7 +65,7 @@ class TheAuthority : public testing::Test {
   std::ostringstream log;
   spdlog::logger logger{"test", std::make_shared<spdlog::sinks::ostream_sink_mt>(log)};
   trust::KeyPair own = trust::KeyPair::fresh().value();
-  test::Person ana{"ana"}, bob{"bob"};
+  Person ana{"ana"}, bob{"bob"};
   std::unique_ptr<Authority> authority;
 };
 
@@ -279,7 +286,7 @@ TEST_F(WithoutAKeyring, it_starts_where_no_code_runs_with_a_warning_of_the_line)
 }
 
 TEST_F(WithoutAKeyring, no_key_is_trusted_because_it_might_be_revoked) {
-  const auto other = test::Person("other");
+  const auto other = Person("other");
   const auto because = HasSubstr((home.path() / "keyring").string() + ", line 2");
   EXPECT_THAT(why_not("a:1", ana), because) << "which was known there";
   EXPECT_THAT(why_not("b:1", bob), because) << "for which the launcher vouches";
@@ -328,7 +335,7 @@ TEST_F(TheAuthority, a_key_that_another_process_has_met_meanwhile_counts_and_our
 
 TEST_F(TheAuthority, warns_of_what_another_keyring_changes) {
   start(ana.line() + bob.line());
-  const test::Person eve{"eve"};
+  const Person eve{"eve"};
   ASSERT_TRUE(write_file_atomically(home.path() / "keyring", as_bytes(ana.line("rate=7") + eve.line())));
   ASSERT_TRUE(authority->reload());
   EXPECT_EQ(authority->take_change(), std::vector{bob.public_key()});
@@ -343,5 +350,203 @@ TEST_F(TheAuthority, warns_of_what_another_keyring_changes) {
   EXPECT_EQ(log.str(), "") << "a line that expires is no reload";
 }
 
+// ---- Keys that were met for the first time
+
+class TheFirstContacts : public testing::Test {
+ protected:
+  void remember(const std::string& address, const Person& who) {
+    contacts->remember(address, who.public_key(),
+                       [this](const Status& kept) { results.push_back(kept ? "kept" : kept.error().message); });
+  }
+  // What became of each key.
+  const std::vector<std::string>& at_the_end() {
+    contacts.reset();
+    return results;
+  }
+  std::optional<trust::PublicKey> known(const std::string& address) const { return contacts->find(address).value(); }
+
+  TemporaryDirectory home = TemporaryDirectory::create().value();
+  const trust::KnownNodes file{home.path() / "known-nodes"};
+  Person ana{"ana"}, bob{"bob"};
+  std::vector<std::string> results;  // of the thread that writes
+  std::unique_ptr<FirstContacts> contacts = std::make_unique<FirstContacts>(file);
+};
+
+TEST_F(TheFirstContacts, know_a_key_at_once_and_write_it_without_anybody_who_waits) {
+  {
+    const auto held = trust::FileLock::of(file.file()).value();  // nobody can write meanwhile
+    remember("a:1", ana);
+    remember("b:1", bob);
+    EXPECT_EQ(known("a:1"), ana.public_key());
+    EXPECT_EQ(known("b:1"), bob.public_key());
+    EXPECT_EQ(known("c:1"), std::nullopt);
+    EXPECT_EQ(file.find("a:1").value(), std::nullopt);
+  }
+  EXPECT_THAT(at_the_end(), ElementsAre("kept", "kept"));
+  EXPECT_EQ(file.find("a:1").value(), ana.public_key());
+  EXPECT_EQ(file.find("b:1").value(), bob.public_key());
+}
+
+TEST_F(TheFirstContacts, find_what_other_processes_have_written_and_what_was_there) {
+  EXPECT_TRUE(file.remember("a:1", ana.public_key()));
+  EXPECT_EQ(known("a:1"), ana.public_key());
+  EXPECT_TRUE(file.forget("a:1").value());
+  EXPECT_EQ(known("a:1"), std::nullopt);
+}
+
+TEST_F(TheFirstContacts, a_key_that_is_written_can_be_forgotten_while_the_node_runs) {
+  remember("a:1", ana);
+  ASSERT_TRUE(
+      tc::test::run_until([&] { return file.find("a:1").value() == ana.public_key(); }, std::this_thread::yield));
+  EXPECT_TRUE(file.forget("a:1").value());
+  EXPECT_TRUE(tc::test::run_until([&] { return !known("a:1"); }, std::this_thread::yield));
+  EXPECT_FALSE(contacts->has_conflicts());
+}
+
+TEST_F(TheFirstContacts, another_key_that_is_in_the_file_meanwhile_counts) {
+  EXPECT_TRUE(file.remember("a:1", bob.public_key()));
+  remember("a:1", ana);
+  ASSERT_TRUE(tc::test::run_until([&] { return contacts->has_conflicts(); }, std::this_thread::yield));
+  EXPECT_THAT(contacts->take_conflicts(), ElementsAre(ana.public_key()));
+  EXPECT_FALSE(contacts->has_conflicts());
+  EXPECT_TRUE(contacts->take_conflicts().empty());
+  EXPECT_EQ(known("a:1"), bob.public_key());
+  EXPECT_THAT(at_the_end(), ElementsAre(HasSubstr("for a:1, and not " + ana.public_key().text())));
+}
+
+TEST_F(TheFirstContacts, a_key_that_cannot_be_written_is_known_as_long_as_the_process_lives) {
+  EXPECT_TRUE(write_file_atomically(file.file(), as_bytes("nonsense\n")));
+  remember("a:1", ana);
+  EXPECT_EQ(known("a:1"), ana.public_key());
+  EXPECT_FALSE(contacts->has_conflicts());
+  EXPECT_THAT(at_the_end(), ElementsAre(HasSubstr("known-nodes, line 1")));
+}
+
+TEST_F(TheFirstContacts, without_a_place_for_the_file_are_known_as_long_as_the_process_lives) {
+  contacts = std::make_unique<FirstContacts>(std::nullopt);
+  remember("a:1", ana);
+  EXPECT_THAT(results, ElementsAre("neither THREECHAINS_HOME nor HOME is set"));
+  EXPECT_EQ(known("a:1"), ana.public_key());
+  EXPECT_EQ(known("b:1"), std::nullopt);
+}
+
+// ---- When keys were last used: what a node writes down of it
+
+bool run_until(const std::function<bool()>& done) {
+  for (const auto deadline = Deadline::after_ms(20'000); !deadline.passed(); std::this_thread::sleep_for(5ms))
+    if (done()) return true;
+  return false;
+}
+
+class AUseRecorder : public testing::Test {
+ protected:
+  trust::UseTimes written() const { return trust::LastUses(file).read().value(); }
+  static trust::Time at(unsigned second) { return trust::Time{std::chrono::seconds{1'700'000'000 + second}}; }
+  TemporaryDirectory home = TemporaryDirectory::create().value();
+  std::filesystem::path file = home.path() / "last-uses";
+  Person ana{"ana"}, bob{"bob"};
+  std::vector<std::string> reports;
+  UseRecorder::Report report = [this](const std::string& why) { reports.push_back(why); };
+};
+
+TEST_F(AUseRecorder, writes_the_first_use_at_once_and_the_next_ones_with_its_end) {
+  {
+    UseRecorder recorder(file, report);
+    recorder.record(ana.public_key(), at(1));
+    ASSERT_TRUE(run_until([&] { return !written().empty(); }));
+    recorder.record(ana.public_key(), at(2));
+    recorder.record(bob.public_key(), at(3));
+    std::this_thread::sleep_for(50ms);
+    EXPECT_EQ(written(), (trust::UseTimes{{ana.public_key(), at(1)}})) << "a minute has not passed";
+  }
+  EXPECT_EQ(written(), (trust::UseTimes{{ana.public_key(), at(2)}, {bob.public_key(), at(3)}}));
+  EXPECT_TRUE(reports.empty());
+}
+
+TEST_F(AUseRecorder, writes_what_came_meanwhile_after_its_pause) {
+  UseRecorder recorder(file, report, 20ms);
+  for (unsigned second = 1; second < 4; ++second) {
+    recorder.record(ana.public_key(), at(second));
+    EXPECT_TRUE(run_until([&] { return written() == trust::UseTimes{{ana.public_key(), at(second)}}; }));
+  }
+}
+
+TEST_F(AUseRecorder, without_a_use_writes_nothing) {
+  {
+    const UseRecorder recorder(file, report);
+  }
+  EXPECT_FALSE(std::filesystem::exists(file));
+}
+
+TEST_F(AUseRecorder, says_once_that_it_cannot_write) {
+  {
+    UseRecorder recorder("/proc/nowhere/last-uses", report, 1ms);
+    for (unsigned second = 1; second < 4; ++second) {
+      recorder.record(ana.public_key(), at(second));
+      std::this_thread::sleep_for(20ms);
+    }
+  }
+  ASSERT_EQ(reports.size(), 1u);
+  EXPECT_THAT(reports.front(), HasSubstr("/proc/nowhere"));
+}
+
+// ---- Of a node
+
+class UsesOfKeys : public WithKeyring {
+ protected:
+  // What the file has when the node is gone.
+  trust::UseTimes written() {
+    running.reset();
+    target.reset();
+    return trust::LastUses(file()).read().value();
+  }
+  std::filesystem::path file() const { return net.home.path() / "last-uses"; }
+};
+
+TEST_F(UsesOfKeys, a_peers_key_and_the_key_that_signed_its_code_are_written_down) {
+  start(ana.line() + bob.line() + eve.line());
+  const auto began = trust::Time{std::chrono::seconds{wall_clock_s()}};
+  EXPECT_EQ(call(*peer(2, bob), ana.signs(echo))->status, TC_OK);
+  const auto uses = written();
+  EXPECT_THAT(uses, UnorderedElementsAre(Key(ana.public_key()), Key(bob.public_key())));
+  for (const auto& [key, time] : uses) EXPECT_GE(time, began);
+  struct stat info{};
+  ASSERT_EQ(::stat(file().c_str(), &info), 0);
+  EXPECT_EQ(info.st_mode & 0777, 0600u);
+}
+
+TEST_F(UsesOfKeys, who_is_refused_or_needs_no_key_is_not_written_down) {
+  start(ana.line("revoked=2026-01-01") + bob.line("run=any"));
+  EXPECT_EQ(call(*own_peer(2), ana.signs(echo))->status, TC_OK);
+  const auto client = peer(3, ana);
+  EXPECT_FALSE(client->connect("n1", Deadline::after_ms(2000)));
+  EXPECT_TRUE(written().empty());
+}
+
+TEST_F(UsesOfKeys, a_link_that_stays_open_is_a_use_each_minute) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  running.reset();
+  const auto before = trust::Time{std::chrono::seconds{wall_clock_s()}};
+  test::let_pass(3600s);
+  run();
+  std::this_thread::sleep_for(50ms);
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  EXPECT_FALSE(link->is_lost());
+  const auto uses = written();
+  ASSERT_TRUE(uses.contains(ana.public_key()));
+  EXPECT_GE(uses.at(ana.public_key()), before + 3600s);
+}
+
+TEST_F(UsesOfKeys, a_node_that_runs_no_code_writes_nothing_down) {
+  start(ana.line("run=any"), [](Config& config) { config.code.use_objects = config.code.use_bitcode = false; });
+  const auto client = peer(2, ana);
+  test::connect(*client, "n1");
+  written();
+  EXPECT_FALSE(std::filesystem::exists(file()));
+}
+
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

@@ -4,7 +4,7 @@
 // to be done is done twice or not at all, and a fresh link works as if nothing had been.
 #include "node/testing/node_test_kit.h"
 
-namespace tc::node {
+namespace tc::node::test {
 namespace {
 
 using transport::Faults;
@@ -21,7 +21,7 @@ enum class Network { loses_nothing, loses_messages, turns_bits };
 Outcome storm(const Faults& faults, size_t calls, Network kind) {
   constexpr auto deadline = std::chrono::seconds(60);
   const bool is_whole = kind == Network::loses_nothing;
-  test::Net net;
+  Net net;
   auto target = net.make(1);
   auto source = net.make(2);
   uint64_t ran = 0;
@@ -32,7 +32,7 @@ Outcome storm(const Faults& faults, size_t calls, Network kind) {
   std::vector<std::shared_ptr<Future>> futures;
   Outcome outcome;
   {
-    const test::Background running(*target);
+    const Background running(*target);
     auto* link = test::connect(*source, "n1");
     const auto message = test::message(*source, "exported", "");
     EXPECT_EQ(test::call(*source, *link, *message)->status, TC_OK);
@@ -45,11 +45,11 @@ Outcome storm(const Faults& faults, size_t calls, Network kind) {
         ++outcome.failed;
       if (i % 3 == 0) source->poll();
     }
-    const auto all_ready = [&] { return std::ranges::all_of(futures, [](const auto& f) { return f->ready.load(); }); };
-    source->poll_until(Deadline::after_ms(is_whole ? 40'000 : 500), all_ready);
+    const auto all_done = [&] { return all_ready(futures); };
+    source->poll_until(Deadline::after_ms(is_whole ? 40'000 : 500), all_done);
     if (!is_whole) test::let_pass(deadline);
-    source->poll_until(Deadline::after_ms(20'000), all_ready);
-    EXPECT_TRUE(all_ready()) << "every call ends, at its deadline at the latest";
+    source->poll_until(Deadline::after_ms(20'000), all_done);
+    EXPECT_TRUE(all_ready(futures)) << "every call ends, at its deadline at the latest";
     net.network.set_faults({});
     auto* fresh = test::connect(*source, "n1");
     EXPECT_EQ(test::call(*source, *fresh, *test::message(*source, "echo", "as ever"))->status, TC_OK);
@@ -109,12 +109,12 @@ TEST(Faults, a_slow_network_is_only_slow) {
 }
 
 TEST(Faults, a_network_that_is_cut_fails_every_call_on_its_way_by_name) {
-  test::Net net;
+  Net net;
   auto target = net.make(1);
   auto source = net.make(2);
   Link* link = nullptr;
   {
-    const test::Background running(*target);
+    const Background running(*target);
     link = test::connect(*source, "n1");
   }
   const auto message = test::message(*source, "echo", "x");
@@ -129,13 +129,13 @@ TEST(Faults, a_network_that_is_cut_fails_every_call_on_its_way_by_name) {
     EXPECT_THAT(future->message, testing::HasSubstr("node 1 (test1)"));
   }
   net.network.set_faults({});
-  const test::Background running(*target);
+  const Background running(*target);
   EXPECT_EQ(test::call(*source, *test::connect(*source, "n1"), *message)->status, TC_OK);
 }
 
 TEST(Faults, plain_calls_that_a_flush_reports_done_all_ran) {
   for (const unsigned every : {9u, 30u}) {
-    test::Net net;
+    Net net;
     auto target = net.make(1);
     auto source = net.make(2);
     uint64_t counter = 0;
@@ -143,7 +143,7 @@ TEST(Faults, plain_calls_that_a_flush_reports_done_all_ran) {
     uint64_t sent = 0;
     Status flushed;
     {
-      const test::Background running(*target);
+      const Background running(*target);
       auto* link = test::connect(*source, "n1");
       const auto tsi = test::message(*source, "tsi", "x");
       for (int round = 0; round < 20 && flushed; ++round) {
@@ -165,4 +165,4 @@ TEST(Faults, plain_calls_that_a_flush_reports_done_all_ran) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

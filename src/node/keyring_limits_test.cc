@@ -3,55 +3,23 @@
 // What a line of the keyring bounds: bytes of code, messages a second, and time. And what happens when it is changed.
 #include <time.h>
 
-#include <atomic>
-
 #include "base/clock.h"
 #include "node/testing/keyring_kit.h"
 #include "trust/private_file.h"
 
-namespace {
-std::atomic<uint64_t> passed_ns = 0, stopped_at_ns = 0;  // 0: it goes
-
-uint64_t machine_ns() noexcept {
-  timespec time;
-  ::clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000u + static_cast<uint64_t>(time.tv_nsec);
-}
-}  // namespace
-
-// The clock of all tests in this program (base/clock.h).
-namespace tc {
-
-uint64_t now_ns() noexcept {
-  const uint64_t stopped = stopped_at_ns;
-  return (stopped != 0 ? stopped : machine_ns()) + passed_ns;
-}
-
-int64_t wall_clock_s() noexcept { return ::time(nullptr) + static_cast<int64_t>(passed_ns / 1'000'000'000u); }
-
-void node::test::let_pass(std::chrono::milliseconds time) noexcept {
-  passed_ns += static_cast<uint64_t>(time.count()) * 1'000'000u;
-}
-
-node::test::StoppedClock::StoppedClock() noexcept { stopped_at_ns = machine_ns(); }
-node::test::StoppedClock::~StoppedClock() { stopped_at_ns = 0; }
-
-}  // namespace tc
-
-namespace tc::node {
+namespace tc::node::test {
 namespace {
 
-using test::expect_denied;
 using testing::HasSubstr;
 using namespace std::chrono_literals;
 
-class KeyringLimits : public test::WithKeyring {
+class KeyringLimits : public WithKeyring {
  protected:
   // Echo under other names: each is code of its own.
-  Bundle numbered(unsigned number) { return test::renamed(echo, "echo" + std::to_string(number)); }
+  Bundle numbered(unsigned number) { return renamed(echo, "echo" + std::to_string(number)); }
   size_t bytes_of_one() {
     const auto node = net.make(50), client = net.make(51);
-    auto driven = std::make_unique<test::Background>(*node);
+    auto driven = std::make_unique<Background>(*node);
     EXPECT_EQ(test::call(*client, *test::connect(*client, "n50"), *test::message(*client, numbered(0), "x"))->status,
               TC_OK);
     driven.reset();
@@ -113,10 +81,7 @@ TEST_F(KeyringLimits, messages_beyond_the_rate_wait_and_none_is_lost) {
   std::vector<std::shared_ptr<Future>> futures;
   for (int i = 0; i < 60; ++i)
     futures.push_back(client->call(*link, *message, 20'000, Deadline::after_ms(20'000)).value());
-  const auto all_ready = [&] {
-    return std::ranges::all_of(futures, [](const auto& one) { return one->ready.load(); });
-  };
-  ASSERT_TRUE(client->poll_until(Deadline::after_ms(20'000), all_ready));
+  ASSERT_TRUE(client->poll_until(Deadline::after_ms(20'000), [&] { return all_ready(futures); }));
   EXPECT_GE(now_ns() - began, 450'000'000u) << "60 messages, of which 10 may come at once";
   for (const auto& future : futures) EXPECT_EQ(future->status, TC_OK) << future->message;
   EXPECT_GE(stat("throttled"), 1u);
@@ -133,11 +98,8 @@ TEST_F(KeyringLimits, all_links_of_a_key_share_its_rate) {
     for (int i = 0; i < 15; ++i)
       futures.push_back(client->call(*link, *message, 20'000, Deadline::after_ms(20'000)).value());
   }
-  const auto all_ready = [&] {
-    other->poll();
-    return std::ranges::all_of(futures, [](const auto& future) { return future->ready.load(); });
-  };
-  ASSERT_TRUE(one->poll_until(Deadline::after_ms(20'000), all_ready));
+  const auto all_done = [&] { return other->poll(), all_ready(futures); };
+  ASSERT_TRUE(one->poll_until(Deadline::after_ms(20'000), all_done));
   EXPECT_GE(now_ns() - began, 400'000'000u) << "30 messages, of which 5 may come at once";
 }
 
@@ -217,7 +179,7 @@ TEST_F(KeyringLimits, a_link_ends_when_its_line_is_gone) {
 TEST_F(KeyringLimits, our_own_link_to_a_node_ends_with_its_line) {
   start(ana.line("run=any") + bob.line());
   const auto other = peer(2, ana), third = peer(3, bob);
-  const test::Background run_other(*other), run_third(*third);
+  const Background run_other(*other), run_third(*third);
   running.reset();
   auto* const link = test::connect(*target, "n2");
   auto* const stays = test::connect(*target, "n3");
@@ -229,10 +191,10 @@ TEST_F(KeyringLimits, our_own_link_to_a_node_ends_with_its_line) {
   EXPECT_FALSE(stays->is_lost());
 }
 
-TEST_F(KeyringLimits, our_own_link_to_a_node_ends_when_another_process_has_met_another_key_there_meanwhile) {
+TEST_F(KeyringLimits, our_own_link_ends_when_another_process_has_met_another_key_there) {
   start(ana.line() + bob.line());
   const auto other = peer(2, ana);
-  const test::Background run_other(*other);
+  const Background run_other(*other);
   running.reset();
   const auto file = net.home.path() / "known-nodes";
   auto lock = std::optional(trust::FileLock::of(file).value());
@@ -330,4 +292,4 @@ TEST_F(KeyringLimits, a_node_does_not_start_with_a_bad_keyring) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

@@ -3,10 +3,8 @@
 // Libraries that are sent to a node and change what other ifuncs there do (2021 paper, section 2.1).
 #include "node/testing/node_test_kit.h"
 
-namespace tc::node {
+namespace tc::node::test {
 namespace {
-
-using test::Background;
 
 struct Answer {
   char version[8] = {};
@@ -15,27 +13,20 @@ struct Answer {
 
 class Library : public testing::Test {
  protected:
-  void start(const test::Net::Adjust& adjust = [](Config& config) { config.allowed_exports = {"greeting_*"}; }) {
+  void start(const Net::Adjust& adjust = [](Config& config) { config.allowed_exports = {"greeting_*"}; }) {
     target = net.make(1, adjust);
     client = net.make(2);
     running = std::make_unique<Background>(*target);
     link = test::connect(*client, "n1");
   }
   // The files of its versions have names of their own; the library has one.
-  static Bundle library(const std::string& version) {
-    return test::renamed(test::load_bundle("library_" + version), "greeting");
-  }
+  static Bundle library(const std::string& version) { return renamed(load_bundle("library_" + version), "greeting"); }
   std::shared_ptr<Future> send(Node& from, Link& to, Bundle bundle, std::string_view payload = "") {
-    auto registered = from.register_bundle(std::move(bundle));
-    EXPECT_TRUE(registered) << registered.error().message;
-    std::string copy(payload);
-    const auto message = source::Message::create(*registered, copy.data(), copy.size(), 1u << 30).value();
-    return test::call(from, to, *message);
+    return test::call(from, to, *test::message(from, std::move(bundle), payload));
   }
   std::shared_ptr<Future> send(const std::string& version) { return send(*client, *link, library(version)); }
   std::shared_ptr<Future> use(uint32_t value) {
-    return send(*client, *link, test::load_bundle("uses_library"),
-                {reinterpret_cast<const char*>(&value), sizeof value});
+    return send(*client, *link, load_bundle("uses_library"), {reinterpret_cast<const char*>(&value), sizeof value});
   }
   Answer used(uint32_t value) {
     const auto future = use(value);
@@ -50,7 +41,7 @@ class Library : public testing::Test {
     return target->stat(name).value();
   }
 
-  test::Net net;
+  Net net;
   std::unique_ptr<Node> target, client;
   std::unique_ptr<Background> running;
   Link* link = nullptr;
@@ -128,7 +119,7 @@ TEST_F(Library, a_rule_may_ask_where_the_library_comes_from) {
 TEST_F(Library, the_applications_own_functions_and_other_libraries_cannot_be_replaced) {
   start();
   ASSERT_EQ(send("one")->status, TC_OK);
-  const auto other = send(*client, *link, test::renamed(test::load_bundle("library_two"), "impostor"));
+  const auto other = send(*client, *link, renamed(load_bundle("library_two"), "impostor"));
   EXPECT_EQ(other->status, TC_ERR_DENIED);
   EXPECT_THAT(other->message, testing::HasSubstr("another library exports already"));
   running.reset();
@@ -145,9 +136,7 @@ TEST_F(Library, under_load_every_call_is_answered_by_one_version_and_none_by_a_m
   EXPECT_EQ(used(1).result, 2u);
   std::vector<std::shared_ptr<Future>> futures, swaps;
   const auto uses = test::message(*client, "uses_library", std::string_view("\5\0\0\0", 4));
-  const auto register_version = [&](const char* version) {
-    return source::Message::create(*client->register_bundle(library(version)), nullptr, 0, 1u << 30).value();
-  };
+  const auto register_version = [&](const char* version) { return test::message(*client, library(version), ""); };
   const std::unique_ptr<source::Message> versions[] = {register_version("two"), register_version("one")};
   for (int i = 0; i < 2000; ++i) {
     const auto& message = i % 50 == 49 ? versions[i / 50 % 2] : uses;
@@ -172,8 +161,8 @@ TEST_F(Library, under_load_every_call_is_answered_by_one_version_and_none_by_a_m
 
 TEST_F(Library, a_bundle_that_exports_what_it_does_not_define_is_refused) {
   start();
-  auto manifest = test::load_bundle("library_one").manifest();
-  auto liar = test::load_bundle("library_one");
+  auto manifest = load_bundle("library_one").manifest();
+  auto liar = load_bundle("library_one");
   manifest.exports.push_back("greeting_nothing");
   std::vector<Bytes> stored;
   for (size_t i = 0; i < manifest.slices.size(); ++i) stored.emplace_back(liar.stored(i).begin(), liar.stored(i).end());
@@ -205,7 +194,7 @@ TEST_F(Library, who_may_not_export_what_the_old_version_does_may_not_replace_it)
   EXPECT_EQ(used(21).result, 42u);
 }
 
-TEST_F(Library, an_ifunc_that_is_refused_names_the_symbol_and_the_library_that_it_was_built_against) {
+TEST_F(Library, a_refused_ifunc_names_the_symbol_and_the_library_that_it_was_built_against) {
   start();
   const auto refused = use(21);
   EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED);
@@ -216,7 +205,7 @@ TEST_F(Library, an_ifunc_that_is_refused_names_the_symbol_and_the_library_that_i
 TEST_F(Library, an_ifunc_whose_manifest_hides_what_it_uses_is_not_bound_to_a_library) {
   start();
   ASSERT_EQ(send("one")->status, TC_OK);
-  auto hiding = changed(test::load_bundle("uses_library"), [](Manifest& manifest) {
+  auto hiding = changed(load_bundle("uses_library"), [](Manifest& manifest) {
     std::erase_if(manifest.imports, [](const auto& name) { return name.starts_with("greeting_"); });
   });
   const auto refused = send(*client, *link, std::move(hiding), std::string_view("\1\0\0\0", 4));
@@ -227,7 +216,7 @@ TEST_F(Library, libraries_do_not_link_to_each_other_and_not_in_circles) {
   start([](Config& config) { config.allowed_exports = {"*"}; });
   ASSERT_EQ(send("one")->status, TC_OK);
   // The user of a library, made to look like a library itself.
-  auto chained = changed(test::load_bundle("uses_library"), [](Manifest& manifest) {
+  auto chained = changed(load_bundle("uses_library"), [](Manifest& manifest) {
     manifest.entries |= entry_library;
     manifest.exports = {"ifunc_main"};
   });
@@ -245,8 +234,7 @@ TEST_F(Library, the_budget_evicts_its_users_and_never_the_library) {
   ASSERT_EQ(send("one")->status, TC_OK);
   EXPECT_EQ(used(1).calls, 1u);
   for (int i = 0; i < 200; ++i)
-    ASSERT_EQ(send(*client, *link, test::renamed(test::load_bundle("echo"), "echo" + std::to_string(i)))->status,
-              TC_OK);
+    ASSERT_EQ(send(*client, *link, renamed(load_bundle("echo"), "echo" + std::to_string(i)))->status, TC_OK);
   EXPECT_EQ(used(1).calls, 2u) << "the library's data is still there";
   ASSERT_EQ(send("two")->status, TC_OK);
   EXPECT_EQ(used(1).result, 1001u);
@@ -265,4 +253,4 @@ TEST_F(Library, a_sender_that_leaves_takes_nothing_with_it) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

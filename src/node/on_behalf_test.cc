@@ -8,11 +8,9 @@
 #include "node/testing/keyring_kit.h"
 #include "trust/key_file.h"
 
-namespace tc::node {
+namespace tc::node::test {
 namespace {
 
-using test::Background;
-using test::Person;
 using ::testing::HasSubstr;
 
 // What a line of a keyring grants, or that there is none.
@@ -27,7 +25,7 @@ std::string line(const Person& who, Granted granted) {
 }
 
 // Nodes n0, n1 and n2, each with a key and a keyring of its own, and clients n7 (ana's) and n8 (bob's).
-class OnBehalf : public ::testing::Test {
+class OnBehalf : public ::testing::Test, protected Cluster {
  protected:
   static constexpr uint32_t size = 3;
 
@@ -44,7 +42,7 @@ class OnBehalf : public ::testing::Test {
   std::string path(const std::string& name) { return (net.home.path() / name).string(); }
 
   // `lines`: of the keyring of each.
-  void start(const std::array<std::string, size>& lines, const test::Net::Adjust& adjust = {}) {
+  void start(const std::array<std::string, size>& lines, const Net::Adjust& adjust = {}) {
     for (uint32_t id = 0; id < size; ++id) {
       const auto name = fmt::format("ring{}", id);
       write(name, lines[id]);
@@ -57,13 +55,10 @@ class OnBehalf : public ::testing::Test {
     }
     clients[0] = client(7);
     clients[1] = client(8);
-    run();
+    Cluster::start();
   }
   std::unique_ptr<Node> client(uint32_t id) {
     return net.make(id, [&](Config& config) { config.keyring = path("clients"); });
-  }
-  void run() {
-    for (auto& one : nodes) running.push_back(std::make_unique<Background>(*one));
   }
   void reload(const std::array<std::string, size>& lines) {
     running.clear();
@@ -73,44 +68,41 @@ class OnBehalf : public ::testing::Test {
     }
     for (int polls = 0; polls < 2000; ++polls)  // enough for their housekeeping, which takes the lines over
       for (auto& one : nodes) one->poll();
-    run();
+    Cluster::start();
   }
   // "12": by way of n0 and n1 to n2, which answers.
-  std::shared_ptr<Future> errand(Node& from, std::string_view way, const Bundle& bundle = test::load_bundle("errand")) {
+  std::shared_ptr<Future> errand(Node& from, std::string_view way, const Bundle& bundle = load_bundle("errand")) {
     auto* const link = test::connect(from, "n0");
     auto future = test::call(from, *link, *test::message(from, bundle, way));
     (void)from.close(*link, Deadline::after_ms(20'000));  // lest the links of many rounds add up
     return future;
   }
 
-  test::Net net;
   Person ana{"ana"}, bob{"bob"};
   std::array<Person, size> node{Person("north"), Person("east"), Person("south")};
   std::string everybody;  // may do everything
   unsigned char secret[6] = {'s', 'e', 'c', 'r', 'e', 't'};
-  std::vector<std::unique_ptr<Node>> nodes;
   std::array<std::unique_ptr<Node>, 2> clients;
-  std::vector<std::unique_ptr<Background>> running;
 };
 
 TEST_F(OnBehalf, a_peer_reads_by_way_of_another_what_it_may_read_itself) {
   start({everybody, everybody, everybody});
   const auto answer = errand(*clients[0], "12");
-  EXPECT_EQ(test::text_of(*answer), "secret") << answer->message;
+  EXPECT_EQ(text_of(*answer), "secret") << answer->message;
 }
 
 TEST_F(OnBehalf, a_peer_that_may_do_nothing_does_nothing_by_way_of_one_that_may_do_everything) {
   start({everybody, node[0].line("run=any") + ana.line("run=none") + node[2].line(), everybody});
-  test::expect_denied(*errand(*clients[0], "1"),
-                      "north (keyring, line 1) calls on behalf of ana (keyring, line 2): "
-                      "keyring, line 2 (ana): run=none");
-  EXPECT_EQ(test::text_of(*errand(*clients[1], "")), "secret");
+  expect_denied(*errand(*clients[0], "1"),
+                "north (keyring, line 1) calls on behalf of ana (keyring, line 2): "
+                "keyring, line 2 (ana): run=none");
+  EXPECT_EQ(text_of(*errand(*clients[1], "")), "secret");
 }
 
-TEST_F(OnBehalf, a_key_that_is_not_known_is_refused_with_its_name_and_that_of_the_peer_and_the_command) {
+TEST_F(OnBehalf, an_unknown_key_is_refused_with_its_name_that_of_the_peer_and_the_command) {
   start({everybody, node[0].line("run=any"), everybody});
   const auto refused = errand(*clients[0], "1");
-  test::expect_denied(*refused, "north (keyring, line 1) calls on behalf of another: " + ana.public_key().text());
+  expect_denied(*refused, "north (keyring, line 1) calls on behalf of another: " + ana.public_key().text());
   EXPECT_THAT(refused->message, HasSubstr("ifunc key trust NAME " + ana.public_key().text()));
 }
 
@@ -118,7 +110,7 @@ TEST_F(OnBehalf, where_everybody_is_trusted_so_are_those_on_whose_behalf_calls_a
   start({everybody, "", ""}, [](Config& config) {
     if (config.id != 0) config.trust = Trust::any;
   });
-  EXPECT_EQ(test::text_of(*errand(*clients[0], "12")), "secret");
+  EXPECT_EQ(text_of(*errand(*clients[0], "12")), "secret");
 }
 
 TEST_F(OnBehalf, two_nodes_of_one_key_grant_no_more_than_either_alone) {
@@ -130,7 +122,7 @@ TEST_F(OnBehalf, two_nodes_of_one_key_grant_no_more_than_either_alone) {
   const auto refused = errand(*clients[0], "1");
   EXPECT_EQ(refused->status, TC_ERR_IFUNC) << refused->message;
   EXPECT_THAT(refused->message, HasSubstr("no secret for me"));
-  EXPECT_EQ(test::text_of(*errand(*clients[1], "1")), "secret");
+  EXPECT_EQ(text_of(*errand(*clients[1], "1")), "secret");
   EXPECT_EQ(errand(*clients[0], "101")->status, TC_ERR_IFUNC) << "to and fro";
 }
 
@@ -142,33 +134,33 @@ TEST_F(OnBehalf, who_is_known_fully_on_the_way_is_not_forgotten_behind_it) {
           if (config.id == 1) config.key = path("ana.key");
         });
   EXPECT_EQ(errand(*clients[0], "12")->status, TC_ERR_IFUNC);
-  EXPECT_EQ(test::text_of(*errand(*clients[0], "1")), "secret");
+  EXPECT_EQ(text_of(*errand(*clients[0], "1")), "secret");
 }
 
 TEST_F(OnBehalf, a_call_to_its_own_node_stays_on_behalf_of_others) {
   start({everybody, node[0].line("run=any") + ana.line("run=any read=other"), everybody});
   EXPECT_EQ(errand(*clients[0], "111")->status, TC_ERR_IFUNC);
-  EXPECT_EQ(test::text_of(*errand(*clients[0], "00")), "secret");
+  EXPECT_EQ(text_of(*errand(*clients[0], "00")), "secret");
 }
 
 TEST_F(OnBehalf, who_may_run_signed_code_only_runs_no_other_by_way_of_one_that_may) {
   start({everybody, node[0].line("run=any") + ana.line("run=signed") + bob.line("run=any read=other"), everybody});
-  test::expect_denied(*errand(*clients[0], "1"),
-                      "has no signature of a key in the keyring; ana (keyring, line 2) may run signed code only");
-  EXPECT_EQ(test::text_of(*errand(*clients[0], "1", ana.signs(test::load_bundle("errand")))), "secret");
-  const auto by_bob = errand(*clients[0], "1", bob.signs(test::renamed(test::load_bundle("errand"), "other")));
+  expect_denied(*errand(*clients[0], "1"),
+                "has no signature of a key in the keyring; ana (keyring, line 2) may run signed code only");
+  EXPECT_EQ(text_of(*errand(*clients[0], "1", ana.signs(load_bundle("errand")))), "secret");
+  const auto by_bob = errand(*clients[0], "1", bob.signs(renamed(load_bundle("errand"), "other")));
   EXPECT_NE(by_bob->status, TC_OK) << "its author may not read it";
 }
 
 TEST_F(OnBehalf, a_line_that_is_taken_back_ends_what_ran_on_its_behalf) {
   start({everybody, everybody, everybody});
-  EXPECT_EQ(test::text_of(*errand(*clients[0], "1")), "secret");
+  EXPECT_EQ(text_of(*errand(*clients[0], "1")), "secret");
   reload({everybody, node[0].line("run=any") + ana.line("run=any read=other"), everybody});
   EXPECT_EQ(errand(*clients[0], "1")->status, TC_ERR_IFUNC);
   reload({everybody, node[0].line("run=any") + ana.line("revoked=2026-01-01"), everybody});
-  test::expect_denied(*errand(*clients[0], "1"), "the key was revoked");
+  expect_denied(*errand(*clients[0], "1"), "the key was revoked");
   reload({everybody, everybody, everybody});
-  EXPECT_EQ(test::text_of(*errand(*clients[0], "1")), "secret");
+  EXPECT_EQ(text_of(*errand(*clients[0], "1")), "secret");
 }
 
 TEST_F(OnBehalf, the_budget_for_code_of_those_on_whose_behalf_it_comes_counts) {
@@ -196,11 +188,10 @@ class Liar : public OnBehalf {
     return wire::Chain(std::move(keys));
   }
   void call(uint32_t number, uint64_t token, const wire::Chain& chain) {
-    const auto bundle = test::load_bundle("errand");
+    const auto bundle = load_bundle("errand");
     Bytes section;
     wire::append_code(section, {bundle.id(), bundle.carried(), 0, chain}, bundle.bytes_for(bundle.carried()));
-    using test::operator+;
-    raw.send(wire::Kind::call_code, wire::flag_call_header, number, test::call_header(token) + section);
+    raw.send(wire::Kind::call_code, wire::flag_call_header, number, call_header(token) + section);
   }
   std::string answer_to(uint64_t token) {
     const bool came = tc::test::run_until([&] { return raw.reply_to(token).has_value() || raw.bye.has_value(); },
@@ -210,7 +201,7 @@ class Liar : public OnBehalf {
     const auto reply = raw.reply_to(token);
     return reply->status == TC_OK ? std::string(as_text(reply->bytes)) : reply->message;
   }
-  test::RawPeer raw{net.network};
+  RawPeer raw{net.network};
 };
 
 TEST_F(Liar, gains_nothing_by_a_mightier_name) {
@@ -253,7 +244,9 @@ TEST_F(Liar, fills_no_memory_with_names) {
   EXPECT_EQ(answer_to(6000), "secret") << "what was forgotten may come again";
 }
 
-// ---- All combinations: 60 of them, or with TC_ALL_RIGHTS=1 the 864 that there are, which takes a minute.
+// ---- All combinations
+//
+// 60 of them, or with TC_ALL_RIGHTS=1 the 864 that there are, which takes a minute.
 
 // What each of four may do, where it matters: ana and bob call, north and east pass on.
 struct Grants {
@@ -295,7 +288,7 @@ struct Grants {
 };
 
 std::string outcome(const Future& future) {
-  if (future.status == TC_OK) return test::text_of(future);
+  if (future.status == TC_OK) return text_of(future);
   return future.status == TC_ERR_DENIED ? "denied" : "no secret";
 }
 
@@ -326,4 +319,4 @@ TEST_F(OnBehalf, three_nodes_grant_four_principals_what_the_table_says) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

@@ -6,29 +6,25 @@
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 
-namespace tc::node {
+namespace tc::node::test {
 namespace {
-
-using test::call;
-using test::connect;
-using test::message;
 
 class Resend : public testing::Test {
  protected:
   // `budget` of the source, for code that is not registered any more.
   explicit Resend(size_t budget = 0) : source(net.make(2, [&](Config& config) { config.source_budget = budget; })) {
-    running = std::make_unique<test::Background>(*target);
+    running = std::make_unique<Background>(*target);
     link = connect(*source, "n1");
   }
   void drop_at_target() {
     running.reset();
-    target->store().evict(test::load_bundle("echo").id());
-    running = std::make_unique<test::Background>(*target);
+    target->store().evict(load_bundle("echo").id());
+    running = std::make_unique<Background>(*target);
   }
-  test::Net net;
+  Net net;
   std::unique_ptr<Node> target = net.make(1);
   std::unique_ptr<Node> source;
-  std::unique_ptr<test::Background> running;
+  std::unique_ptr<Background> running;
   Link* link = nullptr;
 };
 
@@ -52,7 +48,7 @@ TEST_F(ResendWithBudget, code_that_was_deregistered_is_sent_again_within_the_bud
   EXPECT_EQ(call(*source, *link, *echo)->status, TC_OK);
 }
 
-TEST_F(Resend, code_that_neither_side_holds_fails_one_call_with_advice_and_the_next_one_brings_it) {
+TEST_F(Resend, code_that_neither_side_holds_fails_one_call_with_advice_and_the_next_brings_it) {
   const auto echo = message(*source, "echo", "x");
   ASSERT_EQ(call(*source, *link, *echo)->status, TC_OK);
   ASSERT_TRUE(link->sender().try_send(*echo)) << "the message is prepared with the code's number";
@@ -73,7 +69,7 @@ Bundle version_of(const Bundle& bundle, uint32_t version) {
   std::vector<Bytes> stored;
   for (size_t i = 0; i < manifest.slices.size(); ++i) {
     manifest.slices[i].compressed = false;
-    stored.push_back(test::copy_of(bundle.stored(i)));
+    stored.push_back(copy_of(bundle.stored(i)));
     Writer(stored.back()).u32(version);
   }
   return Bundle::read(Bundle::pack(std::move(manifest), std::move(stored))->bytes()).value();
@@ -85,9 +81,9 @@ size_t memory_in_use() { return ::mallinfo2().uordblks + ::mallinfo2().hblkhd; }
 TEST(Swapping, versions_without_end_cost_the_source_no_memory_beyond_its_budget) {
   constexpr size_t budget = 1 << 20;
   constexpr size_t numbers = 256;  // a version's number at the peer costs the link less, until it ends
-  test::Net net;
+  Net net;
   const auto source = net.make(2, [](Config& config) { config.source_budget = budget; });
-  test::RawPeer peer(net.network);
+  RawPeer peer(net.network);
   peer.says.max_message = 1 << 20;
   peer.listen("raw");
   auto* const link = source->links().reach("raw").value();
@@ -97,7 +93,7 @@ TEST(Swapping, versions_without_end_cost_the_source_no_memory_beyond_its_budget)
     peer.frames.clear();
   };
   ASSERT_TRUE(tc::test::run_until([&] { return link->is_ready(); }, turn));
-  const auto echo = test::load_bundle("echo");
+  const auto echo = load_bundle("echo");
   const auto swap = [&](uint32_t from, uint32_t to) {
     for (uint32_t version = from; version < to; ++version) {
       const auto ifunc = source->register_bundle(version_of(echo, version)).value();
@@ -122,10 +118,9 @@ TEST_F(Resend, calls_of_loaded_code_do_not_overtake_one_that_waits_for_its_code)
   std::array<std::byte, 8> text{};
   target->expose("text", text.data(), text.size());
   // The same code with another content id.
-  const auto other = source->register_bundle(test::renamed(test::load_bundle("append"), "other")).value();
+  const auto other = renamed(load_bundle("append"), "other");
   const auto one = message(*source, "append", "1"), three = message(*source, "append", "3");
-  std::string second = "2";
-  const auto two = source::Message::create(other, second.data(), second.size(), 1u << 20).value();
+  const auto two = message(*source, other, "2");
   ASSERT_EQ(call(*source, *link, *one)->status, TC_OK);
   ASSERT_EQ(call(*source, *link, *two)->status, TC_OK);
   text[0] = std::byte{0};
@@ -133,7 +128,7 @@ TEST_F(Resend, calls_of_loaded_code_do_not_overtake_one_that_waits_for_its_code)
   target->store().evict(one->ifunc()->bundle.id());
   // The first one leaves at once, the others together.
   for (const auto* const next : {&two, &one, &two, &three}) ASSERT_TRUE(link->sender().try_send(**next));
-  running = std::make_unique<test::Background>(*target);
+  running = std::make_unique<Background>(*target);
   ASSERT_TRUE(link->flush(Deadline::after_ms(5000)));
   running.reset();
   EXPECT_EQ(std::string(reinterpret_cast<const char*>(text.data() + 1), 4), "2123");
@@ -154,4 +149,4 @@ TEST_F(Resend, messages_that_wait_count_against_the_limit_of_the_node) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

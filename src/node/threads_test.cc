@@ -5,21 +5,21 @@
 #include "capi/progress.h"
 #include "node/testing/node_test_kit.h"
 
-namespace tc::node {
+namespace tc::node::test {
 namespace {
 
 using capi::Gate;
 using capi::Progress;
 
 TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
-  test::Net net;
+  Net net;
   auto target = net.make(1);
   auto source = net.make(2);
-  const test::Background running(*target);
+  const Background running(*target);
   Gate gate;
   Progress progress(gate, *source);
   auto* const link = test::connect(*source, "n1");
-  const auto ifunc = source->register_bundle(test::load_bundle("echo")).value();
+  const auto ifunc = source->register_bundle(load_bundle("echo")).value();
   ASSERT_TRUE(progress.start());
   {
     std::vector<std::jthread> application;
@@ -44,7 +44,7 @@ TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
 }
 
 TEST(Threads, who_waits_for_an_answer_is_let_in_while_the_progress_thread_sleeps) {
-  test::Net net;
+  Net net;
   auto node = net.make(1);
   Gate gate;
   Progress progress(gate, *node);
@@ -56,13 +56,13 @@ TEST(Threads, who_waits_for_an_answer_is_let_in_while_the_progress_thread_sleeps
 }
 
 TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
-  test::Net net;
+  Net net;
   auto target = net.make(1);
   auto source = net.make(2);
   uint64_t counter = 0;
   target->executor().target_args = &counter;
   {
-    const test::Background running(*target);
+    const Background running(*target);
     Gate gate;
     Progress progress(gate, *source);
     auto* const link = test::connect(*source, "n1");
@@ -114,7 +114,7 @@ class Serving {
 };
 
 TEST(Threads, a_thread_in_a_loop_of_waits_runs_message_after_message_until_it_is_woken) {
-  test::Net net;
+  Net net;
   auto target = net.make(1);
   auto source = net.make(2);
   const auto begin = now_ns();
@@ -129,7 +129,7 @@ TEST(Threads, a_thread_in_a_loop_of_waits_runs_message_after_message_until_it_is
 }
 
 TEST(Threads, a_thread_in_a_loop_of_waits_is_woken_out_of_traffic_that_does_not_end) {
-  test::Net net;
+  Net net;
   auto target = net.make(1);
   auto source = net.make(2);
   Serving serving(*target);
@@ -150,7 +150,7 @@ TEST(Threads, a_thread_in_a_loop_of_waits_is_woken_out_of_traffic_that_does_not_
 }
 
 TEST(Threads, a_wake_before_a_wait_ends_it_and_so_does_its_deadline) {
-  test::Net net;
+  Net net;
   auto node = net.make(1);
   node->wake();
   const auto begin = now_ns();
@@ -162,7 +162,7 @@ TEST(Threads, a_wake_before_a_wait_ends_it_and_so_does_its_deadline) {
 }
 
 TEST(Threads, the_progress_thread_starts_and_stops_again_and_again) {
-  test::Net net;
+  Net net;
   auto node = net.make(1);
   Gate gate;
   Progress progress(gate, *node);
@@ -178,4 +178,4 @@ TEST(Threads, the_progress_thread_starts_and_stops_again_and_again) {
 }
 
 }  // namespace
-}  // namespace tc::node
+}  // namespace tc::node::test

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a node and a peer that sends malformed or untrue frames, or is lost in the middle of one. The link is
-// dropped with a reason, or the call is refused with a status, and all other peers are served as before.
+// For tests: a node and a peer that sends malformed or untrue frames, or is lost in the middle of one. Each test ends by
+// checking that the node still serves its other peers.
+//
+// Thread: the test's, which drives all of them.
 #pragma once
 
 #include "node/testing/node_test_kit.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Nodes that know each other by keys: a target with a keyring, and peers on the simulated network that prove theirs.
+// For tests: nodes that know each other by keys. A target has a keyring, and peers on the simulated network prove their keys.
+//
+// Thread: the test's; the target runs on another one while `running` is set.
 #pragma once
 
 #include "node/testing/node_test_kit.h"
@@ -24,13 +26,6 @@ struct Person {
     return bundle;
   }
 };
-
-inline std::unique_ptr<source::Message> message(Node& node, Bundle bundle, std::string_view payload = "x") {
-  auto registered = node.register_bundle(std::move(bundle));
-  EXPECT_TRUE(registered) << registered.error().message;
-  std::string copy(payload);
-  return source::Message::create(*registered, copy.data(), copy.size(), 1u << 30).value();
-}
 
 // The target listens as n1 and has the lines that the test writes. Each peer listens as n2, n3 and so on.
 class WithKeyring : public ::testing::Test {

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests: a peer made by hand, that says to a node whatever the test wants, in whatever order.
+// For tests: a peer made by hand, which sends a node whatever frames the test wants, in whatever order.
+//
+// Thread: the test's.
 #pragma once
 
 #include <optional>

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """Bundles that say of a slice that it is for another processor than it is. What stands in ELF files is in
-src/node/bad_slices_test.cc."""
+src/node/slices_test.cc."""
 
 import os
 import pathlib
