@@ -159,7 +159,7 @@ TEST_F(UcpIfunc, what_a_poll_refuses_is_logged_with_the_reason) {
   EXPECT_THAT(log, HasSubstr("ucp_ifunc_forget"));
 }
 
-TEST_F(UcpIfunc, a_message_whose_ifunc_is_deregistered_still_takes_its_code_to_a_peer_that_restarted) {
+TEST_F(UcpIfunc, a_message_of_a_deregistered_ifunc_takes_its_code_to_a_restarted_peer) {
   auto* const ifunc = registered(source, "step");
   auto msg = message(ifunc);
   ASSERT_EQ(road.send(msg), UCS_OK);

@@ -28,8 +28,8 @@ class Cluster:
                 self.south.trust(name, peer, *south_for[name])
         addresses = kit.free_addresses(2)
         secret = t.write("secret", b"the secret")
-        self.nodes = [t.serve("--listen", addresses[i], "--id", str(i), "--cluster", ",".join(addresses), "--data",
-                              f"secret={secret}", env={**TCP, **home.env}) for i, home in enumerate([self.north, self.south])]
+        self.nodes = [t.serve_member(addresses, i, "--data", f"secret={secret}", env={**TCP, **home.env})
+                      for i, home in enumerate([self.north, self.south])]
         self.errand = t.build("errand.c")
 
     def answer(self, name, way):

@@ -44,7 +44,7 @@ def test_a_call_is_answered_while_the_same_user_holds_half_made_greetings(t):
     assert held.result == MANY and node.running()
 
 
-def test_a_call_is_answered_while_the_same_user_holds_half_made_greetings_and_descriptors_are_few(t):
+def test_a_call_is_answered_among_half_made_greetings_when_descriptors_are_few(t):
     half = half_of_a_greeting(t)
     node = t.serve("--listen", "127.0.0.1:0", prefix=FEW_DESCRIPTORS)
     held = attack.hold_connections(node.address, MANY, half)

@@ -149,7 +149,7 @@ def test_another_user_cannot_come_in_by_a_unix_socket_with_a_path(t):
     assert attack.lines_about(node.err, rf"of user {attack.OTHER_USER} is refused: "), node.err
 
 
-def test_a_client_does_not_talk_to_another_user_who_took_the_name_of_its_nodes_unix_socket(t):
+def test_a_client_does_not_talk_to_another_user_who_took_its_nodes_socket_name(t):
     address = kit.free_addresses(1)[0]
 
     def squat():

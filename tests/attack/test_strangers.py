@@ -73,7 +73,7 @@ def test_a_stranger_with_a_key_of_its_own_is_refused(t):
     assert (answer.code, answer.out) == (0, "hello, you"), "with the node's own key it is let in"
 
 
-def test_calls_of_a_stranger_do_not_run_behind_the_greeting_of_somebody_who_is_trusted(t):
+def test_a_strangers_calls_do_not_run_behind_the_greeting_of_a_trusted_peer(t):
     (here, address), (there, _) = t.namespaces(2)
     said = messages.record_conversation(t, t.build("hello.c"), "stranger")
     node = attack.ProgramNode(t, EVERYWHERE, messages.PLAIN_SETTING, prefix=inside(here))

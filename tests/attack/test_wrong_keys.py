@@ -208,7 +208,7 @@ def test_a_client_refuses_a_node_whose_key_has_changed(t):
     assert attack.call(t, client, hello, other).out == "hello, you", "as the message said"
 
 
-def test_a_client_that_refuses_first_contacts_sends_nothing_to_a_node_that_it_does_not_know(t):
+def test_a_client_that_refuses_first_contacts_sends_nothing_to_an_unknown_node(t):
     client = t.home("client")
     t.own_home.trust("client", client, "run=any")
     node = attack.ProgramNode(t, "127.0.0.1:0")
@@ -243,7 +243,7 @@ def read_before(terminal, deadline):
 
 
 @pytest.mark.parametrize("has_keyring", [False, True], ids=["without_a_keyring", "with_a_keyring"])
-def test_a_client_that_asks_sends_to_a_node_that_it_does_not_know_when_its_user_says_yes(t, has_keyring):
+def test_a_client_that_asks_sends_to_an_unknown_node_when_its_user_says_yes(t, has_keyring):
     client = t.home("client")
     t.own_home.trust("client", client, "run=any")
     if has_keyring:

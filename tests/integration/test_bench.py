@@ -73,7 +73,7 @@ def test_the_encrypted_increment_is_measured_beside_the_plain_one(t):
     check_figures(found["cached"], "latency_ratio_to_plain", "rate_ratio_to_plain", "single_rate_ratio_to_plain")
 
 
-def test_encrypted_large_payloads_are_measured_beside_plain_ones_and_the_cipher_alone(t):
+def test_large_payloads_are_measured_encrypted_plain_and_beside_the_cipher_alone(t):
     for point in check_bulk(t, "tls")["points"]:
         check_figures(point, *(f"{way}_gb_per_s" for way in ("aes", "plain_call", "plain_reply")))
         check_figures(point, "call_ratio_to_plain", "reply_ratio_to_plain")

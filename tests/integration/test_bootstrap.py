@@ -81,7 +81,7 @@ def test_a_program_under_mpirun_reaches_all_its_nodes(t):
     check_links(links_of(result.out, 8))
 
 
-def test_processes_of_mpirun_that_do_not_share_memory_are_encrypted_without_a_key_of_their_users(t):
+def test_mpirun_processes_without_shared_memory_are_encrypted_without_a_users_key(t):
     need_mpirun()
     need_member()
     result = t.run(*MPIRUN, "-n", "3", kit.MEMBER, ifuncs(t), "bootstrap=pmix", seconds=100,
@@ -250,19 +250,14 @@ def test_a_node_that_starts_again_finds_the_others(t):
     assert (result.code, result.out) == (0, "0"), result
 
 
-def inside(places):
-    """What starts a process in each of these namespaces."""
-    return [("ip", "netns", "exec", name) for name, _ in places]
-
-
 def transports_of(members):
     """By which transports node 0 reached the others."""
     return re.findall(r"member 0 reached \d+ by (\S+)", "".join(member.out for member in members))
 
 
-def test_nodes_on_different_hosts_reach_each_other_encrypted_without_a_key_of_their_users(t):
+def test_nodes_on_different_hosts_are_encrypted_without_a_key_of_their_users(t):
     need_member()
-    members = start_members(t, 3, t.path("meet"), "nodes=3", "listen=0.0.0.0:0", prefixes=inside(t.namespaces(3)))
+    members = start_members(t, 3, t.path("meet"), "nodes=3", "listen=0.0.0.0:0", prefixes=[kit.inside(name) for name, _ in t.namespaces(3)])
     wait_for_members(members)
     assert transports_of(members) == ["tls", "tls"], [member.out for member in members]
     assert not os.path.exists(t.path("home")), "nobody made keys, and nothing was remembered"
@@ -271,13 +266,13 @@ def test_nodes_on_different_hosts_reach_each_other_encrypted_without_a_key_of_th
 def test_nodes_on_a_network_that_is_trusted_are_not_encrypted(t):
     need_member()
     members = start_members(t, 2, t.path("meet"), "nodes=2", "listen=0.0.0.0:0", "trust-network=10.99.0.0/16",
-                            prefixes=inside(t.namespaces(2)))
+                            prefixes=[kit.inside(name) for name, _ in t.namespaces(2)])
     wait_for_members(members)
     assert transports_of(members) == ["tcp"], [member.out for member in members]
 
 
 def test_a_stranger_who_knows_the_address_of_a_cluster_is_refused(t):
-    places = inside(t.namespaces(2))
+    places = [kit.inside(name) for name, _ in t.namespaces(2)]
     node = t.serve("--bootstrap", f"dir:{t.path('meet')}", "--nodes", "1", "--listen", "0.0.0.0:0", prefix=places[0])
     result = t.run(*places[1], kit.IFUNC, "send", t.build("whoami.c"), node.address,
                    env={"THREECHAINS_HOME": t.path("home-of-a-stranger")})
@@ -296,7 +291,7 @@ def test_a_directory_that_others_can_write_to_is_refused(t):
 
 def test_a_node_that_listens_everywhere_names_an_address_of_its_interface(t):
     (name, address), = t.namespaces(1)
-    inside = ("ip", "netns", "exec", name)
+    inside = kit.inside(name)
     options = ("--listen", "0.0.0.0:0")
     assert t.serve(*options, prefix=inside).address.startswith(address + ":")
     assert t.serve(*options, "--advertise", "front.example", prefix=inside).address.startswith("front.example:")

@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes without LLVM that have bitcode compiled by another node: `ifunc serve --compile-at` (docs/small-nodes.md).
 
-Who waits for whom, and helpers that lie, are in src/node/remote_compile/remote_compile_test.cc; other processors in test_mixed.py."""
+Who waits for whom, and helpers that lie, are in src/node/remote_compile/remote_compile_test.cc; other processors are in
+test_mixed.py."""
 
 import hashlib
 import os

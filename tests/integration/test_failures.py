@@ -99,12 +99,12 @@ def stop_in_flight(t, env):
 
 
 @pytest.mark.measured
-def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_shared_memory(t):
+def test_ten_thousand_calls_to_a_stopped_target_end_in_time_by_shared_memory(t):
     stop_in_flight(t, SHM)
 
 
 @pytest.mark.measured
-def test_ten_thousand_calls_to_a_stopped_target_get_a_status_in_time_by_tcp(t):
+def test_ten_thousand_calls_to_a_stopped_target_end_in_time_by_tcp(t):
     stop_in_flight(t, TCP)
 
 

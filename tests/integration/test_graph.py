@@ -5,7 +5,6 @@ import json
 import os
 import pathlib
 import signal
-import socket
 import sys
 
 import pytest
@@ -141,13 +140,9 @@ def test_servers_that_hold_something_else_are_refused(t):
 
 def start_servers(t, shards, scratch, count):
     """Nodes of a cluster, each a process of the test's own, so that one can be killed."""
-    sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
-    addresses = [f"127.0.0.1:{s.getsockname()[1]}" for s in sockets]
-    for s in sockets:
-        s.close()
-    nodes = [t.serve("--listen", address, "--id", str(i), "--cluster", ",".join(addresses), "--name", f"server{i}",
-                     "--data", f"graph={shards}/{i}.shard:ro", "--scratch", f"scratch={scratch}", env=SHM)
-             for i, address in enumerate(addresses)]
+    addresses = kit.free_addresses(count)
+    nodes = [t.serve_member(addresses, i, "--name", f"server{i}", "--data", f"graph={shards}/{i}.shard:ro", "--scratch",
+                            f"scratch={scratch}", env=SHM) for i in range(count)]
     return nodes, ",".join(addresses)
 
 

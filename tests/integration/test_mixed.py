@@ -23,8 +23,8 @@ SECONDS = 60  # for what takes an emulator one or two
 
 def cluster(t, machines, *options, env=TCP, each=lambda i: ()):
     addresses = kit.free_addresses(len(machines))
-    return [t.serve("--listen", address, "--id", str(i), "--cluster", ",".join(addresses), "--stats", *options, *each(i),
-                    env=env, machine=machine) for i, (machine, address) in enumerate(zip(machines, addresses))]
+    return [t.serve_member(addresses, i, "--stats", *options, *each(i), env=env, machine=machine)
+            for i, machine in enumerate(machines)]
 
 
 def send(t, machine, ifunc, node, *options, env=TCP):

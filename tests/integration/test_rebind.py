@@ -112,10 +112,10 @@ class TwoHosts:
 
     def serve(self, *options):
         return self.t.serve("--listen", f"{self.address}:0", *options, env=self.env,
-                            prefix=("ip", "netns", "exec", self.one))
+                            prefix=kit.inside(self.one))
 
     def send(self, bundle, node, *options):
-        return self.t.run("ip", "netns", "exec", self.two, kit.IFUNC, "send", bundle, node.address, *options,
+        return self.t.run(*kit.inside(self.two), kit.IFUNC, "send", bundle, node.address, *options,
                           env=self.env)
 
 

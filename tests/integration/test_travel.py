@@ -23,8 +23,7 @@ class Ring:
         self.wander = t.build("wander.c")
 
     def serve(self, id):
-        return self.t.serve("--id", str(id), "--cluster", ",".join(self.addresses), "--listen", self.addresses[id],
-                            "--stats", "--log", "info", *self.options(id), env=self.env)
+        return self.t.serve_member(self.addresses, id, "--stats", "--log", "info", *self.options(id), env=self.env)
 
     def command(self, hops, timeout_ms):
         return [kit.IFUNC, "send", self.wander, self.addresses[0], "--payload", str(hops), "--raw", "--hops", "65000",
@@ -53,7 +52,7 @@ def test_a_call_goes_round_thousands_of_times_and_its_answer_comes_straight_home
 
 
 @both_ways
-def test_a_node_killed_while_a_call_is_at_it_fails_the_call_by_its_name_long_before_the_deadline(t, env):
+def test_a_call_at_a_killed_node_fails_by_its_name_long_before_the_deadline(t, env):
     ring = Ring(t, 4, env)
     assert ring.send(8).code == 0
     # A node that stands still holds the call; then it is killed.
@@ -80,7 +79,7 @@ def test_a_node_killed_in_the_middle_of_a_long_chase_ends_it_with_its_name(t, en
 
 
 @both_ways
-def test_a_node_that_hangs_costs_a_call_its_deadline_and_serves_the_next_when_it_goes_on(t, env):
+def test_a_node_that_hangs_costs_a_call_its_deadline_and_then_serves_the_next(t, env):
     ring = Ring(t, 3, env)
     assert ring.send(6).code == 0
     ring.nodes[1].signal(signal.SIGSTOP)
@@ -103,7 +102,7 @@ def test_a_node_that_was_killed_and_started_again_gets_the_code_again(t, env):
 
 
 @both_ways
-def test_a_chase_leaves_its_result_at_the_node_that_it_names_by_an_ifunc_that_no_node_has_seen(t, env):
+def test_a_chase_leaves_its_result_where_it_says_by_an_ifunc_that_no_node_has_seen(t, env):
     servers, entries = 3, 4
     table = [(i + 5) % (servers * entries) for i in range(servers * entries)]  # one cycle through all of it
     shards = [t.write(f"shard{i}", struct.pack(f"<{entries}Q", *table[i * entries:(i + 1) * entries]))

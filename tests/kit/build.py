@@ -39,6 +39,13 @@ class Machine:
         program = BUILD.parent / name / "bin/ifunc"
         if not program.exists():
             pytest.skip(f"there is no build for {name}; `scripts/test mixed` makes it (docs/heterogeneous.md)")
+        return Machine.running(name, program)
+
+    @staticmethod
+    def running(name, program):
+        """This `ifunc` of any of those processors. Skips when the emulator is missing."""
+        if name == os.uname().machine:
+            return Machine(name, [str(program)])
         qemu = shutil.which(f"qemu-{name}-static")
         if qemu is None:
             pytest.skip(f"qemu-{name}-static (qemu-user-static) is not installed")

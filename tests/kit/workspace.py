@@ -51,6 +51,10 @@ class Workspace:
         node.wait_until_ready()
         return node
 
+    def serve_member(self, addresses, number, *options, **how):
+        """The node with that number of the cluster whose nodes have these addresses."""
+        return self.serve("--listen", addresses[number], "--id", str(number), "--cluster", ",".join(addresses), *options, **how)
+
     def client(self, *arguments, **options):
         if not os.path.exists(CLIENT):
             pytest.skip("tc_test_client is not built")

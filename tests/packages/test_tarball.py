@@ -1,8 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 """The small node's tarballs, unpacked anywhere, on each kind of processor: `scripts/test tarball` makes them and runs this."""
 
-import os
-import shutil
 import subprocess
 import tarfile
 
@@ -25,14 +23,7 @@ def machine(request, tmp_path):
     with tarfile.open(TARBALLS[arch]) as archive:
         archive.extractall(tmp_path)
     folder, = tmp_path.iterdir()
-    program = str(folder / "bin/ifunc")
-    if arch == os.uname().machine:
-        return kit.Machine(arch, [program])
-    qemu = shutil.which(f"qemu-{arch}-static")
-    if qemu is None:
-        pytest.skip(f"qemu-{arch}-static (qemu-user-static) is not installed")
-    root = subprocess.run([kit.ROOT / "scripts/sysroot", arch, "--cached"], capture_output=True, text=True, check=True).stdout.strip()
-    return kit.Machine(arch, [qemu, "-L", root, program])
+    return kit.Machine.running(arch, folder / "bin/ifunc")
 
 
 def test_a_node_of_the_tarball_runs_machine_code_over_an_encrypted_connection(t, machine):

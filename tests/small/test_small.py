@@ -65,7 +65,7 @@ def test_a_node_without_llvm_keeps_to_its_size(t):
     assert own <= MEMORY_LIMIT
 
 
-def test_without_the_plugin_no_tcp_reaches_what_is_on_no_trusted_network_and_the_message_says_why(t):
+def test_without_the_plugin_tcp_reaches_trusted_networks_alone_and_says_why(t):
     node = serve(t)
     result = t.run(str(PROGRAM), "send", str(kit.BUILD / "ifuncs/hello.ifunc"), node.address, "--tls-plugin", "nowhere",
                    env=kit.TCP)

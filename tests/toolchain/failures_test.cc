@@ -163,7 +163,7 @@ TEST_P(ToolchainFailures, an_exception_that_nobody_catches_fails_the_call) {
 }
 
 // The next call waited for the end of the initialiser for ever.
-TEST_P(ToolchainFailures, a_failure_inside_the_initialiser_of_a_static_variable_lets_the_next_call_try_again) {
+TEST_P(ToolchainFailures, a_failure_in_the_initialiser_of_a_static_lets_the_next_call_try_again) {
   policy_.allow_library("*");
   for (const auto* const initialiser :
        {"start(n)", "start(n) + start(n / 2)", "[&] { if (n > 3) abort(); return 7L; }()", "deep(n)"}) {

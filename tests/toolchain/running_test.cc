@@ -174,7 +174,7 @@ TEST_P(ToolchainRunning, cxx_sorts_with_a_lambda) {
   EXPECT_EQ(host_.replied, sorted);
 }
 
-TEST_P(ToolchainRunning, constructors_that_were_asked_for_run_in_order_before_the_first_call_and_never_again) {
+TEST_P(ToolchainRunning, constructors_that_were_asked_for_run_once_in_order_before_the_first_call) {
   Workshop shop;
   shop.file(
       "foo.cc",
