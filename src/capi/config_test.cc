@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a program may set, ask and call: options, statistics, the log; NULL for an argument; calls out of an ifunc.
+// What a program may configure and ask, NULL as an argument, and calls out of an ifunc that runs.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <threechains/benchmark.h>
@@ -180,8 +180,10 @@ namespace {
 
 using ::testing::HasSubstr;
 
-// ---- NULL where something must be given is told by the argument's name, and nothing happens; where NULL means
-// nothing, nothing happens.
+// ---- NULL as an argument
+//
+// A function refuses NULL for a required argument, and its error names the argument. A function whose argument may be
+// NULL does nothing then.
 
 struct Wrong {
   const char* argument;  // that the message names
@@ -315,8 +317,10 @@ namespace {
 using test::Node;
 using ::testing::HasSubstr;
 
-// ---- What an ifunc that runs may not do by way of the application that it calls: wait. The thread that waited would
-// be the one that has to bring the answer. What can be done later is done later.
+// ---- Calls out of an ifunc that runs
+//
+// An ifunc may call functions of the application, and these must not wait inside the library. The waiting thread would
+// be the one that has to bring the answer. Work that can be done later is done later.
 
 // Three nodes: `caller` runs an ifunc at `target`, which has a call out to `mute`, whom nobody drives.
 class InsideAnIfunc : public testing::Test {

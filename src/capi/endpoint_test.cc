@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Endpoints as programs see them: whose link ends when, and what is sent before.
+// Endpoints as programs see them: when the link of each ends, and what has been sent before it ends.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -191,8 +191,9 @@ TEST(Answers, that_waited_for_room_leave_with_the_next_poll) {
 INSTANTIATE_TEST_SUITE_P(Over, Endpoints, testing::Values("shm", "tcp", "tls"),
                          [](const auto& transport) { return std::string(transport.param); });
 
-// ---- A client that leaves while answers are on their way to it: what its sends accepted runs at the server all the
-// same.
+// ---- A client leaves while answers are on their way to it
+//
+// The server must still run every message that a send accepted.
 
 constexpr const char* transports[] = {"shm", "unix",   "tcp", "tls",
 #if TC_HAS_UCX

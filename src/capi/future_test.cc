@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a program learns that a call has ended: futures, and its own event loop. How a wait ends and how a call ends are
-// two things.
+// How a program learns that a call has ended: by a future, or in its own event loop. The end of a wait and the end of a
+// call are two things.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
@@ -344,7 +344,7 @@ TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
   tc_message_free(last.message);
 }
 
-// ---- A node in an event loop of the program's own: tc_node_fd() and tc_node_arm(), with poll(2).
+// ---- A node in an event loop of the program's own: tc_node_fd() and tc_node_arm(), with poll(2)
 
 // A program's loop, until `done`. How often it had to wait, and for how long it was told to at most.
 struct Loop {

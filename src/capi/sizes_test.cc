@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of every size by every way to send them, and many large ones at once, over real connections: each accepted
-// one runs once and whole, and whatever cannot be sent is refused.
+// Messages of every size, sent in every way over real connections. Each accepted message runs once and whole. A message
+// that cannot be sent is refused.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -180,8 +180,9 @@ TEST_P(Sizes, the_rest_of_a_message_leaves_before_answers_that_were_given_meanwh
 INSTANTIATE_TEST_SUITE_P(By, Sizes, testing::Values("shm", "tcp", "tls"),
                          [](const auto& transport) { return std::string(transport.param); });
 
-// ---- Two nodes that flood each other with calls whose answers are large, over real connections: more is on its way
-// than may wait at either, and every call is answered.
+// ---- Two nodes flood each other with calls
+//
+// The answers are large, so more bytes are on their way than may wait at either node. Every call must be answered.
 
 constexpr size_t size = 1 << 20, window = 100, calls = 150;
 

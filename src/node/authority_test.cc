@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which node is the one that we meant, who may stand for an address, and what a node writes down about keys.
+// Which key a node expects at an address, and what it writes down about keys that it has met.
 #include "node/authority.h"
 
 #include <spdlog/sinks/ostream_sink.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A peer that breaks the rules about code.
+// A peer that sends code that is damaged or was not requested, and calls whose code never comes.
 #include "node/testing/hostile.h"
 
 namespace tc::node::test {

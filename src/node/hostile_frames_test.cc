@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A peer that sends malformed or untrue frames. What concerns code: hostile_code_test.cc.
+// A peer that sends malformed or untrue frames. Frames with code are in hostile_code_test.cc.
 #include "node/testing/hostile.h"
 
 namespace tc::node::test {

@@ -100,8 +100,7 @@ class NoMemory : public testing::TestWithParam<Kind> {
       if (link->state() != Link::State::ready) break;
       if (auto future = ask(*link, "echo", payload)) futures.push_back(std::move(future));
     }
-    EXPECT_TRUE(until([&] { return std::ranges::all_of(futures, [](const auto& f) { return f->ready.load(); }); }))
-        << "every call ends";
+    EXPECT_TRUE(until([&] { return test::all_ready(futures); })) << "every call ends";
     for (const auto& future : futures) EXPECT_EQ(future->message.empty(), future->status == TC_OK);
     target->store().evict(test::load_bundle("echo").id());
     const auto again = link->state() == Link::State::ready ? ask(*link, "echo", "again") : nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Calls between nodes of one process, over a network that does as it is told.
+// Calls between nodes of one process, over a simulated network.
 #include "node/node.h"
 
 #include <gtest/gtest.h>

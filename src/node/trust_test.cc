@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which peers and whose code a node trusts.
+// Which peers a node trusts, and whose code it runs.
 #include "base/file.h"
 #include "node/testing/keyring_kit.h"
 #include "node/testing/node_test_kit.h"

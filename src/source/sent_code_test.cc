@@ -235,7 +235,7 @@ TEST(SentCode, a_section_of_up_to_a_mebibyte_is_made_once_and_a_larger_one_each_
   }
 }
 
-// ---- The numbers by which a peer is told of it
+// ---- The numbers of code on a link
 
 ContentId id_of(std::string_view code) { return ContentId::of(as_bytes(code)); }
 

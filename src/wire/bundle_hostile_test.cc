@@ -247,7 +247,7 @@ TEST(HostileBundle, nothing_is_packed_that_would_not_be_read_back) {
   EXPECT_FALSE(pack([](auto&, auto& stored) { stored[0].resize(BundleLimits::slice_bytes + 1); }));
 }
 
-// ---- Compressed slices that lie about their size, or are not compressed at all.
+// ---- Compressed slices with a wrong size, and slices that are not compressed at all
 
 // A bundle with one compressed slice whose manifest claims `claimed` bytes unpacked.
 Result<Bytes> unpack_claiming(const Bytes& stored, uint32_t claimed) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Bundles of peers that are trusted. Malformed ones: bundle_hostile_test.cc.
+// Bundles as the packer makes them. Malformed ones are in bundle_hostile_test.cc.
 #include "wire/bundle.h"
 
 #include <elf.h>
@@ -164,7 +164,9 @@ TEST(Compression, gives_back_what_it_got) {
   EXPECT_EQ(decompress(compress({}).value(), 0), Bytes{});
 }
 
-// ---- How signatures travel with a bundle. Whether they hold is tested in src/trust.
+// ---- How signatures travel with a bundle
+//
+// Whether they hold is tested in src/trust.
 
 CodeSignature signature(unsigned char fill, uint8_t covers = CodeSignature::whole_bundle) {
   CodeSignature made;
@@ -259,7 +261,7 @@ TEST(BundleSignatures, a_section_that_lies_about_its_size_is_refused) {
   EXPECT_THAT(error_of(with_section(bundle, 2, {signature(1), signature(1)})), HasSubstr("is there twice"));
 }
 
-// ---- Processors and systems
+// ---- Target triples, and the object formats of their processors
 
 TargetTriple triple(std::string_view text) { return TargetTriple::parse(text).value(); }
 

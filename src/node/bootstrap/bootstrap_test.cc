@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a node that starts finds its number and its peers. By a directory: directory_test.cc.
+// How a node that starts finds its number and its peers. directory_test.cc has how they meet in a directory.
 #include "node/bootstrap/bootstrap.h"
 
 #include <arpa/inet.h>

@@ -20,7 +20,7 @@ using wire::Kind;
 
 // ---- Nodes that die while calls travel
 //
-// The calls that died with them fail by their name, all others end as if nothing had been. Everything runs on one thread,
+// The calls that died with them fail by their name, all others end as if nothing had happened. Everything runs on one thread,
 // so that a test says exactly who has come how far.
 
 class PeerFailures : public ::testing::Test, protected Cluster {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Code that a helper compiles for a node without LLVM. With LLVM: tests/integration/test_compile_at.py.
+// Code that a helper compiles for a node without LLVM. tests/integration/test_compile_at.py tests it with LLVM.
 #include <sys/stat.h>
 
 #include <filesystem>
@@ -474,7 +474,7 @@ TEST_F(CompileAt, objects_with_any_bit_turned_are_loaded_or_refused_but_break_no
   EXPECT_EQ(stat(node, "links"), 2u);
 }
 
-// ---- Somebody who asks, made by hand
+// ---- A node that asks, made by hand
 
 TEST_F(CompileAt, questions_that_make_no_sense_are_answered_and_cut_ones_break_the_link) {
   nodes.push_back(net.make(0, [&](Config& config) {
