@@ -11,17 +11,12 @@
 
 #include "base/buffer_pool.h"
 #include "base/function_ref.h"
-#include "node/counters.h"
+#include "node/common.h"
 #include "node/future.h"
 #include "node/identity.h"
-#include "node/pending_work.h"
 #include "target/executor.h"
 #include "wire/frame.h"
 #include "wire/return_address.h"
-
-namespace spdlog {
-class logger;
-}
 
 namespace tc::node {
 
@@ -33,9 +28,8 @@ using ShowCall = FunctionRef<void(uint64_t caller, uint64_t token)>;
 
 class Answers {
  public:
-  Answers(Links& links, FutureTable& futures, const Identity& self, PendingWork& work, Counters& counters,
-          spdlog::logger& log)
-      : links_(links), futures_(futures), self_(self), work_(work), counters_(counters), log_(log) {}
+  Answers(const Common& common, Links& links, FutureTable& futures)
+      : common_(common), links_(links), futures_(futures) {}
 
   // Sends a reply: to the return address when there is one, else by `link`, else (null) to this node.
   // `chain`: on whose behalf the call was made; the node there may have the first key of it, known here or not.
@@ -65,7 +59,7 @@ class Answers {
   // Failures that have not been sent yet.
   void each_pending(ShowCall show) const;
   // The caller of this node's own calls.
-  uint64_t own_instance() const noexcept { return self_.instance; }
+  uint64_t own_instance() const noexcept { return common_.self.instance; }
 
  private:
   void send_at_end(const target::Call& call);
@@ -77,12 +71,9 @@ class Answers {
     Error error;
   };
 
+  const Common& common_;
   Links& links_;
   FutureTable& futures_;
-  const Identity& self_;
-  PendingWork& work_;
-  Counters& counters_;
-  spdlog::logger& log_;
   std::deque<PendingFailure> pending_failures_;
 };
 

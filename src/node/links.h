@@ -100,7 +100,7 @@ class Links final : public transport::Events {
   // Ends those that neither side uses. Now and then.
   void end_unused();
   // Nobody holds a lost link any more.
-  void on_unheld() noexcept { services_.channel.work.lost_links = true; }
+  void on_unheld() noexcept { services_.channel.common.work.lost_links = true; }
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept;
   // The next call of that code takes it along once more.

@@ -40,27 +40,19 @@ Node::Node(Config config)
       self_{.instance = random_instance(), .id = config_.id, .name = config_.name, .cluster = config_.cluster},
       log_(make_logger(config_)),
       buffers_(BufferPool::create(config_.message_memory)),
-      registry_(config_.path),
-      sent_code_(config_.source_budget),
-      peer_failures_(links_, futures_, self_, *log_,
+      peer_failures_(common_, links_, futures_,
                      [this](ShowCall show) {
                        links_.each_waiting_call(show);
                        local_calls_.each_waiting(show);
                        answers_.each_pending(show);
                      }),
       link_services_{
-          .channel = {*this, work_, *buffers_, link_ids_, self_, *log_},
-          .config = config_,
+          .channel = {common_, *this, *buffers_, link_ids_},
           .authority = authority_,
           .executor = executor_,
           .answers = answers_,
-          .code = known_code_,
-          .loader = loader_,
-          .slices = slices_,
-          .compile_requests = compile_requests_,
-          .compiles_for_peers = compiles_for_peers_,
+          .code = code_,
           .peer_failures = peer_failures_,
-          .counters = counters_,
       },
       watchdog_(
           executor_, config_.execution_limit_ms,
@@ -114,8 +106,9 @@ Status Node::start(const MakeTransport& make_transport) {
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
   TC_CHECK(choose_key());
-  TC_CHECK(start_store());
-  TC_CHECK(compiles_for_peers_.start([this] { transport_->wake(); }));
+  TC_CHECK(code_.codes.start([this](const target::Code& code) { watchdog_.watch(code); },
+                             [this](target::Code& code) { forget_code(code); }));
+  TC_CHECK(code_.compiles_for_peers.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
   links_.use(*transport_);
   if (!config_.listen.empty()) {
@@ -126,16 +119,6 @@ Status Node::start(const MakeTransport& make_transport) {
   authority_.use_keys(config_.network.key.get());
   invocation_.begin();
   return {};
-}
-
-Status Node::start_store() {
-  for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
-  for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
-  auto options = config_.code;
-  options.warn = [log = log_](const std::string& what) { log->warn("{}", what); };
-  TC_ASSIGN(store_,
-            target::CodeStore::create(std::move(options), policy_, [this](target::Code& code) { forget_code(code); }));
-  return config_.warm_up ? store_->warm_up() : Status{};
 }
 
 Status Node::check_cluster() const {
@@ -181,7 +164,7 @@ const std::string& Node::address_of(uint32_t number) const noexcept {
 // ---- Registering and calling
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& name) {
-  TC_ASSIGN(const auto file, registry_.find_file(name));
+  TC_ASSIGN(const auto file, registry().find_file(name));
   TC_ASSIGN(const auto bytes, read_file(file, BundleLimits::bundle_bytes));
   auto bundle = Bundle::read(bytes);
   if (!bundle) return context(file.string(), std::move(bundle).error());
@@ -189,14 +172,14 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 }
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
-  const bool has_new_signatures = known_code_.add_signatures(bundle);
-  auto ifunc = registry_.add(std::move(bundle));
+  const bool has_new_signatures = code_.codes.add_signatures(bundle);
+  auto ifunc = registry().add(std::move(bundle));
   if (has_new_signatures) links_.send_again(ifunc->bundle.id());
   const auto& manifest = ifunc->bundle.manifest();
   if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);
   if (!loaded) {
-    registry_.remove(ifunc);
+    registry().remove(ifunc);
     return context(fmt::format("payload functions of '{}'", manifest.name), std::move(loaded).error());
   }
   const std::shared_ptr<target::SourceCode> code = std::move(*loaded);
@@ -254,9 +237,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
 void Node::forget_code(const target::Code& code) {
   links_.forget(code);
   watchdog_.forget(code);
-  slices_.forget(code.id());
-  known_code_.forget(code);
-  code_shares_.forget(code);
+  code_.forget(code);
 }
 
 Status Node::reload_keys() {
@@ -269,7 +250,7 @@ Status Node::reload_keys() {
 void Node::renew_rights() {
   if (executor_.inside_call()) return;
   const auto lost = authority_.take_change();
-  for (const auto& key : lost) code_shares_.evict_all_of(key);
+  for (const auto& key : lost) code_.codes.evict_all_of(key);
   links_.renew_rights(lost);
 }
 

@@ -67,7 +67,7 @@ size_t Node::progress() {
     moved += drain_backlogs();
   if (work_.paused_links) [[unlikely]]
     moved += links_.resume_paused();
-  if (compiles_for_peers_.has_answers()) compiles_for_peers_.send_answers();
+  if (code_.compiles_for_peers.has_answers()) code_.compiles_for_peers.send_answers();
   if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links) [[unlikely]]
     housekeep();
   return moved;
@@ -75,8 +75,7 @@ size_t Node::progress() {
 
 size_t Node::drain_backlogs() {
   work_.backlog = false;
-  slices_.deliver();
-  compile_requests_.deliver();
+  code_.deliver();
   answers_.send_pending_failures();
   return links_.drain_backlogs();
 }
@@ -84,10 +83,8 @@ size_t Node::drain_backlogs() {
 // What must be done now and then, and before sleeping.
 void Node::housekeep() {
   reserve_.refill();
-  store_->housekeeping();
+  code_.housekeep();
   expire();
-  slices_.tick();
-  compile_requests_.tick();
   buffers_->trim(now_ns());
   if (const auto unsaid = links_.take_unsaid_refusals(); unsaid != 0)
     log_->warn("{} more were refused in a second", unsaid);

@@ -54,7 +54,7 @@ constexpr Statistic table[] = {
 std::span<const Statistic> statistics() noexcept { return table; }
 
 Numbers Node::numbers() const {
-  const auto store = store_->stats();
+  const auto store = code_.codes.store().stats();
   return {
       .executed = executor_.executed(),
       .failures = counters_.failures,

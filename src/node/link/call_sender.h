@@ -129,10 +129,8 @@ class CallSender {
   std::optional<Error> first_failure_;  // since the last flush
   uint64_t more_failures_ = 0;
 
-  KnownCode& code_;
-  SliceRequests& slices_;
+  NodeCode& code_;
   Answers& answers_;
-  Counters& counters_;
   spdlog::logger& log_;
 };
 

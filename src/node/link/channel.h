@@ -21,8 +21,7 @@
 #include <string>
 
 #include "base/buffer_pool.h"
-#include "node/identity.h"
-#include "node/pending_work.h"
+#include "node/common.h"
 #include "node/waiter.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
@@ -44,12 +43,10 @@ class LinkIds {
 };
 
 struct ChannelServices {
+  const Common& common;
   Waiter& waiter;
-  PendingWork& work;
   BufferPool& buffers;
   LinkIds& ids;
-  const Identity& self;
-  spdlog::logger& log;
 };
 
 class Channel {

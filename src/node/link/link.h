@@ -16,7 +16,6 @@
 #include "node/link/call_receiver.h"
 #include "node/link/call_sender.h"
 #include "node/link/pieces.h"
-#include "node/link/slice_exchange.h"
 #include "node/rate.h"
 
 namespace tc::node {
@@ -192,11 +191,9 @@ class alignas(64) Link final : public target::FrameHandler {
   target::Executor& executor_;
   Answers& answers_;
   PeerFailures& peer_failures_;
-  CompileRequests& compile_requests_;
-  CompilesForPeers& compiles_for_peers_;
+  NodeCode& code_;
   Waiter& waiter_;
-  const Identity& self_;
-  spdlog::logger& log_;
+  const Common& common_;
 
   Assembly assembly_;
   bool is_released_by_peer_ = false;

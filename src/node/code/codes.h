@@ -1,33 +1,44 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code of which this node has a bundle, wherever it came from: registered here, loaded here, or sent by this node
-// before. Finds it by content and by name, for peers and for ifuncs that run here.
+// All code of which this node has a bundle, wherever it came from: registered here, loaded here, or sent by this node
+// before. Finds it by content and by name, loads it, and keeps each key's share within its budget.
 //
 // Thread: the node's.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "node/identity.h"
+#include "node/code/code_shares.h"
+#include "node/common.h"
 #include "source/registry.h"
 #include "source/sent_code.h"
 #include "target/code_store.h"
 
-namespace spdlog {
-class logger;
+namespace tc::target {
+class Executor;
 }
 
 namespace tc::node {
 
-class KnownCode {
+// Where code comes from.
+struct CodeSource {
+  std::string host;                     // empty: this node itself
+  std::optional<trust::PublicKey> key;  // of the peer that brings it
+  trust::SharedRights rights;           // what the code may do here
+};
+
+class Codes {
  public:
-  KnownCode(const source::Registry& registry, source::SentCode& sent, const std::unique_ptr<target::CodeStore>& store,
-            const Identity& self, spdlog::logger& log)
-      : registry_(registry), sent_(sent), store_(store), self_(self), log_(log) {}
+  Codes(const Common& common, target::Executor& executor);
+
+  // Opens the code store. `on_loaded` is called for code that can run now, `on_free` for code that the store is about to free.
+  Status start(std::function<void(const target::Code&)> on_loaded, target::CodeStore::OnEvict on_free);
 
   // ---- For peers
 
@@ -40,6 +51,9 @@ class KnownCode {
   // `bundle` is about to be sent to such a peer, which may drop its code and ask for it again.
   void keep_sent(const TargetTriple& triple, const Bundle& bundle);
 
+  // So many bytes of code were given to a peer.
+  void count_sent(size_t bytes) noexcept { common_.counters.code_bytes_sent += bytes; }
+
   // ---- For ifuncs that run here
 
   // What the running `code` calls by `name`: bundled with it, else registered here, else loaded here. TC_ERR_NOT_FOUND.
@@ -50,22 +64,38 @@ class KnownCode {
   // The same code came again: takes over the signatures that were missing here. False: none were.
   bool add_signatures(const Bundle& bundle);
 
-  // ---- What happens to loaded code
+  // ---- Code that can run
 
-  void loaded(const target::Code& code);
+  // What was loaded before and is still here; else null.
+  target::Code* find(const ContentId& id) const noexcept { return store_->find(id); }
+  // Takes the bundle, which may run here, into the store, within the budgets of the keys that bring it. `object`: what
+  // another node compiled of the bundle; empty: the bundle's own slices are used.
+  Result<target::Code*> load(Bundle bundle, const CodeSource& from, Bytes object = {});
+  // What this key brought, and what it signed.
+  void evict_all_of(const trust::PublicKey& key) { shares_.evict_all_of(key); }
   // The store is about to free it.
   void forget(const target::Code& code);
   // Counts up when a library was loaded: code that could not be linked before may be usable now.
   uint64_t libraries_loaded() const noexcept { return libraries_loaded_; }
 
+  // ---- Its parts
+
+  source::Registry& registry() noexcept { return registry_; }
+  target::Policy& policy() noexcept { return policy_; }
+  target::CodeStore& store() noexcept { return *store_; }
+  const target::CodeStore& store() const noexcept { return *store_; }
+
  private:
   const Bundle* bundled_with(const target::Code& code, std::string_view name);
 
-  const source::Registry& registry_;
-  source::SentCode& sent_;
-  const std::unique_ptr<target::CodeStore>& store_;  // made while the node starts
-  const Identity& self_;
-  spdlog::logger& log_;
+  const Common& common_;
+  target::Executor& executor_;
+  source::Registry registry_;
+  source::SentCode sent_;
+  target::Policy policy_;
+  std::unique_ptr<target::CodeStore> store_;  // null until start()
+  CodeShares shares_{store_};
+  std::function<void(const target::Code&)> on_loaded_;
   std::map<std::string, ContentId, std::less<>> loaded_names_;  // of code that others sent: the newest of each name
   // Bundled ifuncs that running code called, by the code they came with; gone with it.
   std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> bundled_;

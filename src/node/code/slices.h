@@ -18,13 +18,14 @@
 #include <unordered_map>
 #include <vector>
 
-#include "node/counters.h"
-#include "node/known_code.h"
-#include "node/pending_work.h"
+#include "node/code/codes.h"
 #include "wire/bundle.h"
+#include "wire/frame.h"
 
 namespace tc::node {
 
+class CallReceiver;
+class CallSender;
 class Channel;
 class Link;
 class Links;
@@ -37,9 +38,7 @@ class SliceRequests {
     std::optional<uint32_t> number;
   };
 
-  SliceRequests(Links& links, KnownCode& code, const std::unique_ptr<target::CodeStore>& store, const Identity& self,
-                PendingWork& work, Counters& counters, spdlog::logger& log)
-      : links_(links), code_(code), store_(store), self_(self), work_(work), counters_(counters), log_(log) {
+  SliceRequests(const Common& common, Codes& codes, Links& links) : common_(common), codes_(codes), links_(links) {
     suppliers_.max_load_factor(0.25F);  // so that adding one seldom looks at others, long out of the CPU's caches
   }
 
@@ -81,16 +80,42 @@ class SliceRequests {
   void send_next(Link& link);
   void end(Request& request, const std::optional<Error>& error);
 
+  const Common& common_;
+  Codes& codes_;
   Links& links_;
-  KnownCode& code_;
-  const std::unique_ptr<target::CodeStore>& store_;
-  const Identity& self_;
-  PendingWork& work_;
-  Counters& counters_;
-  spdlog::logger& log_;
   std::deque<Request> open_;
   std::vector<Ended> ended_;
   std::unordered_map<ContentId, uint64_t> suppliers_;  // link ids
+};
+
+// Questions for slices of code, both ways on one link, and their answers.
+class SliceExchange {
+ public:
+  SliceExchange(Channel& channel, const CallSender& sender, const CallReceiver& receiver, SliceRequests& requests,
+                Codes& codes)
+      : channel_(channel), sender_(sender), receiver_(receiver), requests_(requests), codes_(codes) {}
+
+  // Asks the peer, which sent this code, for slices that this node cannot run itself. SliceRequests gets the answer.
+  void ask(const ContentId& id, const TargetTriple& triple);
+  // Answers such a question of the peer's; null: there are none to be had.
+  void send(uint32_t number, const ContentId& id, const Bundle* bundle, const TargetTriple& triple);
+
+  // Frames. False: the peer breaks the protocol and was disconnected.
+  bool on_question(uint32_t number, const wire::Need& need);
+  bool on_answer(uint32_t number, const wire::CodeBody& code);
+
+ private:
+  struct Question {
+    uint32_t number;
+    ContentId id;
+  };
+
+  Channel& channel_;
+  const CallSender& sender_;
+  const CallReceiver& receiver_;
+  SliceRequests& requests_;
+  Codes& codes_;
+  std::optional<Question> open_;  // the peer has not answered yet
 };
 
 }  // namespace tc::node

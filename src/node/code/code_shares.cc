@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/code_shares.h"
+#include "node/code/code_shares.h"
 
 #include <algorithm>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/link/slice_requests.h"
+#include "node/code/slices.h"
 
 #include <spdlog/logger.h>
 
@@ -43,9 +43,9 @@ Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Wait
   const auto& name = bundle.manifest().name;
   if (supplier == nullptr)
     return fail(TC_ERR_NO_SLICE, "{} was not sent the code of ifunc '{}' for {}, and whoever sent it the rest is gone",
-                self_.label, name, triple.text);
+                common_.self.label, name, triple.text);
   open_.push_back({bundle.id(), name, triple, supplier->id(), false, now_ns(), {waiter}});
-  ++counters_.slice_requests;
+  ++common_.counters.slice_requests;
   send_next(*supplier);
   return {};
 }
@@ -68,9 +68,9 @@ void SliceRequests::on_answer(const Channel& from, Result<Bundle> answer) {
   if (!answer) {
     error = Error{TC_ERR_NO_SLICE, fmt::format("no slice of ifunc '{}' for {} could be had from {}: {}", found->name,
                                                found->triple.text, from.peer_label(), answer.error().message)};
-  } else if (store_->find(found->id) != nullptr) {
+  } else if (codes_.find(found->id) != nullptr) {
     // The store keeps them beside its own, and counts them.
-    if (const auto kept = store_->load(std::move(*answer)); !kept) error = kept.error();
+    if (const auto kept = codes_.store().load(std::move(*answer)); !kept) error = kept.error();
   } else {
     error = Error{TC_ERR_NO_SLICE, fmt::format("ifunc '{}' was evicted while its code for {} was on its way",
                                                found->name, found->triple.text)};
@@ -83,7 +83,7 @@ void SliceRequests::on_answer(const Channel& from, Result<Bundle> answer) {
 void SliceRequests::end(Request& request, const std::optional<Error>& error) {
   for (const auto& waiter : std::exchange(request.waiters, {}))
     ended_.push_back({request.id, waiter, request.triple, error});
-  if (!ended_.empty()) work_.backlog = true;
+  if (!ended_.empty()) common_.work.backlog = true;
 }
 
 void SliceRequests::on_link_lost(const Link& lost) {
@@ -99,10 +99,10 @@ void SliceRequests::on_link_lost(const Link& lost) {
       send_next(*other);
       continue;
     }
-    end(request,
-        Error{TC_ERR_NO_SLICE,
-              fmt::format("{} asked {}, which had sent ifunc '{}', for its code for {}, and lost it: {}", self_.label,
-                          lost.peer_label(), request.name, request.triple.text, lost.reason().message)});
+    end(request, Error{TC_ERR_NO_SLICE,
+                       fmt::format("{} asked {}, which had sent ifunc '{}', for its code for {}, and lost it: {}",
+                                   common_.self.label, lost.peer_label(), request.name, request.triple.text,
+                                   lost.reason().message)});
   }
 }
 
@@ -129,11 +129,53 @@ bool SliceRequests::deliver() {
       continue;
     }
     if (one.error)
-      log_.info("{} is told that there is no code for {}: {}", link->peer_label(), one.triple.text, one.error->message);
-    link->slices().send(*one.waiter.number, one.id, one.error ? nullptr : code_.runnable_on(one.triple, one.id),
+      common_.log.info("{} is told that there is no code for {}: {}", link->peer_label(), one.triple.text,
+                       one.error->message);
+    link->slices().send(*one.waiter.number, one.id, one.error ? nullptr : codes_.runnable_on(one.triple, one.id),
                         one.triple);
   }
   return !ended.empty();
+}
+
+// ---- One link
+
+void SliceExchange::ask(const ContentId& id, const TargetTriple& triple) {
+  const auto number = receiver_.number_of(id).value_or(0);
+  open_ = Question{number, id};
+  channel_.post_or_disconnect(wire::Kind::need, wire::flag_for_another, number, wire::encode_need({id, triple.text}));
+}
+
+bool SliceExchange::on_question(uint32_t number, const wire::Need& need) {
+  const auto* const id = sender_.id_of(number);
+  const auto triple = TargetTriple::parse(need.triple);
+  if (id == nullptr || *id != need.id || !triple)
+    return channel_.disconnect_for(fmt::format(
+        "it asks for code number {} to pass on to '{}', which was never sent or no triple", number, need.triple));
+  const auto* const bundle = codes_.bundle_for(*triple, need.id);
+  if (bundle != nullptr && bundle->useful_for(*triple) != 0) return send(number, need.id, bundle, *triple), true;
+  if (bundle == nullptr || !bundle->lists(*triple) || !requests_.ask(*bundle, *triple, {channel_.id(), number}))
+    send(number, need.id, nullptr, *triple);
+  return true;
+}
+
+void SliceExchange::send(uint32_t number, const ContentId& id, const Bundle* bundle, const TargetTriple& triple) {
+  const auto which = bundle != nullptr ? bundle->useful_for(triple) : 0;
+  const auto bytes = which != 0 ? bundle->bytes_for(which) : Bytes{};
+  Bytes section;
+  wire::append_code(section, {id, which, static_cast<uint32_t>(bytes.size())}, bytes);
+  codes_.count_sent(section.size());
+  channel_.post_or_disconnect(wire::Kind::code, wire::flag_for_another, number, section);
+}
+
+bool SliceExchange::on_answer(uint32_t number, const wire::CodeBody& code) {
+  if (!open_ || open_->number != number || open_->id != code.head.id)
+    return channel_.disconnect_for(fmt::format("it sends code number {} to pass on, which nobody asked for", number));
+  open_.reset();
+  if (code.bundle.empty())
+    requests_.on_answer(channel_, fail(TC_ERR_NO_SLICE, "it has none and could get none"));
+  else
+    requests_.on_answer(channel_, Bundle::read_carried(code.bundle, code.head.carried, code.head.id));
+  return true;
 }
 
 }  // namespace tc::node
