@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "node/config.h"
+
 #include "base/settings_file.h"
 #include "capi/handles.h"
-#include "node/options.h"
 
 using tc::capi::guarded;
 

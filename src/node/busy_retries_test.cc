@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/busy_retries.h"
-
 #include <thread>
 
+#include "node/rates.h"
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 

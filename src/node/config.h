@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a node is to be. options.h has the table of the names and values by which it is set.
+// The configuration of a node, and the table of the options by which it is set.
 //
 // Thread: any, one at a time.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/log_function.h"
@@ -65,5 +67,21 @@ struct Config {
   // Sets one option of the table. TC_ERR_INVALID says which options or values there are.
   Status set(std::string_view key, std::string_view value);
 };
+
+// ---- The options of a node: one table, from which come tc_config_set(), the list that tc_option_at() gives to programs,
+// `ifunc serve --help`, and docs/options.md.
+
+struct Option {
+  const char* group;   // the heading under which lists show it
+  const char* name;    // "ring-bytes"
+  const char* value;   // what a value looks like: "BYTES", "on|off", "ADDRESS:PORT"
+  const char* preset;  // the value without it, or in words where that comes from; "" is none
+  const char* help;    // one or two sentences
+  bool repeatable;     // each value adds to those before
+  Status (*set)(Config& config, std::string_view value);
+};
+
+// Ordered by group.
+std::span<const Option> options() noexcept;
 
 }  // namespace tc::node

@@ -11,9 +11,9 @@
 
 #include "base/random.h"
 #include "node/authority.h"
-#include "node/busy_retries.h"
 #include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
+#include "node/rates.h"
 
 namespace tc::node {
 

@@ -3,9 +3,6 @@
 // All links of a node: connecting, finding the link to a node, reading what came by them, and telling everybody who waits
 // on a link that was lost.
 //
-//   links.cc          connecting and finding
-//   links_receive.cc  what the transport tells, reading, losing
-//
 // Thread: the node's.
 #pragma once
 
@@ -17,7 +14,7 @@
 
 #include "base/memory_reserve.h"
 #include "node/link/link.h"
-#include "node/refusals.h"
+#include "node/rates.h"
 
 namespace tc::node {
 
@@ -32,7 +29,7 @@ class Links final : public transport::Events {
   // Before anything else.
   void use(transport::Transport& transport) noexcept { transport_ = &transport; }
 
-  // ---- links.cc: connecting. Nodes connect when they first have something to say to each other.
+  // ---- connecting. Nodes connect when they first have something to say to each other.
 
   // For the application: waits until the peer has greeted. One connection serves both ways. A peer that has no room
   // (TC_ERR_LIMIT) is asked again until the deadline.
@@ -53,7 +50,7 @@ class Links final : public transport::Events {
   // The same when it was looked for before; else null.
   Link* known(uint32_t node) const noexcept { return node < by_number_.size() ? by_number_[node] : nullptr; }
 
-  // ---- links.cc: finding. Null: there is none.
+  // ---- finding. Null: there is none.
 
   // To the node that made a call.
   Link* ready_to(const wire::ReturnAddress& to) const noexcept;
@@ -65,7 +62,7 @@ class Links final : public transport::Events {
   // Calls with a token that wait on any link here.
   void each_waiting_call(ShowCall show) const;
 
-  // ---- links_receive.cc: polling
+  // ---- Polling
 
   // Runs what has come by links whose peers write into our memory, and by those that asked for it. How many frames.
   size_t receive() {

@@ -10,10 +10,6 @@
 //   NodeCode         code: registered, sent, loaded, compiled elsewhere, freed
 //   PeerFailures     nodes that fail, and the calls that are lost with them; Watchdog: calls that run too long
 //
-//   node.cc        life: starting, registering, calling
-//   node_poll.cc   polling and waiting
-//   node_arm.cc    waiting in an event loop of the program's own
-//
 // Thread: one at a time. Two nodes in one process do not know of each other.
 #pragma once
 
@@ -48,7 +44,7 @@ class Node final : private Waiter {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // ---- Polling (node_poll.cc)
+  // ---- Polling and waiting
 
   // Runs what has come, moves what must go. Returns how much happened; 0 is "idle". Inside a running ifunc it does
   // nothing.
@@ -61,7 +57,7 @@ class Node final : private Waiter {
   // Polls until `done` or the deadline; true when done.
   bool poll_until(Deadline deadline, FunctionRef<bool()> done) { return wait_until(deadline, done); }
   // For a program that waits by itself, on descriptor(), instead of wait(). True: nothing is to be done now; poll when the
-  // descriptor is readable, or when `deadline`, which is brought forward, has passed. False: poll and arm again. (node_arm.cc)
+  // descriptor is readable, or when `deadline`, which is brought forward, has passed. False: poll and arm again.
   bool arm(Deadline& deadline);
   int descriptor() const noexcept { return transport_->descriptor(); }
   // While another thread drives the node, one that waits calls `pause` instead of driving it (capi/progress.h): it lets others
@@ -89,7 +85,7 @@ class Node final : private Waiter {
   const std::string& address_of(uint32_t number) const noexcept;
   uint32_t node_id() const noexcept { return invocation_.node_id(); }
   uint32_t node_count() const noexcept { return invocation_.node_count(); }
-  // Statistics, and one of them by name (statistics.cc).
+  // Statistics, and one of them by name (statistics.h).
   Numbers numbers() const;
   Result<uint64_t> stat(std::string_view name) const;
   uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }  // any thread
@@ -135,7 +131,7 @@ class Node final : private Waiter {
   void renew_rights();
   void report_stuck(const std::string& ifunc, uint64_t running_ms);
 
-  // ---- Waiter (node_poll.cc)
+  // ---- Waiter
   bool may_wait() const noexcept override { return !polling_; }
   bool wait_until(Deadline deadline, FunctionRef<bool()> done) override;
   bool wait_for_room(Deadline deadline, FunctionRef<bool()> done) override;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "node/refusals.h"
-
 #include <gtest/gtest.h>
+
+#include "node/rates.h"
 
 namespace tc::node {
 namespace {

@@ -5,13 +5,35 @@
 
 #include "base/clock.h"
 #include "node/authority.h"
-#include "node/link/call_front.h"
 #include "node/link/link.h"
 #include "trust/code_signature.h"
 
 namespace tc::node {
 
 namespace {
+
+// What stands in front of a call's payload, for frames that are not run: whose call it was is told to others.
+struct CallFront {
+  std::optional<wire::CallHeader> header;             // none: nobody waits for an answer, or the frame is no whole call
+  std::optional<wire::ReturnAddress> return_address;  // none: the peer that sent the frame is the caller
+};
+
+// `body` may be memory that its sender still writes to.
+CallFront read_call_front(const wire::Header& frame, ByteView body) {
+  const bool is_call = frame.kind == wire::Kind::call || frame.kind == wire::Kind::call_code;
+  if (!is_call || (frame.flags & wire::flag_call_header) == 0 || body.size() < wire::call_header_bytes) return {};
+  const auto front = body.first(std::min(body.size(), wire::call_header_bytes + wire::max_return_address_bytes));
+  const Bytes copy(front.begin(), front.end());
+  CallFront found;
+  found.header = wire::read_call_header(copy.data());
+  if ((frame.flags & wire::flag_return_address) == 0) return found;
+  size_t size = 0;
+  if (auto address = wire::decode_return_address(ByteView(copy).subspan(wire::call_header_bytes), size))
+    found.return_address = std::move(*address);
+  else
+    found.header.reset();
+  return found;
+}
 
 // Bounds what a peer can make us keep while its code is on its way ...
 constexpr size_t waiting_limit = 64u * 1024 * 1024;

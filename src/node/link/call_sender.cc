@@ -5,8 +5,8 @@
 
 #include <spdlog/logger.h>
 
-#include "node/code/node_code.h"
 #include "base/clock.h"
+#include "node/code/node_code.h"
 
 namespace tc::node {
 

@@ -3,10 +3,6 @@
 // The ordered connection to one peer, below calls and code: greeting, frames that leave now or wait for room, frames that
 // travel in pieces, disconnecting.
 //
-//   channel.cc        greeting, names for messages, the end
-//   channel_send.cc   frames that leave now, and those that wait for room (the backlog)
-//   channel_large.cc  frames that leave in pieces
-//
 // A channel that is lost only says so (state(), PendingWork::lost_links). Links tells everybody who waits on it, from
 // outside of whatever was going on: so nothing that is being looked through changes when a frame cannot be sent.
 //
@@ -21,8 +17,9 @@
 #include <string>
 
 #include "base/buffer_pool.h"
+#include "base/clock.h"
+#include "base/function_ref.h"
 #include "node/common.h"
-#include "node/waiter.h"
 #include "transport/transport.h"
 #include "wire/hello.h"
 #include "wire/target_triple.h"
@@ -40,6 +37,21 @@ class LinkIds {
 
  private:
   uint64_t last_ = 0;
+};
+
+// How a part of a node waits for something while the node goes on. The node implements it, because waiting means polling, and
+// what polls is above the channels.
+class Waiter {
+ public:
+  // Not from inside the node's polling: what is waited for would have to be brought by the same polling.
+  virtual bool may_wait() const noexcept = 0;
+  // Polls until `done` or the deadline; true when done. The node sleeps in between, so an event must announce it.
+  virtual bool wait_until(Deadline deadline, FunctionRef<bool()> done) = 0;
+  // The same for what no event announces: room that a peer makes in shared memory. Tests `done` after every poll.
+  virtual bool wait_for_room(Deadline deadline, FunctionRef<bool()> done) = 0;
+
+ protected:
+  ~Waiter() = default;
 };
 
 struct ChannelServices {
@@ -74,7 +86,7 @@ class Channel {
   // Where a frame of that size may be built now; null: post() writes or queues it.
   std::byte* reserve(size_t size) noexcept { return size < end_at_once_ ? out_->reserve(size) : nullptr; }
 
-  // ---- channel_send.cc
+  // ---- Frames that leave now, and those that wait for room (the backlog)
 
   // Sends a frame now or queues it; never waits. TC_ERR_LIMIT: too much waits. The reason, when the peer is lost.
   Status post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
@@ -110,7 +122,7 @@ class Channel {
   // Counts bytes that wait at this node because of this peer against `message-memory`. TC_ERR_LIMIT.
   Status charge(Charge& charge, size_t bytes);
 
-  // ---- channel.cc
+  // ---- Its beginning and its end
 
   // The peer's greeting. `own`: ours, for a peer that connected to us. An error: the peer is not taken.
   Status accept(ByteView greeting, ByteView own);

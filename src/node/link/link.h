@@ -16,7 +16,7 @@
 #include "node/link/call_receiver.h"
 #include "node/link/call_sender.h"
 #include "node/link/pieces.h"
-#include "node/rate.h"
+#include "node/rates.h"
 
 namespace tc::node {
 
@@ -173,7 +173,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void record_for_snapshots(const wire::Header& header, ByteView body);
   void record_failure(const Error& failure);
 
-  // link_large.cc
+  // Frames that came in pieces
   bool on_fragment(uint32_t mark, ByteView piece);
   bool on_whole(Assembly::Whole whole);
   bool on_large_reply(Assembly::Whole whole);
