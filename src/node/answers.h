@@ -39,7 +39,7 @@ class Answers {
   void answer(const target::Call& call, const wire::Reply& reply);
   // False: the node at the return address is neither this one nor one that this one has a link with.
   bool send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply);
-  // A peer refused a call that came from here and is not ours: whoever made it is told. Only a peer that is believed makes us
+  // A peer refused a call that came from here and is not ours: its caller is told. Only a peer that is believed makes us
   // connect for that.
   void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed);
   // The running call ended: what it still owes is sent, and the executor is ready for the next one.
@@ -48,7 +48,7 @@ class Answers {
     if (call.failed || (call.wants_reply && !call.answered)) send_at_end(call);
     executor.reset();
   }
-  // A call that was not run fails: whoever waits for its answer is told with the next poll, as a connection may be needed
+  // A call that was not run fails: its caller is told with the next poll, as a connection may be needed
   // for it.
   void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
   void send_pending_failures();

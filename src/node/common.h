@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What every part of a node has at hand, and no part of it does anything by itself: the configuration, who the node is, the
-// log, what the node counts, and what its next polls must do.
+// Values that every part of a node uses: its configuration, its identity, its counters, its log, and the work for its next
+// polls.
 //
 // Thread: the node's.
 #pragma once
@@ -22,7 +22,7 @@ struct Config;
 // the middle of something else, and Node::progress() does it.
 struct PendingWork {
   bool backlog = false;         // frames wait for room, answers and questions to be delivered, endpoints to be closed
-  bool lost_links = false;      // a link was lost: whoever waits on it is to be told
+  bool lost_links = false;      // a link was lost: the calls that wait on it are to fail
   bool paused_links = false;    // a link's peer has used up its rate
   bool awaits_answers = false;  // a future may have a deadline
 };

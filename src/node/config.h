@@ -20,7 +20,7 @@
 
 namespace tc::node {
 
-// Who may connect and run code beside those that the keyring names: processes of our own user on this host, or anybody.
+// Peers that may connect and run code besides the keys of the keyring: processes of our own user on this host, or all.
 enum class Trust : uint8_t { user, any };
 // What happens when a node that was connected to answers with a key that was never seen.
 enum class FirstContact : uint8_t {
@@ -54,12 +54,12 @@ struct Config {
   uint16_t hops = 64;
   uint16_t fanout = 1024;
   uint32_t execution_limit_ms = 10'000;
-  std::string compile_at;  // who compiles for us what only LLVM could run; empty: nobody
+  std::string compile_at;  // the node that compiles bitcode for this one; empty: none
   CompileFor compile_for = CompileFor::none;
   uint32_t compile_limit_ms = 10'000;
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
-  LogFunction log_sink;  // who takes the log; empty: standard error
+  LogFunction log_sink;  // takes the log; empty: standard error does
   target::CodeStoreOptions code;
 
   // Defaults that depend on the process: its name and search path.

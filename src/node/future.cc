@@ -62,7 +62,7 @@ bool FutureTable::complete(const wire::Reply& reply, Buffer memory) {
   return true;
 }
 
-// Whoever waits is told, if need be without the words.
+// The waiting thread gets the status, if need be without the message.
 void FutureTable::settle(Future& future, const Error& error) noexcept {
   future.status = error.code;
   try {

@@ -48,7 +48,7 @@ const trust::SharedRights& Invocation::running_rights() const {
   return static_cast<Link*>(call.link)->receiver().rights_of(call.code.get());
 }
 
-// Who may only read gets the same pointer: only a cell could keep code in this process from writing.
+// A key with the right to read gets the same pointer: only a cell could keep code in this process from writing.
 bool Invocation::may_touch(const trust::CodeRights& rights, std::string_view data) noexcept try {
   if (rights.may_read(data) || rights.may_write(data)) return true;
   const auto* const code = executor_.running().code.get();
@@ -95,7 +95,7 @@ void Invocation::log(int level, std::string_view message) noexcept {
 
 // ---- Calls to other nodes
 
-// On behalf of those for whom the running code runs: no ifunc can do otherwise.
+// On behalf of the same keys as the running code: an ifunc cannot choose others.
 tc_status_t Invocation::send(uint32_t node, OutgoingCall call) {
   const auto& rights = running_rights();
   if (rights->chain != nullptr) {

@@ -207,7 +207,7 @@ Link* Links::to_address(std::string_view address) const noexcept {
   });
 }
 
-// A link by which whoever listens there connected to us.
+// A link that the node which listens there opened to us.
 Link* Links::accepted_from(std::string_view address) const noexcept {
   return find(links_, [&](const Link& link) {
     return link.channel().is_accepted() && link.is_ready() && !link.is_ending() && link.channel().leads_to(address);

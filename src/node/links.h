@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All links of a node: connecting, finding the link to a node, reading what came by them, and telling everybody who waits
-// on a link that was lost.
+// All links of a node: connecting, finding the link to a node, reading what came by them, and failing everything that
+// waits on a link that was lost.
 //
 // Thread: the node's.
 #pragma once
@@ -40,10 +40,10 @@ class Links final : public transport::Events {
   Status close(Link& link, Deadline deadline);
   // Starts a connection; what is sent waits until the peer has greeted.
   Result<Link*> reach(std::string_view address);
-  // The same for an answer, to the address that a frame names: whoever answers there must be known already, or have the first
+  // The same for an answer, to the address that a frame names: the node there must be known already, or have the first
   // key of `chain`, on whose behalf the call was made; and no name server is asked. TC_ERR_DENIED.
   Result<Link*> reach_caller(std::string_view address, const wire::SharedChain& chain);
-  // The link to whoever listens there; it may have to greet first.
+  // The link to the node that listens there; it may have to greet first.
   Result<Link*> at(std::string_view address);
   // The same by number in the cluster. Outside of a cluster: a peer that says it has this number.
   Result<Link*> to_node(uint32_t node);
@@ -64,7 +64,7 @@ class Links final : public transport::Events {
 
   // ---- Polling
 
-  // Runs what has come by links whose peers write into our memory, and by those that asked for it. How many frames.
+  // Runs the frames of links whose peers write into our memory, and of links that come_back_to() named. How many frames.
   size_t receive() {
     size_t happened = 0;
     // By index: a link may open meanwhile.
@@ -90,7 +90,7 @@ class Links final : public transport::Events {
   void record_uses();
   // How many links have calls to run that waited for that.
   size_t drain_backlogs();
-  // Tells everybody who waits on lost links, and removes those that nobody holds.
+  // Fails everything that waits on lost links, and removes the links that nobody holds.
   void handle_losses();
   // The peer connected, and has no use for the link any more.
   void on_released_by_peer(Link& link);

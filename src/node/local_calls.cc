@@ -25,7 +25,7 @@ void LocalCalls::run() {
   }
 }
 
-// What the application registered may be called by whoever runs here. Other code must be such as the peer may send.
+// Any code that runs here may call what the application registered. Other code must be code that the peer may send.
 Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
   if (call.rights->is_all() || code_.codes.is_registered(call.bundle.id())) return call.rights;
   return authority_.rights_of_code(call.rights->peer, call.rights->chain, call.bundle);

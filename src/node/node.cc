@@ -165,7 +165,7 @@ Status Node::check_cluster() const {
 }
 
 // Nodes that meet need no key of their users': without one, each makes a key for this process, and the others learn it from
-// whoever brings them together. With one, the user's other programs are let in as well.
+// the launcher that brings them together. With one, the user's other programs are let in as well.
 Status Node::choose_key() {
   TC_ASSIGN(config_.network.key, authority_.find_key());
   if (bootstrap_ == nullptr || config_.network.key != nullptr) return {};

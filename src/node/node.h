@@ -61,7 +61,7 @@ class Node final : private Waiter {
   bool arm(Deadline& deadline);
   int descriptor() const noexcept { return transport_->descriptor(); }
   // While another thread drives the node, one that waits calls `pause` instead of driving it (capi/progress.h): it lets others
-  // in until something has happened, or the deadline; for a moment, when that has passed. Empty: whoever waits drives.
+  // in until something has happened, or the deadline; for a moment, when that has passed. Empty: a thread that waits drives the node itself.
   void set_pause(std::function<void(Deadline)> pause) noexcept { pause_ = std::move(pause); }
   // Is this inside poll(): in an ifunc, or in a function that the node called?
   bool is_polling() const noexcept { return polling_; }

@@ -78,7 +78,8 @@ target::DiskCache* CodeLoader::cache() {
 }
 
 std::string CodeLoader::cache_key(const Bundle& bundle) {
-  // The version: who is upgraded asks again, as the helper most likely was as well.
+  // The version is part of the key: after an upgrade, the helper has most likely been upgraded too, so its object is requested
+  // again.
   return fmt::format("compiled elsewhere {}.{}.{} {} {} {} {}", TC_VERSION_MAJOR, TC_VERSION_MINOR, TC_VERSION_PATCH,
                      bundle.id().hex(), common_.config.code.triple.text, cpu().name, cpu().features);
 }

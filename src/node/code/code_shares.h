@@ -21,7 +21,7 @@ class CodeShares {
  public:
   explicit CodeShares(const std::unique_ptr<target::CodeStore>& store) : store_(store) {}
 
-  // Could the bundle be kept at all within the budgets of those who bring it? TC_ERR_LIMIT, with the line.
+  // Could the bundle be kept at all within the budgets of the keys that bring it? TC_ERR_LIMIT, with the line.
   static Status fits(const trust::CodeRights& rights, const Bundle& bundle);
   // `code` was just loaded for a link with `key`, if it has one: each key's least recently used code goes until the rest is
   // within its budget. TC_ERR_LIMIT, with the line: the code alone takes more, and is evicted.

@@ -59,7 +59,7 @@ class Codes {
   // What the running `code` calls by `name`: bundled with it, else registered here, else loaded here. TC_ERR_NOT_FOUND.
   Result<const Bundle*> called_by(const target::Code& code, std::string_view name);
 
-  // Has the application registered it here? Then it may run for everybody who may call it by name.
+  // Has the application registered it here? Then each peer that may call it by name may run it.
   bool is_registered(const ContentId& id) const { return registry_.find(id) != nullptr; }
   // The same code came again: takes over the signatures that were missing here. False: none were.
   bool add_signatures(const Bundle& bundle);

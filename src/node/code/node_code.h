@@ -12,7 +12,7 @@
 //                               brought it with its bytes
 //     only bitcode, no JIT .... CodeLoader asks the node named by `compile-at`, and the calls wait for the object
 //   ready ........ calls run it (target/receiver.h). The store compiles it for this CPU in the background.
-//   passed on .... an ifunc forwards it to another kind of CPU: SliceRequests fetches the slices from whoever sent it here.
+//   passed on .... an ifunc forwards it to another kind of CPU: SliceRequests requests the slices from the node that sent it here.
 //   freed ........ the store needs room, or a key that brought or signed it was revoked. Numbers, names and shares forget it
 //                  (Node::forget_code), and the next call of it starts at "asked for".
 //
@@ -37,7 +37,7 @@ struct NodeCode {
   CodeLoader loader;
   CompilesForPeers compiles_for_peers;
 
-  // Tells those who wait for slices or compilations that have ended.
+  // Goes on with calls whose slices or compilations have come, or will never come.
   void deliver() {
     slices.deliver();
     loader.deliver();

@@ -15,7 +15,7 @@ namespace {
 constexpr uint64_t patience_ns = 10'000'000'000;
 }  // namespace
 
-Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const {
+Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Requester>& waiters) const {
   const auto asks_us = [&](const Link& link) {
     return std::ranges::any_of(waiters, [&](const auto& w) { return w.number && w.link_id == link.id(); });
   };
@@ -32,7 +32,7 @@ Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Waiter>&
   return best != nullptr ? best : other;
 }
 
-Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Waiter waiter) {
+Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Requester waiter) {
   const auto caller = waiter.number ? waiter.link_id : 0;
   for (auto& request : open_)
     if (request.id == bundle.id() && request.triple.text == triple.text && request.supplier != caller) {

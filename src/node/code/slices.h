@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Code for other processors. A node is sent only the slices that it can run itself; when code goes on from it to
-// another kind of processor, the slices for that one are asked of whoever sent the code here. That node may have to
-// ask in its turn: the questions follow the code's way back to where it was registered, where all slices are.
+// another kind of processor, the slices for that one are requested from the node that sent the code here. That node may
+// have to request them in its turn: the requests follow the code's path back to where it was registered, where all slices are.
 //
 // Each question goes to the peer the code first came from, which was earlier at it than we were, so that questions
 // cannot run in a circle; only when that peer is gone, to any other that called the code here. One question at a
@@ -32,8 +32,8 @@ class Links;
 
 class SliceRequests {
  public:
-  // Who waits: a link's own calls, or (with the number it asked by) the peer behind it.
-  struct Waiter {
+  // What waits for the answer: a link's own calls, or (with the number of its request) the peer behind the link.
+  struct Requester {
     uint64_t link_id = 0;
     std::optional<uint32_t> number;
   };
@@ -42,16 +42,16 @@ class SliceRequests {
     suppliers_.max_load_factor(0.25F);  // so that adding one seldom looks at others, long out of the CPU's caches
   }
 
-  // Asks for the slices of `bundle` that run on `triple`. The waiter hears of it: CallSender::on_slices() for its own
+  // Asks for the slices of `bundle` that run on `triple`. The requester hears of it: CallSender::on_slices() for its own
   // calls, SliceExchange::send() for its peer. TC_ERR_NO_SLICE when there is nobody to ask, in words for the sender.
-  Status ask(const Bundle& bundle, const TargetTriple& triple, Waiter waiter);
+  Status ask(const Bundle& bundle, const TargetTriple& triple, Requester waiter);
 
   // `from` answered the question that was open on it.
   void on_answer(const Channel& from, Result<Bundle> answer);
   void on_link_lost(const Link& link);
   // Gives up on what took too long. Cheap when nothing is open.
   void tick();
-  // Tells the waiters of what has ended. True when there was something to tell.
+  // Tells the requesters what has ended. True when there was something to tell.
   bool deliver();
 
   // This code first came by that link.
@@ -66,17 +66,17 @@ class SliceRequests {
     uint64_t supplier = 0;  // id of the link it goes to
     bool sent = false;      // else another question to the same peer is open
     uint64_t since_ns = 0;
-    std::vector<Waiter> waiters;  // none: they gave up, but the answer will still come
+    std::vector<Requester> waiters;  // none: they gave up, but the answer will still come
   };
   struct Ended {
     ContentId id;
-    Waiter waiter;
+    Requester waiter;
     TargetTriple triple;
     std::optional<Error> error;  // none: the slices are at hand
   };
 
-  // Who may have the slices; null when there is nobody. None of those who wait for our answer themselves.
-  Link* supplier_of(const ContentId& id, const std::vector<Waiter>& waiters) const;
+  // A link whose peer may have the slices, and does not wait for our answer itself. Null: there is none.
+  Link* supplier_of(const ContentId& id, const std::vector<Requester>& waiters) const;
   void send_next(Link& link);
   void end(Request& request, const std::optional<Error>& error);
 

@@ -12,7 +12,7 @@ namespace tc::node {
 
 namespace {
 
-// What stands in front of a call's payload, for frames that are not run: whose call it was is told to others.
+// What stands in front of a call's payload. Of a frame that is not run, it says which node made the call.
 struct CallFront {
   std::optional<wire::CallHeader> header;             // none: nobody waits for an answer, or the frame is no whole call
   std::optional<wire::ReturnAddress> return_address;  // none: the peer that sent the frame is the caller
@@ -42,7 +42,7 @@ constexpr size_t waiting_limit = 64u * 1024 * 1024;
 constexpr size_t held_limit = 2 * waiting_limit;
 // Barriers may not be refused. A peer in good order has a few on their way.
 constexpr size_t barriers_limit = 64 * 1024;
-// Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.
+// Reasons kept for refused code, limited so that a peer cannot fill our memory. Code whose reason was dropped is requested again.
 constexpr size_t unusable_limit = 1024;
 // Memory for a call with code that a link keeps for the next one.
 constexpr size_t kept_copy_limit = 64 * 1024;
@@ -364,7 +364,8 @@ void CallReceiver::fail_waiting(const Error& reason) {
 
 namespace {
 
-// For so many numbers a link remembers what others may do on whose behalf they are called; code beyond is asked for again.
+// The numbers for which a link remembers the rights of the keys on whose behalf they are called; code beyond is requested
+// again.
 constexpr size_t on_behalf_limit = 4096;
 
 // Does code that is held here come with more or fewer signatures than it has?
@@ -417,7 +418,7 @@ const trust::SharedRights& CallReceiver::restricted_rights_of(const target::Code
   return found != code_rights_.end() ? found->second : no_rights_;
 }
 
-// Who is limited might fill the code's list with signatures that are none.
+// A peer with limited rights might fill the code's list with worthless signatures.
 void CallReceiver::add_signatures(const Bundle& sent, const Bundle& held, bool is_limited) {
   if (sent.signatures() == held.signatures()) return;
   const auto is_worthless = [&](const CodeSignature& one) { return is_limited && !trust::is_valid(one, sent); };

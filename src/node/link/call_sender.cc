@@ -14,7 +14,7 @@ CallSender::CallSender(Channel& channel, const LinkServices& services)
     : channel_(channel), code_(services.code), answers_(services.answers), log_(services.channel.common.log) {}
 
 // Finds the header for a message that another link, or none, sent last. False: not now, or not in one frame. A message
-// that is too long for the peer or the stream is never prepared, so nobody who sends a prepared one checks its length:
+// that is too long for the peer or the stream is never prepared, so sending a prepared message checks no length:
 // what both take does not change as long as a version is open.
 bool CallSender::prepare(source::Message& message) const noexcept {
   const auto number = codes_.number_of(message.index());

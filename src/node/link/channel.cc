@@ -395,7 +395,7 @@ Result<Channel::Queued> Channel::copy_from(std::span<const ByteView> frame, size
   const size_t size = size_of(frame) - from;
   TC_ASSIGN(auto rest, services_.buffers.take(size));
   gather(rest.data(), frame, from, size);
-  // Should the link be lost, it is told whose call that was.
+  // If the link is lost, this part says which call it was.
   Bytes beginning(std::min(size_of(frame), beginning_bytes));
   gather(beginning.data(), frame, 0, beginning.size());
   return Queued{.whole = std::move(beginning), .rest = std::move(rest), .charge = {}};

@@ -3,8 +3,8 @@
 // The ordered connection to one peer, below calls and code: greeting, frames that leave now or wait for room, frames that
 // travel in pieces, disconnecting.
 //
-// A channel that is lost only says so (state(), PendingWork::lost_links). Links tells everybody who waits on it, from
-// outside of whatever was going on: so nothing that is being looked through changes when a frame cannot be sent.
+// A lost channel only sets a flag (state(), PendingWork::lost_links). Links fails what waits on it later, with a poll of its
+// own. So no container changes under a loop that sends a frame.
 //
 // Thread: the node's.
 #pragma once

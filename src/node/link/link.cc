@@ -145,7 +145,7 @@ void Link::discard_received() noexcept {
   in_->release();
 }
 
-// Calls that wait for slices are not counted: whoever has the slices is not heard any more.
+// Calls that wait for slices are not counted: the peer that has the slices is not read any more.
 size_t Link::unsent() const noexcept {
   if (is_lost() || ending_) return 0;
   return channel_.backlog_bytes() + (is_ready() ? 0 : sender_.waiting());
@@ -456,7 +456,7 @@ bool Link::on_large_reply(Assembly::Whole whole) {
   return true;
 }
 
-// There was no memory for it: whoever waits for its answer, or for it, is told.
+// There was no memory for it: its caller, or the call that waits for it, fails.
 bool Link::refuse_whole(const Assembly::Whole& whole) {
   const auto& [header, body, memory, why, beginning] = whole;
   const Error told{why->code, fmt::format("{} bytes came from {}: {}", header.length, peer_label(), why->message)};

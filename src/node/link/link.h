@@ -142,9 +142,9 @@ class alignas(64) Link final : public target::FrameHandler {
   uint64_t close_by_ns = 0;     // they end then at the latest
   bool is_pending = false;      // receive() is called with the next poll
   bool ended_in_order = false;  // neither side used it, and nothing was on its way
-  bool loss_is_told = false;    // everybody who waited on it knows
+  bool loss_is_told = false;    // everything that waited on it has failed
   bool is_awaited = false;      // by connect(), which returns the reason when it is lost
-  bool meets_nobody = false;    // who answers there must be known already, or have this key:
+  bool meets_nobody = false;    // the node there must be known already, or have this key:
   std::optional<trust::PublicKey> caller_key;
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 

@@ -41,7 +41,7 @@ class PeerFailures {
   FutureTable& futures_;
   Snapshots snapshots_;
   uint64_t links_lost_ = 0;                                // by this node: each is news
-  std::set<std::pair<uint64_t, uint64_t>> known_;          // who is gone, who saw it
+  std::set<std::pair<uint64_t, uint64_t>> known_;          // the instance that is gone, the instance that saw it
   std::deque<std::pair<uint64_t, uint64_t>> known_order_;  // oldest first
   std::vector<uint64_t> asked_;                            // our calls that waited when the snapshot began
   uint64_t ask_at_ns_ = 0;                                 // 0: nothing to ask

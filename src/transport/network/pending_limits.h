@@ -3,7 +3,7 @@
 // How many connections may be pending: accepted, but not greeted yet. Peers that connect and send nothing must not keep
 // others out. So pending connections are limited for each host and for all hosts together. When there are too many, one
 // of the host with most of them is closed, chosen at random. Under a flood each connection then has the same chance to
-// last as long as its greeting takes, whatever the flood's pace is, and peers try again (node/busy_retries.h). Were it
+// last as long as its greeting takes, whatever the flood's pace is, and peers try again (node/rates.h). Were it
 // the oldest, a flood that is quicker than a greeting would keep out everybody at its address. Processes of our own user
 // are counted apart, so that other peers cannot displace them.
 //

@@ -13,7 +13,7 @@ namespace tc::node::bootstrap {
 
 namespace {
 
-// After the deadline: for asking who is missing.
+// After the deadline: time to ask which nodes are missing.
 constexpr auto time_to_tell = std::chrono::seconds(2);
 
 struct Wish {
