@@ -10,7 +10,7 @@
 #include <memory>
 
 #include "base/file.h"
-#include "toolchain/object_for_cpu.h"
+#include "toolchain/codegen.h"
 #include "wire/bundle.h"
 
 namespace tc::command {
