@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ifunc-toolchain/compile.h"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,6 +8,7 @@
 #include <memory>
 
 #include "base/file.h"
+#include "ifunc-toolchain/commands.h"
 #include "toolchain/codegen.h"
 #include "wire/bundle.h"
 

@@ -9,9 +9,8 @@
 #include <cstdio>
 
 #include "base/file.h"
-#include "ifunc-toolchain/compile.h"
-#include "ifunc-toolchain/show_assembly.h"
-#include "ifunc/program.h"
+#include "ifunc-toolchain/commands.h"
+#include "ifunc/usage.h"
 #include "toolchain/build.h"
 #include "toolchain/frontend.h"
 #include "toolchain/tools.h"
