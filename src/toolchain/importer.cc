@@ -154,6 +154,7 @@ void name_variables(llvm::Module& module) {
   }
 }
 
+// The symbols that a slice of this role keeps.
 std::vector<std::string> kept(uint8_t entries, SliceRole role, std::vector<std::string> exports = {}) {
   if (role == SliceRole::target) {
     exports.emplace_back(abi_names::main);
@@ -166,6 +167,7 @@ std::vector<std::string> kept(uint8_t entries, SliceRole role, std::vector<std::
   return names;
 }
 
+// All steps after the entries.
 Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std::vector<std::string>& entries,
                                  const ImportOptions& options, SliceRole role) {
   if (options.allow_ctors) construct_on_first_call(*module, entries);

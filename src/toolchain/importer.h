@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The importer, shared by all languages: makes bitcode independent of the machine that it was compiled on
-// (docs/languages.md). importer.cc has the order of the steps and the optimiser between them; the others are
+// (docs/languages.md). importer.cc has the order of the steps and the optimiser between them; they are
 //
 //     importer_entries    what can be called from outside: entry points, a library's exports, constructors
 //     importer_failures   whatever would end the process becomes tc_fail() and a return from the entry (importer_return)
