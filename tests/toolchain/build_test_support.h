@@ -11,7 +11,7 @@
 
 #include "base/temporary_directory.h"
 #include "toolchain/build.h"
-#include "toolchain/process.h"
+#include "toolchain/tools.h"
 
 namespace tc::toolchain {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "toolchain/built_in/clang.h"
+#include "toolchain/built_in/tools.h"
 
 #include <clang/Basic/DiagnosticIDs.h>
 #include <clang/CodeGen/CodeGenAction.h>
@@ -10,6 +10,7 @@
 #include <clang/Frontend/FrontendActions.h>
 #include <clang/Frontend/TextDiagnosticBuffer.h>
 #include <clang/Frontend/TextDiagnosticPrinter.h>
+#include <lld/Common/Driver.h>
 #include <llvm/Support/CommandLine.h>
 #include <llvm/Support/raw_ostream.h>
 #include <llvm/TargetParser/Host.h>
@@ -17,6 +18,8 @@
 #include <filesystem>
 #include <memory>
 #include <string>
+
+LLD_HAS_DRIVER(elf)
 
 namespace tc::toolchain::built_in {
 
@@ -98,6 +101,11 @@ int clang(const char* program, const std::vector<const char*>& arguments) {
   llvm::SmallVector<std::pair<int, const clang::driver::Command*>> failing;
   const int status = driver.ExecuteCompilation(*compilation, failing);
   return status == 0 && !failing.empty() ? failing.front().first : status;
+}
+
+int lld(const std::vector<const char*>& arguments) {
+  // It ends the process by itself when it is done, which saves it from giving back memory.
+  return ::lld::elf::link(arguments, llvm::outs(), llvm::errs(), true, false) ? 0 : 1;
 }
 
 }  // namespace tc::toolchain::built_in

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "toolchain/llvm_tools.h"
+#include "toolchain/tools.h"
+
+#include <llvm/Support/FileSystem.h>
+#include <llvm/Support/Program.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <string_view>
 
-#include "toolchain/process.h"
+#include "base/process.h"
 #ifdef TC_SELF_CONTAINED
-#include "toolchain/built_in/clang.h"
-#include "toolchain/built_in/lld.h"
+#include "toolchain/built_in/tools.h"
 #include "toolchain/codegen.h"
 #endif
 
@@ -21,6 +23,12 @@ constexpr bool has_built_in_tools = true;
 #else
 constexpr bool has_built_in_tools = false;
 #endif
+
+std::optional<std::string> along_path(const std::string& name) {
+  auto found = llvm::sys::findProgramByName(name);
+  if (!found || !llvm::sys::fs::can_execute(*found)) return std::nullopt;
+  return std::move(*found);
+}
 
 bool is_set(const char* variable) {
   const char* const chosen = std::getenv(variable);
@@ -47,6 +55,23 @@ Result<Tool> find_clang(bool cxx) {
 }
 
 Result<Tool> find_lld() { return find("TC_LLD", "ld.lld", {"ld.lld-22", "ld.lld"}, "install lld-22"); }
+
+Result<std::string> find_tool(const char* variable, const std::vector<std::string>& names, std::string_view remedy) {
+  if (const char* const chosen = std::getenv(variable); chosen && *chosen) {
+    if (auto found = along_path(chosen)) return *found;
+    return fail(TC_ERR_INVALID, "{} is set to '{}', which cannot be run", variable, chosen);
+  }
+  for (const auto& name : names)
+    if (auto found = along_path(name)) return *found;
+  return fail(TC_ERR_NOT_FOUND, "there is no {} on the PATH; {}, or set {}", fmt::join(names, " or "), remedy,
+              variable);
+}
+
+Result<int> run(const std::vector<std::string>& arguments) {
+  TC_ASSIGN(const auto finished, run_program(arguments));
+  if (finished.exit.signal != 0) return fail(TC_ERR_IO, "{} {}", arguments[0], finished.exit.text());
+  return finished.exit.code;
+}
 
 std::optional<int> run_built_in_tool([[maybe_unused]] int argc, [[maybe_unused]] const char* const* argv) {
 #ifdef TC_SELF_CONTAINED
