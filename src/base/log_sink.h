@@ -9,12 +9,12 @@
 #include <spdlog/sinks/base_sink.h>
 #include <sys/stat.h>
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/fd.h"
-#include "base/log_function.h"
 
 namespace tc {
 
@@ -44,6 +44,8 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   Fd reopened_;  // of a stream: our own, so that not waiting is a property of ours alone
   uint64_t dropped_ = 0;
 };
+
+using LogFunction = std::function<void(int level, const char* line)>;
 
 // Gives each line to a function instead, one at a time; what the function does with it is its own affair. A line is what
 // was said, without time and name, and without the line feed at its end.

@@ -37,6 +37,9 @@ template <class... Args>
   return std::unexpected(Error{code, fmt::format(text, std::forward<Args>(args)...)});
 }
 
+// The system's sentence for an errno: "Connection refused".
+std::string system_words(int error);
+
 // Passes an error on.
 [[nodiscard]] inline std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
 

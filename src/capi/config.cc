@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/settings_file.h"
+#include "base/file.h"
 #include "capi/handles.h"
 #include "node/options.h"
 

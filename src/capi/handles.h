@@ -11,7 +11,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "capi/gate.h"
 #include "capi/progress.h"
 #include "node/node.h"
 

@@ -10,13 +10,33 @@
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "memory/code_mapping.h"
 
 namespace tc::memory {
+
+class FreeRanges {
+ public:
+  // All of [0, size) is free.
+  explicit FreeRanges(size_t size);
+
+  // The lowest free place for `size` bytes (not 0) at a multiple of `alignment` (a power of two); nothing when there
+  // is none.
+  std::optional<size_t> take(size_t size, size_t alignment);
+  // Gives back exactly what take() granted.
+  void give(size_t offset, size_t size) noexcept;
+
+  // In how many pieces the free bytes lie.
+  size_t pieces() const noexcept { return free_.size(); }
+
+ private:
+  std::map<size_t, size_t> free_;  // begin -> end, never touching each other
+};
 
 struct Placement {
   std::byte* text = nullptr;      // where the text half runs; image address 0

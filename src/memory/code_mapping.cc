@@ -10,10 +10,11 @@
 #include <cstring>
 #include <utility>
 
-#include "memory/populate.h"
-
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
 #endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
@@ -114,6 +115,8 @@ size_t whole_pages(size_t size) noexcept {
 }
 
 }  // namespace
+
+bool populate(void* begin, size_t bytes) noexcept { return madvise(begin, bytes, MADV_POPULATE_WRITE) == 0; }
 
 Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes) {
   LoneMapping mapping{.text_bytes = whole_pages(text_bytes), .data_bytes = whole_pages(data_bytes)};

@@ -58,6 +58,10 @@ class CodeMapping {
   std::vector<bool> live_;  // chunks that have pages
 };
 
+// Makes the system map these pages, the first of which begins at `begin`, before they are used. Their content stays.
+// False where it cannot: Linux before 5.14. Thread: any.
+bool populate(void* begin, size_t bytes) noexcept;
+
 // Plain addresses; freed by unmap_lone().
 struct LoneMapping {
   std::byte* text = nullptr;  // writable until sealed, then executable

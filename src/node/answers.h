@@ -17,7 +17,6 @@
 #include "node/pending_work.h"
 #include "target/executor.h"
 #include "wire/frame.h"
-#include "wire/return_address.h"
 
 namespace spdlog {
 class logger;

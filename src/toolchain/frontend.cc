@@ -5,7 +5,6 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "toolchain/cross_targets.h"
 #include "toolchain/llvm_tools.h"
 #include "toolchain/process.h"

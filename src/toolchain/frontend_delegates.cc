@@ -6,7 +6,6 @@
 //     python3 -m threechains.build SOURCE --name NAME --target TRIPLE -o OUT.bc      (or what has the same effect)
 //     julia -e 'using ThreeChains; ThreeChains.build_main(ARGS)' SOURCE --name NAME --target TRIPLE -o OUT.bc
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "toolchain/frontend.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"

@@ -3,7 +3,6 @@
 // The front end for Rust: rustc, without Cargo. The crate threechains-ifunc is compiled first; all that it has is
 // inlined into the source's own bitcode.
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "toolchain/frontend.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"

@@ -6,7 +6,6 @@
 #include <algorithm>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "toolchain/llvm_tools.h"
 #include "toolchain/process.h"
 #include "wire/bundle.h"

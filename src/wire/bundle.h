@@ -139,13 +139,15 @@ class Bundle {
   void merge(const Bundle& other);
 
  private:
-  friend class BundleReader;
   struct Head {
     Manifest manifest;
     ContentId id;
     Bytes bytes;  // of the manifest
   };
   static const std::shared_ptr<const Head>& empty_head();
+  // `carried` as in read_carried(); nothing: every slice is there.
+  static Result<Bundle> read_parts(ByteView bytes, std::optional<uint64_t> carried);
+  Status read_slices(Reader& in, Head& head);
 
   std::shared_ptr<const Head> head_ = empty_head();
   std::vector<std::shared_ptr<const Bytes>> stored_;  // null: not carried

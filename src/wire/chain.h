@@ -9,6 +9,8 @@
 
 #include <array>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/content_id.h"
@@ -21,12 +23,18 @@ class Chain {
   static constexpr size_t most = 8;       // a frame with more is malformed
 
   Chain() = default;  // nobody: the peer calls for itself
-  explicit Chain(std::vector<Key> keys);
+  explicit Chain(std::vector<Key> keys) : keys_(std::move(keys)) {
+    if (!keys_.empty()) mask_ = ContentId::of(std::as_bytes(std::span(keys_)));
+  }
 
   const std::vector<Key>& keys() const noexcept { return keys_; }
   bool empty() const noexcept { return keys_.empty(); }
   // In tables: what stands for that code when it is called for this chain. For nobody: its id.
-  ContentId name_of(const ContentId& code) const noexcept;
+  ContentId name_of(const ContentId& code) const noexcept {
+    ContentId name = code;
+    for (size_t i = 0; i < name.bytes.size(); ++i) name.bytes[i] ^= mask_.bytes[i];
+    return name;
+  }
   bool operator==(const Chain& other) const noexcept { return keys_ == other.keys_; }
 
  private:

@@ -9,7 +9,7 @@
 #include <optional>
 
 #include "base/fd.h"
-#include "trust/home.h"
+#include "trust/key_file.h"
 #include "trust/known_nodes.h"
 
 namespace tc::command {

@@ -8,7 +8,6 @@
 #include <optional>
 
 #include "wire/frame.h"
-#include "wire/return_address.h"
 
 namespace tc::node {
 

@@ -25,7 +25,7 @@
 #include "node/pending_work.h"
 #include "node/waiter.h"
 #include "transport/transport.h"
-#include "wire/hello.h"
+#include "wire/frame.h"
 #include "wire/target_triple.h"
 
 namespace spdlog {

@@ -4,7 +4,6 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
-#include "base/temporary_directory.h"
 
 namespace tc::node {
 
