@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for large messages. Fresh pages cost more than the copy into them, so memory that was used is kept and used
-// again. The pool returns what was unused for a second to the system. Memory in use counts against a budget, so that all
-// peers together cannot take more than the node's operator allows.
+// Memory for large messages. Fresh pages cost more than the copy into them, so the pool keeps used memory and hands it
+// out again. It returns memory that was unused for a second to the system. Memory in use counts against a budget: one
+// limit for all peers of a node, so that together they cannot take more than its operator allows.
 //
 // Threads: any.
 #pragma once
@@ -19,10 +19,11 @@
 
 namespace tc {
 
+// How much memory may hold messages that have not run, left, or been read yet.
 class MemoryBudget {
  public:
   explicit MemoryBudget(size_t limit) noexcept : limit_(limit) {}
-  // False: that would be too much, and nothing was taken.
+  // False: this would exceed the limit, and nothing was taken.
   bool take(size_t bytes) noexcept {
     const auto before = used_.fetch_add(bytes, std::memory_order_relaxed);
     if (bytes <= limit_ && before <= limit_ - bytes) return true;
@@ -38,7 +39,7 @@ class MemoryBudget {
   std::atomic<size_t> used_{0};
 };
 
-// What one message takes of a budget; given back when it is destroyed.
+// The part of a budget that one message takes. Its destructor gives it back.
 class Charge {
  public:
   Charge() = default;
@@ -50,7 +51,7 @@ class Charge {
   ~Charge() {
     if (budget_ != nullptr) budget_->give(bytes_);
   }
-  // False: that would be too much.
+  // False: this would exceed the limit.
   bool take(MemoryBudget& budget, size_t bytes) noexcept {
     if (!budget.take(bytes)) return false;
     Charge taken;
@@ -73,25 +74,25 @@ class Charge {
 class BufferPool;
 
 // A piece of a pool's memory, page-aligned. Its destructor returns it to the pool.
-class Buffer {
+class PooledBuffer {
  public:
-  Buffer() = default;
-  Buffer(Buffer&& other) noexcept { swap(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
+  PooledBuffer() = default;
+  PooledBuffer(PooledBuffer&& other) noexcept { swap(other); }
+  PooledBuffer& operator=(PooledBuffer&& other) noexcept {
     swap(other);
     return *this;
   }
-  ~Buffer();
+  ~PooledBuffer();
 
   std::byte* data() const noexcept { return data_; }
-  size_t size() const noexcept { return size_; }  // as asked for
+  size_t size() const noexcept { return size_; }  // as the caller of take() wanted it
   explicit operator bool() const noexcept { return data_ != nullptr; }
-  // It belongs to the application from now on: it does not count against the budget any more.
+  // Gives the memory to the application: it does not count against the budget any more.
   void hand_over() noexcept;
 
  private:
   friend class BufferPool;
-  void swap(Buffer& other) noexcept {
+  void swap(PooledBuffer& other) noexcept {
     std::swap(pool_, other.pool_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
@@ -111,14 +112,14 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   explicit BufferPool(size_t limit) noexcept : budget_(limit) {}
   ~BufferPool();
 
-  // Memory of `size` bytes, whose content is undefined. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
-  Result<Buffer> take(size_t size);
+  // Memory of `size` bytes with undefined content. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
+  Result<PooledBuffer> take(size_t size);
   MemoryBudget& budget() noexcept { return budget_; }
-  // Returns memory that was unused for a second to the system. To be called from time to time.
+  // Returns memory that was unused for a second to the system. The node calls this from time to time.
   void trim(uint64_t now_ns) noexcept;
 
  private:
-  friend class Buffer;
+  friend class PooledBuffer;
   struct Idle {
     std::byte* data;
     size_t capacity;

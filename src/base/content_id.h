@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The SHA-256 of some bytes. Code is named by it (docs/wire-format.md, "content id"); a human name is only a label.
+// The SHA-256 of some bytes. It names code (docs/wire-format.md, "content id"). A human name is only a label.
+//
 // Threads: any.
 #pragma once
 
@@ -19,12 +20,12 @@ struct ContentId {
   std::array<std::byte, 32> bytes{};
 
   static ContentId of(ByteView data) noexcept { return {sha256(data)}; }
-  // Those of both, faster than one after the other.
+  // The ids of both, faster than one after the other.
   static std::pair<ContentId, ContentId> of_both(ByteView a, ByteView b) noexcept {
     const auto [of_a, of_b] = sha256_pair(a, b);
     return {ContentId{of_a}, ContentId{of_b}};
   }
-  // From 32 bytes of a frame or bundle; all zero when `data` has another size.
+  // Takes the 32 bytes of an id from a frame or bundle. All zero when `data` has another size.
   static ContentId from(ByteView data) noexcept {
     ContentId id;
     if (data.size() == id.bytes.size()) std::memcpy(id.bytes.data(), data.data(), data.size());
@@ -39,7 +40,7 @@ struct ContentId {
   }
   std::string short_hex() const { return hex().substr(0, 12); }
 
-  // By hand: the default compares byte by byte, 250 instructions where this takes ten.
+  // The default comparison goes byte by byte: 250 instructions, where this takes ten.
   bool operator==(const ContentId& other) const noexcept {
     return std::memcmp(bytes.data(), other.bytes.data(), bytes.size()) == 0;
   }

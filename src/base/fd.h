@@ -2,7 +2,7 @@
 //
 // A file descriptor that closes itself.
 //
-// Threads: any; one object is used by one thread.
+// Threads: any; one thread uses an object.
 #pragma once
 
 #include <unistd.h>

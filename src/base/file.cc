@@ -56,7 +56,7 @@ Result<Bytes> read_file(const std::filesystem::path& path, size_t limit) {
 }
 
 Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) {
-  const auto beside = fmt::format("{}.{}.new", path.string(), ::gettid());  // unlike any other writer
+  const auto beside = fmt::format("{}.{}.new", path.string(), ::gettid());  // no other writer has this name
   {
     const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
     if (!file) return system_error("create", beside);
@@ -71,6 +71,8 @@ Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) 
   }
   return {};
 }
+
+// ---- Settings
 
 namespace {
 
@@ -102,6 +104,8 @@ Result<std::vector<Setting>> read_settings(const std::string& path) {
   }
   return settings;
 }
+
+// ---- Temporary directories
 
 Result<TemporaryDirectory> TemporaryDirectory::create() {
   std::error_code error;

@@ -26,11 +26,11 @@ alignas(16) constexpr uint32_t round_constants[64] = {
     0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
     0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
 
-// A message as blocks: those that it fills, and what ends it.
+// A message as blocks: those that it fills, then one or two that end it.
 class Blocks {
  public:
   explicit Blocks(ByteView data) noexcept : data_(data), whole_(data.size() / block_bytes) {
-    // What is left, a one bit, zeros, and the length in bits, big-endian: one block or two.
+    // The end is the rest of the message, a one bit, zeros, and the length in bits, big-endian.
     const size_t left = data.size() % block_bytes;
     if (left != 0) std::memcpy(last_, data.data() + whole_ * block_bytes, left);
     last_[left] = std::byte{0x80};
@@ -105,9 +105,10 @@ Sha256 portable_sha256(ByteView data) noexcept {
 }
 
 #if defined(__x86_64__)
-// ---- By x86-64's SHA extensions. The CPU keeps the eight working variables in two registers, as ABEF and CDGH, runs two
-// rounds by one instruction and helps with the message schedule.
+// ---- With x86-64's SHA extensions.
 
+// The CPU keeps the eight working variables in two registers, as ABEF and CDGH. One instruction runs two rounds, and
+// others help with the message schedule.
 namespace {
 
 struct PackedState {
@@ -121,7 +122,7 @@ TC_SHA PackedState first_state() noexcept {
           _mm_set_epi32(0x3c6ef372, static_cast<int>(0xa54ff53a), 0x1f83d9ab, 0x5be0cd19)};
 }
 
-// What stands in registers during one block.
+// The registers of one block.
 struct Rounds {
   __m128i words[4];
   __m128i abef, cdgh;

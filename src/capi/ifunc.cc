@@ -6,7 +6,7 @@ using tc::capi::guarded;
 
 namespace {
 
-// One handle for one content, however often it is registered.
+// The one handle for this content, even if it is registered several times.
 tc_ifunc_t* handle_for(tc_node_t& node, std::shared_ptr<tc::source::Ifunc> ifunc) {
   auto& handle = node.ifuncs[ifunc.get()];
   if (handle == nullptr) {

@@ -6,7 +6,7 @@
 #include <iterator>
 #include <new>
 
-#include "memory/alias_probe.h"
+#include "memory/code_mapping.h"
 
 namespace tc::memory {
 
@@ -46,7 +46,7 @@ struct Arena::Region {
   CodeMapping mapping;
   FreeRanges free;
   size_t data_end = 0;       // behind the highest data that was placed
-  size_t data_mapped = 0;    // so far the system was asked for data pages
+  size_t data_mapped = 0;    // end of the data pages that were mapped ahead
   std::vector<size_t> used;  // bytes of each chunk that placements have
 };
 
@@ -83,7 +83,7 @@ Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alig
     committed_ += lone.text_bytes;
     return Placement{lone.text, lone.text, lone.text + image_half, lone.text_bytes, lone.data_bytes};
   }
-  // A placement keeps the room up to the next multiple of its alignment: what it makes unusable is counted.
+  // A placement takes the room up to the next multiple of its alignment, so that unusable bytes are counted, too.
   alignment = std::max(alignment, unit);
   const size_t bytes = (largest + alignment - 1) & ~(alignment - 1);
   for (auto& region : regions_)
@@ -121,7 +121,7 @@ void for_chunks(size_t offset, size_t bytes, F each) {
 
 }  // namespace
 
-// Where images have data, the next one's will lie behind it.
+// Maps the pages behind the highest data, because the data of the next image will lie there.
 void Arena::map_data_ahead() noexcept {
   for (auto& region : regions_) {
     if (region->data_end == 0 || region->data_end + data_ahead <= region->data_mapped) continue;
@@ -203,6 +203,8 @@ void Arena::prepare() noexcept {
       return;
     }
 }
+
+// ---- Free ranges
 
 FreeRanges::FreeRanges(size_t size) {
   if (size != 0) free_.emplace(0, size);

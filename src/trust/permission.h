@@ -9,10 +9,10 @@
 //
 //   Carol, the peer       proved her key in the handshake. Bob's keyring has a line for this key: her rights.
 //   Dave, a principal     is named by Carol in the chain of the call (wire/chain.h). Carol calls on his behalf.
-//   Ana, the author       signed the code. Her signature counts when Carol or Dave may run signed code only (run=signed).
+//   Ana, the author       signed the code. Her rights count when the line of Carol or Dave has run=signed.
 //
-// Bob's node lets the code run, and lets it use a library or named data, only if each of the three may do so. This
-// makes two attacks pointless:
+// Bob's node lets the code run, and lets it use a library or named data, only if every one of these parties may do so.
+// This makes two attacks pointless:
 //
 //   - Carol cannot use Ana's rights by sending Ana's code, nor can Ana use Carol's. Neither gains a right from the
 //     other.

@@ -104,7 +104,7 @@ Result<Bundle> Bundle::pack(Manifest manifest, std::vector<Bytes> stored) {
   return bundle;
 }
 
-// The manifest is named together with the first slice: never-seen code waits for both.
+// Hashes the manifest together with the first slice, which is faster. Never-seen code waits for both hashes.
 Status Bundle::read_slices(Reader& in, Head& head) {
   bool named = false;
   stored_.resize(head.manifest.slices.size());
@@ -230,7 +230,7 @@ Result<Bundle> Bundle::bundled(std::string_view name) const {
     for (auto signature : signatures_) {
       if (signature.covers != i) continue;
       signature.covers = CodeSignature::whole_bundle;
-      if (!bundle->add_signature(signature)) break;  // it has as many as it can have
+      if (!bundle->add_signature(signature)) break;  // it has CodeSignature::most
     }
     return bundle;
   }

@@ -12,7 +12,7 @@ namespace tc::bundle_format {
 
 namespace {
 
-// Names reach logs, terminals, symbol tables and file names: nothing in them may act there.
+// Names reach logs, terminals, symbol tables and file names. They must be harmless there.
 bool a_word(std::string_view text) noexcept { return !text.empty() && wire::visible(text); }
 bool an_ifunc_name(std::string_view text) noexcept {
   return a_word(text) && text.size() <= BundleLimits::name_bytes && text.find('/') == std::string_view::npos;

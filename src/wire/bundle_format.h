@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How the parts of a bundle are written and read: the manifest and the signatures. For bundle.cc and tests. The bytes come
-// from anywhere. docs/wire-format.md says what they mean.
+// How the parts of a bundle are written and read: the manifest and the signatures. For bundle.cc and tests. The bytes
+// come from anywhere. docs/wire-format.md says what they mean.
 //
-// Thread: any.
+// Threads: any.
 #pragma once
 
 #include <cstddef>

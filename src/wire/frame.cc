@@ -145,6 +145,8 @@ Bytes make_frame(Kind kind, uint8_t flags, uint32_t number, ByteView body) {
   return out;
 }
 
+// ---- Return addresses
+
 PackedReturnAddress::PackedReturnAddress(ReturnAddress return_address) noexcept : value_(std::move(return_address)) {
   constexpr size_t head_bytes = sizeof value_.instance + sizeof value_.node_id + 1;
   const auto address = static_cast<uint8_t>(std::min<size_t>(value_.address.size(), UINT8_MAX));
@@ -158,7 +160,8 @@ PackedReturnAddress::PackedReturnAddress(ReturnAddress return_address) noexcept 
 }
 
 Result<size_t> PackedReturnAddress::take_another(ByteView body) {
-  std::array<std::byte, max_return_address_bytes> copy;  // checked and kept is what was read once
+  std::array<std::byte, max_return_address_bytes>
+      copy;  // a copy, because the sender may change the memory after the check
   const auto copied = std::min(body.size(), copy.size());
   std::memcpy(copy.data(), body.data(), copied);
   size_t size = 0;
@@ -186,10 +189,12 @@ Result<ReturnAddress> decode_return_address(ByteView body, size_t& size) {
   return return_address;
 }
 
+// ---- Greetings
+
 Bytes encode_hello(const Hello& hello) {
   Bytes out;
   Writer w(out);
-  // The protocol version comes first and stays there, so that any two versions can tell each other apart.
+  // The protocol version comes first in every version, so that any two versions can tell that they differ.
   w.u32(hello.protocol).u8(hello.abi).u64(hello.instance).u32(hello.node_id).u64(hello.max_message);
   w.str8(hello.name).str8(hello.address).str8(hello.triple).str8(hello.cpu);
   return out;

@@ -160,7 +160,7 @@ class Channel {
   // A frame that waits for room: all of it, or what is left of one that travels in pieces and its beginning.
   struct Queued {
     Bytes whole;
-    Buffer rest;
+    PooledBuffer rest;
     size_t sent = 0;  // of `rest`
     Charge charge;    // for `whole`
     size_t size() const noexcept { return rest ? rest.size() : whole.size(); }
