@@ -6,7 +6,6 @@
 #include <signal.h>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 
 namespace tc {
 namespace {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/config.h"
 
-#include "base/settings_file.h"
+#include "base/file.h"
 #include "capi/handles.h"
 
 using tc::capi::guarded;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Endpoints as programs see them: whose link ends when.
+// Endpoints as programs see them, and when the link of each ends.
 #include <gtest/gtest.h>
 
 #include <algorithm>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Two nodes that flood each other with calls whose answers are large, over real connections: more is on its way than may wait
-// at either, and every call is answered.
+// Two nodes flood each other with calls over real connections. The answers are large, so more bytes are on their way
+// than may wait at either node. Every call must be answered.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

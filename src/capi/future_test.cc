@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Futures as programs see them: how a wait ends and how a call ends are two things, and who is told when.
+// Futures as programs see them. The end of a wait and the end of a call are two things. The tests also check which
+// function is called when.
 #include <gmock/gmock.h>
 
 #include <atomic>

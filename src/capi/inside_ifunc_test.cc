@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What an ifunc that runs may not do by way of the application that it calls: wait. The thread that waited would be the
-// one that has to bring the answer. What can be done later is done later.
+// An ifunc may call functions of the application, and these must not wait inside the library. The waiting thread would
+// be the one that has to bring the answer. Work that can be done later is done later.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <threechains/threechains.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A client that leaves while answers are on their way to it: what its sends accepted runs at the server all the same.
+// A client leaves while answers are on their way to it. The server must still run every message that a send accepted.
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

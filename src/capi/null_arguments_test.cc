@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// NULL where something must be given is told by the argument's name, and nothing happens; where NULL means nothing, nothing happens.
+// A function refuses NULL for a required argument, and its error names the argument. A function whose argument may be
+// NULL does nothing then.
 #include <gmock/gmock.h>
 #include <threechains/benchmark.h>
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Messages of every size by every way to send them, over real connections: each accepted one runs once and whole, and
-// whatever cannot be sent is refused.
+// Messages of every size, sent in every way over real connections. Each accepted message runs once and whole. A message
+// that cannot be sent is refused.
 #include <gmock/gmock.h>
 
 #include <array>
@@ -74,7 +74,8 @@ test::Options options_for(std::string_view transport) {
 
 class Sizes : public testing::TestWithParam<const char*> {
  protected:
-  // Around what a ring and a stream of bytes take in one frame, what a ring takes in a piece, and what their buffers hold.
+  // Around what a ring and a stream of bytes take in one frame, what a ring takes in a piece, and what their buffers
+  // hold.
   static std::vector<size_t> boundaries() {
     std::vector<size_t> sizes{0, 1};
     for (const size_t around : {8u, 24u, 32'752u, 65'520u, 65'528u, 65'536u, 98'304u, 131'056u, 131'072u, 262'144u})

@@ -93,7 +93,7 @@ void Answers::send_pending_failures() {
   }
 }
 
-void Answers::complete(const wire::Reply& reply, Buffer memory) {
+void Answers::complete(const wire::Reply& reply, PooledBuffer memory) {
   if (futures_.complete(reply, std::move(memory))) return;
   ++common_.counters.late_answers;
   common_.log.debug("an answer to call {} came when nobody waited for it any more", reply.token);

@@ -16,7 +16,6 @@
 #include "node/identity.h"
 #include "target/executor.h"
 #include "wire/frame.h"
-#include "wire/return_address.h"
 
 namespace tc::node {
 
@@ -53,7 +52,7 @@ class Answers {
   void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
-  void complete(const wire::Reply& reply, Buffer memory = {});
+  void complete(const wire::Reply& reply, PooledBuffer memory = {});
   // A call ended badly here.
   void count_failure(const Error& why);
   // Failures that have not been sent yet.

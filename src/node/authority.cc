@@ -9,7 +9,6 @@
 #include "node/config.h"
 #include "node/identity.h"
 #include "transport/transport.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 
 namespace tc::node {

@@ -10,7 +10,6 @@
 
 #include "base/clock.h"
 #include "node/testing/keyring_kit.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/private_file.h"
 

@@ -7,12 +7,12 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/log_function.h"
 #include "base/result.h"
 #include "node/bootstrap/bootstrap.h"
 #include "target/code_store.h"
@@ -59,7 +59,8 @@ struct Config {
   uint32_t compile_limit_ms = 10'000;
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
-  LogFunction log_sink;  // takes the log; empty: standard error does
+  // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
+  std::function<void(int level, const char* line)> log_sink;
   target::CodeStoreOptions code;
 
   // Defaults that depend on the process: its name and search path.

@@ -39,7 +39,7 @@ uint64_t FutureTable::add(std::shared_ptr<Future> future, FuturesOfLink& of_link
   return token;
 }
 
-bool FutureTable::complete(const wire::Reply& reply, Buffer memory) {
+bool FutureTable::complete(const wire::Reply& reply, PooledBuffer memory) {
   const auto found = waiting_.find(reply.token);
   if (found == waiting_.end()) return false;
   auto& future = *found->second;

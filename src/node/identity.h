@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node {
 

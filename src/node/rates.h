@@ -11,7 +11,7 @@
 #include <memory>
 #include <utility>
 
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node {
 

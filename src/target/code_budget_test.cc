@@ -5,7 +5,7 @@
 #include <sys/resource.h>
 
 #include "memory/arena.h"
-#include "memory/populate.h"
+#include "memory/code_mapping.h"
 #include "memory/testing/process_memory.h"
 #include "target/testing/code_store_test_base.h"
 

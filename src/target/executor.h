@@ -15,7 +15,6 @@
 #include "target/ifunc_host.h"
 #include "wire/chain.h"
 #include "wire/frame.h"
-#include "wire/return_address.h"
 
 namespace tc::target {
 

@@ -7,7 +7,7 @@
 #include <chrono>
 
 #include "base/quiet_thread.h"
-#include "memory/alias_probe.h"
+#include "memory/code_mapping.h"
 #include "wire/abi_names.h"
 
 namespace tc::target {

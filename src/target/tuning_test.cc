@@ -11,7 +11,7 @@
 #include <filesystem>
 #include <thread>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "base/testing/run_until.h"
 #include "target/code_store.h"
 #include "target/testing/object_builder.h"

@@ -6,7 +6,6 @@
 #include <optional>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "toolchain/codegen.h"
 #include "toolchain/tools.h"
 #include "wire/bundle.h"

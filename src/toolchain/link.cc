@@ -7,7 +7,6 @@
 #include <cstring>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "toolchain/tools.h"
 #include "wire/bundle.h"
 #include "wire/object_format.h"

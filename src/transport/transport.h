@@ -20,7 +20,7 @@
 #include "transport/in_stream.h"
 #include "transport/out_stream.h"
 #include "transport/poll_state.h"
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::transport {
 

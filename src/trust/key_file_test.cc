@@ -8,8 +8,6 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
-#include "trust/home.h"
 #include "trust/testing/keys.h"
 
 namespace tc::trust {

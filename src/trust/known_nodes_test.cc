@@ -8,7 +8,6 @@
 #include <future>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "trust/private_file.h"
 #include "trust/testing/keys.h"
 

@@ -6,7 +6,6 @@
 #include <sys/stat.h>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "trust/testing/keys.h"
 
 namespace tc::trust {

@@ -12,8 +12,6 @@
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
-#include "wire/return_address.h"
 #include "wire/slot_frame.h"
 #include "wire/testing/bundles.h"
 

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "wire/cluster_event.h"
-#include "wire/return_address.h"
+#include "wire/frame.h"
 #include "wire/testing/frames.h"
 
 namespace tc::wire {

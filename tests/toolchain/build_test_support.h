@@ -9,7 +9,7 @@
 #include <memory>
 #include <string>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "toolchain/build.h"
 #include "toolchain/tools.h"
 

@@ -19,7 +19,7 @@
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
 #include "ifunc/serve_options.h"
-#include "trust/home.h"
+#include "trust/key_file.h"
 #include "trust/known_nodes.h"
 
 namespace tc::command {

@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node::bootstrap {
 

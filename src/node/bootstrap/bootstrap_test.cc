@@ -10,10 +10,9 @@
 #include <filesystem>
 #include <future>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "node/node.h"
 #include "transport/simulated/simulated.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 
 namespace tc::node {

@@ -13,7 +13,7 @@
 #include <fstream>
 #include <thread>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 
 namespace tc::node::bootstrap {
 namespace {

@@ -21,7 +21,7 @@
 #include "base/function_ref.h"
 #include "node/common.h"
 #include "transport/transport.h"
-#include "wire/hello.h"
+#include "wire/frame.h"
 #include "wire/target_triple.h"
 
 namespace spdlog {
@@ -169,7 +169,7 @@ class Channel {
   // A frame that waits for room: all of it, or what is left of one that travels in pieces and its beginning.
   struct Queued {
     Bytes whole;
-    Buffer rest;
+    PooledBuffer rest;
     size_t sent = 0;  // of `rest`
     Charge charge;    // for `whole`
     size_t size() const noexcept { return rest ? rest.size() : whole.size(); }

@@ -11,7 +11,6 @@
 #include "base/plugin.h"
 #include "base/process.h"
 #include "base/quiet_thread.h"
-#include "base/temporary_directory.h"
 
 namespace tc::node {
 

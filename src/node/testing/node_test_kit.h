@@ -13,7 +13,6 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "base/testing/run_until.h"
 #include "node/node.h"
 #include "transport/simulated/simulated.h"

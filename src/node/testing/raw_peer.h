@@ -10,7 +10,7 @@
 #include "threechains/ifunc.h"
 #include "transport/simulated/simulated.h"
 #include "wire/bundle.h"
-#include "wire/hello.h"
+#include "wire/frame.h"
 
 namespace tc::node::test {
 

@@ -7,7 +7,7 @@
 
 #include "base/quiet_thread.h"
 #include "node/bootstrap/pmix/session.h"
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node::bootstrap {
 

@@ -1,42 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reading bundles that come from anywhere: every length is checked before it is used, every hash before the
-// bytes behind it are.
+// Every length that a bundle claims is checked before it is used.
+#include "wire/bundle_format.h"
+
 #include <algorithm>
-#include <tuple>
 #include <utility>
 
-#include "wire/bundle.h"
-#include "wire/bundle_format.h"
 #include "wire/text.h"
 
-namespace tc {
-
-class BundleReader {
- public:
-  static Result<Bundle> read(ByteView bytes, std::optional<uint64_t> carried);
-
-  static Result<Manifest> read_manifest(ByteView bytes);
-
- private:
-  static Status read_names(Reader& in, Manifest& m);
-  static Result<Slice> read_slice(Reader& in);
-  static Status read_exports(Reader& in, Manifest& m);
-  static Status read_against(Reader& in, Manifest& m);
-  static Status read_slices(Reader& in, Bundle& bundle, Bundle::Head& head);
-};
+namespace tc::bundle_format {
 
 namespace {
 
-// Names reach logs, terminals, symbol tables and file names: nothing in them may act there.
+// Names reach logs, terminals, symbol tables and file names. They must be harmless there.
 bool a_word(std::string_view text) noexcept { return !text.empty() && wire::visible(text); }
 bool an_ifunc_name(std::string_view text) noexcept {
   return a_word(text) && text.size() <= BundleLimits::name_bytes && text.find('/') == std::string_view::npos;
 }
 
-}  // namespace
-
-Status BundleReader::read_names(Reader& in, Manifest& m) {
+Status read_names(Reader& in, Manifest& m) {
   m.name = in.str8();
   m.tool = in.str8();
   if (in.ok() && !an_ifunc_name(m.name))
@@ -61,7 +43,7 @@ Status BundleReader::read_names(Reader& in, Manifest& m) {
   return {};
 }
 
-Result<Slice> BundleReader::read_slice(Reader& in) {
+Result<Slice> read_slice(Reader& in) {
   Slice s;
   const auto role = in.u8();
   const auto form = in.u8();
@@ -99,7 +81,7 @@ Result<Slice> BundleReader::read_slice(Reader& in) {
   return s;
 }
 
-Status BundleReader::read_exports(Reader& in, Manifest& m) {
+Status read_exports(Reader& in, Manifest& m) {
   const size_t exports = in.u16();
   if (in.ok() && (exports == 0 || exports > BundleLimits::imports))
     return fail(TC_ERR_MALFORMED, "bundle manifest: {} exports when a library has 1 to {}", exports,
@@ -110,7 +92,7 @@ Status BundleReader::read_exports(Reader& in, Manifest& m) {
   return {};
 }
 
-Status BundleReader::read_against(Reader& in, Manifest& m) {
+Status read_against(Reader& in, Manifest& m) {
   const size_t against = in.u8();
   if (in.ok() && (against == 0 || against > BundleLimits::dependencies))
     return fail(TC_ERR_MALFORMED, "bundle manifest: {} libraries that were sent when 1 to {} are allowed", against,
@@ -122,13 +104,65 @@ Status BundleReader::read_against(Reader& in, Manifest& m) {
   return {};
 }
 
-Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
+CodeSignature read_one(Reader& in) noexcept {
+  CodeSignature signature;
+  signature.covers = in.u8();
+  const auto key = in.bytes(signature.key.size());
+  const auto bytes = in.bytes(signature.signature.size());
+  if (!in.ok()) return signature;
+  std::ranges::copy(key, signature.key.begin());
+  std::ranges::copy(bytes, signature.signature.begin());
+  return signature;
+}
+
+Status check_header(Reader& in, const Manifest& manifest, size_t& count) {
+  const auto left = in.remaining();
+  const auto magic = in.u32();
+  count = in.u8();
+  if (!in.ok() || magic != signatures_magic)
+    return fail(TC_ERR_MALFORMED,
+                "bundle '{}': the {} bytes behind its slices are no signatures, which begin with {:08x} (\"TCS1\")",
+                manifest.name, left, signatures_magic);
+  if (count == 0 || count > CodeSignature::most)
+    return fail(TC_ERR_MALFORMED, "bundle '{}' has {} signatures when 1 to {} are allowed", manifest.name, count,
+                CodeSignature::most);
+  return {};
+}
+
+}  // namespace
+
+Bytes encode_manifest(const Manifest& m) {
+  Bytes out;
+  Writer w(out);
+  w.u8(manifest_version).u8(m.abi_version).u8(m.entries).u8(m.payload_alignment_log2);
+  w.str8(m.name).str8(m.tool);
+  w.u8(static_cast<uint8_t>(m.dependencies.size()));
+  for (const auto& name : m.dependencies) w.str8(name);
+  w.u16(static_cast<uint16_t>(m.imports.size()));
+  for (const auto& name : m.imports) w.str16(name);
+  w.u8(static_cast<uint8_t>(m.slices.size()));
+  for (const auto& s : m.slices) {
+    w.u8(static_cast<uint8_t>(s.role)).u8(static_cast<uint8_t>(s.form)).u8(s.compressed ? 1 : 0);
+    w.str8(s.triple.text).str8(s.cpu).u32(s.stored_size).u32(s.unpacked_size).bytes(s.hash.bytes);
+  }
+  if (m.has(entry_library)) {
+    w.u16(static_cast<uint16_t>(m.exports.size()));
+    for (const auto& name : m.exports) w.str16(name);
+  }
+  if (m.has(entry_against)) {
+    w.u8(static_cast<uint8_t>(m.against.size()));
+    for (const auto& name : m.against) w.str8(name);
+  }
+  return out;
+}
+
+Result<Manifest> read_manifest(ByteView bytes) {
   Reader in(bytes);
   Manifest m;
   const auto version = in.u8();
-  if (in.ok() && version != bundle_format::manifest_version)
+  if (in.ok() && version != manifest_version)
     return fail(TC_ERR_VERSION, "bundle manifest has version {} when this build reads version {}", version,
-                bundle_format::manifest_version);
+                manifest_version);
   m.abi_version = in.u8();
   m.entries = in.u8();
   m.payload_alignment_log2 = in.u8();
@@ -151,74 +185,39 @@ Result<Manifest> BundleReader::read_manifest(ByteView bytes) {
   return m;
 }
 
-// The manifest is named together with the first slice: never-seen code waits for both.
-Status BundleReader::read_slices(Reader& in, Bundle& bundle, Bundle::Head& head) {
-  bool named = false;
-  bundle.stored_.resize(head.manifest.slices.size());
-  for (size_t i = 0; i < bundle.stored_.size(); ++i) {
-    if (!bundle.holds(i)) continue;
-    const auto& about = head.manifest.slices[i];
-    const auto stored = in.bytes(about.stored_size);
-    TC_CHECK(in.finish("bundle"));
-    ContentId hash;
-    if (std::exchange(named, true))
-      hash = ContentId::of(stored);
-    else
-      std::tie(head.id, hash) = ContentId::of_both(head.bytes, stored);
-    if (hash != about.hash)
-      return fail(TC_ERR_MALFORMED, "bundle '{}': the slice for {} does not match its hash {}", head.manifest.name,
-                  about.triple.text, about.hash.short_hex());
-    bundle.stored_[i] = std::make_shared<const Bytes>(stored.begin(), stored.end());
+bool can_be_covered(uint8_t covers, const Manifest& manifest) noexcept {
+  if (covers == CodeSignature::whole_bundle) return true;
+  return covers < manifest.slices.size() && manifest.slices[covers].role == SliceRole::bundled;
+}
+
+Result<std::vector<CodeSignature>> read_signatures(Reader& in, const Manifest& manifest) {
+  std::vector<CodeSignature> signatures;
+  if (in.remaining() == 0) return signatures;
+  size_t count = 0;
+  TC_CHECK(check_header(in, manifest, count));
+  signatures.reserve(count);
+  for (size_t i = 0; i < count; ++i) {
+    const auto signature = read_one(in);
+    TC_CHECK(in.finish("bundle's signatures"));
+    if (!can_be_covered(signature.covers, manifest))
+      return fail(TC_ERR_MALFORMED, "bundle '{}': signature {} covers slice {}, which is no bundled ifunc",
+                  manifest.name, i, signature.covers);
+    if (std::ranges::find(signatures, signature) != signatures.end())
+      return fail(TC_ERR_MALFORMED, "bundle '{}': signature {} is there twice", manifest.name, i);
+    signatures.push_back(signature);
   }
-  if (!named) head.id = ContentId::of(head.bytes);
-  return in.finish("bundle");
+  TC_CHECK(in.finish_exactly("bundle's signatures"));
+  return signatures;
 }
 
-Result<Bundle> BundleReader::read(ByteView bytes, std::optional<uint64_t> carried) {
-  if (bytes.size() > BundleLimits::bundle_bytes)
-    return fail(TC_ERR_TOO_LARGE, "bundle is {} bytes when at most {} are allowed", bytes.size(),
-                BundleLimits::bundle_bytes);
-  if (bytes.empty()) return fail(TC_ERR_MALFORMED, "not an ifunc bundle: it is empty");
-  Reader in(bytes);
-  const auto magic = in.u32();
-  const size_t manifest_size = in.u32();
-  if (in.ok() && magic != bundle_format::magic)
-    return fail(TC_ERR_MALFORMED,
-                "not an ifunc bundle: it begins with {:08x} when a bundle begins with {:08x} (\"TCB1\")", magic,
-                bundle_format::magic);
-  if (manifest_size > BundleLimits::manifest_bytes)
-    return fail(TC_ERR_TOO_LARGE, "bundle manifest is {} bytes when at most {} are allowed", manifest_size,
-                BundleLimits::manifest_bytes);
-  const auto manifest = in.bytes(manifest_size);
-  TC_CHECK(in.finish("bundle"));
-  auto head = std::make_shared<Bundle::Head>();
-  TC_ASSIGN(head->manifest, read_manifest(manifest));
-  head->bytes.assign(manifest.begin(), manifest.end());
-  const auto all = bundle_format::all_slices(head->manifest.slices.size());
-  Bundle bundle;
-  bundle.carried_ = carried.value_or(all);
-  if ((bundle.carried_ & ~all) != 0)
-    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", head->manifest.name,
-                bundle.carried_, head->manifest.slices.size());
-  TC_CHECK(read_slices(in, bundle, *head));
-  TC_ASSIGN(bundle.signatures_, bundle_format::read_signatures(in, head->manifest));
-  bundle.head_ = std::move(head);
-  return bundle;
+void write_signatures(Writer& out, const std::vector<CodeSignature>& signatures) {
+  if (signatures.empty()) return;
+  out.u32(signatures_magic).u8(static_cast<uint8_t>(signatures.size()));
+  for (const auto& each : signatures) out.u8(each.covers).bytes(each.key).bytes(each.signature);
 }
 
-Status bundle_format::check_manifest(ByteView bytes) {
-  TC_CHECK(BundleReader::read_manifest(bytes));
-  return {};
+size_t size_of_signatures(size_t count) noexcept {
+  return count == 0 ? 0 : signatures_header_bytes + count * signature_bytes;
 }
 
-Result<Bundle> Bundle::read(ByteView file) { return BundleReader::read(file, std::nullopt); }
-
-Result<Bundle> Bundle::read_carried(ByteView bytes, uint64_t carried, const ContentId& expected) {
-  TC_ASSIGN(auto bundle, BundleReader::read(bytes, carried));
-  if (bundle.id() != expected)
-    return fail(TC_ERR_MALFORMED, "bundle '{}' has content id {} when the frame names {}", bundle.manifest().name,
-                bundle.id().short_hex(), expected.short_hex());
-  return bundle;
-}
-
-}  // namespace tc
+}  // namespace tc::bundle_format

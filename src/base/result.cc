@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "base/result.h"
 
+#include <system_error>
+
 namespace tc {
 
 std::string_view status_name(tc_status_t code) noexcept {
@@ -32,5 +34,7 @@ std::string_view status_name(tc_status_t code) noexcept {
 tc_status_t status_from_wire(uint32_t value) noexcept {
   return value <= TC_ERR_INTERNAL ? static_cast<tc_status_t>(value) : TC_ERR_INTERNAL;
 }
+
+std::string system_words(int error) { return std::system_category().message(error); }
 
 }  // namespace tc

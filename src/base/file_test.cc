@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/settings_file.h"
+
+#include "base/file.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/bytes.h"
-#include "base/file.h"
-#include "base/temporary_directory.h"
 
 namespace tc {
 namespace {
