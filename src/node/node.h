@@ -39,7 +39,7 @@
 #include "node/remote_compile/compile_requests.h"
 #include "node/remote_compile/compiles_for_peers.h"
 #include "node/statistics.h"
-#include "transport/closing_time.h"
+#include "transport/closing_sockets.h"
 #include "transport/wait_policy.h"
 
 namespace tc::node {

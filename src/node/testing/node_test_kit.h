@@ -16,7 +16,7 @@
 #include "base/temporary_directory.h"
 #include "base/testing/run_until.h"
 #include "node/node.h"
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 
 namespace tc::node::test {
 
