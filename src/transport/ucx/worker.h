@@ -51,8 +51,8 @@ class UcxWorker {
 // "UCX says: Destination is unreachable", for messages.
 std::string ucx_message(ucs_status_t status);
 
-// Memory for one-sided puts: our own, which a peer writes to, and the key to a peer's.
-// Our memory, allocated by UCX so that processes of this machine can map it. Zeroed, page-aligned.
+// Our memory for one-sided puts, which a peer writes to. UCX allocates it, so that processes of this machine can map it.
+// Zeroed, page-aligned.
 class OwnMemory {
  public:
   static Result<std::unique_ptr<OwnMemory>> allocate(ucp_context_h context, size_t bytes);
