@@ -30,7 +30,7 @@
 #include "node/liveness/watchdog.h"
 #include "node/local_calls.h"
 #include "node/statistics.h"
-#include "transport/closing_time.h"
+#include "transport/closing_sockets.h"
 #include "transport/wait_policy.h"
 
 namespace tc::node {

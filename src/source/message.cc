@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t cache_line = 64;
 
-// A send copies at least this many bytes of a payload (copy_body() in transport/out_stream.h).
+// A send copies at least this many bytes of a payload (copy_body() in transport/stream.h).
 constexpr size_t copied_at_least = 24;
 
 size_t allocation(size_t capacity) noexcept { return std::max((capacity + 7) & ~size_t{7}, copied_at_least); }

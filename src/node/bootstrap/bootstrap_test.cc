@@ -12,7 +12,7 @@
 
 #include "base/file.h"
 #include "node/node.h"
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 #include "trust/key_file.h"
 
 namespace tc::node {

@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/buffer_pool.h"
-#include "transport/out_stream.h"
+#include "transport/stream.h"
 
 namespace tc::node {
 

@@ -15,7 +15,7 @@
 #include "base/file.h"
 #include "base/testing/run_until.h"
 #include "node/node.h"
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 
 namespace tc::node::test {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "threechains/ifunc.h"
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 #include "wire/bundle.h"
 #include "wire/frame.h"
 

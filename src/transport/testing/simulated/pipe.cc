@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/simulated/pipe.h"
+#include "transport/testing/simulated/pipe.h"
 
 #include <algorithm>
 

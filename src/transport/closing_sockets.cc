@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/network/closing_sockets.h"
+#include "transport/closing_sockets.h"
 
 #include <linux/sockios.h>
 #include <sys/ioctl.h>

@@ -1,19 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A connection on the simulated network: two pipes, with the same streams on them as on a socket.
+// One node's side of the simulated network (simulated.h): its transport and its connections.
 //
-// Thread: the node's. The pipes are guarded by the network's mutex.
+// Thread: the node's.
 #pragma once
 
-#include "transport/simulated/pipe.h"
-#include "transport/socket/byte_in.h"
-#include "transport/socket/byte_out.h"
+#include "transport/socket/byte_stream.h"
+#include "transport/stream.h"
+#include "transport/testing/simulated/pipe.h"
 #include "transport/transport.h"
 
 namespace tc::transport {
 
 class SimulatedTransport;
 
+// A connection on the simulated network: two pipes, with the same streams on them as on a socket.
+//
+// Thread: the node's. The pipes are guarded by the network's mutex.
 class SimulatedConnection final : public Connection, private Channel, private ByteOut::Owner {
  public:
   SimulatedConnection(SimulatedTransport& transport, SimulatedState& state, FlushList& list,
@@ -66,6 +69,38 @@ class SimulatedConnection final : public Connection, private Channel, private By
   bool paused_ = false;
   bool lost_ = false;
   bool closed_ = false;
+};
+
+// One node's transport on the simulated network (simulated.h).
+//
+// Thread: the node's, for all calls but wake().
+class SimulatedTransport final : public Transport {
+ public:
+  SimulatedTransport(SimulatedState& state, Events& events) : state_(state), events_(events) {}
+  ~SimulatedTransport() override;
+
+  Result<std::string> listen(std::string_view address) override;
+  Result<std::unique_ptr<Connection>> connect(std::string_view address, ByteView hello) override;
+  unsigned progress() noexcept override;
+  void flush() noexcept override { flush_list_.flush_all(); }
+  void sleep(Deadline deadline) noexcept override;
+  void wake() noexcept override;
+
+  // For connections, when they are destroyed.
+  void remove(SimulatedConnection& connection) noexcept;
+
+ private:
+  std::unique_ptr<SimulatedConnection> adopt(SimulatedState::Arrival& arrival, bool accepted);
+  Status ask_whether_expected(std::string_view address);
+  unsigned accept_arrivals();
+  bool has_events();
+
+  SimulatedState& state_;
+  Events& events_;
+  std::shared_ptr<Sleeper> sleeper_ = std::make_shared<Sleeper>();
+  FlushList flush_list_{poll_state};
+  std::vector<std::string> addresses_;
+  std::vector<SimulatedConnection*> connections_;  // null: destroyed, removed by the next progress()
 };
 
 }  // namespace tc::transport

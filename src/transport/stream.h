@@ -1,5 +1,93 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// The two directions of a connection: frames come by an InStream and leave by an OutStream. All transports lay frames out
+// alike (wire/frame.h), so finding and storing a frame is inline. A FlushList has the streams that hold frames back.
+//
+// Thread: the node's.
+#pragma once
+
+#include <atomic>
+#include <cassert>
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+
+#include "base/bytes.h"
+#include "base/speed.h"
+#include "wire/frame.h"
+
+namespace tc::transport {
+
+// The header word of a frame in memory that two threads or processes share. It is written last and read first: a
+// thread that loads a header sees the body that was stored before it.
+//
+// Thread: any.
+inline uint64_t load_header(const std::byte* at) noexcept {
+  return std::atomic_ref(*reinterpret_cast<uint64_t*>(const_cast<std::byte*>(at))).load(std::memory_order_acquire);
+}
+inline void store_header(std::byte* at, uint64_t word) noexcept {
+  std::atomic_ref(*reinterpret_cast<uint64_t*>(at)).store(word, std::memory_order_release);
+}
+
+// Frames that come in, in order: one direction of a connection. Finding a frame is inline and the same for all
+// transports, because all of them lay frames out alike (wire/frame.h): the header word comes first, stands at an
+// address 8 modulo 16, and is written last. What differs between a shared ring and a stream of bytes is in refill()
+// and release().
+//
+//     while (in.peek() != 0 && in.fits(length)) { handle(in.body()); in.advance(length); }
+//     in.release();
+//
+// Thread: the node's. Nothing here allocates or locks.
+class InStream {
+ public:
+  virtual ~InStream() = default;
+
+  // The header word of the next frame; 0 when none has come.
+  uint64_t peek() const noexcept { return load_header(cursor_); }
+  const std::byte* at() const noexcept { return cursor_; }
+  std::byte* body() noexcept { return cursor_ + wire::header_bytes; }
+  // Is all of a frame of this length here? If not, refill() tells whether the rest may come or the header is wrong.
+  bool fits(size_t length) const noexcept { return wire::stride(length) <= static_cast<size_t>(end_ - cursor_); }
+  // Takes the frame off. Its bytes stay readable until the next release().
+  void advance(size_t length) noexcept {
+    assert(fits(length));
+    cursor_ += wire::stride(length);
+  }
+  // For a receiver that keeps cursor and end in registers. It calls seek() with its position before it runs a frame.
+  // When at() differs afterwards, the frame has closed the stream.
+  const std::byte* end() const noexcept { return end_; }
+  void seek(const std::byte* at) noexcept { cursor_ = const_cast<std::byte*>(at); }
+
+  // Call when the next frame is a pad, does not fit, or has not come: moves on to where more frames may be. True:
+  // peek() again. False: no whole frame is there, or there will never be one: see broken().
+  virtual bool refill() noexcept = 0;
+
+  // Gives consumed memory back to the sender. Call after a run of frames, not after each.
+  virtual void release() noexcept = 0;
+
+  // The sender broke the rules of the stream: nothing more can be read.
+  bool broken() const noexcept { return broken_; }
+
+ protected:
+  // Makes the stream an empty one.
+  void abandon() noexcept { cursor_ = end_ = empty_; }
+
+  std::byte* cursor_ = empty_;
+  std::byte* end_ = empty_;  // the last place where a header may stand
+  bool broken_ = false;
+
+ private:
+  alignas(16) std::byte empty_[8] = {};  // where a stream without frames points
+};
+
+// What a node and the streams of its transport share, so that neither has to call the other in each poll.
+struct PollState {
+  uint64_t poll_number = 1;  // the node counts it up with every poll: frames of one poll may leave together
+  bool gathering = false;    // the node runs frames: what they send leaves at the end of the poll
+  bool urgent = true;        // the transport needs progress() in each poll, not only now and then
+};
+
 // Frames that go out, in order: one direction of a connection. Writing a frame is inline and the same for all
 // transports, because all of them lay frames out alike (wire/frame.h): the header word comes first, stands at an
 // address 8 modulo 16, and is written last. What differs between a shared ring and a stream of bytes is in the
@@ -8,21 +96,6 @@
 //     if (std::byte* at = out.reserve(length)) { write the body at `at` + 8; out.commit(header); }
 //
 // Thread: the node's. Nothing here allocates or locks.
-#pragma once
-
-#include <atomic>
-#include <cstddef>
-#include <cstdint>
-#include <cstring>
-#include <span>
-
-#include "base/bytes.h"
-#include "base/speed.h"
-#include "transport/header_word.h"
-#include "wire/frame.h"
-
-namespace tc::transport {
-
 // Frames are written one behind the other into memory that the peer has in its cache. Requesting the lines early hides
 // the time that they take from one core to the other. In assembly on x86, because compilers turn the builtin into a
 // prefetch for reading.
@@ -68,7 +141,11 @@ class OutStream {
   }
 
   // Publishes the frame built at the last reservation. Its header's length may be smaller than reserved.
-  void commit(uint64_t header) noexcept { finish(header, cursor_ + wire::stride(static_cast<size_t>(header >> 32))); }
+  void commit(uint64_t header) noexcept {
+    const size_t stride = wire::stride(static_cast<size_t>(header >> 32));
+    assert(stride <= static_cast<size_t>(end_ - cursor_));
+    finish(header, cursor_ + stride);
+  }
 
   // As commit(), with the whole body taken from `body`, which must be readable as far as copy_body() reads.
   void put(uint64_t header, const std::byte* body) noexcept {
@@ -193,6 +270,46 @@ class OutStream {
 
   OutStream* next_unflushed_ = nullptr;  // FlushList's
   bool is_listed_ = false;
+};
+
+// The streams that have committed frames which their peers do not see yet. A stream adds itself when it holds frames
+// back; the transport flushes all of them at the end of a poll.
+//
+// Thread: the node's. Nothing here allocates: the list is linked through the streams.
+class FlushList {
+ public:
+  explicit FlushList(PollState& poll_state) noexcept : poll_state_(poll_state) {}
+  void add(OutStream& stream) noexcept {
+    if (stream.is_listed_) return;
+    stream.is_listed_ = true;
+    stream.next_unflushed_ = first_;
+    first_ = &stream;
+    poll_state_.urgent = true;
+  }
+  void remove(OutStream& stream) noexcept {
+    if (!stream.is_listed_) return;
+    OutStream** link = &first_;
+    while (*link != &stream) link = &(*link)->next_unflushed_;
+    *link = stream.next_unflushed_;
+    stream.is_listed_ = false;
+  }
+  bool empty() const noexcept { return first_ == nullptr; }
+  // Flushes each; a stream that must wait may add itself again.
+  void flush_all() noexcept {
+    OutStream* stream = first_;
+    first_ = nullptr;
+    while (stream != nullptr) {
+      OutStream* const next = stream->next_unflushed_;
+      stream->is_listed_ = false;
+      stream->flush();
+      stream = next;
+    }
+  }
+  PollState& poll_state() noexcept { return poll_state_; }
+
+ private:
+  OutStream* first_ = nullptr;
+  PollState& poll_state_;
 };
 
 }  // namespace tc::transport

@@ -14,7 +14,7 @@
 #include <string>
 #include <vector>
 
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 
 namespace tc::transport {
 

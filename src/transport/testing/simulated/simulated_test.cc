@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What goes wrong on the simulated network when a test wants it to. What every transport does is tested in testing/.
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 
 #include <gtest/gtest.h>
 
