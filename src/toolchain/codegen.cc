@@ -20,7 +20,7 @@
 #include <memory>
 #include <mutex>
 
-#include "target/jit/fatal_guard.h"
+#include "target/jit/llvm_errors.h"
 #include "toolchain/bitcode_writer.h"
 
 namespace tc::toolchain {
