@@ -13,6 +13,7 @@
 namespace {
 
 using namespace tc;
+namespace slot = ucp::slot;
 
 void poll(ucp::Receiver& receiver, const Bytes& slot) {
   slot::Header header;
