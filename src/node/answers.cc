@@ -38,9 +38,9 @@ void Answers::send(Link* link, const wire::ReturnAddress* return_address, const 
 
 void Answers::answer(const target::Call& call, const wire::Reply& reply) {
   if (call.has_return_address)
-    send(static_cast<Link*>(call.link), &call.return_address.value(), reply, call.chain);
+    send(link_of(call), &call.return_address.value(), reply, call.chain);
   else
-    send(static_cast<Link*>(call.link), nullptr, reply);
+    send(link_of(call), nullptr, reply);
 }
 
 bool Answers::send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply) {

@@ -45,7 +45,7 @@ void* Invocation::data(std::string_view name, size_t* size) noexcept {
 const trust::SharedRights& Invocation::running_rights() const {
   const auto& call = executor_.running();
   if (call.link == nullptr) return local_.running_rights();
-  return static_cast<Link*>(call.link)->receiver().rights_of(call.code.get());
+  return link_of(call)->receiver().rights_of(call.code.get());
 }
 
 // A key with the right to read gets the same pointer: only a cell could keep code in this process from writing.
@@ -130,7 +130,7 @@ wire::CallHeader Invocation::header_of(const target::Call& call) const noexcept 
 // Of a call that came straight from its caller.
 wire::ReturnAddress Invocation::caller_of(const target::Call& call) const {
   if (call.link == nullptr) return {common_.self.instance, common_.self.wire_id(), common_.self.address};
-  const auto& peer = static_cast<Link*>(call.link)->peer();
+  const auto& peer = link_of(call)->peer();
   return {peer.instance, peer.node_id, peer.address};
 }
 

@@ -14,6 +14,7 @@
 #include "base/log_sink.h"
 #include "base/random.h"
 #include "node/bootstrap/advertise.h"
+#include "target/source_code.h"
 
 namespace tc::node {
 

@@ -23,7 +23,7 @@
 #include <mutex>
 
 #include "target/jit/compiler.h"
-#include "target/jit/fatal_guard.h"
+#include "target/jit/llvm_errors.h"
 #include "toolchain/bitcode_writer.h"
 #include "toolchain/link.h"
 

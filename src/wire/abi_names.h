@@ -33,13 +33,13 @@ inline constexpr const char* algebraic_prefix = "tc_algebraic_";
 
 }  // namespace tc::abi_names
 
-// Each list is a macro, because target/abi.cc and target/compiler_runtime.cc also need the address behind each name.
+// Each list is a macro, because target/executor.cc also needs the address behind each name.
 
 // The functions of <threechains/ifunc.h>.
 #define TC_ABI_FUNCTIONS(X) \
   X(tc_id) X(tc_count) X(tc_data) X(tc_reply) X(tc_forward) X(tc_forward_as) X(tc_inject) X(tc_fail) X(tc_log)
 
-// Functions that the toolchain inserts calls to, and authors do not call: see tc_leaving() in target/ifunc_host.h.
+// Functions that the toolchain inserts calls to, and authors do not call: see tc_leaving() in target/executor.h.
 #define TC_ABI_OF_TOOLCHAIN(X) X(tc_leaving)
 
 // Functions that compilers call by themselves: of the C library, of the compiler's runtime library, and complex

@@ -208,4 +208,7 @@ class alignas(64) Link final : public target::FrameHandler {
   uint64_t untold_failures_ = 0;  // of the peer's calls, while it is behind with reading
 };
 
+// The link that a call came from; null for a call of this node itself. Every FrameHandler of a node is one of its links.
+inline Link* link_of(const target::Call& call) noexcept { return static_cast<Link*>(call.link); }
+
 }  // namespace tc::node

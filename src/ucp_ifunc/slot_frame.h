@@ -20,7 +20,7 @@
 #include "base/bytes.h"
 #include "base/content_id.h"
 
-namespace tc::wire::slot {
+namespace tc::ucp::slot {
 
 inline constexpr size_t header_bytes = 48;
 inline constexpr size_t alignment = 16;        // of the payload and of the code, counted from the frame's begin
@@ -86,4 +86,4 @@ void store_ordered(std::byte* to, const HeaderBytes& header, ByteView body) noex
 // What look() found to be wrong, as a sentence.
 std::string describe(Look look, const Header& header, size_t slot_size);
 
-}  // namespace tc::wire::slot
+}  // namespace tc::ucp::slot

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// LLVM's errors in our form, with LLVM's own words: those that it returns, and those at which it ends the process.
+//
 // LLVM ends the process when it meets what it has no code for: an intrinsic of an instruction set that this CPU
 // lacks is enough ("Cannot select"), and in a system of unlike machines that is an honest mistake. Here such an end
 // becomes an error.
@@ -12,11 +14,18 @@
 #pragma once
 
 #include <llvm/ADT/STLFunctionalExtras.h>
+#include <llvm/Support/Error.h>
 
 #include <optional>
 #include <string>
 
+#include "base/result.h"
+
 namespace tc::target::jit {
+
+inline std::unexpected<Error> compile_error(std::string_view doing, llvm::Error error) {
+  return fail(TC_ERR_COMPILE, "{}: {}", doing, llvm::toString(std::move(error)));
+}
 
 // Once, before the first run_guarded().
 void install_fatal_guard();

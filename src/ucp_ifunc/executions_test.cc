@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/executions.h"
+#include "ucp_ifunc/executions.h"
 
 #include <gtest/gtest.h>
 
@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-namespace tc::target {
+namespace tc::ucp {
 namespace {
 
 TEST(Executions, nothing_is_over_that_was_not_begun) {
@@ -80,4 +80,4 @@ TEST(Executions, nobody_is_in_a_version_that_was_left) {
 }
 
 }  // namespace
-}  // namespace tc::target
+}  // namespace tc::ucp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/slot_frame.h"
+#include "ucp_ifunc/slot_frame.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -8,7 +8,11 @@
 #include <cstring>
 #include <random>
 
-namespace tc::wire::slot {
+#include "base/bytes.h"
+#include "wire/frame.h"
+#include "wire/testing/golden.h"
+
+namespace tc::ucp::slot {
 namespace {
 
 using ::testing::HasSubstr;
@@ -172,5 +176,25 @@ TEST(SlotFrame, the_check_tells_lengths_and_places_apart) {
   EXPECT_EQ(std::ranges::adjacent_find(seen), seen.end());
 }
 
+// The three shapes of a frame of the papers' API: stored in order, put, and put with its code.
+TEST(SlotFrame, golden_frames) {
+  const auto frame = [](Header header, ByteView body) {
+    header.length = static_cast<uint32_t>(header_bytes + body.size());
+    header.id = short_id(ContentId::of(as_bytes("a manifest")));
+    if ((header.flags & flag_ordered) == 0) header.body_check = check_of(body);
+    const auto head = encode(header);
+    Bytes bytes(head.begin(), head.end());
+    bytes.insert(bytes.end(), body.begin(), body.end());
+    return bytes;
+  };
+  const auto payload = as_bytes("payload");
+  tc::testing::expect_golden("slot/ordered.bin", frame({.payload_size = 7, .flags = flag_ordered}, payload));
+  tc::testing::expect_golden("slot/checked.bin", frame({.payload_size = 7, .nonce = 42}, payload));
+  Bytes body(payload.begin(), payload.end());
+  Writer(body).align(alignment);
+  wire::append_code(body, {ContentId::of(as_bytes("a manifest")), 3, 8}, as_bytes("a bundle"));
+  tc::testing::expect_golden("slot/with_code.bin", frame({.payload_size = 7, .nonce = 43, .flags = flag_code}, body));
+}
+
 }  // namespace
-}  // namespace tc::wire::slot
+}  // namespace tc::ucp::slot

@@ -30,7 +30,7 @@
 
 namespace tc::target::jit {
 
-// Around code in which LLVM gives up: what it held then is abandoned on purpose (fatal_guard.h).
+// Around code in which LLVM gives up: what it held then is abandoned on purpose (target/jit/llvm_errors.h).
 struct AllowLeaks {
 #ifdef TC_LEAK_SANITIZER
   __lsan::ScopedDisabler disabler;

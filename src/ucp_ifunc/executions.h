@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which executions may still be inside code that was replaced, where any thread may run any code at any time (the
-// papers' API). Executions are counted in one of two phases; the thread that replaces code begins the other phase, and frees the
+// Which executions may still be inside code that was replaced, as any thread may run any code at any time. Executions are counted in one of two phases; the thread that replaces code begins the other phase, and frees the
 // old code once the phase before has run out. A steady stream of executions never holds that up, as it would if they
 // were counted together.
 //
@@ -20,7 +19,7 @@
 #include <atomic>
 #include <cstdint>
 
-namespace tc::target {
+namespace tc::ucp {
 
 class Executions {
  public:
@@ -53,4 +52,4 @@ class Executions {
   std::atomic<bool> waiting_{false};
 };
 
-}  // namespace tc::target
+}  // namespace tc::ucp

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "wire/slot_frame.h"
+#include "ucp_ifunc/slot_frame.h"
 
 #include <fmt/format.h>
 
@@ -8,7 +8,7 @@
 #include <bit>
 #include <cstring>
 
-namespace tc::wire::slot {
+namespace tc::ucp::slot {
 
 namespace {
 
@@ -156,4 +156,4 @@ std::string describe(Look look, const Header& header, size_t slot_size) {
       header.length, header.payload_size, header.flags);
 }
 
-}  // namespace tc::wire::slot
+}  // namespace tc::ucp::slot
