@@ -3,7 +3,6 @@
 
 #include "base/file.h"
 #include "base/process.h"
-#include "base/temporary_directory.h"
 #include "common/sibling.h"
 #include "wire/bundle.h"
 #include "wire/target_triple.h"

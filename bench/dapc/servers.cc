@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <sstream>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 
 namespace tc::bench {
 

@@ -8,7 +8,7 @@
 #include <random>
 #include <sstream>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "common/network.h"
 #include "common/shared_key.h"
 #include "common/talk.h"

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "06-graph/graph.h"
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "graph/graph_bench.h"
 #include "graph/search_run.h"
 

@@ -7,7 +7,7 @@
 #include <cstring>
 #include <string>
 
-#include "target/ifunc_host.h"
+#include "target/executor.h"
 
 namespace tc::bench {
 

@@ -4,7 +4,7 @@
 // target's keyring lets run signed code only. Thread: the one that measures.
 #pragma once
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "common/shared_key.h"
 #include "trust/key_pair.h"
 

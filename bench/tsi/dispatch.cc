@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "target/code_store.h"
 #include "target/receiver.h"
 #include "tsi/tsi_bundle.h"
 

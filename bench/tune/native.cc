@@ -7,7 +7,6 @@
 
 #include "base/file.h"
 #include "base/process.h"
-#include "base/temporary_directory.h"
 #include "common/embedded.h"
 
 TC_EMBED(tune_kernels_source, TC_TUNE_SOURCE)

@@ -12,7 +12,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "common/embedded.h"
 #include "common/transport.h"
 #include "common/ucx_party.h"

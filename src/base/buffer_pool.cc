@@ -15,7 +15,7 @@ constexpr size_t small_step = size_t{64} * 1024;
 constexpr size_t huge_page = size_t{2} * 1024 * 1024;
 constexpr uint64_t idle_ns = 1'000'000'000;
 
-// In steps, so that messages of about the same size share memory.
+// Capacities grow in steps, so that messages of about the same size can use the same memory.
 constexpr size_t capacity_for(size_t size) noexcept {
   const size_t step = size < huge_page ? small_step : huge_page;
   return (std::max<size_t>(size, 1) + step - 1) / step * step;
@@ -26,19 +26,19 @@ void free_memory(std::byte* data, size_t capacity) noexcept { (void)munmap(data,
 std::byte* allocate(size_t capacity) noexcept {
   void* const memory = mmap(nullptr, capacity, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (memory == MAP_FAILED) return nullptr;
-  if (capacity >= huge_page) (void)madvise(memory, capacity, MADV_HUGEPAGE);  // fewer page faults, where there are such
+  if (capacity >= huge_page) (void)madvise(memory, capacity, MADV_HUGEPAGE);  // fewer page faults
   return static_cast<std::byte*>(memory);
 }
 
 }  // namespace
 
-Buffer::~Buffer() {
+PooledBuffer::~PooledBuffer() {
   if (data_ == nullptr) return;
   hand_over();
   pool_->put_back(data_, capacity_);
 }
 
-void Buffer::hand_over() noexcept {
+void PooledBuffer::hand_over() noexcept {
   if (std::exchange(counts_, false)) pool_->budget_.give(capacity_);
 }
 
@@ -46,11 +46,11 @@ BufferPool::~BufferPool() {
   for (const auto& idle : idle_) free_memory(idle.data, idle.capacity);
 }
 
-Result<Buffer> BufferPool::take(size_t size) {
-  Buffer buffer;
+Result<PooledBuffer> BufferPool::take(size_t size) {
+  PooledBuffer buffer;
   buffer.capacity_ = capacity_for(size);
   {
-    // The smallest that is large enough, unless most of it would be wasted.
+    // Takes the smallest that is large enough, unless more than half of it would be wasted.
     const std::scoped_lock lock(mutex_);
     auto best = idle_.end();
     for (auto one = idle_.begin(); one != idle_.end(); ++one)

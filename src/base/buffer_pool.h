@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for large messages. Fresh pages cost more than the copy into them, so memory that was used is kept and used
-// again. The pool returns what was unused for a second to the system. Memory in use counts against a budget, so that all
-// peers together cannot take more than the node's operator allows.
+// Memory for large messages. Fresh pages cost more than the copy into them, so the pool keeps used memory and hands it
+// out again. It returns memory that was unused for a second to the system. Memory in use counts against a budget: one
+// limit for all peers of a node, so that together they cannot take more than its operator allows.
 //
 // Threads: any.
 #pragma once
@@ -16,32 +16,83 @@
 #include <vector>
 
 #include "base/bytes.h"
-#include "base/memory_budget.h"
 
 namespace tc {
+
+// How much memory may hold messages that have not run, left, or been read yet.
+class MemoryBudget {
+ public:
+  explicit MemoryBudget(size_t limit) noexcept : limit_(limit) {}
+  // False: this would exceed the limit, and nothing was taken.
+  bool take(size_t bytes) noexcept {
+    const auto before = used_.fetch_add(bytes, std::memory_order_relaxed);
+    if (bytes <= limit_ && before <= limit_ - bytes) return true;
+    give(bytes);
+    return false;
+  }
+  void give(size_t bytes) noexcept { used_.fetch_sub(bytes, std::memory_order_relaxed); }
+  size_t used() const noexcept { return used_.load(std::memory_order_relaxed); }
+  size_t limit() const noexcept { return limit_; }
+
+ private:
+  const size_t limit_;
+  std::atomic<size_t> used_{0};
+};
+
+// The part of a budget that one message takes. Its destructor gives it back.
+class Charge {
+ public:
+  Charge() = default;
+  Charge(Charge&& other) noexcept { swap(other); }
+  Charge& operator=(Charge&& other) noexcept {
+    swap(other);
+    return *this;
+  }
+  ~Charge() {
+    if (budget_ != nullptr) budget_->give(bytes_);
+  }
+  // False: this would exceed the limit.
+  bool take(MemoryBudget& budget, size_t bytes) noexcept {
+    if (!budget.take(bytes)) return false;
+    Charge taken;
+    taken.budget_ = &budget;
+    taken.bytes_ = bytes;
+    swap(taken);
+    return true;
+  }
+
+ private:
+  void swap(Charge& other) noexcept {
+    std::swap(budget_, other.budget_);
+    std::swap(bytes_, other.bytes_);
+  }
+
+  MemoryBudget* budget_ = nullptr;
+  size_t bytes_ = 0;
+};
 
 class BufferPool;
 
 // A piece of a pool's memory, page-aligned. Its destructor returns it to the pool.
-class Buffer {
+class PooledBuffer {
  public:
-  Buffer() = default;
-  Buffer(Buffer&& other) noexcept { swap(other); }
-  Buffer& operator=(Buffer&& other) noexcept {
+  PooledBuffer() = default;
+  PooledBuffer(PooledBuffer&& other) noexcept { swap(other); }
+  PooledBuffer& operator=(PooledBuffer&& other) noexcept {
     swap(other);
     return *this;
   }
-  ~Buffer();
+  ~PooledBuffer();
 
   std::byte* data() const noexcept { return data_; }
-  size_t size() const noexcept { return size_; }  // as asked for
+  size_t size() const noexcept { return size_; }  // as the caller of take() wanted it
   explicit operator bool() const noexcept { return data_ != nullptr; }
-  // It belongs to the application from now on: it does not count against the budget any more.
+  // Gives the memory to the application: it does not count against the budget any more.
   void hand_over() noexcept;
 
  private:
   friend class BufferPool;
-  void swap(Buffer& other) noexcept {
+  void swap(PooledBuffer& other) noexcept {
     std::swap(pool_, other.pool_);
     std::swap(data_, other.data_);
     std::swap(size_, other.size_);
@@ -61,14 +112,14 @@ class BufferPool : public std::enable_shared_from_this<BufferPool> {
   explicit BufferPool(size_t limit) noexcept : budget_(limit) {}
   ~BufferPool();
 
-  // Memory of `size` bytes, whose content is undefined. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
-  Result<Buffer> take(size_t size);
+  // Memory of `size` bytes with undefined content. TC_ERR_LIMIT: the budget is used up. TC_ERR_NO_MEMORY.
+  Result<PooledBuffer> take(size_t size);
   MemoryBudget& budget() noexcept { return budget_; }
-  // Returns memory that was unused for a second to the system. To be called from time to time.
+  // Returns memory that was unused for a second to the system. The node calls this from time to time.
   void trim(uint64_t now_ns) noexcept;
 
  private:
-  friend class Buffer;
+  friend class PooledBuffer;
   struct Idle {
     std::byte* data;
     size_t capacity;

@@ -2,9 +2,11 @@
 //
 // Reading and writing bytes that cross a process boundary. Little-endian, unaligned, bounds-checked.
 //
-// A Reader never reads past its span: the first read that would do so makes it fail for good, every later
-// read yields zero or nothing, and `finish()` says where and what. So a decoder reads straight on and asks
-// once at the end. The attack it stops: lengths and counts that lie. Threads: any; one object is used by one thread.
+// A Reader never reads past its span. The first read that would do so makes it fail for good, and every later read
+// returns zero or nothing. So a decoder reads straight on and calls finish() once at the end, which returns the error.
+// This stops attacks by wrong lengths and counts.
+//
+// Threads: any; one thread uses an object.
 #pragma once
 
 #include <cstddef>
@@ -40,22 +42,22 @@ class Reader {
   uint64_t u64() noexcept;
   // The next `size` bytes; empty when there are fewer.
   ByteView bytes(size_t size) noexcept;
-  // A string behind its length in one byte. May hold any byte value, also zero.
+  // A string behind its length of one byte. It may hold any byte value, also zero.
   std::string_view str8() noexcept;
   std::string_view str16() noexcept;
-  // Everything that is left.
+  // All bytes that are left.
   ByteView rest() noexcept { return bytes(remaining()); }
   void skip(size_t size) noexcept { (void)bytes(size); }
 
   size_t position() const noexcept { return position_; }
   size_t remaining() const noexcept { return bytes_.size() - position_; }
   bool ok() const noexcept { return ok_; }
-  // Refuses a value that a decoder found to be wrong; the first refusal counts.
+  // Fails, because a decoder found a wrong value. The first failure counts.
   void refuse() noexcept;
 
-  // The verdict: an error naming `what` when a read went past the end.
+  // TC_ERR_MALFORMED names `what`: a read went past the end.
   Status finish(std::string_view what) const;
-  // The same, and it is also an error when bytes are left over.
+  // The same. Bytes that are left over are an error, too.
   Status finish_exactly(std::string_view what) const;
 
  private:
@@ -68,8 +70,8 @@ class Reader {
   bool ok_ = true;
 };
 
-// Copies `bytes` to a multiple of `alignment` in `memory`, which is made long enough and must live as long as the copy is
-// used; may throw std::bad_alloc.
+// Copies `bytes` to a multiple of `alignment` in `memory`, and makes `memory` long enough. The copy lives as long as
+// `memory`. Throws std::bad_alloc.
 std::byte* aligned_copy(Bytes& memory, ByteView bytes, size_t alignment);
 
 class Writer {
@@ -82,7 +84,8 @@ class Writer {
   Writer& u32(uint32_t value);
   Writer& u64(uint64_t value);
   Writer& bytes(ByteView bytes);
-  // Cut to 255 (or 65535) bytes when longer: for labels and messages only; check lengths of all else first.
+  // Cuts the text to 255 (or 65535) bytes. Only labels and messages may be cut; check the length of all other text
+  // first.
   Writer& str8(std::string_view text);
   Writer& str16(std::string_view text);
   // Zeroes up to the next multiple of `alignment`, counted from where `out` began.

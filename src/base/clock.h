@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The one place that asks for the time. Threads: any.
+// The one place that asks the system for the time. A test can define both functions itself to have a clock of its own.
+// The linker then leaves these definitions out, because clock.cc has nothing else.
 //
-// A test that wants a clock of its own defines both functions itself; the linker then leaves these definitions out.
+// Threads: any.
 #pragma once
 
 #include <cstdint>
 
 namespace tc {
 
-// For deadlines and measurements: monotonic.
+// Monotonic time, for deadlines and measurements.
 uint64_t now_ns() noexcept;
-// Seconds since 1970, as in the times of files.
+// Seconds since 1970, like the times of files.
 int64_t wall_clock_s() noexcept;
 
-// A point in time after which a wait gives up. `after_ms(0)` has passed at once: it makes a wait a poll.
+// The time when a wait gives up. after_ms(0) has passed at once, so a wait with it only polls.
 class Deadline {
  public:
   static Deadline never() noexcept { return Deadline(UINT64_MAX); }

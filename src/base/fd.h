@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A file descriptor that closes itself, and the system's words for an errno.
-// Threads: any; one object is used by one thread.
+// A file descriptor that closes itself.
+//
+// Threads: any; one thread uses an object.
 #pragma once
 
-#include <string>
+#include <unistd.h>
+
 #include <utility>
 
 namespace tc {
@@ -19,15 +21,15 @@ class Fd {
     return *this;
   }
   ~Fd() { reset(); }
-  void reset() noexcept;
+  void reset() noexcept {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = -1;
+  }
   int get() const noexcept { return fd_; }
   explicit operator bool() const noexcept { return fd_ >= 0; }
 
  private:
   int fd_ = -1;
 };
-
-// "Connection refused"
-std::string system_words(int error);
 
 }  // namespace tc

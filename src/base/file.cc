@@ -2,29 +2,19 @@
 #include "base/file.h"
 
 #include <fcntl.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstring>
+#include <string_view>
+
+#include "base/fd.h"
 
 namespace tc {
 
 namespace {
-
-class Descriptor {
- public:
-  explicit Descriptor(int fd) noexcept : fd_(fd) {}
-  ~Descriptor() {
-    if (fd_ >= 0) ::close(fd_);
-  }
-  Descriptor(const Descriptor&) = delete;
-  Descriptor& operator=(const Descriptor&) = delete;
-  int get() const noexcept { return fd_; }
-
- private:
-  int fd_;
-};
 
 std::unexpected<Error> system_error(std::string_view verb, const std::filesystem::path& path) {
   const auto code = errno == ENOENT ? TC_ERR_NOT_FOUND : TC_ERR_IO;
@@ -44,8 +34,8 @@ Status write_all(int fd, ByteView bytes, const std::filesystem::path& path) {
 }  // namespace
 
 Result<Bytes> read_file(const std::filesystem::path& path, size_t limit) {
-  const Descriptor file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (file.get() < 0) return system_error("open", path);
+  const Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!file) return system_error("open", path);
   struct stat info{};
   if (::fstat(file.get(), &info) != 0) return system_error("stat", path);
   if (!S_ISREG(info.st_mode)) return fail(TC_ERR_INVALID, "cannot read {}: it is not a regular file", path.string());
@@ -66,10 +56,10 @@ Result<Bytes> read_file(const std::filesystem::path& path, size_t limit) {
 }
 
 Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) {
-  const auto beside = fmt::format("{}.{}.new", path.string(), ::gettid());  // unlike any other writer
+  const auto beside = fmt::format("{}.{}.new", path.string(), ::gettid());  // no other writer has this name
   {
-    const Descriptor file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (file.get() < 0) return system_error("create", beside);
+    const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
+    if (!file) return system_error("create", beside);
     if (auto written = write_all(file.get(), bytes, beside); !written) {
       ::unlink(beside.c_str());
       return written;
@@ -80,6 +70,55 @@ Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) 
     return system_error("replace", path);
   }
   return {};
+}
+
+// ---- Settings
+
+namespace {
+
+constexpr size_t most_bytes = 1u << 20;
+
+std::string_view trimmed(std::string_view text) noexcept {
+  constexpr std::string_view blanks = " \t\r";
+  const auto begin = text.find_first_not_of(blanks);
+  if (begin == std::string_view::npos) return {};
+  return text.substr(begin, text.find_last_not_of(blanks) - begin + 1);
+}
+
+}  // namespace
+
+Result<std::vector<Setting>> read_settings(const std::string& path) {
+  TC_ASSIGN(const auto bytes, read_file(path, most_bytes));
+  std::string_view rest(reinterpret_cast<const char*>(bytes.data()), bytes.size());
+  std::vector<Setting> settings;
+  for (unsigned line = 1; !rest.empty(); ++line) {
+    const auto end = rest.find('\n');
+    const auto text = trimmed(rest.substr(0, end));
+    rest.remove_prefix(end == std::string_view::npos ? rest.size() : end + 1);
+    if (text.empty() || text.front() == '#') continue;
+    const auto equals = text.find('=');
+    const auto key = trimmed(text.substr(0, equals));
+    if (equals == std::string_view::npos || key.empty())
+      return fail(TC_ERR_INVALID, "{}, line {}: '{}' when a line is `key = value`", path, line, text);
+    settings.push_back({std::string(key), std::string(trimmed(text.substr(equals + 1))), line});
+  }
+  return settings;
+}
+
+// ---- Temporary directories
+
+Result<TemporaryDirectory> TemporaryDirectory::create() {
+  std::error_code error;
+  auto base = std::filesystem::temp_directory_path(error);
+  if (error) base = "/tmp";
+  auto pattern = (base / "ifunc-XXXXXX").string();
+  if (!::mkdtemp(pattern.data())) return fail(TC_ERR_IO, "cannot create {}: {}", pattern, std::strerror(errno));
+  return TemporaryDirectory(pattern);
+}
+
+TemporaryDirectory::~TemporaryDirectory() {
+  std::error_code ignored;
+  if (!path_.empty()) std::filesystem::remove_all(path_, ignored);
 }
 
 }  // namespace tc

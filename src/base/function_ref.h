@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A function that is borrowed for the time of one call: two words, and no allocation. C++26 has std::function_ref.
+// A reference to a function, for the time of one call. It has two words, and allocates nothing. C++26 has
+// std::function_ref.
 //
-// Thread: that of the function behind it.
+// Thread: that of the function.
 #pragma once
 
 #include <memory>

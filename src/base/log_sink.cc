@@ -17,11 +17,11 @@ namespace tc {
 
 namespace {
 
-// A pipe takes so much at once or nothing, so no reader sees half a line.
+// A pipe takes this many bytes at once or none, so no reader sees half a line.
 constexpr size_t longest_line = PIPE_BUF;
 
-// Whoever read standard error may be gone. That is no reason to die of SIGPIPE, nor to change what the signal does in
-// the rest of the process.
+// The reader of standard error may be gone. SIGPIPE must then not end the process, and other code must still get the
+// signal. So this blocks it on this thread only.
 class NoSigpipe {
  public:
   NoSigpipe() noexcept {
@@ -45,7 +45,8 @@ class NoSigpipe {
   bool was_pending_;
 };
 
-// One entry. The words of a peer may have several lines: none of them may look like an entry of its own.
+// One entry of the log. A peer's text may have several lines. Each further line is indented, so that none can pass for
+// an entry of its own.
 std::string entry_of(std::string_view formatted) {
   std::string entry;
   entry.reserve(formatted.size());
@@ -101,7 +102,7 @@ bool LogSink::write(std::string_view line) noexcept {
   } else if (kind_ == Kind::stream && reopened_) {
     wrote = ::write(reopened_.get(), line.data(), line.size());
   } else {
-    // A file takes all there is; what could not be opened anew is asked whether it would.
+    // A file never blocks. A stream that could not be opened again is polled first.
     pollfd room{.fd = descriptor_, .events = POLLOUT, .revents = 0};
     if (kind_ == Kind::file || (::poll(&room, 1, 0) == 1 && (room.revents & POLLOUT) != 0))
       wrote = ::write(descriptor_, line.data(), line.size());

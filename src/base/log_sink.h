@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Writes a node's log to standard error and never waits for it, because a pipe that is not read must not stop a node. A
-// line that cannot be written at once is dropped. The next line that is written says how many were.
+// Writes a node's log to standard error. It never waits, because a pipe that nobody reads must not stop a node. It
+// drops a line that it cannot write at once. The next line that it can write is preceded by the number of dropped
+// lines.
 //
 // Threads: any.
 #pragma once
@@ -9,18 +10,18 @@
 #include <spdlog/sinks/base_sink.h>
 #include <sys/stat.h>
 
+#include <functional>
 #include <mutex>
 #include <string>
 #include <string_view>
 
 #include "base/fd.h"
-#include "base/log_function.h"
 
 namespace tc {
 
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
-  // `descriptor` stays its owner's, who may let it lead elsewhere at any time.
+  // Does not close `descriptor`. Its owner may redirect it at any time.
   explicit LogSink(int descriptor) noexcept : descriptor_(descriptor) {}
   ~LogSink() override;
 
@@ -29,7 +30,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   void flush_() override {}
 
  private:
-  // What the descriptor leads to, and so how to write to it without waiting.
+  // What the descriptor refers to. Each kind has its own way to write without waiting.
   enum class Kind : uint8_t { file, stream, socket, unknown };
   void look_at_descriptor() noexcept;
   bool write(std::string_view line) noexcept;
@@ -41,12 +42,15 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   bool is_terminal_ = false;
   dev_t device_ = 0;
   ino_t inode_ = 0;
-  Fd reopened_;  // of a stream: our own, so that not waiting is a property of ours alone
+  Fd reopened_;  // a stream opened again, because O_NONBLOCK on `descriptor_` would affect other processes
   uint64_t dropped_ = 0;
 };
 
-// Gives each line to a function instead, one at a time; what the function does with it is its own affair. A line is what
-// was said, without time and name, and without the line feed at its end.
+// Takes the lines of a log in place of standard error. `level` is that of tc_log(): from 0 (debug) to 3 (error).
+using LogFunction = std::function<void(int level, const char* line)>;
+
+// Gives each line to a function, one at a time. The line has only the message: no time, no name, no line feed. The
+// function may block.
 class FunctionSink final : public spdlog::sinks::sink {
  public:
   explicit FunctionSink(LogFunction function) : function_(std::move(function)) {}
@@ -56,7 +60,7 @@ class FunctionSink final : public spdlog::sinks::sink {
   void set_formatter(std::unique_ptr<spdlog::formatter>) override {}
 
  private:
-  std::recursive_mutex one_at_a_time_;  // the function may lead to a line of its own
+  std::recursive_mutex one_at_a_time_;  // recursive, because the function may log
   const LogFunction function_;
 };
 

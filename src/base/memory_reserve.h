@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory that is set aside for when allocations fail. It is then returned to the system, so that the failed operation can
-// be cleaned up and reported.
+// Memory that is set aside. When an allocation fails, it is returned to the system, so that the node can clean up after
+// the failed operation and report it.
 //
 // Thread: one at a time.
 #pragma once
@@ -16,7 +16,7 @@ class MemoryReserve {
  public:
   MemoryReserve() noexcept { refill(); }
   void release() noexcept { block_.reset(); }
-  // Call when things are well again.
+  // Call when allocations work again.
   void refill() noexcept {
     if (block_ == nullptr) block_.reset(new (std::nothrow) std::byte[size]);
   }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Shared libraries of ours that are opened only when they are needed, so that nodes without them do not depend on
-// what they link to. They are never closed: neither LLVM nor PMIx takes kindly to being unloaded.
+// Shared libraries of ours that a node opens only when it needs them. So a node without them does not depend on the
+// libraries that they link. They are never closed, because neither LLVM nor PMIx can be unloaded safely.
 //
 // Threads: any.
 #pragma once
@@ -13,14 +13,16 @@
 
 namespace tc {
 
-// The folder of the file that this very code was loaded from: libthreechains.so, or a program that contains it. Empty when
-// it cannot be told.
+// The folder of the file that holds this code: libthreechains.so, or a program that contains it. Empty: unknown.
 std::filesystem::path own_folder();
 
-// Opens the library `file`. `wish`, when not empty, is the only path that is tried; else it is looked for beside the
-// library or program that this is part of, in the folder `threechains` there (Debian's packages), in the `lib` beside that
-// folder, and along the loader's search path.
-// TC_ERR_UNSUPPORTED: the loader's words about each place, to be put in a sentence with the remedy.
+// Opens the library `file`. If `wish` is not empty, it is the only path to try. Otherwise, these places are tried in
+// order:
+//   1. own_folder()
+//   2. the folder `threechains` in it (Debian's packages)
+//   3. the folder `lib` beside own_folder()
+//   4. the loader's search path
+// TC_ERR_UNSUPPORTED has the loader's message for each place. The caller puts it into a sentence that says what to do.
 Result<void*> open_plugin(const std::string& file, const std::string& wish);
 
 // The address of an exported function. TC_ERR_UNSUPPORTED.

@@ -19,7 +19,7 @@ namespace tc {
 
 namespace {
 
-constexpr int poll_interval_ms = 2;  // where the end of a child is no event
+constexpr int poll_interval_ms = 2;  // where no descriptor reports the end of a child
 constexpr uint64_t longest_poll_ms = 60'000;
 
 std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
@@ -40,7 +40,7 @@ std::vector<std::string> environment_with(const std::vector<std::string>& additi
   return all;
 }
 
-// All that the child needs between vfork and exec, where nothing may be allocated.
+// Everything that the child needs between vfork and exec, because nothing may be allocated there.
 struct Start {
   char* const* arguments;
   char* const* environment;
@@ -50,8 +50,8 @@ struct Start {
   const SpawnOptions& options;
 };
 
-// Handlers would run on the memory that we share with our parent. An ignored signal stays ignored across exec (nohup),
-// but not in a group of its own.
+// Resets signal handlers, because they would run on the memory that we share with our parent. An ignored signal stays
+// ignored across exec (nohup), except in a group of its own.
 void reset_signals(bool ignored_too) noexcept {
   for (int number = 1; number < NSIG; ++number) {
     struct sigaction action;
@@ -85,8 +85,8 @@ bool prepare(const Start& start) {
   ::_exit(127);
 }
 
-// vfork, not fork, which would copy the page tables of a node that may have gigabytes mapped. The child borrows our memory and
-// this thread waits until its exec.
+// Uses vfork, because fork would copy the page tables of a node that may have gigabytes mapped. The child borrows our
+// memory, and this thread waits until its exec.
 pid_t start_child(const Start& start) {
   sigset_t all, before;
   sigfillset(&all);
@@ -99,7 +99,7 @@ pid_t start_child(const Start& start) {
   return pid;
 }
 
-// What the child reported before its exec; 0 when the exec succeeded and closed the pipe.
+// The error that the child reported before its exec. 0: the exec succeeded and closed the pipe.
 int read_report(int report) {
   int error = 0;
   ssize_t got = 0;
@@ -218,7 +218,7 @@ std::optional<ExitStatus> ChildProcess::poll() noexcept {
   siginfo_t ended{};
   if (::waitid(P_PID, static_cast<id_t>(pid_), &ended, WEXITED | WNOHANG | WNOWAIT) != 0 || ended.si_pid == 0)
     return {};
-  // Before the child is reaped, because its number cannot be another process's until then.
+  // Must come before the child is reaped: until then, no other process can have its number.
   if (own_group_) ::kill(-pid_, SIGKILL);
   reap(pid_);
   exit_ = ended.si_code == CLD_EXITED ? ExitStatus{ended.si_status, 0} : ExitStatus{0, ended.si_status};

@@ -2,11 +2,11 @@
 //
 // Child processes: the one place that starts programs.
 //
-// A child does not outlive its parent: the kernel kills it when the thread that started it ends, and the destructor of
-// its handle kills it too. It starts with no signal blocked and with no descriptor but the standard three, unless a
-// descriptor was left open across exec.
+// A child does not outlive its parent. The kernel kills it when the thread that started it ends, and the destructor of
+// ChildProcess kills it, too. A child starts with no signal blocked. It has only the three standard descriptors, and
+// those that were left open across exec.
 //
-// Threads: any thread may start a child. One thread uses its handle.
+// Threads: any thread may start a child. One thread uses a ChildProcess.
 #pragma once
 
 #include <sys/types.h>
@@ -31,23 +31,23 @@ struct SpawnOptions {
   int input = STDIN_FILENO;                   // becomes standard input; -1: /dev/null
   Output output = Output::inherited;
   Output errors = Output::inherited;
-  // Captured bytes that wait to be taken. The rest is read and dropped, so that a child which prints without end
-  // neither blocks nor fills our memory.
+  // Limit of the captured bytes that take_output() has not taken yet. Further output is read and dropped, so that a
+  // child which prints without end neither blocks nor fills our memory.
   size_t output_limit = size_t{1} << 20;
-  // A process group of its own, which ends with the child: kill() and the child's end also kill what it started. The
-  // terminal's Ctrl-C does not reach it, and signals that we ignore have their default action again.
+  // Gives the child a process group of its own. kill() and the child's end then kill the whole group. The terminal's
+  // Ctrl-C does not reach it. Signals that we ignore have their default action again.
   bool own_group = false;
-  // Runs in the child before its program; false ends the child. The child shares our memory at that point, and other
-  // threads hold our locks: system calls only, nothing that allocates.
+  // Runs in the child before its program. False ends the child. At that point the child shares our memory, and other
+  // threads may hold locks. So it may only make system calls, and must not allocate.
   std::function<bool()> before_exec = {};
 };
 
 // How a process ended.
 struct ExitStatus {
   int code = 0;
-  int signal = 0;  // that killed it; 0: it ended by itself
+  int signal = 0;  // the signal that killed it; 0: it ended by itself
   bool success() const noexcept { return code == 0 && signal == 0; }
-  // One number, as a shell gives it: 128 + signal.
+  // The number that a shell reports: the exit code, or 128 + signal.
   int as_shell() const noexcept { return signal != 0 ? 128 + signal : code; }
   // "was killed by signal 9 (Killed)", "ended with exit code 1".
   std::string text() const;
@@ -55,27 +55,27 @@ struct ExitStatus {
 
 class ChildProcess {
  public:
-  // Looks `arguments[0]` up along PATH unless it holds a slash. TC_ERR_NOT_FOUND when there is no such program, TC_ERR_IO
-  // for what else keeps it from running.
+  // Looks `arguments[0]` up along PATH unless it holds a slash. TC_ERR_NOT_FOUND: there is no such program. TC_ERR_IO:
+  // it could not be started for another reason.
   static Result<ChildProcess> spawn(const std::vector<std::string>& arguments, const SpawnOptions& options = {});
 
   ChildProcess(ChildProcess&& other) noexcept;
   ChildProcess& operator=(ChildProcess&&) = delete;
-  // Kills the child when it still runs.
+  // Kills the child if it still runs.
   ~ChildProcess();
 
   pid_t pid() const noexcept { return pid_; }
-  // Readable when there is captured output; -1 when output is not captured or has ended.
+  // Readable when the child has written output. -1: output is not captured, or has ended.
   int output_fd() const noexcept { return output_.get(); }
-  // What was captured since the last call. Does not wait.
+  // The output that was captured since the last call. Does not wait.
   std::string take_output();
 
   // Sends the signal to the child, not to its group.
   void signal(int number) noexcept;
   void kill() noexcept;
-  // How the child ended; nothing while it runs. Does not wait.
+  // How the child ended. Nothing: it still runs. Does not wait.
   std::optional<ExitStatus> poll() noexcept;
-  // Waits until the child has ended, and captures its output meanwhile. Nothing when the deadline passed first.
+  // Waits until the child has ended, and captures its output meanwhile. Nothing: the deadline passed first.
   std::optional<ExitStatus> wait(Deadline deadline);
 
  private:
@@ -87,7 +87,7 @@ class ChildProcess {
   bool own_group_;
   size_t output_limit_;
   Fd output_;
-  Fd end_;  // readable once the child has ended; none where the kernel has no such descriptors
+  Fd end_;  // a pidfd, readable once the child has ended; empty where the kernel has none
   std::string captured_;
   std::optional<ExitStatus> exit_;
 };
@@ -97,12 +97,12 @@ struct Finished {
   std::string output;  // captured
 };
 
-// Runs a program to its end. TC_ERR_TIMEOUT when the deadline passes first; the program is killed then.
+// Runs a program to its end. TC_ERR_TIMEOUT: the deadline passed first, and the program was killed.
 Result<Finished> run_program(const std::vector<std::string>& arguments, const SpawnOptions& options = {},
                              Deadline deadline = Deadline::never());
 
-// Replaces this process by `program` (looked up along PATH unless it holds a slash), which sees `arguments` from its own
-// name on. Returns only when that fails: the system's error in words.
+// Replaces this process by `program`, which is looked up along PATH unless it holds a slash. `arguments` begins with
+// the program's name. Returns only if this fails, with the system's error.
 std::string replace_process(const std::string& program, const std::vector<std::string>& arguments);
 
 }  // namespace tc

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Our threads inside the application's process. Threads: any.
+// Starts our threads inside the application's process.
+//
+// Threads: any.
 #pragma once
 
 #include <signal.h>
@@ -10,7 +12,8 @@
 
 namespace tc {
 
-// A thread that takes none of the application's signals. Throws what std::thread throws.
+// Starts a thread that blocks all signals, so that the application's handlers never run on it. Throws what std::thread
+// throws.
 template <class Body>
 std::thread quiet_thread(Body body) {
   class SignalsBlocked {

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Numbers that cannot be guessed, from the system: reply tokens, cookies, instance numbers. The one place that asks for
-// them. Threads: any.
+// Numbers that cannot be guessed: reply tokens, cookies, instance numbers. This is the one place that asks the system
+// for them. A test can define random_bytes() itself to have known numbers. The linker then leaves this definition out,
+// because random.cc has nothing else.
 //
-// A test that wants known numbers defines random_bytes() itself; the linker then leaves this definition out.
+// Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -12,8 +13,8 @@
 
 namespace tc {
 
-// Ends the process when the system has no random bytes, which takes a sandbox that forbids getrandom(): with numbers that
-// can be guessed, a peer could answer calls that it never got.
+// Ends the process when the system has no random bytes, for example in a sandbox that forbids getrandom(). With numbers
+// that can be guessed, a peer could answer calls that it never got.
 void random_bytes(std::span<std::byte> bytes) noexcept;
 
 inline uint64_t random_number() noexcept {

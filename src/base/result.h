@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a function of ours returns when it can fail: a value, or a status with a sentence.
+// The result of a function that can fail: a value, or a status with a sentence.
 //
-// The sentence is written where both values are known ("frame is 10 bytes when its header says 20") and
-// passed on unchanged; callers may put their own context in front with `context()`. Nothing here throws. Threads: any.
+// The sentence is written where both values are known ("frame is 10 bytes when its header says 20"). Callers pass it on
+// unchanged, or put their own context in front with context(). Nothing here throws.
+//
+// Threads: any.
 #pragma once
 
 #include <fmt/format.h>
@@ -25,10 +27,10 @@ template <class T>
 using Result = std::expected<T, Error>;
 using Status = Result<void>;
 
-// The status's name in words, for messages: "timeout".
+// The name of a status, for messages: "timeout".
 std::string_view status_name(tc_status_t code) noexcept;
 
-// A status that came over the wire. Values we do not know become TC_ERR_INTERNAL.
+// Converts a status from the wire. Unknown values become TC_ERR_INTERNAL.
 tc_status_t status_from_wire(uint32_t value) noexcept;
 
 template <class... Args>
@@ -37,10 +39,13 @@ template <class... Args>
   return std::unexpected(Error{code, fmt::format(text, std::forward<Args>(args)...)});
 }
 
+// The system's sentence for an errno: "Connection refused".
+std::string system_words(int error);
+
 // Passes an error on.
 [[nodiscard]] inline std::unexpected<Error> fail(Error error) { return std::unexpected(std::move(error)); }
 
-// Passes an error on with words in front: "loading tsi.ifunc: no slice for riscv64".
+// Passes an error on with text in front: "loading tsi.ifunc: no slice for riscv64".
 [[nodiscard]] inline std::unexpected<Error> context(std::string_view where, Error error) {
   error.message = fmt::format("{}: {}", where, error.message);
   return std::unexpected(std::move(error));

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Switches of optimizations. Each has a switch (cmake -DTC_WITHOUT="hold;prefetch"), so that a benchmark can
-// show what it brings (docs/measuring.md, "What is done for speed alone"). Nothing else depends on them: the preset asan
-// runs all tests without any. Threads: any.
+// Switches of optimizations (cmake -DTC_WITHOUT="hold;prefetch"), so that a benchmark can show the gain of each
+// (docs/measuring.md, "What is done for speed alone"). Nothing else depends on them: the preset asan runs all tests
+// with all of them off.
+//
+// Threads: any; these are constants.
 #pragma once
 
 namespace tc::speed {

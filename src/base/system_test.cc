@@ -17,8 +17,6 @@
 #include "base/log_sink.h"
 #include "base/plugin.h"
 #include "base/process.h"
-#include "base/settings_file.h"
-#include "base/temporary_directory.h"
 
 namespace tc {
 namespace {

@@ -106,8 +106,8 @@ constexpr size_t kib = 1024, mib = 1024 * kib;
 constexpr uint64_t second_ns = 1'000'000'000;
 
 // Fresh memory of the system is zero.
-void mark(const Buffer& buffer) { std::memset(buffer.data(), 0x5a, buffer.size()); }
-bool is_marked(const Buffer& buffer) { return buffer.data()[buffer.size() - 1] == std::byte{0x5a}; }
+void mark(const PooledBuffer& buffer) { std::memset(buffer.data(), 0x5a, buffer.size()); }
+bool is_marked(const PooledBuffer& buffer) { return buffer.data()[buffer.size() - 1] == std::byte{0x5a}; }
 
 TEST(BufferPool, memory_is_aligned_to_pages_and_can_be_used_to_its_end) {
   const auto pool = BufferPool::create(64 * mib);
@@ -154,7 +154,7 @@ TEST(BufferPool, more_than_the_limit_is_refused_with_both_numbers) {
   EXPECT_EQ(second.error().code, TC_ERR_LIMIT);
   EXPECT_NE(second.error().message.find("131072 bytes are in use"), std::string::npos) << second.error().message;
   EXPECT_EQ(pool->budget().used(), 128 * kib);
-  *first = Buffer();
+  *first = PooledBuffer();
   first = fail(TC_ERR_LIMIT, "returned");
   EXPECT_TRUE(pool->take(1));
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For our own programs: what threechains.hpp throws, as a Result. Threads: any.
+// For our own programs: turns the exceptions of threechains.hpp into a Result.
+//
+// Threads: any.
 #pragma once
 
 #include <threechains/threechains.hpp>
@@ -27,7 +29,7 @@ Result<std::invoke_result_t<Action>> attempt(Action&& action) {
   }
 }
 
-// The same, with words in front of the error: "registering code: ...".
+// The same, with text in front of the error: "registering code: ...".
 template <class Action>
 Result<std::invoke_result_t<Action>> attempt(std::string_view what, Action&& action) {
   auto result = attempt(std::forward<Action>(action));

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "base/settings_file.h"
+#include "node/config.h"
+
+#include "base/file.h"
 #include "capi/handles.h"
-#include "node/options.h"
 
 using tc::capi::guarded;
 

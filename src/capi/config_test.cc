@@ -15,7 +15,6 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "capi/testing/node.h"
 
 namespace tc::capi {

@@ -9,7 +9,8 @@ using tc::capi::message_of;
 
 namespace {
 
-// Everything that is not one frame written at once. Out of line, so that tc_endpoint_send() stays small.
+// Sends a message that is not one frame, or for which there is no room yet. Out of line, so that tc_endpoint_send()
+// stays small.
 [[gnu::noinline]] tc_status_t send_slowly(tc_endpoint_t* endpoint, tc_message_t* message, bool with_code) {
   return guarded([&]() -> tc::Status {
     const auto pass = enter(*endpoint->owner);
@@ -19,8 +20,9 @@ namespace {
   });
 }
 
-// Goes on at `done`, which counts on. What stops a burst: the end of a lap or a batch, no room, or code that must go along.
-// `endpoint` is not looked at again once something was waited for: the application may have closed it meanwhile.
+// Continues a burst of sends at `done`, and increases it. A burst stops at the end of a lap or batch, when there is no
+// room, or when code must be sent along. Does not use `endpoint` after a wait, because the application may have closed
+// it meanwhile.
 [[gnu::noinline]] tc_status_t send_rest(tc_endpoint_t* endpoint, tc_message_t* const* messages, size_t count,
                                         size_t& done) {
   return guarded([&]() -> tc::Status {

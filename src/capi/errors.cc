@@ -6,7 +6,7 @@
 
 namespace {
 
-// Per thread by the contract of tc_error_message().
+// One for each thread, as tc_error_message() promises.
 thread_local std::string last_error;
 
 }  // namespace

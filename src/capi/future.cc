@@ -9,7 +9,7 @@ namespace {
 
 bool is_ready(const tc_future_t& future) noexcept { return future.future->ready.load(std::memory_order_acquire); }
 
-// Lets the node go on until the answer is there or the time is over.
+// Runs the node until the answer is there or the time is over.
 tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   auto& owner = *future.owner;
   const auto deadline = tc::Deadline::after_ms(timeout_ms);
@@ -27,8 +27,8 @@ tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   return allowed;
 }
 
-// `will_call`: false when it is ready already. Once this returned true, the function may have been called by another thread,
-// and the future freed by it.
+// `will_call` becomes true unless the future is ready already. Then another thread may have called the function by the
+// time this returns, and the function may have freed the future.
 tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function, void* context, bool& will_call) {
   if (is_ready(future)) return {};
   const auto pass = enter(*future.owner);
@@ -103,7 +103,7 @@ uint32_t tc_future_node(const tc_future_t* future) {
 
 void tc_future_free(tc_future_t* future) {
   if (future == nullptr) return;
-  // Until its function has returned, its node is there: the node calls all functions before it ends.
+  // The node still exists until the future's function has returned, because it calls all functions before it ends.
   if (!is_ready(*future) || future->future->will_notify.load(std::memory_order_acquire)) {
     const auto pass = enter(*future->owner);
     future->owner->node->forget(*future->future);

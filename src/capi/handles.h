@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What is behind the opaque handles of threechains.h, and how errors and exceptions stop at that border.
+// The structs behind the opaque handles of threechains.h, and the conversion of errors and exceptions at the C API.
+//
+// Threads: as the C API says for each handle.
 #pragma once
 
 #include <threechains/threechains.h>
@@ -11,7 +13,6 @@
 #include <unordered_map>
 #include <vector>
 
-#include "capi/gate.h"
 #include "capi/progress.h"
 #include "node/node.h"
 
@@ -41,12 +42,12 @@ struct tc_future {
   void* context = nullptr;
 };
 
-// On one cache line from its start: what each tc_node_wait() looks at.
+// Aligned, so that the members that each tc_node_wait() reads share the first cache line.
 struct alignas(64) tc_node {
   explicit tc_node(std::unique_ptr<tc::node::Node> made) : node(std::move(made)), progress(gate, *node) {}
 
   std::unique_ptr<tc::node::Node> node;
-  bool is_destroyed = false;  // inside its polling: the call that polls frees it at its end
+  bool is_destroyed = false;  // tc_node_free() was called while the node polled; the polling call frees it at its end
   tc::capi::Gate gate;
   tc::capi::Progress progress;
   std::unordered_map<const tc::source::Ifunc*, std::unique_ptr<tc_ifunc>> ifuncs;
@@ -57,16 +58,16 @@ namespace tc::capi {
 
 using Pass = Gate::Pass;
 
-// A tc_message_t is a message itself: sending one follows one pointer less.
+// A tc_message_t is a source::Message itself, so that sending follows one pointer less.
 inline source::Message& message_of(tc_message_t* handle) noexcept {
   return *reinterpret_cast<source::Message*>(handle);
 }
 
-// Ends the calls that wait, and frees the node. Not inside its polling.
+// Ends the waiting calls and frees the node. The node must not be polling.
 void end(tc_node& node) noexcept;
 
-// A function of the node is under way. If the application destroys the node meanwhile, inside what the function polls, this
-// is where it ends.
+// Lives while a function of the node runs. The application may destroy the node meanwhile, in a callback. Then the
+// destructor frees it.
 class Entry {
  public:
   explicit Entry(tc_node& node) : last_{node}, pass_(node.gate, *node.node) {}
@@ -86,17 +87,17 @@ class Entry {
         end(node);
     }
   };
-  Last last_;  // behind the pass
+  Last last_;  // destroyed after the pass
   Pass pass_;
 };
 
 inline Entry enter(tc_node& node) { return Entry(node); }
 
-// Remembers the sentence for tc_error_message() and gives back the status.
+// Stores the sentence for tc_error_message(), and returns the status.
 tc_status_t report(const Error& error) noexcept;
 tc_status_t report(tc_status_t status, const char* sentence) noexcept;
 
-// What an exception becomes. For use in a catch clause.
+// Converts the current exception. Call it in a catch clause.
 tc_status_t report_exception() noexcept;
 
 // Runs the body of a C function: no exception leaves it.
@@ -110,7 +111,7 @@ tc_status_t guarded(Body&& body) noexcept {
   }
 }
 
-// The same for a body that cannot fail otherwise.
+// The same for a body that can fail only by an exception.
 template <class Body>
 tc_status_t guarded_plain(Body&& body) noexcept {
   try {

@@ -6,7 +6,7 @@ using tc::capi::guarded;
 
 namespace {
 
-// One handle for one content, however often it is registered.
+// The one handle for this content, even if it is registered several times.
 tc_ifunc_t* handle_for(tc_node_t& node, std::shared_ptr<tc::source::Ifunc> ifunc) {
   auto& handle = node.ifuncs[ifunc.get()];
   if (handle == nullptr) {
@@ -56,5 +56,28 @@ void tc_ifunc_free(tc_ifunc_t* ifunc) {
 const char* tc_ifunc_name(const tc_ifunc_t* ifunc) { return ifunc != nullptr ? ifunc->ifunc->name().c_str() : ""; }
 
 const char* tc_ifunc_content_id(const tc_ifunc_t* ifunc) { return ifunc != nullptr ? ifunc->content_id.c_str() : ""; }
+
+tc_status_t tc_message_create(tc_ifunc_t* ifunc, const void* source_args, size_t source_args_size,
+                              tc_message_t** message) {
+  TC_NOT_NULL(ifunc);
+  TC_NOT_NULL(message);
+  return guarded([&]() -> tc::Status {
+    const auto pass = enter(*ifunc->owner);
+    TC_ASSIGN(auto made, tc::source::Message::create(ifunc->ifunc, source_args, source_args_size,
+                                                     ifunc->owner->node->config().max_message));
+    *message = reinterpret_cast<tc_message_t*>(made.release());
+    return {};
+  });
+}
+
+void* tc_message_payload(tc_message_t* message, size_t* size) {
+  if (message == nullptr) return nullptr;
+  if (size != nullptr) *size = tc::capi::message_of(message).size();
+  return tc::capi::message_of(message).payload();
+}
+
+void tc_message_free(tc_message_t* message) {
+  if (message != nullptr) delete &tc::capi::message_of(message);
+}
 
 }  // extern "C"

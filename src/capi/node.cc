@@ -15,7 +15,7 @@ tc::Result<std::unique_ptr<tc::transport::Transport>> make_transport(const tc::n
   return tc::transport::Network::create(config.network, events);
 }
 
-// Adds to `*executed`, when it is wanted, what `node` runs during the life of this object.
+// Sets `*executed`, unless it is null, to the number of ifuncs that `node` runs during the life of this object.
 class Count {
  public:
   Count(tc_node& node, size_t* executed) noexcept
@@ -40,7 +40,7 @@ tc::Result<int> descriptor_of(const tc_node& node) {
 
 constexpr uint64_t no_deadline_ns = uint64_t{1} << 62;
 
-// As poll() takes it. Rounded up: whoever wakes too early finds nothing to do.
+// A timeout for poll(). It is rounded up, because a thread that wakes too early finds nothing to do.
 int in_ms(tc::Deadline deadline) noexcept {
   if (deadline.at_ns() == no_deadline_ns) return -1;
   return static_cast<int>(std::min<uint64_t>(deadline.remaining_ns() / 1'000'000 + 1, INT_MAX));

@@ -22,7 +22,7 @@ std::chrono::nanoseconds longest_pause(Deadline deadline) noexcept {
 
 Status Progress::start() {
   if (runs()) return fail(TC_ERR_INVALID, "the progress thread runs already");
-  TC_CHECK(node_.can_wait_for("a progress thread"));  // whoever polls now would go on without the lock
+  TC_CHECK(node_.can_wait_for("a progress thread"));  // a thread that polls now would go on without the lock
   stopping_ = false;
   node_.set_pause([this](Deadline deadline) { pause(deadline); });
   gate_.set_shared(true);
@@ -64,17 +64,17 @@ void Progress::run() {
     try {
       node_.wait(Deadline::after_ms(longest_hold_ms), &gate_.waiting());
       node_.expire();
-    } catch (const std::bad_alloc&) {  // nobody to tell; what it cost has been told to whom it concerned
+    } catch (const std::bad_alloc&) {  // the node has reported the failure to the calls that it affects
     }
     gate_.leave(node_);
   }
   if (!last_) return;
   const auto last = std::move(last_);
-  thread_.detach();  // nobody can wait for it: this object goes
+  thread_.detach();  // nobody can join it, because `last` destroys this object
   last();
 }
 
-// Bounded, as room that a peer makes, and a deadline of a future, come without any event.
+// The wait is bounded, because no event reports room that a peer makes or the deadline of a future.
 void Progress::pause(Deadline deadline) {
   if (deadline.passed()) {
     if (gate_.waiting().load(std::memory_order_relaxed) == 0) return void(::sched_yield());
@@ -88,7 +88,7 @@ void Progress::pause(Deadline deadline) {
   ++gate_.listeners_;
   gate_.happened_.wait_for(lock, longest_pause(deadline));
   --gate_.listeners_;
-  lock.release();  // the caller has the gate, as before
+  lock.release();  // the caller still holds the gate
 }
 
 bool Progress::wait_until(Deadline deadline, const std::function<bool()>& done) {

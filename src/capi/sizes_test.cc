@@ -71,7 +71,8 @@ class Messages {
 
 class Sizes : public testing::TestWithParam<const char*> {
  protected:
-  // Around what a ring and a stream of bytes take in one frame, what a ring takes in a piece, and what their buffers hold.
+  // Around what a ring and a stream of bytes take in one frame, what a ring takes in a piece, and what their buffers
+  // hold.
   static std::vector<size_t> boundaries() {
     std::vector<size_t> sizes{0, 1};
     for (const size_t around : {8u, 24u, 32'752u, 65'520u, 65'528u, 65'536u, 98'304u, 131'056u, 131'072u, 262'144u})

@@ -2,10 +2,11 @@
 #include "memory/arena.h"
 
 #include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <new>
 
-#include "memory/alias_probe.h"
-#include "memory/free_ranges.h"
-#include "memory/trap.h"
+#include "memory/code_mapping.h"
 
 namespace tc::memory {
 
@@ -16,6 +17,21 @@ constexpr size_t kept_chunks = 1;  // empty chunks that stay committed, so that 
 constexpr size_t data_ahead = size_t{8} * 1024;  // data pages that are mapped before they are needed
 constexpr size_t data_step = size_t{16} * 1024;  // and how many at a time
 constexpr size_t low_water = chunk_bytes / 4;
+
+// A jump into code that was freed stops at these traps, and does not run what is left of the code. `size` is a multiple
+// of 4.
+void fill_with_traps(std::byte* at, size_t size) noexcept {
+#if defined(__x86_64__)
+  std::memset(at, 0xCC, size);  // int3
+#else
+#if defined(__aarch64__)
+  constexpr unsigned char trap[4] = {0x00, 0x00, 0x20, 0xD4};  // brk #0
+#else
+  constexpr unsigned char trap[4] = {0x02, 0x90, 0x02, 0x90};  // c.ebreak, twice
+#endif
+  for (size_t i = 0; i + 4 <= size; i += 4) std::memcpy(at + i, trap, 4);
+#endif
+}
 
 }  // namespace
 
@@ -30,7 +46,7 @@ struct Arena::Region {
   CodeMapping mapping;
   FreeRanges free;
   size_t data_end = 0;       // behind the highest data that was placed
-  size_t data_mapped = 0;    // so far the system was asked for data pages
+  size_t data_mapped = 0;    // end of the data pages that were mapped ahead
   std::vector<size_t> used;  // bytes of each chunk that placements have
 };
 
@@ -67,7 +83,7 @@ Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alig
     committed_ += lone.text_bytes;
     return Placement{lone.text, lone.text, lone.text + image_half, lone.text_bytes, lone.data_bytes};
   }
-  // A placement keeps the room up to the next multiple of its alignment: what it makes unusable is counted.
+  // A placement takes the room up to the next multiple of its alignment, so that unusable bytes are counted, too.
   alignment = std::max(alignment, unit);
   const size_t bytes = (largest + alignment - 1) & ~(alignment - 1);
   for (auto& region : regions_)
@@ -105,7 +121,7 @@ void for_chunks(size_t offset, size_t bytes, F each) {
 
 }  // namespace
 
-// Where images have data, the next one's will lie behind it.
+// Maps the pages behind the highest data, because the data of the next image will lie there.
 void Arena::map_data_ahead() noexcept {
   for (auto& region : regions_) {
     if (region->data_end == 0 || region->data_end + data_ahead <= region->data_mapped) continue;
@@ -186,6 +202,56 @@ void Arena::prepare() noexcept {
       }
       return;
     }
+}
+
+// ---- Free ranges
+
+FreeRanges::FreeRanges(size_t size) {
+  if (size != 0) free_.emplace(0, size);
+}
+
+std::optional<size_t> FreeRanges::take(size_t size, size_t alignment) {
+  for (auto it = free_.begin(); it != free_.end(); ++it) {
+    const auto [begin, end] = *it;
+    const size_t at = (begin + alignment - 1) & ~(alignment - 1);
+    if (at > end || end - at < size) continue;
+    if (at == begin && at + size == end) {
+      free_.erase(it);
+    } else if (at == begin) {
+      // Moves the range's begin without allocating: this is the usual case, on the way of every load.
+      auto node = free_.extract(it++);
+      node.key() = at + size;
+      free_.insert(it, std::move(node));
+    } else {
+      if (at + size != end) free_.emplace_hint(std::next(it), at + size, end);
+      it->second = at;
+    }
+    return at;
+  }
+  return std::nullopt;
+}
+
+void FreeRanges::give(size_t offset, size_t size) noexcept {
+  const size_t end = offset + size;
+  const auto next = free_.lower_bound(offset);
+  const bool joins_next = next != free_.end() && next->first == end;
+  if (next != free_.begin()) {
+    if (const auto before = std::prev(next); before->second == offset) {
+      before->second = joins_next ? next->second : end;
+      if (joins_next) free_.erase(next);
+      return;
+    }
+  }
+  if (joins_next) {
+    auto node = free_.extract(next);
+    node.key() = offset;
+    free_.insert(std::move(node));
+    return;
+  }
+  try {
+    free_.emplace_hint(next, offset, end);
+  } catch (const std::bad_alloc&) {  // it stays taken, because there is no memory to record that it is free
+  }
 }
 
 }  // namespace tc::memory

@@ -1,22 +1,45 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where the images of ifuncs live: text where it can be executed and not written, data 64 MiB above it, both at the
-// same offset in their half, so that every distance inside an image stays what the linker made it.
+// The memory of ifuncs' images. Text is executable and not writable. Data lies 64 MiB above it. Both have the same
+// offset in their half, so every distance inside an image is the one that the linker assumed.
 //
-// A placement costs no system call as long as committed memory is free; the number of mappings does not grow with
-// the number of images (two mappings for each image would meet `vm.max_map_count` at 32 000 images).
+// A placement needs no system call while committed memory is free. The number of mappings does not grow with the number
+// of images: with two mappings for each image, 32 000 images would reach `vm.max_map_count`.
 //
-// Thread: one at a time. Placements are plain values: the owner of one releases it, once, before the arena is destroyed.
+// Thread: one at a time. Placements are plain values. The owner of a placement releases it once, before the arena is
+// destroyed.
 #pragma once
 
 #include <cstddef>
+#include <map>
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "base/result.h"
 #include "memory/code_mapping.h"
 
 namespace tc::memory {
+
+// The free parts of an address range. take() uses the lowest part that fits, so that the high end empties and its
+// memory can return to the system. give() joins neighbours.
+class FreeRanges {
+ public:
+  // At first, all of [0, size) is free.
+  explicit FreeRanges(size_t size);
+
+  // The lowest free place for `size` bytes (not 0) at a multiple of `alignment` (a power of two). Nothing: no place is
+  // free.
+  std::optional<size_t> take(size_t size, size_t alignment);
+  // Gives back a whole range of take().
+  void give(size_t offset, size_t size) noexcept;
+
+  // The number of separate free ranges.
+  size_t pieces() const noexcept { return free_.size(); }
+
+ private:
+  std::map<size_t, size_t> free_;  // begin -> end, never touching each other
+};
 
 struct Placement {
   std::byte* text = nullptr;      // where the text half runs; image address 0
@@ -30,7 +53,7 @@ class Arena {
  public:
   enum class Kind {
     shared,    // images share mappings; falls back to `separate` where the system forbids executable memfds, or an
-               // emulator would run old code (alias_probe.h)
+               // emulator would run old code (new_code_runs())
     separate,  // each image has mappings of its own
   };
   static Result<std::unique_ptr<Arena>> create(Kind kind);
@@ -38,14 +61,14 @@ class Arena {
   Arena(const Arena&) = delete;
   Arena& operator=(const Arena&) = delete;
 
-  // Room for an image. `alignment` is a power of two up to 4096. Both halves hold unspecified bytes.
+  // Takes room for an image. `alignment` is a power of two up to 4096. Both halves hold unspecified bytes.
   // TC_ERR_TOO_LARGE above image_half, TC_ERR_NO_MEMORY.
   Result<Placement> place(size_t text_bytes, size_t data_bytes, size_t alignment);
   // Call after the text was written and before it runs.
   Status seal(const Placement& placement);
-  // Overwrites the text with traps and takes the room back. Nothing of it may be running.
+  // Overwrites the text with traps and takes the room back. No thread may be running it.
   void release(const Placement& placement) noexcept;
-  // Commits memory ahead of need, so that the next placements find it. Cheap when there is nothing to do.
+  // Commits memory for the next placements. Cheap when there is enough.
   void prepare() noexcept;
 
   Kind kind() const noexcept { return kind_; }

@@ -6,7 +6,6 @@
 #include <cstring>
 #include <random>
 
-#include "memory/free_ranges.h"
 #include "memory/testing/process_memory.h"
 
 namespace tc::memory {

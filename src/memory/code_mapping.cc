@@ -2,7 +2,9 @@
 #include "memory/code_mapping.h"
 
 #include <fcntl.h>
+#include <linux/membarrier.h>
 #include <sys/mman.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -10,15 +12,15 @@
 #include <cstring>
 #include <utility>
 
-#include "memory/populate.h"
-
 #ifndef MFD_NOEXEC_SEAL
 #define MFD_NOEXEC_SEAL 0x0008U
+#endif
+#ifndef MADV_POPULATE_WRITE
+#define MADV_POPULATE_WRITE 23
 #endif
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
-
 namespace tc::memory {
 
 namespace {
@@ -115,6 +117,8 @@ size_t whole_pages(size_t size) noexcept {
 
 }  // namespace
 
+bool populate(void* begin, size_t bytes) noexcept { return madvise(begin, bytes, MADV_POPULATE_WRITE) == 0; }
+
 Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes) {
   LoneMapping mapping{.text_bytes = whole_pages(text_bytes), .data_bytes = whole_pages(data_bytes)};
   const size_t reserved = data_bytes == 0 ? mapping.text_bytes : image_half + mapping.data_bytes;
@@ -136,6 +140,53 @@ Status seal_lone(const LoneMapping& mapping) {
 void unmap_lone(const LoneMapping& mapping) noexcept {
   munmap(mapping.text, mapping.text_bytes);
   if (mapping.data != nullptr) munmap(mapping.data, mapping.data_bytes);
+}
+
+// ---- Instruction caches
+
+namespace {
+
+// int f(void) { return VALUE; }
+#if defined(__x86_64__)
+constexpr unsigned char returns_1[] = {0xB8, 1, 0, 0, 0, 0xC3};  // mov eax, 1; ret
+constexpr unsigned char returns_2[] = {0xB8, 2, 0, 0, 0, 0xC3};
+#elif defined(__aarch64__)
+constexpr unsigned char returns_1[] = {0x20, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6};  // mov w0, #1; ret
+constexpr unsigned char returns_2[] = {0x40, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6};
+#elif defined(__riscv)
+constexpr unsigned char returns_1[] = {0x05, 0x45, 0x82, 0x80};  // c.li a0, 1; c.ret
+constexpr unsigned char returns_2[] = {0x09, 0x45, 0x82, 0x80};
+#else
+#error "two functions of this architecture are needed"
+#endif
+
+int run(std::byte* code, std::byte* writable, const unsigned char* bytes, size_t size) noexcept {
+  std::memcpy(writable, bytes, size);
+  sync_instructions(code, size);
+  return reinterpret_cast<int (*)()>(code)();
+}
+
+}  // namespace
+
+void sync_instructions(std::byte* begin, size_t bytes) noexcept {
+  auto* const first = reinterpret_cast<char*>(begin);
+  __builtin___clear_cache(first, first + bytes);
+}
+
+void sync_other_threads() noexcept {
+#if !defined(__x86_64__)
+  // Registering again is cheap and does nothing. Where the kernel has neither, the other thread's next system call or
+  // interrupt has the same effect.
+  (void)syscall(SYS_membarrier, MEMBARRIER_CMD_REGISTER_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+  (void)syscall(SYS_membarrier, MEMBARRIER_CMD_PRIVATE_EXPEDITED_SYNC_CORE, 0, 0);
+#endif
+}
+
+bool new_code_runs(std::byte* code, std::byte* writable) noexcept {
+  const bool first = run(code, writable, returns_1, sizeof returns_1) == 1;
+  const bool second = run(code, writable, returns_2, sizeof returns_2) == 2;
+  std::memset(writable, 0, sizeof returns_1);
+  return first && second;
 }
 
 }  // namespace tc::memory

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Memory for code that is never writable and executable at one address (W^X). Two ways to have it:
+// Memory for code that is never writable and executable at one address (W^X). There are two forms:
 //
 //  - CodeMapping: a pair of halves of 64 MiB, mapped once for thousands of images. The code half is a memfd mapped
 //    twice, read+execute where it runs and read+write elsewhere; the data half lies image_half above it. Loading an
 //    image is then a memcpy, without a system call.
-//  - LoneMapping: one image in mappings of its own, written first and made executable after. For systems that forbid
-//    the first way, and for code that is loaded once (the source's).
+//  - LoneMapping: one image in mappings of its own, which are written first and then made executable. It is for systems
+//    that forbid the first form, and for code that a source loads for itself.
 //
-// Pages are given to a CodeMapping, and taken from it, in chunks.
+// A CodeMapping gets pages, and gives them back, in chunks.
 //
 // Thread: one at a time for one mapping.
 #pragma once
@@ -23,7 +23,7 @@ namespace tc::memory {
 
 // The distance between the text half and the data half of every image.
 using object_format::image_half;
-// Steps in which memory is committed. Smaller ones cost system calls, larger ones resident memory at start.
+// The step in which memory is committed. A smaller one costs system calls, a larger one costs resident memory at start.
 inline constexpr size_t chunk_bytes = size_t{256} * 1024;
 
 class CodeMapping {
@@ -38,13 +38,13 @@ class CodeMapping {
   std::byte* writable() const noexcept { return writable_; }  // the same bytes, read and write
   std::byte* data() const noexcept { return code_ + image_half; }
 
-  // Gives the chunk's code pages, filled with zeroes and mapped already. Data pages come by their first use: most
-  // ifuncs have none, and those that have some share pages. TC_ERR_NO_MEMORY.
+  // Allocates the code pages of the chunk, filled with zeroes, and maps them. The kernel maps data pages at their first
+  // use, because most ifuncs have no data. TC_ERR_NO_MEMORY.
   Status commit(size_t chunk);
   // Maps the pages of this part of the data half before they are used. `offset` and `bytes` are multiples of 4 KiB. The
-  // content stays as it is. Does nothing where the kernel is too old for it.
+  // content does not change. Does nothing on a kernel that is too old.
   void map_data(size_t offset, size_t bytes) noexcept;
-  // Takes them away: the memory returns to the system and a stale call into the chunk faults.
+  // Returns the pages of the chunk to the system. A stale call into the chunk then faults.
   void decommit(size_t chunk) noexcept;
   bool committed(size_t chunk) const noexcept { return live_[chunk]; }
 
@@ -58,6 +58,10 @@ class CodeMapping {
   std::vector<bool> live_;  // chunks that have pages
 };
 
+// Makes the system map these pages, the first of which begins at `begin`, before they are used. Their content stays.
+// False where it cannot: Linux before 5.14. Thread: any.
+bool populate(void* begin, size_t bytes) noexcept;
+
 // Plain addresses; freed by unmap_lone().
 struct LoneMapping {
   std::byte* text = nullptr;  // writable until sealed, then executable
@@ -67,5 +71,25 @@ struct LoneMapping {
 Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes);
 Status seal_lone(const LoneMapping& mapping);
 void unmap_lone(const LoneMapping& mapping) noexcept;
+
+// ---- Instruction caches, and a probe for emulators that do not notice new code.
+//
+// We write code at one address and run it at another, possibly where older code ran before. A processor runs the new
+// code once its instruction cache is synchronized. A user-mode emulator keeps translated code, and notices new code
+// only at the address where it is written. QEMU before 8.1 runs the old code then (docs/heterogeneous.md).
+//
+// Threads: any.
+
+// Makes `bytes` at `begin` ready to run after they were written, here or at another address of the same memory. Does
+// nothing on x86-64, whose instruction caches are coherent.
+void sync_instructions(std::byte* begin, size_t bytes) noexcept;
+
+// Call it before another thread runs code that this thread synchronized. The other thread's processor may have fetched
+// the old bytes; on Arm and RISC-V, software must make it fetch again. Does nothing on x86-64.
+void sync_other_threads() noexcept;
+
+// Runs two tiny functions after each other in the first bytes of a mapping. True: both ran. The bytes are zero
+// afterwards. `code` is where the memory executes, `writable` is where it is written.
+bool new_code_runs(std::byte* code, std::byte* writable) noexcept;
 
 }  // namespace tc::memory

@@ -15,36 +15,36 @@ Link* Answers::link_to(const wire::ReturnAddress& return_address, const wire::Sh
   if (return_address.address.empty()) return nullptr;
   if (Link* const other = links_.to_address(return_address.address)) return other->is_ready() ? nullptr : other;
   auto reached = links_.reach_caller(return_address.address, chain);
-  if (!reached) log_.info("an answer cannot be sent: {}", reached.error().message);
+  if (!reached) common_.log.info("an answer cannot be sent: {}", reached.error().message);
   return reached ? *reached : nullptr;
 }
 
 void Answers::send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply,
                    const wire::SharedChain& chain) {
   if (return_address != nullptr) {
-    const bool is_ours = return_address->instance == self_.instance;
+    const bool is_ours = return_address->instance == common_.self.instance;
     link = is_ours ? nullptr : link_to(*return_address, chain);
     if (link == nullptr && !is_ours)
-      return log_.warn("an answer is lost: node {} ({}) cannot be reached", return_address->node_id,
-                       return_address->address);
+      return common_.log.warn("an answer is lost: node {} ({}) cannot be reached", return_address->node_id,
+                              return_address->address);
   }
   if (link != nullptr)
     link->post_reply(reply);
   else if (reply.token != 0)
     complete(reply);
   else
-    log_.info("a call of this node's own failed: {}", reply.message);
+    common_.log.info("a call of this node's own failed: {}", reply.message);
 }
 
 void Answers::answer(const target::Call& call, const wire::Reply& reply) {
   if (call.has_return_address)
-    send(static_cast<Link*>(call.link), &call.return_address.value(), reply, call.chain);
+    send(link_of(call), &call.return_address.value(), reply, call.chain);
   else
-    send(static_cast<Link*>(call.link), nullptr, reply);
+    send(link_of(call), nullptr, reply);
 }
 
 bool Answers::send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply) {
-  if (return_address.instance == self_.instance) return complete(reply), true;
+  if (return_address.instance == common_.self.instance) return complete(reply), true;
   Link* const link = links_.ready_to(return_address);
   if (link != nullptr) link->post_reply(reply);
   return link != nullptr;
@@ -53,21 +53,21 @@ bool Answers::send_if_connected(const wire::ReturnAddress& return_address, const
 void Answers::pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed) {
   if (send_if_connected(caller, reply)) return;
   if (is_believed) return send(nullptr, &caller, reply);
-  log_.info("a call that was forwarded from here failed, and node {} ({}), which made it, is no peer: {}",
-            caller.node_id, caller.address, reply.message);
+  common_.log.info("a call that was forwarded from here failed, and node {} ({}), which made it, is no peer: {}",
+                   caller.node_id, caller.address, reply.message);
 }
 
 // It failed, or owes an answer that its ifunc did not give.
 void Answers::send_at_end(const target::Call& call) {
   wire::Reply reply;
   reply.token = call.header.token;
-  reply.node_id = self_.wire_id();
+  reply.node_id = common_.self.wire_id();
   if (call.failed) {
     reply.status = TC_ERR_IFUNC;
     reply.code = call.fail_code;
-    reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", self_.label, call.code->name(),
+    reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", common_.self.label, call.code->name(),
                                 call.fail_code, call.fail_message);
-    ++counters_.failures;
+    ++common_.counters.failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
   }
   answer(call, reply);
@@ -77,7 +77,7 @@ void Answers::fail_later(uint64_t token, const wire::ReturnAddress* return_addre
   if (token == 0) return;
   pending_failures_.push_back(
       {return_address != nullptr ? std::optional(*return_address) : std::nullopt, token, error});
-  work_.backlog = true;
+  common_.work.backlog = true;
 }
 
 void Answers::send_pending_failures() {
@@ -87,26 +87,26 @@ void Answers::send_pending_failures() {
     wire::Reply reply;
     reply.token = failure.token;
     reply.status = failure.error.code;
-    reply.node_id = self_.wire_id();
-    reply.message = fmt::format("{}: {}", self_.label, failure.error.message);
+    reply.node_id = common_.self.wire_id();
+    reply.message = fmt::format("{}: {}", common_.self.label, failure.error.message);
     send(nullptr, failure.return_address ? &*failure.return_address : nullptr, reply);
   }
 }
 
-void Answers::complete(const wire::Reply& reply, Buffer memory) {
+void Answers::complete(const wire::Reply& reply, PooledBuffer memory) {
   if (futures_.complete(reply, std::move(memory))) return;
-  ++counters_.late_answers;
-  log_.debug("an answer to call {} came when nobody waited for it any more", reply.token);
+  ++common_.counters.late_answers;
+  common_.log.debug("an answer to call {} came when nobody waited for it any more", reply.token);
 }
 
 void Answers::count_failure(const Error& why) {
-  ++counters_.failures;
-  log_.info("a call failed here: {}", why.message);
+  ++common_.counters.failures;
+  common_.log.info("a call failed here: {}", why.message);
 }
 
 void Answers::each_pending(ShowCall show) const {
   for (const auto& failure : pending_failures_)
-    show(failure.return_address ? failure.return_address->instance : self_.instance, failure.token);
+    show(failure.return_address ? failure.return_address->instance : common_.self.instance, failure.token);
 }
 
 }  // namespace tc::node

@@ -11,17 +11,11 @@
 
 #include "base/buffer_pool.h"
 #include "base/function_ref.h"
-#include "node/counters.h"
+#include "node/common.h"
 #include "node/future.h"
 #include "node/identity.h"
-#include "node/pending_work.h"
 #include "target/executor.h"
 #include "wire/frame.h"
-#include "wire/return_address.h"
-
-namespace spdlog {
-class logger;
-}
 
 namespace tc::node {
 
@@ -33,9 +27,8 @@ using ShowCall = FunctionRef<void(uint64_t caller, uint64_t token)>;
 
 class Answers {
  public:
-  Answers(Links& links, FutureTable& futures, const Identity& self, PendingWork& work, Counters& counters,
-          spdlog::logger& log)
-      : links_(links), futures_(futures), self_(self), work_(work), counters_(counters), log_(log) {}
+  Answers(const Common& common, Links& links, FutureTable& futures)
+      : common_(common), links_(links), futures_(futures) {}
 
   // Sends a reply: to the return address when there is one, else by `link`, else (null) to this node.
   // `chain`: on whose behalf the call was made; the node there may have the first key of it, known here or not.
@@ -45,7 +38,7 @@ class Answers {
   void answer(const target::Call& call, const wire::Reply& reply);
   // False: the node at the return address is neither this one nor one that this one has a link with.
   bool send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply);
-  // A peer refused a call that came from here and is not ours: whoever made it is told. Only a peer that is believed makes us
+  // A peer refused a call that came from here and is not ours: its caller is told. Only a peer that is believed makes us
   // connect for that.
   void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed);
   // The running call ended: what it still owes is sent, and the executor is ready for the next one.
@@ -54,18 +47,18 @@ class Answers {
     if (call.failed || (call.wants_reply && !call.answered)) send_at_end(call);
     executor.reset();
   }
-  // A call that was not run fails: whoever waits for its answer is told with the next poll, as a connection may be needed
+  // A call that was not run fails: its caller is told with the next poll, as a connection may be needed
   // for it.
   void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
-  void complete(const wire::Reply& reply, Buffer memory = {});
+  void complete(const wire::Reply& reply, PooledBuffer memory = {});
   // A call ended badly here.
   void count_failure(const Error& why);
   // Failures that have not been sent yet.
   void each_pending(ShowCall show) const;
   // The caller of this node's own calls.
-  uint64_t own_instance() const noexcept { return self_.instance; }
+  uint64_t own_instance() const noexcept { return common_.self.instance; }
 
  private:
   void send_at_end(const target::Call& call);
@@ -77,12 +70,9 @@ class Answers {
     Error error;
   };
 
+  const Common& common_;
   Links& links_;
   FutureTable& futures_;
-  const Identity& self_;
-  PendingWork& work_;
-  Counters& counters_;
-  spdlog::logger& log_;
   std::deque<PendingFailure> pending_failures_;
 };
 

@@ -9,7 +9,6 @@
 #include "node/config.h"
 #include "node/identity.h"
 #include "transport/transport.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 
 namespace tc::node {
@@ -152,7 +151,7 @@ bool Authority::is_vouched(const trust::PublicKey& key) const noexcept {
   return std::ranges::find(rules_.vouched, key) != rules_.vouched.end();
 }
 
-// ---- Who answers at an address
+// ---- Which key answers at an address
 
 const trust::PublicKey* Authority::vouched_for(std::string_view address) const noexcept {
   const auto found = std::ranges::find(self_.cluster, address, trust::canonical_address);
@@ -297,7 +296,7 @@ std::vector<trust::PublicKey> Authority::take_change() {
     change = trust::compare(rules_.keyring, *reloaded);
     rules_.keyring = std::move(*reloaded);
     rules_.keyring_error.reset();
-    // A warning, because these are the default level: who may do what here is not the same as before.
+    // A warning, because these are the default level: rights on this node have changed.
     log_.warn("{}: the keyring was read again: {}", self_.label,
               trust::to_text(change, rules_.keyring.grants().size()));
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who may do what on this node: its own key, the keyring, and the keys that the launcher vouches for, applied to the peers
+// The rights of peers and of code on this node: its own key, the keyring, and the keys that the launcher vouches for, applied to the peers
 // of the transport (trust/permission.h has the rules).
 //
 // Thread: the node's. reload() is for any thread.
@@ -17,8 +17,7 @@
 
 #include "base/result.h"
 #include "node/first_contacts.h"
-#include "node/rate.h"
-#include "node/refusals.h"
+#include "node/rates.h"
 #include "node/use_recorder.h"
 #include "trust/key_pair.h"
 #include "trust/permission.h"
@@ -38,9 +37,9 @@ struct Identity;
 
 // Why we connect to somebody.
 struct Expectation {
-  // For ourselves. False: for an answer, so that whoever is there must be known, and is not remembered.
+  // The connection is for a call of our own. False: it is for an answer, so the node there must be known, and is not remembered.
   bool may_meet = true;
-  // Of the caller, who may be unknown: the answer is to a call on its behalf.
+  // The caller's key, which may be unknown: the answer is to a call on its behalf.
   std::optional<trust::PublicKey> caller{};
 };
 
@@ -104,7 +103,7 @@ class Authority {
   bool runs_code() const noexcept;
   Result<trust::Keyring> read_keyring() const;
   Status may_meet(const transport::Origin& peer, const trust::Grant* grant) const;
-  // Whose line says that its key answers there; null: nobody's.
+  // The line that says its key answers there; null: there is none.
   const trust::Grant* answers_at(std::string_view address, const trust::PublicKey& key) const noexcept;
   const trust::PublicKey* vouched_for(std::string_view address) const noexcept;
   bool is_own(const trust::PublicKey& key) const noexcept { return rules_.own_key == key; }

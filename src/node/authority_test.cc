@@ -13,7 +13,6 @@
 #include "node/first_contacts.h"
 #include "node/testing/keyring_kit.h"
 #include "node/use_recorder.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/private_file.h"
 

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// How a node is to be. options.h has the table of the names and values by which it is set.
+// The configuration of a node, and the table of the options by which it is set.
 //
 // Thread: any, one at a time.
 #pragma once
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
+#include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/log_function.h"
 #include "base/result.h"
 #include "node/bootstrap/bootstrap.h"
 #include "target/code_store.h"
@@ -18,7 +20,7 @@
 
 namespace tc::node {
 
-// Who may connect and run code beside those that the keyring names: processes of our own user on this host, or anybody.
+// Peers that may connect and run code besides the keys of the keyring: processes of our own user on this host, or all.
 enum class Trust : uint8_t { user, any };
 // What happens when a node that was connected to answers with a key that was never seen.
 enum class FirstContact : uint8_t {
@@ -52,12 +54,13 @@ struct Config {
   uint16_t hops = 64;
   uint16_t fanout = 1024;
   uint32_t execution_limit_ms = 10'000;
-  std::string compile_at;  // who compiles for us what only LLVM could run; empty: nobody
+  std::string compile_at;  // the node that compiles bitcode for this one; empty: none
   CompileFor compile_for = CompileFor::none;
   uint32_t compile_limit_ms = 10'000;
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
-  LogFunction log_sink;  // who takes the log; empty: standard error
+  // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
+  std::function<void(int level, const char* line)> log_sink;
   target::CodeStoreOptions code;
 
   // Defaults that depend on the process: its name and search path.
@@ -65,5 +68,21 @@ struct Config {
   // Sets one option of the table. TC_ERR_INVALID says which options or values there are.
   Status set(std::string_view key, std::string_view value);
 };
+
+// ---- The options of a node: one table, from which come tc_config_set(), the list that tc_option_at() gives to programs,
+// `ifunc serve --help`, and docs/options.md.
+
+struct Option {
+  const char* group;   // the heading under which lists show it
+  const char* name;    // "ring-bytes"
+  const char* value;   // what a value looks like: "BYTES", "on|off", "ADDRESS:PORT"
+  const char* preset;  // the value without it, or in words where that comes from; "" is none
+  const char* help;    // one or two sentences
+  bool repeatable;     // each value adds to those before
+  Status (*set)(Config& config, std::string_view value);
+};
+
+// Ordered by group.
+std::span<const Option> options() noexcept;
 
 }  // namespace tc::node

@@ -35,7 +35,7 @@ class FirstContacts {
   // The key that is known for an address; nothing: none is. As KnownNodes::find().
   Result<std::optional<trust::PublicKey>> find(std::string_view address) const;
   void remember(const std::string& address, const trust::PublicKey& key, Told told);
-  // Is there a key for whose address the file got another one meanwhile? That one counts from now on.
+  // Has the file got another key meanwhile for the address of a key here? The file's key counts from now on.
   bool has_conflicts() const noexcept { return has_conflicts_.load(std::memory_order_acquire); }
   std::vector<trust::PublicKey> take_conflicts();
 

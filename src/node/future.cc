@@ -39,7 +39,7 @@ uint64_t FutureTable::add(std::shared_ptr<Future> future, FuturesOfLink& of_link
   return token;
 }
 
-bool FutureTable::complete(const wire::Reply& reply, Buffer memory) {
+bool FutureTable::complete(const wire::Reply& reply, PooledBuffer memory) {
   const auto found = waiting_.find(reply.token);
   if (found == waiting_.end()) return false;
   auto& future = *found->second;
@@ -62,7 +62,7 @@ bool FutureTable::complete(const wire::Reply& reply, Buffer memory) {
   return true;
 }
 
-// Whoever waits is told, if need be without the words.
+// The waiting thread gets the status, if need be without the message.
 void FutureTable::settle(Future& future, const Error& error) noexcept {
   future.status = error.code;
   try {

@@ -31,7 +31,7 @@ struct Future : std::enable_shared_from_this<Future> {
   std::string message;
   ByteView bytes;  // the answer: in `copy`, or, where that would cost much, in `memory`
   Bytes copy;
-  Buffer memory;
+  PooledBuffer memory;
 
   // A place in a FutureList.
   struct Hook {
@@ -127,7 +127,7 @@ class FutureTable {
   void set_sent(Future& future) const noexcept { future.failures_before = failures_known_; }
   // The answer is there. `memory`: where its bytes lie, to be kept with it; none: they are copied. False: nobody waits
   // for that token (any more).
-  bool complete(const wire::Reply& reply, Buffer memory);
+  bool complete(const wire::Reply& reply, PooledBuffer memory);
   // The sender lost interest: `notify` is not called any more.
   void forget(Future& future);
   // Calls `notify` once when the future, which is not ready yet, is: from notify_ready(). May throw std::bad_alloc.

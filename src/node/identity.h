@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Who a node is: for its peers, and in messages.
+// The identity of a node: for its peers, and in messages.
 //
 // Thread: written while the node starts, read by the node's thread.
 #pragma once
@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node {
 
@@ -24,7 +24,7 @@ struct Identity {
   std::string label;                 // "node 3 (name)"
   std::string address;               // that peers connect to; empty: this node does not listen
   std::vector<std::string> cluster;  // addresses of all nodes by number; empty: no cluster
-  // Their keys, that whoever brought them together vouches for; empty: nobody did.
+  // Their keys, for which the launcher vouches; empty: no launcher did.
   std::vector<trust::PublicKey> cluster_keys;
 
   uint32_t wire_id() const noexcept { return cluster.empty() && id == 0 ? no_id : id; }

@@ -45,10 +45,10 @@ void* Invocation::data(std::string_view name, size_t* size) noexcept {
 const trust::SharedRights& Invocation::running_rights() const {
   const auto& call = executor_.running();
   if (call.link == nullptr) return local_.running_rights();
-  return static_cast<Link*>(call.link)->receiver().rights_of(call.code.get());
+  return link_of(call)->receiver().rights_of(call.code.get());
 }
 
-// Who may only read gets the same pointer: only a cell could keep code in this process from writing.
+// A key with the right to read gets the same pointer: only a cell could keep code in this process from writing.
 bool Invocation::may_touch(const trust::CodeRights& rights, std::string_view data) noexcept try {
   if (rights.may_read(data) || rights.may_write(data)) return true;
   const auto* const code = executor_.running().code.get();
@@ -67,7 +67,7 @@ tc_status_t Invocation::reply(ByteView bytes) noexcept {
   return without_exceptions([&] {
     wire::Reply reply;
     reply.token = call.header.token;
-    reply.node_id = self_.wire_id();
+    reply.node_id = common_.self.wire_id();
     reply.bytes = bytes;
     answers_.answer(call, reply);
     call.answered = true;
@@ -90,18 +90,18 @@ void Invocation::log(int level, std::string_view message) noexcept {
   static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                          spdlog::level::err};
   const auto* const code = executor_.running().code.get();
-  log_.log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
+  common_.log.log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
 }
 
 // ---- Calls to other nodes
 
-// On behalf of those for whom the running code runs: no ifunc can do otherwise.
+// On behalf of the same keys as the running code: an ifunc cannot choose others.
 tc_status_t Invocation::send(uint32_t node, OutgoingCall call) {
   const auto& rights = running_rights();
   if (rights->chain != nullptr) {
     if (rights->chain->keys().size() > wire::Chain::most) {
-      log_.warn("ifunc '{}' may not travel on: it is called on behalf of {} keys, and {} may be named",
-                call.bundle->manifest().name, rights->chain->keys().size(), wire::Chain::most);
+      common_.log.warn("ifunc '{}' may not travel on: it is called on behalf of {} keys, and {} may be named",
+                       call.bundle->manifest().name, rights->chain->keys().size(), wire::Chain::most);
       return TC_ERR_LIMIT;
     }
     call.chain = &rights->chain;
@@ -110,27 +110,27 @@ tc_status_t Invocation::send(uint32_t node, OutgoingCall call) {
   if (node == node_id()) return local_.add(call, rights), TC_OK;
   const auto link = links_.to_node(node);
   if (!link) {
-    log_.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
+    common_.log.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
     return link.error().code;
   }
   const auto sent = (*link)->sender().send(call, Deadline::at_ns(0));  // no time to wait, and the clock is not read
   if (sent) return TC_OK;
-  log_.warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
+  common_.log.warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
   return sent.error().code;
 }
 
 wire::CallHeader Invocation::header_of(const target::Call& call) const noexcept {
   if (call.has_header) return call.header;
   wire::CallHeader header;
-  header.hops_left = config_.hops;
-  header.fanout_left = config_.fanout;
+  header.hops_left = common_.config.hops;
+  header.fanout_left = common_.config.fanout;
   return header;
 }
 
 // Of a call that came straight from its caller.
 wire::ReturnAddress Invocation::caller_of(const target::Call& call) const {
-  if (call.link == nullptr) return {self_.instance, self_.wire_id(), self_.address};
-  const auto& peer = static_cast<Link*>(call.link)->peer();
+  if (call.link == nullptr) return {common_.self.instance, common_.self.wire_id(), common_.self.address};
+  const auto& peer = link_of(call)->peer();
   return {peer.instance, peer.node_id, peer.address};
 }
 
@@ -142,9 +142,9 @@ tc_status_t Invocation::forward(uint32_t node, ByteView payload) noexcept {
 
 tc_status_t Invocation::forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept {
   return without_exceptions([&] {
-    const auto bundle = code_.called_by(*executor_.running().code.get(), name);
+    const auto bundle = codes_.called_by(*executor_.running().code.get(), name);
     if (bundle) return forward_call(node, {.bundle = *bundle, .payload = payload});
-    log_.info("tc_forward_as: {}", bundle.error().message);
+    common_.log.info("tc_forward_as: {}", bundle.error().message);
     return bundle.error().code;
   });
 }
@@ -162,8 +162,8 @@ tc_status_t Invocation::forward_call(uint32_t node, OutgoingCall next) {
     next.return_address = call.has_return_address ? &call.return_address : &first.emplace(caller_of(call));
   // Better told now than missed until the deadline: no other node could bring the answer.
   if (next.return_address != nullptr && next.return_address->value().address.empty() && node != node_id()) {
-    log_.warn("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
-              call.code->name());
+    common_.log.warn("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
+                     call.code->name());
     return TC_ERR_DISCONNECTED;
   }
   next.header = &header;
@@ -180,9 +180,9 @@ tc_status_t Invocation::inject(uint32_t node, std::string_view name, ByteView pa
 
 tc_status_t Invocation::inject_call(uint32_t node, std::string_view name, ByteView payload) {
   auto& call = executor_.running();
-  const auto bundle = code_.called_by(*call.code.get(), name);
+  const auto bundle = codes_.called_by(*call.code.get(), name);
   if (!bundle) {
-    log_.info("tc_inject: {}", bundle.error().message);
+    common_.log.info("tc_inject: {}", bundle.error().message);
     return bundle.error().code;
   }
   auto header = header_of(call);

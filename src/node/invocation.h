@@ -9,27 +9,24 @@
 #include <vector>
 
 #include "node/config.h"
-#include "node/known_code.h"
 #include "node/local_calls.h"
 
 namespace tc::node {
 
 class Invocation final : public target::IfuncHost {
  public:
-  Invocation(target::Executor& executor, Answers& answers, Links& links, LocalCalls& local, KnownCode& code,
-             const Config& config, Authority& authority, const Identity& self, spdlog::logger& log)
-      : executor_(executor),
+  Invocation(const Common& common, target::Executor& executor, Answers& answers, Links& links, LocalCalls& local,
+             Codes& codes, Authority& authority)
+      : common_(common),
+        executor_(executor),
         answers_(answers),
         links_(links),
         local_(local),
-        code_(code),
-        config_(config),
-        authority_(authority),
-        self_(self),
-        log_(log) {}
+        codes_(codes),
+        authority_(authority) {}
 
   // Once the node's number is known.
-  void begin() noexcept { be_node(self_.id, self_.count()); }
+  void begin() noexcept { be_node(common_.self.id, common_.self.count()); }
   // Gives ifuncs data by name; null withdraws it.
   void expose(std::string name, void* data, size_t size);
 
@@ -57,15 +54,13 @@ class Invocation final : public target::IfuncHost {
     size_t size;
   };
 
+  const Common& common_;
   target::Executor& executor_;
   Answers& answers_;
   Links& links_;
   LocalCalls& local_;
-  KnownCode& code_;
-  const Config& config_;
+  Codes& codes_;
   Authority& authority_;
-  const Identity& self_;
-  spdlog::logger& log_;
   std::vector<Exposed> exposed_;  // few: found by looking at each
 };
 

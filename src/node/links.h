@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// All links of a node: connecting, finding the link to a node, reading what came by them, and telling everybody who waits
-// on a link that was lost.
-//
-//   links.cc          connecting and finding
-//   links_receive.cc  what the transport tells, reading, losing
+// All links of a node: connecting, finding the link to a node, reading what came by them, and failing everything that
+// waits on a link that was lost.
 //
 // Thread: the node's.
 #pragma once
@@ -17,7 +14,7 @@
 
 #include "base/memory_reserve.h"
 #include "node/link/link.h"
-#include "node/refusals.h"
+#include "node/rates.h"
 
 namespace tc::node {
 
@@ -32,7 +29,7 @@ class Links final : public transport::Events {
   // Before anything else.
   void use(transport::Transport& transport) noexcept { transport_ = &transport; }
 
-  // ---- links.cc: connecting. Nodes connect when they first have something to say to each other.
+  // ---- connecting. Nodes connect when they first have something to say to each other.
 
   // For the application: waits until the peer has greeted. One connection serves both ways. A peer that has no room
   // (TC_ERR_LIMIT) is asked again until the deadline.
@@ -43,17 +40,17 @@ class Links final : public transport::Events {
   Status close(Link& link, Deadline deadline);
   // Starts a connection; what is sent waits until the peer has greeted.
   Result<Link*> reach(std::string_view address);
-  // The same for an answer, to the address that a frame names: whoever answers there must be known already, or have the first
+  // The same for an answer, to the address that a frame names: the node there must be known already, or have the first
   // key of `chain`, on whose behalf the call was made; and no name server is asked. TC_ERR_DENIED.
   Result<Link*> reach_caller(std::string_view address, const wire::SharedChain& chain);
-  // The link to whoever listens there; it may have to greet first.
+  // The link to the node that listens there; it may have to greet first.
   Result<Link*> at(std::string_view address);
   // The same by number in the cluster. Outside of a cluster: a peer that says it has this number.
   Result<Link*> to_node(uint32_t node);
   // The same when it was looked for before; else null.
   Link* known(uint32_t node) const noexcept { return node < by_number_.size() ? by_number_[node] : nullptr; }
 
-  // ---- links.cc: finding. Null: there is none.
+  // ---- finding. Null: there is none.
 
   // To the node that made a call.
   Link* ready_to(const wire::ReturnAddress& to) const noexcept;
@@ -65,9 +62,9 @@ class Links final : public transport::Events {
   // Calls with a token that wait on any link here.
   void each_waiting_call(ShowCall show) const;
 
-  // ---- links_receive.cc: polling
+  // ---- Polling
 
-  // Runs what has come by links whose peers write into our memory, and by those that asked for it. How many frames.
+  // Runs the frames of links whose peers write into our memory, and of links that come_back_to() named. How many frames.
   size_t receive() {
     size_t happened = 0;
     // By index: a link may open meanwhile.
@@ -93,14 +90,14 @@ class Links final : public transport::Events {
   void record_uses();
   // How many links have calls to run that waited for that.
   size_t drain_backlogs();
-  // Tells everybody who waits on lost links, and removes those that nobody holds.
+  // Fails everything that waits on lost links, and removes the links that nobody holds.
   void handle_losses();
   // The peer connected, and has no use for the link any more.
   void on_released_by_peer(Link& link);
   // Ends those that neither side uses. Now and then.
   void end_unused();
   // Nobody holds a lost link any more.
-  void on_unheld() noexcept { services_.channel.work.lost_links = true; }
+  void on_unheld() noexcept { services_.channel.common.work.lost_links = true; }
   // The store is about to free this code.
   void forget(const target::Code& code) noexcept;
   // The next call of that code takes it along once more.

@@ -3,7 +3,7 @@
 // How links begin and end.
 #include <thread>
 
-#include "node/busy_retries.h"
+#include "node/rates.h"
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 #include "transport/network/network.h"

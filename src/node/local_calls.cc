@@ -25,18 +25,18 @@ void LocalCalls::run() {
   }
 }
 
-// What the application registered may be called by whoever runs here. Other code must be such as the peer may send.
+// Any code that runs here may call what the application registered. Other code must be code that the peer may send.
 Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
-  if (call.rights->is_all() || known_.is_registered(call.bundle.id())) return call.rights;
+  if (call.rights->is_all() || code_.codes.is_registered(call.bundle.id())) return call.rights;
   return authority_.rights_of_code(call.rights->peer, call.rights->chain, call.bundle);
 }
 
 // Null: the call waits for its code, or has failed.
 target::Code* LocalCalls::code_of(Call& call, const trust::SharedRights& rights) {
-  if (auto* const code = loader_.find(call.bundle.id()); code != nullptr) return code;
+  if (auto* const code = code_.codes.find(call.bundle.id()); code != nullptr) return code;
   const auto* const grant = rights->peer.grant();
   const auto key = grant != nullptr ? std::optional(grant->key) : std::nullopt;
-  const auto loaded = loader_.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
+  const auto loaded = code_.loader.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
   if (loaded.is_error()) answers_.fail_later(call.header.token, call.route(), loaded.error);
   if (loaded.is_pending()) uncompiled_.push_back(std::move(call));
   return loaded.is_loaded() ? loaded.code : nullptr;

@@ -12,22 +12,15 @@
 #include "base/memory_reserve.h"
 #include "node/answers.h"
 #include "node/authority.h"
-#include "node/code_loader.h"
-#include "node/known_code.h"
+#include "node/code/node_code.h"
 #include "node/outgoing_call.h"
 
 namespace tc::node {
 
 class LocalCalls {
  public:
-  LocalCalls(target::Executor& executor, CodeLoader& loader, Authority& authority, const KnownCode& known,
-             Answers& answers, MemoryReserve& reserve)
-      : executor_(executor),
-        loader_(loader),
-        authority_(authority),
-        known_(known),
-        answers_(answers),
-        reserve_(reserve) {}
+  LocalCalls(target::Executor& executor, NodeCode& code, Authority& authority, Answers& answers, MemoryReserve& reserve)
+      : executor_(executor), code_(code), authority_(authority), answers_(answers), reserve_(reserve) {}
 
   // `rights`: of the code that makes the call. The code that is called may do no more for the same peer.
   void add(const OutgoingCall& call, trust::SharedRights rights);
@@ -54,9 +47,8 @@ class LocalCalls {
   target::Code* code_of(Call& call, const trust::SharedRights& rights);
 
   target::Executor& executor_;
-  CodeLoader& loader_;
+  NodeCode& code_;
   Authority& authority_;
-  const KnownCode& known_;
   Answers& answers_;
   MemoryReserve& reserve_;
   trust::SharedRights running_rights_;

@@ -1,19 +1,53 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node's life: starting, registering, calling.
+// Life: starting, registering, calling. Then polling and waiting, in the program's own event loop too.
 #include "node/node.h"
 
+#include <sched.h>
+#include <spdlog/logger.h>
 #include <spdlog/spdlog.h>
 #include <unistd.h>
+
+#include <algorithm>
 
 #include "base/file.h"
 #include "base/log_sink.h"
 #include "base/random.h"
 #include "node/bootstrap/advertise.h"
+#include "target/source_code.h"
 
 namespace tc::node {
 
 namespace {
+
+// While answers are awaited a wait is cut into pieces, so that deadlines of futures are looked after while nothing comes.
+constexpr uint64_t longest_sleep_ns = 50'000'000;
+constexpr uint64_t expiry_step_ns = 1'000'000;
+// A sender without room: how often it polls before it yields the CPU, how often before it sleeps, and how long.
+constexpr uint32_t polls_before_yield = 16;
+constexpr uint32_t polls_before_sleep = 4096;
+constexpr uint64_t sleep_ns = 200'000;
+// Polls without progress while neither the transport nor a backlog is urgent, and progresses between housekeeping.
+constexpr uint32_t polls_between_progress = 16;
+constexpr uint32_t progresses_between_housekeeping = 64;
+// Polls of memory between two readings of the clock; a poll that asks the system is worth one by itself.
+constexpr uint32_t polls_of_memory = 16;
+
+// Also when memory runs out in between.
+class Raised {
+ public:
+  explicit Raised(bool& flag) noexcept : flag_(flag) { flag_ = true; }
+  ~Raised() { flag_ = false; }
+  Raised(const Raised&) = delete;
+  Raised& operator=(const Raised&) = delete;
+
+ private:
+  bool& flag_;
+};
+
+Deadline piece_of(Deadline deadline) noexcept {
+  return Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + longest_sleep_ns));
+}
 
 // Between two looks for room while the last messages leave: room that a peer makes in memory wakes nobody.
 constexpr uint64_t room_gap_ns = 200'000;
@@ -40,27 +74,19 @@ Node::Node(Config config)
       self_{.instance = random_instance(), .id = config_.id, .name = config_.name, .cluster = config_.cluster},
       log_(make_logger(config_)),
       buffers_(BufferPool::create(config_.message_memory)),
-      registry_(config_.path),
-      sent_code_(config_.source_budget),
-      peer_failures_(links_, futures_, self_, *log_,
+      peer_failures_(common_, links_, futures_,
                      [this](ShowCall show) {
                        links_.each_waiting_call(show);
                        local_calls_.each_waiting(show);
                        answers_.each_pending(show);
                      }),
       link_services_{
-          .channel = {*this, work_, *buffers_, link_ids_, self_, *log_},
-          .config = config_,
+          .channel = {common_, *this, *buffers_, link_ids_},
           .authority = authority_,
           .executor = executor_,
           .answers = answers_,
-          .code = known_code_,
-          .loader = loader_,
-          .slices = slices_,
-          .compile_requests = compile_requests_,
-          .compiles_for_peers = compiles_for_peers_,
+          .code = code_,
           .peer_failures = peer_failures_,
-          .counters = counters_,
       },
       watchdog_(
           executor_, config_.execution_limit_ms,
@@ -114,8 +140,9 @@ Status Node::start(const MakeTransport& make_transport) {
   if (bootstrap_ != nullptr && config_.listen.empty())
     return fail(TC_ERR_INVALID, "bootstrap is set when listen is none: this node has no address to publish");
   TC_CHECK(choose_key());
-  TC_CHECK(start_store());
-  TC_CHECK(compiles_for_peers_.start([this] { transport_->wake(); }));
+  TC_CHECK(code_.codes.start([this](const target::Code& code) { watchdog_.watch(code); },
+                             [this](target::Code& code) { forget_code(code); }));
+  TC_CHECK(code_.compiles_for_peers.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
   links_.use(*transport_);
   if (!config_.listen.empty()) {
@@ -126,16 +153,6 @@ Status Node::start(const MakeTransport& make_transport) {
   authority_.use_keys(config_.network.key.get());
   invocation_.begin();
   return {};
-}
-
-Status Node::start_store() {
-  for (const auto& library : config_.allowed_libraries) policy_.allow_library(library);
-  for (const auto& rule : config_.allowed_exports) TC_CHECK(policy_.allow_export(rule));
-  auto options = config_.code;
-  options.warn = [log = log_](const std::string& what) { log->warn("{}", what); };
-  TC_ASSIGN(store_,
-            target::CodeStore::create(std::move(options), policy_, [this](target::Code& code) { forget_code(code); }));
-  return config_.warm_up ? store_->warm_up() : Status{};
 }
 
 Status Node::check_cluster() const {
@@ -149,7 +166,7 @@ Status Node::check_cluster() const {
 }
 
 // Nodes that meet need no key of their users': without one, each makes a key for this process, and the others learn it from
-// whoever brings them together. With one, the user's other programs are let in as well.
+// the launcher that brings them together. With one, the user's other programs are let in as well.
 Status Node::choose_key() {
   TC_ASSIGN(config_.network.key, authority_.find_key());
   if (bootstrap_ == nullptr || config_.network.key != nullptr) return {};
@@ -181,7 +198,7 @@ const std::string& Node::address_of(uint32_t number) const noexcept {
 // ---- Registering and calling
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& name) {
-  TC_ASSIGN(const auto file, registry_.find_file(name));
+  TC_ASSIGN(const auto file, registry().find_file(name));
   TC_ASSIGN(const auto bytes, read_file(file, BundleLimits::bundle_bytes));
   auto bundle = Bundle::read(bytes);
   if (!bundle) return context(file.string(), std::move(bundle).error());
@@ -189,14 +206,14 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_file(const std::string& na
 }
 
 Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
-  const bool has_new_signatures = known_code_.add_signatures(bundle);
-  auto ifunc = registry_.add(std::move(bundle));
+  const bool has_new_signatures = code_.codes.add_signatures(bundle);
+  auto ifunc = registry().add(std::move(bundle));
   if (has_new_signatures) links_.send_again(ifunc->bundle.id());
   const auto& manifest = ifunc->bundle.manifest();
   if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
   auto loaded = target::SourceCode::load(ifunc->bundle);
   if (!loaded) {
-    registry_.remove(ifunc);
+    registry().remove(ifunc);
     return context(fmt::format("payload functions of '{}'", manifest.name), std::move(loaded).error());
   }
   const std::shared_ptr<target::SourceCode> code = std::move(*loaded);
@@ -248,15 +265,56 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   return future;
 }
 
+// ---- Statistics
+
+Numbers Node::numbers() const {
+  const auto store = code_.codes.store().stats();
+  return {
+      .executed = executor_.executed(),
+      .failures = counters_.failures,
+      .stuck = reports_of_stuck_calls(),
+      .codes = store.codes,
+      .code_bytes = store.bytes,
+      .code_loads = store.loads,
+      .object_loads = store.object_loads,
+      .baseline_compiles = store.baseline_compiles,
+      .tuned = store.tuned_swaps,
+      .code_evictions = store.evictions,
+      .rebinds = store.rebinds,
+      .retired = store.retired,
+      .cache_hits = store.cache_hits,
+      .load_ns = counters_.load_ns,
+      .first_execution_ns = counters_.first_execution_ns,
+      .links = links_.size(),
+      .dropped_links = counters_.dropped_links,
+      .refused_peers = counters_.refused_peers,
+      .denied_codes = counters_.denied_codes,
+      .throttled = counters_.throttled,
+      .late_answers = counters_.late_answers,
+      .code_bytes_sent = counters_.code_bytes_sent,
+      .needs = counters_.needs,
+      .slice_requests = counters_.slice_requests,
+      .compile_requests = counters_.compile_requests,
+      .compiled_for_others = counters_.compiled_for_others,
+  };
+}
+
+Result<uint64_t> Node::stat(std::string_view name) const {
+  std::string names;
+  for (const auto& known : statistics()) {
+    if (known.name == name) return numbers().*known.number;
+    names += (names.empty() ? "" : ", ") + std::string(known.name);
+  }
+  return fail(TC_ERR_NOT_FOUND, "there is no number '{}'; there are: {}", name, names);
+}
+
 // ---- What the parts tell
 
 // The store is about to free it.
 void Node::forget_code(const target::Code& code) {
   links_.forget(code);
   watchdog_.forget(code);
-  slices_.forget(code.id());
-  known_code_.forget(code);
-  code_shares_.forget(code);
+  code_.forget(code);
 }
 
 Status Node::reload_keys() {
@@ -269,7 +327,7 @@ Status Node::reload_keys() {
 void Node::renew_rights() {
   if (executor_.inside_call()) return;
   const auto lost = authority_.take_change();
-  for (const auto& key : lost) code_shares_.evict_all_of(key);
+  for (const auto& key : lost) code_.codes.evict_all_of(key);
   links_.renew_rights(lost);
 }
 
@@ -280,6 +338,191 @@ void Node::report_stuck(const std::string& ifunc, uint64_t running_ms) {
       "stopped, and nothing else runs here until it returns",
       self_.label, ifunc, running_ms, config_.execution_limit_ms);
   stuck_.fetch_add(1, std::memory_order_relaxed);
+}
+
+// ---- Polling
+
+size_t Node::poll() {
+  if (polling_) return 0;
+  const Raised polling(polling_);
+  auto& poll_state = transport_->poll_state;
+  ++poll_state.poll_number;
+  const Raised gathering(poll_state.gathering);
+  size_t happened = links_.receive();
+  if (!local_calls_.empty()) [[unlikely]] {
+    local_calls_.run();
+    ++happened;
+  }
+  // Behind all that may send.
+  if (poll_state.urgent || work_.backlog || ++polls_ % polls_between_progress == 0) happened += progress();
+  if (futures_.has_notifications()) [[unlikely]]
+    notify_ready();
+  return happened;
+}
+
+size_t Node::progress() {
+  size_t moved = transport_->progress();
+  if (work_.backlog) [[unlikely]]
+    moved += drain_backlogs();
+  if (work_.paused_links) [[unlikely]]
+    moved += links_.resume_paused();
+  if (code_.compiles_for_peers.has_answers()) code_.compiles_for_peers.send_answers();
+  if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links) [[unlikely]]
+    housekeep();
+  return moved;
+}
+
+size_t Node::drain_backlogs() {
+  work_.backlog = false;
+  code_.deliver();
+  answers_.send_pending_failures();
+  return links_.drain_backlogs();
+}
+
+// What must be done now and then, and before sleeping.
+void Node::housekeep() {
+  reserve_.refill();
+  code_.housekeep();
+  expire();
+  buffers_->trim(now_ns());
+  if (const auto unsaid = links_.take_unsaid_refusals(); unsaid != 0)
+    log_->warn("{} more were refused in a second", unsaid);
+  if (authority_.has_changed()) renew_rights();
+  if (authority_.is_use_due()) links_.record_uses();
+  links_.end_unused();
+  links_.handle_losses();
+}
+
+void Node::expire() {
+  if (!work_.awaits_answers) return;
+  if (const auto now = now_ns(); now >= next_expiry_ns_) {
+    next_expiry_ns_ = now + expiry_step_ns;
+    futures_.expire(now);
+    peer_failures_.tick();
+    work_.awaits_answers = !futures_.empty();
+    if (futures_.has_notifications() && !polling_) {
+      const Raised polling(polling_);
+      notify_ready();
+    }
+  }
+}
+
+// With polling_ raised: the functions may call the node, but nothing runs meanwhile.
+void Node::notify_ready() noexcept {
+  const Raised notifying(notifying_);
+  futures_.notify_ready();
+}
+
+void Node::close_calls() noexcept {
+  closing_ = true;
+  futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  if (polling_) return;  // what polls tells them
+  const Raised polling(polling_);
+  notify_ready();
+}
+
+Status Node::can_wait_for(std::string_view what) const {
+  if (executor_.inside_call()) return fail(TC_ERR_INVALID, "an ifunc that runs cannot wait for {}", what);
+  if (notifying_) return fail(TC_ERR_INVALID, "a function that a future calls when ready cannot wait for {}", what);
+  return {};
+}
+
+// ---- Waiting
+
+size_t Node::wait_by(transport::WaitPolicy policy) {
+  using Next = transport::WaitPolicy::Next;
+  if (polling_) return 0;
+  while (true) {
+    const bool asks_system = transport_->poll_state.urgent;
+    for (uint32_t i = 0; i < (asks_system ? 1 : polls_of_memory); ++i)
+      if (const auto happened = poll(); happened != 0) return happened;
+    switch (policy.after_empty_poll(asks_system)) {
+      case Next::poll: break;
+      case Next::block: return block(policy.deadline());
+      case Next::give_up: return 0;
+    }
+  }
+}
+
+size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
+  return wait_by(transport::WaitPolicy::until(deadline, make_way));
+}
+
+size_t Node::wait_ms(uint32_t timeout_ms) {
+  return wait_by(transport::WaitPolicy::for_ns(uint64_t{timeout_ms} * 1'000'000));
+}
+
+// Everything that is due is done before, so that only what comes can be missed, and the transport looks for that.
+size_t Node::block(Deadline deadline) {
+  housekeep();
+  if (const auto happened = poll(); happened != 0) return happened;
+  const auto until = latest_end_of_sleep(deadline.at_ns());
+  const auto executed = executor_.executed();
+  {
+    const Raised polling(polling_);
+    const Raised gathering(transport_->poll_state.gathering);
+    transport_->sleep(Deadline::at_ns(until));
+  }
+  links_.handle_losses();
+  return poll() + static_cast<size_t>(executor_.executed() - executed);
+}
+
+// Events end a sleep; this is for what no event announces.
+uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
+  if (work_.backlog)
+    until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
+  if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
+  if (work_.paused_links) until = std::min(until, links_.next_resume_ns());
+  until = std::min(until, authority_.next_change_ns());
+  return until;
+}
+
+bool Node::wait_until(Deadline deadline, FunctionRef<bool()> done) {
+  while (!done()) {
+    if (deadline.passed()) return done();
+    if (pause_ && !polling_)
+      pause_(piece_of(deadline));
+    else if (wait(piece_of(deadline)) == 0)
+      expire();
+  }
+  return true;
+}
+
+bool Node::wait_for_room(Deadline deadline, FunctionRef<bool()> done) {
+  for (uint32_t polls = 1; !done(); ++polls) {
+    poll();
+    if (polls % polls_before_yield == 0 && !yield(deadline, polls)) return done();
+  }
+  return true;
+}
+
+// False when the deadline has passed.
+bool Node::yield(Deadline deadline, uint32_t polls) {
+  if (deadline.passed()) return false;
+  if (pause_ && !polling_) {
+    pause_(Deadline::at_ns(polls < polls_before_sleep ? 0 : std::min(deadline.at_ns(), now_ns() + sleep_ns)));
+  } else if (polls < polls_before_sleep) {
+    ::sched_yield();
+  } else if (!polling_) {
+    const Raised polling(polling_);
+    transport_->sleep(Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + sleep_ns)));
+  }
+  expire();
+  return true;
+}
+
+// As before a sleep of our own (Node::block): everything that is due is done, so that only what comes can be missed. A
+// future that ended of itself is something that happened: the program looks at it before it waits.
+bool Node::arm(Deadline& deadline) {
+  if (polling_) return false;
+  const auto settled = futures_.settled();
+  housekeep();
+  if (poll() != 0 || futures_.settled() != settled || !local_calls_.empty()) return false;
+  auto until = latest_end_of_sleep(deadline.at_ns());
+  if (const auto next = futures_.next_deadline_ns(); next != 0)
+    until = std::min(until, std::max(next, next_expiry_ns_));
+  deadline = Deadline::at_ns(until);
+  return transport_->arm(deadline);
 }
 
 }  // namespace tc::node

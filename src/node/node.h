@@ -6,14 +6,9 @@
 //   Invocation       what a running ifunc asks of the node
 //   LocalCalls       calls of the node to itself
 //   Answers          the outcome of a call on its way to its caller; FutureTable: calls that wait for it
-//   Authority        who may do what here; CodeShares: whose code is here
-//   KnownCode        code that is here; CodeLoader: code that comes in
-//   SliceRequests    code for other CPUs; CompileRequests, CompilesForPeers: code compiled on another node
-//   PeerFailures           nodes that fail, and the calls that are lost with them; Watchdog: calls that run too long
-//
-//   node.cc        life: starting, registering, calling
-//   node_poll.cc   polling and waiting
-//   node_arm.cc    waiting in an event loop of the program's own
+//   Authority        who may do what here
+//   NodeCode         code: registered, sent, loaded, compiled elsewhere, freed
+//   PeerFailures     nodes that fail, and the calls that are lost with them; Watchdog: calls that run too long
 //
 // Thread: one at a time. Two nodes in one process do not know of each other.
 #pragma once
@@ -26,20 +21,16 @@
 #include "base/memory_reserve.h"
 #include "node/authority.h"
 #include "node/bootstrap/bootstrap.h"
-#include "node/code_loader.h"
-#include "node/code_shares.h"
+#include "node/code/node_code.h"
 #include "node/config.h"
 #include "node/future.h"
 #include "node/invocation.h"
-#include "node/link/slice_requests.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
 #include "node/local_calls.h"
-#include "node/remote_compile/compile_requests.h"
-#include "node/remote_compile/compiles_for_peers.h"
 #include "node/statistics.h"
-#include "transport/closing_time.h"
+#include "transport/closing_sockets.h"
 #include "transport/wait_policy.h"
 
 namespace tc::node {
@@ -53,7 +44,7 @@ class Node final : private Waiter {
   Node(const Node&) = delete;
   Node& operator=(const Node&) = delete;
 
-  // ---- Polling (node_poll.cc)
+  // ---- Polling and waiting
 
   // Runs what has come, moves what must go. Returns how much happened; 0 is "idle". Inside a running ifunc it does
   // nothing.
@@ -66,11 +57,11 @@ class Node final : private Waiter {
   // Polls until `done` or the deadline; true when done.
   bool poll_until(Deadline deadline, FunctionRef<bool()> done) { return wait_until(deadline, done); }
   // For a program that waits by itself, on descriptor(), instead of wait(). True: nothing is to be done now; poll when the
-  // descriptor is readable, or when `deadline`, which is brought forward, has passed. False: poll and arm again. (node_arm.cc)
+  // descriptor is readable, or when `deadline`, which is brought forward, has passed. False: poll and arm again.
   bool arm(Deadline& deadline);
   int descriptor() const noexcept { return transport_->descriptor(); }
   // While another thread drives the node, one that waits calls `pause` instead of driving it (capi/progress.h): it lets others
-  // in until something has happened, or the deadline; for a moment, when that has passed. Empty: whoever waits drives.
+  // in until something has happened, or the deadline; for a moment, when that has passed. Empty: a thread that waits drives the node itself.
   void set_pause(std::function<void(Deadline)> pause) noexcept { pause_ = std::move(pause); }
   // Is this inside poll(): in an ifunc, or in a function that the node called?
   bool is_polling() const noexcept { return polling_; }
@@ -94,7 +85,7 @@ class Node final : private Waiter {
   const std::string& address_of(uint32_t number) const noexcept;
   uint32_t node_id() const noexcept { return invocation_.node_id(); }
   uint32_t node_count() const noexcept { return invocation_.node_count(); }
-  // Statistics, and one of them by name (statistics.cc).
+  // Statistics, and one of them by name (statistics.h).
   Numbers numbers() const;
   Result<uint64_t> stat(std::string_view name) const;
   uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }  // any thread
@@ -121,18 +112,17 @@ class Node final : private Waiter {
 
   const Config& config() const noexcept { return config_; }
   BufferPool& buffers() noexcept { return *buffers_; }
-  source::Registry& registry() noexcept { return registry_; }
-  target::Policy& policy() noexcept { return policy_; }
+  source::Registry& registry() noexcept { return code_.codes.registry(); }
+  target::Policy& policy() noexcept { return code_.codes.policy(); }
   target::Executor& executor() noexcept { return executor_; }
   const FutureTable& futures() const noexcept { return futures_; }
-  target::CodeStore& store() noexcept { return *store_; }
+  target::CodeStore& store() noexcept { return code_.codes.store(); }
   Links& links() noexcept { return links_; }
 
  private:
   explicit Node(Config config);
   Status start(const MakeTransport& make_transport);
   void leave() noexcept;
-  Status start_store();
   Status check_cluster() const;
   Status choose_key();
   Status join_cluster();
@@ -141,7 +131,7 @@ class Node final : private Waiter {
   void renew_rights();
   void report_stuck(const std::string& ifunc, uint64_t running_ms);
 
-  // ---- Waiter (node_poll.cc)
+  // ---- Waiter
   bool may_wait() const noexcept override { return !polling_; }
   bool wait_until(Deadline deadline, FunctionRef<bool()> done) override;
   bool wait_for_room(Deadline deadline, FunctionRef<bool()> done) override;
@@ -170,28 +160,20 @@ class Node final : private Waiter {
   Identity self_;
   std::shared_ptr<spdlog::logger> log_;
   Counters counters_;
+  const Common common_{config_, self_, work_, counters_, *log_};
   LinkIds link_ids_;
   MemoryReserve reserve_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
   std::shared_ptr<BufferPool> buffers_;
-  source::Registry registry_;
-  source::SentCode sent_code_;
-  target::Policy policy_;
-  std::unique_ptr<target::CodeStore> store_;
   FutureTable futures_;
   Authority authority_{config_, self_, *log_};
 
   // The parts refer to each other; none uses another one before the node has started.
   target::Executor executor_{invocation_};
-  KnownCode known_code_{registry_, sent_code_, store_, self_, *log_};
-  Answers answers_{links_, futures_, self_, work_, counters_, *log_};
-  CodeShares code_shares_{store_};
-  CodeLoader loader_{store_, compile_requests_, known_code_, code_shares_, watchdog_, executor_, counters_, *log_};
-  LocalCalls local_calls_{executor_, loader_, authority_, known_code_, answers_, reserve_};
-  Invocation invocation_{executor_, answers_, links_, local_calls_, known_code_, config_, authority_, self_, *log_};
-  SliceRequests slices_{links_, known_code_, store_, self_, work_, counters_, *log_};
-  CompileRequests compile_requests_{{links_, local_calls_, slices_, loader_, store_, config_, work_, counters_, *log_}};
-  CompilesForPeers compiles_for_peers_{links_, config_, self_, counters_, *log_};
+  NodeCode code_{common_, executor_, links_, local_calls_};
+  Answers answers_{common_, links_, futures_};
+  LocalCalls local_calls_{executor_, code_, authority_, answers_, reserve_};
+  Invocation invocation_{common_, executor_, answers_, links_, local_calls_, code_.codes, authority_};
   PeerFailures peer_failures_;
   LinkServices link_services_;
   Links links_{link_services_, futures_, watchdog_, reserve_};

@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "node/refusals.h"
+#include "node/rates.h"
 #include "node/testing/node_test_kit.h"
 #include "threechains/ifunc.h"
 

@@ -9,7 +9,6 @@
 #include "wire/bundle.h"
 #include "wire/chain.h"
 #include "wire/frame.h"
-#include "wire/return_address.h"
 
 namespace tc::target {
 class Code;

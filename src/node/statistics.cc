@@ -3,8 +3,6 @@
 
 #include <string>
 
-#include "node/node.h"
-
 namespace tc::node {
 
 namespace {
@@ -52,46 +50,5 @@ constexpr Statistic table[] = {
 }  // namespace
 
 std::span<const Statistic> statistics() noexcept { return table; }
-
-Numbers Node::numbers() const {
-  const auto store = store_->stats();
-  return {
-      .executed = executor_.executed(),
-      .failures = counters_.failures,
-      .stuck = reports_of_stuck_calls(),
-      .codes = store.codes,
-      .code_bytes = store.bytes,
-      .code_loads = store.loads,
-      .object_loads = store.object_loads,
-      .baseline_compiles = store.baseline_compiles,
-      .tuned = store.tuned_swaps,
-      .code_evictions = store.evictions,
-      .rebinds = store.rebinds,
-      .retired = store.retired,
-      .cache_hits = store.cache_hits,
-      .load_ns = counters_.load_ns,
-      .first_execution_ns = counters_.first_execution_ns,
-      .links = links_.size(),
-      .dropped_links = counters_.dropped_links,
-      .refused_peers = counters_.refused_peers,
-      .denied_codes = counters_.denied_codes,
-      .throttled = counters_.throttled,
-      .late_answers = counters_.late_answers,
-      .code_bytes_sent = counters_.code_bytes_sent,
-      .needs = counters_.needs,
-      .slice_requests = counters_.slice_requests,
-      .compile_requests = counters_.compile_requests,
-      .compiled_for_others = counters_.compiled_for_others,
-  };
-}
-
-Result<uint64_t> Node::stat(std::string_view name) const {
-  std::string names;
-  for (const auto& known : statistics()) {
-    if (known.name == name) return numbers().*known.number;
-    names += (names.empty() ? "" : ", ") + std::string(known.name);
-  }
-  return fail(TC_ERR_NOT_FOUND, "there is no number '{}'; there are: {}", name, names);
-}
 
 }  // namespace tc::node

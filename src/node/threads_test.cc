@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // One node, a progress thread, and an application of several threads. Says the most under the thread sanitizer.
-#include "capi/gate.h"
 #include "capi/progress.h"
 #include "node/testing/node_test_kit.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What one peer holds of the code we send it, and by which numbers (docs/wire-format.md). The table belongs to a
-// link and dies with it: a peer that comes back is a new peer that holds nothing.
+// The code that one peer holds, with its numbers on the link to that peer (docs/wire-format.md). The table belongs to
+// the link and ends with it: a peer that reconnects holds no code.
 //
 // Thread: the node's.
 #pragma once
@@ -18,36 +18,36 @@ class CodeTable {
  public:
   static constexpr uint32_t none = ~uint32_t{0};
 
-  // Hot: the number for an ifunc of this node by its index; `none` when its code has to go along first.
+  // The number for an ifunc of this node, by its index. `none`: its code must be sent with the call. On the hot path.
   uint32_t number_of(uint32_t index) const noexcept { return index < by_index_.size() ? by_index_[index] : none; }
 
-  // The number for some code, called for that chain, whichever registration it came from; `none` when the peer was never
-  // offered it.
+  // The number for code that is called with that chain. `none`: the code was not sent to the peer.
   uint32_t number_of(const ContentId& id, const wire::SharedChain& chain = nullptr) const noexcept;
 
-  // Takes a new number for code about to be sent. `index` may be `none` (code that only passes through). Nothing finds the
-  // number until set_sent(): who sends the code may have to wait for room, and meanwhile no call may go by the number alone
-  // and overtake the code. TC_ERR_LIMIT when numbers are used up.
+  // Takes a new number for code that will be sent. `index` is `none` for code that this node only forwards. number_of()
+  // does not return the number until set_sent(). The sender may have to wait for room, and meanwhile a call by number
+  // must not overtake the code. TC_ERR_LIMIT: all numbers are used.
   Result<uint32_t> assign(const ContentId& id, uint32_t index, wire::SharedChain chain = nullptr);
-  // The code has left. Where it left by another number as well, the first one that did stays in use.
+  // The code was sent. If it was sent under another number before, that number stays in use.
   void set_sent(uint32_t number, uint32_t index) noexcept;
-  // The code did not leave.
+  // The code was not sent after all.
   void give_back(uint32_t number) noexcept;
-  // Remembers that an ifunc of this node has a number already.
+  // Records that the ifunc with this index has this number.
   void alias(uint32_t index, uint32_t number);
-  // The code that was sent has to be sent again, or cannot be: the next call takes a new number.
+  // The number must not be used any more: the code must be sent again, or cannot be sent. The next call takes a new
+  // number.
   void withdraw(uint32_t number) noexcept;
-  // The same for that code, whomever it was called for. Calls `withdrawn` with each number.
+  // Withdraws all numbers of that code, with any chain. Calls `withdrawn` with each number.
   template <class Withdrawn>
   void withdraw_all(const ContentId& id, const Withdrawn& withdrawn) noexcept {
     for (uint32_t number = 0; number < sent_.size(); ++number)
       if (sent_[number].id == id && in_use(number) == number) withdraw(number), withdrawn(number);
   }
 
-  // Which code has that number; null when it was never used. Code is sent in front of its first call, and frames run in
-  // order, so later calls may go by number at once.
+  // The code with that number. Null: the number was never used. Code is sent in front of its first call, and frames run
+  // in order. So later calls may use the number at once.
   const ContentId* id_of(uint32_t number) const noexcept;
-  // For whom calls by a number that is in use are made. Null: nobody.
+  // The chain of calls by a number that is in use. Null: an empty chain.
   const wire::SharedChain& chain_of(uint32_t number) const noexcept { return sent_[number].chain; }
   bool is_empty() const noexcept { return sent_.empty(); }
 
@@ -61,7 +61,7 @@ class CodeTable {
 
   std::vector<Sent> sent_;  // by number
   std::vector<uint32_t> by_index_;
-  std::unordered_map<ContentId, uint32_t> by_name_;  // Chain::name_of(); `none`: it has not left
+  std::unordered_map<ContentId, uint32_t> by_name_;  // Chain::name_of(); `none`: not sent yet
 };
 
 }  // namespace tc::source

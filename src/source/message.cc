@@ -11,7 +11,7 @@ namespace {
 
 constexpr size_t cache_line = 64;
 
-// This many bytes of a small payload are copied, whatever its size (copy_body() in transport/out_stream.h).
+// A send copies at least this many bytes of a payload (copy_body() in transport/stream.h).
 constexpr size_t copied_at_least = 24;
 
 size_t allocation(size_t capacity) noexcept { return std::max((capacity + 7) & ~size_t{7}, copied_at_least); }
@@ -49,7 +49,7 @@ Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, c
   if (message->payload_ == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
   TC_ASSIGN(message->size_, fill_payload(message->ifunc_->functions, message->ifunc_->name(), source_args, size,
                                          message->payload(), capacity));
-  // What is copied behind the payload travels: it must not tell what this memory held before.
+  // The bytes behind a small payload travel, too. They must not show what this memory held before.
   if (message->size_ < copied_at_least)
     std::memset(message->payload() + message->size_, 0, copied_at_least - message->size_);
   return message;

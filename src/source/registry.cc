@@ -1,6 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "source/registry.h"
 
+#include <utility>
+
+#include "wire/abi_names.h"
+
 namespace tc::source {
 
 namespace {
@@ -55,6 +59,26 @@ std::shared_ptr<Ifunc> Registry::find(const ContentId& id) const {
 std::shared_ptr<Ifunc> Registry::find(const std::string& name) const {
   const auto found = by_name_.find(name);
   return found != by_name_.end() ? found->second : nullptr;
+}
+
+bool has_payload_functions(const Manifest& manifest) noexcept {
+  return manifest.has(entry_payload_get_max_size) || manifest.has(entry_payload_init) ||
+         manifest.has(entry_payload_bound) || manifest.has(entry_payload_init_2022);
+}
+
+PayloadFunctions bind_payload_functions(const Manifest& manifest, std::shared_ptr<void> code,
+                                        const std::function<void*(const char* name)>& address_of) {
+  PayloadFunctions functions;
+  const bool has_bound = manifest.has(entry_payload_bound);
+  functions.max_size = reinterpret_cast<PayloadFunctions::GetMaxSize>(
+      address_of(has_bound ? abi_names::payload_bound : abi_names::payload_get_max_size));
+  void* const init = address_of(abi_names::payload_init);
+  if (manifest.has(entry_payload_init_2022))
+    functions.init_2022 = reinterpret_cast<PayloadFunctions::Init2022>(init);
+  else
+    functions.init_2021 = reinterpret_cast<PayloadFunctions::Init2021>(init);
+  functions.keep_alive = std::move(code);
+  return functions;
 }
 
 }  // namespace tc::source

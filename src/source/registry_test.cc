@@ -8,9 +8,7 @@
 #include <string_view>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "source/message.h"
-#include "source/payload_functions.h"
 
 namespace tc::source {
 namespace {

@@ -1,25 +1,100 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// CodeStore: what is held, what it costs, what must go.
 #include "target/code_store.h"
 
 #include <threechains/ifunc.h>
 
+#include <algorithm>
+
 #include "base/clock.h"
-#include "target/store.h"
 
 namespace tc::target {
 
-Code* Store::find(const ContentId& id) noexcept {
+namespace {
+
+// Looking for what is not there then mostly ends at an empty bucket, and not at other codes' records, long out of the
+// CPU's caches.
+constexpr float sparse = 0.25F;
+
+// A cache that cannot be had costs time, so it is worth a line in the log, but no ifunc fails for it.
+std::unique_ptr<DiskCache> open_cache(const CodeStoreOptions& options) {
+  if (options.cache_dir.empty() || !options.use_bitcode) return nullptr;
+  auto cache = DiskCache::open(options.cache_dir);
+  if (cache) return std::move(*cache);
+  if (options.warn)
+    options.warn(fmt::format("compiled ifuncs are not kept in '{}': {}", options.cache_dir, cache.error().message));
+  return nullptr;
+}
+
+}  // namespace
+
+size_t Code::bundle_bytes() const noexcept {
+  const auto& m = bundle->manifest();
+  size_t bytes = sizeof(Code) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
+  bytes += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
+  for (const auto& name : m.imports) bytes += sizeof(std::string) + name.size();
+  for (const auto& name : m.dependencies) bytes += sizeof(std::string) + name.size() + sizeof(void*);
+  return bytes;
+}
+
+void EvictionQueue::add(Code& code) {
+  code.queue_key = code.last_used;
+  queue_.emplace(code.queue_key, &code);
+}
+
+void EvictionQueue::remove(Code& code) noexcept { queue_.erase({code.queue_key, &code}); }
+
+Code* EvictionQueue::least_recent(const Code* spared) {
+  for (auto it = queue_.begin(); it != queue_.end();) {
+    Code* const code = it->second;
+    if (code->last_used != it->first) {
+      auto node = queue_.extract(it++);
+      code->queue_key = code->last_used;
+      node.value().first = code->queue_key;
+      const auto put = queue_.insert(std::move(node)).position;
+      // A code that was put before the place where we stand (a tick that ran backwards) must not be missed.
+      if (it == queue_.end() || *put < *it) it = put;
+      continue;
+    }
+    if (!code->pinned && code != spared) return code;
+    ++it;
+  }
+  return nullptr;
+}
+
+// ---- What is held, what it costs, what must go
+
+Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, Policy& policy, OnEvict on_evict) {
+  if (!on_evict) on_evict = [](Code&) {};
+#ifdef TC_NO_JIT
+  // Built without the plug-in, so there is none to look for; the operator may still name one.
+  if (options.jit_plugin.empty()) options.use_bitcode = false;
+#endif
+  TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
+  auto cache = open_cache(options);
+  return std::unique_ptr<CodeStore>(
+      new CodeStore(std::move(options), policy, std::move(on_evict), std::move(arena), std::move(cache)));
+}
+
+CodeStore::CodeStore(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<memory::Arena> arena,
+                     std::unique_ptr<DiskCache> cache)
+    : options_(std::move(options)),
+      policy_(policy),
+      on_evict_(std::move(on_evict)),
+      linker_(options_, policy, std::move(arena), std::move(cache)),
+      tuner_(linker_.builder(), policy, options_.triple) {
+  codes_.max_load_factor(sparse);
+}
+
+Code* CodeStore::find(const ContentId& id) noexcept {
   const auto found = codes_.find(id);
   return found != codes_.end() ? found->second.get() : nullptr;
 }
 
-void Store::each(FunctionRef<void(const Code&)> show) const {
+void CodeStore::each(FunctionRef<void(const Code&)> show) const {
   for (const auto& [id, code] : codes_) show(*code);
 }
 
-Result<Code*> Store::load(Bundle bundle, const Sender& from, Bytes object) {
+Result<Code*> CodeStore::load(Bundle bundle, const Sender& from, Bytes object) {
   if (const auto found = codes_.find(bundle.id()); found != codes_.end()) return add_slices(*found->second, bundle);
   const std::string name = bundle.manifest().name;
   auto loaded = load_new(std::move(bundle), from, std::move(object));
@@ -27,7 +102,7 @@ Result<Code*> Store::load(Bundle bundle, const Sender& from, Bytes object) {
   return loaded;
 }
 
-Code* Store::add_slices(StoredCode& code, const Bundle& bundle) {
+Code* CodeStore::add_slices(Code& code, const Bundle& bundle) {
   if ((bundle.carried() & ~code.bundle->carried()) == 0) {
     if (bundle.signatures() != code.bundle->signatures()) code.bundle->merge(bundle);
     return &code;
@@ -39,7 +114,7 @@ Code* Store::add_slices(StoredCode& code, const Bundle& bundle) {
   return &code;
 }
 
-Result<Code*> Store::load_new(Bundle bundle, const Sender& from, Bytes object) {
+Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes object) {
   const uint64_t begin = now_ns();
   const auto& manifest = bundle.manifest();
   if (manifest.abi_version != TC_IFUNC_ABI)
@@ -47,7 +122,7 @@ Result<Code*> Store::load_new(Bundle bundle, const Sender& from, Bytes object) {
                 "it was built for version {} of <threechains/ifunc.h> when this node has version {}: {}",
                 manifest.abi_version, TC_IFUNC_ABI, "build it again, or upgrade the node");
   TC_CHECK(check_exports(manifest.exports, from));
-  auto code = std::make_unique<StoredCode>();
+  auto code = std::make_unique<Code>();
   TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));
   code->alignment_log2 = manifest.payload_alignment_log2;
   code->bundle = std::make_unique<Bundle>(std::move(bundle));
@@ -71,10 +146,10 @@ Result<Code*> Store::load_new(Bundle bundle, const Sender& from, Bytes object) {
   return &kept;
 }
 
-Status Store::make_room(const StoredCode& code) {
+Status CodeStore::make_room(const Code& code) {
   const size_t bytes = code.total_bytes();
   while (stats_.bytes + bytes > options_.budget_bytes) {
-    StoredCode* const victim = bytes > options_.budget_bytes ? nullptr : queue_.least_recent(nullptr);
+    Code* const victim = bytes > options_.budget_bytes ? nullptr : queue_.least_recent(nullptr);
     if (victim == nullptr)
       return fail(TC_ERR_LIMIT, "it takes {} bytes when this node keeps {} bytes of code and {} of them are in use: {}",
                   bytes, options_.budget_bytes, stats_.bytes, "raise the setting code-budget");
@@ -83,19 +158,19 @@ Status Store::make_room(const StoredCode& code) {
   return {};
 }
 
-void Store::tune_later(StoredCode& code) {
+void CodeStore::tune_later(Code& code) {
   // A library stays as it is: its users are bound to its addresses, and its data to them.
   if (!options_.tune || !options_.use_bitcode || code.is_library()) return;
-  if (code.bundle->find(SliceRole::target, SliceForm::bitcode, host_)) tuner_.add(code);
+  if (code.bundle->find(SliceRole::target, SliceForm::bitcode, options_.triple)) tuner_.add(code);
 }
 
-void Store::count(StoredCode& code) noexcept {
+void CodeStore::count(Code& code) noexcept {
   const size_t now = code.total_bytes();
   stats_.bytes = stats_.bytes - code.bytes + now;
   code.bytes = now;
 }
 
-void Store::free(StoredCode& code) {
+void CodeStore::free(Code& code) {
   withdraw(code);
   on_evict_(code);
   tuner_.cancel(code);
@@ -109,73 +184,207 @@ void Store::free(StoredCode& code) {
   codes_.erase(codes_.find(code.id()));
 }
 
-void Store::evict(const ContentId& id) {
+void CodeStore::evict(const ContentId& id) {
   if (const auto found = codes_.find(id); found != codes_.end()) free(*found->second);
 }
 
-void Store::housekeeping() noexcept {
+void CodeStore::housekeeping() noexcept {
   adopt();
   if (!retiring_.empty() || stats_.bytes > options_.budget_bytes) retire();
-  if (options_.executions != nullptr) free_left();
   tuner_.start();
-  arena_->prepare();
+  linker_.prepare();
 }
 
-bool Store::wait_until_tuned(uint64_t deadline_ms) {
+bool CodeStore::wait_until_tuned(uint64_t deadline_ms) {
   const bool done = tuner_.wait(deadline_ms);
   housekeeping();
   return done;
 }
 
-Status Store::warm_up() {
-  if (!options_.use_bitcode) return {};
-  TC_ASSIGN(Jit* const jit, jit_.jit());
-  return jit->warm_up();
-}
+Status CodeStore::warm_up() { return linker_.warm_up(); }
 
-CodeStoreStats Store::stats() const noexcept {
+bool CodeStore::lacks_object(const Bundle& bundle) const noexcept { return linker_.lacks_object(bundle); }
+
+CodeStoreStats CodeStore::stats() const noexcept {
   auto now = stats_;
   now.codes = codes_.size();
-  now.retired = outdated_.size() + leaving_.size();
-  if (options_.executions == nullptr)
+  now.object_loads = linker_.object_loads();
+  now.baseline_compiles = linker_.baseline_compiles();
+  now.retired = replaced_.size();
+  if (!options_.keep_replaced)
     for (const auto* code : retiring_) now.retired += code->retired.size();
-  now.cache_hits = builder_.cache_hits();
-  now.cache_misses = builder_.cache_misses();
+  now.cache_hits = linker_.builder().cache_hits();
+  now.cache_misses = linker_.builder().cache_misses();
   return now;
 }
 
-namespace {
+// ---- Libraries: what they export, and binding their users anew when a newer version comes. It happens between two calls, so
+// that no call sees both versions.
 
-// A cache that cannot be had costs time, so it is worth a line in the log, but no ifunc fails for it.
-std::unique_ptr<DiskCache> open_cache(const CodeStoreOptions& options) {
-  if (options.cache_dir.empty() || !options.use_bitcode) return nullptr;
-  auto cache = DiskCache::open(options.cache_dir);
-  if (cache) return std::move(*cache);
-  if (options.warn)
-    options.warn(fmt::format("compiled ifuncs are not kept in '{}': {}", options.cache_dir, cache.error().message));
-  return nullptr;
+Result<CodeLinker::Linked> CodeStore::link(const Code& code) {
+  auto linked = linker_.link(code);
+  if (!linked && linked.error().code == TC_ERR_UNRESOLVED) linked.error().message += about_libraries(code);
+  return linked;
 }
 
-}  // namespace
-
-size_t StoredCode::bundle_bytes() const noexcept {
-  const auto& m = bundle->manifest();
-  size_t bytes = sizeof(StoredCode) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
-  bytes += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
-  for (const auto& name : m.imports) bytes += sizeof(std::string) + name.size();
-  for (const auto& name : m.dependencies) bytes += sizeof(std::string) + name.size() + sizeof(void*);
-  return bytes;
+// What an unresolved symbol may come from.
+std::string CodeStore::about_libraries(const Code& code) {
+  if (code.is_library()) return "; libraries that are sent do not link to each other";
+  std::string text;
+  for (const auto& name : code.bundle->manifest().against) {
+    const auto* const held = exporting(name);
+    text += held == nullptr
+                ? fmt::format("; it was built against library '{}', which is not on this node", name)
+                : fmt::format("; it was built against library '{}', of which this node holds version {}, exporting {}",
+                              name, held->id().short_hex(), fmt::join(held->bundle->manifest().exports, ", "));
+  }
+  return text;
 }
 
-Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, Policy& policy, OnEvict on_evict) {
-  if (!on_evict) on_evict = [](Code&) {};
-#ifdef TC_NO_JIT
-  // Built without the plug-in, so there is none to look for; the operator may still name one.
-  if (options.jit_plugin.empty()) options.use_bitcode = false;
-#endif
-  TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
-  auto cache = open_cache(options);
-  return std::make_unique<Store>(std::move(options), policy, std::move(on_evict), std::move(arena), std::move(cache));
+Status CodeStore::check_exports(const std::vector<std::string>& symbols, const Sender& from) const {
+  for (const auto& symbol : symbols) {
+    TC_CHECK(policy_.may_export(symbol, from.host));
+    if (from.may_export) TC_CHECK(from.may_export(symbol));
+  }
+  return {};
+}
+
+Code* CodeStore::exporting(const std::string& name) {
+  const auto found = std::ranges::find_if(
+      codes_, [&](const auto& entry) { return !entry.second->exports.empty() && entry.second->name() == name; });
+  return found != codes_.end() ? found->second.get() : nullptr;
+}
+
+std::vector<Code*> CodeStore::users_of(const Exports& one, const Exports& other) {
+  std::vector<Code*> users;
+  for (const auto& [id, code] : codes_) {
+    const auto& imports = code->bundle->manifest().imports;
+    const auto is_exported = [&](const auto& symbol) { return one.contains(symbol) || other.contains(symbol); };
+    if (!code->is_library() && std::ranges::any_of(imports, is_exported)) users.push_back(code.get());
+  }
+  return users;
+}
+
+void CodeStore::take_over(Code& code, CodeLinker::Linked linked) {
+  put_aside(code, std::exchange(code.memory, std::move(linked.memory)));
+  put_aside(code, std::exchange(code.first, {}));
+  code.variables = std::move(linked.variables);
+  code.exports = std::move(linked.exports);
+  // Before the entry point, so that a thread that reads the entry point also reads this.
+  if (linked.replaceable) code.replaceable.store(true, std::memory_order_release);
+  code.entry.store(linked.entry, std::memory_order_release);
+  code.tier.store(linked.tier, std::memory_order_release);
+}
+
+// All or nothing: every user is linked to the new version before any is switched over.
+Status CodeStore::bind_library(Code& library, const Sender& from) {
+  auto* const before = exporting(library.name());
+  const Exports old = before != nullptr ? before->exports : Exports{};
+  if (before != nullptr)
+    if (auto allowed = check_exports(before->bundle->manifest().exports, from); !allowed)
+      return context("it would take the place of the version that is here, for which its sender needs the same rights",
+                     std::move(allowed).error());
+  const auto users = users_of(old, library.exports);
+  // Before any name means something else: what is being compiled is bound to the old version, or would be to a new one
+  // that is refused after all.
+  for (auto* user : users) tuner_.cancel(*user);
+  adopt();
+  auto changed = policy_.replace_exports(old, library.exports);
+  std::vector<CodeLinker::Linked> linked;
+  if (changed) {
+    changed = link_users(users, linked);
+    if (!changed) (void)policy_.replace_exports(library.exports, old);
+  }
+  if (changed) {
+    for (size_t i = 0; i < users.size(); ++i) take_over(*users[i], std::move(linked[i]));
+    stats_.rebinds += users.size();
+  }
+  for (auto* user : users) {
+    count(*user);
+    if (user->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*user);
+  }
+  if (!changed) return changed;
+  if (before != nullptr) {
+    before->exports.clear();  // others stand under those names now
+    free(*before);
+  }
+  return {};
+}
+
+Status CodeStore::link_users(const std::vector<Code*>& users, std::vector<CodeLinker::Linked>& linked) {
+  for (const auto* user : users) {
+    auto bound = link(*user);
+    if (!bound)
+      return context(fmt::format("ifunc '{}', which uses it here, does not link to this version", user->name()),
+                     std::move(bound).error());
+    linked.push_back(std::move(*bound));
+  }
+  return {};
+}
+
+// Its users go with it: they would call what is gone.
+void CodeStore::withdraw(Code& library) {
+  if (library.exports.empty()) return;
+  for (auto* user : users_of(library.exports, {})) free(*user);
+  (void)policy_.replace_exports(std::exchange(library.exports, {}), {});
+}
+
+// ---- Code that was replaced: by tuned code, or because a library that it is linked to was. It stays until its last call has
+// ended.
+
+void CodeStore::adopt() {
+  for (auto& [code, memory] : tuner_.finished()) {
+    auto before = std::exchange(code->memory, CodeMemory{.image = {}, .jitted = std::move(memory)});
+    if (code->variables.empty())
+      put_aside(*code, std::move(before));
+    else
+      code->first = std::move(before);
+    count(*code);
+    ++stats_.tuned_swaps;
+  }
+}
+
+// Where any thread may run code, what is not replaceable is pinned, and what it was before stays for good.
+void CodeStore::put_aside(Code& code, CodeMemory memory) {
+  if (memory.bytes() == 0) return;
+  if (options_.keep_replaced && code.replaceable.load(std::memory_order_relaxed))
+    return keep_replaced(std::move(memory));
+  code.retired.push_back(std::move(memory));
+  if (std::ranges::find(retiring_, &code) == retiring_.end()) retiring_.push_back(&code);
+}
+
+// Of code that is freed altogether. Where one thread runs everything, no call is inside it.
+void CodeStore::put_aside_all(Code& code) {
+  if (!options_.keep_replaced) return;
+  for (auto& memory : code.retired) keep_replaced(std::move(memory));
+  keep_replaced(std::move(code.memory));
+  keep_replaced(std::move(code.first));
+}
+
+void CodeStore::keep_replaced(CodeMemory memory) {
+  if (memory.bytes() == 0) return;
+  stats_.bytes += memory.bytes();
+  replaced_.push_back(std::move(memory));
+}
+
+void CodeStore::retire() {
+  std::erase_if(retiring_, [this](Code* code) {
+    if (code->pinned) return false;
+    code->retired.clear();
+    count(*code);
+    return true;
+  });
+  while (stats_.bytes > options_.budget_bytes) {
+    Code* const victim = queue_.least_recent(nullptr);
+    if (victim == nullptr) return;  // all of them run: next time
+    free(*victim);
+  }
+}
+
+void CodeStore::free_replaced(size_t count) noexcept {
+  const auto end = replaced_.begin() + static_cast<ptrdiff_t>(count);
+  for (auto it = replaced_.begin(); it != end; ++it) stats_.bytes -= it->bytes();
+  replaced_.erase(replaced_.begin(), end);
 }
 
 }  // namespace tc::target

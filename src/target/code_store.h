@@ -1,55 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The code that a node holds, by content id: checked, linked, ready to call, and freed again when its byte
-// budget is full (main paper, III.D; docs/code-cache.md). The cold half of the code cache: the hot path reads
-// only Code::entry, through the number table of its link.
+// The code that a node holds, by content id: loaded, ready to call, and freed again when its byte budget is full (main
+// paper, III.D; docs/code-cache.md). The cold half of the code cache: the hot path reads only the first line of Code,
+// through the number table of its link.
 //
-// Thread: the node's. Compilation for the host's own CPU goes on in a thread of the store's own, whose results
-// are published by one atomic store to Code::entry.
+// Thread: the node's. Compilation for the host's own CPU goes on in a thread of the store's own (Tuner).
 #pragma once
 
-#include <atomic>
 #include <functional>
 #include <memory>
+#include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
+#include <vector>
 
-#include "base/content_id.h"
 #include "base/function_ref.h"
-#include "target/executions.h"
-#include "target/policy.h"
-#include "wire/bundle.h"
+#include "target/code.h"
+#include "target/code_linker.h"
+#include "target/tuner.h"
 
 namespace tc::target {
-
-using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_args);
-
-// Which compilation runs now.
-enum class Tier : uint8_t { none = 0, object = 1, baseline = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
-
-// One ifunc's code. Stays where it is until the store evicts it, which happens only inside CodeStore calls.
-class alignas(64) Code {
- public:
-  std::atomic<EntryPoint> entry{nullptr};
-  uint64_t last_used = 0;  // set by the executor to its own tick; the smallest is evicted first
-  bool pinned = false;     // never evicted: it may run in threads that are not counted
-  uint8_t alignment_log2 = 4;
-
-  const ContentId& id() const noexcept { return bundle->id(); }
-  const std::string& name() const noexcept { return bundle->manifest().name; }
-  std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
-  std::atomic<Tier> tier{Tier::none};
-  // The code may be linked anew, or freed, while it runs. So a thread that runs it is inside
-  // CodeStoreOptions::executions, and reads `entry` there. Set for good, before the entry point that needs it is stored.
-  // Always false without `executions`.
-  std::atomic<bool> counted{false};
-  uint64_t load_ns = 0;  // what loading took
-  size_t bytes = 0;      // what it costs against the budget
-
-  virtual ~Code() = default;
-
- protected:
-  Code() = default;
-};
 
 struct CodeStoreOptions {
   size_t budget_bytes = 64u * 1024 * 1024;  // bundles, images and JIT'd code together
@@ -59,9 +30,9 @@ struct CodeStoreOptions {
   TargetTriple triple = TargetTriple::host();  // whose slices run here; tests pretend to be another processor
   std::string cache_dir;                       // compiled objects persist here; empty: nowhere
   std::string jit_plugin;  // path of libthreechains_jit.so; empty: beside this library, then the loader's path
-  // Where any thread may run code at any time: what tells when replaced code is left. It must outlive the store. Null: all
-  // is one thread's.
-  Executions* executions = nullptr;
+  // Any thread may run any code at any time. So code that was replaced is kept until the owner of the store, who counts
+  // those threads, calls free_replaced(). False: one thread runs everything.
+  bool keep_replaced = false;
   // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: it is dropped.
   std::function<void(const std::string&)> warn;
 };
@@ -84,16 +55,33 @@ struct Sender {
   std::function<Status(const std::string& symbol)> may_export;
 };
 
+// Codes in the order of their last use, without any work on the way of a call: the executor only writes
+// Code::last_used. The queue sorts by what it last saw there, which is never later than the truth; so when the code
+// at its head was not used since, no other was used earlier.
+class EvictionQueue {
+ public:
+  void add(Code& code);
+  void remove(Code& code) noexcept;
+  // The code used longest ago that is not running and is not `spared`; null when there is none.
+  Code* least_recent(const Code* spared);
+  // The latest use that the queue knows of.
+  uint64_t newest() const noexcept { return queue_.empty() ? 0 : queue_.rbegin()->first; }
+
+ private:
+  std::set<std::pair<uint64_t, Code*>> queue_;
+};
+
 class CodeStore {
  public:
   // `policy` must outlive the store. Called with each code just before it is freed, so that number tables can
   // forget it.
   using OnEvict = std::function<void(Code&)>;
   static Result<std::unique_ptr<CodeStore>> create(CodeStoreOptions options, Policy& policy, OnEvict on_evict);
-  virtual ~CodeStore() = default;
+  CodeStore(const CodeStore&) = delete;
+  CodeStore& operator=(const CodeStore&) = delete;
 
   // Null when this node does not hold it.
-  virtual Code* find(const ContentId& id) noexcept = 0;
+  Code* find(const ContentId& id) noexcept;
 
   // Takes a checked bundle, links or compiles its slice for this node and keeps it. Object slice first, where
   // there is one. Holding it already is fine: slices and signatures that were missing are kept, the code stays as it is.
@@ -105,40 +93,77 @@ class CodeStore {
   // TC_ERR_LIMIT (does not fit the budget), TC_ERR_VERSION (ABI), TC_ERR_UNSUPPORTED (needs a JIT there is not).
   // `object`, when not empty: what a helper compiled of its bitcode for this node, used as if it were the bundle's
   // object slice, and kept with the code.
-  virtual Result<Code*> load(Bundle bundle, const Sender& from = {}, Bytes object = {}) = 0;
+  Result<Code*> load(Bundle bundle, const Sender& from = {}, Bytes object = {});
 
   // It could run here but for an object slice: there is bitcode for this node, and nothing here to compile it.
-  virtual bool lacks_object(const Bundle& bundle) const noexcept = 0;
+  bool lacks_object(const Bundle& bundle) const noexcept;
 
   // Shows all codes. `show` must not change the store.
-  virtual void each(FunctionRef<void(const Code&)> show) const = 0;
+  void each(FunctionRef<void(const Code&)> show) const;
 
   // Frees one code now. It must not be running.
-  virtual void evict(const ContentId& id) = 0;
+  void evict(const ContentId& id);
 
   // Housekeeping between frames: cheap when nothing is due.
-  virtual void housekeeping() noexcept = 0;
+  void housekeeping() noexcept;
 
   // Waits until nothing is being compiled in the background (tests and benchmarks). False when the deadline
   // passed first.
-  virtual bool wait_until_tuned(uint64_t deadline_ms) = 0;
+  bool wait_until_tuned(uint64_t deadline_ms);
 
   // Loads the JIT plug-in and runs it once, so that the first ifunc does not pay for it. Nothing to do, and
   // fine, when bitcode is not used.
-  virtual Status warm_up() = 0;
+  Status warm_up();
 
-  virtual CodeStoreStats stats() const noexcept = 0;
-};
+  // With CodeStoreOptions::keep_replaced: pieces of code that no entry point leads to any more, and that wait to be freed.
+  // Their bytes count against the budget.
+  size_t replaced() const noexcept { return replaced_.size(); }
+  // Frees the oldest `count` of them. No thread may be inside of these.
+  void free_replaced(size_t count) noexcept;
 
-// Source-side functions of a bundle (payload_get_max_size, payload_init), loaded into this process with the
-// same loader. The source trusts its own bundles: libraries they declare are opened without asking a policy.
-class SourceCode {
- public:
-  // Finds the slice with role `source` for this host. TC_ERR_NO_SLICE, or the loader's errors.
-  static Result<std::unique_ptr<SourceCode>> load(const Bundle& bundle);
-  virtual ~SourceCode() = default;
-  // The address of an entry point by its name in slices (wire/abi_names.h), null where the bundle has none.
-  virtual void* symbol(std::string_view name) const noexcept = 0;
+  CodeStoreStats stats() const noexcept;
+
+ private:
+  CodeStore(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<memory::Arena> arena,
+            std::unique_ptr<DiskCache> cache);
+
+  // Holding
+  Result<Code*> load_new(Bundle bundle, const Sender& from, Bytes object);
+  Code* add_slices(Code& code, const Bundle& bundle);
+  Status make_room(const Code& code);
+  void tune_later(Code& code);
+  void count(Code& code) noexcept;
+  void free(Code& code);
+
+  // Libraries and their users
+  Result<CodeLinker::Linked> link(const Code& code);
+  std::string about_libraries(const Code& code);
+  Status check_exports(const std::vector<std::string>& symbols, const Sender& from) const;
+  Status bind_library(Code& library, const Sender& from);
+  Status link_users(const std::vector<Code*>& users, std::vector<CodeLinker::Linked>& linked);
+  Code* exporting(const std::string& name);
+  std::vector<Code*> users_of(const Exports& one, const Exports& other);
+  void take_over(Code& code, CodeLinker::Linked linked);
+  void withdraw(Code& library);
+
+  // What was replaced
+  void adopt();
+  void put_aside(Code& code, CodeMemory memory);
+  void put_aside_all(Code& code);
+  void keep_replaced(CodeMemory memory);
+  void retire();
+
+  const CodeStoreOptions options_;
+  Policy& policy_;
+  const OnEvict on_evict_;
+  CodeLinker linker_;
+  std::unordered_map<ContentId, std::unique_ptr<Code>> codes_;
+  EvictionQueue queue_;
+  std::vector<Code*> retiring_;
+  std::vector<CodeMemory> replaced_;  // the oldest first
+  Code* last_loaded_ = nullptr;
+  CodeStoreStats stats_;
+  Tuner tuner_;  // last, so that its thread ends before what it uses does
 };
 
 }  // namespace tc::target

@@ -12,7 +12,6 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 
 namespace tc::target {
 namespace {

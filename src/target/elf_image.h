@@ -13,9 +13,14 @@
 #include <string_view>
 
 #include "base/bytes.h"
+#include "base/function_ref.h"
 #include "wire/target_triple.h"
 
-namespace tc::target {
+namespace tc {
+
+class Bundle;
+
+namespace target {
 
 class ElfImage {
  public:
@@ -74,4 +79,9 @@ class ElfImage {
   ByteView symbols_, strings_, rela_, jump_rela_;
 };
 
-}  // namespace tc::target
+// Calls `use` with the image of a bundle's object slice, which is valid during the call; without a copy when the slice is
+// stored uncompressed. Errors of reading it, or those of `use`.
+Status with_object(const Bundle& bundle, size_t slice, Arch arch, FunctionRef<Status(const ElfImage&)> use);
+
+}  // namespace target
+}  // namespace tc

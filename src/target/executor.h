@@ -1,23 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Runs ifuncs: the innermost step of the hot path. One executor per node; thread: the node's.
+// How an ifunc is called, and what it may call: the innermost step of the hot path.
 //
-// While a call runs, `running()` describes it to the ABI functions. A plain call costs a few stores around one
+//     Executor   calls the ifunc; one of each node
+//     Call       describes the call in progress to the node
+//     IfuncHost  what the ifunc may ask of its node: <threechains/ifunc.h> in C++
+//
+// Thread: the node's. The functions that give addresses: any.
+//
+// While a call runs, `running()` describes it to the node. A plain call costs a few stores around one
 // indirect call. What an ifunc does besides (reply, fail, forward) sets has_effects, and only then is there anything to
 // clean up.
 #pragma once
 
 #include <atomic>
+#include <cstddef>
+#include <cstdint>
 #include <string>
+#include <string_view>
 #include <utility>
 
-#include "target/code_store.h"
-#include "target/ifunc_host.h"
+#include "base/bytes.h"
+#include "target/code.h"
 #include "wire/chain.h"
 #include "wire/frame.h"
-#include "wire/return_address.h"
 
 namespace tc::target {
+
+class FrameHandler;
+
+// What a running ifunc may ask of the node that it runs on. The node implements it, and so does the papers' API, which has
+// no node (src/ucp_ifunc). The ABI functions reach it through the call in progress on this thread.
+class IfuncHost {
+ public:
+  // Of the cluster, from 0, and how many there are: 0 and 1 outside of one.
+  uint32_t node_id() const noexcept { return node_id_; }
+  uint32_t node_count() const noexcept { return node_count_; }
+  // Named data that the application exposed; null when there is none.
+  virtual void* data(std::string_view name, size_t* size) noexcept = 0;
+  // These return TC_OK or what went wrong; the bytes are copied before they return.
+  virtual tc_status_t reply(ByteView bytes) noexcept = 0;
+  virtual tc_status_t forward(uint32_t node, ByteView payload) noexcept = 0;
+  virtual tc_status_t forward_as(uint32_t node, std::string_view name, ByteView payload) noexcept = 0;
+  virtual tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept = 0;
+  virtual void fail(int32_t code, std::string_view message) noexcept = 0;
+  virtual void log(int level, std::string_view message) noexcept = 0;
+
+ protected:
+  ~IfuncHost() = default;
+  void be_node(uint32_t id, uint32_t count) noexcept {
+    node_id_ = id;
+    node_count_ = count;
+  }
+
+ private:
+  uint32_t node_id_ = 0, node_count_ = 1;
+};
+
+// The host of the ifunc that runs on this thread; null when none does. Set by the executor around a run of
+// frames, which is what lets two nodes live in one process.
+// (The model of access says that it is in the block that every thread gets at its start: one instruction to reach.)
+extern constinit thread_local IfuncHost* current_host [[gnu::tls_model("initial-exec")]];
+
+// Whether the call on this thread is on its way out: it has failed, and each of its functions returns at once (docs/languages.md,
+// "When code fails"). Injected code sets and reads the byte through tc_leaving(); it starts each call by clearing it. Whoever
+// runs a call inside of another one clears it after a call that failed.
+extern constinit thread_local uint8_t leaving [[gnu::tls_model("initial-exec")]];
+extern "C" uint8_t* tc_leaving(void);
+
+// The ABI functions by name, for the linker: what every ifunc may call. Null for any other name.
+void* abi_symbol(std::string_view name) noexcept;
+
+// Functions that compilers call by themselves (wire/abi_names.h): memory functions, 128-bit arithmetic, and on aarch64
+// the outlined atomics. Every ifunc may use them, because they change only memory that they are given. Null for any other
+// name, and for functions that this ISA's compiler runtime does not have.
+void* compiler_runtime_symbol(std::string_view name) noexcept;
 
 // A value that the node's thread alone writes and a watching thread may read at any time. As cheap as a plain one.
 template <class T>
@@ -42,8 +99,8 @@ class Watched {
 // One call in progress.
 struct Call {
   Watched<Code*> code = nullptr;
-  void* link = nullptr;      // the node's Link that the frame came from; null for a call of this node itself
-  bool has_effects = false;  // anything below differs from the defaults
+  FrameHandler* link = nullptr;  // the link that the frame came from; null for a call of this node itself
+  bool has_effects = false;      // anything below differs from the defaults
   bool wants_reply = false;
   bool has_header = false;
   bool has_return_address = false;

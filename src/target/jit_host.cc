@@ -1,14 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/jit_host.h"
 
+#include <dlfcn.h>
+
+#include <filesystem>
+
 #include "base/plugin.h"
-#include "target/foreign_llvm.h"
 
 namespace tc::target {
 
 namespace {
 
 constexpr const char* plugin_name = "libthreechains_jit.so";
+
+// The JIT plug-in links libLLVM.so, unless the build is self-contained. Where a program has loaded another LLVM, without
+// symbol versions and for all to see (TensorFlow and Triton bring such), the loader would bind libLLVM.so to that one's
+// functions, and registering the same command-line options twice ends the process. So it is looked for before.
+// TC_ERR_UNSUPPORTED when the plug-in must not be loaded into this process; the sentence names the file that is in the way.
+#ifdef TC_LLVM_SYMBOL_VERSION
+
+Status check_no_foreign_llvm() {
+  // llvm::cl::Option::addArgument(), as the loader looks it up for libLLVM.so: what has no versions matches as well.
+  constexpr const char* symbol = "_ZN4llvm2cl6Option11addArgumentEv";
+  Dl_info info;
+  void* const found = dlvsym(RTLD_DEFAULT, symbol, TC_LLVM_SYMBOL_VERSION);
+  if (found == nullptr || dladdr(found, &info) == 0 || info.dli_fname == nullptr) return {};
+  if (std::filesystem::path(info.dli_fname).filename().string().starts_with("libLLVM")) return {};
+  return fail(TC_ERR_UNSUPPORTED,
+              "{} has an LLVM of its own, whose symbols hide those of ours: load it without RTLD_GLOBAL, use another "
+              "process, or use the Python wheel of Three-Chains, whose LLVM is hidden",
+              info.dli_fname);
+}
+
+#else
+
+Status check_no_foreign_llvm() { return {}; }
+
+#endif
 
 }  // namespace
 

@@ -4,6 +4,7 @@
 #include <cstring>
 #include <vector>
 
+#include "target/elf_image.h"
 #include "wire/object_format.h"
 
 namespace tc::target {

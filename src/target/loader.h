@@ -7,10 +7,11 @@
 #pragma once
 
 #include "memory/arena.h"
-#include "target/elf_image.h"
 #include "target/jit_plugin.h"
 
 namespace tc::target {
+
+class ElfImage;
 
 // An image in an arena, which must outlive it. Destroying it frees the memory; nothing of it may be running.
 class LoadedImage {

@@ -5,6 +5,7 @@
 
 #include <cstring>
 
+#include "target/elf_image.h"
 #include "target/testing/object_builder.h"
 
 namespace tc::target {

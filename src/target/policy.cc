@@ -10,8 +10,7 @@
 #include <set>
 #include <shared_mutex>
 
-#include "target/compiler_runtime.h"
-#include "target/ifunc_host.h"
+#include "target/executor.h"
 
 namespace tc::target {
 

@@ -8,7 +8,7 @@
 #include <cmath>
 #include <cstring>
 
-#include "target/ifunc_host.h"
+#include "target/executor.h"
 
 // In front of the C library's, which linkers then export to all libraries.
 extern "C" __attribute__((visibility("default"))) char* strfry(char* text) noexcept { return text; }

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "target/executor.h"
-#include "transport/in_stream.h"
+#include "transport/stream.h"
 
 namespace tc::target {
 

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// SourceCode: the payload functions of a bundle, in the process that sends it.
+#include "target/source_code.h"
+
 #include <dlfcn.h>
 
 #include <array>
-#include <map>
 
 #include "target/bitcode_builder.h"
-#include "target/code_store.h"
-#include "target/compiler_runtime.h"
-#include "target/loader.h"
-#include "target/object_slice.h"
+#include "target/elf_image.h"
+#include "target/executor.h"
 #include "wire/abi_names.h"
 
 namespace tc::target {
@@ -20,105 +17,76 @@ namespace {
 constexpr std::array source_symbols = {abi_names::payload_get_max_size, abi_names::payload_init,
                                        abi_names::payload_bound};
 
-// Libraries that a bundle declares, open as long as this lives. The source's own code may use all of its process.
-class Libraries {
- public:
-  Libraries() = default;
-  Libraries(const Libraries&) = delete;
-  Libraries& operator=(const Libraries&) = delete;
-  ~Libraries() {
-    for (void* handle : handles_) dlclose(handle);
-  }
-
-  Status open(const std::vector<std::string>& names) {
-    for (const auto& name : names) {
-      void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
-      if (handle == nullptr) {
-        const char* const words = dlerror();
-        return fail(TC_ERR_UNRESOLVED, "library '{}' cannot be opened: {}", name, words != nullptr ? words : "");
-      }
-      handles_.push_back(handle);
-    }
-    return {};
-  }
-
-  Result<void*> resolve(const std::string& symbol) const {
-    for (void* handle : handles_)
-      if (void* const address = dlsym(handle, symbol.c_str())) return address;
-    if (void* const address = compiler_runtime_symbol(symbol)) return address;
-    if (void* const address = dlsym(RTLD_DEFAULT, symbol.c_str())) return address;
-    return fail(TC_ERR_UNRESOLVED,
-                "symbol '{}', which its payload functions use, is in none of its libraries ({}) and "
-                "not in this process: declare its library",
-                symbol, handles_.size());
-  }
-
- private:
-  std::vector<void*> handles_;
-};
-
-class LoadedSource final : public SourceCode {
- public:
-  explicit LoadedSource(std::unique_ptr<memory::Arena> arena) : arena_(std::move(arena)) {}
-
-  Status load_for_host(const Bundle& bundle) {
-    const auto host = TargetTriple::host();
-    const auto object = bundle.find(SliceRole::source, SliceForm::object, host);
-    const auto bitcode = bundle.find(SliceRole::source, SliceForm::bitcode, host);
-    if (!object && !bitcode)
-      return fail(TC_ERR_NO_SLICE, "it has no payload functions for {}: build it with --target {}", host.text,
-                  host.text);
-    if (auto opened = libraries_.open(bundle.manifest().dependencies); !opened) {
-      // The libraries belong to the target's side first; the source may well do without them.
-      missing_ = std::move(opened).error().message;
-    }
-    auto loaded = object ? load_object(bundle, *object, host.arch) : load_bitcode(bundle, *bitcode);
-    if (!loaded && loaded.error().code == TC_ERR_UNRESOLVED && !missing_.empty())
-      loaded.error().message += "; " + missing_;
-    return loaded;
-  }
-
-  void* symbol(std::string_view name) const noexcept override {
-    const auto found = symbols_.find(name);
-    return found != symbols_.end() ? found->second : nullptr;
-  }
-
- private:
-  Status load_object(const Bundle& bundle, size_t slice, Arch arch) {
-    return with_object(bundle, slice, arch, [this](const ElfImage& image) -> Status {
-      TC_ASSIGN(image_, load_image(image, *arena_, resolver()));
-      for (const char* name : source_symbols)
-        if (const auto address = image.find_code(name)) symbols_[name] = image_.at(*address);
-      return {};
-    });
-  }
-
-  Status load_bitcode(const Bundle& bundle, size_t slice) {
-    BitcodeBuilder builder(jit_, nullptr);
-    TC_ASSIGN(jitted_, builder.build(BitcodeSlice(bundle, slice), Effort::baseline, false, resolver()));
-    for (const char* name : source_symbols)
-      if (void* const address = jitted_.symbol(name)) symbols_[name] = address;
-    return {};
-  }
-
-  SymbolResolver resolver() const {
-    return [this](const std::string& symbol) { return libraries_.resolve(symbol); };
-  }
-
-  Libraries libraries_;
-  std::string missing_;
-  std::unique_ptr<memory::Arena> arena_;
-  LoadedImage image_;
-  JitHost jit_{""};
-  JitCode jitted_;
-  std::map<std::string, void*, std::less<>> symbols_;
-};
-
 }  // namespace
+
+SourceCode::Libraries::~Libraries() {
+  for (void* handle : handles_) dlclose(handle);
+}
+
+Status SourceCode::Libraries::open(const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
+    if (handle == nullptr) {
+      const char* const words = dlerror();
+      return fail(TC_ERR_UNRESOLVED, "library '{}' cannot be opened: {}", name, words != nullptr ? words : "");
+    }
+    handles_.push_back(handle);
+  }
+  return {};
+}
+
+Result<void*> SourceCode::Libraries::resolve(const std::string& symbol) const {
+  for (void* handle : handles_)
+    if (void* const address = dlsym(handle, symbol.c_str())) return address;
+  if (void* const address = compiler_runtime_symbol(symbol)) return address;
+  if (void* const address = dlsym(RTLD_DEFAULT, symbol.c_str())) return address;
+  return fail(TC_ERR_UNRESOLVED,
+              "symbol '{}', which its payload functions use, is in none of its libraries ({}) and "
+              "not in this process: declare its library",
+              symbol, handles_.size());
+}
+
+Status SourceCode::load_for_host(const Bundle& bundle) {
+  const auto host = TargetTriple::host();
+  const auto object = bundle.find(SliceRole::source, SliceForm::object, host);
+  const auto bitcode = bundle.find(SliceRole::source, SliceForm::bitcode, host);
+  if (!object && !bitcode)
+    return fail(TC_ERR_NO_SLICE, "it has no payload functions for {}: build it with --target {}", host.text, host.text);
+  if (auto opened = libraries_.open(bundle.manifest().dependencies); !opened) {
+    // The libraries belong to the target's side first; the source may well do without them.
+    missing_ = std::move(opened).error().message;
+  }
+  auto loaded = object ? load_object(bundle, *object, host.arch) : load_bitcode(bundle, *bitcode);
+  if (!loaded && loaded.error().code == TC_ERR_UNRESOLVED && !missing_.empty())
+    loaded.error().message += "; " + missing_;
+  return loaded;
+}
+
+Status SourceCode::load_object(const Bundle& bundle, size_t slice, Arch arch) {
+  return with_object(bundle, slice, arch, [this](const ElfImage& image) -> Status {
+    TC_ASSIGN(image_, load_image(image, *arena_, resolver()));
+    for (const char* name : source_symbols)
+      if (const auto address = image.find_code(name)) symbols_[name] = image_.at(*address);
+    return {};
+  });
+}
+
+Status SourceCode::load_bitcode(const Bundle& bundle, size_t slice) {
+  BitcodeBuilder builder(jit_, nullptr);
+  TC_ASSIGN(jitted_, builder.build(BitcodeSlice(bundle, slice), Effort::baseline, false, resolver()));
+  for (const char* name : source_symbols)
+    if (void* const address = jitted_.symbol(name)) symbols_[name] = address;
+  return {};
+}
+
+void* SourceCode::symbol(std::string_view name) const noexcept {
+  const auto found = symbols_.find(name);
+  return found != symbols_.end() ? found->second : nullptr;
+}
 
 Result<std::unique_ptr<SourceCode>> SourceCode::load(const Bundle& bundle) {
   TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::separate));
-  auto source = std::make_unique<LoadedSource>(std::move(arena));
+  std::unique_ptr<SourceCode> source(new SourceCode(std::move(arena)));
   if (auto loaded = source->load_for_host(bundle); !loaded)
     return context(fmt::format("ifunc '{}'", bundle.manifest().name), std::move(loaded).error());
   return source;

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "target/source_code.h"
+
 #include <gtest/gtest.h>
 
-#include "target/code_store.h"
+#include "target/code.h"
 #include "target/testing/object_builder.h"
 
 namespace tc::target {

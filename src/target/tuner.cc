@@ -7,7 +7,8 @@
 #include <chrono>
 
 #include "base/quiet_thread.h"
-#include "memory/alias_probe.h"
+#include "memory/code_mapping.h"
+#include "target/code.h"
 #include "wire/abi_names.h"
 
 namespace tc::target {
@@ -41,8 +42,8 @@ void Tuner::start() {
   changed_.notify_all();
 }
 
-void Tuner::cancel(StoredCode& code) noexcept {
-  const auto drop = [&code](std::deque<StoredCode*>& list) {
+void Tuner::cancel(Code& code) noexcept {
+  const auto drop = [&code](std::deque<Code*>& list) {
     if (const auto found = std::ranges::find(list, &code); found != list.end()) list.erase(found);
   };
   drop(waiting_);
@@ -82,7 +83,7 @@ void Tuner::run() {
 }
 
 // `code` may be used only while the lock is held and it is the current one.
-void Tuner::tune(std::unique_lock<std::mutex>& lock, StoredCode& code) {
+void Tuner::tune(std::unique_lock<std::mutex>& lock, Code& code) {
   const auto which = code.bundle->find(SliceRole::target, SliceForm::bitcode, host_);
   if (!which) return;
   BitcodeSlice slice(*code.bundle, *which);

@@ -14,9 +14,11 @@
 #include <vector>
 
 #include "target/bitcode_builder.h"
-#include "target/stored_code.h"
 
 namespace tc::target {
+
+class Code;
+class Policy;
 
 class Tuner {
  public:
@@ -27,16 +29,16 @@ class Tuner {
   Tuner& operator=(const Tuner&) = delete;
 
   // Remembers a code to be tuned. Costs no system call: it is on the way of a first execution.
-  void add(StoredCode& code) { waiting_.push_back(&code); }
+  void add(Code& code) { waiting_.push_back(&code); }
   // Hands what was added to the thread.
   void start();
   // Forgets the code, and drops the result if it is being compiled just now. What was published before is among
   // finished() still.
-  void cancel(StoredCode& code) noexcept;
+  void cancel(Code& code) noexcept;
 
   // A code whose entry shows its new memory already; the caller takes it over and frees the old one when it can.
   struct Finished {
-    StoredCode* code = nullptr;
+    Code* code = nullptr;
     JitCode memory;
   };
   std::vector<Finished> finished();
@@ -45,17 +47,17 @@ class Tuner {
 
  private:
   void run();
-  void tune(std::unique_lock<std::mutex>& lock, StoredCode& code);
+  void tune(std::unique_lock<std::mutex>& lock, Code& code);
 
   BitcodeBuilder& builder_;
   const Policy& policy_;
   const TargetTriple host_;
-  std::deque<StoredCode*> waiting_;  // the node thread's own
+  std::deque<Code*> waiting_;  // the node thread's own
 
   std::mutex mutex_;  // guards what follows
   std::condition_variable changed_;
-  std::deque<StoredCode*> queue_;
-  StoredCode* current_ = nullptr;  // null also when the code in work was cancelled
+  std::deque<Code*> queue_;
+  Code* current_ = nullptr;  // null also when the code in work was cancelled
   bool busy_ = false;
   bool stop_ = false;
   std::vector<Finished> finished_;

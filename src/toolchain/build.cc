@@ -1,25 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/build.h"
 
+#include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <map>
+#include <memory>
 #include <set>
 
 #include "base/file.h"
 #include "toolchain/bitcode_writer.h"
-#include "toolchain/build_units.h"
 #include "toolchain/codegen.h"
-#include "toolchain/cross_targets.h"
-#include "toolchain/dependencies.h"
+#include "toolchain/frontend.h"
+#include "toolchain/importer.h"
 #include "toolchain/link.h"
 #include "toolchain/resolve.h"
 
 #ifndef TC_TOOL_VERSION
 #error "the build system says which version this is"
 #endif
-
 namespace tc::toolchain {
 
 namespace fs = std::filesystem;
@@ -35,13 +35,128 @@ Status check_name(const std::string& name) {
   return {};
 }
 
+// One triple's code, imported. The context owns what the modules are made of.
+struct Unit {
+  std::string triple;
+  std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
+  Imported imported;
+};
+
+// The first half: compiles the source file for each target of the request, or reads its bitcode files, and imports what
+// comes out. TC_ERR_INVALID when two of them are for the same target; else the errors of the front ends and the importer.
+class UnitImporter {
+ public:
+  UnitImporter(const BuildRequest& request, const std::string& name, Language language)
+      : request_(request), name_(name), language_(language) {}
+
+  Result<std::vector<Unit>> run() {
+    TC_CHECK(language_ == Language::llvm ? import_bitcode() : compile_source());
+    return std::move(units_);
+  }
+
+ private:
+  const std::filesystem::path& input() const { return request_.inputs.front(); }
+  std::string label() const { return input().string(); }
+
+  ImportOptions import_options() const {
+    return {name_, label(), request_.allow_asm, request_.allow_ctors, request_.library, {}};
+  }
+
+  Status compile_source() {
+    const auto targets = request_.targets.empty() ? default_targets() : request_.targets;
+    for (const auto& triple : targets) {
+      Unit unit;
+      unit.triple = triple;
+      TC_ASSIGN(const auto bitcode,
+                compile(input(), language_, triple, {request_.clang_flags, request_.include_directory, name_}));
+      TC_ASSIGN(auto module, parse(bitcode, *unit.context, label()));
+      auto options = import_options();
+      TC_ASSIGN(const auto wanted, TargetTriple::parse(triple));
+      const auto made = TargetTriple::parse(module->getTargetTriple().str());
+      if (made && !made->runs_on(wanted)) options.retarget = triple;  // its compiler knows its own machine only
+      TC_ASSIGN(unit.imported, import_module(std::move(module), options));
+      TC_CHECK(add_unit(std::move(unit)));
+    }
+    return {};
+  }
+
+  // Bitcode is for the triple that it says. Where --target asks for another one, the first file is made into it.
+  Status import_bitcode() {
+    for (const auto& file : request_.inputs) {
+      TC_ASSIGN(auto unit, import_file(file, {}));
+      TC_CHECK(add_unit(std::move(unit)));
+    }
+    if (request_.targets.empty()) return {};
+    std::vector<Unit> made;
+    for (const auto& triple : request_.targets) {
+      TC_ASSIGN(const auto wanted, TargetTriple::parse(triple));
+      const auto fits = [&](const auto& unit) {
+        const auto has = TargetTriple::parse(unit.triple);
+        return has && has->runs_on(wanted);
+      };
+      const auto found = std::find_if(units_.begin(), units_.end(), fits);
+      if (found != units_.end()) continue;
+      TC_ASSIGN(auto unit, import_file(input(), triple));
+      made.push_back(std::move(unit));
+    }
+    for (auto& unit : made) TC_CHECK(add_unit(std::move(unit)));
+    std::vector<Unit> asked_for;  // erasing would assign, and a context assigned to dies before its modules
+    for (auto& unit : units_)
+      if (is_asked_for(unit)) asked_for.push_back(std::move(unit));
+    units_ = std::move(asked_for);
+    return {};
+  }
+
+  bool is_asked_for(const Unit& unit) const {
+    const auto has = TargetTriple::parse(unit.triple);
+    return std::any_of(request_.targets.begin(), request_.targets.end(), [&](const auto& triple) {
+      const auto wanted = TargetTriple::parse(triple);
+      return has && wanted && has->runs_on(*wanted);
+    });
+  }
+
+  // `triple`: what the bitcode is to be made into; empty: as it is.
+  Result<Unit> import_file(const std::filesystem::path& file, const std::string& triple) {
+    Unit unit;
+    TC_ASSIGN(const auto bitcode, read_file(file, BundleLimits::slice_bytes));
+    TC_ASSIGN(auto module, parse(bitcode, *unit.context, file.string()));
+    unit.triple = module->getTargetTriple().str();
+    if (auto known = check_triple(unit.triple); !known) return context(file.string(), known.error());
+    auto options = import_options();
+    options.label = file.string();
+    if (!triple.empty()) {
+      options.retarget = triple;
+      unit.triple = triple;
+    }
+    TC_ASSIGN(unit.imported, import_module(std::move(module), options));
+    return unit;
+  }
+
+  Status add_unit(Unit unit) {
+    TC_ASSIGN(const auto triple, TargetTriple::parse(unit.triple));
+    for (const auto& other : units_) {
+      const auto has = TargetTriple::parse(other.triple);
+      if (has && triple.runs_on(*has))
+        return fail(TC_ERR_INVALID, "{} and {} are the same target: name it once", other.triple, unit.triple);
+    }
+    units_.push_back(std::move(unit));
+    return {};
+  }
+
+  const BuildRequest& request_;
+  const std::string& name_;
+  const Language language_;
+  std::vector<Unit> units_;
+};
+
+// The second half: slices of all units, and the bundle.
 class Builder {
  public:
   explicit Builder(const BuildRequest& request) : request_(request) {}
 
   Result<BuildResult> run() {
     TC_CHECK(check_request());
-    TC_ASSIGN(units_, import_units(request_, name_, language_));
+    TC_ASSIGN(units_, UnitImporter(request_, name_, language_).run());
     TC_CHECK(settle_libraries());
     TC_CHECK(settle_manifest());
     for (const auto& unit : units_) {
@@ -201,7 +316,7 @@ class Builder {
       return {};
     }
     TC_ASSIGN(auto linked, link_object(object, triple, label()));
-    return add_slice({triple, role, SliceForm::object, false, baseline->cpu, 0, 0, {}}, std::move(linked.bytes));
+    return add_slice({triple, role, SliceForm::object, false, baseline->cpu, 0, 0, {}}, std::move(linked));
   }
 
   Status add_bundled() {

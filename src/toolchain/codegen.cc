@@ -10,6 +10,7 @@
 #include <llvm/IR/LLVMContext.h>
 #include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
+#include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/TargetSelect.h>
@@ -17,15 +18,22 @@
 #include <llvm/Target/TargetMachine.h>
 #include <llvm/TargetParser/Triple.h>
 
+#include <algorithm>
 #include <memory>
 #include <mutex>
 
-#include "target/jit/fatal_guard.h"
+#include "target/jit/compiler.h"
+#include "target/jit/llvm_errors.h"
 #include "toolchain/bitcode_writer.h"
+#include "toolchain/link.h"
 
 namespace tc::toolchain {
 
 namespace {
+
+using target::Effort;
+using target::jit::Compiler;
+using target::jit::Host;
 
 const llvm::Target* find_target(const std::string& triple, std::string& words) {
   initialize_targets();
@@ -125,6 +133,22 @@ class Generation {
   std::unique_ptr<llvm::legacy::PassManager> passes_;
 };
 
+// LLVM prints a warning about a feature that it does not know, and goes on without it.
+Status check_features(const TargetTriple& triple, const std::string& features) {
+  TC_ASSIGN(const auto generic, Host::named(triple.text, "", ""));
+  TC_ASSIGN(const auto machine, generic.machine(Effort::tuned));
+  const auto known = machine->getMCSubtargetInfo()->getAllProcessorFeatures();
+  for (size_t at = 0; at < features.size();) {
+    const auto end = std::min(features.find(',', at), features.size());
+    const auto one = features.substr(at, end - at);
+    at = end + 1;
+    const bool is_known = one.size() > 1 && (one[0] == '+' || one[0] == '-') &&
+                          std::ranges::any_of(known, [&](const auto& feature) { return one.substr(1) == feature.Key; });
+    if (!is_known) return fail(TC_ERR_INVALID, "LLVM knows no feature '{}' of {}", one, triple.text);
+  }
+  return {};
+}
+
 }  // namespace
 
 void initialize_targets() {
@@ -193,6 +217,18 @@ Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseli
   if (!generation.complaint().empty())
     return fail(TC_ERR_COMPILE, "{}: code generation for {}: {}", label, triple.str(), generation.complaint());
   return generation.object();
+}
+
+Result<Bytes> object_for_cpu(ByteView bitcode, const std::string& text, const std::string& cpu,
+                             const std::string& features, const std::string& label) {
+  initialize_targets();
+  TC_CHECK(check_triple(text));
+  TC_ASSIGN(const auto triple, TargetTriple::parse(text));
+  TC_CHECK(check_features(triple, features));
+  TC_ASSIGN(const auto host, Host::named(triple.text, cpu, features));
+  Compiler compiler(host, Effort::tuned);
+  TC_ASSIGN(const auto object, compiler.compile(bitcode, label));
+  return link_object(object, triple, label);
 }
 
 }  // namespace tc::toolchain

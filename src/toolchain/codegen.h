@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Machine code for a named baseline of an ISA, from an imported module.
+// Machine code: for a named baseline of an ISA from an imported module, or for a named CPU from a bitcode slice.
+//
+// Threads: any; a module belongs to one.
 #pragma once
 
 #include <optional>
@@ -36,5 +38,11 @@ std::string normalised_triple(const std::string& triple);
 // A position-independent relocatable object, optimised at O3 for the baseline. Calls leave through the global
 // offset table, so that the linker needs no stubs. `module` is not changed.
 Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseline, const std::string& label);
+
+// An object slice for a CPU that is named: what a helper makes for a node without LLVM (docs/small-nodes.md). Compiles
+// target bitcode as a node with that CPU would tune it, and links it. `cpu` and `features` are LLVM's names.
+// TC_ERR_INVALID for a triple, CPU or feature that LLVM does not know, else Compiler's and link_object's errors.
+Result<Bytes> object_for_cpu(ByteView bitcode, const std::string& triple, const std::string& cpu,
+                             const std::string& features, const std::string& label);
 
 }  // namespace tc::toolchain

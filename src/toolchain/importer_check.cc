@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "toolchain/importer_check.h"
+
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/DebugInfoMetadata.h>
@@ -12,7 +14,6 @@
 #include <algorithm>
 #include <set>
 
-#include "toolchain/importer.h"
 #include "wire/object_format.h"
 
 namespace tc::toolchain {
@@ -187,6 +188,25 @@ Status check_global(const llvm::GlobalVariable& global, const ImportOptions& opt
   return {};
 }
 
+// A node has so much room for the variables of one ifunc.
+Status check_size_of_variables(const llvm::Module& module, const ImportOptions& options) {
+  uint64_t total = 0, most = 0;
+  const llvm::GlobalVariable* largest = nullptr;
+  for (const auto& global : module.globals()) {
+    if (global.isDeclaration() || global.isConstant()) continue;
+    const uint64_t size = module.getDataLayout().getTypeAllocSize(global.getValueType());
+    total += size;
+    if (size >= most) most = size, largest = &global;
+  }
+  if (total <= object_format::image_half) return {};
+  return fail(
+      TC_ERR_TOO_LARGE,
+      "{}: its variables are {} bytes, of which '{}' is {}, when a node takes at most {}; expose the node's own "
+      "memory by a name (tc_data), or allocate it",
+      position_of_use(*largest, options.label), total, llvm::demangle(largest->getName().str()), most,
+      object_format::image_half);
+}
+
 bool resolved_by_the_backend(const llvm::GlobalValue& value) {
   const auto* const function = llvm::dyn_cast<llvm::Function>(&value);
   return (function && function->isIntrinsic()) || value.getName().starts_with("llvm.");
@@ -218,25 +238,6 @@ Status check_sections(const llvm::Module& module, const ImportOptions& options) 
             "runs them at the target; initialise in {}_main",
             options.label, llvm::demangle(global.getName().str()), list.str(), options.name);
   return {};
-}
-
-// A node has so much room for the variables of one ifunc.
-Status check_size_of_variables(const llvm::Module& module, const ImportOptions& options) {
-  uint64_t total = 0, most = 0;
-  const llvm::GlobalVariable* largest = nullptr;
-  for (const auto& global : module.globals()) {
-    if (global.isDeclaration() || global.isConstant()) continue;
-    const uint64_t size = module.getDataLayout().getTypeAllocSize(global.getValueType());
-    total += size;
-    if (size >= most) most = size, largest = &global;
-  }
-  if (total <= object_format::image_half) return {};
-  return fail(
-      TC_ERR_TOO_LARGE,
-      "{}: its variables are {} bytes, of which '{}' is {}, when a node takes at most {}; expose the node's own "
-      "memory by a name (tc_data), or allocate it",
-      position_of_use(*largest, options.label), total, llvm::demangle(largest->getName().str()), most,
-      object_format::image_half);
 }
 
 Status check_can_travel(const llvm::Module& module, const ImportOptions& options) {

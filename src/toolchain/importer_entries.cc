@@ -1,19 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "toolchain/importer_entries.h"
+
 #include <llvm/ADT/StringExtras.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
+#include <llvm/IR/IRBuilder.h>
+#include <llvm/IR/Instructions.h>
 #include <llvm/IR/Metadata.h>
 #include <llvm/IR/Module.h>
 
 #include <algorithm>
 #include <bit>
+#include <map>
 
-#include "toolchain/importer.h"
+#include "toolchain/resolve.h"
 #include "wire/abi_names.h"
 
 namespace tc::toolchain {
 
 namespace {
+
+bool is_entry(llvm::StringRef name) {
+  for (const char* entry :
+       {abi_names::main, abi_names::payload_get_max_size, abi_names::payload_init, abi_names::payload_bound})
+    if (name == entry) return true;
+  return false;
+}
+
+// Can other ifuncs use what the library defines here?
+bool is_for_others(const llvm::GlobalValue& value) {
+  return !value.isDeclaration() && !value.hasLocalLinkage() && !value.hasAvailableExternallyLinkage() &&
+         !value.hasHiddenVisibility() && !value.getName().starts_with("llvm.") &&
+         !value.getName().starts_with(abi_names::payload_alignment) && !is_entry(value.getName());
+}
 
 // Every use of an alias becomes a use of what it stands for: entries written in Zig are aliases, and the object
 // loader and older linkers then never see one. Those of a library are names for others, as C++ has two for a constructor.
@@ -124,9 +143,20 @@ Status check_pairs(uint8_t entries, const ImportOptions& options) {
   return {};
 }
 
-}  // namespace
+// An entry that does nothing, when a library defines none.
+void ensure_main(llvm::Module& module, const ImportOptions& options) {
+  const auto name = options.name + abi_names::main_suffix;
+  if (!options.library || module.getNamedValue(name) != nullptr) return;
+  auto& context = module.getContext();
+  auto* const pointer = llvm::PointerType::getUnqual(context);
+  auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context),
+                                             {pointer, llvm::Type::getInt64Ty(context), pointer}, false);
+  auto* const main = llvm::Function::Create(type, llvm::GlobalValue::ExternalLinkage, name, module);
+  llvm::IRBuilder<>(llvm::BasicBlock::Create(context, "", main)).CreateRetVoid();
+}
 
-Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& options) {
+// Returns the set of Entry.
+Result<uint8_t> rename_entries(llvm::Module& module, const ImportOptions& options) {
   const auto& name = options.name;
   auto* const main = find_function(module, name + abi_names::main_suffix);
   if (!main)
@@ -158,6 +188,33 @@ Result<uint8_t> settle_entries(llvm::Module& module, const ImportOptions& option
   return entries;
 }
 
+// What the module defines for others, sorted, once its entries are settled.
+Result<std::vector<std::string>> take_exports(llvm::Module& module, const ImportOptions& options) {
+  std::vector<std::string> exports;
+  if (!options.library) return exports;
+  for (auto& value : module.global_values()) {
+    if (!is_for_others(value)) continue;
+    const auto name = value.getName().str();
+    if (is_ifunc_abi(name) || is_compiler_runtime(name))
+      return fail(TC_ERR_INVALID,
+                  "{}: a library cannot export '{}', which every ifunc has already; give it another name",
+                  options.label, name);
+    value.setLinkage(llvm::GlobalValue::ExternalLinkage);
+    value.setVisibility(llvm::GlobalValue::DefaultVisibility);
+    if (auto* const object = llvm::dyn_cast<llvm::GlobalObject>(&value)) {
+      object->setComdat(nullptr);
+      object->setSection("");
+    }
+    exports.push_back(name);
+  }
+  if (exports.empty())
+    return fail(TC_ERR_INVALID, "{}: a library that defines nothing for others: every function and variable is static",
+                options.label);
+  std::sort(exports.begin(), exports.end());
+  return exports;
+}
+
+// TC_PAYLOAD_ALIGN's value, as its logarithm; 4 when there is none.
 Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options) {
   llvm::GlobalVariable* asked = nullptr;
   for (auto& global : module.globals())
@@ -171,6 +228,7 @@ Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& option
   return static_cast<uint8_t>(std::countr_zero(bytes));
 }
 
+// The names of #pragma comment(lib, ...).
 std::vector<std::string> take_libraries(llvm::Module& module) {
   std::vector<std::string> libraries;
   auto* const node = module.getNamedMetadata("llvm.dependent-libraries");
@@ -181,6 +239,92 @@ std::vector<std::string> take_libraries(llvm::Module& module) {
         libraries.push_back(name->getString().str());
   module.eraseNamedMetadata(node);
   return libraries;
+}
+
+// By priority, and in order of appearance where that is equal.
+using Constructors = std::multimap<uint64_t, llvm::Function*>;
+
+Constructors constructors_of(const llvm::GlobalVariable& list) {
+  Constructors found;
+  const auto* const array = llvm::dyn_cast<llvm::ConstantArray>(list.getInitializer());
+  if (!array) return found;
+  for (const auto& operand : array->operands()) {
+    const auto* const entry = llvm::dyn_cast<llvm::ConstantStruct>(operand.get());
+    if (!entry) continue;
+    const auto* const priority = llvm::dyn_cast<llvm::ConstantInt>(entry->getOperand(0));
+    auto* const function = llvm::dyn_cast<llvm::Function>(entry->getOperand(1)->stripPointerCasts());
+    if (priority && function) found.emplace(priority->getZExtValue(), function);
+  }
+  return found;
+}
+
+// void construct_once() { if (!done) { done = true; first(); second(); ... } }
+llvm::Function* construct_once(llvm::Module& module, const Constructors& constructors) {
+  auto& context = module.getContext();
+  auto* const byte = llvm::Type::getInt8Ty(context);
+  auto* const done = new llvm::GlobalVariable(module, byte, false, llvm::GlobalValue::InternalLinkage,
+                                              llvm::ConstantInt::get(byte, 0), "tc.constructed");
+  auto* const type = llvm::FunctionType::get(llvm::Type::getVoidTy(context), false);
+  auto* const once = llvm::Function::Create(type, llvm::GlobalValue::InternalLinkage, "tc.construct_once", module);
+  auto* const look = llvm::BasicBlock::Create(context, "", once);
+  auto* const construct = llvm::BasicBlock::Create(context, "", once);
+  auto* const leave = llvm::BasicBlock::Create(context, "", once);
+  llvm::IRBuilder<> builder(look);
+  builder.CreateCondBr(builder.CreateIsNull(builder.CreateLoad(byte, done)), construct, leave);
+  builder.SetInsertPoint(construct);
+  builder.CreateStore(llvm::ConstantInt::get(byte, 1), done);
+  for (const auto& [priority, function] : constructors) builder.CreateCall(function);
+  builder.CreateBr(leave);
+  builder.SetInsertPoint(leave);
+  builder.CreateRetVoid();
+  return once;
+}
+
+// What the front end found out about a function that did not construct yet.
+void forget_effects(llvm::Function& function) {
+  for (const auto kind : {llvm::Attribute::Memory, llvm::Attribute::NoFree, llvm::Attribute::NoRecurse,
+                          llvm::Attribute::NoSync, llvm::Attribute::WillReturn, llvm::Attribute::NoCallback})
+    function.removeFnAttr(kind);
+}
+
+void forget_destructors(llvm::Module& module) {
+  if (auto* const list = module.getNamedGlobal("llvm.global_dtors")) list->eraseFromParent();
+  auto* const at_exit = module.getFunction("__cxa_atexit");
+  if (!at_exit || !at_exit->isDeclaration()) return;
+  for (auto* const user : llvm::make_early_inc_range(at_exit->users()))
+    if (auto* const call = llvm::dyn_cast<llvm::CallInst>(user); call && call->getCalledOperand() == at_exit) {
+      call->replaceAllUsesWith(llvm::Constant::getNullValue(call->getType()));
+      call->eraseFromParent();
+    }
+}
+
+}  // namespace
+
+Result<Imported> settle_entries(llvm::Module& module, const ImportOptions& options) {
+  Imported imported;
+  ensure_main(module, options);
+  TC_ASSIGN(imported.entries, rename_entries(module, options));
+  TC_ASSIGN(imported.exports, take_exports(module, options));
+  if (options.library) imported.entries |= entry_library;
+  TC_ASSIGN(imported.alignment_log2, take_alignment(module, options));
+  imported.libraries = take_libraries(module);
+  return imported;
+}
+
+void construct_on_first_call(llvm::Module& module, const std::vector<std::string>& entries) {
+  forget_destructors(module);
+  auto* const list = module.getNamedGlobal("llvm.global_ctors");
+  if (!list || !list->hasInitializer()) return;
+  const auto constructors = constructors_of(*list);
+  list->eraseFromParent();
+  if (constructors.empty()) return;
+  auto* const once = construct_once(module, constructors);
+  for (const auto& name : entries) {
+    auto* const entry = module.getFunction(name);
+    if (!entry || entry->isDeclaration()) continue;
+    forget_effects(*entry);
+    llvm::IRBuilder<>(&*entry->getEntryBlock().getFirstInsertionPt()).CreateCall(once);
+  }
 }
 
 }  // namespace tc::toolchain

@@ -1,10 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Leaving an ifunc from anywhere inside it, without a runtime: no setjmp in the executor, which every call would pay
-// for, and no unwinder at the target. A function that fails returns, and so does each of its callers. After
-// inlining, which comes first, most failures stand in the entry itself and there a return is all. For the others a
-// byte of the thread, which the runtime has (tc_leaving()), says that the call is on its way out; callers look at it after
-// each call that can fail.
+#include "toolchain/importer_return.h"
+
 #include <llvm/IR/AttributeMask.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/Dominators.h>
@@ -19,7 +15,6 @@
 #include <map>
 #include <set>
 
-#include "toolchain/importer.h"
 #include "toolchain/resolve.h"
 
 namespace tc::toolchain {

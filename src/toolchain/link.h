@@ -5,7 +5,9 @@
 //
 // The layout is that of wire/object_format.h. The text half has the code and everything that is read-only and free of
 // relocations. The file is an ELF header, program headers (PT_LOAD, PT_LOAD, PT_DYNAMIC) and those bytes: no section
-// headers, no padding.
+// headers, no padding. lld links; its output is then rewritten to what a loader of ours reads.
+//
+// Threads: any.
 #pragma once
 
 #include <string>
@@ -16,20 +18,9 @@
 
 namespace tc::toolchain {
 
-struct ObjectSlice {
-  Bytes bytes;
-  std::vector<std::string> undefined;  // sorted; what the loader will be asked for
-};
-
-// Links with lld and compacts. TC_ERR_UNSUPPORTED names what the loader could not do: thread-locals, copy or
-// indirect relocations, a text half that does not fit.
-Result<ObjectSlice> link_object(ByteView object, const TargetTriple& triple, const std::string& label);
-
-// elf_compact.cc: the second half of it. `elf` is lld's output.
-Result<ObjectSlice> compact_shared_object(ByteView elf, const std::string& label);
-
-// "R_X86_64_TPOFF64", for messages.
-std::string relocation_name(uint16_t machine, uint32_t type);
+// TC_ERR_UNSUPPORTED names what the loader could not do: thread-locals, copy or indirect relocations, a text half that
+// does not fit.
+Result<Bytes> link_object(ByteView object, const TargetTriple& triple, const std::string& label);
 
 // Undefined symbols of a relocatable object, sorted.
 Result<std::vector<std::string>> undefined_in_object(ByteView object, const std::string& label);

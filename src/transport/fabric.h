@@ -48,7 +48,7 @@ class Fabric {
 };
 
 // What the plug-in exports under `fabric_factory_name`. Null: the version differs, or `error` has the reason.
-inline constexpr uint32_t fabric_plugin_version = 3;
+inline constexpr uint32_t fabric_plugin_version = 4;
 inline constexpr const char* fabric_factory_name = "threechains_make_fabric";
 using FabricFactory = Fabric* (*)(uint32_t version, const FabricOptions& options, Hub& hub, Error& error);
 

@@ -1,6 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The first bytes on a socket: each side sends one message, beginning with the side that connected. Little-endian:
+// The first messages on a socket. These words are used for the beginning of a connection:
+//
+//     Greeting      the bytes that each side sends first
+//     Greeter       sends our greeting and receives the peer's
+//     Handshake     the TLS procedure before the greetings, on encrypted connections (handshake.h)
+//     PendingPeer   a peer that we accepted and that has not greeted yet (network/admission.h)
+//     GreetedPeer   a peer whose greeting is complete
+//     HELLO         the node's part of a greeting, which the transport does not read (wire/hello.h)
+//
+// Thread: the node's.
+#pragma once
+
+#include <optional>
+#include <string>
+
+#include "base/bytes.h"
+#include "transport/socket_stream.h"
+
+namespace tc::transport {
+
+// Each side sends one message, beginning with the side that connected. Little-endian:
 //
 //     u32 magic "TCN1" | u8 version | u8 kind | u16 zero | u32 size of what follows
 //
@@ -10,14 +30,6 @@
 // A refusal is laid out alike in all versions, so that a peer of another version can read the reason.
 //
 // Thread: any.
-#pragma once
-
-#include <string>
-
-#include "base/bytes.h"
-
-namespace tc::transport {
-
 inline constexpr uint8_t greeting_version = 1;
 inline constexpr size_t greeting_head_bytes = 12;
 // Stops an unauthenticated peer from making us keep megabytes. UCX's worker addresses are the longest part.
@@ -36,5 +48,42 @@ Bytes encode_refusal(const Error& why);
 Result<size_t> decode_greeting_head(ByteView head);
 // `message`: head and what follows it. A refusal is an error: the peer's status and reason.
 Result<Greeting> decode_greeting(ByteView message);
+
+// Sends one greeting on a stream and receives the other one. It does not block, and it reads no byte more.
+//
+//   the side that connected     queue(), then progress() until has_received()
+//   the side that accepted      progress() until has_received(), then SocketStream::send_at_once()
+//
+// On a Unix socket a message may carry a descriptor.
+class Greeter {
+ public:
+  // What progress() sends. `attached`: a descriptor to send with it; the kernel duplicates it.
+  void queue(Bytes message, int attached = -1);
+  // Sends and receives what the socket takes and has. TC_ERR_DISCONNECTED: it ended. Other errors say what is wrong
+  // with the peer's message. A refusal is an error with the peer's status and reason.
+  Status progress(SocketStream& stream);
+
+  bool has_sent() const noexcept { return sent_ == out_.size(); }
+  bool has_received() const noexcept { return received_.has_value(); }
+  // EPOLLIN, and EPOLLOUT while there is more to send.
+  uint32_t wanted_events() const noexcept;
+  // The peer's greeting, and the descriptor that came with it.
+  Greeting& received() noexcept { return *received_; }
+  Fd take_descriptor() noexcept { return std::move(descriptor_); }
+
+ private:
+  Status send_some(SocketStream& stream);
+  Status send_with_descriptor(const Fd& socket);
+  Status receive_message(SocketStream& stream);
+  Result<size_t> receive_with_descriptor(const Fd& socket, std::span<std::byte> into);
+
+  Bytes out_;
+  size_t sent_ = 0;
+  int attached_ = -1;
+  Bytes in_;
+  size_t expected_bytes_ = greeting_head_bytes;
+  std::optional<Greeting> received_;
+  Fd descriptor_;
+};
 
 }  // namespace tc::transport

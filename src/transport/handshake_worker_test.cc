@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/handshake_worker.h"
-
 #include <gtest/gtest.h>
 #include <sys/resource.h>
 
 #include <algorithm>
 #include <latch>
 #include <string>
+
+#include "transport/handshake.h"
 
 namespace tc::transport {
 namespace {
@@ -36,10 +36,7 @@ class TestSession final : public trust::TlsSession {
 class AHandshakeWorker : public testing::Test {
  protected:
   using Urgency = HandshakeWorker::Urgency;
-  struct Client final : HandshakeWorker::Client {
-    void on_step(std::unique_ptr<trust::TlsSession>, Result<bool> complete) noexcept override {
-      done = complete.value();
-    }
+  struct Client {
     bool done = false;
   };
 
@@ -57,7 +54,9 @@ class AHandshakeWorker : public testing::Test {
       order += name;
       if (step) step();
     });
-    ASSERT_TRUE(worker.submit(std::move(session), client, urgency));
+    ASSERT_TRUE(worker.submit(
+        std::move(session), &client, [&client](auto, Result<bool> complete) { client.done = complete.value(); },
+        urgency));
   }
   void finish(const Client& last) {
     go_on.count_down();
@@ -95,9 +94,9 @@ TEST_F(AHandshakeWorker, drops_what_is_cancelled_whether_it_waits_or_runs) {
   submit(clients[0], 'a', Urgency::newcomer);
   submit(clients[1], 'b', Urgency::newcomer);
   submit(clients[2], 'c', Urgency::begun);
-  worker.cancel(first);
-  worker.cancel(clients[1]);
-  worker.cancel(clients[2]);
+  worker.cancel(&first);
+  worker.cancel(&clients[1]);
+  worker.cancel(&clients[2]);
   finish(clients[0]);
   EXPECT_EQ(order, "0a");
   EXPECT_FALSE(first.done || clients[1].done || clients[2].done);

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/same_user.h"
-
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <functional>
+
+#include "transport/origin.h"
 
 namespace tc::transport {
 namespace {

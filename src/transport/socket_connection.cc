@@ -236,7 +236,7 @@ void SocketConnection::close() noexcept {
   end_silently();
 }
 
-// A TCP socket that is closed too early may lose what it has sent (network/closing_sockets.h). A Unix socket does not.
+// A TCP socket that is closed too early may lose what it has sent (closing_sockets.h). A Unix socket does not.
 void SocketConnection::hand_over(Bytes unsent) {
   if (local_address(stream_.socket()).family() == AF_UNIX && unsent.empty()) return;
   hub_.poller.remove(stream_.socket());

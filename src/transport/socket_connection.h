@@ -22,7 +22,7 @@
 #include <vector>
 
 #include "transport/address.h"
-#include "transport/greeter.h"
+#include "transport/greeting.h"
 #include "transport/handshake.h"
 #include "transport/hub.h"
 

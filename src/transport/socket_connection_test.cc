@@ -23,14 +23,6 @@ struct TestEvents final : Events {
   std::optional<Error> lost;
 };
 
-struct TestHub final : Hub {
-  using Hub::Hub;
-  Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole) override {
-    return fail(TC_ERR_UNSUPPORTED, "plain here");
-  }
-  void finish_closing(Fd, Bytes, std::string) noexcept override {}
-};
-
 Fd listen_on_loopback(int backlog) {
   auto listener = listen_at(resolve("127.0.0.1:0", true).value().front());
   EXPECT_TRUE(listener);
@@ -74,7 +66,7 @@ class SeveralAddresses : public testing::Test {
 
   TestEvents events;
   PollState poll_state;
-  TestHub hub{events, poll_state};
+  Hub hub{events, poll_state, [](trust::TlsRole) { return fail(TC_ERR_UNSUPPORTED, "plain here"); }};
   std::vector<AddressRange> networks{AddressRange::parse("127.0.0.0/8").value()};
 };
 

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 
-#include "transport/socket_io.h"
-
 namespace tc::transport {
 
 Result<size_t> SocketStream::send(ByteView bytes) {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam between a node and its network, as far as it is not about single frames (in_stream.h, out_stream.h):
+// The seam between a node and its network, as far as it is not about single frames (stream.h):
 // connections, greetings, sleeping, loss. One Transport per node. network/ has the one that nodes use: shared rings,
-// sockets, and UCX if the operator chooses it. simulated/ is a network inside one process, for tests.
+// sockets, and UCX if the operator chooses it. testing/simulated/ is a network inside one process, for tests.
 //
 // Thread: the node's, for all calls but wake().
 // Re-entry: events are delivered from inside progress() and sleep() only. Their receivers may send and connect. They
@@ -17,10 +17,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "transport/in_stream.h"
-#include "transport/out_stream.h"
-#include "transport/poll_state.h"
-#include "trust/public_key.h"
+#include "transport/stream.h"
+#include "trust/key_pair.h"
 
 namespace tc::transport {
 
@@ -57,7 +55,7 @@ class Connection {
   // Instead of open(): sends the peer the reason, and closes.
   virtual void refuse(const Error& why) noexcept = 0;
   // Sends what was committed and ends the connection. The transport does the sending in the background, while it is polled
-  // and in Transport::finish(), as long as the peer reads (closing_time.h). Nothing more is received.
+  // and in Transport::finish(), as long as the peer reads (closing_sockets.h). Nothing more is received.
   virtual void close() noexcept = 0;
   // Ends the connection at once, for a peer that has disconnected and reads no more.
   virtual void drop() noexcept = 0;
@@ -135,7 +133,7 @@ class Transport {
   // Sends what was committed.
   virtual void flush() noexcept = 0;
   // Before the transport is destroyed, which drops what was not sent: waits until the peers of closed connections have
-  // taken it, as long as they read (closing_time.h). Delivers events as progress() does; on_warning() tells what was lost.
+  // taken it, as long as they read (closing_sockets.h). Delivers events as progress() does; on_warning() tells what was lost.
   virtual void finish() noexcept {}
 
   // Sleeps until something comes, wake() or the deadline, and delivers what came; uses no CPU. May return early. Frames

@@ -7,7 +7,8 @@ namespace tc::trust {
 
 namespace {
 
-// What is signed. The words in front keep a signature of ours from being one of anything else, and the other way round.
+// The bytes that are signed. They begin with words of our own, so that no signature of code is valid for other data,
+// and no signature of other data is valid for code.
 class SignedText {
  public:
   explicit SignedText(const ContentId& id) noexcept {

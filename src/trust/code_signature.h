@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Signatures of code: Ed25519 over a context string and the content id, so one signature covers every slice of a bundle.
+// Signatures of code: Ed25519 over a context string and the content id. The content id covers every slice of a bundle,
+// and so does the signature.
 //
-// Thread: any.
+// Threads: any.
 #pragma once
 
 #include "trust/key_pair.h"
@@ -10,15 +11,15 @@
 
 namespace tc::trust {
 
-// Signs the bundle and every ifunc that is bundled with it. Its content id stays. Signing twice with one key changes
-// nothing. TC_ERR_LIMIT: it has CodeSignature::most already.
+// Signs the bundle and every ifunc that is bundled with it. The content id does not change. Signing twice with one key
+// has no effect. TC_ERR_LIMIT: the bundle has CodeSignature::most signatures already.
 Status sign_bundle(Bundle& bundle, const KeyPair& key);
 
-// Does that signature, one of the bundle's, hold for the whole bundle?
+// True: this signature of the bundle is right, and covers the whole bundle.
 bool is_valid(const CodeSignature& signature, const Bundle& bundle) noexcept;
-// The keys whose signatures of this bundle are valid, in the bundle's order. One that is wrong is left out.
+// The keys that signed this bundle, in the bundle's order. A wrong signature does not count.
 std::vector<PublicKey> signers_of(const Bundle& bundle);
-// Does that key's signature cover the bundle?
+// True: `key` signed the whole bundle.
 bool is_signed_by(const Bundle& bundle, const PublicKey& key) noexcept;
 
 }  // namespace tc::trust

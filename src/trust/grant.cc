@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The fields of a keyring's line, one row each: how it is read, and how it is written.
+// The table `fields` has one row for each field of a line. fields_of() writes them.
 #include "trust/grant.h"
 
 #include <algorithm>
@@ -193,7 +193,7 @@ constexpr unsigned bit_of(std::string_view name) {
   return 0;
 }
 
-// The next word of `rest`, which loses it; empty: there is none.
+// Takes the next word off `rest`. Empty: no word is left.
 std::string_view take_word(std::string_view& rest) noexcept {
   constexpr std::string_view blanks = " \t";
   rest.remove_prefix(std::min(rest.find_first_not_of(blanks), rest.size()));
@@ -269,6 +269,80 @@ Result<Grant> with_fields(const Grant& grant, std::string_view fields) {
   for (auto word = take_word(rest); !word.empty(); word = take_word(rest))
     if (!is_given(name_of(word))) line += fmt::format(" {}", word);
   return parse_grant(fmt::format("{} {}", line, fields));
+}
+
+// ---- Names
+
+namespace {
+
+bool matches(std::string_view pattern, std::string_view name) noexcept {
+  if (!pattern.ends_with('*')) return pattern == name;
+  return name.starts_with(pattern.substr(0, pattern.size() - 1));
+}
+
+}  // namespace
+
+Names Names::of(std::vector<std::string> patterns) {
+  Names names;
+  if (std::ranges::find(patterns, "*") == patterns.end()) names.patterns_ = std::move(patterns);
+  return names;
+}
+
+bool Names::contains(std::string_view name) const noexcept {
+  return is_all() || std::ranges::any_of(*patterns_, [&](const auto& pattern) { return matches(pattern, name); });
+}
+
+const std::vector<std::string>& Names::patterns() const noexcept { return *patterns_; }
+
+// ---- Times
+
+namespace {
+
+// The number that stands at `at`. -1: not all of these characters are digits.
+int number(std::string_view text, size_t at, size_t digits) noexcept {
+  int value = -1;
+  const auto part = text.substr(at, digits);
+  for (const char letter : part)
+    if (letter < '0' || letter > '9') return -1;
+  std::from_chars(part.data(), part.data() + part.size(), value);
+  return value;
+}
+
+// True: the punctuation is that of "2027-01-31" or "2027-01-31T12:00:00Z".
+bool has_shape(std::string_view text) noexcept {
+  if (text.size() != 10 && text.size() != 20) return false;
+  if (text[4] != '-' || text[7] != '-') return false;
+  return text.size() == 10 || (text[10] == 'T' && text[13] == ':' && text[16] == ':' && text[19] == 'Z');
+}
+
+}  // namespace
+
+std::string to_text(Time time) {
+  const auto day = std::chrono::floor<std::chrono::days>(time);
+  const std::chrono::year_month_day date(day);
+  const auto second = (time - day).count();
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}Z", static_cast<int>(date.year()),
+                     static_cast<unsigned>(date.month()), static_cast<unsigned>(date.day()), second / 3600,
+                     second / 60 % 60, second % 60);
+}
+
+Result<Time> parse_time(std::string_view text) {
+  using namespace std::chrono;
+  if (has_shape(text)) {
+    const int year_number = number(text, 0, 4), month_number = number(text, 5, 2), day_number = number(text, 8, 2);
+    const bool has_time = text.size() == 20;
+    const int hour = has_time ? number(text, 11, 2) : 0;
+    const int minute = has_time ? number(text, 14, 2) : 0;
+    const int second = has_time ? number(text, 17, 2) : 0;
+    const bool all_digits = year_number >= 0 && month_number >= 0 && day_number >= 0;
+    const bool a_time = hour >= 0 && hour < 24 && minute >= 0 && minute < 60 && second >= 0 && second < 60;
+    if (all_digits && a_time) {
+      const year_month_day date{year(year_number), month(static_cast<unsigned>(month_number)),
+                                day(static_cast<unsigned>(day_number))};
+      if (date.ok()) return Time(sys_days(date)) + hours(hour) + minutes(minute) + seconds(second);
+    }
+  }
+  return fail(TC_ERR_INVALID, "'{}' is no time: one is 2027-01-31 or 2027-01-31T12:00:00Z", text.substr(0, 40));
 }
 
 }  // namespace tc::trust

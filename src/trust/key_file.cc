@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The text of a key: "threechains-private-key 1 " and the seed in 43 characters of URL-safe base64. Copies of it are wiped.
+// The text of a key is "threechains-private-key 1 " and the seed in 43 characters of URL-safe base64. All copies of the
+// seed are wiped.
 #include "trust/key_file.h"
 
 #include <unistd.h>
@@ -8,10 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <cstdlib>
 
-#include "trust/base64.h"
 #include "trust/grant.h"
-#include "trust/home.h"
+#include "trust/key_pair.h"
 #include "trust/private_file.h"
 
 namespace tc::trust {
@@ -24,7 +25,7 @@ constexpr std::string_view prefix = "threechains-private-key 1 ";
 constexpr size_t seed_text_bytes = 43;
 constexpr size_t text_bytes = prefix.size() + seed_text_bytes + 1;
 
-// Text that is wiped when it goes.
+// Text that its destructor wipes.
 struct SecretText {
   std::array<char, text_bytes + 1> bytes{};
   size_t size = 0;
@@ -40,7 +41,7 @@ struct Seed {
   ~Seed() { wipe(bytes.data(), bytes.size()); }
 };
 
-// One byte more than a key has, so that a longer file is noticed.
+// Reads up to one byte more than a key has, so that a longer file is noticed.
 Status read_into(SecretText& text, int fd, const fs::path& file) {
   while (text.size < text.bytes.size()) {
     const auto got = ::read(fd, text.bytes.data() + text.size, text.bytes.size() - text.size);
@@ -111,6 +112,35 @@ Result<std::vector<std::string>> list_keys() {
     return fail(TC_ERR_IO, "cannot list {}: {}", (folder / "keys").string(), error.message());
   std::ranges::sort(names);
   return names;
+}
+
+namespace {
+
+// Null: the variable is not set, or is empty. A set-user-ID program ignores all variables, because its caller sets
+// them.
+const char* variable(const char* name) noexcept {
+  const char* const value = ::secure_getenv(name);
+  return value != nullptr && *value != '\0' ? value : nullptr;
+}
+
+}  // namespace
+
+Result<std::filesystem::path> home() {
+  if (const auto* const own = variable("THREECHAINS_HOME")) return std::filesystem::path(own);
+  if (const auto* const config = variable("XDG_CONFIG_HOME")) return std::filesystem::path(config) / "threechains";
+  if (const auto* const user = variable("HOME")) return std::filesystem::path(user) / ".config" / "threechains";
+  return fail(TC_ERR_NOT_FOUND,
+              "no variable says where keys are kept: set THREECHAINS_HOME, XDG_CONFIG_HOME or HOME to a folder");
+}
+
+Result<std::filesystem::path> key_path(std::string_view name) {
+  if (!is_key_name(name))
+    return fail(TC_ERR_INVALID,
+                "'{}' is no name of a key: one is 1 to 64 letters, digits, '-', '_' and '.', and does not begin with "
+                "'.'",
+                name.substr(0, 80));
+  TC_ASSIGN(const auto folder, home());
+  return folder / "keys" / name;
 }
 
 }  // namespace tc::trust

@@ -3,6 +3,8 @@
 
 #include <sodium.h>
 
+#include <algorithm>
+
 #include "base/random.h"
 
 namespace tc::trust {
@@ -48,6 +50,48 @@ SignatureBytes KeyPair::sign(ByteView message) const noexcept {
 bool verify(const PublicKey& key, ByteView message, const SignatureBytes& signature) noexcept {
   return crypto_sign_ed25519_verify_detached(chars(signature.data()), chars(message.data()), message.size(),
                                              chars(key.bytes.data())) == 0;
+}
+
+// ---- Public keys
+
+namespace {
+
+constexpr std::string_view prefix = "ed25519:";
+
+}  // namespace
+
+std::string PublicKey::text() const { return std::string(prefix) + to_base64(bytes); }
+
+Result<PublicKey> PublicKey::parse(std::string_view text) {
+  PublicKey key;
+  if (text.starts_with(prefix) && from_base64(text.substr(prefix.size()), key.bytes)) return key;
+  return fail(TC_ERR_INVALID, "'{}' is no public key: one is '{}' and 43 characters", text.substr(0, 80), prefix);
+}
+
+// ---- Keys as text
+
+namespace {
+
+constexpr int variant = sodium_base64_VARIANT_URLSAFE_NO_PADDING;
+
+}  // namespace
+
+std::string to_base64(ByteView bytes) {
+  std::string text(sodium_base64_encoded_len(bytes.size(), variant), '\0');
+  sodium_bin2base64(text.data(), text.size(), reinterpret_cast<const unsigned char*>(bytes.data()), bytes.size(),
+                    variant);
+  text.pop_back();  // the zero that ends it
+  return text;
+}
+
+bool from_base64(std::string_view text, std::span<std::byte> bytes) noexcept {
+  // libsodium 1.0.18 accepts some bytes from 0x80 on as letters of the alphabet.
+  if (!std::ranges::all_of(text, [](char letter) { return static_cast<unsigned char>(letter) < 0x80; })) return false;
+  size_t size = 0;
+  const char* end = nullptr;
+  return sodium_base642bin(reinterpret_cast<unsigned char*>(bytes.data()), bytes.size(), text.data(), text.size(),
+                           nullptr, &size, &end, variant) == 0 &&
+         size == bytes.size() && end == text.data() + text.size();
 }
 
 }  // namespace tc::trust

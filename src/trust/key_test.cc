@@ -9,9 +9,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "trust/code_signature.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/key_pair.h"
 #include "trust/testing/keys.h"
@@ -225,7 +223,7 @@ Bundle signed_by(unsigned char key, Bundle bundle) {
   return bundle;
 }
 
-// Does the key's signature cover everything that these bytes are? False also when they are no bundle.
+// True: the bytes are a bundle, and the key signed all of it.
 bool covers_all(ByteView bytes, const PublicKey& key) {
   const auto bundle = Bundle::read(bytes);
   if (!bundle || !is_signed_by(*bundle, key)) return false;
@@ -267,7 +265,7 @@ TEST(CodeSignature, a_signature_of_the_bundled_ifunc_is_none_of_the_bundle) {
   EXPECT_TRUE(is_signed_by(bundle.bundled("golden").value(), public_key(1)));
 }
 
-// The key's signature was made once; nobody else needs our code to check it.
+// A signature that was made once must stay valid, because other programs check signatures without our code.
 TEST(CodeSignature, the_golden_file_is_what_is_signed_today) {
   const auto ours = signed_by(1, tc::testing::with_bundled()).bytes();
   const auto path = std::filesystem::path(TC_GOLDEN_DIR) / "bundle/signed.ifunc";

@@ -28,7 +28,7 @@ bool is_comment(std::string_view line) noexcept {
   return begin == std::string_view::npos || line[begin] == '#';
 }
 
-// Names and values of a keyring reach logs and terminals.
+// Names and values of a keyring reach logs and terminals, where control characters could act.
 bool is_printable(std::string_view line) noexcept {
   return std::ranges::all_of(line, [](char letter) { return letter == '\t' || (letter >= ' ' && letter <= '~'); });
 }
@@ -41,7 +41,7 @@ Result<Grant> read_line(std::string_view line) {
   return parse_grant(line);
 }
 
-// The text with that line (from 1) replaced; nothing: without it.
+// Replaces the line with that number, from 1. Without `line`, removes it.
 std::string with_line(std::string_view text, unsigned number, std::optional<std::string_view> line) {
   std::string out;
   (void)each_line(text, [&](std::string_view old, unsigned at) -> Status {
@@ -51,7 +51,7 @@ std::string with_line(std::string_view text, unsigned number, std::optional<std:
   return out;
 }
 
-// The first names, and how many more there are.
+// Lists the first names, and how many more there are.
 std::string some_of(std::span<const std::string> names) {
   constexpr size_t most_names = 20;
   const auto shown = names.first(std::min(names.size(), most_names));
@@ -110,7 +110,7 @@ const Grant* Keyring::find(std::string_view name) const noexcept {
   return at == grants_.end() ? nullptr : &*at;
 }
 
-// Sorted first: a keyring may have ten thousand lines, and a node compares them between two calls.
+// Uses sorted tables: a keyring may have ten thousand lines, and a node compares them between two calls.
 KeyringChange compare(const Keyring& before, const Keyring& after) {
   std::map<std::string_view, const Grant*> old_names;
   std::map<PublicKey, const Grant*> old_keys, new_keys;

@@ -10,7 +10,6 @@
 #include <future>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "trust/grant.h"
 #include "trust/known_nodes.h"
 #include "trust/last_uses.h"

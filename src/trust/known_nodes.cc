@@ -60,7 +60,8 @@ Status write(const std::filesystem::path& file, const std::vector<KnownNode>& no
   return write_guarded(file, text, Replace::any);
 }
 
-// The number as the kernel would print it, of IPv4 where it is one. Empty: it is no number.
+// A numeric address as the kernel prints it. An IPv4 address that is mapped into IPv6 becomes IPv4. Empty: `host` is
+// not numeric.
 std::string canonical_number(const std::string& host) {
   addrinfo hints{};
   hints.ai_flags = AI_NUMERICHOST;

@@ -11,7 +11,7 @@ namespace tc::trust {
 namespace {
 
 constexpr size_t max_file_bytes = 1024 * 1024;
-constexpr size_t most_keys = 10'000;  // with less than 100 bytes each
+constexpr size_t most_keys = 10'000;  // each line has less than 100 bytes
 
 Status read_line(UseTimes& uses, std::string_view line) {
   const auto blank = line.find(' ');

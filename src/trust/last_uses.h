@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// When each key was last used: the file `last-uses`, one line each, "ed25519:... 2026-11-25T13:10:00Z". It decides nothing;
-// `ifunc key list` shows it.
+// The file `last-uses`: when each key was last used. A line is "ed25519:... 2026-11-25T13:10:00Z". `ifunc key list`
+// shows these times; no decision depends on them.
 //
-// Thread: any; an edit locks the file against other processes. Both may block.
+// Threads: any. Both functions may block; record() locks the file against other processes and threads.
 #pragma once
 
 #include <filesystem>
@@ -20,10 +20,10 @@ class LastUses {
  public:
   explicit LastUses(std::filesystem::path file) : file_(std::move(file)) {}
 
-  // A file that is not there has none. TC_ERR_INVALID: a line is malformed; it is named.
+  // A missing file holds no times. TC_ERR_INVALID names the malformed line.
   Result<UseTimes> read() const;
-  // The later time of a key counts, as several nodes may write the file. One that is malformed is begun anew. The oldest
-  // lines go when it gets too large.
+  // Adds these times to the file. Several nodes may write it, so the later time of a key wins. A malformed file is
+  // replaced. A file that is too large loses its oldest lines.
   Status record(const UseTimes& uses) const;
   const std::filesystem::path& file() const noexcept { return file_; }
 

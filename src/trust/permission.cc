@@ -11,13 +11,14 @@ namespace tc::trust {
 
 namespace {
 
-// Signatures of known keys that one decision looks at: each costs 50 us, and whoever sends code can put many there.
+// A decision checks at most this many signatures of known keys. Each check costs 50 us, and the sender chooses how many
+// there are.
 constexpr unsigned most_checked = 8;
 
 // "keyring, line 3 (ana)"
 std::string line_of(const Grant& grant) { return fmt::format("keyring, line {} ({})", grant.line, grant.name); }
 
-// May the key do anything at all now?
+// TC_ERR_DENIED: the key is revoked or expired.
 Status check_in_force(const Grant& grant, Time now) {
   if (grant.revoked)
     return fail(TC_ERR_DENIED, "{}: the key was revoked at {}", line_of(grant), to_text(*grant.revoked));
@@ -36,7 +37,7 @@ Status check_host(const Grant& grant, const Peer& peer) {
   return fail(TC_ERR_DENIED, "{}: hosts={}, and it is at {}", line_of(grant), ranges, peer.host);
 }
 
-// The peer reads this: nothing of the keyring is in it, not even where it is.
+// The refusal of an unknown key. The peer reads it, so it tells nothing about the keyring, not even its path.
 std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key, bool is_temporary = false) {
   const auto* const where = rules.keyring.where().empty()
                                 ? "not known here: this node has no keyring, which option `keyring` names"
@@ -57,7 +58,7 @@ Status check_cell(const Rights& rights, bool has_cells) {
               line_of(*rights.grant()));
 }
 
-// What the manifest asks for.
+// Checks the libraries and exports that the manifest asks for.
 Status check_manifest(const Rights& rights, const Manifest& manifest) {
   for (const auto& library : manifest.dependencies) TC_CHECK(rights.may_use_library(library));
   for (const auto& symbol : manifest.exports) TC_CHECK(rights.may_export(symbol));
@@ -77,7 +78,8 @@ Result<Rights> rights_by_signature(const Grant& author, const CodeSignature& sig
   return rights;
 }
 
-// Of the first author whose signature lets the code run for `whose`, who may run signed code only.
+// The rights of the first author whose signature lets the code run. `whose` names the party that may run signed code
+// only.
 Result<Rights> rights_of_author(const Rules& rules, std::string_view whose, const Bundle& bundle, bool has_cells,
                                 Time now) {
   std::string why;
@@ -101,7 +103,7 @@ Result<Rights> rights_of_author(const Rules& rules, std::string_view whose, cons
               code_name(bundle), whose);
 }
 
-// What a key of the chain may do here.
+// The rights of a principal, by its key in the chain.
 Result<Rights> rights_on_behalf(const Rules& rules, const Rights& peer, const PublicKey& key, Time now) {
   TC_CHECK(check_keyring(rules));
   const auto* const grant = rules.keyring.find(key);
@@ -115,7 +117,7 @@ Result<Rights> rights_on_behalf(const Rules& rules, const Rights& peer, const Pu
   return fail(TC_ERR_DENIED, "{} calls on behalf of another: {}", peer.whose(), unknown.error().message);
 }
 
-// May the principal run code here that asks for what `manifest` says?
+// Checks that the party may run code with this manifest.
 Status check_principal(const Rights& rights, const Manifest& manifest, bool has_cells, Time now) {
   if (rights.grant() != nullptr) TC_CHECK(check_in_force(*rights.grant(), now));
   if (rights.run() == Run::none)
@@ -125,7 +127,7 @@ Status check_principal(const Rights& rights, const Manifest& manifest, bool has_
   return check_manifest(rights, manifest);
 }
 
-// With the peer's own key, unless it may do everything here.
+// The chain for calls to other nodes: with the peer's own key, unless the peer may do everything here.
 wire::SharedChain chain_onwards(const Rights& peer, const wire::SharedChain& chain) {
   if (peer.grant() == nullptr) return chain;
   auto keys = chain != nullptr ? chain->keys() : std::vector<wire::Chain::Key>();
@@ -134,7 +136,7 @@ wire::SharedChain chain_onwards(const Rights& peer, const wire::SharedChain& cha
   return std::make_shared<const wire::Chain>(std::move(keys));
 }
 
-// Asks the peer, then those on whose behalf it calls, then the author.
+// Asks the peer, then the principals, then the author.
 template <class Ask>
 Status each(const CodeRights& rights, const Ask& ask) {
   TC_CHECK(ask(rights.peer));

@@ -1,7 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a peer may do, and what code of an author may do that a peer sends. The same answers for a running node and for
-// `ifunc trust explain`. Every denial names the rule: the line of the keyring or the option of the node.
+// Who may do what on a node?
+//
+// Code comes to a node over a link, and the peer at the other end of the link is not always the one that wrote the
+// code, or the one that wants it to run. Suppose that Bob's node receives an ifunc from Carol's node. Ana wrote and
+// signed it. Carol forwards it, because a client of hers called it: Dave. Up to three parties stand behind this one
+// call:
+//
+//   Carol, the peer       proved her key in the handshake. Bob's keyring has a line for this key: her rights.
+//   Dave, a principal     is named by Carol in the chain of the call (wire/chain.h). Carol calls on his behalf.
+//   Ana, the author       signed the code. Her rights count when the line of Carol or Dave has run=signed.
+//
+// Bob's node lets the code run, and lets it use a library or named data, only if every one of these parties may do so.
+// This makes two attacks pointless:
+//
+//   - Carol cannot use Ana's rights by sending Ana's code, nor can Ana use Carol's. Neither gains a right from the
+//     other.
+//   - Carol can leave Dave out of the chain. Then the call has the rights that Carol has anyway. So the names in a
+//     chain need no proof.
+//
+// If Bob's node forwards the call, its chain names Carol too, unless she may do everything here. The next node asks
+// again.
+//
+// The rights of a peer depend on how it connects. The first row that fits decides:
 //
 //   who the peer is                       may it connect?          which code may it run?
 //   our own user on this host             yes                      any
@@ -11,13 +32,11 @@
 //   in the keyring                        from its hosts, in time  as its line says: run=any|signed|none
 //   anybody else                          with trust=any           any
 //
-// A key that is revoked or expired may do nothing, whatever else is true of it. Where the keyring could not be read, no key
-// may do anything: it might be revoked there. Code that runs because it is signed may do
-// what both the peer that sends it and the key that signed it may do. A call that a peer makes on behalf of others
-// (wire/chain.h) may do what the peer and each of the others may do: whoever leaves one out gains nothing but what is its
-// own, so that the names need no proof.
+// A revoked or expired key has no rights, whichever row fits. If the keyring cannot be read, no key has rights, because
+// the file might revoke it. Every denial names its rule: the line of the keyring or the option of the node. A running
+// node and `ifunc trust explain` both get their answers here.
 //
-// Thread: any; plain values.
+// Threads: any; plain values.
 #pragma once
 
 #include "trust/keyring.h"
@@ -26,7 +45,7 @@
 
 namespace tc::trust {
 
-// A peer, as far as it has proved who it is.
+// What a node knows about a peer after the handshake.
 struct Peer {
   std::string text;  // for messages: "10.0.0.7:41234"
   std::string host;  // numeric
@@ -36,19 +55,19 @@ struct Peer {
   bool is_key_temporary = false;
 };
 
-// What a node decides by.
+// The options and files of a node that decide about rights.
 struct Rules {
   bool trust_any = false;  // trust=any
   std::optional<PublicKey> own_key;
-  std::vector<PublicKey> vouched;  // by the launcher
+  std::vector<PublicKey> vouched;  // keys that the launcher vouches for
   Keyring keyring;
-  std::optional<Error> keyring_error{};  // why it could not be read, and is empty
+  std::optional<Error> keyring_error{};  // why the keyring could not be read; then it is empty
 };
 
-// TC_ERR_DENIED where the keyring could not be read: nobody is known by a key then.
+// TC_ERR_DENIED: the keyring could not be read, so no key is trusted.
 Status check_keyring(const Rules& rules);
 
-// What one principal, a peer or an author, may do: nothing unless something else is said.
+// The rights of one party: a peer, a principal or an author. By default it has none.
 class Rights {
  public:
   Rights() = default;
@@ -56,14 +75,14 @@ class Rights {
   static Rights all(std::string whose);
   static Rights by_line(const Grant& grant);
 
-  // "user 1000 of this host", "ana (keyring, line 3)"; for messages.
+  // The party, for messages: "user 1000 of this host", "ana (keyring, line 3)".
   const std::string& whose() const noexcept { return whose_; }
   bool is_all() const noexcept { return extent_ == Extent::all; }
-  // The line of the keyring that they come from; null: from none.
+  // The line of the keyring that gives these rights. Null: they do not come from a line.
   const Grant* grant() const noexcept { return grant_ ? &*grant_ : nullptr; }
   Run run() const noexcept;
 
-  // TC_ERR_DENIED, with the rule.
+  // TC_ERR_DENIED names the rule.
   Status may_read(std::string_view data) const;
   Status may_write(std::string_view data) const;
   Status may_use_library(std::string_view library) const;
@@ -79,19 +98,19 @@ class Rights {
   std::optional<Grant> grant_;
 };
 
-// May the peer connect, and what may it do then? TC_ERR_DENIED with the rule, and what its operator can do.
+// The rights of a peer that connects. TC_ERR_DENIED: it may not connect. The message names the rule, and says what the
+// operators can do about it.
 Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now);
 
-// What code may do that runs for a peer: what the peer may, what each of those may on whose behalf it calls and, for code
-// that runs because of a signature, what its author may. Nothing unless something else is said.
+// The rights of code that runs: only what all of its parties may do. By default it has none.
 struct CodeRights {
   static CodeRights all(std::string whose) { return {.peer = Rights::all(std::move(whose))}; }
 
   Rights peer{};
-  std::vector<Rights> behalf{};    // without those that may do everything here
-  std::optional<Rights> author{};  // none: the code may run whoever made it
-  // What the code sends to other nodes is sent on behalf of these: those that the peer named, and the peer itself unless it
-  // may do everything here.
+  std::vector<Rights> behalf{};    // the principals of the chain, but for those that may do everything here
+  std::optional<Rights> author{};  // nothing: the code needs no signature to run
+  // The chain of the calls that this code makes to other nodes. It has the principals that the peer named, and the peer
+  // itself unless it may do everything here.
   wire::SharedChain chain{};
 
   bool is_all() const noexcept { return peer.is_all() && behalf.empty() && !author; }
@@ -101,7 +120,7 @@ struct CodeRights {
   Status may_export(std::string_view symbol) const;
 };
 
-// The same, for all calls that have it. Unless something else is said: nothing.
+// CodeRights that several calls share. By default: no rights.
 class SharedRights {
  public:
   SharedRights() = default;
@@ -115,12 +134,13 @@ class SharedRights {
   std::shared_ptr<const CodeRights> rights_;
 };
 
-// Does that signature let code run, as far as its key's line goes? It must be in force, not run=none, and the signature be
-// one of this code. TC_ERR_DENIED with the rule.
+// Checks whether a signature by `author` lets this code run. The author's line must be in force and not have run=none,
+// and the signature must be one of this code. TC_ERR_DENIED names the rule.
 Status check_signature(const Grant& author, const CodeSignature& signature, const Bundle& bundle, Time now);
 
-// May the peer run this code on behalf of those in `chain`? Checks signatures if that depends on them, and then also what the
-// manifest asks for: libraries, exports. `has_cells`: the node could run it in a cell. TC_ERR_DENIED with the rule.
+// The rights of `bundle` when `peer` runs it on behalf of the principals in `chain`. Checks that each party may run it,
+// and may use the libraries and exports of the manifest. Checks signatures only if a party has run=signed. `has_cells`:
+// the node can run code in a cell. TC_ERR_DENIED names the rule.
 Result<CodeRights> rights_of_code(const Rules& rules, const Rights& peer, const wire::SharedChain& chain,
                                   const Bundle& bundle, bool has_cells, Time now);
 

@@ -64,7 +64,7 @@ Status make_folder(const fs::path& folder) {
   return {};
 }
 
-// Without it a power cut may take the new name away again.
+// Without this, the new name may be lost in a power cut.
 void sync_folder_of(const fs::path& file) noexcept {
   const auto folder = file.parent_path();
   const Fd fd(::open(folder.empty() ? "." : folder.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -87,7 +87,7 @@ Status put_in_place(const fs::path& beside, const fs::path& file, Replace replac
 }  // namespace
 
 Result<Fd> open_guarded(const fs::path& file, Guard guard) {
-  Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // a pipe must not block us
+  Fd fd(::open(file.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY));  // O_NONBLOCK: a pipe must not block us
   if (!fd) return system_error("open", file, errno);
   struct stat info{};
   if (::fstat(fd.get(), &info) != 0) return system_error("open", file, errno);

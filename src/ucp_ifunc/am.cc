@@ -9,8 +9,6 @@
 
 namespace tc::ucp {
 
-namespace slot = wire::slot;
-
 namespace {
 
 // A message whose data is still to be fetched (rendezvous).

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "target/code_store.h"
+#include "target/source_code.h"
 #include "ucp_ifunc/ifunc.h"
 #include "ucp_ifunc/pack.h"
 #include "wire/frame.h"

@@ -9,21 +9,21 @@
 #include <atomic>
 #include <deque>
 
-#include "target/code_store.h"
-#include "wire/slot_frame.h"
+#include "target/code.h"
+#include "ucp_ifunc/slot_frame.h"
 
 namespace tc::ucp {
 
 class HeldCodes {
  public:
-  target::Code* find(const wire::slot::ShortId& id) const noexcept {
+  target::Code* find(const slot::ShortId& id) const noexcept {
     const Entry* entry = buckets_[id[0] % buckets_.size()].load(std::memory_order_acquire);
     while (entry != nullptr && entry->id != id) entry = entry->next;
     return entry != nullptr ? entry->code : nullptr;
   }
 
   void add(target::Code& code) {
-    const auto id = wire::slot::short_id(code.id());
+    const auto id = slot::short_id(code.id());
     auto& bucket = buckets_[id[0] % buckets_.size()];
     entries_.push_back({id, &code, bucket.load(std::memory_order_relaxed)});
     bucket.store(&entries_.back(), std::memory_order_release);
@@ -31,7 +31,7 @@ class HeldCodes {
 
  private:
   struct Entry {
-    wire::slot::ShortId id;
+    slot::ShortId id;
     target::Code* code;
     const Entry* next;
   };

@@ -15,7 +15,7 @@
 #include <unordered_set>
 
 #include "source/registry.h"
-#include "wire/slot_frame.h"
+#include "ucp_ifunc/slot_frame.h"
 
 // Which endpoints were given the code of one ifunc. Asking about one of the last few costs a load.
 namespace tc::ucp {
@@ -89,27 +89,27 @@ class Message {
   void destroy() noexcept;
 
   std::byte* frame() noexcept { return reinterpret_cast<std::byte*>(this) + frame_offset; }
-  std::byte* payload() noexcept { return frame() + wire::slot::header_bytes; }
+  std::byte* payload() noexcept { return frame() + slot::header_bytes; }
   size_t payload_size() const noexcept { return payload_size_; }
   size_t size(bool with_code) const noexcept { return with_code ? full_size_ : cached_size_; }
-  ByteView body(bool with_code) noexcept { return {payload(), size(with_code) - wire::slot::header_bytes}; }
+  ByteView body(bool with_code) noexcept { return {payload(), size(with_code) - slot::header_bytes}; }
   // Of a frame that is stored in order, or goes a way that keeps bytes together.
-  const wire::slot::HeaderBytes& ordered_header(bool with_code) const noexcept { return headers_[with_code ? 1 : 0]; }
+  const slot::HeaderBytes& ordered_header(bool with_code) const noexcept { return headers_[with_code ? 1 : 0]; }
   // Of any other.
-  wire::slot::Header header(bool with_code) const noexcept;
+  slot::Header header(bool with_code) const noexcept;
   Ifunc& ifunc() noexcept { return *ifunc_; }
 
  private:
   // Payloads start at a multiple of 64, so that payload_init may rely on what TC_PAYLOAD_ALIGN commonly asks for.
   static constexpr size_t block_alignment = 64;
-  static constexpr size_t frame_offset = 192 + block_alignment - wire::slot::header_bytes;
+  static constexpr size_t frame_offset = 192 + block_alignment - slot::header_bytes;
 
   Message() = default;
   static Status fill(Message& message, void* source_args, size_t size, size_t capacity);
 
   std::shared_ptr<Ifunc> ifunc_;
   size_t payload_size_ = 0, cached_size_ = 0, full_size_ = 0;
-  std::array<wire::slot::HeaderBytes, 2> headers_{};
+  std::array<slot::HeaderBytes, 2> headers_{};
 };
 
 }  // namespace tc::ucp

@@ -8,8 +8,6 @@
 
 namespace tc::ucp {
 
-namespace slot = wire::slot;
-
 namespace {
 
 // Sizes in a header have 32 bits.

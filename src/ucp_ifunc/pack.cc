@@ -8,7 +8,6 @@
 
 #include "base/file.h"
 #include "base/process.h"
-#include "base/temporary_directory.h"
 
 namespace tc::ucp {
 

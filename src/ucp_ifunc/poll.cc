@@ -7,8 +7,6 @@
 
 namespace tc::ucp {
 
-namespace slot = wire::slot;
-
 namespace {
 
 // How long a frame may take to arrive from its first word on, before it is given up as damaged. Far more than any

@@ -6,12 +6,10 @@
 #include <sstream>
 #include <utility>
 
-#include "target/ifunc_host.h"
+#include "target/executor.h"
 #include "wire/frame.h"
 
 namespace tc::ucp {
-
-namespace slot = wire::slot;
 
 namespace {
 
@@ -119,7 +117,7 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
   if (store_ == nullptr) {
     target::CodeStoreOptions options;
     options.budget_bytes = code_budget;
-    options.executions = &executions_;
+    options.keep_replaced = true;
     options.warn = [log = log_](const std::string& what) { log->warn("{}", what); };
     TC_ASSIGN(store_,
               target::CodeStore::create(std::move(options), policy_, [this](target::Code& code) { forget(code); }));
@@ -128,11 +126,11 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
   const bool is_new = store_->find(bundle.id()) == nullptr;
   TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
   if (!is_library) {
-    code->pinned = true;  // for good: its callers are not counted
+    code->pinned = true;  // for good: its callers are not counted, unless it is replaceable
     held_.add(*code);
   }
   by_name_.insert_or_assign(code->name(), code);
-  store_->housekeeping();  // starts compiling for this CPU
+  housekeeping();  // starts compiling for this CPU
   if (is_new)
     log_->info("{} '{}' ({}) came, {} bytes{}", is_library ? "library" : "ifunc", code->name(), code->id().short_hex(),
                code->bytes,
@@ -152,7 +150,21 @@ void Receiver::free_left_now() noexcept {
   while (executions_.is_over()) {
     const std::unique_lock lock(mutex_, std::try_to_lock);
     if (!lock) return;
-    store_->housekeeping();
+    housekeeping();
+  }
+}
+
+void Receiver::housekeeping() noexcept {
+  store_->housekeeping();
+  while (true) {
+    if (executions_.waiting()) {
+      if (!executions_.is_over()) return;
+      store_->free_replaced(std::exchange(awaited_, 0));
+      executions_.end();
+    }
+    awaited_ = store_->replaced();
+    if (awaited_ == 0) return;
+    executions_.begin();
   }
 }
 
@@ -166,7 +178,7 @@ std::optional<Bundle> Receiver::bundle_named(const std::string& name) {
 target::CodeStoreStats Receiver::stats() {
   const std::lock_guard lock(mutex_);
   if (store_ == nullptr) return {};
-  store_->housekeeping();
+  housekeeping();
   return store_->stats();
 }
 
@@ -186,7 +198,7 @@ Status Receiver::run(target::Code& code, std::byte* payload, size_t size, void* 
   CallHost host(*log_);
   Use use;
   auto entry = code.entry.load(std::memory_order_acquire);
-  if (code.counted.load(std::memory_order_acquire)) {
+  if (code.replaceable.load(std::memory_order_acquire)) {
     use.begin(*this);
     entry = code.entry.load(std::memory_order_acquire);  // the one before may be gone
   }

@@ -5,7 +5,7 @@
 // Threads: any number may look up and run; learning new code takes turns. Nothing is evicted before the receiver goes,
 // because threads of the application may run any of it at any time: code beyond the budget is refused instead. What goes
 // is a library when a newer version comes, and the code that was linked to it: once its last call has ended
-// (target/executions.h). So libraries are never among what is looked up without a lock; their code comes with each frame.
+// (executions.h). So libraries are never among what is looked up without a lock; their code comes with each frame.
 #pragma once
 
 #include <spdlog/logger.h>
@@ -16,7 +16,9 @@
 #include <optional>
 #include <string>
 
+#include "target/code_store.h"
 #include "target/policy.h"
+#include "ucp_ifunc/executions.h"
 #include "ucp_ifunc/held_codes.h"
 
 namespace tc::ucp {
@@ -62,7 +64,7 @@ class Receiver {
   // the code behind it, of which nothing is believed: it is copied, then checked against its content id.
   // TC_ERR_NOT_FOUND: not held, and not along. Else the errors of wire::decode_code, Bundle::read_carried, CodeStore.
   // The code stays as long as `use`, which the caller keeps until run() has returned.
-  Result<target::Code*> code_for(const wire::slot::Header& header, const std::byte* payload, Use& use) {
+  Result<target::Code*> code_for(const slot::Header& header, const std::byte* payload, Use& use) {
     if (auto* const held = held_.find(header.id)) [[likely]]
       return held;
     auto learned = learn(header, payload, use);
@@ -81,7 +83,7 @@ class Receiver {
   target::Policy& policy() noexcept { return policy_; }
 
  private:
-  Result<target::Code*> learn(const wire::slot::Header& header, const std::byte* payload, Use& use);
+  Result<target::Code*> learn(const slot::Header& header, const std::byte* payload, Use& use);
   Result<target::Code*> load(Bundle bundle);
   void forget(const target::Code& code);
   void end_use(unsigned phase) noexcept {
@@ -94,14 +96,17 @@ class Receiver {
       free_left_now();
   }
   void free_left_now() noexcept;
+  // The store's, and then frees the replaced code that no call is inside of. With the lock.
+  void housekeeping() noexcept;
 
   const std::shared_ptr<spdlog::logger> log_;
   target::Policy policy_;
-  target::Executions executions_;
+  Executions executions_;
   HeldCodes held_;
   std::mutex mutex_;  // guards what follows
   std::map<std::string, target::Code*> by_name_;
   std::unique_ptr<target::CodeStore> store_;  // made when the first code comes
+  size_t awaited_ = 0;                        // pieces of replaced code whose last call `executions_` waits for
 };
 
 }  // namespace tc::ucp

@@ -14,8 +14,6 @@
 
 namespace tc::ucp {
 
-namespace slot = wire::slot;
-
 namespace {
 
 // Frames up to this size are copied so that one put takes all of it. Of larger ones the body is put from where it is.

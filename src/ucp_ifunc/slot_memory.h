@@ -13,14 +13,14 @@
 #include <array>
 #include <atomic>
 
-#include "wire/slot_frame.h"
+#include "ucp_ifunc/slot_frame.h"
 
 namespace tc::ucp {
 
 class SlotMemory {
  public:
   // False when this very frame was run from this slot before.
-  bool is_new(const void* slot, const wire::slot::Header& header) noexcept {
+  bool is_new(const void* slot, const slot::Header& header) noexcept {
     auto& place = at(slot);
     const uint64_t mark = header.body_check ^ uint64_t{header.nonce} << 32 ^ header.length;
     place.arriving_since.store(0, std::memory_order_relaxed);

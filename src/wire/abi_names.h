@@ -4,7 +4,7 @@
 // functions that compilers call by themselves. tests/structure/test_abi_names.py compares them with the header for
 // authors and with the toolchains of other languages.
 //
-// Thread: any; these are constants.
+// Threads: any; these are constants.
 #pragma once
 
 #include <string_view>
@@ -23,23 +23,23 @@ inline constexpr const char* payload_get_max_size_suffix = "_payload_get_max_siz
 inline constexpr const char* payload_init_suffix = "_payload_init";
 inline constexpr const char* payload_bound_suffix = "_payload_bound";
 
-// What TC_PAYLOAD_ALIGN() defines.
+// The symbol that TC_PAYLOAD_ALIGN() defines.
 inline constexpr const char* payload_alignment = "tc_payload_alignment";
-// What variables of the code that can be written are called in slices, with a number behind it: the same variable has the same
-// name in each of them.
+// Prefix of the names that the toolchain gives to writable variables, with a number behind it. A variable has the same
+// name in each slice.
 inline constexpr const char* variable_prefix = "tc_variable_";
-// tc_algebraic_add_f64 and its like: the toolchain makes instructions of them, and no node sees them.
+// Prefix of tc_algebraic_add_f64 and the like. The toolchain turns these calls into instructions, so no node sees them.
 inline constexpr const char* algebraic_prefix = "tc_algebraic_";
 
 }  // namespace tc::abi_names
 
-// Each list is a macro, because target/abi.cc and target/compiler_runtime.cc also need the address behind each name.
+// Each list is a macro, because target/executor.cc also needs the address behind each name.
 
 // The functions of <threechains/ifunc.h>.
 #define TC_ABI_FUNCTIONS(X) \
   X(tc_id) X(tc_count) X(tc_data) X(tc_reply) X(tc_forward) X(tc_forward_as) X(tc_inject) X(tc_fail) X(tc_log)
 
-// What the toolchain calls in their code, and authors do not: see tc_leaving() in target/ifunc_host.h.
+// Functions that the toolchain inserts calls to, and authors do not call: see tc_leaving() in target/executor.h.
 #define TC_ABI_OF_TOOLCHAIN(X) X(tc_leaving)
 
 // Functions that compilers call by themselves: of the C library, of the compiler's runtime library, and complex
@@ -52,20 +52,20 @@ inline constexpr const char* algebraic_prefix = "tc_algebraic_";
   X(__parityti2) X(__bswapsi2) X(__bswapdi2) X(__cmpti2) X(__ucmpti2) X(__powisf2) X(__powidf2) X(__fixsfti) \
   X(__fixdfti) X(__fixunssfti) X(__fixunsdfti) X(__floattisf) X(__floattidf) X(__floatuntisf) X(__floatuntidf) \
   TC_RUNTIME_QUAD(X)
-// Numbers of 128 bits: long double, but for x86-64, and __float128 there.
+// Floating-point numbers of 128 bits: long double, and __float128 on x86-64.
 #define TC_RUNTIME_QUAD(X) \
   X(__addtf3) X(__subtf3) X(__multf3) X(__divtf3) X(__negtf2) X(__powitf2) X(__eqtf2) X(__netf2) X(__lttf2) \
   X(__letf2) X(__gttf2) X(__getf2) X(__unordtf2) X(__extendsftf2) X(__extenddftf2) X(__trunctfsf2) X(__trunctfdf2) \
   X(__fixtfsi) X(__fixtfdi) X(__fixtfti) X(__fixunstfsi) X(__fixunstfdi) X(__fixunstfti) X(__floatsitf) \
   X(__floatditf) X(__floattitf) X(__floatunsitf) X(__floatunditf) X(__floatuntitf)
-// Of x86-64 alone: what its long double and its numbers of 16 bits need besides instructions.
+// For x86-64 alone: functions for its long double and its floating-point numbers of 16 bits.
 #define TC_RUNTIME_OF_X86_64(X) \
   X(__powixf2) X(__fixxfti) X(__fixunsxfti) X(__floattixf) X(__floatuntixf) X(__extendxftf2) X(__trunctfxf2) \
   X(__extendhfsf2) X(__extendhfdf2) X(__extendhfxf2) X(__extendhftf2) X(__truncsfhf2) X(__truncdfhf2) \
   X(__truncxfhf2) X(__trunctfhf2) X(__fixhfti) X(__fixunshfti) X(__floattihf) X(__floatuntihf)
 // clang-format on
 #define TC_RUNTIME_COMPLEX(X) X(__muldc3) X(__mulsc3) X(__divdc3) X(__divsc3)
-// Outlined atomics, of aarch64 alone.
+// Outlined atomics, for aarch64 alone.
 #define TC_ATOMIC_ORDERS(X, name) X(name##_relax) X(name##_acq) X(name##_rel) X(name##_acq_rel)
 #define TC_ATOMIC_SIZES(X, name) \
   TC_ATOMIC_ORDERS(X, name##1) TC_ATOMIC_ORDERS(X, name##2) TC_ATOMIC_ORDERS(X, name##4) TC_ATOMIC_ORDERS(X, name##8)

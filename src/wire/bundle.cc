@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-//
-// Writing bundles, and asking them questions. Reading hostile ones is bundle_read.cc.
 #include "wire/bundle.h"
 
 #include <zstd.h>
 
 #include <algorithm>
+#include <tuple>
+#include <utility>
 
 #include "wire/bundle_format.h"
 
@@ -68,31 +68,6 @@ Status check_limits(const Manifest& m, const std::vector<Bytes>& stored) {
   return check_slice_sizes(m, stored);
 }
 
-Bytes encode(const Manifest& m) {
-  Bytes out;
-  Writer w(out);
-  w.u8(bundle_format::manifest_version).u8(m.abi_version).u8(m.entries).u8(m.payload_alignment_log2);
-  w.str8(m.name).str8(m.tool);
-  w.u8(static_cast<uint8_t>(m.dependencies.size()));
-  for (const auto& name : m.dependencies) w.str8(name);
-  w.u16(static_cast<uint16_t>(m.imports.size()));
-  for (const auto& name : m.imports) w.str16(name);
-  w.u8(static_cast<uint8_t>(m.slices.size()));
-  for (const auto& s : m.slices) {
-    w.u8(static_cast<uint8_t>(s.role)).u8(static_cast<uint8_t>(s.form)).u8(s.compressed ? 1 : 0);
-    w.str8(s.triple.text).str8(s.cpu).u32(s.stored_size).u32(s.unpacked_size).bytes(s.hash.bytes);
-  }
-  if (m.has(entry_library)) {
-    w.u16(static_cast<uint16_t>(m.exports.size()));
-    for (const auto& name : m.exports) w.str16(name);
-  }
-  if (m.has(entry_against)) {
-    w.u8(static_cast<uint8_t>(m.against.size()));
-    for (const auto& name : m.against) w.str8(name);
-  }
-  return out;
-}
-
 Status check_content_size(ByteView stored, size_t unpacked_size) {
   const auto claimed = ZSTD_getFrameContentSize(stored.data(), stored.size());
   if (claimed == ZSTD_CONTENTSIZE_ERROR || claimed == ZSTD_CONTENTSIZE_UNKNOWN)
@@ -115,17 +90,82 @@ Result<Bundle> Bundle::pack(Manifest manifest, std::vector<Bytes> stored) {
     if (slice.compressed) TC_CHECK(check_content_size(stored[i], slice.unpacked_size));
   }
   auto head = std::make_shared<Head>();
-  head->bytes = encode(manifest);
+  head->bytes = bundle_format::encode_manifest(manifest);
   if (head->bytes.size() > BundleLimits::manifest_bytes)
     return fail(TC_ERR_TOO_LARGE, "manifest of '{}' is {} bytes when at most {} are allowed", manifest.name,
                 head->bytes.size(), BundleLimits::manifest_bytes);
-  TC_CHECK(bundle_format::check_manifest(head->bytes));
+  TC_CHECK(bundle_format::read_manifest(head->bytes));  // nothing is written that cannot be read back
   head->manifest = std::move(manifest);
   head->id = ContentId::of(head->bytes);
   Bundle bundle;
   bundle.head_ = std::move(head);
   bundle.carried_ = bundle_format::all_slices(stored.size());
   for (auto& slice : stored) bundle.stored_.push_back(std::make_shared<const Bytes>(std::move(slice)));
+  return bundle;
+}
+
+// Hashes the manifest together with the first slice, which is faster. Never-seen code waits for both hashes.
+Status Bundle::read_slices(Reader& in, Head& head) {
+  bool named = false;
+  stored_.resize(head.manifest.slices.size());
+  for (size_t i = 0; i < stored_.size(); ++i) {
+    if (!holds(i)) continue;
+    const auto& about = head.manifest.slices[i];
+    const auto stored = in.bytes(about.stored_size);
+    TC_CHECK(in.finish("bundle"));
+    ContentId hash;
+    if (std::exchange(named, true))
+      hash = ContentId::of(stored);
+    else
+      std::tie(head.id, hash) = ContentId::of_both(head.bytes, stored);
+    if (hash != about.hash)
+      return fail(TC_ERR_MALFORMED, "bundle '{}': the slice for {} does not match its hash {}", head.manifest.name,
+                  about.triple.text, about.hash.short_hex());
+    stored_[i] = std::make_shared<const Bytes>(stored.begin(), stored.end());
+  }
+  if (!named) head.id = ContentId::of(head.bytes);
+  return in.finish("bundle");
+}
+
+Result<Bundle> Bundle::read_parts(ByteView bytes, std::optional<uint64_t> carried) {
+  if (bytes.size() > BundleLimits::bundle_bytes)
+    return fail(TC_ERR_TOO_LARGE, "bundle is {} bytes when at most {} are allowed", bytes.size(),
+                BundleLimits::bundle_bytes);
+  if (bytes.empty()) return fail(TC_ERR_MALFORMED, "not an ifunc bundle: it is empty");
+  Reader in(bytes);
+  const auto magic = in.u32();
+  const size_t manifest_size = in.u32();
+  if (in.ok() && magic != bundle_format::magic)
+    return fail(TC_ERR_MALFORMED,
+                "not an ifunc bundle: it begins with {:08x} when a bundle begins with {:08x} (\"TCB1\")", magic,
+                bundle_format::magic);
+  if (manifest_size > BundleLimits::manifest_bytes)
+    return fail(TC_ERR_TOO_LARGE, "bundle manifest is {} bytes when at most {} are allowed", manifest_size,
+                BundleLimits::manifest_bytes);
+  const auto manifest = in.bytes(manifest_size);
+  TC_CHECK(in.finish("bundle"));
+  auto head = std::make_shared<Head>();
+  TC_ASSIGN(head->manifest, bundle_format::read_manifest(manifest));
+  head->bytes.assign(manifest.begin(), manifest.end());
+  const auto all = bundle_format::all_slices(head->manifest.slices.size());
+  Bundle bundle;
+  bundle.carried_ = carried.value_or(all);
+  if ((bundle.carried_ & ~all) != 0)
+    return fail(TC_ERR_MALFORMED, "bundle '{}' claims to carry slices {:x} when it has {}", head->manifest.name,
+                bundle.carried_, head->manifest.slices.size());
+  TC_CHECK(bundle.read_slices(in, *head));
+  TC_ASSIGN(bundle.signatures_, bundle_format::read_signatures(in, head->manifest));
+  bundle.head_ = std::move(head);
+  return bundle;
+}
+
+Result<Bundle> Bundle::read(ByteView file) { return read_parts(file, std::nullopt); }
+
+Result<Bundle> Bundle::read_carried(ByteView bytes, uint64_t carried, const ContentId& expected) {
+  TC_ASSIGN(auto bundle, read_parts(bytes, carried));
+  if (bundle.id() != expected)
+    return fail(TC_ERR_MALFORMED, "bundle '{}' has content id {} when the frame names {}", bundle.manifest().name,
+                bundle.id().short_hex(), expected.short_hex());
   return bundle;
 }
 
@@ -190,7 +230,7 @@ Result<Bundle> Bundle::bundled(std::string_view name) const {
     for (auto signature : signatures_) {
       if (signature.covers != i) continue;
       signature.covers = CodeSignature::whole_bundle;
-      if (!bundle->add_signature(signature)) break;  // it has as many as it can have
+      if (!bundle->add_signature(signature)) break;  // it has CodeSignature::most
     }
     return bundle;
   }
@@ -213,6 +253,18 @@ Bytes Bundle::bytes_for(uint64_t which) const {
     if ((which & carried_) >> i & 1) w.bytes(*stored_[i]);
   bundle_format::write_signatures(w, signatures_);
   return out;
+}
+
+Status Bundle::add_signature(const CodeSignature& signature) {
+  if (std::ranges::find(signatures_, signature) != signatures_.end()) return {};
+  if (!bundle_format::can_be_covered(signature.covers, manifest()))
+    return fail(TC_ERR_INVALID, "bundle '{}': a signature covers slice {}, which is no bundled ifunc", manifest().name,
+                signature.covers);
+  if (signatures_.size() == CodeSignature::most)
+    return fail(TC_ERR_LIMIT, "bundle '{}' has {} signatures, and more are not allowed", manifest().name,
+                signatures_.size());
+  signatures_.push_back(signature);
+  return {};
 }
 
 void Bundle::merge(const Bundle& other) {

@@ -5,11 +5,11 @@
 //
 //     magic "TCB1" | u32 manifest size | manifest | slice 0 | slice 1 | ... | signatures, if there are any
 //
-// The content id is the SHA-256 of the manifest, and the manifest holds the SHA-256 of every slice: any part
-// can travel and be checked by itself. A bundle on the wire may therefore lack slices that its receiver
-// cannot use; which ones are there is said in front of it (`carried`), never guessed.
+// The content id is the SHA-256 of the manifest, and the manifest holds the SHA-256 of every slice. So every part can
+// travel and be checked by itself. A bundle on the wire may lack slices that its receiver cannot use. The frame says in
+// front of it which slices are there (`carried`).
 //
-// Thread: any, one at a time for one Bundle; copies share only bytes that never change.
+// Threads: any; one at a time uses a Bundle. Copies share only bytes that never change.
 #pragma once
 
 #include <array>
@@ -25,8 +25,10 @@
 
 namespace tc {
 
-// What a slice is for. Source-side code (payload_init and its like) is never sent to a target. A bundled ifunc is
-// another whole bundle, which this ifunc sends on by name: it is sent along, for every CPU that it has code for.
+// The purpose of a slice.
+//   target: code that targets run.
+//   source: code that the source runs (payload_init and the like). It is never sent.
+//   bundled: another whole bundle. This ifunc sends the ifunc in it on by name. It travels with all of its slices.
 enum class SliceRole : uint8_t { target = 0, source = 1, bundled = 2 };
 enum class SliceForm : uint8_t { bitcode = 1, object = 2, bundle = 3 };
 
@@ -54,11 +56,11 @@ struct BundleLimits {
 };
 
 struct Slice {
-  TargetTriple triple;  // of a bundled ifunc: none
+  TargetTriple triple;  // empty for a bundled ifunc
   SliceRole role = SliceRole::target;
   SliceForm form = SliceForm::bitcode;
   bool compressed = false;     // stored with zstd
-  std::string cpu;             // baseline of an object slice ("x86-64-v2"); of a bundled ifunc its name; else empty
+  std::string cpu;             // baseline of an object slice ("x86-64-v2"), name of a bundled ifunc, or empty
   uint32_t stored_size = 0;    // bytes in the bundle
   uint32_t unpacked_size = 0;  // bytes of bitcode or object
   ContentId hash;              // of the stored bytes
@@ -69,7 +71,7 @@ struct Manifest {
   uint8_t abi_version = 1;  // of <threechains/ifunc.h>
   uint8_t entries = 0;      // a set of Entry
   uint8_t payload_alignment_log2 = 4;
-  std::string tool;                       // what made the bundle: "ifunc 0.1.0"
+  std::string tool;                       // the program that made the bundle: "ifunc 0.1.0"
   std::vector<std::string> dependencies;  // shared libraries, as dlopen names: "libsqlite3.so.0"
   std::vector<std::string> imports;       // undefined symbols of the target slices: ABI, libraries or exports
   std::vector<std::string> exports;       // of a library: symbols of its target slices that others may use
@@ -79,29 +81,29 @@ struct Manifest {
   bool has(Entry entry) const noexcept { return (entries & entry) != 0; }
 };
 
-// Who vouches for a bundle, or for an ifunc that is bundled with it. Opaque here: src/trust makes and checks them. They
-// are no part of what the content id names, so that code can be signed later, by several keys.
+// A signature of a bundle, or of an ifunc that is bundled with it. src/trust makes and checks signatures; here they are
+// only bytes. The content id does not cover them, so that several keys can sign code later.
 struct CodeSignature {
   static constexpr uint8_t whole_bundle = 0xff;
-  static constexpr size_t most = 64;  // in a bundle, those of bundled ifuncs included
+  static constexpr size_t most = 64;  // in a bundle, including those of bundled ifuncs
 
-  uint8_t covers = whole_bundle;  // or the number of the slice that is a bundled ifunc
+  uint8_t covers = whole_bundle;  // or the number of a slice that is a bundled ifunc
   std::array<std::byte, 32> key{};
   std::array<std::byte, 64> signature{};
   bool operator==(const CodeSignature&) const = default;
 };
 
-// A bundle that was read and checked. Copies share its bytes, which never change.
+// A bundle that was read and checked.
 class Bundle {
  public:
-  // From a whole `.ifunc` file: every slice present and matching its hash.
+  // Reads a whole `.ifunc` file. Every slice must be there and match its hash.
   static Result<Bundle> read(ByteView file);
-  // From a frame: `carried` has bit i set when slice i is present. `expected` is what the sender named it:
-  // another content is TC_ERR_MALFORMED. Slices that are carried are checked against their hash.
+  // Reads a bundle of a frame. Bit i of `carried` says that slice i is there; each of these must match its hash.
+  // `expected` is the sender's content id for it. TC_ERR_MALFORMED: the content has another id.
   static Result<Bundle> read_carried(ByteView bytes, uint64_t carried, const ContentId& expected);
-  // Packs slices into a bundle. `stored[i]` is the stored form of manifest.slices[i]; sizes and hashes in the
-  // manifest are filled in here, but for the unpacked size of a compressed slice, which is checked. Writes nothing
-  // that read() would refuse: TC_ERR_TOO_LARGE, TC_ERR_INVALID or TC_ERR_MALFORMED says why.
+  // Packs slices into a bundle. `stored[i]` is the stored form of manifest.slices[i]. Fills in the sizes and hashes of
+  // the manifest. The caller gives the unpacked size of a compressed slice, which is checked. Refuses everything that
+  // read() would refuse: TC_ERR_TOO_LARGE, TC_ERR_INVALID, TC_ERR_MALFORMED.
   static Result<Bundle> pack(Manifest manifest, std::vector<Bytes> stored);
 
   const Manifest& manifest() const noexcept { return head_->manifest; }
@@ -109,43 +111,46 @@ class Bundle {
   bool holds(size_t slice) const noexcept { return (carried_ >> slice & 1) != 0; }
   uint64_t carried() const noexcept { return carried_; }
   ByteView stored(size_t slice) const noexcept;
-  // The bitcode or object itself; unpacks when compressed. TC_ERR_NOT_FOUND when the slice is not carried.
+  // The bitcode or object of a slice, unpacked. TC_ERR_NOT_FOUND: the slice is not carried.
   Result<Bytes> unpack(size_t slice) const;
 
-  // The first slice of that role and form which runs on `node`; nothing when there is none.
+  // The first slice of that role and form which runs on `node`. Nothing: no slice does.
   std::optional<size_t> find(SliceRole role, SliceForm form, const TargetTriple& node) const noexcept;
 
-  // The ifunc that travels along under that name. TC_ERR_NOT_FOUND when there is none; a bundled ifunc that is not what its
-  // slice says fails as Bundle::read() does.
+  // The bundled ifunc with that name. TC_ERR_NOT_FOUND: there is none. A malformed one fails like Bundle::read().
   bool has_bundled(std::string_view name) const noexcept;
   Result<Bundle> bundled(std::string_view name) const;
 
-  // They travel with the bundle: bytes_for() has them, merge() joins them, bundled() gives the ifunc its own.
+  // Signatures travel with the bundle. bytes_for() writes them, merge() joins them, and bundled() gives the ifunc its
+  // own.
   const std::vector<CodeSignature>& signatures() const noexcept { return signatures_; }
-  // TC_ERR_LIMIT: it has CodeSignature::most. One that is there already is not added again.
+  // Adds a signature, unless it is there already. TC_ERR_LIMIT: the bundle has CodeSignature::most.
   Status add_signature(const CodeSignature& signature);
 
-  // The file: all slices that are held.
+  // The bytes of the file, with all slices that are held.
   Bytes bytes() const { return bytes_for(carried_); }
-  // The same with only the slices in `which` (and held).
+  // The same with those held slices that are in `which`.
   Bytes bytes_for(uint64_t which) const;
   size_t size_for(uint64_t which) const noexcept;
-  // What a source sends to a target with this triple: the slices that it can run and, when there are any, bundled ifuncs.
+  // The slices that a source sends to a target with this triple: those that it can run. If there is one, also bundled
+  // ifuncs.
   uint64_t useful_for(const TargetTriple& node) const noexcept;
-  // Does the ifunc have code for `node`, here or elsewhere?
+  // True: the ifunc has code for `node`, even if this copy of the bundle does not hold it.
   bool lists(const TargetTriple& node) const noexcept;
-  // Takes over the slices and signatures of `other` (same id) that are missing here. Signatures beyond CodeSignature::most
-  // are left out.
+  // Adds the slices and signatures of `other` that are missing here. `other` must have the same id. Signatures beyond
+  // CodeSignature::most are left out.
   void merge(const Bundle& other);
 
  private:
-  friend class BundleReader;
   struct Head {
     Manifest manifest;
     ContentId id;
     Bytes bytes;  // of the manifest
   };
   static const std::shared_ptr<const Head>& empty_head();
+  // `carried` as in read_carried(); nothing: every slice is there.
+  static Result<Bundle> read_parts(ByteView bytes, std::optional<uint64_t> carried);
+  Status read_slices(Reader& in, Head& head);
 
   std::shared_ptr<const Head> head_ = empty_head();
   std::vector<std::shared_ptr<const Bytes>> stored_;  // null: not carried
@@ -153,7 +158,8 @@ class Bundle {
   std::vector<CodeSignature> signatures_;
 };
 
-// zstd, with the frame's size written in. Unpacking checks against `unpacked_size` before it allocates.
+// Compression with zstd. The compressed bytes hold their unpacked size. decompress() compares it with `unpacked_size`
+// before it allocates.
 Result<Bytes> compress(ByteView bytes);
 Result<Bytes> decompress(ByteView stored, size_t unpacked_size);
 

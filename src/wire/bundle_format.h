@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The few numbers that the bundle's writer and reader share. docs/wire-format.md says what they mean.
+// How the parts of a bundle are written and read: the manifest and the signatures. For bundle.cc and tests. The bytes
+// come from anywhere. docs/wire-format.md says what they mean.
 //
-// Thread: any.
+// Threads: any.
 #pragma once
 
 #include <cstddef>
@@ -23,9 +24,11 @@ inline constexpr size_t signature_bytes = 1 + 32 + 64;    // what it covers, key
 
 constexpr uint64_t all_slices(size_t count) noexcept { return count >= 64 ? ~uint64_t{0} : (uint64_t{1} << count) - 1; }
 
-// Would the reader take this manifest? So that nothing is written that cannot be read back.
-Status check_manifest(ByteView bytes);
+Bytes encode_manifest(const Manifest& manifest);
+Result<Manifest> read_manifest(ByteView bytes);
 
+// Can a signature cover that? The whole bundle, or a slice that is a bundled ifunc.
+bool can_be_covered(uint8_t covers, const Manifest& manifest) noexcept;
 // The section behind the slices: everything that `in` has left. A bundle without signatures has no section.
 Result<std::vector<CodeSignature>> read_signatures(Reader& in, const Manifest& manifest);
 void write_signatures(Writer& out, const std::vector<CodeSignature>& signatures);

@@ -1,14 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// On whose behalf a call is made: the keys of all peers on its way that were not trusted fully where it entered
-// (docs/security.md). A node grants such a call what it grants each of them. A code number of a link stands for code and
-// for a chain, so the keys travel once a link, with the code.
+// The chain of a call: the keys of the peers on whose behalf it is made (docs/security.md). It names each peer on the
+// call's way that a node did not trust fully. A node gives the call only rights that each of these keys has. A code
+// number of a link stands for code together with a chain. So the keys travel once for each link, with the code.
 //
-// Thread: any; plain values.
+// Threads: any; plain values.
 #pragma once
 
 #include <array>
 #include <memory>
+#include <span>
+#include <utility>
 #include <vector>
 
 #include "base/content_id.h"
@@ -17,24 +19,30 @@ namespace tc::wire {
 
 class Chain {
  public:
-  using Key = std::array<std::byte, 32>;  // Ed25519; src/trust knows what it may do
+  using Key = std::array<std::byte, 32>;  // Ed25519; src/trust knows its rights
   static constexpr size_t most = 8;       // a frame with more is malformed
 
-  Chain() = default;  // nobody: the peer calls for itself
-  explicit Chain(std::vector<Key> keys);
+  Chain() = default;  // empty: the peer calls for itself
+  explicit Chain(std::vector<Key> keys) : keys_(std::move(keys)) {
+    if (!keys_.empty()) mask_ = ContentId::of(std::as_bytes(std::span(keys_)));
+  }
 
   const std::vector<Key>& keys() const noexcept { return keys_; }
   bool empty() const noexcept { return keys_.empty(); }
-  // In tables: what stands for that code when it is called for this chain. For nobody: its id.
-  ContentId name_of(const ContentId& code) const noexcept;
+  // The key in tables for this code when it is called with this chain. With an empty chain, it is the code's id.
+  ContentId name_of(const ContentId& code) const noexcept {
+    ContentId name = code;
+    for (size_t i = 0; i < name.bytes.size(); ++i) name.bytes[i] ^= mask_.bytes[i];
+    return name;
+  }
   bool operator==(const Chain& other) const noexcept { return keys_ == other.keys_; }
 
  private:
   std::vector<Key> keys_;
-  ContentId mask_;  // the SHA-256 of the keys; zero for nobody
+  ContentId mask_;  // the SHA-256 of the keys; zero for an empty chain
 };
 
-// Calls that are made with the same rights share one. Null: nobody.
+// Calls with the same rights share a chain. Null: an empty chain.
 using SharedChain = std::shared_ptr<const Chain>;
 
 }  // namespace tc::wire

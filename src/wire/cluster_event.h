@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Cluster events: what nodes tell each other so that no caller waits for the answer to a call that was lost with a node
-// (src/node/liveness). They are frames of the stream; the frame's number says which event it is.
+// Cluster events. Nodes send them to each other, so that no caller waits for the answer to a call that was lost with a
+// node (src/node/liveness). They are frames of the stream. The frame's number says which event it is.
 //
-// Thread: any; plain values.
+// Threads: any; plain values.
 #pragma once
 
 #include "base/bytes.h"
@@ -17,8 +17,9 @@ inline constexpr uint32_t event_report = 2;
 // A node lost its link to another. Every node passes it on once.
 struct Gone {
   uint64_t instance = 0;  // the node that is gone
-  uint64_t witness =
-      0;  // the node that lost its link: its instance, and one more with each link; so each event is its own
+  // Instance of the node that lost its link, plus one for each link that it lost before. So each event has its own
+  // number.
+  uint64_t witness = 0;
   uint32_t node_id = 0;
   std::string name;    // label of the node that is gone; printable
   std::string reason;  // readable
@@ -26,10 +27,11 @@ struct Gone {
 Bytes encode_gone(const Gone& gone);
 Result<Gone> decode_gone(ByteView body);
 
-// The marker of Chandy and Lamport's snapshot: what came before it on this link belongs to the snapshot.
-inline constexpr uint8_t marker_from_child =
-    1;  // the receiver brought the sender into the snapshot: it gets the report
-inline constexpr uint8_t marker_unrecorded = 2;  // this link is younger than the sender's part: the snapshot is void
+// The marker of Chandy and Lamport's snapshot: frames before it on this link belong to the snapshot.
+// Flag: the receiver brought the sender into the snapshot, so the sender reports to it.
+inline constexpr uint8_t marker_from_child = 1;
+// Flag: this link is younger than the sender's part of the snapshot, so the snapshot is void.
+inline constexpr uint8_t marker_unrecorded = 2;
 struct Marker {
   uint64_t origin = 0;  // instance of the node that started the snapshot
   uint32_t number = 0;  // grows with every snapshot of that origin
@@ -38,11 +40,11 @@ struct Marker {
 Bytes encode_marker(const Marker& marker);
 Result<Marker> decode_marker(ByteView body);
 
-// What a node and those that heard of the snapshot through it found.
+// What a node found for a snapshot, together with the nodes that it brought into the snapshot.
 struct Report {
   uint64_t origin = 0;
   uint32_t number = 0;
-  bool is_void = false;          // a node or link came or went meanwhile: it proves nothing
+  bool is_void = false;          // a node or link came or went meanwhile, so the snapshot proves nothing
   std::vector<uint64_t> tokens;  // calls of the origin that are alive, in no order
 };
 Bytes encode_report(const Report& report);

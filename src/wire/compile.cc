@@ -13,7 +13,7 @@ Bytes encode_compile_question(const CompileQuestion& question) {
       .str8(question.triple)
       .str8(question.cpu)
       .str16(question.features);
-  Bytes section;  // of its own, as its padding counts from where it begins
+  Bytes section;  // separate, because padding counts from its begin
   append_code(section, question.head, question.bundle);
   Writer(out).bytes(section);
   return out;
@@ -28,7 +28,7 @@ Result<CompileQuestion> decode_compile_question(ByteView body) {
   question.cpu = in.str8();
   question.features = in.str16();
   TC_CHECK(in.finish("compile question"));
-  // They become arguments of a program.
+  // These strings become arguments of a program.
   for (const auto& label : {question.triple, question.cpu, question.features})
     if (!visible(label))
       return fail(TC_ERR_MALFORMED, "compile question: triple, CPU or features hold bytes that cannot be printed");

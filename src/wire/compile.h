@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Remote compilation: a node without LLVM asks a helper to make an object of a bundle's bitcode for its CPU, and gets
-// the object (src/node/remote_compile). Two frames of the stream; the frame's number says which one it is.
+// Remote compilation (src/node/remote_compile). A node without LLVM sends a bundle with bitcode to a compile helper,
+// and gets an object for its CPU. Both are frames of the stream. The frame's number says which one it is.
 //
-// Thread: any; plain values.
+// Threads: any; plain values.
 #pragma once
 
 #include "wire/frame.h"
@@ -16,9 +16,9 @@ inline constexpr uint32_t compile_answer = 1;
 struct CompileQuestion {
   uint64_t token = 0;     // the caller's name for the answer
   uint32_t limit_ms = 0;  // how long the caller will wait
-  std::string triple;     // for which machine; printable, as are the next two
+  std::string triple;     // of the machine to compile for; printable, as the next two
   std::string cpu;        // LLVM's name of its CPU; empty: any of that triple
-  std::string features;   // what it has beyond that name, as LLVM writes it: "+lse,+sve"
+  std::string features;   // features that `cpu` does not imply, in LLVM's form: "+lse,+sve"
   CodeHead head;
   ByteView bundle;  // with its bitcode for the triple; in a decoded question it points into the frame
 };

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <utility>
 
 #include "wire/text.h"
 
@@ -142,6 +143,83 @@ Bytes make_frame(Kind kind, uint8_t flags, uint32_t number, ByteView body) {
   out.reserve(header_bytes + body.size());
   Writer(out).u64(encode(kind, flags, number, static_cast<uint32_t>(body.size()))).bytes(body);
   return out;
+}
+
+// ---- Return addresses
+
+PackedReturnAddress::PackedReturnAddress(ReturnAddress return_address) noexcept : value_(std::move(return_address)) {
+  constexpr size_t head_bytes = sizeof value_.instance + sizeof value_.node_id + 1;
+  const auto address = static_cast<uint8_t>(std::min<size_t>(value_.address.size(), UINT8_MAX));
+  size_ = (head_bytes + address + alignment - 1) & ~(alignment - 1);
+  std::memset(bytes_.data(), 0, size_);
+  std::byte* const at = bytes_.data();
+  std::memcpy(at, &value_.instance, sizeof value_.instance);
+  std::memcpy(at + sizeof value_.instance, &value_.node_id, sizeof value_.node_id);
+  std::memcpy(at + head_bytes - 1, &address, sizeof address);
+  std::memcpy(at + head_bytes, value_.address.data(), address);
+}
+
+Result<size_t> PackedReturnAddress::take_another(ByteView body) {
+  std::array<std::byte, max_return_address_bytes>
+      copy;  // a copy, because the sender may change the memory after the check
+  const auto copied = std::min(body.size(), copy.size());
+  std::memcpy(copy.data(), body.data(), copied);
+  size_t size = 0;
+  TC_ASSIGN(auto return_address, decode_return_address({copy.data(), copied}, size));
+  *this = PackedReturnAddress(std::move(return_address));
+  return size;
+}
+
+Bytes encode_return_address(const ReturnAddress& return_address) {
+  const PackedReturnAddress packed(return_address);
+  return {packed.bytes().begin(), packed.bytes().end()};
+}
+
+Result<ReturnAddress> decode_return_address(ByteView body, size_t& size) {
+  Reader in(body);
+  ReturnAddress return_address;
+  return_address.instance = in.u64();
+  return_address.node_id = in.u32();
+  return_address.address = in.str8();
+  in.skip((alignment - in.position() % alignment) % alignment);
+  TC_CHECK(in.finish("return address of a call"));
+  if (!visible(return_address.address))
+    return fail(TC_ERR_MALFORMED, "return address of a call: its address is not printable");
+  size = in.position();
+  return return_address;
+}
+
+// ---- Greetings
+
+Bytes encode_hello(const Hello& hello) {
+  Bytes out;
+  Writer w(out);
+  // The protocol version comes first in every version, so that any two versions can tell that they differ.
+  w.u32(hello.protocol).u8(hello.abi).u64(hello.instance).u32(hello.node_id).u64(hello.max_message);
+  w.str8(hello.name).str8(hello.address).str8(hello.triple).str8(hello.cpu);
+  return out;
+}
+
+Result<Hello> decode_hello(ByteView body) {
+  Reader in(body);
+  Hello hello;
+  hello.protocol = in.u32();
+  if (in.ok() && hello.protocol != protocol_version)
+    return fail(TC_ERR_VERSION, "the peer speaks protocol version {} when this build speaks version {}", hello.protocol,
+                protocol_version);
+  hello.abi = in.u8();
+  hello.instance = in.u64();
+  hello.node_id = in.u32();
+  hello.max_message = in.u64();
+  hello.name = in.str8();
+  hello.address = in.str8();
+  hello.triple = in.str8();
+  hello.cpu = in.str8();
+  TC_CHECK(in.finish_exactly("greeting of a node"));
+  for (const auto& label : {hello.name, hello.address, hello.triple, hello.cpu})
+    if (!printable(label))
+      return fail(TC_ERR_MALFORMED, "greeting of a node: a label holds bytes that cannot be printed");
+  return hello;
 }
 
 }  // namespace tc::wire

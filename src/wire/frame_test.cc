@@ -10,8 +10,6 @@
 
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
-#include "wire/hello.h"
-#include "wire/return_address.h"
 #include "wire/testing/bundles.h"
 #include "wire/testing/frames.h"
 

@@ -2,6 +2,8 @@
 //
 // The bytes of the wire formats, as files under tests/golden/. A change here is a change of the protocol: raise its
 // version, or find out what went wrong. TC_UPDATE_GOLDEN=1 writes the files anew.
+#include "wire/testing/golden.h"
+
 #include <gtest/gtest.h>
 
 #include <algorithm>
@@ -12,9 +14,6 @@
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
-#include "wire/return_address.h"
-#include "wire/slot_frame.h"
 #include "wire/testing/bundles.h"
 
 namespace tc {
@@ -22,17 +21,7 @@ namespace {
 
 using namespace wire;  // NOLINT: a test about wire formats
 
-void expect_golden(const std::string& name, const Bytes& ours) {
-  const auto path = std::filesystem::path(TC_GOLDEN_DIR) / name;
-  if (std::getenv("TC_UPDATE_GOLDEN") != nullptr) {
-    std::filesystem::create_directories(path.parent_path());
-    ASSERT_TRUE(write_file_atomically(path, ours));
-  }
-  const auto golden = read_file(path, 1 << 20);
-  ASSERT_TRUE(golden) << golden.error().message;
-  const auto differ = std::ranges::mismatch(*golden, ours);
-  EXPECT_EQ(*golden, ours) << name << " differs from byte " << differ.in1 - golden->begin();
-}
+using testing::expect_golden;
 
 Bytes with_call_header(const Bytes& behind) {
   Bytes body(call_header_bytes);
@@ -188,26 +177,6 @@ TEST(Golden, compiling_for_others) {
 }
 
 TEST(Golden, pad) { expect_golden("frame/pad.bin", make_frame(Kind::pad, 0, 0, Bytes(24))); }
-
-// The three shapes of a frame of the papers' API: stored in order, put, and put with its code.
-TEST(Golden, slot_frames) {
-  const auto frame = [](slot::Header header, ByteView body) {
-    header.length = static_cast<uint32_t>(slot::header_bytes + body.size());
-    header.id = slot::short_id(ContentId::of(as_bytes("a manifest")));
-    if ((header.flags & slot::flag_ordered) == 0) header.body_check = slot::check_of(body);
-    const auto head = slot::encode(header);
-    Bytes bytes(head.begin(), head.end());
-    bytes.insert(bytes.end(), body.begin(), body.end());
-    return bytes;
-  };
-  const auto payload = as_bytes("payload");
-  expect_golden("slot/ordered.bin", frame({.payload_size = 7, .flags = slot::flag_ordered}, payload));
-  expect_golden("slot/checked.bin", frame({.payload_size = 7, .nonce = 42}, payload));
-  Bytes body(payload.begin(), payload.end());
-  Writer(body).align(slot::alignment);
-  append_code(body, {ContentId::of(as_bytes("a manifest")), 3, 8}, as_bytes("a bundle"));
-  expect_golden("slot/with_code.bin", frame({.payload_size = 7, .nonce = 43, .flags = slot::flag_code}, body));
-}
 
 }  // namespace
 }  // namespace tc

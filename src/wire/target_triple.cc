@@ -9,8 +9,8 @@ namespace {
 
 constexpr size_t most_parts = 4;
 
-// How many parts there are between separators, but one more than `most_parts` at most. Without the heap: never-seen code
-// names a triple for each slice, and waits for it.
+// Returns the number of parts between separators, at most `most_parts` + 1. It uses no heap, because never-seen code
+// names a triple for each slice and waits for it.
 size_t split(std::string_view text, char separator, std::array<std::string_view, most_parts>& parts) {
   for (size_t count = 0; count < most_parts; ++count) {
     const auto end = text.find(separator);

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a slice was built for, compared by meaning and never as text: `x86_64-pc-linux-gnu` and
+// The target that a slice was built for. Triples are compared by their parts, not as text: `x86_64-pc-linux-gnu` and
 // `x86_64-unknown-linux-gnu` are the same target.
 //
-// Thread: any; plain values.
+// Threads: any; plain values.
 #pragma once
 
 #include <string>
@@ -24,13 +24,13 @@ struct TargetTriple {
   std::string text;  // as it was written, for people and for LLVM
 
   // Understands arch[-vendor]-os[-environment], with versions behind os and environment ("linux5.10.0-gnu2.31").
-  // Any 64-bit architecture name is taken; those we do not know become `other` and match by their name alone.
+  // Accepts every architecture name. Unknown ones become `other`, and match only the same name.
   static Result<TargetTriple> parse(std::string_view text);
   // The triple this process was built for.
   static TargetTriple host();
 
-  // May code built for `this` run on a node whose triple is `node`? A system that is not Linux runs nothing of ours;
-  // an unspecified C library goes with each.
+  // True: code for this triple runs on a node with the triple `node`. Only Linux runs our code. An unspecified C
+  // library matches every other.
   bool runs_on(const TargetTriple& node) const noexcept;
 };
 

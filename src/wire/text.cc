@@ -12,7 +12,7 @@ std::string words(std::string_view text) {
 
 namespace {
 
-// Looks at all of them, without a branch for each: nearly always there is nothing to find.
+// Checks all characters without a branch for each, because nearly always all of them are allowed.
 template <char first>
 bool all_from(std::string_view text) noexcept {
   bool others = false;

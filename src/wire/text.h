@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Checks text that a peer sent, because it ends in logs, terminals and file names.
+// Checks text that a peer sent, because it gets into logs, terminals and file names.
 //
-// Thread: any.
+// Threads: any.
 #pragma once
 
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace tc::wire {
 
-// Sentences: lines, tabs and UTF-8 pass, what could steer a terminal becomes '?'.
+// Makes a sentence safe. Line feeds, tabs and UTF-8 stay. Characters that could control a terminal become '?'.
 std::string words(std::string_view text);
 
-// Labels: printable ASCII.
+// True: the text is printable ASCII. For labels.
 bool printable(std::string_view text) noexcept;
-// Addresses and triples: no spaces either.
+// True: the text is printable ASCII without spaces. For addresses and triples.
 bool visible(std::string_view text) noexcept;
 
 }  // namespace tc::wire

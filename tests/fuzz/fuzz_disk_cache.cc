@@ -10,7 +10,6 @@
 #include <string>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "target/disk_cache.h"
 
 namespace {

@@ -9,8 +9,6 @@
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
-#include "wire/return_address.h"
 
 namespace {
 

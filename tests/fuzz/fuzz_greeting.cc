@@ -5,7 +5,7 @@
 
 #include "read_frames.h"
 #include "transport/greeting.h"
-#include "wire/hello.h"
+#include "wire/frame.h"
 
 using namespace tc;             // NOLINT
 using namespace tc::transport;  // NOLINT

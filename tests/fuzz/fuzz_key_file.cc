@@ -3,8 +3,8 @@
 // Any text as a private key and as a public one. The oracle: one key has one text.
 #include "base/bytes.h"
 #include "read_frames.h"
-#include "trust/base64.h"
 #include "trust/key_file.h"
+#include "trust/key_pair.h"
 
 using namespace tc;  // NOLINT
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <memory>
 
+#include "target/elf_image.h"
 #include "target/loader.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {

@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "read_frames.h"
-#include "transport/ring/ring_in.h"
+#include "transport/ring/ring.h"
 
 using namespace tc;             // NOLINT
 using namespace tc::transport;  // NOLINT

@@ -13,36 +13,37 @@
 namespace {
 
 using namespace tc;
+namespace slot = ucp::slot;
 
 void poll(ucp::Receiver& receiver, const Bytes& slot) {
-  wire::slot::Header header;
-  const auto look = wire::slot::look(slot.data(), slot.size(), header);
-  if (look != wire::slot::Look::frame) {
-    if (wire::slot::describe(look, header, slot.size()).empty()) std::abort();
+  slot::Header header;
+  const auto look = slot::look(slot.data(), slot.size(), header);
+  if (look != slot::Look::frame) {
+    if (slot::describe(look, header, slot.size()).empty()) std::abort();
     return;
   }
-  if (header.length > slot.size() || wire::slot::header_bytes + header.payload_size > slot.size()) std::abort();
+  if (header.length > slot.size() || slot::header_bytes + header.payload_size > slot.size()) std::abort();
   tc::ucp::Receiver::Use use;
-  const auto code = receiver.code_for(header, slot.data() + wire::slot::header_bytes, use);
+  const auto code = receiver.code_for(header, slot.data() + slot::header_bytes, use);
   if (!code && code.error().message.empty()) std::abort();
 }
 
 // The fields as the input says, the frame as long as the input, and every check right.
 Bytes with_right_checks(Bytes slot) {
-  wire::slot::Header header;
+  slot::Header header;
   const auto word = [&](size_t at) {
     uint64_t value;
     std::memcpy(&value, slot.data() + at, sizeof value);
     return value;
   };
   header.length = static_cast<uint32_t>(slot.size());
-  header.flags = static_cast<uint16_t>(word(12) & wire::slot::known_flags);
+  header.flags = static_cast<uint16_t>(word(12) & slot::known_flags);
   header.payload_size = static_cast<uint32_t>(word(16)) % static_cast<uint32_t>(slot.size());
-  if ((header.flags & wire::slot::flag_code) == 0) header.payload_size = header.length - wire::slot::header_bytes;
-  header.body_check = wire::slot::check_of(ByteView(slot).subspan(wire::slot::header_bytes));
-  const size_t code = wire::slot::code_offset(header.payload_size);
+  if ((header.flags & slot::flag_code) == 0) header.payload_size = header.length - slot::header_bytes;
+  header.body_check = slot::check_of(ByteView(slot).subspan(slot::header_bytes));
+  const size_t code = slot::code_offset(header.payload_size);
   if (code + 16 <= slot.size()) header.id = {word(code), word(code + 8)};
-  const auto bytes = wire::slot::encode(header);
+  const auto bytes = slot::encode(header);
 
   std::memcpy(slot.data(), bytes.data(), bytes.size());
   return slot;
@@ -56,6 +57,6 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   const Bytes slot(bytes, bytes + size);
   ucp::Receiver receiver("", log);
   poll(receiver, slot);
-  if (slot.size() >= wire::slot::header_bytes) poll(receiver, with_right_checks(slot));
+  if (slot.size() >= slot::header_bytes) poll(receiver, with_right_checks(slot));
   return 0;
 }

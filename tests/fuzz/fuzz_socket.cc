@@ -6,7 +6,7 @@
 #include <cstring>
 
 #include "read_frames.h"
-#include "transport/socket/byte_in.h"
+#include "transport/socket/byte_stream.h"
 
 namespace {
 

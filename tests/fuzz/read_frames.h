@@ -5,7 +5,7 @@
 
 #include <cstdlib>
 
-#include "transport/in_stream.h"
+#include "transport/stream.h"
 
 namespace tc::fuzz {
 

@@ -9,9 +9,9 @@
 #include <memory>
 #include <string>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "toolchain/build.h"
-#include "toolchain/process.h"
+#include "toolchain/tools.h"
 
 namespace tc::toolchain {
 

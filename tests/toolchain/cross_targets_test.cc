@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "toolchain/cross_targets.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "build_test_support.h"
+#include "toolchain/frontend.h"
 
 namespace tc::toolchain {
 namespace {

@@ -11,7 +11,7 @@
 
 #include "build_test_support.h"
 #include "target/code_store.h"
-#include "target/ifunc_host.h"
+#include "target/executor.h"
 
 namespace tc::toolchain {
 

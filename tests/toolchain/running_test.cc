@@ -9,6 +9,7 @@
 
 #include "base/file.h"
 #include "running_support.h"
+#include "target/source_code.h"
 
 namespace tc::toolchain {
 namespace {

@@ -2,7 +2,7 @@
 //
 // The program behind `ifunc bench`. It links UCX, beside which our transports are measured; a node must not link it.
 #include "ifunc-bench/commands.h"
-#include "ifunc/program.h"
+#include "ifunc/usage.h"
 
 namespace {
 

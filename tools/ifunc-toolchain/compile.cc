@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ifunc-toolchain/compile.h"
-
 #include <signal.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -10,7 +8,8 @@
 #include <memory>
 
 #include "base/file.h"
-#include "toolchain/object_for_cpu.h"
+#include "ifunc-toolchain/commands.h"
+#include "toolchain/codegen.h"
 #include "wire/bundle.h"
 
 namespace tc::command {

@@ -1,10 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "ifunc-toolchain/show_assembly.h"
-
 #include <cstdio>
 #include <memory>
 
 #include "base/file.h"
+#include "ifunc-toolchain/commands.h"
 #include "toolchain/assembly.h"
 
 namespace tc::command {

@@ -9,12 +9,11 @@
 #include <cstdio>
 
 #include "base/file.h"
-#include "ifunc-toolchain/compile.h"
-#include "ifunc-toolchain/show_assembly.h"
-#include "ifunc/program.h"
+#include "ifunc-toolchain/commands.h"
+#include "ifunc/usage.h"
 #include "toolchain/build.h"
-#include "toolchain/cross_targets.h"
-#include "toolchain/llvm_tools.h"
+#include "toolchain/frontend.h"
+#include "toolchain/tools.h"
 #include "trust/code_signature.h"
 #include "trust/key_file.h"
 

@@ -8,7 +8,6 @@
 
 #include "base/bytes.h"
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "ifunc/serve_options.h"
 
 namespace tc::command {

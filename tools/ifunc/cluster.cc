@@ -12,8 +12,8 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/file.h"
 #include "base/process.h"
-#include "base/temporary_directory.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
 #include "ifunc/serve_options.h"

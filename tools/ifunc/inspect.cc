@@ -5,21 +5,10 @@
 
 #include <cstdio>
 
-#include "base/file.h"
 #include "ifunc/commands.h"
+#include "ifunc/keys.h"
 
 namespace tc::command {
-namespace {
-
-Result<Bundle> read_bundle(const std::string& path) {
-  TC_ASSIGN(const auto bytes, read_file(path, BundleLimits::bundle_bytes));
-  auto bundle = Bundle::read(bytes);
-  if (!bundle) return context(path, std::move(bundle).error());
-  return bundle;
-}
-
-}  // namespace
-
 void add_inspect(CLI::App& app, int& exit_code) {
   auto* sub = app.add_subcommand("inspect", "Show what an .ifunc file holds: manifest, slices, sizes, symbols");
   struct Options {
@@ -36,7 +25,7 @@ void add_inspect(CLI::App& app, int& exit_code) {
       "  ifunc inspect --asm --target TRIPLE --cpu NAME FILE\n"
       "  ifunc inspect --cpu list [--target TRIPLE]         # the CPUs there are; `native` is this machine's");
   sub->callback([options, &exit_code] {
-    const auto bundle = read_bundle(options->file);
+    const auto bundle = read_ifunc_file(options->file);
     if (!bundle) {
       std::fprintf(stderr, "ifunc inspect: %s\n", bundle.error().message.c_str());
       exit_code = 1;

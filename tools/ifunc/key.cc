@@ -9,7 +9,6 @@
 #include "ifunc/commands.h"
 #include "ifunc/json.h"
 #include "ifunc/keys.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/known_nodes.h"
 #include "trust/last_uses.h"

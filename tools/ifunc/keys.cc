@@ -5,7 +5,6 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 
 namespace tc::command {

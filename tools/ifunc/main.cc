@@ -9,7 +9,7 @@
 #include <string_view>
 
 #include "ifunc/commands.h"
-#include "ifunc/program.h"
+#include "ifunc/usage.h"
 
 namespace {
 

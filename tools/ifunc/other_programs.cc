@@ -2,10 +2,11 @@
 //
 // Commands that are programs of their own, because `ifunc` itself must not link what they link.
 #include <cstdio>
+#include <cstdlib>
+#include <filesystem>
 
 #include "base/process.h"
 #include "ifunc/commands.h"
-#include "ifunc/libexec.h"
 
 namespace tc::command {
 
@@ -18,6 +19,14 @@ void add_bench(CLI::App& app) {
 }
 
 namespace {
+
+// TC_LIBEXEC, else libexec/threechains beside bin/: the same in a build tree and after installation.
+std::filesystem::path libexec_path(const char* name) {
+  if (const char* directory = std::getenv("TC_LIBEXEC")) return std::filesystem::path(directory) / name;
+  std::error_code error;
+  const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
+  return self.parent_path().parent_path() / "libexec/threechains" / name;
+}
 
 // `needs` names the libraries because of which the program is a part of its own. Returns only when it cannot be run.
 int become(const char* program, const char* needs, char** argv) {

@@ -1,20 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc send`: sends one ifunc to a node and prints what it answers.
+#include <fcntl.h>
+#include <threechains/status.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
+#include <optional>
 #include <thread>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/file.h"
 #include "capi/attempt.h"
 #include "ifunc/arguments.h"
 #include "ifunc/commands.h"
-#include "ifunc/first_contact.h"
 #include "ifunc/serve_options.h"
+#include "trust/key_file.h"
+#include "trust/known_nodes.h"
 
 namespace tc::command {
 namespace {
@@ -40,6 +46,48 @@ struct SendOptions {
   std::string log = "warn";
   ServeOptions identity;
 };
+
+// The key that a node has answered with, by the words of Authority::may_meet(); nothing when it was refused for another
+// reason.
+std::optional<trust::PublicKey> key_in_question(const std::string& refusal) {
+  constexpr std::string_view before = "it answers with key ",
+                             behind = ", which is not known here, and first-contact is ask: compare";
+  const auto end = refusal.find(behind), begin = refusal.rfind(before, end);
+  if (end == std::string::npos || begin == std::string::npos) return {};
+  const auto from = begin + before.size();
+  const auto key = trust::PublicKey::parse(std::string_view(refusal).substr(from, end - from));
+  return key ? std::optional(*key) : std::nullopt;
+}
+
+// Not standard input, which may be the payload.
+bool is_confirmed(const Fd& terminal, const std::string& question) {
+  for (std::string_view rest = question; !rest.empty();) {
+    const auto written = ::write(terminal.get(), rest.data(), rest.size());
+    if (written <= 0) return false;
+    rest.remove_prefix(static_cast<size_t>(written));
+  }
+  std::array<char, 100> answer;
+  const auto got = ::read(terminal.get(), answer.data(), answer.size());
+  return got > 0 && std::string_view(answer.data(), static_cast<size_t>(got)).starts_with("yes\n");
+}
+
+// A connection to `address` ended with `refusal`. If that was because first-contact is ask, shows the node's key at the
+// terminal, as ssh does with a host, and remembers it when it is the right one: then connect again. Otherwise returns
+// `refusal`, also when there is no terminal.
+Status ask_about(const Error& refusal, const std::string& address) {
+  const auto key = refusal.code == TC_ERR_DENIED ? key_in_question(refusal.message) : std::nullopt;
+  if (!key) return fail(refusal);
+  const Fd terminal(::open("/dev/tty", O_RDWR | O_CLOEXEC | O_NOCTTY));
+  if (!terminal) return fail(refusal);
+  const auto question = fmt::format(
+      "{} is not known here. It answers with key\n  {}\nCompare it with `ifunc key show` there. Is it the right one? "
+      "It "
+      "is remembered then (yes/no): ",
+      address, key->text());
+  if (!is_confirmed(terminal, question)) return fail(refusal);
+  TC_ASSIGN(const auto home, trust::home());
+  return trust::KnownNodes(home / "known-nodes").remember(address, *key);
+}
 
 Result<Bytes> read_stdin() {
   Bytes bytes;

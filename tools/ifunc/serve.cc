@@ -17,7 +17,6 @@
 #include "ifunc/mapped_file.h"
 #include "ifunc/serve_options.h"
 #include "ifunc/stop_signals.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 
 namespace tc::command {

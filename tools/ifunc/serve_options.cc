@@ -6,7 +6,7 @@
 #include <algorithm>
 #include <array>
 
-#include "base/settings_file.h"
+#include "base/file.h"
 #include "ifunc/arguments.h"
 
 namespace tc::command {

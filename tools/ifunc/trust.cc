@@ -8,7 +8,6 @@
 #include "ifunc/json.h"
 #include "ifunc/keys.h"
 #include "trust/code_signature.h"
-#include "trust/home.h"
 #include "trust/key_file.h"
 #include "trust/permission.h"
 

@@ -4,6 +4,8 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <cstdio>
+#include <stdexcept>
 
 namespace tc::command {
 
@@ -93,6 +95,21 @@ std::string usage_error(const CLI::App& app, const CLI::ParseError& error) {
   while (wrong.ends_with('\n')) wrong.pop_back();
   return fmt::format("{}: {}{} `{} --help` lists {}", name, wrong, wrong.ends_with('?') ? "" : ";", name,
                      commands_of(command).empty() ? "its options" : "what there is");
+}
+
+int parse_and_run(CLI::App& app, int argc, const char* const* argv, const int& exit_code) {
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    if (error.get_exit_code() == 0) return app.exit(error);  // --help
+    std::fprintf(stderr, "%s\n", usage_error(app, error).c_str());
+    return 2;
+  } catch (const std::invalid_argument&) {  // of a switch
+    std::fprintf(stderr, "%s: a switch was given a value that is neither true nor false; see --help\n",
+                 app.get_name().c_str());
+    return 2;
+  }
+  return exit_code;
 }
 
 }  // namespace tc::command

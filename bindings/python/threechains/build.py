@@ -21,7 +21,7 @@ import threechains
 from threechains._errors import IfuncError, Status
 from threechains._ifunc import NUMBA
 
-_REFUSED = 65  # src/toolchain/frontend_delegates.cc knows it
+_REFUSED = 65  # src/toolchain/frontend.cc knows it
 
 
 class Declared:

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// For tests that drive everything on one thread: one step after the other until a condition holds. And limits of time for
-// what can be judged by nothing else.
+// For tests that drive everything on one thread: one step after the other until a condition holds. And limits of time
+// for what can be judged by nothing else.
 #pragma once
 
 #include <sched.h>
@@ -14,8 +14,8 @@
 
 namespace tc::test {
 
-// Upper limits of time are multiplied by this: how many processes want to run on each core of this machine, now or in the
-// last minute, and TC_TIME_SCALE (for emulators). Lower limits never are. As slowness() of tests/kit/process.py.
+// Upper limits of time are multiplied by this: how many processes want to run on each core of this machine, now or in
+// the last minute, and TC_TIME_SCALE (for emulators). Lower limits never are. As slowness() of tests/kit/process.py.
 inline uint64_t slowness() {
   double load = 0;
   unsigned running = 0;

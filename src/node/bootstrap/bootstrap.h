@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // How the nodes of a cluster learn their numbers, and each other's addresses and public keys. Nobody connects here: links
-// are made when nodes first have something to say to each other. They are encrypted without any keyring, because whoever
+// are made when nodes first have something to say to each other. They are encrypted without any keyring, because the launcher that
 // brings the nodes together vouches for their keys.
 //
 //   directory.h  files in a directory that all hosts see
@@ -21,7 +21,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node::bootstrap {
 

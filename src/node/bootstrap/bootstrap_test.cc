@@ -15,12 +15,11 @@
 #include <filesystem>
 #include <future>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "node/bootstrap/advertise.h"
 #include "node/bootstrap/record.h"
 #include "node/node.h"
-#include "transport/simulated/simulated.h"
-#include "trust/home.h"
+#include "transport/testing/simulated/simulated.h"
 #include "trust/key_file.h"
 
 namespace tc::node::bootstrap {

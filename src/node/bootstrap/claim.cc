@@ -18,7 +18,7 @@ namespace fs = std::filesystem;
 
 enum class Lock { got, held, impossible };
 
-// Which byte of a file is locked, and why. Who replaces a file that was left over keeps others from doing the same, and must
+// Which byte of a file is locked, and why. A process that replaces a file that was left over keeps others from doing the same, and must
 // not look like the node that the file is of.
 enum Byte : off_t { of_living_node = 0, of_replacement = 1 };
 

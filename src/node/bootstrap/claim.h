@@ -4,9 +4,9 @@
 //
 // The kernel drops the lock when the owner ends, also by kill -9: a file that nobody has locked is left over from an
 // earlier run and worth nothing. That is how old files are told from new ones, without clocks or job names. Rules:
-//   - a file is written and locked under another name, then linked to its own: whoever sees it sees all of it;
+//   - a file is written and locked under another name, then linked to its own: so a reader never sees half of it;
 //   - link() never replaces, so of two that want a number one gets it;
-//   - only who holds the lock of the file that a name stands for may replace or remove that name.
+//   - only the holder of a file's lock may replace or remove the file's name.
 // The locks are "open file description" locks: they work over NFS 4, and two nodes of one process exclude each other.
 // A child made by fork() without exec shares the lock.
 //

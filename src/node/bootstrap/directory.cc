@@ -92,7 +92,7 @@ Status Directory::look_at_all() {
 Status Directory::take_in(uint32_t id, Sight sight) {
   auto& peer = peers_[id];
   if (sight.state != Sight::State::alive) {
-    // It was there before: who leaves knows all, or has died, which whoever talks to it will learn.
+    // It was there before: a node leaves when it knows all others, or when it has died. In that case its callers are told.
     peer.informed = !peer.address.empty();
     peer.flaw = std::move(sight.flaw);
     return {};

@@ -15,7 +15,7 @@
 #include <set>
 #include <thread>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "node/bootstrap/claim.h"
 
 namespace tc::node::bootstrap {

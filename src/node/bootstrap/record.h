@@ -13,7 +13,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node::bootstrap {
 

@@ -4,13 +4,36 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "node/link/call_front.h"
+#include "node/authority.h"
 #include "node/link/link.h"
-#include "node/link/slice_requests.h"
+#include "trust/code_signature.h"
 
 namespace tc::node {
 
 namespace {
+
+// What stands in front of a call's payload. Of a frame that is not run, it says which node made the call.
+struct CallFront {
+  std::optional<wire::CallHeader> header;             // none: nobody waits for an answer, or the frame is no whole call
+  std::optional<wire::ReturnAddress> return_address;  // none: the peer that sent the frame is the caller
+};
+
+// `body` may be memory that its sender still writes to.
+CallFront read_call_front(const wire::Header& frame, ByteView body) {
+  const bool is_call = frame.kind == wire::Kind::call || frame.kind == wire::Kind::call_code;
+  if (!is_call || (frame.flags & wire::flag_call_header) == 0 || body.size() < wire::call_header_bytes) return {};
+  const auto front = body.first(std::min(body.size(), wire::call_header_bytes + wire::max_return_address_bytes));
+  const Bytes copy(front.begin(), front.end());
+  CallFront found;
+  found.header = wire::read_call_header(copy.data());
+  if ((frame.flags & wire::flag_return_address) == 0) return found;
+  size_t size = 0;
+  if (auto address = wire::decode_return_address(ByteView(copy).subspan(wire::call_header_bytes), size))
+    found.return_address = std::move(*address);
+  else
+    found.header.reset();
+  return found;
+}
 
 // Bounds what a peer can make us keep while its code is on its way ...
 constexpr size_t waiting_limit = 64u * 1024 * 1024;
@@ -19,7 +42,7 @@ constexpr size_t waiting_limit = 64u * 1024 * 1024;
 constexpr size_t held_limit = 2 * waiting_limit;
 // Barriers may not be refused. A peer in good order has a few on their way.
 constexpr size_t barriers_limit = 64 * 1024;
-// Reasons kept for refused code, lest a peer fill our memory with them; code whose reason went is asked for again.
+// Reasons kept for refused code, limited so that a peer cannot fill our memory. Code whose reason was dropped is requested again.
 constexpr size_t unusable_limit = 1024;
 // Memory for a call with code that a link keeps for the next one.
 constexpr size_t kept_copy_limit = 64 * 1024;
@@ -51,15 +74,12 @@ CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& ser
     : link_(link),
       channel_(channel),
       executor_(services.executor),
-      loader_(services.loader),
       code_(services.code),
-      slices_(services.slices),
       answers_(services.answers),
-      counters_(services.counters),
-      config_(services.config),
       authority_(services.authority),
-      self_(services.channel.self),
-      first_soft_limit_(std::min(waiting_limit, services.config.message_memory / 4)),
+      common_(services.channel.common),
+      longest_call_(common_.config.max_message),
+      first_soft_limit_(std::min(waiting_limit, common_.config.message_memory / 4)),
       soft_limit_(first_soft_limit_) {}
 
 const target::NumberTable& CallReceiver::no_numbers() noexcept {
@@ -135,8 +155,8 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
   wire::Reply reply;
   reply.token = call.header ? call.header->token : 0;
   reply.status = why.code;
-  reply.node_id = self_.wire_id();
-  reply.message = fmt::format("{}: {}", self_.label, why.message);
+  reply.node_id = common_.self.wire_id();
+  reply.message = fmt::format("{}: {}", common_.self.label, why.message);
   answers_.count_failure(why);
   if (!call.return_address) return answers_.send(&link_, nullptr, reply);
   // A refused call makes us connect to nobody.
@@ -173,7 +193,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   const auto code = wire::decode_code(ByteView(copy).subspan(skip));
   if (!code) return broken(code.error().message);
   if (!keeps_its_code(header.number, code->head)) return false;
-  const bool never_seen = loader_.find(code->head.id) == nullptr;
+  const bool never_seen = code_.codes.find(code->head.id) == nullptr;
   const auto learned = learn(header.number, *code);
   if (learned.is_error()) {
     if (!learned.transient) set_unusable(header.number, learned.error);
@@ -185,7 +205,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   std::byte* const to = copy.data() + skip;
   if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
   const bool fine = run(*learned.code, on_behalf(header.number), header.flags, copy.data(), skip + payload.size());
-  if (never_seen) counters_.first_execution_ns = now_ns() - started;
+  if (never_seen) common_.counters.first_execution_ns = now_ns() - started;
   if (copy.capacity() <= kept_copy_limit) code_copy_ = std::move(copy);  // fresh memory costs as much as its page fault
   return fine;
 }
@@ -220,21 +240,21 @@ std::optional<uint32_t> CallReceiver::number_of(const ContentId& id) const noexc
 }
 
 const Error* CallReceiver::why_unusable(uint32_t number) {
-  if (unusable_since_ != code_.libraries_loaded()) unusable_.clear();
+  if (unusable_since_ != code_.codes.libraries_loaded()) unusable_.clear();
   const auto found = unusable_.find(number);
   return found != unusable_.end() ? &found->second : nullptr;
 }
 
 void CallReceiver::set_unusable(uint32_t number, const Error& why) {
-  if (unusable_.size() >= unusable_limit || unusable_since_ != code_.libraries_loaded()) unusable_.clear();
-  unusable_since_ = code_.libraries_loaded();
+  if (unusable_.size() >= unusable_limit || unusable_since_ != code_.codes.libraries_loaded()) unusable_.clear();
+  unusable_since_ = code_.codes.libraries_loaded();
   unusable_.insert_or_assign(number, why);
 }
 
 void CallReceiver::ask_for(uint32_t number) {
-  ++counters_.needs;
+  ++common_.counters.needs;
   awaited_ = number;
-  channel_.post_or_disconnect(wire::Kind::need, 0, number, wire::encode_need({{}, config_.code.triple.text}));
+  channel_.post_or_disconnect(wire::Kind::need, 0, number, wire::encode_need({{}, common_.config.code.triple.text}));
 }
 
 // ---- Calls that wait
@@ -340,6 +360,123 @@ void CallReceiver::fail_unrun(const wire::Header& header, ByteView body, const E
 void CallReceiver::fail_waiting(const Error& reason) {
   for (; !waiting_.empty(); waiting_.pop_front()) fail_unrun(waiting_.front().header, waiting_.front().body, reason);
   waiting_bytes_ = 0;
+}
+
+namespace {
+
+// The numbers for which a link remembers the rights of the keys on whose behalf they are called; code beyond is requested
+// again.
+constexpr size_t on_behalf_limit = 4096;
+
+// Does code that is held here come with more or fewer signatures than it has?
+bool has_other_size(const wire::CodeBody& code, const Bundle& held) noexcept {
+  return code.bundle.size() != held.size_for(code.head.carried);
+}
+
+}  // namespace
+
+// Its numbers are withdrawn when a line of the keyring is in play: their code is asked for again, and checked.
+void CallReceiver::renew_rights() {
+  auto rights = authority_.rights_of(channel_.origin());
+  const bool was_restricted = is_restricted_;
+  rights_.reset();
+  if (rights) rights_ = std::move(*rights);
+  is_restricted_ = !rights_ || !rights_->is_all();
+  full_rights_ = is_restricted_ ? trust::SharedRights() : trust::SharedRights(trust::CodeRights::all(rights_->whose()));
+  may_run_ = rights_ && rights_->run() != trust::Run::none;
+  if (!rights)
+    why_not_ = std::move(rights).error();
+  else if (!may_run_)
+    why_not_ = {TC_ERR_DENIED, fmt::format("{} may run nothing here: run=none", rights_->whose())};
+  on_behalf_.clear();
+  if (!was_restricted && !is_restricted_) return;
+  numbers_ = {};
+  code_rights_.clear();
+  unusable_.clear();
+}
+
+// May the peer run that code, and what may the code do? Where what was sent is held here already, signatures that came with
+// the other one count too.
+Result<trust::SharedRights> CallReceiver::decide(const wire::Chain& chain, const Bundle* sent, const Bundle* held) {
+  if (!is_restricted_ && chain.empty()) return full_rights_;
+  if (!rights_) return fail(why_not_);
+  const auto shared = chain.empty() ? nullptr : std::make_shared<const wire::Chain>(chain);
+  auto rights = authority_.rights_of_code(*rights_, shared, sent != nullptr ? *sent : *held);
+  if (!rights && sent != nullptr && held != nullptr)
+    if (auto by_held = authority_.rights_of_code(*rights_, shared, *held)) rights = std::move(by_held);
+  if (rights) {
+    if ((*rights)->author) authority_.record_use(*(*rights)->author);
+    return rights;
+  }
+  ++common_.counters.denied_codes;
+  authority_.log_denial(channel_.peer_label(), rights.error());
+  return fail(std::move(rights).error());
+}
+
+const trust::SharedRights& CallReceiver::restricted_rights_of(const target::Code* code) const {
+  const auto found = code_rights_.find(code);
+  return found != code_rights_.end() ? found->second : no_rights_;
+}
+
+// A peer with limited rights might fill the code's list with worthless signatures.
+void CallReceiver::add_signatures(const Bundle& sent, const Bundle& held, bool is_limited) {
+  if (sent.signatures() == held.signatures()) return;
+  const auto is_worthless = [&](const CodeSignature& one) { return is_limited && !trust::is_valid(one, sent); };
+  if (std::ranges::any_of(sent.signatures(), is_worthless) || !code_.codes.add_signatures(sent)) return;
+  link_.tell_others_of_signatures(sent.id());
+}
+
+// ---- Code
+
+LoadResult CallReceiver::learn(uint32_t number, const wire::CodeBody& code) {
+  auto* held = code_.codes.find(code.head.id);
+  const bool is_missing = held == nullptr || (code.head.carried & ~held->bundle->carried()) != 0;
+  if (is_missing && code.bundle.empty())
+    return LoadResult::failed(
+        {TC_ERR_NOT_FOUND, fmt::format("{} no longer holds the code {} that it called: register it there again",
+                                       channel_.peer_label(), code.head.id.short_hex())});
+  const bool is_limited = is_restricted_ || !code.head.chain.empty();
+  const bool is_read = is_missing || (!code.bundle.empty() && (is_limited || has_other_size(code, *held->bundle)));
+  Result<Bundle> bundle;
+  if (is_read) bundle = Bundle::read_carried(code.bundle, code.head.carried, code.head.id);
+  if (!bundle) return LoadResult::failed(std::move(bundle).error());
+  auto rights = decide(code.head.chain, is_read ? &*bundle : nullptr, held != nullptr ? held->bundle.get() : nullptr);
+  if (!rights) return LoadResult::failed(std::move(rights).error());
+  if (is_missing) {
+    const auto& origin = channel_.origin();
+    auto loaded = code_.loader.load(std::move(*bundle), {origin.host, origin.key, *rights}, channel_.id());
+    if (!loaded.is_loaded()) return loaded;
+    held = loaded.code;
+    code_.slices.record_supplier(code.head.id, channel_.id());
+  } else if (is_read) {
+    add_signatures(*bundle, *held->bundle, is_limited);
+  }
+  return bind(number, code.head.chain, *held, std::move(*rights));
+}
+
+LoadResult CallReceiver::bind(uint32_t number, const wire::Chain& chain, target::Code& code,
+                              trust::SharedRights rights) {
+  if (number >= id_prefixes_.size()) id_prefixes_.resize(std::max<size_t>(number + 1, id_prefixes_.size() * 2));
+  id_prefixes_[number] = id_prefix_of(code.id());
+  const auto* const before = chain.empty() ? numbers_.find(number) : nullptr;
+  if (auto bound = bind_rights(number, chain, code, std::move(rights)); !bound)
+    return LoadResult::failed(std::move(bound).error());
+  unusable_.erase(number);
+  if (before != &code)
+    if (auto told = channel_.post(wire::Kind::known, 0, number, {}); !told)
+      return LoadResult::failed(std::move(told).error());
+  return LoadResult::loaded(code);
+}
+
+Status CallReceiver::bind_rights(uint32_t number, const wire::Chain& chain, target::Code& code,
+                                 trust::SharedRights rights) {
+  if (chain.empty()) {
+    if (is_restricted_) code_rights_.insert_or_assign(&code, std::move(rights));
+    return numbers_.bind(number, code);
+  }
+  if (on_behalf_.size() >= on_behalf_limit) on_behalf_.clear();
+  on_behalf_.insert_or_assign(number, OnBehalf{&code, chain, std::move(rights)});
+  return {};
 }
 
 }  // namespace tc::node

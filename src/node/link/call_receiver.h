@@ -41,7 +41,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "node/code_loader.h"
+#include "node/code/node_code.h"
 #include "node/link/services.h"
 #include "target/receiver.h"
 
@@ -65,7 +65,7 @@ class CallReceiver {
   }
 
   // In bytes; a peer that sends a longer one breaks the protocol.
-  size_t longest_call() const noexcept { return config_.max_message; }
+  size_t longest_call() const noexcept { return longest_call_; }
 
   // ---- Frames. False: the peer breaks the protocol and was disconnected.
 
@@ -174,14 +174,11 @@ class CallReceiver {
   Link& link_;
   Channel& channel_;
   target::Executor& executor_;
-  CodeLoader& loader_;
-  KnownCode& code_;
-  SliceRequests& slices_;
+  NodeCode& code_;
   Answers& answers_;
-  Counters& counters_;
-  const Config& config_;
   Authority& authority_;
-  const Identity& self_;
+  const Common& common_;
+  const size_t longest_call_;
 
   bool may_run_ = false;
   bool is_restricted_ = true;  // a line of the keyring says what code of this peer may do

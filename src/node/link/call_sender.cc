@@ -5,18 +5,16 @@
 
 #include <spdlog/logger.h>
 
+#include "base/clock.h"
+#include "node/code/node_code.h"
+
 namespace tc::node {
 
 CallSender::CallSender(Channel& channel, const LinkServices& services)
-    : channel_(channel),
-      code_(services.code),
-      slices_(services.slices),
-      answers_(services.answers),
-      counters_(services.counters),
-      log_(services.channel.log) {}
+    : channel_(channel), code_(services.code), answers_(services.answers), log_(services.channel.common.log) {}
 
 // Finds the header for a message that another link, or none, sent last. False: not now, or not in one frame. A message
-// that is too long for the peer or the stream is never prepared, so nobody who sends a prepared one checks its length:
+// that is too long for the peer or the stream is never prepared, so sending a prepared message checks no length:
 // what both take does not change as long as a version is open.
 bool CallSender::prepare(source::Message& message) const noexcept {
   const auto number = codes_.number_of(message.index());
@@ -92,7 +90,7 @@ Status CallSender::send_now(const OutgoingCall& call, Deadline deadline) {
     return sent;
   }
   if (is_new && resends == resends_) codes_.set_sent(number, call.index);
-  counters_.code_bytes_sent += code.size();
+  code_.codes.count_sent(code.size());
   if (!with_code) {
     last_id_ = call.bundle->id();
     last_code_ = call.code;
@@ -133,12 +131,12 @@ Result<uint32_t> CallSender::number_for(const OutgoingCall& call, bool& is_new) 
     return fail(TC_ERR_NO_SLICE, "ifunc '{}' holds no code for {}, which is {}; build it with --target {}",
                 call.bundle->manifest().name, channel_.peer_label(), triple.text, triple.text);
   is_new = true;
-  code_.keep_sent(triple, *call.bundle);
+  code_.codes.keep_sent(triple, *call.bundle);
   return codes_.assign(call.bundle->id(), call.index, std::move(chain));
 }
 
 std::shared_ptr<const Bytes> CallSender::section_for(const Bundle& bundle, const wire::SharedChain& chain) {
-  auto section = code_.section_for(channel_.peer_triple(), bundle);
+  auto section = code_.codes.section_for(channel_.peer_triple(), bundle);
   if (chain == nullptr) return section;
   return std::make_shared<const Bytes>(wire::with_chain(*section, *chain));
 }
@@ -168,11 +166,11 @@ bool CallSender::on_need(uint32_t number) {
   const auto* const id = codes_.id_of(number);
   if (id == nullptr)
     return channel_.disconnect_for(fmt::format("it asks for code number {}, which was never sent", number));
-  const auto* const bundle = code_.bundle_for(channel_.peer_triple(), *id);
+  const auto* const bundle = code_.codes.bundle_for(channel_.peer_triple(), *id);
   if (bundle == nullptr) return deny(number, *id), true;
   log_.info("{} asks for the code of ifunc '{}' again", channel_.peer_label(), bundle->manifest().name);
   const auto section = section_for(*bundle, codes_.chain_of(number));
-  counters_.code_bytes_sent += section->size();
+  code_.codes.count_sent(section->size());
   channel_.post_or_disconnect(wire::Kind::code, 0, number, *section);
   return true;
 }
@@ -185,6 +183,114 @@ void CallSender::deny(uint32_t number, const ContentId& id) {
   Bytes none;
   wire::append_code(none, {id, 0, 0}, {});
   channel_.post_or_disconnect(wire::Kind::code, 0, number, none);
+}
+
+namespace {
+// Bounds what can wait for one peer.
+constexpr size_t calls_limit = 4096;
+constexpr size_t bytes_limit = 64u * 1024 * 1024;
+}  // namespace
+
+OutgoingCall CallSender::Waiting::outgoing() const noexcept {
+  return {.bundle = &bundle,
+          .index = index,
+          .payload = payload,
+          .header = header ? &*header : nullptr,
+          .return_address = return_address ? &*return_address : nullptr,
+          .chain = chain != nullptr ? &chain : nullptr};
+}
+
+Status CallSender::wait(const OutgoingCall& call) {
+  const auto size = call.payload.size();
+  if (awaiting_slices_.size() >= calls_limit)
+    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", awaiting_slices_.size(),
+                channel_.peer_label(), calls_limit);
+  if (!awaiting_slices_.empty() && awaiting_bytes_ + size > bytes_limit)
+    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", awaiting_bytes_,
+                channel_.peer_label(), bytes_limit);
+  Waiting waiting{*call.bundle, call.index, {}, {}, {}, call.shared_chain(), now_ns(), {}};
+  TC_CHECK(channel_.charge(waiting.charge, size));
+  waiting.payload.assign(call.payload.begin(), call.payload.end());
+  if (call.header != nullptr) waiting.header = *call.header;
+  if (call.return_address != nullptr) waiting.return_address = *call.return_address;
+  awaiting_slices_.push_back(std::move(waiting));
+  awaiting_bytes_ += size;
+  channel_.set_calls_wait(true);
+  return {};
+}
+
+// The ifunc was built for the peer's CPU, but that part of it is not here.
+bool CallSender::lacks_slices(const Bundle& bundle) const noexcept {
+  const auto& triple = channel_.peer_triple();
+  return bundle.useful_for(triple) == 0 && bundle.lists(triple) &&
+         codes_.number_of(bundle.id()) == source::CodeTable::none &&
+         code_.codes.runnable_on(triple, bundle.id()) == nullptr;
+}
+
+Status CallSender::ask_for_slices(const Bundle& bundle) {
+  return code_.slices.ask(bundle, channel_.peer_triple(), {channel_.id(), {}});
+}
+
+// For a call that lacks slices. Those behind it wait too, so that no call overtakes another.
+Status CallSender::wait_for_slices(const OutgoingCall& call) {
+  TC_CHECK(ask_for_slices(*call.bundle));
+  TC_CHECK(wait(call));
+  awaiting_slices_.back().asked = true;
+  return {};
+}
+
+// Can the call in front leave, be it as a refusal?
+bool CallSender::may_leave(Waiting& call) {
+  if (call.refused || !lacks_slices(call.bundle)) return true;
+  if (call.asked) return false;
+  const auto asked = ask_for_slices(call.bundle);
+  call.asked = true;
+  if (!asked) call.refused = asked.error();
+  return !asked;
+}
+
+void CallSender::send_waiting() {
+  while (!awaiting_slices_.empty() && channel_.is_ready() && may_leave(awaiting_slices_.front())) {
+    const auto call = std::move(awaiting_slices_.front());
+    awaiting_slices_.pop_front();
+    awaiting_bytes_ -= call.payload.size();
+    if (const auto sent = send_late(call); !sent) {
+      answers_.count_failure(sent.error());
+      if (call.header)
+        answers_.fail_later(call.header->token, call.route(), sent.error());
+      else
+        record_failure(sent.error());
+    }
+  }
+  channel_.set_calls_wait(!awaiting_slices_.empty());
+}
+
+Status CallSender::send_late(const Waiting& call) {
+  if (call.refused) return fail(*call.refused);
+  const auto waited_ms = (now_ns() - call.since_ns) / 1'000'000;
+  const auto deadline_ms = call.header ? call.header->deadline_ms : 0;
+  if (deadline_ms != 0 && waited_ms > deadline_ms)
+    return fail(TC_ERR_TIMEOUT, "{} {} after {} ms when the call's deadline was {} ms", channel_.peer_label(),
+                call.asked ? "could be sent its code" : "answered", waited_ms, deadline_ms);
+  return send_now(call.outgoing(), Deadline::after_ms(0));
+}
+
+void CallSender::on_slices(const ContentId& id, const std::optional<Error>& error) {
+  for (auto& call : awaiting_slices_)
+    if (error && call.asked && call.bundle.id() == id) call.refused = *error;
+  send_waiting();
+}
+
+void CallSender::each_waiting(ShowCall show) const {
+  for (const auto& call : awaiting_slices_)
+    if (call.header && call.header->token != 0)
+      show(call.return_address ? call.route()->instance : answers_.own_instance(), call.header->token);
+}
+
+void CallSender::fail_waiting(const Error& reason) {
+  for (; !awaiting_slices_.empty(); awaiting_slices_.pop_front())
+    if (const auto& call = awaiting_slices_.front(); call.header)
+      answers_.fail_later(call.header->token, call.route(), reason);
 }
 
 }  // namespace tc::node

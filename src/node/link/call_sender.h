@@ -5,11 +5,8 @@
 // Each code gets a number when it is first sent to the peer, in front of its first call; later calls bring the number
 // alone. A call cannot leave at once
 //   - before the peer has greeted, which tells for which CPU it wants code, or
-//   - while slices for that CPU are missing here and are asked of the node that sent the code here (slice_requests.h).
+//   - while slices for that CPU are missing here and are asked of the node that sent the code here (code/slices.h).
 // It waits then, with all calls behind it, and leaves when its code is there, or its caller is told why it cannot.
-//
-//   call_sender.cc          calls that leave, and their code
-//   call_sender_waiting.cc  calls that wait
 //
 // Thread: the node's.
 #pragma once
@@ -129,10 +126,8 @@ class CallSender {
   std::optional<Error> first_failure_;  // since the last flush
   uint64_t more_failures_ = 0;
 
-  KnownCode& code_;
-  SliceRequests& slices_;
+  NodeCode& code_;
   Answers& answers_;
-  Counters& counters_;
   spdlog::logger& log_;
 };
 

@@ -3,12 +3,8 @@
 // The ordered connection to one peer, below calls and code: greeting, frames that leave now or wait for room, frames that
 // travel in pieces, disconnecting.
 //
-//   channel.cc        greeting, names for messages, the end
-//   channel_send.cc   frames that leave now, and those that wait for room (the backlog)
-//   channel_large.cc  frames that leave in pieces
-//
-// A channel that is lost only says so (state(), PendingWork::lost_links). Links tells everybody who waits on it, from
-// outside of whatever was going on: so nothing that is being looked through changes when a frame cannot be sent.
+// A lost channel only sets a flag (state(), PendingWork::lost_links). Links fails what waits on it later, with a poll of its
+// own. So no container changes under a loop that sends a frame.
 //
 // Thread: the node's.
 #pragma once
@@ -21,11 +17,11 @@
 #include <string>
 
 #include "base/buffer_pool.h"
-#include "node/identity.h"
-#include "node/pending_work.h"
-#include "node/waiter.h"
+#include "base/clock.h"
+#include "base/function_ref.h"
+#include "node/common.h"
 #include "transport/transport.h"
-#include "wire/hello.h"
+#include "wire/frame.h"
 #include "wire/target_triple.h"
 
 namespace spdlog {
@@ -43,13 +39,26 @@ class LinkIds {
   uint64_t last_ = 0;
 };
 
+// How a part of a node waits for something while the node goes on. The node implements it, because waiting means polling, and
+// what polls is above the channels.
+class Waiter {
+ public:
+  // Not from inside the node's polling: what is waited for would have to be brought by the same polling.
+  virtual bool may_wait() const noexcept = 0;
+  // Polls until `done` or the deadline; true when done. The node sleeps in between, so an event must announce it.
+  virtual bool wait_until(Deadline deadline, FunctionRef<bool()> done) = 0;
+  // The same for what no event announces: room that a peer makes in shared memory. Tests `done` after every poll.
+  virtual bool wait_for_room(Deadline deadline, FunctionRef<bool()> done) = 0;
+
+ protected:
+  ~Waiter() = default;
+};
+
 struct ChannelServices {
+  const Common& common;
   Waiter& waiter;
-  PendingWork& work;
   BufferPool& buffers;
   LinkIds& ids;
-  const Identity& self;
-  spdlog::logger& log;
 };
 
 class Channel {
@@ -77,7 +86,7 @@ class Channel {
   // Where a frame of that size may be built now; null: post() writes or queues it.
   std::byte* reserve(size_t size) noexcept { return size < end_at_once_ ? out_->reserve(size) : nullptr; }
 
-  // ---- channel_send.cc
+  // ---- Frames that leave now, and those that wait for room (the backlog)
 
   // Sends a frame now or queues it; never waits. TC_ERR_LIMIT: too much waits. The reason, when the peer is lost.
   Status post(wire::Kind kind, uint8_t flags, uint32_t number, Parts parts);
@@ -113,7 +122,7 @@ class Channel {
   // Counts bytes that wait at this node because of this peer against `message-memory`. TC_ERR_LIMIT.
   Status charge(Charge& charge, size_t bytes);
 
-  // ---- channel.cc
+  // ---- Its beginning and its end
 
   // The peer's greeting. `own`: ours, for a peer that connected to us. An error: the peer is not taken.
   Status accept(ByteView greeting, ByteView own);
@@ -160,7 +169,7 @@ class Channel {
   // A frame that waits for room: all of it, or what is left of one that travels in pieces and its beginning.
   struct Queued {
     Bytes whole;
-    Buffer rest;
+    PooledBuffer rest;
     size_t sent = 0;  // of `rest`
     Charge charge;    // for `whole`
     size_t size() const noexcept { return rest ? rest.size() : whole.size(); }

@@ -9,8 +9,6 @@
 #include "node/authority.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
-#include "node/remote_compile/compile_requests.h"
-#include "node/remote_compile/compiles_for_peers.h"
 
 namespace tc::node {
 
@@ -34,19 +32,17 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
     : channel_(services.channel, std::move(connection), initiator),
       sender_(channel_, services),
       receiver_(*this, channel_, services),
-      slices_(channel_, sender_, receiver_, services),
+      slices_(channel_, sender_, receiver_, services.code.slices, services.code.codes),
       links_(links),
       authority_(services.authority),
       in_(&channel_.connection().in()),
       executor_(services.executor),
       answers_(services.answers),
       peer_failures_(services.peer_failures),
-      compile_requests_(services.compile_requests),
-      compiles_for_peers_(services.compiles_for_peers),
+      code_(services.code),
       waiter_(services.channel.waiter),
-      self_(services.channel.self),
-      log_(services.channel.log),
-      assembly_(services.channel.buffers, services.config.max_message + frame_overhead) {
+      common_(services.channel.common),
+      assembly_(services.channel.buffers, common_.config.max_message + frame_overhead) {
   channel_.connection().set_owner(this);
 }
 
@@ -61,7 +57,7 @@ Status Link::accept(ByteView greeting, ByteView own) {
   sender_.on_ready();
   replace_too_large_replies();
   drain_backlog();
-  compile_requests_.on_link_ready(*this);
+  code_.loader.on_link_ready(*this);
   return {};
 }
 
@@ -149,7 +145,7 @@ void Link::discard_received() noexcept {
   in_->release();
 }
 
-// Calls that wait for slices are not counted: whoever has the slices is not heard any more.
+// Calls that wait for slices are not counted: the peer that has the slices is not read any more.
 size_t Link::unsent() const noexcept {
   if (is_lost() || ending_) return 0;
   return channel_.backlog_bytes() + (is_ready() ? 0 : sender_.waiting());
@@ -242,14 +238,14 @@ bool Link::on_compile(uint32_t what, ByteView body) {
   if (what == wire::compile_question) {
     const auto question = wire::decode_compile_question(copy);
     if (!question) return channel_.disconnect_for(question.error().message);
-    compiles_for_peers_.on_question(*this, *question);
+    code_.compiles_for_peers.on_question(*this, *question);
     return true;
   }
   if (what != wire::compile_answer)
     return channel_.disconnect_for(fmt::format("a compile frame is of type {} when 0 and 1 are known", what));
   const auto answer = wire::decode_compile_answer(copy);
   if (!answer) return channel_.disconnect_for(answer.error().message);
-  compile_requests_.on_answer(*this, *answer);
+  code_.loader.on_answer(*this, *answer);
   return true;
 }
 
@@ -277,8 +273,8 @@ wire::Reply Link::too_large(const wire::Reply& reply) const {
   auto instead = reply;
   instead.bytes = {};
   instead.status = TC_ERR_TOO_LARGE;
-  instead.message = fmt::format("{}: the answer is {} bytes when {} takes at most {}", self_.label, reply.bytes.size(),
-                                peer_label(), peer().max_message);
+  instead.message = fmt::format("{}: the answer is {} bytes when {} takes at most {}", common_.self.label,
+                                reply.bytes.size(), peer_label(), peer().max_message);
   return instead;
 }
 
@@ -324,8 +320,8 @@ void Link::report_untold_failures() {
   if (untold_failures_ == 0 || !is_ready()) return;
   wire::Reply report;
   report.status = TC_ERR_IFUNC;
-  report.node_id = self_.wire_id();
-  report.message = fmt::format("{}: {} more calls failed", self_.label, std::exchange(untold_failures_, 0));
+  report.node_id = common_.self.wire_id();
+  report.message = fmt::format("{}: {} more calls failed", common_.self.label, std::exchange(untold_failures_, 0));
   send_reply(report);
 }
 
@@ -359,7 +355,7 @@ bool Link::on_reply(const wire::Header& header, ByteView body) {
 
 void Link::record_failure(const Error& failure) {
   sender_.record_failure(failure);
-  log_.info("a call failed: {}", failure.message);
+  common_.log.info("a call failed: {}", failure.message);
 }
 
 // ---- Barriers
@@ -433,8 +429,47 @@ void Link::fail_waiting() {
     channel_.drop_unsent();
   }
   if (const auto calls = receiver_.waiting(); calls != 0)
-    log_.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls, peer_label());
+    common_.log.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls,
+                     peer_label());
   receiver_.fail_waiting(reason());
+}
+
+bool Link::on_fragment(uint32_t mark, ByteView piece) {
+  if (mark > last_piece)
+    return channel_.disconnect_for(fmt::format("a fragment is marked {} when 0 and 1 are known", mark));
+  const auto added = assembly_.add(piece, mark == last_piece);
+  if (!added) return channel_.disconnect_for(added.error().message);
+  return *added ? on_whole(assembly_.take()) : true;
+}
+
+bool Link::on_whole(Assembly::Whole whole) {
+  if (whole.refused) return refuse_whole(whole);
+  if (whole.header.kind == wire::Kind::reply) return on_large_reply(std::move(whole));
+  return on_frame(whole.header, whole.body);
+}
+
+// Its bytes stay where they were put together: the future gets that memory.
+bool Link::on_large_reply(Assembly::Whole whole) {
+  const auto reply = wire::decode_reply({whole.body, whole.header.length});
+  if (!reply) return channel_.disconnect_for(reply.error().message);
+  answers_.complete(*reply, std::move(whole.memory));
+  return true;
+}
+
+// There was no memory for it: its caller, or the call that waits for it, fails.
+bool Link::refuse_whole(const Assembly::Whole& whole) {
+  const auto& [header, body, memory, why, beginning] = whole;
+  const Error told{why->code, fmt::format("{} bytes came from {}: {}", header.length, peer_label(), why->message)};
+  if (header.kind == wire::Kind::call || header.kind == wire::Kind::call_code) {
+    receiver_.refuse({header.kind, header.flags, header.number, static_cast<uint32_t>(beginning.size())}, beginning,
+                     told);
+    return true;
+  }
+  const auto reply = header.kind == wire::Kind::reply ? wire::decode_reply(beginning) : fail(told);
+  if (!reply) return channel_.disconnect(told), false;
+  answers_.complete(
+      {.token = reply->token, .status = told.code, .node_id = common_.self.wire_id(), .message = told.message});
+  return true;
 }
 
 }  // namespace tc::node

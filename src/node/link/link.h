@@ -16,8 +16,7 @@
 #include "node/link/call_receiver.h"
 #include "node/link/call_sender.h"
 #include "node/link/pieces.h"
-#include "node/link/slice_exchange.h"
-#include "node/rate.h"
+#include "node/rates.h"
 
 namespace tc::node {
 
@@ -143,9 +142,9 @@ class alignas(64) Link final : public target::FrameHandler {
   uint64_t close_by_ns = 0;     // they end then at the latest
   bool is_pending = false;      // receive() is called with the next poll
   bool ended_in_order = false;  // neither side used it, and nothing was on its way
-  bool loss_is_told = false;    // everybody who waited on it knows
+  bool loss_is_told = false;    // everything that waited on it has failed
   bool is_awaited = false;      // by connect(), which returns the reason when it is lost
-  bool meets_nobody = false;    // who answers there must be known already, or have this key:
+  bool meets_nobody = false;    // the node there must be known already, or have this key:
   std::optional<trust::PublicKey> caller_key;
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 
@@ -174,7 +173,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void record_for_snapshots(const wire::Header& header, ByteView body);
   void record_failure(const Error& failure);
 
-  // link_large.cc
+  // Frames that came in pieces
   bool on_fragment(uint32_t mark, ByteView piece);
   bool on_whole(Assembly::Whole whole);
   bool on_large_reply(Assembly::Whole whole);
@@ -192,11 +191,9 @@ class alignas(64) Link final : public target::FrameHandler {
   target::Executor& executor_;
   Answers& answers_;
   PeerFailures& peer_failures_;
-  CompileRequests& compile_requests_;
-  CompilesForPeers& compiles_for_peers_;
+  NodeCode& code_;
   Waiter& waiter_;
-  const Identity& self_;
-  spdlog::logger& log_;
+  const Common& common_;
 
   Assembly assembly_;
   bool is_released_by_peer_ = false;
@@ -210,5 +207,8 @@ class alignas(64) Link final : public target::FrameHandler {
   uint64_t barriers_passed_ = 0;
   uint64_t untold_failures_ = 0;  // of the peer's calls, while it is behind with reading
 };
+
+// The link that a call came from; null for a call of this node itself. Every FrameHandler of a node is one of its links.
+inline Link* link_of(const target::Call& call) noexcept { return static_cast<Link*>(call.link); }
 
 }  // namespace tc::node

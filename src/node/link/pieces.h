@@ -14,7 +14,7 @@
 #include <utility>
 
 #include "base/buffer_pool.h"
-#include "transport/out_stream.h"
+#include "transport/stream.h"
 
 namespace tc::node {
 
@@ -58,7 +58,7 @@ class Assembly {
   struct Whole {
     wire::Header header;
     std::byte* body = nullptr;  // at a multiple of 64, in `memory`
-    Buffer memory;
+    PooledBuffer memory;
     std::optional<Error> refused;  // there was no memory: `body` is null
     Bytes beginning;               // of a refused frame's body: enough to tell whose it was
   };

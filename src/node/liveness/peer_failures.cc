@@ -17,13 +17,11 @@ constexpr size_t known_limit = 4096;
 
 }  // namespace
 
-PeerFailures::PeerFailures(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log,
-                           Snapshots::EachCall each_call)
-    : links_(links),
+PeerFailures::PeerFailures(const Common& common, Links& links, FutureTable& futures, Snapshots::EachCall each_call)
+    : common_(common),
+      links_(links),
       futures_(futures),
-      self_(self),
-      log_(log),
-      snapshots_(links, self, std::move(each_call),
+      snapshots_(links, common.self, std::move(each_call),
                  [this](bool is_void, const auto& alive) { on_snapshot(is_void, alive); }) {}
 
 Status PeerFailures::on_event(Link& from, uint32_t what, ByteView body) {
@@ -49,16 +47,18 @@ void PeerFailures::on_link_lost(const Link& link) {
   if (link.reason().code == TC_ERR_CLOSED || link.ended_in_order || peer.protocol == 0 ||
       peer.node_id == Identity::no_id)
     return;
-  const wire::Gone gone{peer.instance, self_.instance + links_lost_++, peer.node_id, peer.name, link.reason().message};
+  const wire::Gone gone{peer.instance, common_.self.instance + links_lost_++, peer.node_id, peer.name,
+                        link.reason().message};
   if (is_news(gone)) spread(gone, nullptr);
 }
 
 void PeerFailures::on_gone(const Link& from, const wire::Gone& gone) {
   if (!is_news(gone)) return;
-  if (gone.instance == self_.instance)  // we are well: another's link to us broke, and what came by it may be lost
-    log_.info("a node has lost its connection to this one, says {}: {}", from.peer_label(), gone.reason);
+  if (gone.instance ==
+      common_.self.instance)  // we are well: another's link to us broke, and what came by it may be lost
+    common_.log.info("a node has lost its connection to this one, says {}: {}", from.peer_label(), gone.reason);
   else
-    log_.info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
+    common_.log.info("node {} ({}) is gone, says {}: {}", gone.node_id, gone.name, from.peer_label(), gone.reason);
   spread(gone, &from);
 }
 
@@ -78,7 +78,7 @@ void PeerFailures::spread(const wire::Gone& gone, const Link* from) {
   links_.each([&](Link& link) {
     if (&link != from && link.is_ready()) link.post_event(wire::event_gone, notice);
   });
-  futures_.record_peer_failure(gone.node_id, gone.instance == self_.instance
+  futures_.record_peer_failure(gone.node_id, gone.instance == common_.self.instance
                                                  ? std::string("a connection to this node")
                                                  : fmt::format("node {} ({})", gone.node_id, gone.name));
   ask_soon();

@@ -18,8 +18,7 @@ namespace tc::node {
 
 class PeerFailures {
  public:
-  PeerFailures(Links& links, FutureTable& futures, const Identity& self, spdlog::logger& log,
-               Snapshots::EachCall each_call);
+  PeerFailures(const Common& common, Links& links, FutureTable& futures, Snapshots::EachCall each_call);
 
   // One of our links ended.
   void on_link_lost(const Link& link);
@@ -37,13 +36,12 @@ class PeerFailures {
   void ask_soon();
   void on_snapshot(bool is_void, const std::unordered_set<uint64_t>& alive);
 
+  const Common& common_;
   Links& links_;
   FutureTable& futures_;
-  const Identity& self_;
-  spdlog::logger& log_;
   Snapshots snapshots_;
   uint64_t links_lost_ = 0;                                // by this node: each is news
-  std::set<std::pair<uint64_t, uint64_t>> known_;          // who is gone, who saw it
+  std::set<std::pair<uint64_t, uint64_t>> known_;          // the instance that is gone, the instance that saw it
   std::deque<std::pair<uint64_t, uint64_t>> known_order_;  // oldest first
   std::vector<uint64_t> asked_;                            // our calls that waited when the snapshot began
   uint64_t ask_at_ns_ = 0;                                 // 0: nothing to ask

@@ -55,7 +55,7 @@ class Snapshots {
   // Our part of one snapshot.
   struct Part {
     uint32_t number = 0;
-    Link* parent = nullptr;          // through whom we heard of it; null: it is ours
+    Link* parent = nullptr;          // the link that brought it; null: it is ours
     std::vector<const Link*> links;  // that we had when we recorded our own calls
     std::vector<const Link*> markers_due;
     std::vector<const Link*> reports_due;

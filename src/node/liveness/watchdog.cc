@@ -78,7 +78,7 @@ void Watchdog::run() {
       looks = 0;
       reported = false;
     } else if (!moment.runs && ++looks >= patience) {
-      // Whoever runs the next frames finds this flag.
+      // The thread that runs the next frames finds this flag.
       executor_.let_watcher_doze(true);
       changed_.wait_for(lock, longest_sleep(step), [this] { return ends_ || !executor_.watcher_dozes(); });
       executor_.let_watcher_doze(false);

@@ -7,13 +7,14 @@
 #include <system_error>
 
 #include "base/clock.h"
+#include "node/config.h"
 #include "node/links.h"
 
 namespace tc::node {
 
 Status CompilesForPeers::start(std::function<void()> wake) {
-  if (config_.compile_for == CompileFor::none) return {};
-  TC_ASSIGN(auto compiler, CompileService::find_compiler(config_.compiler));
+  if (common_.config.compile_for == CompileFor::none) return {};
+  TC_ASSIGN(auto compiler, CompileService::find_compiler(common_.config.compiler));
   try {
     service_ = std::make_unique<CompileService>(std::move(compiler), std::move(wake));
   } catch (const std::system_error& error) {
@@ -25,17 +26,17 @@ Status CompilesForPeers::start(std::function<void()> wake) {
 // Whether this node does that is its operator's decision. Bitcode can do what it likes with the compiler that reads it, so
 // the peer must be one that may run any code here.
 Status CompilesForPeers::may_compile_for(const Link& link) const {
-  if (config_.compile_for == CompileFor::none)
-    return fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for user or any", self_.label);
+  if (common_.config.compile_for == CompileFor::none)
+    return fail(TC_ERR_DENIED, "{} compiles for nobody; start it with --compile-for user or any", common_.self.label);
   const auto* const rights = link.receiver().rights();
   if (rights == nullptr || rights->run() != trust::Run::any)
-    return fail(TC_ERR_DENIED, "{} compiles only for peers that may run any code at it, and {} may not", self_.label,
-                rights != nullptr ? rights->whose() : link.peer_label());
-  if (config_.compile_for == CompileFor::any || link.channel().origin().same_user) return {};
+    return fail(TC_ERR_DENIED, "{} compiles only for peers that may run any code at it, and {} may not",
+                common_.self.label, rights != nullptr ? rights->whose() : link.peer_label());
+  if (common_.config.compile_for == CompileFor::any || link.channel().origin().same_user) return {};
   return fail(TC_ERR_DENIED,
               "{} compiles for processes of its own user on this host only, and {} is none; start it with "
               "--compile-for any",
-              self_.label, link.peer_label());
+              common_.self.label, link.peer_label());
 }
 
 void CompilesForPeers::on_question(Link& from, const wire::CompileQuestion& question) {
@@ -48,8 +49,8 @@ Status CompilesForPeers::take(Link& from, const wire::CompileQuestion& question)
   TC_ASSIGN(const auto bundle, Bundle::read_carried(question.bundle, question.head.carried, question.head.id));
   const auto slice = bundle.find(SliceRole::target, SliceForm::bitcode, triple);
   if (!slice) return fail(TC_ERR_NO_SLICE, "no bitcode for {} came with the question", triple.text);
-  const auto limit = std::min(question.limit_ms, config_.compile_limit_ms);
-  log_.info("ifunc '{}' is compiled for {}", bundle.manifest().name, from.peer_label());
+  const auto limit = std::min(question.limit_ms, common_.config.compile_limit_ms);
+  common_.log.info("ifunc '{}' is compiled for {}", bundle.manifest().name, from.peer_label());
   return service_->add({from.id(), question.token, triple.text, question.cpu, question.features,
                         target::BitcodeSlice(bundle, *slice), now_ns() + uint64_t{limit} * 1'000'000, limit});
 }
@@ -71,7 +72,7 @@ void CompilesForPeers::answer(Link& link, uint64_t token, const Result<Bytes>& o
 
 void CompilesForPeers::send_answers() {
   for (const auto& done : service_->take()) {
-    if (done.object) ++counters_.compiled_for_others;
+    if (done.object) ++common_.counters.compiled_for_others;
     if (auto* const link = links_.with_id(done.link)) answer(*link, done.token, done.object);
   }
 }

@@ -8,15 +8,9 @@
 
 #include <memory>
 
-#include "node/config.h"
-#include "node/counters.h"
-#include "node/identity.h"
+#include "node/common.h"
 #include "node/remote_compile/compile_service.h"
 #include "wire/compile.h"
-
-namespace spdlog {
-class logger;
-}
 
 namespace tc::node {
 
@@ -25,8 +19,7 @@ class Links;
 
 class CompilesForPeers {
  public:
-  CompilesForPeers(Links& links, const Config& config, const Identity& self, Counters& counters, spdlog::logger& log)
-      : links_(links), config_(config), self_(self), counters_(counters), log_(log) {}
+  CompilesForPeers(const Common& common, Links& links) : common_(common), links_(links) {}
 
   // Starts the service if the operator wants it. `wake` is called from another thread when an answer is there.
   Status start(std::function<void()> wake);
@@ -43,11 +36,8 @@ class CompilesForPeers {
   Status take(Link& from, const wire::CompileQuestion& question);
   static void answer(Link& link, uint64_t token, const Result<Bytes>& object);
 
+  const Common& common_;
   Links& links_;
-  const Config& config_;
-  const Identity& self_;
-  Counters& counters_;
-  spdlog::logger& log_;
   std::unique_ptr<CompileService> service_;  // null: this node compiles for nobody
 };
 

@@ -5,7 +5,7 @@
 
 #include <filesystem>
 
-#include "base/temporary_directory.h"
+#include "base/file.h"
 #include "node/testing/node_test_kit.h"
 #include "node/testing/raw_peer.h"
 

@@ -16,10 +16,9 @@
 #include <thread>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "base/testing/run_until.h"
 #include "node/node.h"
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 
 namespace tc::node::test {
 

@@ -10,9 +10,9 @@
 #include <vector>
 
 #include "threechains/ifunc.h"
-#include "transport/simulated/simulated.h"
+#include "transport/testing/simulated/simulated.h"
 #include "wire/bundle.h"
-#include "wire/hello.h"
+#include "wire/frame.h"
 
 namespace tc::node::test {
 

@@ -8,7 +8,7 @@
 #include <atomic>
 #include <thread>
 
-#include "target/jit/test_support.h"
+#include "target/testing/jit_test_base.h"
 
 namespace tc::target::jit {
 namespace {

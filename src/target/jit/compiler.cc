@@ -1,18 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/jit/compiler.h"
 
+#include <llvm/Analysis/TargetLibraryInfo.h>
 #include <llvm/Bitcode/BitcodeReader.h>
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
+#include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 
-#include "target/jit/fatal_guard.h"
-#include "target/jit/llvm_error.h"
-#include "target/jit/module_check.h"
-#include "target/jit/optimizer.h"
+#include "target/jit/llvm_errors.h"
 
 namespace tc::target::jit {
 
@@ -50,7 +49,68 @@ Status verify(const llvm::Module& module) {
   return fail(TC_ERR_COMPILE, "bitcode is not valid: {}", first_line(words));
 }
 
+// Optimisations turn one library call into another (printf into puts, pow into exp2). The bundle was checked for
+// the symbols that it names, and only those resolve: so only functions that the module names itself may be called,
+// besides the four that every compiler takes for granted.
+llvm::TargetLibraryInfoImpl known_functions(const llvm::Module& module, const llvm::Triple& triple) {
+  llvm::TargetLibraryInfoImpl library(triple);
+  library.disableAllFunctions();
+  for (const auto function : {llvm::LibFunc_memcpy, llvm::LibFunc_memmove, llvm::LibFunc_memset, llvm::LibFunc_memcmp})
+    library.setAvailable(function);
+  for (const auto& function : module) {
+    llvm::LibFunc known;
+    if (function.isDeclaration() && library.getLibFunc(function.getName(), known)) library.setAvailable(known);
+  }
+  return library;
+}
+
+// The O3 pipeline for this CPU, over bitcode that stopped before optimisations which need to know the CPU (`-flto=thin`
+// pre-link form). `module` fits the host already and is valid.
+void optimize(llvm::Module& module, llvm::TargetMachine& machine) {
+  llvm::PipelineTuningOptions tuning;
+  tuning.LoopVectorization = true;
+  tuning.SLPVectorization = true;
+  tuning.LoopInterleaving = true;
+  tuning.LoopUnrolling = true;
+  llvm::PassBuilder builder(&machine, tuning);
+
+  llvm::LoopAnalysisManager loops;
+  llvm::FunctionAnalysisManager functions;
+  llvm::CGSCCAnalysisManager call_graph;
+  llvm::ModuleAnalysisManager modules;
+  functions.registerPass(
+      [library = known_functions(module, machine.getTargetTriple())] { return llvm::TargetLibraryAnalysis(library); });
+  builder.registerModuleAnalyses(modules);
+  builder.registerCGSCCAnalyses(call_graph);
+  builder.registerFunctionAnalyses(functions);
+  builder.registerLoopAnalyses(loops);
+  builder.crossRegisterProxies(loops, functions, call_graph, modules);
+
+  // The second half of ThinLTO, without other modules to import from: it expects exactly the form that bundles
+  // carry, and takes bitcode in any other form as well.
+  builder.buildThinLTODefaultPipeline(llvm::OptimizationLevel::O3, nullptr).run(module, modules);
+}
+
 }  // namespace
+
+Result<std::unique_ptr<CodeGenerator>> CodeGenerator::create(llvm::TargetMachine& machine,
+                                                             llvm::CodeGenFileType output) {
+  std::unique_ptr<CodeGenerator> generator(new CodeGenerator);
+  // Modules are verified before they come here, once, with a message; the pass manager's own check aborts.
+  constexpr bool skip_verifier = true;
+  if (machine.addPassesToEmitFile(generator->passes_, generator->stream_, nullptr, output, skip_verifier))
+    return fail(TC_ERR_UNSUPPORTED, "LLVM cannot write {} for {}",
+                output == llvm::CodeGenFileType::ObjectFile ? "object files" : "assembly",
+                machine.getTargetTriple().str());
+  return generator;
+}
+
+Bytes CodeGenerator::run(llvm::Module& module) {
+  object_.clear();
+  passes_.run(module);
+  const auto view = as_bytes({object_.data(), object_.size()});
+  return Bytes(view.begin(), view.end());
+}
 
 Status Compiler::prepare() {
   if (!context_ || ++context_uses_ > uses_of_a_context) {
@@ -102,7 +162,7 @@ Result<Bytes> Compiler::compile(ByteView bitcode, const std::string& label) {
 Result<Bytes> Compiler::compile_unguarded(ByteView bitcode, const std::string& label) {
   TC_CHECK(prepare());
   TC_ASSIGN(auto module, parse(bitcode, label));
-  TC_CHECK(fit_to_host(*module, host_, *machine_));
+  TC_CHECK(host_.fit(*module, *machine_));
   TC_CHECK(verify(*module));
   if (effort_ == Effort::tuned) optimize(*module, *machine_);
   auto object = generator_->run(*module);

@@ -3,13 +3,17 @@
 // Bitcode to a relocatable object, with one amount of effort. Everything that LLVM lets us keep between compilations
 // is kept: context, target machine, pass manager.
 //
-// When LLVM gives up with a fatal error (fatal_guard.h), everything kept is abandoned without being freed, and that
+// When LLVM gives up with a fatal error (llvm_errors.h), everything kept is abandoned without being freed, and that
 // bitcode is refused unseen from then on.
 //
 // Threads: any; a call waits for the one before it.
 #pragma once
 
+#include <llvm/ADT/SmallVector.h>
 #include <llvm/IR/LLVMContext.h>
+#include <llvm/IR/LegacyPassManager.h>
+#include <llvm/Support/CodeGen.h>
+#include <llvm/Support/raw_ostream.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <map>
@@ -18,11 +22,31 @@
 #include <string>
 
 #include "base/content_id.h"
-#include "target/jit/code_generator.h"
 #include "target/jit/host.h"
 #include "target/jit_plugin.h"
 
 namespace tc::target::jit {
+
+// Module to relocatable object (or to assembly, for people). The pass manager is built once and used for every module:
+// building it costs 520 µs, five times what it then takes to compile a small function (docs/jit.md).
+//
+// Threads: one at a time.
+class CodeGenerator {
+ public:
+  // `machine` must outlive the generator. TC_ERR_UNSUPPORTED when it cannot write that.
+  static Result<std::unique_ptr<CodeGenerator>> create(llvm::TargetMachine& machine, llvm::CodeGenFileType output);
+
+  // Errors go to the diagnostics handler of the module's context. After one the generator is in an unknown state:
+  // make a new one.
+  Bytes run(llvm::Module& module);
+
+ private:
+  CodeGenerator() = default;
+
+  llvm::SmallVector<char, 0> object_;
+  llvm::raw_svector_ostream stream_{object_};
+  llvm::legacy::PassManager passes_;
+};
 
 class Compiler {
  public:

@@ -29,6 +29,10 @@ struct Host {
 
   // A machine that generates position-independent code for exactly this CPU. Belongs to one thread at a time.
   Result<std::unique_ptr<llvm::TargetMachine>> machine(Effort effort) const;
+  // Makes a parsed module fit this CPU: gives it the triple and data layout of `machine`, and its functions the CPU. Refuses
+  // what the linker could not load (thread-locals, static constructors) and what was made for another architecture.
+  // TC_ERR_COMPILE names both values.
+  Status fit(llvm::Module& module, const llvm::TargetMachine& machine) const;
 };
 
 }  // namespace tc::target::jit

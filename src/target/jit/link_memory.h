@@ -1,19 +1,69 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Gives JITLink memory for one link: code and constants in the half of a placement that can be executed and not
-// written, data in the other.
+// Memory for linked code: the target's arena behind a lock, for linking and freeing may happen on two threads.
 //
-// Thread: the one that links.
+// One arena serves thousands of ifuncs with a fixed number of mappings; JITLink's own allocator takes two mappings
+// and 42 KiB for each, of the 65 530 mappings that a process may have.
 #pragma once
 
 #include <llvm/ExecutionEngine/JITLink/JITLinkMemoryManager.h>
 
+#include <memory>
+#include <mutex>
 #include <optional>
+#include <utility>
 
-#include "target/jit/code_memory.h"
+#include "memory/arena.h"
 
 namespace tc::target::jit {
 
+class CodeMemory;
+
+// A placement that is released when destroyed. Keeps the arena alive.
+class Allocation {
+ public:
+  Allocation() = default;
+  ~Allocation();
+  Allocation(Allocation&& other) noexcept { *this = std::move(other); }
+  Allocation& operator=(Allocation&& other) noexcept {
+    std::swap(owner_, other.owner_);
+    std::swap(placement_, other.placement_);
+    return *this;
+  }
+
+  const memory::Placement& placement() const noexcept { return placement_; }
+  // Makes the text executable; it is not written any more.
+  Status seal();
+
+ private:
+  friend class CodeMemory;
+  Allocation(std::shared_ptr<CodeMemory> owner, memory::Placement placement) noexcept
+      : owner_(std::move(owner)), placement_(placement) {}
+
+  std::shared_ptr<CodeMemory> owner_;
+  memory::Placement placement_;
+};
+
+// Threads: any; calls may overlap.
+class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
+ public:
+  static Result<std::shared_ptr<CodeMemory>> create();
+
+  // Errors of Arena::place.
+  Result<Allocation> allocate(size_t text_bytes, size_t data_bytes, size_t alignment);
+
+ private:
+  friend class Allocation;
+  explicit CodeMemory(std::unique_ptr<memory::Arena> arena) noexcept : arena_(std::move(arena)) {}
+
+  std::mutex mutex_;
+  std::unique_ptr<memory::Arena> arena_;
+};
+
+// Gives JITLink memory for one link: code and constants in the half of a placement that can be executed and not
+// written, data in the other.
+//
+// Thread: the one that links.
 class LinkMemory final : public llvm::jitlink::JITLinkMemoryManager {
  public:
   explicit LinkMemory(CodeMemory& memory) : memory_(memory) {}

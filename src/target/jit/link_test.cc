@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <cstring>
 
-#include "target/jit/test_support.h"
+#include "target/testing/jit_test_base.h"
 
 namespace tc::target::jit {
 namespace {

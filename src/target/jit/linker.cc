@@ -9,15 +9,17 @@
 #include <algorithm>
 #include <optional>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
-#include "target/jit/debugger.h"
-#include "target/jit/graph_check.h"
 #include "target/jit/link_memory.h"
-#include "target/jit/llvm_error.h"
-#include "target/jit/perf_map.h"
-#include "target/jit/unwind.h"
-#include "target/jit/variables.h"
+#include "target/jit/llvm_errors.h"
+#include "target/jit/object_check.h"
+#include "target/jit/observers.h"
+
+// The unwinder's own interface (libgcc_s, and LLVM's libunwind as well); it has no header.
+extern "C" void __register_frame(void* frames);
+extern "C" void __deregister_frame(void* frames);
 
 namespace tc::target::jit {
 
@@ -26,6 +28,26 @@ namespace {
 namespace jitlink = llvm::jitlink;
 
 constexpr const char* frame_table = ".eh_frame";
+
+// Lets exceptions pass through linked code: tells the unwinder of this process where its frame table is. Withdrawn when
+// destroyed, which must be before the table's memory goes.
+class UnwindRegistration {
+ public:
+  UnwindRegistration() = default;
+  // `frames` is the start of an .eh_frame section that ends with a zero word.
+  explicit UnwindRegistration(void* frames) noexcept : frames_(frames) { __register_frame(frames); }
+  ~UnwindRegistration() {
+    if (frames_ != nullptr) __deregister_frame(frames_);
+  }
+  UnwindRegistration(UnwindRegistration&& other) noexcept : frames_(std::exchange(other.frames_, nullptr)) {}
+  UnwindRegistration& operator=(UnwindRegistration&& other) noexcept {
+    std::swap(frames_, other.frames_);
+    return *this;
+  }
+
+ private:
+  void* frames_ = nullptr;
+};
 
 class Image final : public LinkedCode {
  public:

@@ -8,7 +8,7 @@
 
 #include <memory>
 
-#include "target/jit/code_memory.h"
+#include "target/jit/link_memory.h"
 #include "target/jit_plugin.h"
 
 namespace tc::target::jit {

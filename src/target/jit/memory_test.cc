@@ -9,7 +9,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "target/jit/test_support.h"
+#include "target/testing/jit_test_base.h"
 
 namespace tc::target::jit {
 namespace {

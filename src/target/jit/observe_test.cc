@@ -10,7 +10,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "target/jit/test_support.h"
+#include "target/testing/jit_test_base.h"
 
 extern "C" jit_descriptor __jit_debug_descriptor;
 

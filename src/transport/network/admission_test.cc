@@ -18,29 +18,37 @@ using ::testing::HasSubstr;
 
 constexpr uint64_t second_ns = 1'000'000'000, long_ns = 60 * second_ns;
 
-struct NoEvents final : Events {
-  Status may_connect(const Origin&) override { return {}; }
+struct TestEvents final : Events {
+  Status may_connect(const Origin&) override {
+    return allows ? Status{} : fail(TC_ERR_DENIED, "this origin is refused");
+  }
   void on_accept(std::unique_ptr<Connection>, ByteView) override {}
   void on_greeting(Connection&, ByteView) override {}
   void on_frames(Connection&) override {}
   void on_lost(Connection&, const Error&) override {}
+  void on_refused(const std::string& origin, const Error& why) override {
+    EXPECT_FALSE(origin.empty());
+    refused.push_back(why.message);
+  }
+
+  bool allows = true;
+  std::vector<std::string> refused;
 };
 
-struct TestHub final : Hub {
-  using Hub::Hub;
-  Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override {
+// Makes sessions with a key of its own.
+struct TestSessions {
+  Result<std::unique_ptr<trust::TlsSession>> make(trust::TlsRole role) {
     if (has_no_memory) throw std::bad_alloc();
     if (tls == nullptr)
       tls = trust::open_tls(std::make_shared<const trust::KeyPair>(trust::KeyPair::fresh().value()), TC_TLS_PLUGIN)
                 .value();
     return tls->make_session(role);
   }
-  void finish_closing(Fd, Bytes, std::string) noexcept override {}
   std::unique_ptr<trust::TlsContext> tls;
   bool has_no_memory = false;
 };
 
-class AnAdmission : public testing::Test, private Admission::Host {
+class AnAdmission : public testing::Test {
  protected:
   void SetUp() override {
     hub.trusted_networks = networks;
@@ -53,7 +61,7 @@ class AnAdmission : public testing::Test, private Admission::Host {
   Fd connect() { return std::move(*connect_to(address)); }
   // By an admission that learns now how many descriptors there may be.
   Status open_with_another(Fd listener) {
-    Admission another(hub, closing_sockets, *this);
+    Admission another(hub, {});
     return another.open(std::move(listener), true);
   }
   void poll() {
@@ -71,28 +79,17 @@ class AnAdmission : public testing::Test, private Admission::Host {
     return decode_greeting(bytes).error().message;
   }
 
-  NoEvents events;
+  TestEvents events;
+  std::vector<std::string>& refused = events.refused;
   PollState poll_state;
-  TestHub hub{events, poll_state};
+  TestSessions sessions;
+  Hub hub{events, poll_state, [this](trust::TlsRole role) { return sessions.make(role); }};
   Poller& poller = hub.poller;
-  ClosingSockets closing_sockets{poller, events};
-  Admission admission{hub, closing_sockets, *this};
+  Admission admission{hub, [this](GreetedPeer peer) { greeted.push_back(std::move(peer)); }};
   std::vector<AddressRange> networks{AddressRange::parse("127.0.0.0/8").value()};
   SocketAddress address;
   std::vector<GreetedPeer> greeted;
-  std::vector<std::string> refused;
-  bool allows = true;
   const Bytes greeting = encode_greeting({.transport = "tcp", .details = {}, .hello = Bytes(20)});
-
- private:
-  Status may_connect(const Origin&) override {
-    return allows ? Status{} : fail(TC_ERR_DENIED, "this origin is refused");
-  }
-  void on_greeted(GreetedPeer peer) override { greeted.push_back(std::move(peer)); }
-  void on_refused(const std::string& origin, const Error& why) override {
-    EXPECT_FALSE(origin.empty());
-    refused.push_back(why.message);
-  }
 };
 
 TEST_F(AnAdmission, a_peer_that_greets_in_time_is_handed_over_and_is_pending_no_longer) {
@@ -179,7 +176,7 @@ TEST_F(AnAdmission, accepts_64_peers_in_one_poll_so_that_others_are_served_in_be
 }
 
 TEST_F(AnAdmission, a_plain_peer_of_a_refused_origin_is_told_so_before_its_greeting_is_read) {
-  allows = false;
+  events.allows = false;
   const Fd peer = connect();
   send(peer, ByteView(greeting).first(1));
   poll();
@@ -213,14 +210,14 @@ TEST_F(AnAdmission, a_peer_that_never_finishes_its_first_message_is_told_so_in_p
 }
 
 TEST_F(AnAdmission, a_peer_for_whose_handshake_there_is_no_memory_is_refused_and_the_next_one_is_not) {
-  hub.has_no_memory = true;
+  sessions.has_no_memory = true;
   const Fd peer = connect();
   send(peer, as_bytes(hello_begins));
   poll();
   EXPECT_EQ(refused.size(), 1u);
   EXPECT_NE(refusal_to(peer), "");
   EXPECT_EQ(admission.sweep(now_ns()), 0u);
-  hub.has_no_memory = false;
+  sessions.has_no_memory = false;
   const Fd next = connect();
   send(next, as_bytes(hello_begins));
   poll();
@@ -310,9 +307,9 @@ TEST_F(AnAdmission, a_refused_peer_that_does_not_end_its_side_is_closed_after_a_
   send(peer, as_bytes("GET / HTTP/1.1\r\n\r\n"));
   poll();
   EXPECT_THAT(refusal_to(peer), HasSubstr("it says 'GET / HTTP/1'"));
-  EXPECT_FALSE(closing_sockets.empty());
-  closing_sockets.sweep(now_ns() + 2 * second_ns);
-  EXPECT_TRUE(closing_sockets.empty());
+  EXPECT_FALSE(hub.closing_sockets.empty());
+  hub.closing_sockets.sweep(now_ns() + 2 * second_ns);
+  EXPECT_TRUE(hub.closing_sockets.empty());
 }
 
 }  // namespace

@@ -8,7 +8,6 @@
 #include <filesystem>
 
 #include "base/file.h"
-#include "base/temporary_directory.h"
 #include "transport/testing/test_node.h"
 
 namespace tc::transport {

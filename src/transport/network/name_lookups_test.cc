@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/network/name_lookups.h"
-
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -8,6 +6,7 @@
 #include <deque>
 #include <optional>
 
+#include "transport/network/named_connection.h"
 #include "transport/testing/name_server.h"
 
 namespace tc::transport {

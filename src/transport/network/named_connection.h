@@ -1,5 +1,80 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Connections to peers whose address has the name of a host in it, and the threads that look such names up.
+//
+// Thread: the node's.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/address.h"
+#include "transport/poller.h"
+#include "transport/socket_connection.h"
+
+namespace tc::transport {
+
+// Resolves the names of hosts on threads of its own, because getaddrinfo() waits for name servers: ten seconds for one
+// that is silent.
+//
+//     start(name) -> waiting -> running, on a thread -> done -> Client::on_addresses(), on the node's thread
+//
+// Nobody can end a thread that waits in getaddrinfo(), and a node's end must not wait for it. So the threads are detached.
+// They own a share of all that they touch, and nothing of the node. One ends when no name waits.
+class NameLookups final : private Watcher {
+ public:
+  using Found = Result<std::vector<SocketAddress>>;
+  // As look_up() (address.h). Runs on several threads at a time, and may still run when the node has ended.
+  using Resolve = std::function<Found(const std::string& host)>;
+
+  class Client {
+   public:
+    // All addresses of the name, with port 0. May start and cancel lookups.
+    virtual void on_addresses(const Found& found) noexcept = 0;
+
+   protected:
+    ~Client() = default;
+  };
+
+  // At a time. A name whose server is silent holds up no other one until so many are silent; each costs a thread.
+  static constexpr size_t most_running = 4;
+  // Peers can make a node ask for names. The limit bounds the memory that these cost while the servers are silent.
+  static constexpr size_t most_waiting = 256;
+
+  // An empty `resolve` is look_up().
+  NameLookups(Poller& poller, Resolve resolve);
+  ~NameLookups();
+  NameLookups(const NameLookups&) = delete;
+  NameLookups& operator=(const NameLookups&) = delete;
+
+  // A client asks once, and is told once. Several that ask for the same name at the same time share one lookup.
+  // TC_ERR_LIMIT: too many names wait, or the system gives no thread or descriptor.
+  Status start(const std::string& host, Client& client);
+  // The client is not told any more.
+  void cancel(const Client& client) noexcept;
+
+ private:
+  struct Shared;
+  struct Waiting {
+    Client* client;
+    uint64_t lookup;
+  };
+
+  static void run(const std::shared_ptr<Shared>& shared) noexcept;
+  Status open();
+  Status enqueue(const std::string& host, Client& client);
+  void on_ready(uint32_t events) noexcept override;
+
+  Poller& poller_;
+  const Resolve resolve_;
+  std::shared_ptr<Shared> shared_;  // null until the first name
+  uint64_t last_lookup_ = 0;
+  std::vector<Waiting> clients_;
+};
+
 // A connection to a peer whose address has the name of a host in it. Which transport carries it depends on what the name
 // stands for. So this one waits for the addresses, and then has the real connection, which does everything.
 //
@@ -7,18 +82,6 @@
 //         '------> lost: the name has no address, nothing can connect there, or 10 s have passed
 //
 // Events of the real connection have that one as their connection, and the same owner.
-//
-// Thread: the node's.
-#pragma once
-
-#include <functional>
-#include <optional>
-
-#include "transport/network/name_lookups.h"
-#include "transport/socket_connection.h"
-
-namespace tc::transport {
-
 class NamedConnection final : public Connection, private NameLookups::Client {
  public:
   using Connect = std::function<Result<std::unique_ptr<SocketConnection>>(const std::vector<SocketAddress>& found)>;

@@ -138,19 +138,11 @@ struct OneLoss final : Events {
   std::optional<Error> reason;
 };
 
-struct NoTlsHub final : Hub {
-  using Hub::Hub;
-  Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole) override {
-    return fail(TC_ERR_UNSUPPORTED, "not here");
-  }
-  void finish_closing(Fd, Bytes, std::string) noexcept override {}
-};
-
 TEST(NamedPeerInTime, that_no_name_server_tells_of_is_lost_after_the_time_that_a_greeting_has) {
   NameServer server;
   OneLoss events;
   PollState poll_state;
-  NoTlsHub hub{events, poll_state};
+  Hub hub{events, poll_state, [](trust::TlsRole) { return fail(TC_ERR_UNSUPPORTED, "not here"); }};
   ASSERT_TRUE(hub.poller.open());
   NameLookups lookups(hub.poller, server.resolver());
   NamedConnection::List list;

@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/network/network.h"
 
+#include <dlfcn.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
+#include <cstdlib>
 
 #include "base/plugin.h"
 #include "base/speed.h"
-#include "transport/network/ucx_library.h"
+#include "transport/origin.h"
 #include "transport/ring/ring_connection.h"
 
 namespace tc::transport {
@@ -30,6 +34,25 @@ constexpr uint64_t sleep_without_barrier_ns = 1'000'000;
 constexpr std::array choices{std::pair{Choice::automatic, "auto"},   std::pair{Choice::shm, "shm"},
                              std::pair{Choice::unix_socket, "unix"}, std::pair{Choice::tcp, "tcp"},
                              std::pair{Choice::ucx, "ucx"},          std::pair{Choice::ucx_put, "ucx-put"}};
+
+// A self-contained build has no UCX inside, and its plug-in for UCX names no library, which would be looked for where the
+// wheel does not know it. Such a build loads UCX before the plug-in: the file that $TC_UCX names, else the system's
+// libucp.so.0. TC_ERR_UNSUPPORTED: there is no UCX; the message says how to get it.
+Status load_ucx_library() {
+#ifdef TC_SELF_CONTAINED
+  const char* const named = std::getenv("TC_UCX");
+  const char* const file = named != nullptr && *named != '\0' ? named : "libucp.so.0";
+  if (dlopen(file, RTLD_NOW | RTLD_GLOBAL) != nullptr) return {};
+  const char* const words = dlerror();
+  return fail(
+      TC_ERR_UNSUPPORTED,
+      "UCX cannot be loaded ({}); install it (Debian: libucx0; pip: libucx-cu12), name its libucp.so.0 by $TC_UCX, or "
+      "choose another transport",
+      words != nullptr ? words : file);
+#else
+  return {};
+#endif
+}
 
 // UCX has something to do: the next progress() does it.
 struct FabricWatcher final : Watcher {
@@ -58,7 +81,8 @@ Result<std::unique_ptr<Transport>> Network::create(const NetworkOptions& options
 }
 
 Network::Network(const NetworkOptions& options, Events& events)
-    : Hub(events, Transport::poll_state), options_(options) {
+    : Hub(events, Transport::poll_state, [this](trust::TlsRole role) { return open_session(role); }),
+      options_(options) {
   trusted_networks = options_.trusted_networks;
 }
 
@@ -86,7 +110,7 @@ Status Network::open_fabric() {
   return poller.add(fabric_->event_descriptor(), fabric_watcher, EPOLLIN);
 }
 
-Result<std::unique_ptr<trust::TlsSession>> Network::make_session(trust::TlsRole role) {
+Result<std::unique_ptr<trust::TlsSession>> Network::open_session(trust::TlsRole role) {
   if (tls_ == nullptr) {
     auto key = options_.key;
     if (key == nullptr) {
@@ -108,18 +132,10 @@ void Network::finish() noexcept {
     if (fabric_ != nullptr) (void)fabric_->progress();
     (void)poller.poll();
     const uint64_t now = now_ns();
-    (void)closing_sockets_.sweep(now);
-    if ((fabric_ == nullptr || !fabric_->has_unfinished()) && !closing_sockets_.has_unfinished()) return;
+    (void)closing_sockets.sweep(now);
+    if ((fabric_ == nullptr || !fabric_->has_unfinished()) && !closing_sockets.has_unfinished()) return;
     poller.wait(Deadline::at_ns(now + closing_gap_ns));
   }
-}
-
-void Network::finish_closing(Fd socket, Bytes unsent, std::string peer) noexcept {
-  try {
-    closing_sockets_.add(std::move(socket), std::move(unsent), std::move(peer));
-  } catch (const std::exception&) {  // no memory: the socket is closed at once
-  }
-  poll_state.urgent = in_transition_ = true;
 }
 
 unsigned Network::progress() noexcept {
@@ -154,13 +170,13 @@ unsigned Network::poll_descriptors() noexcept {
 }
 
 bool Network::has_transitions() const noexcept {
-  return in_transition_ || admission_.has_pending() || !closing_sockets_.empty();
+  return in_transition_ || admission_.has_pending() || !closing_sockets.empty();
 }
 
 void Network::check_deadlines(uint64_t now) noexcept {
   last_descriptor_poll_ns_ = now;
   (void)admission_.sweep(now);
-  (void)closing_sockets_.sweep(now);
+  (void)closing_sockets.sweep(now);
   for (size_t i = 0; i < connections.size(); ++i) connections[i]->check_deadline(now);
   for (auto* const connection : named_) connection->check_deadline(now);
   choose_polling();
@@ -176,7 +192,7 @@ void Network::choose_polling() noexcept {
     polled_sockets_.clear();
     polled_rings_.clear();
     sockets_ = 0;
-    in_transition_ = admission_.has_pending() || !closing_sockets_.empty();
+    in_transition_ = admission_.has_pending() || !closing_sockets.empty();
     for (const auto* const connection : named_) in_transition_ |= connection->greeting_deadline_ns() != 0;
     for (auto* const connection : connections) {
       in_transition_ |= connection->greeting_deadline_ns() != 0;
@@ -238,7 +254,7 @@ void Network::run_due_work(Deadline& deadline) noexcept {
   const uint64_t now = now_ns();
   uint64_t until = deadline.at_ns();
   if (has_transitions()) {
-    for (const auto due : {admission_.sweep(now), closing_sockets_.sweep(now)})
+    for (const auto due : {admission_.sweep(now), closing_sockets.sweep(now)})
       if (due != 0) until = std::min(until, due);
     const auto wake_by_deadline_of = [&](const auto* connection) {
       if (const auto due = connection->greeting_deadline_ns(); due != 0) until = std::min(until, due);
@@ -275,6 +291,145 @@ bool Network::arm(Deadline& deadline) noexcept {
   if (!has_come && prepare_sleep(deadline)) return true;
   end_sleep();
   return false;
+}
+
+namespace {
+
+// A connection to that Unix socket, if a process of our own user listens there.
+Fd connect_to_own_user(const SocketAddress& address) {
+  auto socket = connect_to(address);
+  return socket && origin_of(*socket).same_user ? std::move(*socket) : Fd();
+}
+
+// A connection to the local listener that belongs to one of these addresses. A node that listens on all interfaces has
+// named it after "0.0.0.0" or "[::]".
+Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses, bool shares_memory) {
+  for (const auto& address : addresses) {
+    if (!address.is_here()) continue;
+    for (const auto& name : {address.text(), address.any_interface(), fmt::format("[::]:{}", address.port())})
+      if (Fd socket = connect_to_own_user(SocketAddress::local_listener_of(name, shares_memory))) return socket;
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, ByteView hello) {
+  if (address.starts_with(unix_prefix)) {
+    TC_ASSIGN(const auto path, SocketAddress::at_path(address.substr(unix_prefix.size())));
+    Fd socket = connect_to_own_user(path);
+    if (!socket) return fail(TC_ERR_DISCONNECTED, "no process of this user listens at {}", address);
+    return connect_locally(std::move(socket), may_start_rings(), address, hello);
+  }
+  TC_ASSIGN(auto where, parse_host_and_port(address));
+  if (const auto found = numeric_addresses(where); !found.empty()) return connect_to_one_of(found, address, hello);
+  return NamedConnection::start(
+      *this, name_lookups_, named_, std::string(address), std::move(where),
+      [this, address = std::string(address), hello = Bytes(hello.begin(), hello.end())](
+          const std::vector<SocketAddress>& found) { return connect_to_one_of(found, address, hello); });
+}
+
+bool Network::is_by_name(std::string_view address) const {
+  if (address.starts_with(unix_prefix)) return false;
+  const auto where = parse_host_and_port(address);
+  return where && numeric_addresses(*where).empty();
+}
+
+// `found`: what the address stands for, the best first.
+Result<std::unique_ptr<SocketConnection>> Network::connect_to_one_of(const std::vector<SocketAddress>& found,
+                                                                     std::string_view address, ByteView hello) {
+  const auto choice = options_.choice;
+  if (choice == Choice::automatic || choice == Choice::shm || choice == Choice::unix_socket) {
+    if (Fd socket = connect_to_local_listener(found, true))
+      return connect_locally(std::move(socket), may_start_rings(), address, hello);
+    if (Fd socket = connect_to_local_listener(found, false))
+      return connect_locally(std::move(socket), false, address, hello);
+  }
+  if (choice == Choice::shm || choice == Choice::unix_socket)
+    return fail(TC_ERR_UNSUPPORTED, "no process of this user listens at {} on this host, so {}", address,
+                choice == Choice::shm ? "no memory can be shared with it" : "there is no Unix socket to it");
+  auto next = found.begin();
+  auto socket = connect_to(*next++);
+  while (!socket && next != found.end()) socket = connect_to(*next++);  // as for IPv6 where there is no route
+  if (!socket) return context(fmt::format("connecting to {}", address), std::move(socket).error());
+  std::vector<SocketAddress> others(next, found.end());
+  if (fabric_ != nullptr) return fabric_->connect(std::move(*socket), std::string(address), std::move(others), hello);
+  return TcpConnection::connect(*this, std::move(*socket), std::string(address), std::move(others), hello);
+}
+
+bool Network::may_start_rings() const noexcept { return can_use_rings_ && options_.choice != Choice::unix_socket; }
+
+// To a process of our own user. Without rings, which this kernel or the peer's may not allow, by a stream of bytes.
+Result<std::unique_ptr<SocketConnection>> Network::connect_locally(Fd socket, bool by_ring, std::string_view address,
+                                                                   ByteView hello) {
+  if (by_ring)
+    return RingConnection::connect(*this, std::move(socket), std::string(address), options_.ring_bytes, hello);
+  if (options_.choice == Choice::shm)
+    return fail(TC_ERR_UNSUPPORTED, "no memory can be shared with {}: a kernel has no membarrier", address);
+  return TcpConnection::connect(*this, std::move(socket), std::string(address), {}, hello);
+}
+
+void Network::on_greeted(GreetedPeer peer) {
+  auto connection = accept(peer);
+  if (connection) return events.on_accept(std::move(*connection), peer.greeting.hello);
+  events.on_refused(peer.origin.text, connection.error());
+  if (!peer.stream.send_at_once(encode_refusal(connection.error()))) return;
+  Bytes rest = peer.stream.finish({});
+  finish_closing(peer.stream.take_socket(), std::move(rest), peer.origin.text);
+}
+
+// A stream goes by the name that follows from how the peer has come, so the peer must have meant just that.
+Result<std::unique_ptr<SocketConnection>> Network::accept(GreetedPeer& peer) {
+  const auto& wanted = peer.greeting.transport;
+  const auto& origin = peer.origin;
+  // Memory is shared with processes of our own user only, even if others may connect.
+  if (origin.same_user && can_use_rings_ && wanted == RingConnection::name)
+    return RingConnection::accept(*this, peer.stream, origin, peer.greeting, std::move(peer.descriptor));
+  if (wanted == TcpConnection::name_for(origin)) return TcpConnection::accept(*this, peer.stream, origin);
+  if (!origin.is_local && fabric_ != nullptr && wanted.starts_with("ucx"))
+    return fabric_->accept(peer.stream, origin, peer.greeting);
+  return fail(TC_ERR_UNSUPPORTED, "the peer wants the transport '{}', which this node does not accept{}", wanted,
+              wanted.starts_with("ucx") ? fmt::format("; start it with the option transport={}", wanted) : "");
+}
+
+Result<std::string> Network::listen(std::string_view address) {
+  if (address.starts_with(unix_prefix)) return listen_on_path(address.substr(unix_prefix.size()));
+  TC_ASSIGN(const auto found, resolve(address, true));
+  auto socket = listen_at(found.front());
+  if (!socket) return context(fmt::format("listening at {}", address), std::move(socket).error());
+  auto name = local_address(*socket).text();
+  TC_CHECK(admission_.open(std::move(*socket), false));
+  open_local_listener(name);
+  return name;
+}
+
+// The port is ours, so the Unix socket's name, which follows from it, should be free. If another user has taken the
+// name, peers reach us by the port only.
+void Network::open_local_listener(const std::string& listening) {
+  auto socket = listen_at(SocketAddress::local_listener_of(listening, can_use_rings_));
+  auto opened = socket ? admission_.open(std::move(*socket), true) : fail(socket.error());
+  if (!opened)
+    events.on_warning(
+        fmt::format("no process of this host can reach {} by a Unix socket or shared memory, only by TCP: its Unix "
+                    "socket is not available: {}",
+                    listening, opened.error().message));
+}
+
+Result<std::string> Network::listen_on_path(std::string_view path) {
+  TC_ASSIGN(const auto address, SocketAddress::at_path(path));
+  const std::string file(path);
+  struct stat found{};
+  if (::lstat(file.c_str(), &found) == 0 && S_ISSOCK(found.st_mode)) {
+    if (connect_to(address))
+      return fail(TC_ERR_IO, "listening at unix:{}: another process listens there already", path);
+    (void)::unlink(file.c_str());  // left behind by a process that died
+  }
+  auto socket = listen_at(address);
+  if (!socket) return context(fmt::format("listening at unix:{}", path), std::move(socket).error());
+  (void)::chmod(file.c_str(), S_IRUSR | S_IWUSR);  // other users would be refused; this stops them earlier
+  paths_.push_back(file);
+  TC_CHECK(admission_.open(std::move(*socket), true));
+  return std::string(unix_prefix) + file;
 }
 
 }  // namespace tc::transport

@@ -8,17 +8,15 @@
 //   tcp   a plain TCP socket, when the operator trusts the peer's network
 //   ucx   UCX, when the operator chose it (fabric.h)
 //
-// The class is in three files: listen.cc and connect.cc set connections up, network.cc polls and sleeps.
-//
 // Thread: the node's, for all calls but wake().
 #pragma once
 
 #include <memory>
 
 #include "base/address_range.h"
+#include "transport/closing_sockets.h"
 #include "transport/fabric.h"
 #include "transport/network/admission.h"
-#include "transport/network/closing_sockets.h"
 #include "transport/network/named_connection.h"
 #include "transport/socket/tcp_connection.h"
 #include "trust/key_pair.h"
@@ -43,7 +41,7 @@ struct NetworkOptions {
 
 class RingConnection;
 
-class Network final : public Transport, private Hub, private Admission::Host {
+class Network final : public Transport, private Hub {
  public:
   // `events` must outlive the network. TC_ERR_INVALID, TC_ERR_IO, TC_ERR_UNSUPPORTED (UCX is not available).
   static Result<std::unique_ptr<Transport>> create(const NetworkOptions& options, Events& events);
@@ -64,25 +62,22 @@ class Network final : public Transport, private Hub, private Admission::Host {
   Network(const NetworkOptions& options, Events& events);
   Status start();
   Status open_fabric();
+  Result<std::unique_ptr<trust::TlsSession>> open_session(trust::TlsRole role);
 
-  // listen.cc
+  // Listening.
   Result<std::string> listen_on_path(std::string_view path);
   void open_local_listener(const std::string& listening);
 
-  // connect.cc
+  // Connecting, and accepting peers that have greeted.
   Result<std::unique_ptr<SocketConnection>> connect_to_one_of(const std::vector<SocketAddress>& found,
                                                               std::string_view address, ByteView hello);
   bool may_start_rings() const noexcept;
   Result<std::unique_ptr<SocketConnection>> connect_locally(Fd socket, bool by_ring, std::string_view address,
                                                             ByteView hello);
-  void on_greeted(GreetedPeer peer) override;
+  void on_greeted(GreetedPeer peer);
   Result<std::unique_ptr<SocketConnection>> accept(GreetedPeer& peer);
-  Status may_connect(const Origin& origin) override { return events.may_connect(origin); }
-  void on_refused(const std::string& origin, const Error& why) override { events.on_refused(origin, why); }
 
-  // network.cc
-  Result<std::unique_ptr<trust::TlsSession>> make_session(trust::TlsRole role) override;
-  void finish_closing(Fd socket, Bytes unsent, std::string peer) noexcept override;
+  // Polling and sleeping.
   unsigned receive() noexcept;
   unsigned poll_descriptors() noexcept;
   bool has_transitions() const noexcept;
@@ -106,8 +101,7 @@ class Network final : public Transport, private Hub, private Admission::Host {
   size_t sockets_ = 0;                         // open TCP connections
   std::vector<std::string> paths_;             // of Unix sockets, to be removed in the end
   std::unique_ptr<trust::TlsContext> tls_;     // null until the first encrypted connection
-  ClosingSockets closing_sockets_{poller, events};
-  Admission admission_{*this, closing_sockets_, *this};
+  Admission admission_{*this, [this](GreetedPeer peer) { on_greeted(std::move(peer)); }};
   NameLookups name_lookups_{poller, options_.resolve_name};
   NamedConnection::List named_;
   std::unique_ptr<Fabric> fabric_;

@@ -1,5 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 //
+// Rings in shared memory: their layout (RingView), the memory of a connection (RingMemory), and the two ends of a ring,
+// RingIn and RingOut. Each ring has one writing and one reading process.
+//
+// Thread: the node's.
+#pragma once
+
+#include <atomic>
+#include <bit>
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "transport/stream.h"
+#include "wire/frame.h"
+
+namespace tc::transport {
+
 // The memory of a ring: a control area that both sides write, then the frames, which only the sender writes.
 //
 //     | consumed | sleeping |   | frame | frame | ... | 0 | free ... | pad to the end |
@@ -13,18 +32,7 @@
 // without writing anything. For this the sender needs one word of margin: a frame of stride s may be written at p when
 // p + s + 8 <= consumed + bytes.
 //
-// Thread: any, for the functions here. Each ring has one writing and one reading thread (ring_out.h, ring_in.h).
-#pragma once
-
-#include <atomic>
-#include <bit>
-#include <cstddef>
-#include <cstdint>
-
-#include "wire/frame.h"
-
-namespace tc::transport {
-
+// Thread: any, for the functions of the layout. Each ring has one writing and one reading thread.
 struct RingControl {
   // Written by the receiver: the linear position up to which it has read.
   alignas(64) uint64_t consumed;
@@ -62,5 +70,112 @@ struct RingView {
   uint64_t to_next_lap(uint64_t position) const noexcept { return bytes - (position & (bytes - 1)) + ring_start; }
 };
 static_assert(ring_data_offset % 64 == 0);
+
+// The memory of a shared-memory connection: two rings in one sealed memfd. It has no name by which another process
+// could open it; its descriptor is sent to the peer on a Unix socket.
+//
+// The seals forbid to shrink the file: reading beyond its end would be a SIGBUS. They do not forbid to punch holes, but
+// the bytes of a hole read as zero.
+//
+// Thread: any.
+class RingMemory {
+ public:
+  // The two sides of the connection. Each writes to one ring and reads from the other.
+  enum class Side : uint8_t { creator, receiver };
+
+  RingMemory() = default;
+  // Two empty rings of `bytes` each. TC_ERR_NO_MEMORY, TC_ERR_IO.
+  static Result<RingMemory> create(size_t bytes);
+  // Memory that a peer created. TC_ERR_MALFORMED when it is not what create() makes.
+  static Result<RingMemory> adopt(Fd descriptor, size_t bytes);
+  ~RingMemory() { unmap(); }
+  RingMemory(RingMemory&& other) noexcept;
+  RingMemory& operator=(RingMemory&& other) noexcept;
+
+  RingView written_by(Side side) const noexcept;
+  size_t bytes() const noexcept { return bytes_; }
+  const Fd& descriptor() const noexcept { return descriptor_; }
+  // The mapping stays. Call when the peer has the descriptor.
+  void close_descriptor() noexcept { descriptor_.reset(); }
+
+ private:
+  Status map(size_t bytes);
+  void unmap() noexcept;
+
+  Fd descriptor_;
+  void* memory_ = nullptr;
+  size_t bytes_ = 0;  // of each ring
+};
+
+// Frames that a peer writes into a ring in shared memory.
+//
+// A hostile peer may change the ring's bytes at any time. So each header is loaded once, every length is checked
+// against our own position, and no state that we depend on is read back from the ring.
+class RingIn final : public InStream {
+ public:
+  // Turns new memory into an empty ring.
+  static void start(const RingView& ring) noexcept;
+
+  // Reads from this ring from now on; its memory must stay until shut().
+  void open(const RingView& ring) noexcept;
+  // Reads nothing more; the memory may be unmapped.
+  void shut() noexcept;
+
+  bool refill() noexcept override;
+  void release() noexcept override;
+
+  // Sets the flag that senders check after each frame.
+  void set_sleeping(bool sleeping) noexcept;
+  // Bytes of frames taken off so far.
+  uint64_t consumed() const noexcept { return position() - ring_start; }
+
+ private:
+  bool is_open() const noexcept { return ring_.data != nullptr; }
+  uint64_t position() const noexcept {
+    return is_open() ? lap_ + static_cast<uint64_t>(cursor_ - ring_.data) : lap_ + ring_start;
+  }
+
+  RingView ring_;
+  uint64_t lap_ = 0;        // the linear position of offset 0 in this lap; once shut, of what was consumed
+  uint64_t published_ = 0;  // the last value of RingControl::consumed
+};
+
+// Frames written straight into a ring that a peer reads. The first frame of a poll is visible at once. Those behind it
+// become visible together, as a batch: when there is 1 KiB of them, with flush(), or with the next progress().
+//
+// The peer may write anything into the control area. It can only harm its own ring: a position that goes backwards, or
+// past what was written, is ignored.
+class RingOut final : public OutStream {
+ public:
+  // `ring_doorbell` wakes a sleeping reader. It must not throw.
+  RingOut(FlushList& list, std::function<void()> ring_doorbell) noexcept;
+  ~RingOut() override { list_.remove(*this); }
+
+  // Writes frames into this ring from now on; its memory must stay until shut().
+  void open(const RingView& ring) noexcept;
+  // Grants nothing from now on, and accesses the ring no more.
+  void shut() noexcept;
+
+  void flush() noexcept override;
+
+ private:
+  std::byte* make_room(size_t length) noexcept override;
+  void slow_commit() noexcept override;
+  bool is_open() const noexcept { return ring_.data != nullptr; }
+  uint64_t position() const noexcept { return lap_ + static_cast<uint64_t>(cursor_ - ring_.data); }
+  void update_consumed() noexcept;
+  void set_end() noexcept;
+  // Makes the frames of the batch visible.
+  void publish() noexcept;
+  void start_batch() noexcept;
+  void wake_reader() noexcept;
+  void end_batch() noexcept { batch_at_ = batch_end_ = nullptr; }
+
+  FlushList& list_;
+  const std::function<void()> ring_doorbell_;
+  RingView ring_;
+  uint64_t lap_ = 0;
+  uint64_t consumed_ = 0;  // the last plausible value of RingControl::consumed
+};
 
 }  // namespace tc::transport

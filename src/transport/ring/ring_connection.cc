@@ -27,13 +27,13 @@ RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMem
     : SocketConnection(hub, std::move(socket), std::move(address), {}),
       memory_(std::move(memory)),
       side_(RingMemory::Side::creator),
-      out_(hub.flush_list, *this) {}
+      out_(hub.flush_list, [this] { ring_doorbell(); }) {}
 
 RingConnection::RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory)
     : SocketConnection(hub, std::move(stream), std::move(origin)),
       memory_(std::move(memory)),
       side_(RingMemory::Side::receiver),
-      out_(hub.flush_list, *this) {}
+      out_(hub.flush_list, [this] { ring_doorbell(); }) {}
 
 Result<std::unique_ptr<RingConnection>> RingConnection::connect(Hub& hub, Fd socket, std::string address,
                                                                 size_t ring_bytes, ByteView hello) {
@@ -86,7 +86,7 @@ void RingConnection::on_socket(uint32_t) {
   }
 }
 
-void RingConnection::ring() noexcept {
+void RingConnection::ring_doorbell() noexcept {
   const char bell = 1;
   (void)!::send(stream_.socket().get(), &bell, sizeof bell, MSG_NOSIGNAL | MSG_DONTWAIT);
 }

@@ -10,14 +10,12 @@
 // Thread: the node's.
 #pragma once
 
-#include "transport/ring/ring_in.h"
-#include "transport/ring/ring_memory.h"
-#include "transport/ring/ring_out.h"
+#include "transport/ring/ring.h"
 #include "transport/socket_connection.h"
 
 namespace tc::transport {
 
-class RingConnection final : public SocketConnection, private RingOut::Doorbell {
+class RingConnection final : public SocketConnection {
  public:
   static constexpr std::string_view name = "shm";
 
@@ -48,7 +46,7 @@ class RingConnection final : public SocketConnection, private RingOut::Doorbell 
   Status open_streams() override;
   void shut_streams() noexcept override;
   void on_socket(uint32_t events) override;
-  void ring() noexcept override;
+  void ring_doorbell() noexcept;
 
   RingMemory memory_;
   const RingMemory::Side side_;

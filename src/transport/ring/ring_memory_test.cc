@@ -1,6 +1,4 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/ring/ring_memory.h"
-
 #include <fcntl.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -10,6 +8,8 @@
 #include <unistd.h>
 
 #include <cstdio>
+
+#include "transport/ring/ring.h"
 
 namespace tc::transport {
 namespace {

@@ -5,8 +5,7 @@
 // Thread: the node's.
 #pragma once
 
-#include "transport/socket/byte_in.h"
-#include "transport/socket/byte_out.h"
+#include "transport/socket/byte_stream.h"
 #include "transport/socket_connection.h"
 
 namespace tc::transport {

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "transport/socket/byte_in.h"
-
 #include <gtest/gtest.h>
 
+#include "transport/socket/byte_stream.h"
 #include "transport/testing/test_channel.h"
 
 namespace tc::transport {

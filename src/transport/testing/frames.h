@@ -5,8 +5,7 @@
 
 #include <algorithm>
 
-#include "transport/in_stream.h"
-#include "transport/out_stream.h"
+#include "transport/stream.h"
 
 namespace tc::transport {
 

@@ -9,7 +9,7 @@
 #include <atomic>
 #include <thread>
 
-#include "transport/ring/ring_in.h"
+#include "transport/ring/ring.h"
 #include "transport/testing/raw_peer.h"
 
 namespace tc::transport {

@@ -12,7 +12,7 @@
 #include <mutex>
 #include <string>
 
-#include "transport/network/name_lookups.h"
+#include "transport/network/named_connection.h"
 
 namespace tc::transport {
 

@@ -13,7 +13,7 @@
 
 #include "transport/address.h"
 #include "transport/greeting.h"
-#include "transport/ring/ring_memory.h"
+#include "transport/ring/ring.h"
 #include "transport/testing/test_node.h"
 #include "wire/text.h"
 

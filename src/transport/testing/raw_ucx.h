@@ -11,8 +11,6 @@
 #include "transport/testing/raw_peer.h"
 #include "transport/ucx/channel.h"
 #include "transport/ucx/details.h"
-#include "transport/ucx/endpoint.h"
-#include "transport/ucx/memory.h"
 #include "transport/ucx/worker.h"
 
 namespace tc::transport {

@@ -5,14 +5,12 @@
 
 #include <atomic>
 
-#include "transport/ring/ring_in.h"
-#include "transport/ring/ring_memory.h"
-#include "transport/ring/ring_out.h"
+#include "transport/ring/ring.h"
 #include "transport/testing/frames.h"
 
 namespace tc::transport {
 
-class RingPair final : private RingOut::Doorbell {
+class RingPair final {
  public:
   explicit RingPair(size_t bytes) : memory(RingMemory::create(bytes).value()) {
     out.open(view);
@@ -29,12 +27,9 @@ class RingPair final : private RingOut::Doorbell {
   RingView view = memory.written_by(RingMemory::Side::creator);
   PollState poll_state;
   FlushList list{poll_state};
-  RingOut out{list, *this};
+  RingOut out{list, [this] { ++rings; }};
   RingIn in;
   int rings = 0;  // of the doorbell
-
- private:
-  void ring() noexcept override { ++rings; }
 };
 
 }  // namespace tc::transport

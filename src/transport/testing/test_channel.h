@@ -7,7 +7,7 @@
 #include <cstring>
 #include <optional>
 
-#include "transport/socket/channel.h"
+#include "transport/socket/byte_stream.h"
 #include "transport/testing/frames.h"
 
 namespace tc::transport {

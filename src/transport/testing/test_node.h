@@ -11,8 +11,8 @@
 #include <vector>
 
 #include "transport/network/network.h"
-#include "transport/simulated/simulated.h"
 #include "transport/testing/frames.h"
+#include "transport/testing/simulated/simulated.h"
 
 namespace tc::transport {
 

@@ -1,6 +1,77 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A stream of bytes through UCX. This class has what Active Messages (am_channel.h) and puts (put_channel.h) share: the
+// Streams of bytes through UCX: by Active Messages (AmChannel) or by one-sided puts (PutChannel).
+//
+// Thread: the node's.
+#pragma once
+
+#include <ucp/api/ucp.h>
+
+#include <memory>
+#include <optional>
+
+#include "base/bytes.h"
+#include "transport/socket/byte_stream.h"
+#include "transport/ucx/details.h"
+#include "transport/ucx/worker.h"
+
+namespace tc::transport {
+
+// The memory of a message that is given to UCX. UCX may still read it after the call returns. Then the memory is kept
+// until UCX reports that it is done, and the next message gets other memory. Mostly UCX copies the bytes at once, and
+// the same memory is used again.
+class Staging {
+ public:
+  // `in_flight` counts messages that UCX still reads; it must outlive the UCX worker.
+  explicit Staging(unsigned& in_flight) noexcept : in_flight_(in_flight) {}
+
+  // Memory for a message of this size. May throw std::bad_alloc.
+  std::byte* begin(size_t bytes) {
+    if (message_ == nullptr) message_ = std::make_unique<Message>();
+    if (message_->bytes.size() < bytes) message_->bytes.resize(bytes);
+    return message_->bytes.data();
+  }
+  // The parameters of each operation on that memory: UCX calls on_done() in the end.
+  ucp_request_param_t parameters() const noexcept {
+    ucp_request_param_t parameters;  // what its mask leaves out is not read
+    parameters.op_attr_mask = UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
+    parameters.cb.send = &Staging::on_done;
+    parameters.user_data = message_.get();
+    return parameters;
+  }
+  // Call with the result of the operation. Returns UCS_OK, or UCX's error.
+  ucs_status_t track(ucs_status_ptr_t request) noexcept {
+    if (UCS_PTR_IS_PTR(request)) ++message_->operations;
+    return UCS_PTR_IS_ERR(request) ? UCS_PTR_STATUS(request) : UCS_OK;
+  }
+  // Call when all operations of this message were started.
+  void end() noexcept {
+    if (message_->operations == 1) return;
+    message_->in_flight = &in_flight_;
+    ++in_flight_;
+    --message_.release()->operations;
+  }
+
+ private:
+  struct Message {
+    unsigned operations = 1;        // of UCX, plus one until end()
+    unsigned* in_flight = nullptr;  // after end()
+    Bytes bytes;
+  };
+
+  static void on_done(void* request, ucs_status_t, void* user) noexcept {
+    ucp_request_free(request);
+    auto* const message = static_cast<Message*>(user);
+    if (--message->operations != 0) return;
+    --*message->in_flight;
+    delete message;
+  }
+
+  unsigned& in_flight_;
+  std::unique_ptr<Message> message_;
+};
+
+// A stream of bytes through UCX. This class has what Active Messages (AmChannel) and puts (PutChannel) share: the
 // peer's identity, flow control, and the signals that the two sides send each other.
 //
 // Each Active Message begins with a prefix of eight bytes: the token that the receiver assigned to this channel (16
@@ -9,18 +80,6 @@
 // Flow control: at most a window of bytes is in flight, sent and not yet taken by the receiver.
 //
 // Thread: the node's. on_message() is called from inside UCX, so it only stores what came and schedules the channel.
-#pragma once
-
-#include <memory>
-#include <optional>
-
-#include "transport/socket/channel.h"
-#include "transport/ucx/details.h"
-#include "transport/ucx/endpoint.h"
-#include "transport/ucx/staging.h"
-
-namespace tc::transport {
-
 class UcxConnection;
 class UcxFabric;
 
@@ -98,6 +157,51 @@ class UcxChannel : public Channel {
   uint64_t window_ = 0;                               // of the peer
   bool announced_sleep_ = false, peer_is_asleep_ = false;
   std::optional<Error> error_;  // found inside UCX; receive() returns it
+};
+
+// A stream of bytes in Active Messages.
+class AmChannel final : public UcxChannel {
+ public:
+  explicit AmChannel(UcxFabric& fabric) noexcept : UcxChannel(fabric) {}
+
+ private:
+  Status transmit(ByteView bytes, uint64_t) override { return post(am_bytes, bytes); }
+  bool has_arrived() const noexcept override { return read_ != inbox_.size(); }
+  Result<size_t> take(std::span<std::byte> into, uint64_t) override;
+  Status on_bytes(ByteView bytes) override;
+
+  Bytes inbox_;
+  size_t read_ = 0;  // of the inbox
+};
+
+// A stream of bytes by one-sided puts into a ring in the receiver's memory. Before the ring stands a counter of the
+// bytes that were put. It is put after a fence, so it never counts bytes that are not there yet.
+//
+// The receiver trusts neither: it checks the counter, and copies the bytes out before they are read. A put causes no
+// event at the receiver. So it reads the counter in every progress(), and before it sleeps it requests a signal from
+// the peer.
+class PutChannel final : public UcxChannel {
+ public:
+  static Result<std::unique_ptr<UcxChannel>> create(UcxFabric& fabric);
+  ~PutChannel() override;
+  UcxDetails details() const override;
+
+ private:
+  PutChannel(UcxFabric& fabric, std::unique_ptr<OwnMemory> memory) noexcept
+      : UcxChannel(fabric), memory_(std::move(memory)) {}
+
+  Status open_memory(const UcxDetails& theirs) override;
+  Status transmit(ByteView bytes, uint64_t position) override;
+  bool has_arrived() const noexcept override { return counter() != taken_; }
+  Result<size_t> take(std::span<std::byte> into, uint64_t taken) override;
+  Status on_bytes(ByteView bytes) override;
+
+  uint64_t counter() const noexcept;
+  ucs_status_t put(const std::byte* from, size_t size, uint64_t offset) noexcept;
+
+  std::unique_ptr<OwnMemory> memory_;  // ours, which the peer puts into
+  std::unique_ptr<RemoteKey> key_;     // to the peer's memory
+  uint64_t address_ = 0, bytes_ = 0;   // of the peer's memory; of its ring
 };
 
 }  // namespace tc::transport

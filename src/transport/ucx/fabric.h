@@ -9,7 +9,7 @@
 #include <map>
 #include <vector>
 
-#include "transport/closing_time.h"
+#include "transport/closing_sockets.h"
 #include "transport/fabric.h"
 #include "transport/ucx/connection.h"
 #include "transport/ucx/worker.h"

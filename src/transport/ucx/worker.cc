@@ -13,6 +13,8 @@
 #include <ranges>
 #include <span>
 
+#include "base/clock.h"
+
 namespace tc::transport {
 
 namespace {
@@ -135,6 +137,111 @@ Status UcxWorker::start(const std::string& tls, const std::string& devices, bool
 UcxWorker::~UcxWorker() {
   if (worker_ != nullptr) ucp_worker_destroy(worker_);
   if (context_ != nullptr) ucp_cleanup(context_);
+}
+
+namespace {
+
+// No key is longer. UCX reads as far as the lengths in a key say, so zeroes are put behind it.
+constexpr size_t max_key_bytes = 4096;
+
+}  // namespace
+
+Result<std::unique_ptr<OwnMemory>> OwnMemory::allocate(ucp_context_h context, size_t bytes) {
+  ucp_mem_map_params_t params{};
+  params.field_mask = UCP_MEM_MAP_PARAM_FIELD_LENGTH | UCP_MEM_MAP_PARAM_FIELD_FLAGS;
+  params.length = bytes;
+  params.flags = UCP_MEM_MAP_ALLOCATE;
+  ucp_mem_h handle = nullptr;
+  if (const auto status = ucp_mem_map(context, &params, &handle); status != UCS_OK)
+    return fail(TC_ERR_NO_MEMORY, "allocating {} bytes for a peer: {}", bytes, ucx_message(status));
+  ucp_mem_attr_t attributes{};
+  attributes.field_mask = UCP_MEM_ATTR_FIELD_ADDRESS | UCP_MEM_ATTR_FIELD_LENGTH;
+  if (const auto status = ucp_mem_query(handle, &attributes); status != UCS_OK || attributes.length < bytes) {
+    ucp_mem_unmap(context, handle);
+    return fail(TC_ERR_NO_MEMORY, "UCX gave {} bytes when {} were asked for", attributes.length, bytes);
+  }
+  return std::unique_ptr<OwnMemory>(new OwnMemory(context, handle, attributes.address));
+}
+
+OwnMemory::~OwnMemory() { ucp_mem_unmap(context_, handle_); }
+
+Result<Bytes> OwnMemory::packed_key() const {
+  void* buffer = nullptr;
+  size_t size = 0;
+  if (const auto status = ucp_rkey_pack(context_, handle_, &buffer, &size); status != UCS_OK)
+    return fail(TC_ERR_UNSUPPORTED, "packing a memory key: {}", ucx_message(status));
+  const auto* const first = static_cast<const std::byte*>(buffer);
+  Bytes key(first, first + size);
+  ucp_rkey_buffer_release(buffer);
+  return key;
+}
+
+Result<std::unique_ptr<RemoteKey>> RemoteKey::unpack(ucp_ep_h endpoint, ByteView packed) {
+  if (packed.empty() || packed.size() > max_key_bytes)
+    return fail(TC_ERR_MALFORMED, "the peer's memory key is {} bytes when 1 to {} are possible", packed.size(),
+                max_key_bytes);
+  Bytes padded(2 * max_key_bytes);
+  std::memcpy(padded.data(), packed.data(), packed.size());
+  ucp_rkey_h key = nullptr;
+  if (const auto status = ucp_ep_rkey_unpack(endpoint, padded.data(), &key); status != UCS_OK)
+    return fail(TC_ERR_UNSUPPORTED, "the peer's memory cannot be reached: {}", ucx_message(status));
+  return std::unique_ptr<RemoteKey>(new RemoteKey(key));
+}
+
+RemoteKey::~RemoteKey() { ucp_rkey_destroy(key_); }
+
+namespace {
+
+// UCX reads as far as the lengths in an address say, so zeroes are put behind it.
+constexpr size_t address_slack = 4096;
+// A forced close is local and quick. If it takes longer all the same, the request ends with the worker.
+constexpr uint64_t close_ms = 100;
+
+}  // namespace
+
+Result<std::unique_ptr<UcxEndpoint>> UcxEndpoint::open(ucp_worker_h worker, ByteView address, unsigned& failures) {
+  std::unique_ptr<UcxEndpoint> made(new UcxEndpoint(failures));
+  Bytes padded(address.size() + address_slack);
+  std::memcpy(padded.data(), address.data(), address.size());
+  ucp_ep_params_t params{};
+  params.field_mask =
+      UCP_EP_PARAM_FIELD_REMOTE_ADDRESS | UCP_EP_PARAM_FIELD_ERR_HANDLING_MODE | UCP_EP_PARAM_FIELD_ERR_HANDLER;
+  params.address = reinterpret_cast<const ucp_address_t*>(padded.data());
+  params.err_mode = UCP_ERR_HANDLING_MODE_PEER;
+  params.err_handler.cb = &UcxEndpoint::on_error;
+  params.err_handler.arg = made.get();
+  made->worker_ = worker;
+  if (const auto status = ucp_ep_create(worker, &params, &made->endpoint_); status != UCS_OK) {
+    made->endpoint_ = nullptr;
+    return fail(TC_ERR_UNSUPPORTED, "no UCX transport leads to the peer (is UCX_TLS the same on both sides?): {}",
+                ucx_message(status));
+  }
+  ucp_request_param_t nothing{};
+  made->settling_ = ucp_ep_flush_nbx(made->endpoint_, &nothing);
+  return made;
+}
+
+void UcxEndpoint::on_error(void* self, ucp_ep_h, ucs_status_t status) noexcept {
+  auto& endpoint = *static_cast<UcxEndpoint*>(self);
+  endpoint.failure_ = status;
+  ++endpoint.failures_;
+}
+
+bool UcxEndpoint::is_settled() const noexcept {
+  return failed() || !UCS_PTR_IS_PTR(settling_) || ucp_request_check_status(settling_) != UCS_INPROGRESS;
+}
+
+UcxEndpoint::~UcxEndpoint() {
+  if (endpoint_ == nullptr) return;
+  if (UCS_PTR_IS_PTR(settling_)) ucp_request_free(settling_);
+  ucp_request_param_t params{};
+  params.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
+  params.flags = UCP_EP_CLOSE_FLAG_FORCE;
+  const ucs_status_ptr_t request = ucp_ep_close_nbx(endpoint_, &params);
+  if (!UCS_PTR_IS_PTR(request)) return;
+  const auto deadline = Deadline::after_ms(close_ms);
+  while (ucp_request_check_status(request) == UCS_INPROGRESS && !deadline.passed()) ucp_worker_progress(worker_);
+  ucp_request_free(request);
 }
 
 }  // namespace tc::transport

@@ -1,11 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "trust/tls/context.h"
-
+//
+// What the sessions of one node share: its key in a self-signed certificate, and the one form of TLS that nodes speak.
+// The library context of OpenSSL is our own. So the system's configuration of OpenSSL has no effect on it, and other
+// users of OpenSSL in this process do not notice it. All nodes of a process share this library context. It is never
+// freed, because threads refer to it until they end.
+//
+// Threads: any.
 #include <openssl/asn1.h>
 
 #include <cstring>
 #include <iterator>
 
+#include "trust/tls.h"
+#include "trust/tls/openssl.h"
 #include "trust/tls/session.h"
 #include "trust/tls/signer.h"
 
@@ -19,7 +26,7 @@ std::unexpected<Error> failed(const char* what) {
   return fail(TC_ERR_UNSUPPORTED, "preparing encrypted connections, {}: {}", what, openssl_words());
 }
 
-// Null: it could not be made.
+// Null: OpenSSL could not make it.
 OSSL_LIB_CTX* library() noexcept {
   static OSSL_LIB_CTX* const made = [] {
     auto* const begun = OSSL_LIB_CTX_new();
@@ -30,7 +37,7 @@ OSSL_LIB_CTX* library() noexcept {
   return made;
 }
 
-// Dates are fixed: a node without a clock connects as well, and the key is what counts.
+// The dates are fixed, so that a node without a clock can connect, too. Only the key counts.
 Openssl<X509> certificate_of(const PublicKey& public_key, bool is_temporary, EVP_PKEY* key) {
   const Openssl<EVP_PKEY> in_it(EVP_PKEY_new_raw_public_key_ex(
       library(), "ED25519", nullptr, reinterpret_cast<const unsigned char*>(public_key.bytes.data()),
@@ -51,7 +58,8 @@ Openssl<X509> certificate_of(const PublicKey& public_key, bool is_temporary, EVP
   return complete ? std::move(made) : nullptr;
 }
 
-// Replaces the building of a chain: the key is the identity, and whether it may connect is decided after the handshake.
+// Replaces the check of a certificate chain, because the key is the identity. The node decides after the handshake
+// whether that key may connect.
 int check_certificate(X509_STORE_CTX* store, void*) noexcept {
   X509* const certificate = X509_STORE_CTX_get0_cert(store);
   const EVP_PKEY* const key = certificate != nullptr ? X509_get0_pubkey(certificate) : nullptr;
@@ -71,12 +79,26 @@ int select_alpn(SSL*, const unsigned char** chosen, unsigned char* size, const u
   return SSL_TLSEXT_ERR_ALERT_FATAL;
 }
 
+class OpensslContext final : public TlsContext {
+ public:
+  static Result<std::unique_ptr<OpensslContext>> create(const PublicKey& key, bool is_temporary, Sign sign);
+
+  Result<std::unique_ptr<TlsSession>> make_session(TlsRole role) override;
+
+ private:
+  OpensslContext() = default;
+  Status set_key(const PublicKey& public_key, bool is_temporary, Sign sign);
+  Status set_rules();
+
+  Openssl<SSL_CTX> context_;
+};
+
 }  // namespace
 
 Result<std::unique_ptr<OpensslContext>> OpensslContext::create(const PublicKey& key, bool is_temporary, Sign sign) {
-  // What the first user of OpenSSL in a process asks for holds for all. So the configuration is loaded, for a program that
-  // relies on it, and has no effect on us: see set_rules(). At the exit of the process, OpenSSL keeps its memory: threads
-  // of ours may still use it.
+  // The first user of OpenSSL in a process initializes it for all. A program may rely on the system's configuration, so
+  // it is loaded here; set_rules() overrides it for us. NO_ATEXIT: our threads may still use OpenSSL while the process
+  // exits.
   if (OPENSSL_init_ssl(OPENSSL_INIT_NO_ATEXIT, nullptr) != 1) return failed("starting OpenSSL");
   ERR_clear_error();
   std::unique_ptr<OpensslContext> made(new OpensslContext);
@@ -99,7 +121,7 @@ Status OpensslContext::set_key(const PublicKey& public_key, bool is_temporary, S
   return {};
 }
 
-// Sets all that matters, because the system's configuration may have changed any default.
+// Sets everything that matters, because the system's configuration may have changed any default.
 Status OpensslContext::set_rules() {
   SSL_CTX* const context = context_.get();
   (void)SSL_CTX_clear_options(context, SSL_CTX_get_options(context));
@@ -137,3 +159,17 @@ Result<std::unique_ptr<TlsSession>> OpensslContext::make_session(TlsRole role) {
 }
 
 }  // namespace tc::trust
+
+// What libthreechains_tls.so exports (trust/tls.h).
+extern "C" __attribute__((visibility("default"))) tc::trust::TlsContext* threechains_make_tls(
+    uint32_t version, const tc::trust::PublicKey& key, bool is_temporary, tc::trust::Sign sign, tc::Error& error) {
+  if (version != tc::trust::tls_plugin_version) return nullptr;
+  try {
+    auto made = tc::trust::OpensslContext::create(key, is_temporary, std::move(sign));
+    if (made) return made->release();
+    error = made.error();
+  } catch (const std::exception& problem) {
+    error = {TC_ERR_INTERNAL, problem.what()};
+  }
+  return nullptr;
+}

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions of the plug-in against peers that do not keep to the rules: other programs, and clients and servers that
-// OpenSSL makes as we never would.
+// Sessions of the plug-in against peers that break the rules: other programs, and OpenSSL clients and servers with
+// settings that we never use.
 #include <gmock/gmock.h>
 
 #include "trust/tls/openssl.h"
@@ -38,7 +38,7 @@ TEST_F(Sessions, a_hello_without_end_is_an_error_as_soon_as_it_is_too_long) {
   EXPECT_EQ(result.error().code, TC_ERR_TOO_LARGE);
 }
 
-// A peer as OpenSSL makes it, on memory as well.
+// A peer that uses OpenSSL directly. It works on memory, too.
 class AForeignPeer : public Sessions {
  protected:
   static EVP_PKEY* new_key(const char* kind) {
@@ -62,7 +62,7 @@ class AForeignPeer : public Sessions {
     SSL_CTX_set_alpn_protos(context.get(), reinterpret_cast<const unsigned char*>(list.data()),
                             static_cast<unsigned>(list.size()));
   }
-  // Runs the handshake against `ours`; its error.
+  // Runs the handshake against `ours`, and returns its error.
   Error run(TlsSession& ours, bool foreign_is_client) {
     const Openssl<SSL> foreign(SSL_new(context.get()));
     SSL_set_bio(foreign.get(), BIO_new(BIO_s_mem()), BIO_new(BIO_s_mem()));
@@ -149,7 +149,7 @@ TEST(ThePlugin, that_is_not_there_is_an_error_that_says_what_to_do) {
   EXPECT_THAT(made.error().message, HasSubstr("install libthreechains_tls.so and OpenSSL 3"));
 }
 
-// A program that uses OpenSSL itself finds its default context as it was.
+// A program that uses OpenSSL itself finds the default context unchanged.
 TEST(ThePlugin, changes_nothing_of_openssl_for_the_program) {
   const auto context = context_of(KeyPair::fresh().value());
   const Openssl<SSL_CTX> own(SSL_CTX_new(TLS_method()));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Owners of OpenSSL's objects, and its reasons in words.
+// Smart pointers to OpenSSL's objects, and its error reasons as text.
 //
-// Thread: any. OpenSSL's queue of errors belongs to the thread.
+// Threads: any. Each thread has its own queue of OpenSSL errors.
 #pragma once
 
 #include <openssl/err.h>
@@ -25,10 +25,11 @@ struct FreeOpenssl {
 template <class T>
 using Openssl = std::unique_ptr<T, FreeOpenssl>;
 
-// In the certificate of a key that lasts only as long as its process; "threechains" in all others.
+// The name in the certificate of a key that lasts only as long as its process. All other certificates have
+// "threechains".
 inline constexpr std::string_view name_of_temporary = "threechains temporary";
 
-// The reason of the last failure: "wrong version number". Empties the queue.
+// The reason of the last failure, for example "wrong version number". Empties the queue.
 inline std::string openssl_words() {
   const unsigned long first = ERR_peek_error();
   const char* const reason = ERR_reason_error_string(first);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// One session of OpenSSL between two buffers. It may outlive the context that made it.
+// A TLS session: OpenSSL between two buffers. It may outlive the context that made it.
 //
-// Thread: one at a time.
+// Thread: one at a time may use a session.
 #pragma once
 
 #include <optional>
@@ -12,10 +12,10 @@
 
 namespace tc::trust {
 
-// Bytes that come at one end and go at the other. It never moves them while there is room behind them.
+// A queue of bytes. It never moves them while there is room behind them.
 class SessionBuffer {
  public:
-  // Allocates. What it holds stays.
+  // Allocates. Keeps the bytes that it holds.
   void resize(size_t capacity);
   std::span<std::byte> room() noexcept { return {memory_.get() + end_, capacity_ - end_}; }
   void added(size_t count) noexcept { end_ += count; }
@@ -30,12 +30,12 @@ class SessionBuffer {
   size_t capacity_ = 0, begin_ = 0, end_ = 0;
 };
 
-// What nodes speak, as ALPN has it.
+// The protocol of nodes in the form of ALPN.
 inline constexpr unsigned char alpn[] = {13, 't', 'h', 'r', 'e', 'e', 'c', 'h', 'a', 'i', 'n', 's', '/', '1'};
 
 class OpensslSession final : public TlsSession {
  public:
-  // Throws std::bad_alloc. Keeps the context.
+  // Keeps a reference to the context. Throws std::bad_alloc.
   OpensslSession(SSL_CTX* context, TlsRole role);
 
   Result<bool> handshake() override;
@@ -50,7 +50,7 @@ class OpensslSession final : public TlsSession {
   bool has_more() const noexcept override { return has_more_; }
   void end() noexcept override;
 
-  // For OpenSSL.
+  // For OpenSSL's callbacks.
   SessionBuffer& in() noexcept { return in_; }
   SessionBuffer& out() noexcept { return out_; }
 
@@ -66,15 +66,15 @@ class OpensslSession final : public TlsSession {
   SessionBuffer in_, out_;
   PublicKey peer_key_;
   bool is_peer_key_temporary_ = false;
-  size_t handshake_bytes_ = 0;  // that came before the handshake was complete
-  uint64_t records_ = 0;        // written with one key
+  size_t handshake_bytes_ = 0;  // received before the handshake was complete
+  uint64_t records_ = 0;        // written with the current key
   bool is_complete_ = false;
   bool has_failed_ = false;
-  std::optional<Error> failure_;  // found behind bytes that were read, for the next read()
+  std::optional<Error> failure_;  // for the next read(): found behind bytes that this one returned
   bool has_more_ = false;
 };
 
-// How OpenSSL reads and writes the buffers. Null: no memory.
+// OpenSSL's interface to the two buffers. Null: out of memory.
 const BIO_METHOD* memory_method() noexcept;
 
 }  // namespace tc::trust

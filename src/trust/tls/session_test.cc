@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Sessions of the plug-in against each other, also with a relay in the middle that changes what passes.
+// Sessions of the plug-in with each other, also with a relay in the middle that changes the bytes.
 #include <gmock/gmock.h>
 
 #include "trust/tls/testing/sessions.h"

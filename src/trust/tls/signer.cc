@@ -14,13 +14,13 @@ namespace tc::trust {
 
 namespace {
 
-// What OpenSSL's EVP_PKEY refers to.
+// The object behind OpenSSL's EVP_PKEY.
 struct Key {
   PublicKey public_key;
   Sign sign;  // empty: the public half alone
 };
 
-// Hands a `const Sign*` to import(), which copies what is there.
+// The parameter that hands a `const Sign*` to import(), which copies it.
 constexpr const char* sign_parameter = "threechains-sign";
 constexpr const char* our_properties = "provider=threechains";
 constexpr size_t key_bytes = sizeof(PublicKey::bytes);
@@ -56,7 +56,7 @@ int import(void* key, int, const OSSL_PARAM parameters[]) noexcept try {
   return 0;
 }
 
-// The public half alone: another provider could do nothing with the rest.
+// Exports the public half alone, because another provider has no use for the rest.
 int export_key(void* key, int selection, OSSL_CALLBACK* take, void* argument) noexcept {
   if ((selection & OSSL_KEYMGMT_SELECT_PRIVATE_KEY) != 0) return 0;
   auto& bytes = static_cast<Key*>(key)->public_key.bytes;

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A private key that OpenSSL signs with and never holds: a provider of our own, in our library context, asks whoever does
-// hold it. OpenSSL's copy would lie on the ordinary heap, in every core dump.
+// Lets OpenSSL sign with a private key that it does not hold. OpenSSL would keep its copy of the key on the ordinary
+// heap, and so in every core dump. Instead, a provider of our own, in our own library context, calls `sign`.
 //
-// Thread: any.
+// Threads: any.
 #pragma once
 
 #include "trust/tls.h"
@@ -11,10 +11,11 @@
 
 namespace tc::trust {
 
-// Once for a library context, before anything else of it is used. It then has OpenSSL's own provider `default`, and ours.
+// Call once for a library context, before any other use of it. The context then has OpenSSL's provider `default` and
+// ours.
 bool add_signer(OSSL_LIB_CTX* library) noexcept;
 
-// Null: OpenSSL's queue of errors has the reason. `sign` lives as long as the key.
+// `sign` lives as long as the key. Null: OpenSSL's queue of errors has the reason.
 Openssl<EVP_PKEY> make_signing_key(OSSL_LIB_CTX* library, const PublicKey& key, Sign sign);
 
 }  // namespace tc::trust

@@ -5,7 +5,6 @@
 
 #include "wire/compile.h"
 #include "wire/frame.h"
-#include "wire/hello.h"
 
 namespace tc::wire::testing {
 

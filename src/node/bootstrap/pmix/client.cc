@@ -7,13 +7,13 @@
 
 #include "base/quiet_thread.h"
 #include "node/bootstrap/pmix/session.h"
-#include "trust/public_key.h"
+#include "trust/key_pair.h"
 
 namespace tc::node::bootstrap {
 
 namespace {
 
-// After the deadline: for asking who is missing.
+// After the deadline: time to ask which nodes are missing.
 constexpr auto time_to_tell = std::chrono::seconds(2);
 
 struct Wish {

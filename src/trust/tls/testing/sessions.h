@@ -25,7 +25,7 @@ inline Bytes patterned(size_t size) {
   return bytes;
 }
 
-// Moves up to `most` bytes on the way from one to the other. What has passed is kept.
+// Moves up to `most` bytes from one session to the other, and records them.
 inline size_t move(TlsSession& from, TlsSession& to, size_t most = all, Bytes* kept = nullptr) {
   const auto room = to.room();
   const size_t count = std::min({most, from.to_send().size(), room.size()});
@@ -44,7 +44,7 @@ inline void give(TlsSession& to, ByteView bytes) {
 
 class Sessions : public testing::Test {
  protected:
-  // Goes on until both are complete or one has failed. At most `step` bytes at a time.
+  // Runs both handshakes until both are complete or one has failed. Moves at most `step` bytes at a time.
   void shake_hands(size_t step = all) {
     for (int round = 0; round < 20'000 && error.message.empty(); ++round) {
       const auto one = client->handshake(), two = server->handshake();

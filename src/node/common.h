@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Values that every part of a node uses: its configuration, its identity, its counters, its log, and the work for its next
+// polls.
+//
+// Thread: the node's.
+#pragma once
+
+#include <cstdint>
+
+#include "node/identity.h"
+
+namespace spdlog {
+class logger;
+}
+
+namespace tc::node {
+
+struct Config;
+
+// What a node must do with one of its next polls. The parts of the node set these flags where they notice the work, often in
+// the middle of something else, and Node::progress() does it.
+struct PendingWork {
+  bool backlog = false;         // frames wait for room, answers and questions to be delivered, endpoints to be closed
+  bool lost_links = false;      // a link was lost: the calls that wait on it are to fail
+  bool paused_links = false;    // a link's peer has used up its rate
+  bool awaits_answers = false;  // a future may have a deadline
+};
+
+// What a node counts, for its statistics (Node::stat).
+struct Counters {
+  uint64_t code_bytes_sent = 0;
+  uint64_t needs = 0;
+  uint64_t slice_requests = 0;
+  uint64_t compile_requests = 0;
+  uint64_t compiled_for_others = 0;
+  uint64_t failures = 0;
+  uint64_t dropped_links = 0;
+  uint64_t refused_peers = 0;
+  uint64_t denied_codes = 0;
+  uint64_t throttled = 0;
+  uint64_t late_answers = 0;
+  uint64_t first_execution_ns = 0;
+  uint64_t load_ns = 0;
+};
+
+struct Common {
+  const Config& config;
+  const Identity& self;
+  PendingWork& work;
+  Counters& counters;
+  spdlog::logger& log;
+};
+
+}  // namespace tc::node

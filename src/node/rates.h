@@ -1,0 +1,110 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Limits on how often something happens: messages of a key, lines of the log, and attempts to connect.
+//
+// Thread: the node's; BusyRetries: any, one at a time.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <utility>
+
+#include "trust/key_pair.h"
+
+namespace tc::node {
+
+// How many messages a key may send in a second, over all its links (rate=NUMBER in the keyring): a token bucket. What is
+// too much is not read, so that flow control slows the sender, and nothing is lost.
+class Rate {
+ public:
+  // A tenth of a second's messages may come at once, at least one.
+  Rate(uint32_t a_second, uint64_t now_ns) noexcept { set(a_second, now_ns); }
+  void set(uint32_t a_second, uint64_t now_ns) noexcept {
+    gap_ns_ = second_ns / std::max<uint32_t>(a_second, 1);
+    burst_ns_ = std::max(gap_ns_, second_ns / 10);
+    spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, burst_ns_));
+  }
+
+  // How many messages may be read now.
+  uint64_t allowed(uint64_t now_ns) noexcept {
+    spent_until_ns_ = std::max(spent_until_ns_, now_ns - std::min(now_ns, burst_ns_));
+    return now_ns > spent_until_ns_ ? (now_ns - spent_until_ns_) / gap_ns_ : 0;
+  }
+  void spend(uint64_t messages) noexcept { spent_until_ns_ += messages * gap_ns_; }
+  // When the next message may be read.
+  uint64_t next_ns() const noexcept { return spent_until_ns_ + gap_ns_; }
+
+ private:
+  static constexpr uint64_t second_ns = 1'000'000'000;
+  uint64_t gap_ns_ = 0;          // that a message takes
+  uint64_t burst_ns_ = 0;        // that may be saved up
+  uint64_t spent_until_ns_ = 0;  // the messages of the time before are spent
+};
+
+// One for each key that has a link: they share it.
+class Rates {
+ public:
+  std::shared_ptr<Rate> of(const trust::PublicKey& key, uint32_t a_second, uint64_t now_ns) {
+    std::erase_if(rates_, [](const auto& entry) { return entry.second.expired(); });
+    auto& known = rates_[key];
+    if (auto rate = known.lock()) {
+      rate->set(a_second, now_ns);
+      return rate;
+    }
+    auto rate = std::make_shared<Rate>(a_second, now_ns);
+    known = rate;
+    return rate;
+  }
+
+ private:
+  std::map<trust::PublicKey, std::weak_ptr<Rate>> rates_;
+};
+
+// Limits how many refused connections are written to the log each second; the rest are only counted. Without a limit, a
+// peer that connects again and again fills the disk of the log.
+class Refusals {
+ public:
+  static constexpr uint32_t lines_a_second = 10;
+
+  // May this one be logged?
+  bool record(uint64_t now_ns) noexcept {
+    if (now_ns - second_began_ns_ >= second_ns) {
+      second_began_ns_ = now_ns;
+      said_ = 0;
+    }
+    if (said_ < lines_a_second) return ++said_, true;
+    ++unsaid_;
+    return false;
+  }
+  // How many were not logged, once their second is over. Counts from 0 again.
+  uint64_t take_unsaid(uint64_t now_ns) noexcept {
+    return unsaid_ != 0 && now_ns - second_began_ns_ >= second_ns ? std::exchange(unsaid_, 0) : 0;
+  }
+
+ private:
+  static constexpr uint64_t second_ns = 1'000'000'000;
+  uint64_t second_began_ns_ = 0;
+  uint32_t said_ = 0;
+  uint64_t unsaid_ = 0;
+};
+
+// How long to wait before one connects again to a node that had no room. The pauses are random, so that peers that were
+// refused together do not come back together, and grow, so that they do not become the flood that they wait for.
+class BusyRetries {
+ public:
+  static constexpr uint64_t first_ns = 10'000'000, most_ns = 200'000'000;
+
+  // `random`: any number, which makes the choice.
+  uint64_t next_pause_ns(uint64_t random) noexcept {
+    const uint64_t most = longest_ns_;
+    longest_ns_ = std::min(longest_ns_ * 2, most_ns);
+    return random % most + 1;
+  }
+
+ private:
+  uint64_t longest_ns_ = first_ns;
+};
+
+}  // namespace tc::node

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One ifunc's code, as a node holds it: checked, linked, ready to call. CodeStore makes, changes and frees it.
+//
+// Thread: the node's. Any other thread may read the atomic members; the tuner's thread publishes better code by one store
+// to `entry`.
+#pragma once
+
+#include <algorithm>
+#include <atomic>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/content_id.h"
+#include "target/jit_host.h"
+#include "target/loader.h"
+#include "target/policy.h"
+#include "wire/bundle.h"
+
+namespace tc::target {
+
+using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_args);
+
+// Which compilation runs now.
+enum class Tier : uint8_t { none = 0, object = 1, baseline = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
+
+// Memory of one tier: an image of ours or code of the JIT's, never both.
+struct CodeMemory {
+  LoadedImage image;
+  JitCode jitted;
+  size_t bytes() const noexcept { return image.bytes() + jitted.bytes(); }
+};
+
+// Stays where it is until the store evicts it, which happens only inside of CodeStore's functions.
+class alignas(64) Code {
+ public:
+  // ---- The first cache line: all that a call reads or writes
+
+  std::atomic<EntryPoint> entry{nullptr};
+  uint64_t last_used = 0;  // set by the executor to its own tick; the smallest is evicted first
+  bool pinned = false;     // never evicted: it may run at any time, or its memory is in use
+  uint8_t alignment_log2 = 4;
+  std::atomic<Tier> tier{Tier::none};
+  // It is a library that was sent, or is linked to one: when a newer version of the library comes, it is freed or linked
+  // anew while it is held. Set for good, before the entry point that needs it is stored.
+  std::atomic<bool> replaceable{false};
+  std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
+  uint64_t load_ns = 0;            // what loading took
+  size_t bytes = 0;                // what it costs against the budget
+  uint64_t queue_key = 0;          // its place in the EvictionQueue
+
+  // ---- The rest is the store's
+
+  CodeMemory memory;                // of the tier that `entry` shows; behind it for a moment while a swap is adopted
+  std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
+  // All tiers use the variables of the first, which is kept for them, with its code: they may point to that.
+  Variables variables;
+  CodeMemory first;              // empty while `memory` is that tier, or when there are none
+  std::vector<void*> libraries;  // shared libraries that it may use
+  Exports exports;               // of a library, while others are bound to it
+  Bytes compiled;                // the object that a helper made of the bitcode; empty: none
+
+  const ContentId& id() const noexcept { return bundle->id(); }
+  const std::string& name() const noexcept { return bundle->manifest().name; }
+  bool is_library() const noexcept { return bundle->manifest().has(entry_library); }
+  bool imports(std::string_view symbol) const noexcept {
+    const auto& names = bundle->manifest().imports;
+    return std::ranges::find(names, symbol) != names.end();
+  }
+  // Memory of the bundle, read and as bytes.
+  size_t bundle_bytes() const noexcept;
+  size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + first.bytes() + retired_bytes(); }
+
+ private:
+  size_t retired_bytes() const noexcept {
+    size_t bytes = 0;
+    for (const auto& old : retired) bytes += old.bytes();
+    return bytes;
+  }
+};
+
+}  // namespace tc::target

@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/testing/simulated/pipe.h"
+
+#include <algorithm>
+
+namespace tc::transport {
+
+namespace {
+
+bool nth(unsigned count, unsigned every) noexcept { return every != 0 && count % every == 0; }
+
+}  // namespace
+
+void notify(Sleeper& sleeper) {
+  sleeper.awake = true;
+  sleeper.condition.notify_all();
+}
+
+std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver) {
+  auto pipe = std::make_shared<Pipe>();
+  pipe->sender = std::move(sender);
+  pipe->receiver = std::move(receiver);
+  pipe->cut = faults.disconnect;
+  std::erase_if(pipes, [](const auto& old) { return old.expired(); });
+  pipes.push_back(pipe);
+  return pipe;
+}
+
+size_t SimulatedState::send(Pipe& pipe, ByteView bytes) {
+  if (pipe.cut || pipe.abandoned || pipe.end) return bytes.size();  // they are lost
+  bytes = bytes.first(std::min(bytes.size(), Pipe::capacity - std::min(Pipe::capacity, pipe.bytes)));
+  if (bytes.empty()) return 0;
+  const unsigned count = ++pipe.sent;
+  Message message{
+      .delay = faults.delay_progress, .number = count, .cuts = false, .bytes = {bytes.begin(), bytes.end()}};
+  if (nth(count, faults.truncate_every)) {
+    message.bytes.resize(message.bytes.size() / 2);
+    message.cuts = true;
+  }
+  if (nth(count, faults.flip_every) && !message.bytes.empty()) {
+    // A different bit each time, the same ones in every run.
+    const size_t bit = count * 37u % (message.bytes.size() * 8);
+    message.bytes[bit / 8] ^= static_cast<std::byte>(1u << bit % 8);
+  }
+  const unsigned copies = nth(count, faults.drop_every) ? 0 : nth(count, faults.duplicate_every) ? 2 : 1;
+  for (unsigned i = 0; i < copies; ++i) {
+    pipe.bytes += message.bytes.size();
+    pipe.messages.push_back(message);
+  }
+  notify(*pipe.receiver);
+  return bytes.size();
+}
+
+void SimulatedState::end(Pipe& pipe, Error why) {
+  if (pipe.end) return;
+  pipe.end = std::move(why);
+  notify(*pipe.receiver);
+}
+
+void SimulatedState::cut_all() {
+  for (const auto& weak : pipes) {
+    if (const auto pipe = weak.lock()) {
+      pipe->cut = true;
+      pipe->messages.clear();
+      pipe->bytes = 0;
+      notify(*pipe->receiver);
+    }
+  }
+}
+
+SimulatedNetwork::SimulatedNetwork() : state_(std::make_unique<SimulatedState>()) {}
+SimulatedNetwork::~SimulatedNetwork() = default;
+
+Origin SimulatedState::origin_of(const std::string& address) const {
+  Origin origin{.host = address.substr(0, address.rfind(':')),
+                .text = address,
+                .same_user = true,
+                .on_trusted_network = false,
+                .key = {}};
+  if (const auto found = proofs.find(address); found != proofs.end()) {
+    origin.same_user = false;
+    origin.on_trusted_network = found->second.on_trusted_network;
+    origin.key = found->second.key;
+  }
+  return origin;
+}
+
+void SimulatedNetwork::make_foreign(std::string address, std::optional<trust::PublicKey> key) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->proofs[std::move(address)] = {key, false};
+}
+
+void SimulatedNetwork::make_trusted_network(std::string address) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->proofs[std::move(address)] = {{}, true};
+}
+
+void SimulatedNetwork::set_faults(const Faults& faults) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->faults = faults;
+  if (faults.disconnect) state_->cut_all();
+}
+
+size_t SimulatedNetwork::in_flight() const {
+  const std::scoped_lock lock(state_->mutex);
+  size_t bytes = 0;
+  for (const auto& weak : state_->pipes)
+    if (const auto pipe = weak.lock()) bytes += pipe->bytes;
+  return bytes;
+}
+
+}  // namespace tc::transport

@@ -1,0 +1,83 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The state of the simulated network: pipes, one for each direction of a connection, and the listening nodes.
+//
+// Thread: any that holds SimulatedState::mutex. Nodes may be driven by one thread or by several.
+#pragma once
+
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "transport/testing/simulated/simulated.h"
+
+namespace tc::transport {
+
+// A sleeping node. Lives as long as its transport, or a pipe that leads to it.
+struct Sleeper {
+  std::condition_variable condition;
+  bool awake = false;  // wake() was called, or something came
+};
+
+struct Message {
+  unsigned delay = 0;   // progress() calls of the receiver until the message arrives
+  unsigned number = 0;  // in its direction, from 1
+  bool cuts = false;    // the connection is lost after it
+  Bytes bytes;
+};
+
+struct Pipe {
+  // The most bytes in flight, as in the buffers of a socket.
+  static constexpr size_t capacity = 1024 * 1024;
+
+  std::optional<Bytes> greeting;  // comes first
+  std::deque<Message> messages;
+  std::optional<Error> end;  // comes last
+  size_t bytes = 0;          // in `messages`
+  unsigned sent = 0;         // messages so far
+  unsigned taken = 0;        // the number of the last message that arrived
+  bool cut = false;          // Faults::disconnect: nothing passes any more
+  bool abandoned = false;    // the receiver has ended and reads no more
+  std::shared_ptr<Sleeper> receiver, sender;
+};
+
+struct SimulatedState {
+  struct Arrival {
+    std::shared_ptr<Pipe> in, out;
+    std::string from;
+    Bytes hello;
+  };
+  struct Listener {
+    std::shared_ptr<Sleeper> sleeper;
+    std::deque<Arrival> arrivals;
+  };
+
+  std::mutex mutex;
+  Faults faults;
+  std::map<std::string, Listener, std::less<>> listeners;
+  // What nodes at these addresses prove; all others are of our own user.
+  struct Proof {
+    std::optional<trust::PublicKey> key;
+    bool on_trusted_network = false;
+  };
+  std::map<std::string, Proof, std::less<>> proofs;
+  std::vector<std::weak_ptr<Pipe>> pipes;
+  unsigned next_port = 1;
+
+  // All with the mutex held.
+  std::shared_ptr<Pipe> make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver);
+  // Applies the faults. Returns how many bytes were taken.
+  size_t send(Pipe& pipe, ByteView bytes);
+  void end(Pipe& pipe, Error why);
+  void cut_all();
+  Origin origin_of(const std::string& address) const;
+};
+
+void notify(Sleeper& sleeper);
+
+}  // namespace tc::transport

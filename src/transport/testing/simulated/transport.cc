@@ -1,0 +1,280 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "transport/testing/simulated/transport.h"
+
+#include <algorithm>
+#include <chrono>
+
+namespace tc::transport {
+
+SimulatedTransport::~SimulatedTransport() {
+  for (SimulatedConnection* const connection : connections_)
+    if (connection != nullptr) connection->detach();
+  const std::scoped_lock lock(state_.mutex);
+  for (const auto& address : addresses_) {
+    const auto found = state_.listeners.find(address);
+    for (auto& arrival : found->second.arrivals) state_.end(*arrival.out, Error{TC_ERR_DISCONNECTED, "its node ended"});
+    state_.listeners.erase(found);
+  }
+}
+
+// "node:0" gets a number of its own, like a port; any other name is taken as it is.
+Result<std::string> SimulatedTransport::listen(std::string_view address) {
+  const std::scoped_lock lock(state_.mutex);
+  std::string name(address);
+  if (name.ends_with(":0")) name = fmt::format("{}:{}", name.substr(0, name.size() - 2), state_.next_port++);
+  if (name.empty()) return fail(TC_ERR_INVALID, "a node on the simulated network needs a name to listen at");
+  if (!state_.listeners.try_emplace(name, SimulatedState::Listener{sleeper_, {}}).second)
+    return fail(TC_ERR_INVALID, "another node listens at '{}' already", name);
+  addresses_.push_back(name);
+  return name;
+}
+
+Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view address, ByteView hello) {
+  SimulatedState::Arrival ours;
+  const auto is_expected = ask_whether_expected(address);
+  {
+    const std::scoped_lock lock(state_.mutex);
+    const auto found = state_.listeners.find(address);
+    const bool is_unreachable = found == state_.listeners.end() || state_.faults.disconnect;
+    const auto& other = is_unreachable ? sleeper_ : found->second.sleeper;
+    ours.in = state_.make_pipe(other, sleeper_);
+    ours.out = state_.make_pipe(sleeper_, other);
+    ours.from = address;
+    if (is_unreachable || !is_expected) {
+      state_.end(*ours.in, is_unreachable ? Error{TC_ERR_DISCONNECTED, fmt::format("no node listens at '{}'", address)}
+                                          : is_expected.error());
+      ours.out->abandoned = true;
+    } else {
+      const auto from = addresses_.empty() ? std::string("a node that does not listen") : addresses_.front();
+      found->second.arrivals.push_back({ours.out, ours.in, from, Bytes(hello.begin(), hello.end())});
+      notify(*found->second.sleeper);
+    }
+  }
+  return adopt(ours, false);
+}
+
+// As if the handshake took no time: who answers is known before the greeting leaves.
+Status SimulatedTransport::ask_whether_expected(std::string_view address) {
+  Origin origin;
+  {
+    const std::scoped_lock lock(state_.mutex);
+    if (!state_.listeners.contains(address) || state_.faults.disconnect) return {};
+    origin = state_.origin_of(std::string(address));
+  }
+  return events_.is_expected(address, origin);
+}
+
+std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::Arrival& arrival, bool accepted) {
+  Origin origin;
+  {
+    const std::scoped_lock lock(state_.mutex);
+    origin = state_.origin_of(arrival.from);
+  }
+  auto connection = std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival),
+                                                          std::move(origin), accepted);
+  connections_.push_back(connection.get());
+  return connection;
+}
+
+void SimulatedTransport::remove(SimulatedConnection& connection) noexcept {
+  std::ranges::replace(connections_, &connection, static_cast<SimulatedConnection*>(nullptr));
+}
+
+unsigned SimulatedTransport::progress() noexcept {
+  flush_list_.flush_all();
+  unsigned done = accept_arrivals();
+  for (size_t i = 0; i < connections_.size(); ++i)  // receivers may connect, so the list may grow
+    if (connections_[i] != nullptr) done += connections_[i]->deliver(events_);
+  std::erase(connections_, nullptr);
+  flush_list_.flush_all();
+  poll_state.urgent = true;
+  return done;
+}
+
+unsigned SimulatedTransport::accept_arrivals() {
+  std::deque<SimulatedState::Arrival> arrivals;
+  {
+    const std::scoped_lock lock(state_.mutex);
+    for (const auto& address : addresses_)
+      for (auto& queue = state_.listeners.find(address)->second.arrivals; !queue.empty(); queue.pop_front())
+        arrivals.push_back(std::move(queue.front()));
+  }
+  for (auto& arrival : arrivals) {
+    const Bytes hello = std::move(arrival.hello);
+    auto connection = adopt(arrival, true);
+    if (const auto may = events_.may_connect(connection->origin()); !may) {
+      connection->refuse(may.error());
+      events_.on_refused(connection->origin().text, may.error());
+    } else {
+      events_.on_accept(std::move(connection), hello);
+    }
+  }
+  return static_cast<unsigned>(arrivals.size());
+}
+
+bool SimulatedTransport::has_events() {
+  for (const auto& address : addresses_)
+    if (!state_.listeners.find(address)->second.arrivals.empty()) return true;
+  return std::ranges::any_of(connections_, [](auto* c) { return c != nullptr && c->has_events(); });
+}
+
+void SimulatedTransport::sleep(Deadline deadline) noexcept {
+  flush_list_.flush_all();
+  {
+    std::unique_lock lock(state_.mutex);
+    const auto left = std::chrono::nanoseconds(deadline.remaining_ns());
+    if (!has_events()) sleeper_->condition.wait_for(lock, left, [this] { return sleeper_->awake; });
+    sleeper_->awake = false;
+  }
+  (void)progress();
+}
+
+void SimulatedTransport::wake() noexcept {
+  const std::scoped_lock lock(state_.mutex);
+  notify(*sleeper_);
+}
+
+std::unique_ptr<Transport> SimulatedNetwork::join(Events& events) {
+  return std::make_unique<SimulatedTransport>(*state_, events);
+}
+
+SimulatedConnection::SimulatedConnection(SimulatedTransport& transport, SimulatedState& state, FlushList& list,
+                                         SimulatedState::Arrival arrival, Origin origin, bool accepted)
+    : transport_(&transport),
+      state_(state),
+      in_pipe_(std::move(arrival.in)),
+      out_pipe_(std::move(arrival.out)),
+      peer_(std::move(arrival.from)),
+      origin_(std::move(origin)),
+      accepted_(accepted),
+      out_(list, *this) {}
+
+SimulatedConnection::~SimulatedConnection() {
+  end(Error{TC_ERR_DISCONNECTED, "it dropped the connection"});
+  {
+    const std::scoped_lock lock(state_.mutex);
+    in_pipe_->abandoned = true;
+    in_pipe_->messages.clear();
+    in_pipe_->bytes = 0;
+  }
+  if (transport_ != nullptr) transport_->remove(*this);
+}
+
+void SimulatedConnection::detach() noexcept {
+  end(Error{TC_ERR_DISCONNECTED, "its node ended"});
+  transport_ = nullptr;
+}
+
+Status SimulatedConnection::open(ByteView hello) {
+  if (has_ended()) return fail(TC_ERR_DISCONNECTED, "the connection to {} has ended", peer_);
+  in_.open();
+  out_.open(*this);
+  open_ = true;
+  if (!accepted_) return {};
+  const std::scoped_lock lock(state_.mutex);
+  out_pipe_->greeting = Bytes(hello.begin(), hello.end());
+  notify(*out_pipe_->receiver);
+  return {};
+}
+
+void SimulatedConnection::end(const Error& why) noexcept {
+  if (has_ended()) return;
+  out_.flush();
+  out_.shut();
+  closed_ = true;
+  const std::scoped_lock lock(state_.mutex);
+  state_.end(*out_pipe_, why);
+}
+
+Result<size_t> SimulatedConnection::send(ByteView bytes) {
+  const std::scoped_lock lock(state_.mutex);
+  return state_.send(*out_pipe_, bytes);
+}
+
+// Takes one message, or as much of it as there is room for. The receiver does not see where messages end, as on a
+// socket.
+Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
+  const std::scoped_lock lock(state_.mutex);
+  auto& messages = in_pipe_->messages;
+  if (receive_error_ || messages.empty() || messages.front().delay != 0) return 0;
+  auto& message = messages.front();
+  if (offset_ == 0 && message.number != ++in_pipe_->taken) {
+    receive_error_ =
+        Error{TC_ERR_DISCONNECTED, fmt::format("message {} came when {} was due", message.number, in_pipe_->taken)};
+    return 0;
+  }
+  const auto rest = ByteView(message.bytes).subspan(offset_);
+  const auto taken = rest.first(std::min(rest.size(), into.size()));
+  std::ranges::copy(taken, into.begin());
+  offset_ += taken.size();
+  if (offset_ < message.bytes.size()) return taken.size();
+  if (message.cuts) receive_error_ = Error{TC_ERR_DISCONNECTED, "the connection was cut in the middle of a message"};
+  in_pipe_->bytes -= message.bytes.size();
+  messages.pop_front();
+  offset_ = 0;
+  notify(*in_pipe_->sender);
+  return taken.size();
+}
+
+bool SimulatedConnection::has_events() noexcept {
+  if (!paused_ && in_.peek() != 0 && in_.refill()) return true;
+  if (has_ended()) return false;
+  const bool has_messages = !paused_ && !in_pipe_->messages.empty();
+  return in_pipe_->greeting || has_messages || (in_pipe_->end && (in_pipe_->messages.empty() || !open_)) ||
+         in_pipe_->cut || out_pipe_->cut || (full_ && out_pipe_->bytes < Pipe::capacity);
+}
+
+unsigned SimulatedConnection::deliver(Events& events) {
+  if (has_ended()) return 0;
+  unsigned done = deliver_greeting(events) ? 1 : 0;
+  if (has_ended()) return done + 1;
+  done += deliver_bytes(events) ? 1 : 0;
+  if (has_ended()) return done + 1;
+  if (const auto why = why_ended()) {
+    end(Error{TC_ERR_DISCONNECTED, "it ended the connection"});
+    lost_ = true;
+    events.on_lost(*this, *why);  // the receiver may destroy this connection
+    ++done;
+  }
+  return done;
+}
+
+bool SimulatedConnection::deliver_greeting(Events& events) {
+  std::optional<Bytes> hello;
+  bool has_room = false;
+  {
+    const std::scoped_lock lock(state_.mutex);
+    hello.swap(in_pipe_->greeting);
+    for (auto& message : in_pipe_->messages)
+      if (message.delay > 0) --message.delay;
+    has_room = out_pipe_->bytes < Pipe::capacity;
+  }
+  if (full_ && has_room) {
+    full_ = false;
+    out_.on_channel_room();
+  }
+  if (hello) events.on_greeting(*this, *hello);
+  return hello.has_value();
+}
+
+bool SimulatedConnection::deliver_bytes(Events& events) {
+  bool any = false;
+  while (open_ && !paused_ && !has_ended() && in_.has_room()) {
+    const auto got = in_.fill(*this);
+    if (!got || *got == 0) break;
+    any = true;
+    events.on_frames(*this);
+  }
+  return any;
+}
+
+std::optional<Error> SimulatedConnection::why_ended() {
+  const std::scoped_lock lock(state_.mutex);
+  if (in_pipe_->cut || out_pipe_->cut) return Error{TC_ERR_DISCONNECTED, "the network was cut"};
+  if (receive_error_) return receive_error_;
+  // What was sent before the end is delivered first, if the connection is open.
+  const bool all_taken = in_pipe_->messages.empty() || !open_;
+  return all_taken ? in_pipe_->end : std::nullopt;
+}
+
+}  // namespace tc::transport
