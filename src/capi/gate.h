@@ -55,28 +55,36 @@ class Gate {
   friend class Progress;
 
   void lock(node::Node& node) {
-    if (mutex_.try_lock()) return;
-    waiting_.fetch_add(1);
-    node.wake();  // it may be asleep with the lock held
-    mutex_.lock();
-    waiting_.fetch_sub(1);
+    if (!mutex_.try_lock()) {
+      waiting_.fetch_add(1);
+      node.wake();  // it may be asleep with the lock held
+      mutex_.lock();
+      waiting_.fetch_sub(1);
+    }
+    uses_.store(uses_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
   // Tells those who wait when answers have come, whosever call it was that took them in; and those who wait for something
   // else, whatever has happened.
   void leave(node::Node& node) {
-    const auto settled = node.futures().settled();
-    const bool news = std::exchange(settled_, settled) != settled || listeners_ != 0;
+    const bool news = has_news(node);
     mutex_.unlock();
     if (news) happened_.notify_all();
+  }
+
+  // Since it was asked last. With the lock.
+  bool has_news(node::Node& node) noexcept {
+    const auto settled = node.futures().settled();
+    return std::exchange(settled_, settled) != settled || listeners_ != 0;
   }
 
   std::atomic<bool> shared_{false};  // first: beside what every call looks at
   std::recursive_mutex mutex_;       // recursive: a running ifunc may lead to exported functions that call the library
   std::condition_variable_any happened_;
-  uint64_t settled_ = 0;    // futures, when somebody left last
+  uint64_t settled_ = 0;    // futures, when somebody was told last
   uint32_t listeners_ = 0;  // threads that wait for something else than a future
   std::atomic<int> waiting_{0};
+  std::atomic<uint64_t> uses_{0};  // calls of the program; written with the lock
 };
 
 }  // namespace tc::capi
