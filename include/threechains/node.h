@@ -87,6 +87,11 @@ TC_API tc_status_t tc_node_reload_keys(tc_node_t *node);
  * a lock of the node's. TC_ERR_INVALID: it runs already, or this thread is inside an ifunc or a function that the library
  * called. TC_ERR_IO: no thread can be had. */
 TC_API tc_status_t tc_node_start_progress(tc_node_t *node);
+/* As tc_node_start_progress(), for programs whose threads wait for answers: a thread that waits, in tc_future_wait(),
+ * tc_endpoint_flush() or another function, polls the node itself, so that an answer needs no hand-over between two threads.
+ * Ifuncs run on that thread too, and functions given to tc_future_on_ready() are called on it. While the program uses the
+ * node, the node's thread polls it only now and then; 20 ms after the last call it serves the node alone. */
+TC_API tc_status_t tc_node_start_shared_progress(tc_node_t *node);
 /* Ends that thread; returns when it has ended. TC_OK also when there was none. TC_ERR_INVALID inside an ifunc or a
  * function that the library called: the thread goes on. */
 TC_API tc_status_t tc_node_stop_progress(tc_node_t *node);

@@ -17,8 +17,8 @@
  *     one that allocates. status.h says for each status what the caller can do.
  *   - Threads: a node belongs to one thread at a time, and so do its endpoints, ifuncs, messages and futures:
  *     calls on them must not overlap, unless "any thread" is said. While a progress thread runs
- *     (tc_node_start_progress) any thread may call; the library then takes a lock of the node's. Different nodes are
- *     independent.
+ *     (tc_node_start_progress, tc_node_start_shared_progress) any thread may call; the library then takes a lock of the
+ *     node's. Different nodes are independent.
  *   - Functions that the library calls (tc_log_function_t, tc_future_function_t, exported symbols) run on the thread
  *     that is named there, and must not throw.
  *   - Times are in milliseconds. Every wait has a deadline: TC_ERR_TIMEOUT says that it passed. A time of 0 polls once

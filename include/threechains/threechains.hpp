@@ -346,6 +346,8 @@ class Node {
 
   // A thread of the node's that polls and sleeps, so that the application need not.
   void start_progress() { detail::check(tc_node_start_progress(handle())); }
+  // The same, and threads that wait poll the node themselves.
+  void start_shared_progress() { detail::check(tc_node_start_shared_progress(handle())); }
   void stop_progress() { detail::check(tc_node_stop_progress(handle())); }
 
   // One number about the node; docs/statistics.md lists the names.

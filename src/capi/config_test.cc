@@ -241,6 +241,7 @@ TEST_F(NullArguments, of_configurations_and_nodes_are_named) {
       {"node", [] { return tc_node_wait(nullptr, 1, nullptr); }},
       {"node", [] { return tc_node_reload_keys(nullptr); }},
       {"node", [] { return tc_node_start_progress(nullptr); }},
+      {"node", [] { return tc_node_start_shared_progress(nullptr); }},
       {"node", [] { return tc_node_stop_progress(nullptr); }},
       {"node", [&] { return tc_node_fd(nullptr, &number); }},
       {"fd", [&] { return tc_node_fd(n, nullptr); }},

@@ -13,18 +13,14 @@ bool is_ready(const tc_future_t& future) noexcept { return future.future->ready.
 tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   auto& owner = *future.owner;
   const auto deadline = tc::Deadline::after_ms(timeout_ms);
-  if (!owner.gate.is_shared()) {
-    const auto pass = enter(owner);
-    TC_CHECK(owner.node->can_wait_for("an answer"));
-    owner.node->poll_until(deadline, [&] { return is_ready(future); });
-    return {};
-  }
-  tc::Status allowed;
-  owner.progress.wait_until(deadline, [&] {  // with the lock held
-    allowed = owner.node->can_wait_for("an answer");
-    return !allowed || is_ready(future);
-  });
-  return allowed;
+  const auto ready = [&] { return is_ready(future); };
+  const auto pass = enter(owner);
+  TC_CHECK(owner.node->can_wait_for("an answer"));
+  if (owner.gate.is_shared())
+    owner.progress.wait_until(deadline, ready);
+  else
+    owner.node->poll_until(deadline, ready);
+  return {};
 }
 
 // `will_call` becomes true unless the future is ready already. Then another thread may have called the function by the

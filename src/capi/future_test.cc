@@ -7,8 +7,10 @@
 #include <poll.h>
 
 #include <atomic>
+#include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/clock.h"
 #include "capi/handles.h"
@@ -318,6 +320,90 @@ TEST_F(FutureApi, the_progress_thread_may_destroy_its_node_in_a_function_that_it
   EXPECT_EQ(tc_future_status(future), TC_OK);
   EXPECT_TRUE(wait_for_number(target, "links", 0));
   tc_future_free(future);
+}
+
+// ---- Shared progress: threads that wait poll the node themselves
+
+TEST_F(FutureApi, with_shared_progress_the_thread_that_waits_takes_its_answer_itself) {
+  ASSERT_EQ(tc_node_start_shared_progress(source.handle), TC_OK);
+  EXPECT_EQ(tc_node_start_shared_progress(source.handle), TC_ERR_INVALID);
+  EXPECT_EQ(tc_node_start_progress(source.handle), TC_ERR_INVALID);
+  int here = 0;
+  for (int i = 0; i < 200; ++i) {
+    Told told;
+    auto* const future = source.call(to_target, "echo", std::to_string(i));
+    ASSERT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+    ASSERT_EQ(tc_future_wait(future, 10'000), TC_OK);
+    tc_future_free(future);  // after its function has returned
+    EXPECT_EQ(told.times, 1);
+    here += told.thread == std::this_thread::get_id() ? 1 : 0;
+  }
+  EXPECT_GT(here, 0) << "the progress thread took all of them";
+  EXPECT_EQ(tc_node_stop_progress(source.handle), TC_OK);
+}
+
+TEST_F(FutureApi, with_shared_progress_nobody_needs_to_wait) {
+  ASSERT_EQ(tc_node_start_shared_progress(source.handle), TC_OK);
+  for (int i = 0; i < 20; ++i) {
+    Told told;
+    auto* const future = source.call(to_target, "echo");
+    ASSERT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+    for (const auto deadline = Deadline::after_ms(10'000); told.times == 0 && !deadline.passed();)
+      std::this_thread::sleep_for(std::chrono::milliseconds(i));  // also when the progress thread serves alone again
+    EXPECT_EQ(told.times, 1);
+    tc_future_free(future);
+  }
+}
+
+TEST_F(FutureApi, with_shared_progress_each_of_many_threads_gets_its_answers) {
+  ASSERT_EQ(tc_node_start_shared_progress(source.handle), TC_OK);
+  std::atomic<int> right{0};
+  std::vector<std::thread> threads;
+  for (int number = 0; number < 4; ++number)
+    threads.emplace_back([&, number] {
+      for (int i = 0; i < 200; ++i) {
+        const auto words = std::to_string(number) + " " + std::to_string(i);
+        auto* const future = source.call(to_target, "echo", words);
+        size_t size = 0;
+        if (tc_future_wait(future, 10'000) == TC_OK)
+          if (const auto* bytes = static_cast<const char*>(tc_future_bytes(future, &size));
+              words == std::string_view(bytes, size))
+            ++right;
+        tc_future_free(future);
+        if (i % 50 == 0) EXPECT_EQ(tc_endpoint_flush(to_target, 10'000), TC_OK);
+      }
+    });
+  for (auto& thread : threads) thread.join();
+  EXPECT_EQ(right, 800);
+}
+
+TEST_F(FutureApi, with_shared_progress_a_node_serves_while_its_thread_waits) {
+  ASSERT_EQ(tc_node_start_shared_progress(source.handle), TC_OK);
+  auto* const unanswered = source.call(to_mute, "echo", "", 0);
+  std::atomic<bool> serving{true};
+  std::thread waiting([&] {
+    while (serving) EXPECT_EQ(tc_future_wait(unanswered, 20), TC_ERR_TIMEOUT);
+  });
+  auto* const back = target.connect(source);
+  for (int i = 0; i < 50; ++i) {
+    auto* const future = target.call(back, "echo");
+    EXPECT_EQ(tc_future_wait(future, 10'000), TC_OK);
+    EXPECT_EQ(tc_future_status(future), TC_OK);
+    tc_future_free(future);
+  }
+  serving = false;
+  waiting.join();
+  tc_future_free(unanswered);
+}
+
+TEST_F(FutureApi, with_shared_progress_a_deadline_ends_a_call_and_a_timeout_a_wait) {
+  ASSERT_EQ(tc_node_start_shared_progress(source.handle), TC_OK);
+  auto* const short_lived = source.call(to_mute, "echo", "", 50);
+  EXPECT_EQ(tc_future_wait(short_lived, 0), TC_ERR_TIMEOUT);
+  EXPECT_EQ(tc_future_wait(short_lived, 1), TC_ERR_TIMEOUT);
+  EXPECT_EQ(tc_future_wait(short_lived, 10'000), TC_OK);
+  EXPECT_EQ(tc_future_status(short_lived), TC_ERR_TIMEOUT);
+  tc_future_free(short_lived);
 }
 
 TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {

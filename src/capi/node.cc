@@ -182,7 +182,12 @@ tc_status_t tc_node_arm(tc_node_t* node, int* timeout_ms) {
 
 tc_status_t tc_node_start_progress(tc_node_t* node) {
   TC_NOT_NULL(node);
-  return guarded([&] { return node->progress.start(); });
+  return guarded([&] { return node->progress.start(tc::capi::Progress::Waiters::sleep); });
+}
+
+tc_status_t tc_node_start_shared_progress(tc_node_t* node) {
+  TC_NOT_NULL(node);
+  return guarded([&] { return node->progress.start(tc::capi::Progress::Waiters::poll); });
 }
 
 tc_status_t tc_node_stop_progress(tc_node_t* node) {

@@ -7,6 +7,10 @@
 // counts itself in waiting() and wakes the node; the progress thread then lets it in first. Without a progress thread,
 // a Pass costs one load.
 //
+// A thread of the program that waits meanwhile either sleeps until the progress thread notifies it (Waiters::sleep), or polls
+// the node itself (Waiters::poll): one of the threads that wait polls, and notifies the others. With Waiters::poll the progress
+// thread keeps out of the way of a program that uses the node: it polls now and then, and serves alone once the node is unused.
+//
 // Threads: any, unless a comment says otherwise.
 #pragma once
 
@@ -65,27 +69,35 @@ class Gate {
   friend class Progress;
 
   void lock(node::Node& node) {
-    if (mutex_.try_lock()) return;
-    waiting_.fetch_add(1);
-    node.wake();  // the progress thread may sleep with the lock held
-    mutex_.lock();
-    waiting_.fetch_sub(1);
+    if (!mutex_.try_lock()) {
+      waiting_.fetch_add(1);
+      node.wake();  // the progress thread may sleep with the lock held
+      mutex_.lock();
+      waiting_.fetch_sub(1);
+    }
+    uses_.store(uses_.load(std::memory_order_relaxed) + 1, std::memory_order_relaxed);
   }
 
   // Unlocks. Wakes the waiting threads if answers came, or if a thread waits for something other than an answer.
   void leave(node::Node& node) {
-    const auto settled = node.futures().settled();
-    const bool news = std::exchange(settled_, settled) != settled || listeners_ != 0;
+    const bool news = has_news(node);
     mutex_.unlock();
     if (news) happened_.notify_all();
+  }
+
+  // Since the last call of this function. The caller holds the lock.
+  bool has_news(node::Node& node) noexcept {
+    const auto settled = node.futures().settled();
+    return std::exchange(settled_, settled) != settled || listeners_ != 0;
   }
 
   std::atomic<bool> shared_{false};  // first, so that it shares a cache line with what every call reads
   std::recursive_mutex mutex_;       // recursive, because an ifunc may call exported functions that call the library
   std::condition_variable_any happened_;
-  uint64_t settled_ = 0;    // the node's count of settled futures at the last leave()
+  uint64_t settled_ = 0;    // the node's count of settled futures at the last has_news()
   uint32_t listeners_ = 0;  // threads that wait for something other than a future
   std::atomic<int> waiting_{0};
+  std::atomic<uint64_t> uses_{0};  // calls of the program; written with the lock
 };
 
 class Progress {
@@ -93,9 +105,11 @@ class Progress {
   Progress(Gate& gate, node::Node& node) : gate_(gate), node_(node) {}
   ~Progress() { (void)stop(); }
 
+  enum class Waiters : uint8_t { sleep, poll };
+
   bool runs() const noexcept { return thread_.joinable(); }
   // TC_ERR_INVALID: the thread runs already, or the caller is inside an ifunc or a function that the node called.
-  Status start();
+  Status start(Waiters waiters);
   // TC_ERR_INVALID: the caller is inside an ifunc or a function that the node called.
   Status stop();
   // For a function that the progress thread called. Once this function has returned, the thread leaves the node and
@@ -103,17 +117,26 @@ class Progress {
   bool end_with(std::function<void()> last) noexcept;
 
   // Waits until `done` returns true, which the end of a future must cause, or until the deadline. False: the deadline
-  // passed. The progress thread must be running. `done` is called with the lock held.
-  bool wait_until(Deadline deadline, const std::function<bool()>& done);
+  // passed. The progress thread must be running. The caller holds the gate, once.
+  bool wait_until(Deadline deadline, FunctionRef<bool()> done);
 
  private:
   void run();
+  void stand_back();
   void pause(Deadline deadline);
+  void poll_here(Deadline deadline);
+  size_t poll_briefly();
+  void sleep_until_notified(Deadline deadline);
+  void let_others_in();
+  bool may_poll_here() const noexcept { return waiters_ == Waiters::poll && !polled_.load(std::memory_order_relaxed); }
 
   Gate& gate_;
   node::Node& node_;
+  Waiters waiters_ = Waiters::sleep;
+  std::atomic<bool> polled_{false};  // by a thread that waits; written with the lock
   std::atomic<bool> stopping_{false};
-  std::function<void()> last_;  // end_with()
+  uint64_t uses_ = 0, used_ns_ = 0;  // the progress thread's: uses of the node that it has seen, and when
+  std::function<void()> last_;       // end_with()
   std::thread thread_;
 };
 

@@ -3,43 +3,29 @@
 
 #include <pthread.h>
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
 #include <chrono>
 #include <cstring>
+#include <thread>
 
 namespace tc::python {
 
 namespace {
 
-// How long a waiting thread polls before it sleeps between looks: as long as a node itself does.
-constexpr uint64_t spin_ns = 150'000;
-// A drive returns after this, for signals; a sleeper's sleep ends after this, in case a wake was lost.
-constexpr uint64_t slice_ns = 50'000'000;
-constexpr uint32_t sleep_ms = 50;
-constexpr uint32_t keeper_sleep_ms = 1000;
-// The keeper stays away from a node that the program used so recently: between submit() and result() lies a
-// microsecond, and waking the keeper up costs fifty.
-// (On a machine with more to do than processors, threads are away for milliseconds: that is no idleness.)
-constexpr uint64_t recent_ns = 20'000'000;
-constexpr long nap_ns = 50'000;
-constexpr long long_nap_ns = 200'000;
-constexpr uint64_t short_naps_for_ns = 1'000'000;
-// So long a waiting thread polls without giving up its processor: most answers come sooner.
-constexpr uint64_t keep_processor_ns = 10'000;
-// Answers that overtook others are looked for this often.
-constexpr uint64_t full_scan_ns = 1'000'000;
+using std::chrono::steady_clock;
 
-uint64_t now_ns() noexcept {
-  timespec time{};
-  clock_gettime(CLOCK_MONOTONIC, &time);
-  return static_cast<uint64_t>(time.tv_sec) * 1'000'000'000 + static_cast<uint64_t>(time.tv_nsec);
-}
+// wait() returns after this, for signals.
+constexpr uint32_t wait_ms = 50;
+// So long a thread in wait() collects the answers to other calls too, which come soon as a rule. Later the keeper does.
+constexpr uint32_t collecting_ms = 1;
+// A flush lets others use the endpoint after this.
+constexpr uint32_t flush_ms = 20;
+constexpr int polls_for_room = 64;
 
-void nap(long ns) noexcept {
-  const timespec time{0, ns};
-  nanosleep(&time, nullptr);
+// Rounded up.
+uint32_t in_ms(uint64_t ns, uint32_t most) noexcept {
+  return static_cast<uint32_t>(std::min<uint64_t>(ns / 1'000'000 + (ns % 1'000'000 != 0), most));
 }
 
 // Counts the forks between the process that made the first node and this one: the one thing that has to be known
@@ -57,28 +43,8 @@ void check(tc_status_t status) {
 
 }  // namespace
 
-// The right to touch the node.
-class Engine::Turn {
- public:
-  explicit Turn(Engine& engine) : engine_(engine) {
-    if (!engine.mutex_.try_lock()) {
-      engine.wanted_.fetch_add(1);
-      engine.wake();  // it may be asleep with the lock held
-      engine.mutex_.lock();
-      engine.wanted_.fetch_sub(1);
-    }
-    if (engine.closed()) {
-      engine.mutex_.unlock();
-      throw Failure(TC_ERR_CLOSED, "this node is closed");
-    }
-  }
-  ~Turn() { engine_.mutex_.unlock(); }
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-
- private:
-  Engine& engine_;
-};
+Call::Call(Engine& engine, tc_future_t* future, void* owner) noexcept
+    : owner(owner), future_(future), engine_(engine), fork_(forks().load()) {}
 
 Call::~Call() {
   if (fork_ == forks().load()) tc_future_free(future_);
@@ -100,12 +66,18 @@ Engine::Engine(const Options& options) : fork_(forks().load()) {
   const std::unique_ptr<tc_config_t, void (*)(tc_config_t*)> owner(config, tc_config_free);
   for (const auto& [key, value] : options) check(tc_config_set(config, key.c_str(), value.c_str()));
   check(tc_node_create(config, &node_));
+  if (const auto status = tc_node_start_shared_progress(node_); status != TC_OK) {
+    const Failure failure(status, tc_error_message());
+    tc_node_free(node_);
+    throw failure;
+  }
 }
 
 Engine::~Engine() {
   if (inherited()) return;  // the parent's connections must not be closed by its child
   stop_keeping();
-  (void)close();
+  close();
+  (void)collect();
 }
 
 bool Engine::inherited() const noexcept { return fork_ != forks().load(std::memory_order_relaxed); }
@@ -118,89 +90,89 @@ void Engine::check_usable() const {
   if (closed()) throw Failure(TC_ERR_CLOSED, "this node is closed");
 }
 
-void Engine::note_activity() noexcept { active_ns_.store(now_ns(), std::memory_order_relaxed); }
+// For a function that does not wait.
+std::unique_lock<std::mutex> Engine::enter() {
+  check_usable();
+  std::unique_lock lock(mutex_);
+  check_usable();
+  return lock;
+}
 
-void Engine::wake() noexcept {
-  const std::lock_guard lock(waking_);
-  if (!closed()) tc_node_wake(node_);
+// For one that waits: the node does not end meanwhile.
+std::shared_lock<std::shared_mutex> Engine::enter_to_wait() {
+  check_usable();
+  std::shared_lock lock(waits_);
+  check_usable();
+  return lock;
 }
 
 std::string Engine::address() {
-  check_usable();
-  const Turn turn(*this);
+  const auto entry = enter();
   return tc_node_address(node_);
 }
 
 uint64_t Engine::stat(const std::string& name) {
-  check_usable();
-  const Turn turn(*this);
+  const auto entry = enter();
   uint64_t value = 0;
   check(tc_node_stat(node_, name.c_str(), &value));
   return value;
 }
 
 void Engine::reload_keys() {
-  check_usable();
+  const auto entry = enter();
   check(tc_node_reload_keys(node_));
 }
 
 void Engine::expose(const std::string& name, void* data, size_t size) {
-  check_usable();
-  const Turn turn(*this);
+  const auto entry = enter();
   check(tc_node_expose(node_, name.c_str(), data, size));
 }
 
 size_t Engine::connect(const std::string& address, uint32_t timeout_ms) {
-  check_usable();
-  const Turn turn(*this);
-  note_activity();
+  const auto stay = enter_to_wait();
   tc_endpoint_t* endpoint = nullptr;
   check(tc_node_connect(node_, address.c_str(), timeout_ms, &endpoint));
-  tc_endpoint_set_timeout(endpoint, 0);  // who waits for room must not hold the lock meanwhile
-  endpoints_.push_back({endpoint, {}});
+  tc_endpoint_set_timeout(endpoint, 0);  // a thread that waits for room gives up its locks in between
+  const std::lock_guard lock(mutex_);
+  endpoints_.emplace_back(endpoint);
   return endpoints_.size() - 1;
 }
 
-Engine::Endpoint& Engine::endpoint_at(size_t index) {
+// With `mutex_`.
+tc_endpoint_t* Engine::endpoint_at(size_t index) {
   if (index >= endpoints_.size() || endpoints_[index].handle == nullptr)
     throw Failure(TC_ERR_CLOSED, "this endpoint is closed");
-  return endpoints_[index];
+  return endpoints_[index].handle;
 }
 
 void Engine::disconnect(size_t endpoint, uint32_t timeout_ms) {
-  check_usable();
-  const Turn turn(*this);
-  auto* const handle = std::exchange(endpoint_at(endpoint).handle, nullptr);
+  const auto stay = enter_to_wait();
+  std::unique_lock lock(mutex_);
+  auto* const handle = endpoint_at(endpoint);
+  endpoints_[endpoint].handle = nullptr;
+  auto& flushing = endpoints_[endpoint].flushing;
+  lock.unlock();
+  const std::lock_guard nobody_flushes(flushing);
   check(tc_endpoint_free(handle, timeout_ms));
 }
 
 std::string Engine::peer(size_t endpoint) {
-  check_usable();
-  const Turn turn(*this);
-  return tc_endpoint_peer(endpoint_at(endpoint).handle);
-}
-
-uint32_t Engine::peer_id(size_t endpoint) {
-  check_usable();
-  const Turn turn(*this);
-  return tc_endpoint_peer_id(endpoint_at(endpoint).handle);
+  const auto entry = enter();
+  return tc_endpoint_peer(endpoint_at(endpoint));
 }
 
 std::string Engine::transport(size_t endpoint) {
-  check_usable();
-  const Turn turn(*this);
-  return tc_endpoint_transport(endpoint_at(endpoint).handle);
+  const auto entry = enter();
+  return tc_endpoint_transport(endpoint_at(endpoint));
 }
 
 tc_status_t Engine::endpoint_status(size_t endpoint) {
-  check_usable();
-  const Turn turn(*this);
-  return tc_endpoint_status(endpoint_at(endpoint).handle);
+  const auto entry = enter();
+  return tc_endpoint_status(endpoint_at(endpoint));
 }
 
 size_t Engine::register_ifunc(std::span<const std::byte> bundle) {
-  check_usable();
-  const Turn turn(*this);
+  const auto entry = enter();
   tc_ifunc_t* ifunc = nullptr;
   check(tc_ifunc_register_memory(node_, bundle.data(), bundle.size(), &ifunc));
   ifuncs_.push_back(ifunc);
@@ -208,8 +180,7 @@ size_t Engine::register_ifunc(std::span<const std::byte> bundle) {
 }
 
 MessagePtr Engine::make_message(size_t ifunc, void* source_args, size_t size) {
-  check_usable();
-  const Turn turn(*this);
+  const auto entry = enter();
   if (ifunc >= ifuncs_.size()) throw Failure(TC_ERR_NOT_FOUND, "no such ifunc");
   tc_message_t* message = nullptr;
   check(tc_message_create(ifuncs_[ifunc], source_args, size, &message));
@@ -230,219 +201,133 @@ MessagePtr Engine::make_message(size_t ifunc, std::span<const Part> parts) {
 }
 
 CallPtr Engine::try_call(size_t endpoint, tc_message_t& message, uint32_t deadline_ms, void* owner) {
-  check_usable();
-  const Turn turn(*this);
-  note_activity();
-  auto& way = endpoint_at(endpoint);
+  const auto entry = enter();
   tc_future_t* future = nullptr;
-  const auto status = tc_endpoint_call(way.handle, &message, deadline_ms, &future);
+  const auto status = tc_endpoint_call(endpoint_at(endpoint), &message, deadline_ms, &future);
   if (status == TC_ERR_BUSY) return nullptr;
   check(status);
-  auto call = std::make_shared<Call>(future);
-  call->fork_ = fork_;
-  call->owner = owner;  // before anyone else sees the call
-  way.pending.push_back(call);
-  pending_.fetch_add(1, std::memory_order_relaxed);
+  auto call = std::make_shared<Call>(*this, future, owner);
+  call->self_ = call;
+  const auto note = [](tc_future_t*, void* context) {
+    auto& ready = *static_cast<Call*>(context);
+    ready.engine_.note_ready(ready);
+  };
+  if (tc_future_on_ready(future, note, call.get()) != TC_OK) {
+    call->self_ = nullptr;
+    throw Failure(TC_ERR_NO_MEMORY, tc_error_message());
+  }
   return call;
 }
 
 bool Engine::try_send(size_t endpoint, tc_message_t& message) {
-  check_usable();
-  const Turn turn(*this);
-  note_activity();
-  const auto status = tc_endpoint_send(endpoint_at(endpoint).handle, &message);
+  const auto entry = enter();
+  const auto status = tc_endpoint_send(endpoint_at(endpoint), &message);
   if (status == TC_ERR_BUSY) return false;
   check(status);
   return true;
 }
 
 void Engine::make_room() {
-  check_usable();
   {
-    const Turn turn(*this);
-    note_activity();
-    for (int i = 0; i < 64; ++i) check(tc_node_poll(node_, nullptr));
+    const auto entry = enter();
+    for (int i = 0; i < polls_for_room; ++i) check(tc_node_poll(node_, nullptr));
   }
   sched_yield();
 }
 
 void Engine::flush(size_t endpoint, uint32_t timeout_ms) {
-  // In slices, so that others get their turns; a flush that timed out has lost nothing.
-  const auto until = now_ns() + uint64_t{timeout_ms} * 1'000'000;
+  // In slices: a flush that timed out has lost nothing.
+  const auto until = steady_clock::now() + std::chrono::milliseconds(timeout_ms);
   while (true) {
-    check_usable();
-    const auto now = now_ns();
-    const auto left = until > now ? (until - now) / 1'000'000 : 0;
-    const Turn turn(*this);
-    note_activity();
-    const auto status =
-        tc_endpoint_flush(endpoint_at(endpoint).handle, static_cast<uint32_t>(std::min<uint64_t>(left, 20)));
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(until - steady_clock::now()).count();
+    const auto stay = enter_to_wait();
+    std::unique_lock lock(mutex_);
+    auto* const handle = endpoint_at(endpoint);
+    auto& flushing = endpoints_[endpoint].flushing;
+    lock.unlock();
+    const std::lock_guard kept(flushing);
+    const auto status = tc_endpoint_flush(handle, static_cast<uint32_t>(std::clamp<int64_t>(left, 0, flush_ms)));
     if (status == TC_OK) return;
-    if (status != TC_ERR_TIMEOUT || left == 0) throw Failure(status, tc_error_message());
+    if (status != TC_ERR_TIMEOUT || left <= 0) throw Failure(status, tc_error_message());
   }
 }
 
-// ---- Waiting ------------------------------------------------------------------------------------------------
+// ---- Answers ------------------------------------------------------------------------------------------------
 
-bool Engine::heads_ready() {
-  bool found = false;
-  for (auto& endpoint : endpoints_) {
-    auto& pending = endpoint.pending;
-    while (!pending.empty() && pending.front()->claimed()) {
-      pending.pop_front();
-      pending_.fetch_sub(1, std::memory_order_relaxed);
-    }
-    found = found || (!pending.empty() && pending.front()->ready());
+// On the thread that polls, which has the node's lock.
+void Engine::note_ready(Call& call) noexcept {
+  if (call.claimed()) return void(std::exchange(call.self_, nullptr));  // by a thread that saw the answer before us
+  call.next_ = ready_.load();
+  while (!ready_.compare_exchange_weak(call.next_, &call)) {
   }
-  return found;
-}
-
-// Looks behind the heads too, but not every time.
-bool Engine::any_ready() {
-  if (heads_ready()) return true;
-  if (pending_.load(std::memory_order_relaxed) == 0) return false;
-  const auto now = now_ns();
-  if (now - scanned_ns_ < full_scan_ns) return false;
-  scanned_ns_ = now;
-  for (const auto& endpoint : endpoints_)
-    for (const auto& call : endpoint.pending)
-      if (!call->claimed() && call->ready()) return true;
-  return false;
-}
-
-std::vector<CallPtr> Engine::take_ready() {
-  std::vector<CallPtr> taken;
-  for (auto& endpoint : endpoints_) {
-    const auto settled = [&](const CallPtr& call) {
-      if (!call->claimed()) {
-        if (!call->ready()) return false;
-        if (call->claim()) taken.push_back(call);
-      }
-      pending_.fetch_sub(1, std::memory_order_relaxed);
-      return true;
-    };
-    std::erase_if(endpoint.pending, settled);
-  }
-  return taken;
+  // A thread that will collect looks at the list after it has said that it will not any more.
+  if (call.waiters_.load() == 0 && collectors_.load() == 0) call_keeper();
 }
 
 std::vector<CallPtr> Engine::collect() {
-  check_usable();
-  const Turn turn(*this);
-  return take_ready();
-}
-
-// With the lock. True when `outcome` says how it ended; false when another thread wants its turn.
-bool Engine::drive_locked(Call& call, uint64_t until_ns, Drive& outcome) {
-  const auto start = now_ns();
-  while (true) {
-    for (int look = 0; look < 16; ++look) {
-      if (tc_node_poll(node_, nullptr) != TC_OK) break;
-      if (call.ready()) return outcome = Drive::ready, true;
-      if (wanted_.load(std::memory_order_relaxed) != 0) return false;
-    }
-    if (any_ready()) return outcome = Drive::others, true;
-    const auto now = now_ns();
-    if (now >= until_ns) return outcome = Drive::timeout, true;
-    if (now - start < spin_ns) {
-      if (now - start > keep_processor_ns) sched_yield();
-      continue;
-    }
-    tc_node_wait(node_, static_cast<uint32_t>(std::min<uint64_t>((until_ns - now) / 1'000'000 + 1, sleep_ms)), nullptr);
+  std::vector<CallPtr> taken;
+  if (inherited() || !has_ready()) return taken;
+  for (auto* call = ready_.exchange(nullptr); call != nullptr;) {
+    auto self = std::exchange(call->self_, nullptr);
+    call = call->next_;
+    if (self->claim()) taken.push_back(std::move(self));
   }
+  std::ranges::reverse(taken);
+  return taken;
 }
 
-Engine::Drive Engine::drive(Call& call, uint64_t timeout_ns) {
+void Engine::wait(Call& call, uint64_t timeout_ns) {
   if (inherited()) check_usable();
-  const auto start = now_ns();
-  const auto until = start + std::min(timeout_ns, slice_ns);
-  auto outcome = Drive::interrupted;
-  driving_.fetch_add(1, std::memory_order_relaxed);
-  while (!call.ready()) {
-    if (mutex_.try_lock()) {
-      std::unique_lock lock(mutex_, std::adopt_lock);
-      if (closed()) break;
-      const bool done = drive_locked(call, until, outcome);
-      lock.unlock();
-      if (done) break;
-      for (int i = 0; i < 64 && wanted_.load(std::memory_order_relaxed) != 0; ++i) sched_yield();
-    } else {
-      // Someone else polls; our answer comes with theirs. Or it is the keeper, who makes way.
-      if (now_ns() - start < spin_ns) {
-        if (keeping_.exchange(false)) wake();
-        sched_yield();
-      } else {
-        nap(nap_ns);
-      }
-      if (now_ns() >= until) {
-        outcome = Drive::timeout;
-        break;
-      }
-    }
-  }
-  driving_.fetch_sub(1, std::memory_order_relaxed);
-  note_activity();
-  if (call.ready()) return Drive::ready;
-  return outcome == Drive::timeout && timeout_ns > slice_ns ? Drive::interrupted : outcome;
+  call.waiters_.fetch_add(1);
+  collectors_.fetch_add(1);
+  wait_once(call, in_ms(timeout_ns, collecting_ms));
+  collectors_.fetch_sub(1);
+  const bool is_over = timeout_ns <= uint64_t{collecting_ms} * 1'000'000;
+  if (!is_over && !call.ready() && !has_ready()) wait_once(call, in_ms(timeout_ns, wait_ms));
+  call.waiters_.fetch_sub(1);
 }
 
-// The program is at work on the node: looks at it only now and then, in case that nobody waits for what comes.
-void Engine::stand_back() {
-  while (!stopping_.load(std::memory_order_acquire)) {
-    const auto idle = now_ns() - active_ns_.load(std::memory_order_relaxed);
-    if (driving_.load(std::memory_order_relaxed) == 0 && wanted_.load(std::memory_order_relaxed) == 0) {
-      if (idle > recent_ns) return;
-      if (idle > static_cast<uint64_t>(nap_ns) && mutex_.try_lock()) {
-        const std::lock_guard lock(mutex_, std::adopt_lock);
-        if (!closed()) tc_node_poll(node_, nullptr);
-        if (any_ready()) return;
-      }
-    }
-    nap(idle < short_naps_for_ns ? nap_ns : long_nap_ns);
+void Engine::wait_once(const Call& call, uint32_t timeout_ms) {
+  if (!closed()) {
+    const std::shared_lock stay(waits_);
+    if (!closed()) return void(tc_future_wait(call.future(), timeout_ms));
   }
+  std::this_thread::sleep_for(std::chrono::milliseconds(1));  // close() is about to fail the call
 }
 
-std::optional<std::vector<CallPtr>> Engine::keep() {
-  while (!stopping_.load(std::memory_order_acquire) && !inherited()) {
-    stand_back();
-    if (!mutex_.try_lock()) {
-      nap(nap_ns);
-      continue;
-    }
-    const std::lock_guard lock(mutex_, std::adopt_lock);
-    if (closed()) break;
-    keeping_.store(true);
-    while (wanted_.load(std::memory_order_relaxed) == 0 && driving_.load(std::memory_order_relaxed) == 0 &&
-           !stopping_.load(std::memory_order_relaxed)) {
-      if (any_ready()) return take_ready();
-      // Bounded more tightly while calls wait: one whose deadline passes makes no event.
-      tc_node_wait(node_, pending_.load(std::memory_order_relaxed) != 0 ? sleep_ms : keeper_sleep_ms, nullptr);
-    }
-    keeping_.store(false);
-    if (any_ready()) return take_ready();
-    note_activity();
+void Engine::call_keeper() noexcept {
+  {
+    const std::lock_guard lock(keeper_mutex_);
+    keeper_has_work_ = true;
   }
-  return std::nullopt;
+  keeper_called_.notify_one();
+}
+
+bool Engine::keep() {
+  if (inherited()) return false;
+  std::unique_lock lock(keeper_mutex_);
+  keeper_called_.wait(lock, [this] { return keeper_has_work_ || stopping_; });
+  keeper_has_work_ = false;
+  return !stopping_;
 }
 
 void Engine::stop_keeping() {
   if (inherited()) return;
-  stopping_.store(true, std::memory_order_release);
-  wake();
+  {
+    const std::lock_guard lock(keeper_mutex_);
+    stopping_ = true;
+  }
+  keeper_called_.notify_one();
 }
 
-std::vector<CallPtr> Engine::close() {
-  if (inherited() || closed()) return {};
-  wanted_.fetch_add(1);
-  wake();
-  const std::lock_guard lock(mutex_);
-  wanted_.fetch_sub(1);
+void Engine::close() {
+  if (inherited()) return;
   {
-    const std::lock_guard waking(waking_);
-    if (closed_.exchange(true, std::memory_order_acq_rel)) return {};
+    const std::lock_guard lock(mutex_);
+    if (closed_.exchange(true, std::memory_order_acq_rel)) return;
   }
-  tc_node_free(node_);  // every future is ready after it
-  return take_ready();
+  const std::lock_guard nobody_waits(waits_);
+  tc_node_free(node_);  // every call is ready after it
 }
 
 }  // namespace tc::python

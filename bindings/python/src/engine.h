@@ -1,10 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A node, and the discipline by which the threads of a Python program drive it.
+// A node, as the threads of a Python program share it.
 //
-// Whoever waits for an answer polls the node itself (drive): an answer then needs no hand-over between threads. While
-// nobody waits, one keeper thread polls and sleeps (keep), so that peers are served, deadlines kept and futures
-// settled. All of them take turns under one lock; a thread that wants in announces itself and ends a sleeper's sleep.
+// The node's progress is shared (tc_node_start_shared_progress()): a thread that waits for an answer polls the node itself,
+// and while none waits, the node's own thread serves it. None of them may take the interpreter's lock while it has the
+// node's, so an answer passes through here:
+//
+//     whoever polls          note_ready(): the call goes into the list of ready calls
+//     a thread in wait()     collect(): takes the list, its own answer and those of others, and tells their owners
+//     the keeper thread      keep(), then collect(): the same when no thread that waits is about to do it
 //
 // Nothing here knows Python: no function may be called with the interpreter's lock held if it can wait, and none
 // takes that lock. Any thread may call anything. After a fork, a child gets TC_ERR_CLOSED from everything.
@@ -13,10 +17,11 @@
 #include <threechains/threechains.h>
 
 #include <atomic>
+#include <condition_variable>
 #include <deque>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <shared_mutex>
 #include <span>
 #include <stdexcept>
 #include <string>
@@ -24,6 +29,8 @@
 #include <vector>
 
 namespace tc::python {
+
+class Engine;
 
 // What the C API said.
 class Failure : public std::runtime_error {
@@ -35,7 +42,7 @@ class Failure : public std::runtime_error {
 // A call whose answer will come. Its answer, once ready, belongs to whoever claims it.
 class Call {
  public:
-  explicit Call(tc_future_t* future) noexcept : future_(future) {}
+  Call(Engine& engine, tc_future_t* future, void* owner) noexcept;
   ~Call();
   Call(const Call&) = delete;
   Call& operator=(const Call&) = delete;
@@ -47,13 +54,17 @@ class Call {
   tc_future_t* future() const noexcept { return future_; }
 
   // What to notify: the binding's own, never used here.
-  void* owner = nullptr;
+  void* owner;
 
  private:
-  tc_future_t* future_;
-  std::atomic<bool> claimed_{false};
-  unsigned fork_ = 0;
   friend class Engine;
+  tc_future_t* future_;
+  Engine& engine_;  // there until the call is ready
+  unsigned fork_;
+  std::atomic<bool> claimed_{false};
+  std::atomic<int> waiters_{0};  // threads in wait() for it
+  std::shared_ptr<Call> self_;   // until the answer was collected
+  Call* next_ = nullptr;         // in the list of ready calls
 };
 using CallPtr = std::shared_ptr<Call>;
 
@@ -72,7 +83,6 @@ struct Part {
 class Engine {
  public:
   using Options = std::vector<std::pair<std::string, std::string>>;
-  enum class Drive { ready, others, timeout, interrupted };
 
   explicit Engine(const Options& options);
   ~Engine();
@@ -88,7 +98,6 @@ class Engine {
   size_t connect(const std::string& address, uint32_t timeout_ms);
   void disconnect(size_t endpoint, uint32_t timeout_ms);
   std::string peer(size_t endpoint);
-  uint32_t peer_id(size_t endpoint);
   std::string transport(size_t endpoint);
   tc_status_t endpoint_status(size_t endpoint);
   size_t register_ifunc(std::span<const std::byte> bundle);
@@ -104,52 +113,50 @@ class Engine {
   void make_room();
   void flush(size_t endpoint, uint32_t timeout_ms);
 
-  // Waits for this call, polling the node. `others`: calls of other threads are ready, collect() them. Returns after
-  // a while as `interrupted`, so that signals can be looked after.
-  Drive drive(Call& call, uint64_t timeout_ns);
+  // Waits for this call; returns early after a moment, so that signals can be handled, or when other calls are ready.
+  // Collect afterwards.
+  void wait(Call& call, uint64_t timeout_ns);
   // The ready calls that nobody claimed before.
   std::vector<CallPtr> collect();
-  // For the keeper thread: waits until calls are ready, and gives them. Nothing after close().
-  std::optional<std::vector<CallPtr>> keep();
+  // For the keeper thread: waits until there are calls to collect. False at the end.
+  bool keep();
 
-  // Fails every call that still waits and ends the node. The keeper must be told to stop first, and have ended.
+  // Tells the keeper to end, which it must have done before close().
   void stop_keeping();
-  std::vector<CallPtr> close();
+  // Fails every call that still waits and ends the node. Collect afterwards.
+  void close();
   bool closed() const noexcept { return closed_.load(std::memory_order_acquire); }
   // Are we in a child process that was forked after this was made?
   bool inherited() const noexcept;
 
  private:
-  class Turn;
   struct Endpoint {
-    tc_endpoint_t* handle = nullptr;
-    std::deque<CallPtr> pending;
+    tc_endpoint_t* handle;
+    std::mutex flushing;  // also taken before the endpoint is freed
   };
 
   void check_usable() const;
-  Endpoint& endpoint_at(size_t index);
-  bool heads_ready();
-  bool any_ready();
-  std::vector<CallPtr> take_ready();
-  void note_activity() noexcept;
-  void wake() noexcept;
-  void stand_back();
-  bool drive_locked(Call& call, uint64_t until_ns, Drive& outcome);
+  std::unique_lock<std::mutex> enter();
+  std::shared_lock<std::shared_mutex> enter_to_wait();
+  tc_endpoint_t* endpoint_at(size_t index);
+  void wait_once(const Call& call, uint32_t timeout_ms);
+  void note_ready(Call& call) noexcept;
+  bool has_ready() const noexcept { return ready_.load() != nullptr; }
+  void call_keeper() noexcept;
 
   tc_node_t* node_ = nullptr;
-  std::vector<tc_ifunc_t*> ifuncs_;
-  std::vector<Endpoint> endpoints_;
   unsigned fork_;
-  std::mutex mutex_;
-  std::mutex waking_;                   // so that nobody wakes a node that ends
-  std::atomic<int> wanted_{0};          // threads that want their turn now
-  std::atomic<int> driving_{0};         // threads in drive()
-  std::atomic<uint64_t> active_ns_{0};  // when the program last called
-  std::atomic<bool> keeping_{false};    // the keeper has the lock, and may sleep with it
-  std::atomic<size_t> pending_{0};
-  uint64_t scanned_ns_ = 0;
-  std::atomic<bool> stopping_{false};
   std::atomic<bool> closed_{false};
+  std::mutex mutex_;         // of the two tables, and held by functions of the node that do not wait
+  std::shared_mutex waits_;  // held shared by those that wait
+  std::vector<tc_ifunc_t*> ifuncs_;
+  std::deque<Endpoint> endpoints_;
+
+  std::atomic<Call*> ready_{nullptr};  // the list of ready calls, the latest first
+  std::atomic<int> collectors_{0};     // threads that will collect within a millisecond
+  std::mutex keeper_mutex_;
+  std::condition_variable keeper_called_;
+  bool keeper_has_work_ = false, stopping_ = false;
 };
 
 }  // namespace tc::python

@@ -103,10 +103,9 @@ void tell_owner(Call& call, nb::handle told, std::optional<nb::python_error>& fi
   }
 }
 
-// Tells the owners of claimed calls, all of them. Raises the first exception afterwards.
-void tell_owners(const std::vector<CallPtr>& calls) {
-  std::optional<nb::python_error> first;
-  for (const auto& call : calls) tell_owner(*call, nb::cast(call), first);
+// Tells the owners of the calls that are ready, all of them. Raises the first exception afterwards.
+void tell_owners(Engine& engine, std::optional<nb::python_error> first = {}) {
+  for (const auto& call : engine.collect()) tell_owner(*call, nb::cast(call), first);
   if (first) throw std::move(*first);
 }
 
@@ -203,31 +202,19 @@ void send(Engine& engine, size_t endpoint, tc_message_t& message, double room) {
   until_there_is_room(engine, room, [&] { return engine.try_send(endpoint, message); });
 }
 
-// Waits for the call, and settles it and whatever else is ready. "ready" (its owner was told, or another thread is about
-// to do that), "timeout" or "again".
-const char* drive(Engine& engine, Call& call, std::optional<double> timeout) {
-  auto outcome = Engine::Drive::ready;
+// Waits for the call, and settles it and whatever else is ready. True: its owner was told, or another thread is about to
+// do that. False: wait again, unless the timeout is over.
+bool wait(Engine& engine, Call& call, std::optional<double> timeout) {
   if (!call.ready()) {
     const nb::gil_scoped_release released;
-    outcome = engine.drive(call, nanoseconds(timeout));
+    engine.wait(call, nanoseconds(timeout));
   }
-  if (outcome == Engine::Drive::ready) {
-    std::optional<nb::python_error> first;
-    if (call.claim()) tell_owner(call, nb::find(call), first);
-    if (first) throw std::move(*first);
-    return "ready";
-  }
-  if (PyErr_CheckSignals() != 0) nb::raise_python_error();
-  if (outcome == Engine::Drive::timeout) return "timeout";
-  if (outcome == Engine::Drive::others) {
-    std::vector<CallPtr> others;
-    {
-      const nb::gil_scoped_release released;
-      others = engine.collect();
-    }
-    tell_owners(others);
-  }
-  return "again";
+  const bool ready = call.ready();
+  std::optional<nb::python_error> first;
+  if (ready && call.claim()) tell_owner(call, nb::find(call), first);
+  tell_owners(engine, std::move(first));
+  if (!ready && PyErr_CheckSignals() != 0) nb::raise_python_error();
+  return ready;
 }
 
 // ---- Errors -------------------------------------------------------------------------------------------------
@@ -300,7 +287,7 @@ void bind_message(nb::module_& module) {
 
 void bind_engine(nb::module_& module) {
   using Release = nb::call_guard<nb::gil_scoped_release>;
-  nb::class_<Engine>(module, "Engine", "A node and the discipline of driving it: see src/engine.h.")
+  nb::class_<Engine>(module, "Engine", "A node, as threads share it: see src/engine.h.")
       .def(nb::init<const Engine::Options&>(), nb::arg("options"), Release())
       .def_prop_ro("closed", &Engine::closed)
       .def_prop_ro("inherited", &Engine::inherited)
@@ -329,7 +316,6 @@ void bind_engine(nb::module_& module) {
           [](Engine& self, size_t endpoint, double timeout) { self.disconnect(endpoint, milliseconds(timeout)); },
           nb::arg("endpoint"), nb::arg("timeout"), Release())
       .def("peer", &Engine::peer, nb::arg("endpoint"), Release())
-      .def("peer_id", &Engine::peer_id, nb::arg("endpoint"), Release())
       .def("transport", &Engine::transport, nb::arg("endpoint"), Release())
       .def(
           "endpoint_status",
@@ -391,29 +377,28 @@ void bind_engine(nb::module_& module) {
       .def(
           "flush", [](Engine& self, size_t endpoint, double timeout) { self.flush(endpoint, milliseconds(timeout)); },
           nb::arg("endpoint"), nb::arg("timeout"), Release())
-      .def("drive", drive, nb::arg("call"), nb::arg("timeout").none())
+      .def("wait", wait, nb::arg("call"), nb::arg("timeout").none())
       .def(
           "keep",
           [](Engine& self) {
-            std::optional<std::vector<CallPtr>> calls;
+            bool goes_on = false;
             {
               const nb::gil_scoped_release released;
-              calls = self.keep();
+              goes_on = self.keep();
             }
-            if (calls) tell_owners(*calls);
-            return calls.has_value();
+            tell_owners(self);
+            return goes_on;
           },
           "For the keeper thread: waits until calls are ready, and tells their owners. False at the end.")
       .def("stop_keeping", &Engine::stop_keeping, Release())
       .def(
           "close",
           [](Engine& self) {
-            std::vector<CallPtr> calls;
             {
               const nb::gil_scoped_release released;
-              calls = self.close();
+              self.close();
             }
-            tell_owners(calls);
+            tell_owners(self);
           },
           "Fails what waits, disconnects and ends the node. Tells the owners of the calls that failed.");
 }

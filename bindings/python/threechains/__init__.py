@@ -13,25 +13,13 @@
 docs/python.md is the tutorial. What the words mean is in docs/architecture.md.
 """
 
-import os as _os
-
-from threechains import _tool as _tool
-
-_tool.offer_ucx()
-# UCX would install signal handlers of its own when it is loaded, and take SIGSEGV and Ctrl-C's neighbours from Python.
-_kept = _os.environ.get("UCX_ERROR_SIGNALS")
-_os.environ["UCX_ERROR_SIGNALS"] = ""
 try:
     from threechains import _native
 except ImportError as error:
     raise ImportError(f"threechains cannot load its library: {error}. It needs Linux on x86-64 with glibc 2.35 or newer and the "
                       "version of Python that it was built for (docs/install.md)") from error
-finally:
-    if _kept is None:
-        del _os.environ["UCX_ERROR_SIGNALS"]
-    else:
-        _os.environ["UCX_ERROR_SIGNALS"] = _kept
 
+from threechains import _tool as _tool
 from threechains._cluster import Cluster, Endpoint, LocalCluster
 from threechains._errors import CallTimeout, Error, IfuncError, RemoteError, Status
 from threechains._future import Future
@@ -42,6 +30,7 @@ from threechains._types import (
     Failure, array, data, external, forward, forward_as, has_data, inject, log, node_count, node_id, out,
 )
 
+_tool.offer_ucx()
 __version__: str = _native.version()
 
 __all__ = [

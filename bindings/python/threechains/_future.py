@@ -61,31 +61,32 @@ class Future(concurrent.futures.Future[Any]):
         Raises TimeoutError when it is not there in time (and can be asked again), `RemoteError` when the call failed.
         """
         if self._state == _RUNNING:
-            timeout = self._drive(timeout)
+            timeout = self._wait(timeout)
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error that `result` would raise, or None. Waits as `result` does."""
         if self._state == _RUNNING:
-            timeout = self._drive(timeout)
+            timeout = self._wait(timeout)
         return super().exception(timeout)
 
     def __await__(self) -> Generator[Any, None, Any]:
         return asyncio.wrap_future(self).__await__()
 
-    def _drive(self, timeout: float | None) -> float | None:
+    def _wait(self, timeout: float | None) -> float | None:
         """Polls until the answer is there or the time is over. Returns what is left of the time: another thread may be
         about to settle the future."""
-        end = None if timeout is None else time.monotonic() + timeout
-        call, drive = self._call, self._engine.drive
-        while True:
-            outcome = drive(call, timeout)
-            if outcome == "timeout":
+        call, wait = self._call, self._engine.wait
+        if timeout is None:
+            while not wait(call, None):
+                pass
+            return None
+        end = time.monotonic() + timeout
+        while not wait(call, timeout):
+            timeout = end - time.monotonic()
+            if timeout <= 0:
                 return 0
-            if end is not None:
-                timeout = max(0.0, end - time.monotonic())
-            if outcome == "ready":
-                return timeout
+        return max(0.0, end - time.monotonic())
 
     def _finish(self, call: _native.Call) -> None:
         """Settles the future. The module in C++ calls it for whoever claimed the call; and again, from the start, when a

@@ -5,6 +5,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import inspect
 import os
 import pathlib
 import re
@@ -21,7 +22,7 @@ _PAYLOAD_INIT = 4 | 16  # of the manifest's entries: the 2021 and the 2022 form
 
 NUMBA = "numba==0.68.*"  # as in pyproject.toml
 # Both architectures, so that an .ifunc file runs wherever it is taken.
-DEFAULT_TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
+_TARGETS = ("x86_64-linux-gnu", "aarch64-linux-gnu")
 
 
 class Ifunc:
@@ -31,7 +32,7 @@ class Ifunc:
     them the argument is the payload, and the reply is the value.
     """
 
-    def __init__(self, bundle: bytes, *, encode: Callable[[tuple[Any, ...]], list[Any]] | None = None,
+    def __init__(self, bundle: bytes, encode: Callable[[tuple[Any, ...]], list[Any]] | None = None,
                  decode: Callable[[_native.Reply], Any] | None = None) -> None:
         manifest = _manifest(bundle)
         self.bundle = bundle
@@ -67,30 +68,30 @@ def as_ifunc(function: Any) -> Ifunc:
     raise TypeError(f"{function!r} is no ifunc: decorate it with @tc.ifunc, or use tc.ifunc.from_c, from_bitcode, load")
 
 
-def _build(inputs: list[str], name: str, targets: Sequence[str], extern: Sequence[str], options: Sequence[str],
-           clang_flags: Sequence[str]) -> bytes:
-    line = list(options)
-    for target in targets:
-        line += ["--target", target]
-    for symbol in extern:
-        line += ["--extern", symbol]
-    with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
-        output = os.path.join(directory, f"{name}.ifunc")
-        _tool.build(inputs, output, name, line, list(clang_flags))
-        return pathlib.Path(output).read_bytes()
+def _choices(targets: Sequence[str], extern: Sequence[str]) -> list[str]:
+    """Options of `ifunc build`."""
+    return [word for target in targets for word in ("--target", target)] + \
+        [word for symbol in extern for word in ("--extern", symbol)]
 
 
 def _is_path(text: str) -> bool:
     return "\n" not in text and "{" not in text
 
 
-def _compile(function: Callable[..., Any], *, scope: Mapping[str, Any], **options: Any) -> Ifunc:
+def _compile(function: Callable[..., Any], *, scope: Mapping[str, Any], targets: Sequence[str] = _TARGETS,
+             bundled: Sequence[Any] = (), **options: Any) -> Ifunc:
+    if isinstance(targets, str) or not targets:
+        raise IfuncError(f"targets={targets!r} is no list of triples", "targets", f"targets={list(_TARGETS)}", Status.INVALID)
     try:
         from threechains import _numba
     except ImportError as error:
         raise IfuncError(f"@tc.ifunc needs Numba: {error}", "numba", f"pip install '{NUMBA}' numpy",
                          Status.UNSUPPORTED) from None
-    return _numba.compile_ifunc(function, _numba.Options(**options), scope)
+    along = [as_ifunc(one).bundle for one in bundled]
+    ifunc = Ifunc(*_numba.compile_ifunc(function, _numba.Options(**options), targets, along, scope))
+    ifunc.__wrapped__ = function
+    ifunc.__doc__ = inspect.getdoc(function)
+    return ifunc
 
 
 class IfuncMaker:
@@ -104,7 +105,7 @@ class IfuncMaker:
     def __call__(self, function: Callable[..., Any], /) -> Ifunc: ...
 
     @overload
-    def __call__(self, /, *, name: str | None = None, targets: Sequence[str] = DEFAULT_TARGETS,
+    def __call__(self, /, *, name: str | None = None, targets: Sequence[str] = _TARGETS,
                  boundscheck: bool = False, fastmath: bool = False, extern: Sequence[str] = (),
                  deps: Sequence[str] = (),
                  bundled: Sequence[Ifunc] = ()) -> Callable[[Callable[..., Any]], Ifunc]: ...
@@ -128,7 +129,7 @@ class IfuncMaker:
         return make if function is None else make(function)
 
     def from_c(self, source: str | os.PathLike[str], *, name: str | None = None,
-               targets: Sequence[str] = DEFAULT_TARGETS, extern: Sequence[str] = (), deps: Sequence[str] = (),
+               targets: Sequence[str] = _TARGETS, extern: Sequence[str] = (), deps: Sequence[str] = (),
                flags: Sequence[str] = ()) -> Ifunc:
         """Makes an ifunc of C: a file's path (.c, .cc, .cpp), or the source itself.
 
@@ -167,7 +168,7 @@ class IfuncMaker:
                 paths[0] = shutil.copy(paths[0], directory)
             if deps:
                 pathlib.Path(paths[0]).with_suffix(".deps").write_text("\n".join(deps) + "\n")
-            return Ifunc(_build(paths, name, (), extern, (), ()))
+            return Ifunc(_tool.build(paths, name, _choices((), extern)))
 
     def load(self, path: str | os.PathLike[str]) -> Ifunc:
         """Reads an .ifunc file."""
@@ -176,14 +177,14 @@ class IfuncMaker:
     def _from_file(self, path: pathlib.Path, name: str, targets: Sequence[str], extern: Sequence[str],
                    deps: Sequence[str], flags: Sequence[str]) -> Ifunc:
         if not deps:
-            return Ifunc(_build([str(path)], name, targets, extern, (), flags))
+            return Ifunc(_tool.build([str(path)], name, _choices(targets, extern), flags))
         with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
             copy = pathlib.Path(directory, path.name)
             copy.write_bytes(path.read_bytes())
             declared = path.with_suffix(".deps")
             lines = [declared.read_text()] if declared.exists() else []
             copy.with_suffix(".deps").write_text("\n".join([*lines, *deps]) + "\n")
-            return Ifunc(_build([str(copy)], name, targets, extern, (), [f"-I{path.parent.resolve()}", *flags]))
+            return Ifunc(_tool.build([str(copy)], name, _choices(targets, extern), [f"-I{path.parent.resolve()}", *flags]))
 
 
 ifunc = IfuncMaker()

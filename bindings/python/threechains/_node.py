@@ -17,7 +17,7 @@ _LOG = logging.getLogger("concurrent.futures")  # callbacks that raise are repor
 
 
 def _keep(engine: _native.Engine) -> None:
-    """The keeper thread: moves the node on while nobody waits."""
+    """The keeper thread: settles futures that no thread waits for."""
     while True:
         try:
             if not engine.keep():

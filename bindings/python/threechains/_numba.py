@@ -10,7 +10,6 @@ These are Numba's internals: pyproject.toml pins the version that this was teste
 
 from __future__ import annotations
 
-import inspect
 import os
 import pathlib
 import re
@@ -27,13 +26,12 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 from numba.np import arrayobj, numpy_support
 
-from threechains import _target, _types
+from threechains import _target, _tool, _types
 from threechains._calls import (
     BYTE, INT32, INT64, MEANINGS, POINTER, declare, external_for, forward_for, numba_type, text,
 )
 from threechains._errors import IfuncError, Status
-from threechains._ifunc import DEFAULT_TARGETS, Ifunc, _build, as_ifunc
-from threechains._signature import Decode, Parameter, Signature
+from threechains._signature import Decode, Encode, Parameter, Signature
 from threechains._target import EXCEPTION_CODE
 
 # Replies larger than this are built in the ifunc's own memory instead of on the target's stack.
@@ -258,15 +256,13 @@ def _fits_a_slot(dtype: Any) -> bool:
 
 @dataclass(frozen=True)
 class Options:
-    """What `@tc.ifunc` can be given: see there."""
+    """What `@tc.ifunc` can be given beside targets and bundled ifuncs: see there."""
 
     name: str | None = None
-    targets: Sequence[str] = DEFAULT_TARGETS
     boundscheck: bool = False
     fastmath: bool = False
     extern: Sequence[str] = ()
     deps: Sequence[str] = ()
-    bundled: Sequence[Ifunc] = ()
 
 
 def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Options,
@@ -284,29 +280,24 @@ def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Op
     return [_bitcode_for(module, triple, signature.name) for triple in targets], result
 
 
-def compile_ifunc(function: Callable[..., Any], options: Options, scope: Mapping[str, Any] | None = None) -> Ifunc:
-    """What `@tc.ifunc` does. `scope` are names for annotations, beside the function's globals."""
-    if isinstance(options.targets, str) or not options.targets:
-        raise IfuncError(f"targets={options.targets!r} is no list of triples", "targets",
-                         f"targets={list(DEFAULT_TARGETS)}", Status.INVALID)
+def compile_ifunc(function: Callable[..., Any], options: Options, targets: Sequence[str], along: Sequence[bytes],
+                  scope: Mapping[str, Any]) -> tuple[bytes, Encode, Decode]:
+    """The bundle for all `targets`, and what packs arguments and unpacks answers. The bundles `along` travel with it.
+    `scope` are names for annotations, beside the function's globals."""
     signature = Signature.of(function, options.name, scope)
-    bitcode, result = emit_bitcode(signature, function, options, options.targets)
+    bitcode, result = emit_bitcode(signature, function, options, targets)
     with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
-        inputs, along = [], []
-        for triple, code in zip(options.targets, bitcode):
-            inputs.append(os.path.join(directory, f"{signature.name}.{triple}.bc"))
-            pathlib.Path(inputs[-1]).write_bytes(code)
-        for i, one in enumerate(options.bundled):
-            along += ["--with", os.path.join(directory, f"{i}.ifunc")]
-            as_ifunc(one).save(along[-1])
+        inputs = [os.path.join(directory, f"{signature.name}.{triple}.bc") for triple in targets]
+        with_along = [os.path.join(directory, f"{i}.ifunc") for i in range(len(along))]
+        for path, content in zip([*inputs, *with_along], [*bitcode, *along]):
+            pathlib.Path(path).write_bytes(content)
+        choices = [word for symbol in options.extern for word in ("--extern", symbol)] + \
+            [word for path in with_along for word in ("--with", path)]
         try:
-            bundle = _build(inputs, signature.name, (), options.extern, along, ())
+            bundle = _tool.build(inputs, signature.name, choices)
         except IfuncError as error:
             raise _in_python(error, function, inputs) from None
-    ifunc = Ifunc(bundle, encode=signature.encoder(), decode=_decoder(signature, result))
-    ifunc.__wrapped__ = function
-    ifunc.__doc__ = inspect.getdoc(function)
-    return ifunc
+    return bundle, signature.encoder(), _decoder(signature, result)
 
 
 # The importer's advice is for files of C.

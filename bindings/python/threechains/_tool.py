@@ -7,9 +7,10 @@ import os
 import pathlib
 import subprocess
 import sys
+import tempfile
+from collections.abc import Sequence
 
 from threechains._errors import IfuncError, Status
-
 
 
 def _root() -> pathlib.Path:
@@ -34,11 +35,18 @@ def command() -> str:
     return os.environ.get("TC_IFUNC") or str(ROOT / "bin/ifunc")
 
 
-def build(inputs: list[str], output: str, name: str, options: list[str] = [], clang_flags: list[str] = []) -> None:
-    """Runs `ifunc build`. Raises IfuncError with its words."""
+def build(inputs: Sequence[str], name: str, options: Sequence[str] = (), clang_flags: Sequence[str] = ()) -> bytes:
+    """The bundle that `ifunc build` makes. Raises IfuncError with its words."""
+    with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
+        output = pathlib.Path(directory, f"{name}.ifunc")
+        _run_build([*inputs, "-o", str(output), "--name", name, "--quiet", *options], clang_flags)
+        return output.read_bytes()
+
+
+def _run_build(arguments: Sequence[str], clang_flags: Sequence[str]) -> None:
     toolchain = ROOT / "libexec/threechains/ifunc-toolchain"
     program = [str(toolchain)] if toolchain.exists() and "TC_IFUNC" not in os.environ else [command()]
-    line = [*program, "build", *inputs, "-o", output, "--name", name, "--quiet", *options]
+    line = [*program, "build", *arguments]
     if clang_flags:
         line += ["--", *clang_flags]
     env = {"TC_PYTHON": sys.executable, **os.environ}  # the Python that is asked for ziglang
@@ -48,10 +56,10 @@ def build(inputs: list[str], output: str, name: str, options: list[str] = [], cl
         words = f"cannot run {line[0]}: {error}; $TC_IFUNC names the ifunc command"
         raise IfuncError(words, status=Status.IO) from None
     if done.returncode != 0:
-        raise refused(done.stderr.strip() or f"ifunc build ended with exit code {done.returncode}")
+        raise _refused(done.stderr.strip() or f"ifunc build ended with exit code {done.returncode}")
 
 
-def refused(words: str) -> IfuncError:
+def _refused(words: str) -> IfuncError:
     """An importer's sentence as an exception: `FILE:LINE: 'SYMBOL' is called but …; what to do`."""
     sentences = [line.removeprefix("ifunc build: ") for line in words.splitlines() if line.startswith("ifunc build: ")]
     errors = [line for line in sentences if not line.startswith("warning: ")]

@@ -86,7 +86,7 @@ def emit(path: pathlib.Path, name: str, target: str) -> bytes:
     if declared.options.get("bundled"):
         raise IfuncError(f"{path}: '{name}' has bundled=, which another compilation cannot give it", "bundled",
                          "give them to ifunc build: --with NAME.ifunc", Status.INVALID)
-    options = _numba.Options(**declared.options)
+    options = _numba.Options(**{key: value for key, value in declared.options.items() if key not in ("targets", "bundled")})
     function = declared.__wrapped__
     return _numba.emit_bitcode(Signature.of(function, declared.name, declared.scope), function, options, [target])[0][0]
 
