@@ -135,12 +135,12 @@ ChosenNetwork choose_network(bool loopback, uint32_t servers) {
   return chosen;
 }
 
-std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {
+std::string describe_network(const std::string& transport, const ChosenNetwork& chosen) {
   const auto* const carrier = transport.starts_with("ucx-") ? ", ifuncs carried by UCX" : "";
   if (transport.ends_with("shm")) return fmt::format("shared memory{}", carrier);
   const auto* const tcp = transport == "tls" ? "Encrypted TCP" : "TCP";
-  if (namespaces) return fmt::format("{} between network namespaces{}", tcp, carrier);
-  return fmt::format("{} on loopback{} (no namespaces: {})", tcp, carrier, why_no_namespaces);
+  if (chosen.network != nullptr) return fmt::format("{} between network namespaces{}", tcp, carrier);
+  return fmt::format("{} on loopback{} (no namespaces: {})", tcp, carrier, chosen.why_none);
 }
 
 }  // namespace tc::bench

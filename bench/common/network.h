@@ -45,6 +45,6 @@ struct ChosenNetwork {
 ChosenNetwork choose_network(bool loopback, uint32_t servers);
 
 // Where something was measured, in words.
-std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces);
+std::string describe_network(const std::string& transport, const ChosenNetwork& chosen);
 
 }  // namespace tc::bench

@@ -5,10 +5,10 @@
 #pragma once
 
 #include "dapc/am_chase.h"
+#include "dapc/dapc.h"
 #include "dapc/get_chase.h"
 #include "dapc/ifunc_chase.h"
-#include "dapc/samples.h"
-#include "dapc/servers.h"
+#include "dapc/point.h"
 
 namespace tc::bench {
 

@@ -7,8 +7,8 @@
 
 #include <span>
 
-#include "common/get_memory.h"
-#include "graph/search_run.h"
+#include "common/ucx_party.h"
+#include "graph/shard_set.h"
 
 namespace tc::bench {
 

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "common/node.h"
-#include "graph/search_run.h"
+#include "graph/shard_set.h"
 
 struct bfs_client;
 

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tsi/dispatch.h"
-
 #include <algorithm>
 
 #include "base/clock.h"
 #include "target/receiver.h"
-#include "tsi/tsi_bundle.h"
+#include "tsi/measure.h"
 
 namespace tc::bench {
 
