@@ -43,10 +43,9 @@ class Bulk {
   Bulk(const BulkOptions& options, Pair pair)
       : options_(options), pair_(std::move(pair)), peers_(std::ranges::max(options.sizes)) {}
   Status run();
-  Report report() const;
+  Report report() const { return {table(), json()}; }
 
  private:
-  Talk& talk() { return pair_.partner->talk(); }
   Meanwhile poll() {
     return [this] { (void)peers_.poll(); };
   }
@@ -75,29 +74,28 @@ Status Bulk::connect() {
     TC_ASSIGN(peers_.plain, BulkNode::create(transport.plain(), {}));
     TC_ASSIGN(peers_.aes, AesGcm::create());
   }
-  TC_ASSIGN(const auto line, talk().hear(poll()));
+  TC_ASSIGN(const auto line, pair_.talk().hear(poll()));
   std::string node, am, raw_memory, raw_socket, plain;
   read_words(line, node, am, raw_memory, raw_socket, plain);
   TC_ASSIGN(peers_.floor, Floor::open(raw_memory, raw_socket));
   TC_CHECK(peers_.am->connect(am));
   TC_ASSIGN(const auto our_am, peers_.am->address());
-  TC_CHECK(talk().tell(our_am, "connected", poll()));
+  TC_CHECK(pair_.talk().tell(our_am, "connected", poll()));
   TC_CHECK(peers_.node->connect(node));  // the target polls while it waits for the next order
   return peers_.plain != nullptr ? peers_.plain->connect(plain) : Status{};
 }
 
 Status Bulk::flags() {
-  TC_CHECK(talk().tell(fmt::format("{} 0 {}", mode_name(BulkMode::flags), flag_rounds), "go", poll()));
-  TC_ASSIGN(const auto ns, measure_flags(peers_, flag_rounds));
-  flag_ns_.push_back(ns);
-  return talk().expect("done", poll());
+  TC_ASSIGN(flag_ns_.emplace_back(), pair_.measure(fmt::format("{} 0 {}", mode_name(BulkMode::flags), flag_rounds),
+                                                   poll(), [this] { return measure_flags(peers_, flag_rounds); }));
+  return {};
 }
 
 Status Bulk::one(BulkMode mode, uint64_t size, uint64_t rounds, Samples<BulkMode>& into) {
-  TC_CHECK(talk().tell(fmt::format("{} {} {}", mode_name(mode), size, rounds), "go", poll()));
-  TC_ASSIGN(const auto rate, measure_bulk(peers_, mode, rounds));
+  TC_ASSIGN(const auto rate, pair_.measure(fmt::format("{} {} {}", mode_name(mode), size, rounds), poll(),
+                                           [&] { return measure_bulk(peers_, mode, rounds); }));
   into.add(mode, rate);
-  return talk().expect("done", poll());
+  return {};
 }
 
 std::vector<BulkMode> Bulk::modes() const {
@@ -135,7 +133,7 @@ Status Bulk::run() {
   TC_CHECK(connect());
   for (const auto size : options_.sizes) TC_CHECK(measure(size));
   pair_.placement.set_flags(flag_ns_);
-  return talk().say("end");
+  return pair_.talk().say("end");
 }
 
 std::string size_text(uint64_t bytes) {
@@ -195,8 +193,6 @@ Json Bulk::json() const {
   }
   return root;
 }
-
-Report Bulk::report() const { return {table(), json()}; }
 
 }  // namespace
 

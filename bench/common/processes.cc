@@ -128,10 +128,23 @@ Result<Pair> Pair::start(const std::string& kind, const std::string& transport, 
   return pair;
 }
 
+Result<Site> Site::prepare(const std::string& transport, bool loopback, uint32_t servers) {
+  Site site;
+  TC_ASSIGN(site.transport, BenchTransport::parse(transport));
+  if (site.transport.encrypted()) {
+    TC_ASSIGN(site.key, SharedKey::make());
+  }
+  if (site.transport.by_network) site.network = choose_network(loopback, servers);
+  site.machine = describe_machine(ucp_get_version_string());
+  return site;
+}
+
 Result<std::unique_ptr<Servers>> Servers::start(const std::string& kind, Arguments arguments, uint32_t count,
-                                                const Network* network) {
+                                                const Site& site) {
+  const auto* const network = site.network.network.get();
   std::unique_ptr<Servers> servers(new Servers);
   TC_ASSIGN(const auto rendezvous, TemporaryDirectory::create());  // not needed any more once all have met
+  arguments["transport"] = site.transport.name;
   arguments["servers"] = std::to_string(count);
   arguments["rendezvous"] = rendezvous.path().string();
   for (uint32_t i = 0; i < count; ++i) {

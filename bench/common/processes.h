@@ -87,6 +87,16 @@ struct Pair {
   // Starts the target with a further argument, the transport. TC_ERR_UNSUPPORTED with one CPU. UCX stays on the loopback device.
   static Result<Pair> start(const std::string& kind, const std::string& transport, Arguments arguments = {});
 
+  Talk& talk() noexcept { return partner->talk(); }
+  // Gives the target an order, measures while it obeys, and hears that it is done.
+  template <class Measure>
+  Result<double> measure(const std::string& order, const Meanwhile& meanwhile, Measure measure) {
+    TC_CHECK(talk().tell(order, "go", meanwhile));
+    TC_ASSIGN(const double value, measure());
+    TC_CHECK(talk().expect("done", meanwhile));
+    return value;
+  }
+
   BenchTransport transport;
   Machine machine;
   Placement placement;
@@ -94,13 +104,25 @@ struct Pair {
   std::unique_ptr<Partner> partner;
 };
 
+// Where a benchmark with several servers runs.
+struct Site {
+  // Sets the device that UCX uses. For a process that has one thread.
+  static Result<Site> prepare(const std::string& transport, bool loopback, uint32_t servers);
+  std::string client_host() const { return network.network != nullptr ? Network::client_address() : "127.0.0.1"; }
+
+  BenchTransport transport;
+  std::optional<SharedKey> key;
+  ChosenNetwork network;
+  Machine machine;
+};
+
 // Several servers, which are all told the same.
 class Servers {
  public:
-  // Starts `count` of them, each in its namespace when there is a network, with the further arguments of ServerPlace. Each
-  // answers "ready" and how to reach it.
+  // Starts `count` of them, each in its namespace when the site has a network, with the further arguments of ServerPlace.
+  // Each answers "ready" and how to reach it.
   static Result<std::unique_ptr<Servers>> start(const std::string& kind, Arguments arguments, uint32_t count,
-                                                const Network* network);
+                                                const Site& site);
   // What they said when they were ready, after that word.
   const std::vector<std::string>& contacts() const noexcept { return contacts_; }
   // Sends a line to all of them and waits for `expected` from each.

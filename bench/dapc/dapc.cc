@@ -1,10 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "dapc/dapc.h"
 
-#include <ucp/api/ucp.h>
-
 #include <algorithm>
-#include <optional>
 
 #include "common/embedded.h"
 #include "common/progress.h"
@@ -30,9 +27,7 @@ class Sweep {
   std::string table() const;
 
   const DapcOptions& options_;
-  std::optional<SharedKey> key_;
-  ChosenNetwork network_;
-  Machine machine_;
+  Site site_;
   Setting::Translations translations_;
   std::vector<DapcPoint> points_;
   bool complete_ = false;  // false: stopped before the end
@@ -45,12 +40,7 @@ Status Sweep::prepare() {
   for (const auto& language : o.languages) {
     TC_ASSIGN(translations_[mode_in(language)], build_chaser(language));
   }
-  TC_ASSIGN(const auto transport, BenchTransport::parse(o.transport));
-  if (transport.encrypted()) {
-    TC_ASSIGN(key_, SharedKey::make());
-  }
-  if (transport.by_network) network_ = choose_network(o.loopback, std::ranges::max(o.servers));
-  machine_ = describe_machine(ucp_get_version_string());
+  TC_ASSIGN(site_, Site::prepare(o.transport, o.loopback, std::ranges::max(o.servers)));
   total_ = static_cast<double>(o.servers.size() * o.depths.size() * o.inflight.size()) * (o.runs + 1);
   return {};
 }
@@ -80,7 +70,7 @@ Status Sweep::measure(Setting& setting, DapcPoint point) {
 }
 
 Status Sweep::sweep_servers(uint32_t servers) {
-  TC_ASSIGN(const auto setting, Setting::create(options_, servers, network_.network.get(), translations_));
+  TC_ASSIGN(const auto setting, Setting::create(options_, servers, site_, translations_));
   for (const auto depth : options_.depths)
     for (const auto inflight : options_.inflight) {
       DapcPoint point;
@@ -138,8 +128,8 @@ std::string Sweep::table() const {
       "Distributed pointer chase over {}, UCX {}, {}.\n"
       "{} interleaved runs of about {} ms for each mode, {} entries a server, seed {}; all answers are right.\n"
       "Chases per second: medians with quartiles; ratios are medians of the runs' own ratios.\n\n",
-      describe_network(options_.transport, network_), machine_.ucx, machine_.cpu, options_.runs, options_.run_ms,
-      options_.shard_entries, options_.seed);
+      describe_network(options_.transport, site_.network), site_.machine.ucx, site_.machine.cpu, options_.runs,
+      options_.run_ms, options_.shard_entries, options_.seed);
   std::vector<Table::Column> columns{{"servers", 7}, {"depth", 7}, {"inflight", 9}, {"mode", -20, 2}, {"chases/s", 11},
                                      {"", 24},       {"x AM", 8},  {"x GET", 8},    {"of bound", 10}};
   if (!options_.languages.empty()) columns.push_back({"x C", 22});
@@ -168,18 +158,18 @@ Json Sweep::json() const {
   Json root;
   root["bench"] = "dapc";
   root["transport"] = options_.transport;
-  root["ucx"] = machine_.ucx;
+  root["ucx"] = site_.machine.ucx;
   root["runs"] = options_.runs;
   root["run_ms"] = options_.run_ms;
   root["seed"] = options_.seed;
   root["shard_entries"] = options_.shard_entries;
   if (!options_.chaser.empty()) root["ifunc"] = options_.chaser;
   if (!options_.languages.empty()) root["languages"] = options_.languages;
-  root["namespaces"] = network_.network != nullptr;
+  root["namespaces"] = site_.network.network != nullptr;
   root["complete"] = complete_;
   root["points"] = Json::array();
   for (const auto& point : points_) root["points"].push_back(json_of(point));
-  put_machine(root, machine_);
+  put_machine(root, site_.machine);
   return root;
 }
 

@@ -21,17 +21,11 @@ constexpr threechains::milliseconds watch_interval{10};  // between checks that 
 
 }  // namespace
 
-Result<std::unique_ptr<IfuncChaseServer>> IfuncChaseServer::create(CodeForm form, const ServerPlace& place,
-                                                                   std::span<uint64_t> shard) {
+Result<threechains::Node> make_chase_server(CodeForm form, const ServerPlace& place, std::span<uint64_t> shard) {
   TC_ASSIGN(auto node, make_server(place, {{"objects", form == CodeForm::object ? "on" : "off"},
                                            {"bitcode", form == CodeForm::bitcode ? "on" : "off"}}));
   TC_CHECK(attempt([&] { node.expose(CHASE_TABLE, std::as_writable_bytes(shard)); }));
-  return std::unique_ptr<IfuncChaseServer>(new IfuncChaseServer(form, std::move(node)));
-}
-
-Status IfuncChaseServer::settle() {
-  if (form_ == CodeForm::bitcode) return wait_until_tuned(node_);
-  return attempt([&] { node_.wait(threechains::milliseconds(1)); });
+  return node;
 }
 
 Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const BenchTransport& transport,

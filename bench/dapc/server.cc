@@ -27,7 +27,7 @@ struct Parts {
   std::unique_ptr<UcxParty> get;
   std::optional<UcxMemory> memory;
   std::unique_ptr<AmChaseServer> am;
-  std::unique_ptr<IfuncChaseServer> bitcode, object;
+  std::optional<threechains::Node> bitcode, object;
 
   void wake() noexcept {
     get->wake();
@@ -97,8 +97,8 @@ Result<Parts> make_parts(const ServerPlace& place, uint64_t entries, uint64_t se
     there.rendezvous += std::string("/") + folder;
     return there;
   };
-  TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode, meeting_in("bitcode"), shard));
-  TC_ASSIGN(parts.object, IfuncChaseServer::create(CodeForm::object, meeting_in("object"), shard));
+  TC_ASSIGN(parts.bitcode, make_chase_server(CodeForm::bitcode, meeting_in("bitcode"), shard));
+  TC_ASSIGN(parts.object, make_chase_server(CodeForm::object, meeting_in("object"), shard));
   return parts;
 }
 
@@ -118,8 +118,10 @@ void serve_mode(Parts& parts, std::string_view mode, const Orders& orders) {
   };
   if (mode == mode_name(ChaseMode::am)) serve([&] { parts.am->party().wait(Deadline::after_ms(wait_ms)); });
   if (mode == mode_name(ChaseMode::get)) serve([&] { parts.get->wait(Deadline::after_ms(wait_ms)); });
-  if (mode == mode_name(ChaseMode::ifunc_bitcode)) serve([&] { parts.bitcode->wait(wait_ms); });
-  if (mode == mode_name(ChaseMode::ifunc_object)) serve([&] { parts.object->wait(wait_ms); });
+  if (mode == mode_name(ChaseMode::ifunc_bitcode))
+    serve([&] { (void)tc_node_wait(parts.bitcode->handle(), wait_ms, nullptr); });
+  if (mode == mode_name(ChaseMode::ifunc_object))
+    serve([&] { (void)tc_node_wait(parts.object->handle(), wait_ms, nullptr); });
 }
 
 }  // namespace
@@ -135,8 +137,8 @@ Status serve_dapc(const Arguments& arguments, Talk& talk) {
   while (true) {
     const auto order = orders.next();
     if (order == "end") return {};
-    if (order == "settle") TC_CHECK(parts.bitcode->settle());
-    TC_CHECK(talk.say(order == "executed" ? std::to_string(parts.bitcode->executed()) : order));
+    if (order == "settle") TC_CHECK(wait_until_tuned(*parts.bitcode));
+    TC_CHECK(talk.say(order == "executed" ? std::to_string(parts.bitcode->stat("executed")) : order));
     serve_mode(parts, order, orders);
   }
 }

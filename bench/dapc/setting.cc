@@ -18,22 +18,20 @@ constexpr uint64_t rounds_in_flight = 2;               // so that filling and dr
 
 }  // namespace
 
-Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uint32_t servers, const Network* network,
+Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uint32_t servers, const Site& site,
                                                  const Translations& translations) {
   std::unique_ptr<Setting> made(new Setting(options, servers));
   made->table_.resize(made->entries());
   chase_fill(made->table_.data(), made->entries(), options.seed);
-  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
-  const auto host = network != nullptr ? Network::client_address() : "127.0.0.1";
-  TC_ASSIGN(made->servers_, Servers::start("dapc-server",
-                                           {{"transport", options.transport},
-                                            {"shard", std::to_string(options.shard_entries)},
-                                            {"seed", std::to_string(options.seed)}},
-                                           servers, network));
-  TC_ASSIGN(made->am_, AmChaseClient::create(transport.ucx_tls, options.shard_entries));
-  TC_ASSIGN(made->get_, GetChaseClient::create(transport.ucx_tls, options.shard_entries));
-  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(transport, host, options.shard_entries, options.chaser));
-  TC_ASSIGN(made->object_, IfuncChaseClient::create(transport, host, options.shard_entries, options.chaser));
+  const auto &tls = site.transport.ucx_tls, host = site.client_host();
+  TC_ASSIGN(made->servers_,
+            Servers::start("dapc-server",
+                           {{"shard", std::to_string(options.shard_entries)}, {"seed", std::to_string(options.seed)}},
+                           servers, site));
+  TC_ASSIGN(made->am_, AmChaseClient::create(tls, options.shard_entries));
+  TC_ASSIGN(made->get_, GetChaseClient::create(tls, options.shard_entries));
+  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(site.transport, host, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->object_, IfuncChaseClient::create(site.transport, host, options.shard_entries, options.chaser));
   made->modes_.assign(chase_modes.begin(), chase_modes.end());
   for (const auto& [mode, bundle] : translations) {
     TC_CHECK(made->bitcode_->add(mode, bundle));

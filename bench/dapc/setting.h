@@ -15,8 +15,8 @@ namespace tc::bench {
 class Setting {
  public:
   using Translations = std::map<ChaseMode, Bytes>;
-  // `network` outlives it; null: loopback. `translations`: bundles that chase beside C's.
-  static Result<std::unique_ptr<Setting>> create(const DapcOptions& options, uint32_t servers, const Network* network,
+  // `translations`: bundles that chase beside C's.
+  static Result<std::unique_ptr<Setting>> create(const DapcOptions& options, uint32_t servers, const Site& site,
                                                  const Translations& translations);
 
   // Finds out how many chases take about options.run_ms, for each mode. Unmeasured.

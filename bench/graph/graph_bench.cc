@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_bench.h"
 
-#include <ucp/api/ucp.h>
-
 #include <array>
 #include <cstring>
-#include <optional>
 #include <random>
 
+#include "06-graph/bfs.h"
 #include "graph/get_search.h"
 #include "graph/ifunc_search.h"
 #include "graph/shard_set.h"
@@ -45,7 +43,6 @@ class GraphBench {
   Report report() const { return {table(), json()}; }
 
  private:
-  Status prepare_network();
   Status draw_searches();
   Status start_servers();
   Status connect();
@@ -65,10 +62,7 @@ class GraphBench {
   Json json() const;
 
   const GraphOptions& options_;
-  Machine machine_;
-  BenchTransport transport_;
-  std::optional<SharedKey> key_;
-  ChosenNetwork network_;
+  Site site_;
   std::unique_ptr<ShardSet> shards_;
   std::vector<Search> searches_;
   std::unique_ptr<Servers> servers_;
@@ -78,15 +72,6 @@ class GraphBench {
   std::map<SearchMode, SearchCost> costs_;  // of all runs
   uint64_t verified_ = 0;                   // searches whose levels were all compared
 };
-
-Status GraphBench::prepare_network() {
-  TC_ASSIGN(transport_, BenchTransport::parse(options_.transport));
-  if (transport_.encrypted()) {
-    TC_ASSIGN(key_, SharedKey::make());
-  }
-  if (transport_.by_network) network_ = choose_network(options_.loopback, options_.servers);
-  return {};
-}
 
 // The sources are vertices that have edges, drawn from the seed, and the same for all ways and runs.
 Status GraphBench::draw_searches() {
@@ -103,12 +88,9 @@ Status GraphBench::draw_searches() {
 }
 
 Status GraphBench::start_servers() {
-  TC_ASSIGN(servers_,
-            Servers::start("graph-server", {{"transport", options_.transport}, {"shards", shards_->directory()}},
-                           options_.servers, network_.network.get()));
-  const auto host = network_.network != nullptr ? Network::client_address() : "127.0.0.1";
-  TC_ASSIGN(get_, GetSearch::create(transport_.ucx_tls, shards_->vertices(), options_.get_window));
-  TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host, shards_->vertices()));
+  TC_ASSIGN(servers_, Servers::start("graph-server", {{"shards", shards_->directory()}}, options_.servers, site_));
+  TC_ASSIGN(get_, GetSearch::create(site_.transport.ucx_tls, shards_->vertices(), options_.get_window));
+  TC_ASSIGN(ifunc_, IfuncSearch::create(site_.transport, site_.client_host(), shards_->vertices()));
   return {};
 }
 
@@ -191,8 +173,7 @@ Result<double> GraphBench::search_all(SearchMode mode, SearchCost& cost) {
 }
 
 Status GraphBench::run() {
-  machine_ = describe_machine(ucp_get_version_string());
-  TC_CHECK(prepare_network());
+  TC_ASSIGN(site_, Site::prepare(options_.transport, options_.loopback, options_.servers));
   TC_CHECK(draw_searches());
   TC_CHECK(start_servers());
   if (auto measured = measure(); !measured) return fail(servers_->explain(std::move(measured).error()));
@@ -227,9 +208,9 @@ std::string GraphBench::table() const {
       "{}: {} vertices, {} edges; a search reaches {:.0f} vertices by {:.0f} edges on {:.1f} levels (means).\n"
       "{} interleaved runs of {} searches for each way; the levels of all {} searches are right.\n"
       "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n",
-      describe_network(options_.transport, network_), options_.servers, machine_.ucx, machine_.cores, machine_.cpu,
-      graph_name(), shards_->vertices(), shards_->edges(), mean(&SearchCost::reached), mean(&SearchCost::edges),
-      mean(&SearchCost::levels), options_.runs, options_.searches, verified_);
+      describe_network(options_.transport, site_.network), options_.servers, site_.machine.ucx, site_.machine.cores,
+      site_.machine.cpu, graph_name(), shards_->vertices(), shards_->edges(), mean(&SearchCost::reached),
+      mean(&SearchCost::edges), mean(&SearchCost::levels), options_.runs, options_.searches, verified_);
   Table table(introduction, {{"", -17},
                              {"searches/s", 10},
                              {"", 22},
@@ -256,7 +237,7 @@ Json GraphBench::json() const {
   Json root;
   root["bench"] = "graph";
   root["transport"] = options_.transport;
-  root["namespaces"] = network_.network != nullptr;
+  root["namespaces"] = site_.network.network != nullptr;
   root["servers"] = options_.servers;
   root["graph"] = graph_name();
   root["vertices"] = shards_->vertices();
@@ -290,7 +271,7 @@ Json GraphBench::json() const {
   }
   root["verified"] = true;  // a wrong answer ends the benchmark
   root["searches_verified"] = verified_;
-  put_machine(root, machine_);
+  put_machine(root, site_.machine);
   return root;
 }
 
@@ -311,20 +292,29 @@ Status serve_graph(const Arguments& arguments, Talk& talk) {
   TC_ASSIGN(const auto party, UcxParty::create(place.transport.ucx_tls, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP));
   TC_ASSIGN(const auto rows, UcxMemory::map(*party, std::span(words).size_bytes()));
   std::memcpy(rows.bytes().data(), words.data(), rows.bytes().size());
-  TC_ASSIGN(const auto node, IfuncSearchServer::create(place, rows.bytes()));
+  const auto& head = *reinterpret_cast<const graph_shard*>(words.data());
+  std::vector<uint64_t> scratch(bfs_slot_bytes(head.vertices, head.shards) / sizeof(uint64_t));  // for one search
+  TC_ASSIGN(auto node, make_server(place));  // it has no code for graphs
+  TC_CHECK(attempt([&] {
+    node.expose(BFS_SHARD, rows.bytes());
+    node.expose(BFS_SCRATCH, std::as_writable_bytes(std::span(scratch)));
+  }));
   TC_ASSIGN(const auto contact, rows.contact());
-  TC_CHECK(talk.say(fmt::format("ready {} {}", contact, node->address())));
+  TC_CHECK(talk.say(fmt::format("ready {} {}", contact, node.address())));
   bool by_ifunc = true;
   const auto obey = [&](const std::string& order) -> Result<std::string> {
     if (order == "settle")
-      TC_CHECK(node->settle());
+      TC_CHECK(wait_until_tuned(node));
     else
       by_ifunc = order == "ifunc";
     return order;
   };
   return talk.serve(obey, [&] {
     for (int i = 0; i < waits_per_order_check; ++i)
-      by_ifunc ? node->wait(wait_ms) : party->wait(Deadline::after_ms(wait_ms));
+      if (by_ifunc)
+        (void)tc_node_wait(node.handle(), wait_ms, nullptr);
+      else
+        party->wait(Deadline::after_ms(wait_ms));
   });
 }
 

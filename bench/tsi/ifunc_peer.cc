@@ -51,11 +51,6 @@ Result<uint64_t> IfuncPeer::stat(const char* name) {
   return attempt([&] { return node_.stat(name); });
 }
 
-void IfuncPeer::settle(uint64_t codes) {
-  const auto deadline = Deadline::after_ms(5000);
-  while (!deadline.passed() && stat("tuned").value_or(codes) < codes) poll();
-}
-
 void IfuncPeer::first_error(tc_status_t status) noexcept {
   if (error_.code == TC_OK) error_ = {status, tc_error_message()};
 }

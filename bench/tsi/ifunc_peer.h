@@ -49,8 +49,6 @@ class IfuncPeer {
   Status call(uint32_t timeout_ms);  // and waits for the answer
   uint64_t count() const noexcept { return *const_cast<const volatile uint64_t*>(&counter_); }
   Result<uint64_t> stat(const char* name);
-  // Waits until all code here is compiled for this CPU.
-  void settle(uint64_t codes);
 
   // The first error of send() or poll(), which do not report it themselves.
   Status status() const;

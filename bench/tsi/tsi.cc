@@ -27,7 +27,6 @@ class Bench {
   Report report() const { return {table(), json()}; }
 
  private:
-  Talk& talk() { return pair_.partner->talk(); }
   Meanwhile poll() {
     return [this] { peers_.poll(); };
   }
@@ -67,37 +66,37 @@ class Bench {
 
 Status Bench::connect() {
   TC_CHECK(peers_.create(pair_.transport));
-  TC_ASSIGN(const auto line, talk().hear(poll()));
+  TC_ASSIGN(const auto line, pair_.talk().hear(poll()));
   std::string node_address, am_address, plain_address, raw_memory, raw_socket;
   read_words(line, node_address, am_address, plain_address, raw_memory, raw_socket);
   TC_ASSIGN(peers_.floor, Floor::open(raw_memory, raw_socket));
   TC_CHECK(peers_.am->connect(am_address));
   TC_ASSIGN(const auto ours, peers_.addresses());
-  TC_CHECK(talk().tell(ours, "connected", poll()));
-  TC_CHECK(talk().say("stat executed"));  // its answer proves that the target polls: connect() needs that
+  TC_CHECK(pair_.talk().tell(ours, "connected", poll()));
+  TC_CHECK(pair_.talk().say("stat executed"));  // its answer proves that the target polls: connect() needs that
   TC_CHECK(peers_.ifunc->connect(node_address));
   if (peers_.plain != nullptr) TC_CHECK(peers_.plain->connect(plain_address));
-  TC_CHECK(talk().hear(poll()));
+  TC_CHECK(pair_.talk().hear(poll()));
   return {};
 }
 
 Status Bench::use(SliceForm form) {
   TC_CHECK(peers_.use(form));
-  return talk().tell(form == SliceForm::bitcode ? "use bitcode" : "use object", "used", poll());
+  return pair_.talk().tell(form == SliceForm::bitcode ? "use bitcode" : "use object", "used", poll());
 }
 
 Status Bench::latency(Mode mode, uint64_t rounds, Samples<Mode>& into) {
-  TC_CHECK(talk().tell(fmt::format("latency {} {}", mode_name(mode), rounds), "go", poll()));
-  TC_ASSIGN(const auto ns, measure_latency(peers_, mode, rounds));
+  TC_ASSIGN(const auto ns, pair_.measure(fmt::format("latency {} {}", mode_name(mode), rounds), poll(),
+                                         [&] { return measure_latency(peers_, mode, rounds); }));
   into.add(mode, ns);
-  return talk().expect("done", poll());
+  return {};
 }
 
 Status Bench::rate(Mode mode, uint64_t calls, Samples<Mode>& into) {
-  TC_CHECK(talk().tell(fmt::format("rate {} {}", mode_name(mode), calls), "go", poll()));
-  TC_ASSIGN(const auto per_second, measure_rate(peers_, mode, calls));
-  into.add(mode, per_second);
-  return talk().expect("done", poll());
+  TC_ASSIGN(const auto rate, pair_.measure(fmt::format("rate {} {}", mode_name(mode), calls), poll(),
+                                           [&] { return measure_rate(peers_, mode, calls); }));
+  into.add(mode, rate);
+  return {};
 }
 
 // Every path once, unmeasured: connections wire up lazily, code is loaded and compiled for this CPU.
@@ -138,7 +137,7 @@ Status Bench::one_run() {
 }
 
 Result<double> Bench::ask_stat_us(const std::string& name) {
-  TC_ASSIGN(const auto answer, talk().ask("stat " + name, poll()));
+  TC_ASSIGN(const auto answer, pair_.talk().ask("stat " + name, poll()));
   double ns = 0;
   if (!read_words(answer, ns)) return fail(TC_ERR_INTERNAL, "the target said '{}'", answer);
   return ns / 1000;
@@ -192,7 +191,7 @@ Status Bench::run() {
   TC_ASSIGN(cached_dispatch_ns_, cached_dispatch_ns(8000, 50));
   add_frame_sizes();
   pair_.placement.set_flags(latency_.all().at(Mode::raw_flags));
-  return talk().say("end");
+  return pair_.talk().say("end");
 }
 
 // The papers' Tables I-III.

@@ -164,11 +164,7 @@ Result<Report> run_tune(const TuneOptions& options) {
   TC_ASSIGN(const auto generic, LoadedCode::load("tune_kernels", tune_kernels_ifunc(), SliceForm::object));
   TC_ASSIGN(const auto tuned, LoadedCode::load("tune_kernels", tune_kernels_ifunc(), SliceForm::bitcode));
   pin_to(0);
-  Json root;
-  root["bench"] = "tune";
-  root["runs"] = options.runs;
-  root["native_compiler"] = native.compiler;
-  auto& list = root["kernels"] = Json::array();
+  auto list = Json::array();
   Table table(
       fmt::format(
           "One source, three builds, in turn in one pinned process; {} runs, medians with quartiles.\n"
@@ -193,7 +189,12 @@ Result<Report> run_tune(const TuneOptions& options) {
     cells.push_back(number(to_generic.median, "{:.1f}"));
     table.row(cells);
   }
+  Json root;
+  root["bench"] = "tune";
+  root["runs"] = options.runs;
+  root["native_compiler"] = native.compiler;
   put_machine(root, machine);
+  root["kernels"] = std::move(list);
   return Report{table.take(), std::move(root)};
 }
 

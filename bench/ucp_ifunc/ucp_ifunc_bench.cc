@@ -30,22 +30,21 @@ class Bench {
 
   Status run() {
     TC_ASSIGN(side_, Side::create(options_));
-    TC_ASSIGN(const auto theirs, talk().hear(progress()));
+    TC_ASSIGN(const auto theirs, pair_.talk().hear(progress()));
     TC_ASSIGN(const auto ours, side_->contact());
     TC_CHECK(side_->connect(theirs));
-    TC_CHECK(talk().say(ours));
+    TC_CHECK(pair_.talk().say(ours));
     TC_CHECK(side_->warm_up());
-    TC_CHECK(talk().expect("warm", progress()));
+    TC_CHECK(pair_.talk().expect("warm", progress()));
     for (size_t payload = 1; payload <= options_.largest; payload *= payload < 1024 ? 4 : 2)
       rows_.push_back({payload, {}, {}});
     for (int run = 0; run < options_.runs; ++run)
       for (auto& row : rows_) TC_CHECK(measure(row));
-    return talk().say("end");
+    return pair_.talk().say("end");
   }
   Report report() const { return {table(), json()}; }
 
  private:
-  Talk& talk() { return pair_.partner->talk(); }
   Meanwhile progress() {
     return [this] { side_->progress(); };
   }
@@ -58,19 +57,17 @@ class Bench {
     const auto slots = side_->ring_slots();
     const auto messages = std::max<uint64_t>(2, rounds * (tcp ? 1 : 8) / slots) * slots;
     for (const auto way : {Way::am, Way::ifunc, Way::send_receive}) {
-      TC_CHECK(order("latency", way, row.payload, rounds));
-      TC_ASSIGN(const auto ns, side_->ping(way, rounds));
+      const auto order = [&](const char* verb, uint64_t number) {
+        return fmt::format("{} {} {} {}", verb, name_of(way), row.payload, number);
+      };
+      TC_ASSIGN(const auto ns,
+                pair_.measure(order("latency", rounds), progress(), [&] { return side_->ping(way, rounds); }));
+      TC_ASSIGN(const auto rate,
+                pair_.measure(order("rate", messages), progress(), [&] { return side_->send_stream(way, messages); }));
       row.latency_ns.add(way, ns);
-      TC_CHECK(talk().expect("done", progress()));
-      TC_CHECK(order("rate", way, row.payload, messages));
-      TC_ASSIGN(const auto per_second, side_->send_stream(way, messages));
-      row.rate.add(way, per_second);
-      TC_CHECK(talk().expect("done", progress()));
+      row.rate.add(way, rate);
     }
     return {};
-  }
-  Status order(const char* verb, Way way, size_t payload, uint64_t number) {
-    return talk().tell(fmt::format("{} {} {} {}", verb, name_of(way), payload, number), "go", progress());
   }
 
   Json json() const {
