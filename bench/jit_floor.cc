@@ -5,8 +5,8 @@
 //   jit_floor PLUGIN ROUNDS FILE.bc...
 //
 // For each file and effort: median and quartiles of compile() and link() in µs, size of the object, bytes of linked
-// memory. Undefined symbols resolve to a function that does nothing, and nothing is called, but for the loops `saxpy` and `dot`
-// of src/target/jit/testdata/loops.c: GFLOP/s over arrays that stay in the first-level cache.
+// memory. Undefined symbols resolve to a function that does nothing, and nothing is called, but for the loops `saxpy`
+// and `dot` of src/target/jit/testdata/loops.c: GFLOP/s over arrays that stay in the first-level cache.
 #include <dlfcn.h>
 
 #include <algorithm>

@@ -13,7 +13,7 @@ constexpr auto what = "ucp_am_send_nbx";
 }  // namespace
 
 Result<std::unique_ptr<BulkAm>> BulkAm::create(const std::string& tls, std::span<std::byte> landing) {
-  TC_ASSIGN(auto party, UcxParty::create(tls, UCP_FEATURE_AM, UcxParty::PeerFailure::fatal));
+  TC_ASSIGN(auto party, UcxParty::create(tls, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, UcxParty::PeerFailure::fatal));
   std::unique_ptr<BulkAm> made(new BulkAm(std::move(party), landing));
   TC_CHECK(made->party_->handle(data_id, &BulkAm::on_data, made.get()));
   TC_CHECK(made->party_->handle(answer_id, &BulkAm::on_answer, made.get()));

@@ -172,11 +172,7 @@ std::string Bulk::table() const {
 }
 
 Json Bulk::json() const {
-  Json root;
-  root["bench"] = "bulk";
-  root["transport"] = options_.transport;
-  root["ucx"] = pair_.machine.ucx;
-  root["runs"] = options_.runs;
+  auto root = json_head("bulk", options_.transport, pair_.machine, options_.runs);
   put_machine(root, pair_.machine);
   put_placement(root, pair_.placement);
   root["points"] = Json::array();

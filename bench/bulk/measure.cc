@@ -11,15 +11,8 @@ namespace tc::bench {
 
 namespace {
 
-constexpr std::array names{std::pair{BulkMode::flags, "flags"},
-                           std::pair{BulkMode::call, "call"},
-                           std::pair{BulkMode::reply, "reply"},
-                           std::pair{BulkMode::copy, "copy"},
-                           std::pair{BulkMode::am, "am"},
-                           std::pair{BulkMode::raw, "raw"},
-                           std::pair{BulkMode::aes, "aes"},
-                           std::pair{BulkMode::plain_call, "plain-call"},
-                           std::pair{BulkMode::plain_reply, "plain-reply"}};
+constexpr std::array<std::string_view, 9> names{"flags", "call", "reply",      "copy",       "am",
+                                                "raw",   "aes",  "plain-call", "plain-reply"};
 
 Status copy(BulkPeers& peers, ByteView bytes) {
   std::memcpy(peers.landing.data(), bytes.data(), bytes.size());
@@ -74,13 +67,7 @@ Status take_streams(BulkPeers& peers, size_t size, uint64_t rounds) {
 
 }  // namespace
 
-std::string_view mode_name(BulkMode mode) noexcept { return names[static_cast<size_t>(mode)].second; }
-
-Result<BulkMode> parse_bulk_mode(std::string_view name) {
-  for (const auto& [mode, known] : names)
-    if (known == name) return mode;
-  return fail(TC_ERR_INVALID, "there is no mode '{}'", name);
-}
+std::string_view mode_name(BulkMode mode) noexcept { return names[static_cast<size_t>(mode)]; }
 
 BulkPeers::BulkPeers(size_t largest) : data(largest), landing(largest) {
   std::memset(landing.data(), 1, landing.size());
@@ -189,7 +176,7 @@ Status serve_bulk(const Arguments& arguments, Talk& talk) {
     size_t size = 0;
     uint64_t rounds = 0;
     read_words(order, name, size, rounds);
-    TC_ASSIGN(const auto mode, parse_bulk_mode(name));
+    TC_ASSIGN(const auto mode, value_named<BulkMode>(names, name));
     TC_CHECK(talk.say("go"));
     TC_CHECK(answer_bulk(peers, mode, size, rounds));
     return "done";

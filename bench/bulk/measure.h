@@ -20,7 +20,6 @@ namespace tc::bench {
 // `plain_call` and `plain_reply` go over plain TCP, beside encrypted ones.
 enum class BulkMode : uint8_t { flags, call, reply, copy, am, raw, aes, plain_call, plain_reply };
 std::string_view mode_name(BulkMode mode) noexcept;
-Result<BulkMode> parse_bulk_mode(std::string_view name);
 
 // What encryption alone costs: AES-128-GCM by OpenSSL, in records of 16 KiB as TLS has them, on one core.
 class AesGcm {

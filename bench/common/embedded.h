@@ -33,12 +33,12 @@ struct SourceFile {
 };
 
 // Builds an ifunc when a benchmark starts, with `ifunc build`: the machine that builds this program need not have that
-// language's compiler. The bundle of ifunc `name` for this machine's kind of processor, out of the first file; the others are headers.
-// TC_ERR_COMPILE: the compiler is missing or refused; it said why on standard error.
+// language's compiler. The bundle is that of ifunc `name` for this machine's kind of processor, out of the first file;
+// the others are headers. TC_ERR_COMPILE: the compiler is missing or refused; it said why on standard error.
 Result<Bytes> build_ifunc(const std::string& name, const std::vector<SourceFile>& files);
 
-// examples/05-pointer-chase/chaser.c, or its translation: "c", "julia" or "rust". TC_ERR_COMPILE when the language's compiler is
-// not on this machine; the servers need none.
+// examples/05-pointer-chase/chaser.c, or its translation: "c", "julia" or "rust". TC_ERR_COMPILE when the language's
+// compiler is not on this machine; the servers need none.
 Result<Bytes> build_chaser(const std::string& language);
 
 }  // namespace tc::bench

@@ -92,6 +92,10 @@ Machine describe_machine(const std::string& ucx_version) {
   return m;
 }
 
+nlohmann::ordered_json json_head(const char* bench, const std::string& transport, const Machine& machine, int runs) {
+  return {{"bench", bench}, {"transport", transport}, {"ucx", machine.ucx}, {"runs", runs}};
+}
+
 void put_machine(nlohmann::ordered_json& root, Machine machine) {
   machine.load_after = load_average();
   root["command"] = machine.command;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The conditions of a run: the machine, and the CPUs that the processes of the benchmark run on. Each benchmark's JSON carries
-// them, so that a page made from it later (`ifunc bench report`) can say where and by which command it was measured.
-// Threads: any; pin_to() pins the calling thread, and those that it starts.
+// The conditions of a run: the machine, and the CPUs that the processes of the benchmark run on. Each benchmark's JSON
+// carries them, so that a page made from it later (`ifunc bench report`) can say where and by which command it was
+// measured. Threads: any; pin_to() pins the calling thread, and those that it starts.
 #pragma once
 
 #include <nlohmann/json_fwd.hpp>
@@ -33,6 +33,9 @@ struct Machine {
 // To be called when the run begins, before anything is pinned or started. What cannot be read stays empty.
 Machine describe_machine(const std::string& ucx_version);
 
+// The first keys of a benchmark's JSON object.
+nlohmann::ordered_json json_head(const char* bench, const std::string& transport, const Machine& machine, int runs);
+
 // To be called when the run has ended: sets "command" and "machine" of a benchmark's JSON object, and the load after.
 void put_machine(nlohmann::ordered_json& root, Machine machine);
 
@@ -56,8 +59,8 @@ struct Placement {
   double least_flag_ns = 0;    // of all runs: what else runs on the machine makes the others slow
 
   void set_flags(const std::vector<double>& runs);
-  // "near": the flags of three runs in four took less than far_ns; "far": those of no run did. "mixed": the host moved the CPUs
-  // during the benchmark, or something else ran on them.
+  // "near": the flags of three runs in four took less than far_ns; "far": those of no run did. "mixed": the host moved
+  // the CPUs during the benchmark, or something else ran on them.
   const char* verdict() const noexcept;
   static constexpr double far_ns = 100;
 };

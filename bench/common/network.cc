@@ -48,8 +48,8 @@ Status configure(int fd, const std::string& commands) {
   return {};
 }
 
-// Until the device runs, UCX reports that there is no such device. The kernel notices in the background that the other end
-// of a new pair is up: after 1 ms as a rule, 50 ms when other processes do the same, a second at worst.
+// Until the device runs, UCX reports that there is no such device. The kernel notices in the background that the other
+// end of a new pair is up: after 1 ms as a rule, 50 ms when other processes do the same, a second at worst.
 Status wait_until_eth0_runs() {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(TC_ERR_UNSUPPORTED, "a socket in a network namespace: {}", std::strerror(errno));

@@ -36,8 +36,8 @@ class Network {
   std::vector<int> held_;  // the bridge's, the client's, the servers'
 };
 
-// The network that a benchmark over `by_network` transports runs in, or why it is the loopback device. Sets the device that
-// UCX uses. For a process that has one thread.
+// The network that a benchmark over `by_network` transports runs in, or why it is the loopback device. Sets the device
+// that UCX uses. For a process that has one thread.
 struct ChosenNetwork {
   std::unique_ptr<Network> network;
   std::string why_none;

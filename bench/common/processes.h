@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The processes of a benchmark: how one starts the others, places them on CPUs or in network namespaces, and agrees with them on
-// what comes next. They talk by lines of text over a socket pair, outside of what is measured. Thread: one for each object.
+// The processes of a benchmark: how one starts the others, places them on CPUs or in network namespaces, and agrees
+// with them on what comes next. They talk by lines of text over a socket pair, outside of what is measured. Thread: one
+// for each object.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <functional>
 #include <map>
 #include <memory>
 #include <optional>
 #include <sstream>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -31,6 +35,14 @@ template <class... Words>
 bool read_words(const std::string& line, Words&... into) {
   std::istringstream words(line);
   return static_cast<bool>((words >> ... >> into));
+}
+
+// The value of an enumeration by its name. TC_ERR_INVALID: there is none.
+template <class Value, size_t count>
+Result<Value> value_named(const std::array<std::string_view, count>& names, std::string_view name) {
+  const auto found = std::ranges::find(names, name);
+  if (found == names.end()) return fail(TC_ERR_INVALID, "there is no '{}' among {}", name, fmt::join(names, ", "));
+  return static_cast<Value>(found - names.begin());
 }
 
 class Talk {
@@ -84,7 +96,8 @@ int run_as_partner(const PartnerKinds& kinds, const std::vector<std::string>& wo
 
 // This process on the first CPU, and its partner, the target, which is to pin itself to the second.
 struct Pair {
-  // Starts the target with a further argument, the transport. TC_ERR_UNSUPPORTED with one CPU. UCX stays on the loopback device.
+  // Starts the target with a further argument, the transport. TC_ERR_UNSUPPORTED with one CPU. UCX stays on the
+  // loopback device.
   static Result<Pair> start(const std::string& kind, const std::string& transport, Arguments arguments = {});
 
   Talk& talk() noexcept { return partner->talk(); }
@@ -119,8 +132,8 @@ struct Site {
 // Several servers, which are all told the same.
 class Servers {
  public:
-  // Starts `count` of them, each in its namespace when the site has a network, with the further arguments of ServerPlace.
-  // Each answers "ready" and how to reach it.
+  // Starts `count` of them, each in its namespace when the site has a network, with the further arguments of
+  // ServerPlace. Each answers "ready" and how to reach it.
   static Result<std::unique_ptr<Servers>> start(const std::string& kind, Arguments arguments, uint32_t count,
                                                 const Site& site);
   // What they said when they were ready, after that word.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The UCX program that our nodes are compared with: a context and a worker, endpoints, Active Messages, and memory for GETs and
-// puts. It waits in the same way as a node (Node::wait), so that neither side of the comparison polls better than the other.
-// Thread: one for each party.
+// The UCX program that our nodes are compared with: a context and a worker, endpoints, Active Messages, and memory for
+// GETs and puts. It waits in the same way as a node (Node::wait), so that neither side of the comparison polls better
+// than the other. Thread: one for each party.
 #pragma once
 
 #include <ucp/api/ucp.h>
@@ -40,7 +40,9 @@ class UcxParty {
   // From now on Active Messages with this id call `callback` with `arg`.
   Status handle(unsigned id, ucp_am_recv_callback_t callback, void* arg);
   // Progresses until a request is done, and frees it; `what` is for error messages. TC_ERR_TIMEOUT after a minute.
-  Status finish(ucs_status_ptr_t request, const char* what);
+  Status finish(ucs_status_ptr_t request, const char* what) {
+    return request == nullptr ? Status{} : finish_pending(request, what);
+  }
   // Waits until all that was sent over an endpoint is there.
   Status flush(ucp_ep_h endpoint);
   unsigned progress() noexcept { return ucp_worker_progress(worker_); }
@@ -57,6 +59,7 @@ class UcxParty {
   UcxParty(bool by_sockets_alone, PeerFailure peer_failure)
       : by_sockets_alone_(by_sockets_alone), peer_failure_(peer_failure) {}
   Status start(const std::string& tls, uint64_t features);
+  Status finish_pending(ucs_status_ptr_t request, const char* what);
   bool found_something() noexcept;
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 

@@ -155,11 +155,7 @@ std::string Sweep::table() const {
 }
 
 Json Sweep::json() const {
-  Json root;
-  root["bench"] = "dapc";
-  root["transport"] = options_.transport;
-  root["ucx"] = site_.machine.ucx;
-  root["runs"] = options_.runs;
+  auto root = json_head("dapc", options_.transport, site_.machine, options_.runs);
   root["run_ms"] = options_.run_ms;
   root["seed"] = options_.seed;
   root["shard_entries"] = options_.shard_entries;

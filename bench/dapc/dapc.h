@@ -29,8 +29,8 @@ struct DapcOptions {
   const std::atomic<bool>* stop = nullptr;  // set: end soon, with what there is
 };
 
-// Starts the servers, and measures; a wrong answer in any mode is an error. When `stop` ends it, the report holds the points
-// that are done, and "complete" of its JSON is false.
+// Starts the servers, and measures; a wrong answer in any mode is an error. When `stop` ends it, the report holds the
+// points that are done, and "complete" of its JSON is false.
 Result<Report> run_dapc(const DapcOptions& options);
 // A server's process (dapc/server.cc).
 Status serve_dapc(const Arguments& arguments, Talk& talk);

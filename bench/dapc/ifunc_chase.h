@@ -29,7 +29,7 @@ class IfuncChaseClient final : public ChaseClient {
                                                           uint64_t shard_entries, const std::string& chaser);
   // A further chaser, over the same connections.
   Status add(ChaseMode mode, ByteView bundle);
-  // Chooses the chaser that run() sends from now on: the one that was added for `mode`, else the first.
+  // Chooses the chaser that run() sends from now on: the one that was added for `mode`, else the one of create().
   void chase_by(ChaseMode mode);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
@@ -57,9 +57,8 @@ class IfuncChaseClient final : public ChaseClient {
   Chases chases_;
   size_t started_ = 0, finished_ = 0;
   threechains::Node node_;
-  Chaser chaser_;
-  std::map<ChaseMode, Chaser> added_;
-  Chaser* chosen_ = &chaser_;
+  std::map<ChaseMode, Chaser> chasers_;
+  Chaser* chosen_ = nullptr;
   std::optional<threechains::Ifunc> hop_;
   std::vector<threechains::Endpoint> servers_;
 };

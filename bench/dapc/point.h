@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A point of the sweep: one number of servers, depth and chases in flight, all modes side by side. A ratio is taken within
-// each run; the figure is the median of these ratios. Threads: any.
+// A point of the sweep: one number of servers, depth and chases in flight, all modes side by side. A ratio is taken
+// within each run; the figure is the median of these ratios. Threads: any.
 #pragma once
 
 #include <optional>
@@ -34,8 +34,8 @@ struct DapcPoint {
   void add(const DapcRun& run);
   // Of translations, to ifunc_bitcode.
   std::optional<Summary> ratio_to_c(ChaseMode mode) const;
-  // How much of the bound by hops of `one_way_us` is reached. Nothing but for ifunc modes from two servers on, with one chase
-  // at a time.
+  // How much of the bound by hops of `one_way_us` is reached. Nothing but for ifunc modes from two servers on, with one
+  // chase at a time.
   std::optional<Summary> fraction_of_bound(ChaseMode mode, const std::vector<double>& one_way) const;
 };
 

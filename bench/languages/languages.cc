@@ -10,8 +10,8 @@
 #include "common/embedded.h"
 #include "common/loaded_code.h"
 #include "common/machine.h"
+#include "common/stand_in_host.h"
 #include "languages/instructions.h"
-#include "languages/kernel_host.h"
 
 TC_EMBED(languages_dot_c, TC_DOT_C)
 TC_EMBED(languages_dot_julia, TC_DOT_JULIA)
@@ -96,7 +96,7 @@ bool is_same(const Kernel& kernel, uint64_t one, uint64_t other) {
 }
 
 Status check_answers(const Kernel& kernel, const std::vector<Loaded>& loaded, const LanguagesKernel& result,
-                     KernelHost& host) {
+                     StandInHost& host) {
   uint64_t expected = 0;
   for (size_t i = 0; i < loaded.size(); ++i) {
     host.answer = 0;
@@ -138,7 +138,7 @@ Result<LanguagesKernel> compare(const Kernel& kernel, SliceForm form, const std:
     result.codes.push_back({languages[i], {}, {}, {}});
   }
   Data data;
-  KernelHost host;
+  StandInHost host;
   host.expose(kernel.is_number ? std::as_writable_bytes(std::span(data.numbers))
                                : std::as_writable_bytes(std::span(data.table)));
   target::current_host = &host;

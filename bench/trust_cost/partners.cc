@@ -2,8 +2,8 @@
 //
 // The further processes: a node that is called and connected to, and one that connects to a node over and over.
 //
-// It does so with whole handshakes of a trusted peer, or with half of one, as a stranger would send it to make a node work: the
-// first bytes of a client. The node answers with a key exchange and a signature, and the stranger leaves.
+// It does so with whole handshakes of a trusted peer, or with half of one, as a stranger would send it to make a node
+// work: the first bytes of a client. The node answers with a key exchange and a signature, and the stranger leaves.
 #include <arpa/inet.h>
 #include <netinet/in.h>
 #include <poll.h>

@@ -20,7 +20,8 @@ namespace {
 
 constexpr uint32_t call_ms = 10'000;
 
-// That of the target and of its owner (SharedKey), and that of an author, whom the target's keyring lets run signed code only.
+// That of the target and of its owner (SharedKey), and that of an author, whom the target's keyring lets run signed
+// code only.
 class BenchKeys {
  public:
   static Result<BenchKeys> make();
@@ -115,7 +116,8 @@ Status TrustBench::start() {
   return author_->connect(target_address_);
 }
 
-// Each is code with a content id that the target has never seen: by its owner as it is, or by the author with a signature.
+// Each is code with a content id that the target has never seen: by its owner as it is, or by the author with a
+// signature.
 Result<double> TrustBench::first_call(bool is_signed) {
   TC_ASSIGN(auto bundle, tsi_variant(SliceForm::object, fmt::format("sample {}", ++labels_)));
   if (is_signed) TC_CHECK(trust::sign_bundle(bundle, keys_->author()));

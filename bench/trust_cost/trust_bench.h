@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc bench trust`: what a signature costs once for each never-seen code, how many encrypted connections a node accepts,
-// and what a flood of handshakes does to the calls of a peer that is connected already. Thread: the one that measures.
+// `ifunc bench trust`: what a signature costs once for each never-seen code, how many encrypted connections a node
+// accepts, and what a flood of handshakes does to the calls of a peer that is connected already. Thread: the one that
+// measures.
 #pragma once
 
 #include "common/processes.h"
@@ -18,8 +19,8 @@ struct TrustOptions {
 
 // Starts the other processes, and measures. Fails if unsigned code of the signing peer is run.
 Result<Report> run_trust(const TrustOptions& options);
-// The other processes (trust_cost/partners.cc): a node that is called, and one that connects to it over and over, with whole
-// handshakes of a trusted peer, or with halves of a stranger.
+// The other processes (trust_cost/partners.cc): a node that is called, and one that connects to it over and over, with
+// whole handshakes of a trusted peer, or with halves of a stranger.
 Status serve_trust_target(const Arguments& arguments, Talk& talk);
 Status serve_trust_flood(const Arguments& arguments, Talk& talk);
 

@@ -9,16 +9,9 @@ namespace tc::bench {
 
 namespace {
 
-constexpr std::array names{std::pair{Mode::raw_flags, "raw-flags"},
-                           std::pair{Mode::raw, "raw"},
-                           std::pair{Mode::am, "am"},
-                           std::pair{Mode::am_batched, "am-batched"},
-                           std::pair{Mode::cached, "cached"},
-                           std::pair{Mode::cached_batched, "cached-batched"},
-                           std::pair{Mode::uncached_object, "uncached-object"},
-                           std::pair{Mode::uncached_bitcode, "uncached-bitcode"},
-                           std::pair{Mode::plain, "plain"},
-                           std::pair{Mode::plain_batched, "plain-batched"}};
+constexpr std::array<std::string_view, 10> names{
+    "raw-flags",        "raw",   "am",           "am-batched", "cached", "cached-batched", "uncached-object",
+    "uncached-bitcode", "plain", "plain-batched"};
 
 bool is_raw(Mode mode) noexcept { return mode == Mode::raw_flags || mode == Mode::raw; }
 bool is_am(Mode mode) noexcept { return mode == Mode::am || mode == Mode::am_batched; }
@@ -106,7 +99,7 @@ Result<std::string> obey(Peers& peers, Talk& talk, const std::string& order) {
     TC_CHECK(peers.use(word == "bitcode" ? SliceForm::bitcode : SliceForm::object));
     return "used";
   }
-  TC_ASSIGN(const auto mode, parse_mode(word));
+  TC_ASSIGN(const auto mode, value_named<Mode>(names, word));
   TC_CHECK(talk.say("go"));
   if (verb == "latency") TC_CHECK(with_peer(peers, mode, [&](auto&& by) { return pong(by, number); }));
   if (verb == "rate") TC_CHECK(answer_rate(peers, mode, number));
@@ -115,17 +108,7 @@ Result<std::string> obey(Peers& peers, Talk& talk, const std::string& order) {
 
 }  // namespace
 
-std::string_view mode_name(Mode mode) noexcept {
-  for (const auto& [known, name] : names)
-    if (known == mode) return name;
-  return "unknown";
-}
-
-Result<Mode> parse_mode(std::string_view name) {
-  for (const auto& [mode, known] : names)
-    if (known == name) return mode;
-  return fail(TC_ERR_INVALID, "there is no mode '{}'", name);
-}
+std::string_view mode_name(Mode mode) noexcept { return names[static_cast<size_t>(mode)]; }
 
 void Peers::poll() {
   am->poll();

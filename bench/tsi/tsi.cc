@@ -315,11 +315,7 @@ void Bench::put_plain(Json& root) const {
 }
 
 Json Bench::json() const {
-  Json root;
-  root["bench"] = "tsi";
-  root["transport"] = options_.transport;
-  root["ucx"] = pair_.machine.ucx;
-  root["runs"] = options_.runs;
+  auto root = json_head("tsi", options_.transport, pair_.machine, options_.runs);
   put_machine(root, pair_.machine);
   put_placement(root, pair_.placement);
   auto& raw = root["raw"];

@@ -10,13 +10,8 @@ namespace tc::bench {
 
 namespace {
 
-constexpr std::array<const char*, 3> way_names{"am", "ifunc", "send_receive"};
-const char* name_of(Way way) noexcept { return way_names[static_cast<size_t>(way)]; }
-Result<Way> way_of(const std::string& name) {
-  for (const auto way : {Way::am, Way::ifunc, Way::send_receive})
-    if (name == name_of(way)) return way;
-  return fail(TC_ERR_INVALID, "'{}' is no way to send", name);
-}
+constexpr std::array<std::string_view, 3> way_names{"am", "ifunc", "send_receive"};
+std::string_view name_of(Way way) noexcept { return way_names[static_cast<size_t>(way)]; }
 
 // One payload size.
 struct Row {
@@ -162,7 +157,7 @@ Status serve_ucp_ifunc(const Arguments& arguments, Talk& talk) {
     size_t payload = 0;
     uint64_t number = 0;
     read_words(order, verb, way_name, payload, number);
-    TC_ASSIGN(const auto way, way_of(way_name));
+    TC_ASSIGN(const auto way, value_named<Way>(way_names, way_name));
     TC_CHECK(side->use(payload));
     TC_CHECK(talk.say("go"));
     TC_CHECK(verb == "latency" ? side->pong(way, number) : side->take_stream(way, number));

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc bench ucp-ifunc`: the papers' own API beside UCX Active Messages, over payload sizes (2021 paper, Figures 3 and
-// 4). The ifunc and the Active Message's handler do the same: they count. They do not read the payload, as
-// in the paper, unless an option says so. Thread: the one that measures.
+// `ifunc bench ucp-ifunc`: the papers' own API beside UCX Active Messages, over payload sizes (2021 paper, Figures 3
+// and 4). The ifunc and the Active Message's handler do the same: they count. They do not read the payload, as in the
+// paper, unless an option says so. Thread: the one that measures.
 #pragma once
 
 #include <string>
