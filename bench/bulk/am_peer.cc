@@ -8,24 +8,16 @@ namespace tc::bench {
 namespace {
 
 constexpr unsigned data_id = 11, answer_id = 12;
+constexpr auto what = "ucp_am_send_nbx";
 
 }  // namespace
 
 Result<std::unique_ptr<BulkAm>> BulkAm::create(const std::string& tls, std::span<std::byte> landing) {
-  TC_ASSIGN(auto party, UcxParty::create(tls, UCP_FEATURE_AM, UcxParty::PeerFailure::fatal));
+  TC_ASSIGN(auto party, UcxParty::create(tls, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP, UcxParty::PeerFailure::fatal));
   std::unique_ptr<BulkAm> made(new BulkAm(std::move(party), landing));
-  TC_CHECK(made->handle(data_id, &BulkAm::on_data));
-  TC_CHECK(made->handle(answer_id, &BulkAm::on_answer));
+  TC_CHECK(made->party_->handle(data_id, &BulkAm::on_data, made.get()));
+  TC_CHECK(made->party_->handle(answer_id, &BulkAm::on_answer, made.get()));
   return made;
-}
-
-Status BulkAm::handle(unsigned id, ucp_am_recv_callback_t callback) {
-  ucp_am_handler_param_t param{};
-  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  param.id = id;
-  param.cb = callback;
-  param.arg = this;
-  return check_ucx(ucp_worker_set_am_recv_handler(party_->worker(), &param), "ucp_worker_set_am_recv_handler");
 }
 
 Status BulkAm::connect(const std::string& address) {
@@ -33,22 +25,12 @@ Status BulkAm::connect(const std::string& address) {
   return {};
 }
 
-Status BulkAm::finish(ucs_status_ptr_t request) {
-  if (UCS_PTR_IS_ERR(request)) return check_ucx(UCS_PTR_STATUS(request), "ucp_am_send_nbx");
-  if (request == nullptr) return {};
-  const auto deadline = Deadline::after_ms(ping_limit_ms);
-  ucs_status_t status = UCS_INPROGRESS;
-  while ((status = ucp_request_check_status(request)) == UCS_INPROGRESS && !deadline.passed()) party_->progress();
-  ucp_request_free(request);
-  return check_ucx(status, "an Active Message");
-}
-
 Status BulkAm::send(ByteView bytes) {
   const auto due = answers_ + 1;
   ucp_request_param_t param{};
   param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS;
   param.flags = UCP_AM_SEND_FLAG_RNDV;
-  TC_CHECK(finish(ucp_am_send_nbx(endpoint_, data_id, nullptr, 0, bytes.data(), bytes.size(), &param)));
+  TC_CHECK(party_->finish(ucp_am_send_nbx(endpoint_, data_id, nullptr, 0, bytes.data(), bytes.size(), &param), what));
   struct {
     BulkAm& am;
     void poll() { am.party_->progress(); }
@@ -64,7 +46,7 @@ Status BulkAm::poll() {
   if (received_ == answered_) return {};
   ++answered_;
   const ucp_request_param_t param{};
-  return finish(ucp_am_send_nbx(endpoint_, answer_id, nullptr, 0, nullptr, 0, &param));
+  return party_->finish(ucp_am_send_nbx(endpoint_, answer_id, nullptr, 0, nullptr, 0, &param), what);
 }
 
 ucs_status_t BulkAm::on_data(void* arg, const void*, size_t, void* data, size_t size,

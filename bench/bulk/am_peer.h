@@ -29,8 +29,6 @@ class BulkAm {
 
  private:
   BulkAm(std::unique_ptr<UcxParty> party, std::span<std::byte> landing) : party_(std::move(party)), landing_(landing) {}
-  Status handle(unsigned id, ucp_am_recv_callback_t callback);
-  Status finish(ucs_status_ptr_t request);
   static ucs_status_t on_data(void* self, const void* header, size_t header_size, void* data, size_t size,
                               const ucp_am_recv_param_t* param);
   static void on_received(void* request, ucs_status_t status, size_t size, void* self);

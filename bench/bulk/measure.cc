@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bulk/measure.h"
 
+#include <openssl/evp.h>
+
+#include <algorithm>
 #include <array>
 #include <cstring>
 
@@ -8,15 +11,8 @@ namespace tc::bench {
 
 namespace {
 
-constexpr std::array names{std::pair{BulkMode::flags, "flags"},
-                           std::pair{BulkMode::call, "call"},
-                           std::pair{BulkMode::reply, "reply"},
-                           std::pair{BulkMode::copy, "copy"},
-                           std::pair{BulkMode::am, "am"},
-                           std::pair{BulkMode::raw, "raw"},
-                           std::pair{BulkMode::aes, "aes"},
-                           std::pair{BulkMode::plain_call, "plain-call"},
-                           std::pair{BulkMode::plain_reply, "plain-reply"}};
+constexpr std::array<std::string_view, 9> names{"flags", "call", "reply",      "copy",       "am",
+                                                "raw",   "aes",  "plain-call", "plain-reply"};
 
 Status copy(BulkPeers& peers, ByteView bytes) {
   std::memcpy(peers.landing.data(), bytes.data(), bytes.size());
@@ -71,13 +67,7 @@ Status take_streams(BulkPeers& peers, size_t size, uint64_t rounds) {
 
 }  // namespace
 
-std::string_view mode_name(BulkMode mode) noexcept { return names[static_cast<size_t>(mode)].second; }
-
-Result<BulkMode> parse_bulk_mode(std::string_view name) {
-  for (const auto& [mode, known] : names)
-    if (known == name) return mode;
-  return fail(TC_ERR_INVALID, "there is no mode '{}'", name);
-}
+std::string_view mode_name(BulkMode mode) noexcept { return names[static_cast<size_t>(mode)]; }
 
 BulkPeers::BulkPeers(size_t largest) : data(largest), landing(largest) {
   std::memset(landing.data(), 1, landing.size());
@@ -106,7 +96,7 @@ Result<double> measure_bulk(BulkPeers& peers, BulkMode mode, uint64_t rounds) {
 Status answer_bulk(BulkPeers& peers, BulkMode mode, size_t size, uint64_t rounds) {
   auto& flags = peers.floor.memory->flags();
   switch (mode) {
-    case BulkMode::flags: return pong(ByFlags{flags}, rounds);
+    case BulkMode::flags: return pong(flags, rounds);
     case BulkMode::raw: return take_streams(peers, size, rounds + 1);
     case BulkMode::am: return serve_until_flag(flags, [&] { return peers.am->poll(); });
     case BulkMode::copy:
@@ -120,8 +110,78 @@ Status answer_bulk(BulkPeers& peers, BulkMode mode, size_t size, uint64_t rounds
   });
 }
 
-Result<double> measure_flags(BulkPeers& peers, uint64_t rounds) {
-  return ping(ByFlags{peers.floor.memory->flags()}, rounds);
+Result<double> measure_flags(BulkPeers& peers, uint64_t rounds) { return ping(peers.floor.memory->flags(), rounds); }
+
+namespace {
+
+constexpr size_t record_bytes = 16384;
+
+const unsigned char* chars(const std::byte* bytes) noexcept { return reinterpret_cast<const unsigned char*>(bytes); }
+unsigned char* chars(std::byte* bytes) noexcept { return reinterpret_cast<unsigned char*>(bytes); }
+
+std::unexpected<Error> failed() { return fail(TC_ERR_INTERNAL, "OpenSSL cannot encrypt by AES-128-GCM"); }
+
+}  // namespace
+
+void AesGcm::Free::operator()(evp_cipher_ctx_st* context) const noexcept { EVP_CIPHER_CTX_free(context); }
+
+Result<std::unique_ptr<AesGcm>> AesGcm::create() {
+  std::unique_ptr<AesGcm> made(new AesGcm);
+  made->context_.reset(EVP_CIPHER_CTX_new());
+  const std::array<unsigned char, 16> key{1, 2, 3};  // nothing secret is encrypted
+  if (made->context_ == nullptr ||
+      EVP_EncryptInit_ex(made->context_.get(), EVP_aes_128_gcm(), nullptr, key.data(), nullptr) != 1)
+    return failed();
+  return made;
+}
+
+Status AesGcm::seal(ByteView bytes, std::span<std::byte> into) {
+  auto* const context = context_.get();
+  for (size_t at = 0; at < bytes.size(); at += record_bytes) {
+    const auto size = static_cast<int>(std::min(record_bytes, bytes.size() - at));
+    std::array<unsigned char, 12> nonce{};
+    std::memcpy(nonce.data(), &++records_, sizeof records_);
+    std::array<unsigned char, 16> tag;
+    int written = 0, rest = 0;
+    if (EVP_EncryptInit_ex(context, nullptr, nullptr, nullptr, nonce.data()) != 1 ||
+        EVP_EncryptUpdate(context, chars(into.data()) + at, &written, chars(bytes.data()) + at, size) != 1 ||
+        EVP_EncryptFinal_ex(context, chars(into.data()) + at + written, &rest) != 1 ||
+        EVP_CIPHER_CTX_ctrl(context, EVP_CTRL_GCM_GET_TAG, tag.size(), tag.data()) != 1)
+      return failed();
+  }
+  return {};
+}
+
+Status serve_bulk(const Arguments& arguments, Talk& talk) {
+  pin_to(1);
+  TC_ASSIGN(const auto transport, BenchTransport::parse(arguments.at("transport")));
+  BulkPeers peers(number_in(arguments, "largest"));
+  TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
+  TC_ASSIGN(peers.am, BulkAm::create(transport.ucx_tls, peers.landing));
+  TC_ASSIGN(peers.node, BulkNode::create(transport, peers.data));
+  if (transport.encrypted()) {
+    TC_ASSIGN(peers.plain, BulkNode::create(transport.plain(), peers.data));
+  }
+  const auto meanwhile = [&] { (void)peers.poll(); };
+  TC_ASSIGN(const auto am_address, peers.am->address());
+  TC_ASSIGN(const auto source_am_address,
+            talk.ask(fmt::format("{} {} {} {}", peers.node->address(), am_address, peers.floor.addresses(),
+                                 peers.plain != nullptr ? peers.plain->address() : "none"),
+                     meanwhile));
+  TC_CHECK(peers.floor.accept());
+  TC_CHECK(peers.am->connect(source_am_address));
+  TC_CHECK(talk.say("connected"));
+  const auto obey = [&](const std::string& order) -> Result<std::string> {
+    std::string name;
+    size_t size = 0;
+    uint64_t rounds = 0;
+    read_words(order, name, size, rounds);
+    TC_ASSIGN(const auto mode, value_named<BulkMode>(names, name));
+    TC_CHECK(talk.say("go"));
+    TC_CHECK(answer_bulk(peers, mode, size, rounds));
+    return "done";
+  };
+  return talk.serve(obey, meanwhile);
 }
 
 }  // namespace tc::bench

@@ -9,8 +9,10 @@
 
 #include "bulk/am_peer.h"
 #include "bulk/node_peer.h"
-#include "floor/aes_gcm.h"
+#include "common/processes.h"
 #include "floor/floor.h"
+
+struct evp_cipher_ctx_st;
 
 namespace tc::bench {
 
@@ -18,7 +20,23 @@ namespace tc::bench {
 // `plain_call` and `plain_reply` go over plain TCP, beside encrypted ones.
 enum class BulkMode : uint8_t { flags, call, reply, copy, am, raw, aes, plain_call, plain_reply };
 std::string_view mode_name(BulkMode mode) noexcept;
-Result<BulkMode> parse_bulk_mode(std::string_view name);
+
+// What encryption alone costs: AES-128-GCM by OpenSSL, in records of 16 KiB as TLS has them, on one core.
+class AesGcm {
+ public:
+  static Result<std::unique_ptr<AesGcm>> create();
+
+  // Encrypts `bytes` into `into`, which has as much room.
+  Status seal(ByteView bytes, std::span<std::byte> into);
+
+ private:
+  AesGcm() = default;
+  struct Free {
+    void operator()(evp_cipher_ctx_st* context) const noexcept;
+  };
+  std::unique_ptr<evp_cipher_ctx_st, Free> context_;
+  uint64_t records_ = 0;
+};
 
 struct BulkPeers {
   std::vector<std::byte> data;     // of the largest size; the same words in both processes
@@ -39,5 +57,8 @@ Status answer_bulk(BulkPeers& peers, BulkMode mode, size_t size, uint64_t rounds
 
 // Half of a round trip of two flags, in ns.
 Result<double> measure_flags(BulkPeers& peers, uint64_t rounds);
+
+// The target's process: it obeys the orders of the source.
+Status serve_bulk(const Arguments& arguments, Talk& talk);
 
 }  // namespace tc::bench

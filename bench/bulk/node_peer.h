@@ -12,7 +12,7 @@
 #include "base/bytes.h"
 #include "bulk/carry.h"
 #include "capi/attempt.h"
-#include "common/transport.h"
+#include "common/node.h"
 
 namespace tc::bench {
 

@@ -4,8 +4,6 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "common/pinning.h"
-
 namespace tc::bench {
 namespace {
 

@@ -48,8 +48,8 @@ Status configure(int fd, const std::string& commands) {
   return {};
 }
 
-// Until the device runs, UCX reports that there is no such device. The kernel notices in the background that the other end
-// of a new pair is up: after 1 ms as a rule, 50 ms when other processes do the same, a second at worst.
+// Until the device runs, UCX reports that there is no such device. The kernel notices in the background that the other
+// end of a new pair is up: after 1 ms as a rule, 50 ms when other processes do the same, a second at worst.
 Status wait_until_eth0_runs() {
   const int fd = ::socket(AF_INET, SOCK_DGRAM | SOCK_CLOEXEC, 0);
   if (fd < 0) return fail(TC_ERR_UNSUPPORTED, "a socket in a network namespace: {}", std::strerror(errno));
@@ -135,12 +135,12 @@ ChosenNetwork choose_network(bool loopback, uint32_t servers) {
   return chosen;
 }
 
-std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces) {
+std::string describe_network(const std::string& transport, const ChosenNetwork& chosen) {
   const auto* const carrier = transport.starts_with("ucx-") ? ", ifuncs carried by UCX" : "";
   if (transport.ends_with("shm")) return fmt::format("shared memory{}", carrier);
   const auto* const tcp = transport == "tls" ? "Encrypted TCP" : "TCP";
-  if (namespaces) return fmt::format("{} between network namespaces{}", tcp, carrier);
-  return fmt::format("{} on loopback{} (no namespaces: {})", tcp, carrier, why_no_namespaces);
+  if (chosen.network != nullptr) return fmt::format("{} between network namespaces{}", tcp, carrier);
+  return fmt::format("{} on loopback{} (no namespaces: {})", tcp, carrier, chosen.why_none);
 }
 
 }  // namespace tc::bench

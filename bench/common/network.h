@@ -36,8 +36,8 @@ class Network {
   std::vector<int> held_;  // the bridge's, the client's, the servers'
 };
 
-// The network that a benchmark over `by_network` transports runs in, or why it is the loopback device. Sets the device that
-// UCX uses. For a process that has one thread.
+// The network that a benchmark over `by_network` transports runs in, or why it is the loopback device. Sets the device
+// that UCX uses. For a process that has one thread.
 struct ChosenNetwork {
   std::unique_ptr<Network> network;
   std::string why_none;
@@ -45,6 +45,6 @@ struct ChosenNetwork {
 ChosenNetwork choose_network(bool loopback, uint32_t servers);
 
 // Where something was measured, in words.
-std::string describe_network(const std::string& transport, bool namespaces, const std::string& why_no_namespaces);
+std::string describe_network(const std::string& transport, const ChosenNetwork& chosen);
 
 }  // namespace tc::bench

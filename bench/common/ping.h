@@ -12,7 +12,7 @@ namespace tc::bench {
 inline constexpr uint64_t ping_limit_ms = 60'000;
 
 template <class By>
-Status poll_until_count(By& by, uint64_t wanted) {
+Status poll_until_count(By&& by, uint64_t wanted) {
   constexpr uint64_t polls_between_checks = 1u << 16;
   const auto deadline = Deadline::after_ms(ping_limit_ms);
   for (uint64_t polls = 1; by.count() < wanted; ++polls) {
@@ -25,9 +25,13 @@ Status poll_until_count(By& by, uint64_t wanted) {
   return {};
 }
 
+inline double per_second(uint64_t messages, uint64_t ns) {
+  return static_cast<double>(messages) * 1e9 / static_cast<double>(ns);
+}
+
 // Half of a round trip, in ns.
 template <class By>
-Result<double> ping(By by, uint64_t rounds) {
+Result<double> ping(By&& by, uint64_t rounds) {
   const auto before = by.count();
   const auto started = now_ns();
   for (uint64_t i = 1; i <= rounds; ++i) {
@@ -41,7 +45,7 @@ Result<double> ping(By by, uint64_t rounds) {
 
 // The other side of ping().
 template <class By>
-Status pong(By by, uint64_t rounds) {
+Status pong(By&& by, uint64_t rounds) {
   const auto before = by.count();
   for (uint64_t i = 1; i <= rounds; ++i) {
     TC_CHECK(poll_until_count(by, before + i));

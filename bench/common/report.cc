@@ -2,6 +2,7 @@
 #include "common/report.h"
 
 #include <algorithm>
+#include <cmath>
 #include <cstdlib>
 #include <utility>
 
@@ -40,6 +41,23 @@ void Table::row(const std::vector<std::string>& cells) {
   }
   line.erase(line.find_last_not_of(' ') + 1);
   text_ += line + "\n";
+}
+
+namespace {
+
+double quantile(const std::vector<double>& sorted, double q) {
+  const double place = q * static_cast<double>(sorted.size() - 1);
+  const auto below = static_cast<size_t>(std::floor(place));
+  const auto above = std::min(below + 1, sorted.size() - 1);
+  return sorted[below] + (sorted[above] - sorted[below]) * (place - std::floor(place));
+}
+
+}  // namespace
+
+Summary summarize(std::vector<double> values) {
+  if (values.empty()) return {};
+  std::ranges::sort(values);
+  return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75)};
 }
 
 }  // namespace tc::bench

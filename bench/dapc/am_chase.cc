@@ -11,13 +11,12 @@ namespace {
 constexpr unsigned chase_id = 1;
 constexpr unsigned result_id = 2;
 
-Status handle(ucp_worker_h worker, unsigned id, ucp_am_recv_callback_t callback, void* self) {
-  ucp_am_handler_param_t param{};
-  param.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB | UCP_AM_HANDLER_PARAM_FIELD_ARG;
-  param.id = id;
-  param.cb = callback;
-  param.arg = self;
-  return check_ucx(ucp_worker_set_am_recv_handler(worker, &param), "ucp_worker_set_am_recv_handler");
+Status connect_all(UcxParty& party, std::span<const std::string> servers, std::vector<ucp_ep_h>& endpoints) {
+  for (const auto& address : servers) {
+    TC_ASSIGN(auto* const endpoint, party.connect(address));
+    endpoints.push_back(endpoint);
+  }
+  return {};
 }
 
 }  // namespace
@@ -51,16 +50,13 @@ Result<std::unique_ptr<AmChaseServer>> AmChaseServer::create(const std::string& 
   std::unique_ptr<AmChaseServer> server(new AmChaseServer);
   server->shard_ = shard;
   server->first_ = index * shard.size();
-  TC_ASSIGN(server->party_, UcxParty::create(tls, UCP_FEATURE_AM));
-  TC_CHECK(handle(server->party_->worker(), chase_id, &AmChaseServer::on_chase, server.get()));
+  TC_ASSIGN(server->party_, UcxParty::create(tls, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP));
+  TC_CHECK(server->party_->handle(chase_id, &AmChaseServer::on_chase, server.get()));
   return server;
 }
 
 Status AmChaseServer::connect(std::span<const std::string> servers, const std::string& client) {
-  for (const auto& address : servers) {
-    TC_ASSIGN(auto* const endpoint, party_->connect(address));
-    servers_.push_back(endpoint);
-  }
+  TC_CHECK(connect_all(*party_, servers, servers_));
   TC_ASSIGN(client_, party_->connect(client));
   return {};
 }
@@ -87,18 +83,12 @@ ucs_status_t AmChaseServer::on_chase(void* self, const void* bytes, size_t size,
 Result<std::unique_ptr<AmChaseClient>> AmChaseClient::create(const std::string& tls, uint64_t shard_entries) {
   std::unique_ptr<AmChaseClient> client(new AmChaseClient);
   client->shard_entries_ = shard_entries;
-  TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_AM));
-  TC_CHECK(handle(client->party_->worker(), result_id, &AmChaseClient::on_result, client.get()));
+  TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP));
+  TC_CHECK(client->party_->handle(result_id, &AmChaseClient::on_result, client.get()));
   return client;
 }
 
-Status AmChaseClient::connect(std::span<const std::string> servers) {
-  for (const auto& address : servers) {
-    TC_ASSIGN(auto* const endpoint, party_->connect(address));
-    servers_.push_back(endpoint);
-  }
-  return {};
-}
+Status AmChaseClient::connect(std::span<const std::string> servers) { return connect_all(*party_, servers, servers_); }
 
 void AmChaseClient::start_next() {
   if (started_ == chases_.starts.size()) return;

@@ -5,14 +5,11 @@
 #pragma once
 
 #include <atomic>
-#include <map>
 #include <string>
 #include <vector>
 
-#include "base/result.h"
-#include "common/machine.h"
-#include "common/statistics.h"
-#include "dapc/mode.h"
+#include "common/processes.h"
+#include "common/report.h"
 
 namespace tc::bench {
 
@@ -32,48 +29,10 @@ struct DapcOptions {
   const std::atomic<bool>* stop = nullptr;  // set: end soon, with what there is
 };
 
-// One setting, all modes side by side.
-struct DapcPoint {
-  uint32_t servers = 0, depth = 0, inflight = 0;
-  std::map<ChaseMode, Summary> rate;  // chases per second
-  std::map<ChaseMode, Summary> ratio_to_am;
-  std::map<ChaseMode, Summary> ratio_to_get;
-  std::map<ChaseMode, Summary> ratio_to_c;         // of translations, to ifunc_bitcode
-  std::map<ChaseMode, Summary> fraction_of_bound;  // ifunc modes, from two servers on
-  std::map<ChaseMode, uint64_t> chases;            // in one run
-  // What the servers ran for them in one run. Translations must run as often as C's; empty when there are none.
-  std::map<ChaseMode, uint64_t> executed;
-  std::map<ChaseMode, Summary> fraction_of_pair_bound;
-  Summary one_way_us;       // of a hop round all servers; from two servers on
-  Summary pair_one_way_us;  // of a hop between two servers while the others sleep
-  Summary get_us;           // one step of `get`
-  uint64_t answers = 0;     // compared with the expected ones
-};
-
-struct DapcResult {
-  DapcOptions options;
-  std::string ucx_version;
-  Machine machine;
-  bool namespaces = false;
-  std::string why_no_namespaces;
-  bool complete = false;  // false: stopped before the end
-  std::vector<DapcPoint> points;
-};
-
-// Starts the servers, measures and gives the results; a wrong answer in any mode is an error. When `stop` ends it,
-// the result holds the points that are done.
-Result<DapcResult> run_dapc(const DapcOptions& options);
-
-// A server's process, started by run_dapc().
-struct DapcServerOptions {
-  std::string transport;
-  uint32_t index = 0, servers = 0;
-  uint64_t shard_entries = 0, seed = 0;
-  std::string host, rendezvous;  // of the server's two nodes; each meets the others in a folder of its own
-};
-int run_dapc_server(const DapcServerOptions& options);
-
-std::string format_table(const DapcResult& result);
-std::string format_json(const DapcResult& result);
+// Starts the servers, and measures; a wrong answer in any mode is an error. When `stop` ends it, the report holds the
+// points that are done, and "complete" of its JSON is false.
+Result<Report> run_dapc(const DapcOptions& options);
+// A server's process (dapc/server.cc).
+Status serve_dapc(const Arguments& arguments, Talk& talk);
 
 }  // namespace tc::bench

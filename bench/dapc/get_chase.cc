@@ -10,7 +10,7 @@ constexpr size_t steps_between_looks = 4096;  // of walks that never wait
 Result<std::unique_ptr<GetChaseClient>> GetChaseClient::create(const std::string& tls, uint64_t shard_entries) {
   std::unique_ptr<GetChaseClient> client(new GetChaseClient);
   client->shard_entries_ = shard_entries;
-  TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_RMA));
+  TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP));
   return client;
 }
 

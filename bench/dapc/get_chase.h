@@ -4,7 +4,7 @@
 // from the servers' registered shards. Thread: the one that measures.
 #pragma once
 
-#include "common/get_memory.h"
+#include "common/ucx_party.h"
 #include "dapc/mode.h"
 
 namespace tc::bench {

@@ -16,22 +16,17 @@ namespace tc::bench {
 namespace {
 
 constexpr threechains::milliseconds chase_limit{300'000};
+constexpr auto first = ChaseMode::ifunc_object;  // any that no other chaser is added for
 constexpr uint32_t hops = 2000;
 constexpr threechains::milliseconds watch_interval{10};  // between checks that the servers still live
 
 }  // namespace
 
-Result<std::unique_ptr<IfuncChaseServer>> IfuncChaseServer::create(CodeForm form, const ServerPlace& place,
-                                                                   std::span<uint64_t> shard) {
+Result<threechains::Node> make_chase_server(CodeForm form, const ServerPlace& place, std::span<uint64_t> shard) {
   TC_ASSIGN(auto node, make_server(place, {{"objects", form == CodeForm::object ? "on" : "off"},
                                            {"bitcode", form == CodeForm::bitcode ? "on" : "off"}}));
   TC_CHECK(attempt([&] { node.expose(CHASE_TABLE, std::as_writable_bytes(shard)); }));
-  return std::unique_ptr<IfuncChaseServer>(new IfuncChaseServer(form, std::move(node)));
-}
-
-Status IfuncChaseServer::settle() {
-  if (form_ == CodeForm::bitcode) return wait_until_tuned(node_);
-  return attempt([&] { node_.wait(threechains::milliseconds(1)); });
+  return node;
 }
 
 Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const BenchTransport& transport,
@@ -42,9 +37,10 @@ Result<std::unique_ptr<IfuncChaseClient>> IfuncChaseClient::create(const BenchTr
       make_node(transport, {{"name", "dapc client"}, {"listen", host + ":0"}, {"hops", "65535"}, {"log", "error"}}));
   std::unique_ptr<IfuncChaseClient> client(new IfuncChaseClient(std::move(node)));
   client->shard_entries_ = shard_entries;
+  client->chosen_ = &client->chasers_[first];
   const auto file = chaser.find('/') == std::string::npos ? "./" + chaser : chaser;
   TC_CHECK(attempt("registering the chaser", [&] {
-    client->chaser_.ifunc = chaser.empty() ? client->node_.load(chaser_ifunc()) : client->node_.load(file);
+    client->chosen_->ifunc = chaser.empty() ? client->node_.load(chaser_ifunc()) : client->node_.load(file);
     client->hop_ = client->node_.load(hop_ifunc());
   }));
   return client;
@@ -55,13 +51,13 @@ IfuncChaseClient::~IfuncChaseClient() {
 }
 
 Status IfuncChaseClient::add(ChaseMode mode, ByteView bundle) {
-  return attempt("registering code", [&] { added_[mode].ifunc = node_.load(bundle); });
+  return attempt("registering code", [&] { chasers_[mode].ifunc = node_.load(bundle); });
 }
 
 void IfuncChaseClient::chase_by(ChaseMode mode) {
   abandon();
-  const auto found = added_.find(mode);
-  chosen_ = found != added_.end() ? &found->second : &chaser_;
+  const auto found = chasers_.find(mode);
+  chosen_ = found != chasers_.end() ? &found->second : &chasers_.at(first);
 }
 
 Status IfuncChaseClient::connect(const std::vector<std::string>& servers, const Watch& watch) {

@@ -19,24 +19,8 @@ namespace tc::bench {
 
 enum class CodeForm : uint8_t { bitcode, object };
 
-class IfuncChaseServer {
- public:
-  // A node that runs code of this form only and exposes `shard`.
-  static Result<std::unique_ptr<IfuncChaseServer>> create(CodeForm form, const ServerPlace& place,
-                                                          std::span<uint64_t> shard);
-  std::string address() const { return node_.address(); }
-  // Runs what comes; returns after the first of it, at wake() or at the timeout.
-  void wait(uint32_t timeout_ms) { (void)tc_node_wait(node_.handle(), timeout_ms, nullptr); }
-  void wake() noexcept { node_.wake(); }  // any thread
-  // Waits until all bitcode that came is compiled for this CPU.
-  Status settle();
-  uint64_t executed() const { return node_.stat("executed"); }  // ifuncs, so far
-
- private:
-  IfuncChaseServer(CodeForm form, threechains::Node node) : form_(form), node_(std::move(node)) {}
-  CodeForm form_;
-  threechains::Node node_;
-};
+// A server's node, which runs code of this form only and exposes `shard`.
+Result<threechains::Node> make_chase_server(CodeForm form, const ServerPlace& place, std::span<uint64_t> shard);
 
 class IfuncChaseClient final : public ChaseClient {
  public:
@@ -45,7 +29,7 @@ class IfuncChaseClient final : public ChaseClient {
                                                           uint64_t shard_entries, const std::string& chaser);
   // A further chaser, over the same connections.
   Status add(ChaseMode mode, ByteView bundle);
-  // Chooses the chaser that run() sends from now on: the one that was added for `mode`, else the first.
+  // Chooses the chaser that run() sends from now on: the one that was added for `mode`, else the one of create().
   void chase_by(ChaseMode mode);
   ~IfuncChaseClient() override;
   Status connect(const std::vector<std::string>& servers, const Watch& watch);
@@ -73,9 +57,8 @@ class IfuncChaseClient final : public ChaseClient {
   Chases chases_;
   size_t started_ = 0, finished_ = 0;
   threechains::Node node_;
-  Chaser chaser_;
-  std::map<ChaseMode, Chaser> added_;
-  Chaser* chosen_ = &chaser_;
+  std::map<ChaseMode, Chaser> chasers_;
+  Chaser* chosen_ = nullptr;
   std::optional<threechains::Ifunc> hop_;
   std::vector<threechains::Endpoint> servers_;
 };

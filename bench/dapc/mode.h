@@ -4,12 +4,11 @@
 #pragma once
 
 #include <array>
-#include <functional>
 #include <span>
 #include <string_view>
 #include <vector>
 
-#include "base/result.h"
+#include "common/processes.h"
 
 namespace tc::bench {
 
@@ -24,6 +23,9 @@ constexpr std::string_view mode_name(ChaseMode mode) noexcept {
 }
 constexpr bool is_ifunc(ChaseMode mode) noexcept { return mode >= ChaseMode::ifunc_bitcode; }
 constexpr bool is_translation(ChaseMode mode) noexcept { return mode > ChaseMode::ifunc_object; }
+constexpr ChaseMode mode_in(std::string_view language) noexcept {
+  return language == "rust" ? ChaseMode::ifunc_bitcode_rust : ChaseMode::ifunc_bitcode_julia;
+}
 // The mode that the servers are set to. Bitcode is one mode for them, whatever language it was written in.
 constexpr ChaseMode served_mode(ChaseMode mode) noexcept {
   return is_translation(mode) ? ChaseMode::ifunc_bitcode : mode;
@@ -36,9 +38,6 @@ struct Chases {
   uint32_t depth = 0;
   uint32_t inflight = 1;  // chases at a time, at most
 };
-
-// Asked again and again while something is waited for: an error ends the wait.
-using Watch = std::function<Status()>;
 
 // The client's side of a mode. Thread: the one that created it.
 class ChaseClient {

@@ -5,11 +5,12 @@
 #include <algorithm>
 #include <atomic>
 #include <condition_variable>
+#include <iterator>
 #include <mutex>
+#include <optional>
 #include <thread>
 
 #include "05-pointer-chase/chase.h"
-#include "common/talk.h"
 #include "dapc/am_chase.h"
 #include "dapc/dapc.h"
 #include "dapc/get_chase.h"
@@ -23,12 +24,13 @@ constexpr uint64_t order_ms = 24ull * 3600 * 1000;
 constexpr uint32_t wait_ms = 1000;
 
 struct Parts {
-  std::unique_ptr<GetServer> get;
+  std::unique_ptr<UcxParty> get;
+  std::optional<UcxMemory> memory;
   std::unique_ptr<AmChaseServer> am;
-  std::unique_ptr<IfuncChaseServer> bitcode, object;
+  std::optional<threechains::Node> bitcode, object;
 
   void wake() noexcept {
-    get->party().wake();
+    get->wake();
     am->party().wake();
     bitcode->wake();
     object->wake();
@@ -75,38 +77,38 @@ class Orders {
 };
 
 // Every server draws the whole cycle and keeps its part: that is what makes all of them agree.
-void fill_shard(std::span<uint64_t> shard, const DapcServerOptions& options) {
-  std::vector<uint64_t> table(options.servers * options.shard_entries);
-  chase_fill(table.data(), table.size(), options.seed);
-  std::copy_n(table.begin() + static_cast<ptrdiff_t>(options.index * options.shard_entries), shard.size(),
-              shard.begin());
+void fill_shard(std::span<uint64_t> shard, const ServerPlace& place, uint64_t seed) {
+  std::vector<uint64_t> table(place.count * shard.size());
+  chase_fill(table.data(), table.size(), seed);
+  std::copy_n(table.begin() + static_cast<ptrdiff_t>(place.index * shard.size()), shard.size(), shard.begin());
 }
 
-Result<Parts> make_parts(const DapcServerOptions& options) {
-  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
+Result<Parts> make_parts(const ServerPlace& place, uint64_t entries, uint64_t seed) {
+  const auto& tls = place.transport.ucx_tls;
   Parts parts;
-  TC_ASSIGN(parts.get, GetServer::create(transport.ucx_tls, options.shard_entries * sizeof(uint64_t)));
-  const std::span shard(reinterpret_cast<uint64_t*>(parts.get->memory().data()), options.shard_entries);
-  fill_shard(shard, options);
-  TC_ASSIGN(parts.am, AmChaseServer::create(transport.ucx_tls, options.index, shard));
-  const auto place = [&](const char* form) {
-    return ServerPlace{transport, options.host, options.rendezvous + "/" + form, options.index, options.servers};
+  TC_ASSIGN(parts.get, UcxParty::create(tls, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP));
+  TC_ASSIGN(auto memory, UcxMemory::map(*parts.get, entries * sizeof(uint64_t)));
+  parts.memory.emplace(std::move(memory));
+  const std::span shard(reinterpret_cast<uint64_t*>(parts.memory->bytes().data()), entries);
+  fill_shard(shard, place, seed);
+  TC_ASSIGN(parts.am, AmChaseServer::create(tls, place.index, shard));
+  const auto meeting_in = [&](const char* folder) {  // each of the two nodes meets the others in a folder of its own
+    auto there = place;
+    there.rendezvous += std::string("/") + folder;
+    return there;
   };
-  TC_ASSIGN(parts.bitcode, IfuncChaseServer::create(CodeForm::bitcode, place("bitcode"), shard));
-  TC_ASSIGN(parts.object, IfuncChaseServer::create(CodeForm::object, place("object"), shard));
+  TC_ASSIGN(parts.bitcode, make_chase_server(CodeForm::bitcode, meeting_in("bitcode"), shard));
+  TC_ASSIGN(parts.object, make_chase_server(CodeForm::object, meeting_in("object"), shard));
   return parts;
 }
 
-// "connect CLIENT SERVER...": workers of mode `am`.
+// "CLIENT SERVER...": workers of mode `am`.
 Status connect(Parts& parts, Talk& talk) {
-  TC_ASSIGN(const auto line, talk.hear(Deadline::after_ms(60'000)));
-  std::vector<std::string> words;
-  for (size_t begin = 0, end; begin < line.size(); begin = end + 1) {
-    end = std::min(line.find(' ', begin), line.size());
-    words.push_back(line.substr(begin, end - begin));
-  }
-  if (words.size() < 3 || words[0] != "connect") return fail(TC_ERR_INTERNAL, "heard '{}' in place of peers", line);
-  TC_CHECK(parts.am->connect(std::span(words).subspan(2), words[1]));
+  TC_ASSIGN(const auto line, talk.hear());
+  std::istringstream words(line);
+  const std::vector<std::string> addresses{std::istream_iterator<std::string>(words), {}};
+  if (addresses.size() < 2) return fail(TC_ERR_INTERNAL, "heard '{}' in place of peers", line);
+  TC_CHECK(parts.am->connect(std::span(addresses).subspan(1), addresses[0]));
   return talk.say("connected");
 }
 
@@ -115,31 +117,30 @@ void serve_mode(Parts& parts, std::string_view mode, const Orders& orders) {
     while (!orders.pending()) wait();
   };
   if (mode == mode_name(ChaseMode::am)) serve([&] { parts.am->party().wait(Deadline::after_ms(wait_ms)); });
-  if (mode == mode_name(ChaseMode::get)) serve([&] { parts.get->party().wait(Deadline::after_ms(wait_ms)); });
-  if (mode == mode_name(ChaseMode::ifunc_bitcode)) serve([&] { parts.bitcode->wait(wait_ms); });
-  if (mode == mode_name(ChaseMode::ifunc_object)) serve([&] { parts.object->wait(wait_ms); });
+  if (mode == mode_name(ChaseMode::get)) serve([&] { parts.get->wait(Deadline::after_ms(wait_ms)); });
+  if (mode == mode_name(ChaseMode::ifunc_bitcode))
+    serve([&] { (void)tc_node_wait(parts.bitcode->handle(), wait_ms, nullptr); });
+  if (mode == mode_name(ChaseMode::ifunc_object))
+    serve([&] { (void)tc_node_wait(parts.object->handle(), wait_ms, nullptr); });
 }
 
-Status serve(const DapcServerOptions& options, Talk& talk) {
-  TC_ASSIGN(auto parts, make_parts(options));
+}  // namespace
+
+Status serve_dapc(const Arguments& arguments, Talk& talk) {
+  TC_ASSIGN(const auto place, place_in(arguments));
+  TC_ASSIGN(auto parts, make_parts(place, number_in(arguments, "shard"), number_in(arguments, "seed")));
   TC_ASSIGN(const auto am, parts.am->address());
-  TC_ASSIGN(const auto get, parts.get->contact());
+  TC_ASSIGN(const auto get, parts.memory->contact());
   TC_CHECK(talk.say(fmt::format("ready {} {} {} {}", am, get, parts.bitcode->address(), parts.object->address())));
   TC_CHECK(connect(parts, talk));
   Orders orders(talk, parts);
   while (true) {
     const auto order = orders.next();
     if (order == "end") return {};
-    if (order == "settle") TC_CHECK(parts.bitcode->settle());
-    TC_CHECK(talk.say(order == "executed" ? std::to_string(parts.bitcode->executed()) : order));
+    if (order == "settle") TC_CHECK(wait_until_tuned(*parts.bitcode));
+    TC_CHECK(talk.say(order == "executed" ? std::to_string(parts.bitcode->stat("executed")) : order));
     serve_mode(parts, order, orders);
   }
-}
-
-}  // namespace
-
-int run_dapc_server(const DapcServerOptions& options) {
-  return run_as_partner([&](Talk& talk) { return serve(options, talk); });
 }
 
 }  // namespace tc::bench

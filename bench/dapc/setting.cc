@@ -18,18 +18,20 @@ constexpr uint64_t rounds_in_flight = 2;               // so that filling and dr
 
 }  // namespace
 
-Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uint32_t servers, const Network* network,
+Result<std::unique_ptr<Setting>> Setting::create(const DapcOptions& options, uint32_t servers, const Site& site,
                                                  const Translations& translations) {
   std::unique_ptr<Setting> made(new Setting(options, servers));
   made->table_.resize(made->entries());
   chase_fill(made->table_.data(), made->entries(), options.seed);
-  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
-  const auto host = network != nullptr ? Network::client_address() : "127.0.0.1";
-  TC_ASSIGN(made->servers_, Servers::start(options, servers, network));
-  TC_ASSIGN(made->am_, AmChaseClient::create(transport.ucx_tls, options.shard_entries));
-  TC_ASSIGN(made->get_, GetChaseClient::create(transport.ucx_tls, options.shard_entries));
-  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(transport, host, options.shard_entries, options.chaser));
-  TC_ASSIGN(made->object_, IfuncChaseClient::create(transport, host, options.shard_entries, options.chaser));
+  const auto &tls = site.transport.ucx_tls, host = site.client_host();
+  TC_ASSIGN(made->servers_,
+            Servers::start("dapc-server",
+                           {{"shard", std::to_string(options.shard_entries)}, {"seed", std::to_string(options.seed)}},
+                           servers, site));
+  TC_ASSIGN(made->am_, AmChaseClient::create(tls, options.shard_entries));
+  TC_ASSIGN(made->get_, GetChaseClient::create(tls, options.shard_entries));
+  TC_ASSIGN(made->bitcode_, IfuncChaseClient::create(site.transport, host, options.shard_entries, options.chaser));
+  TC_ASSIGN(made->object_, IfuncChaseClient::create(site.transport, host, options.shard_entries, options.chaser));
   made->modes_.assign(chase_modes.begin(), chase_modes.end());
   for (const auto& [mode, bundle] : translations) {
     TC_CHECK(made->bitcode_->add(mode, bundle));
@@ -64,17 +66,20 @@ Status Setting::switch_to(ChaseMode mode) {
 }
 
 Status Setting::connect() {
+  std::vector<std::string> am, bitcode, object;
+  std::vector<GetContact> get;
+  for (const auto& contact : servers_->contacts())
+    if (!read_words(contact, am.emplace_back(), get.emplace_back(), bitcode.emplace_back(), object.emplace_back()))
+      return fail(TC_ERR_INTERNAL, "a server said '{}' when it was to say how to reach it", contact);
+  const auto watching = [this] { return watch(); };
   TC_ASSIGN(const auto address, am_->address());
-  TC_CHECK(servers_->tell(fmt::format("connect {} {}", address, fmt::join(servers_->am(), " ")), "connected",
-                          [this] { return watch(); }));
-  TC_CHECK(am_->connect(servers_->am()));
-  TC_CHECK(get_->connect(servers_->get()));
-  for (const auto mode : {ChaseMode::ifunc_bitcode, ChaseMode::ifunc_object}) {
-    TC_CHECK(switch_to(mode));
-    auto& client = mode == ChaseMode::ifunc_bitcode ? *bitcode_ : *object_;
-    TC_CHECK(client.connect(servers_->nodes(mode), [this] { return watch(); }));
-  }
-  return {};
+  TC_CHECK(servers_->tell(fmt::format("{} {}", address, fmt::join(am, " ")), "connected", watching));
+  TC_CHECK(am_->connect(am));
+  TC_CHECK(get_->connect(get));
+  TC_CHECK(switch_to(ChaseMode::ifunc_bitcode));
+  TC_CHECK(bitcode_->connect(bitcode, watching));
+  TC_CHECK(switch_to(ChaseMode::ifunc_object));
+  return object_->connect(object, watching);
 }
 
 // Connections are made lazily, code travels with its first call and is compiled for this CPU: all of that before

@@ -5,18 +5,18 @@
 #pragma once
 
 #include "dapc/am_chase.h"
+#include "dapc/dapc.h"
 #include "dapc/get_chase.h"
 #include "dapc/ifunc_chase.h"
-#include "dapc/samples.h"
-#include "dapc/servers.h"
+#include "dapc/point.h"
 
 namespace tc::bench {
 
 class Setting {
  public:
   using Translations = std::map<ChaseMode, Bytes>;
-  // `network` outlives it; null: loopback. `translations`: bundles that chase beside C's.
-  static Result<std::unique_ptr<Setting>> create(const DapcOptions& options, uint32_t servers, const Network* network,
+  // `translations`: bundles that chase beside C's.
+  static Result<std::unique_ptr<Setting>> create(const DapcOptions& options, uint32_t servers, const Site& site,
                                                  const Translations& translations);
 
   // Finds out how many chases take about options.run_ms, for each mode. Unmeasured.

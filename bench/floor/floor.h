@@ -24,21 +24,7 @@ struct Floor {
   Status accept();
 };
 
-// For ping(), pong() and poll_until_count().
-struct ByFlags {
-  RawFlags& peer;
-  void send() { peer.send(); }
-  void poll() { peer.poll(); }
-  uint64_t count() const { return peer.count(); }
-  Status status() const { return {}; }
-};
-struct ByRings {
-  RawRings& peer;
-  void send() { peer.send(); }
-  void poll() { peer.poll(); }
-  uint64_t count() const { return peer.count(); }
-  Status status() const { return {}; }
-};
+// A socket's calls leave at once. For ping(), pong() and poll_until_count(), as the flags and the rings are.
 struct BySocket {
   RawSocket& peer;
   void send() {

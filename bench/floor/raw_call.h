@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The call that the raw programs send. It is as long as a frame of ours with one byte of payload. The receiver finds its
-// handler in a table by the index in the header, as for an Active Message. Threads: any.
+// The call that the raw programs send. It is as long as a frame of ours with one byte of payload. The receiver finds
+// its handler in a table by the index in the header, as for an Active Message. Threads: any.
 #pragma once
 
 #include <array>

@@ -8,6 +8,7 @@
 #include <memory>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 #include "floor/raw_call.h"
 
@@ -20,6 +21,7 @@ class RawFlags {
   void send() noexcept { __atomic_store_n(mine_, ++sent_, __ATOMIC_RELEASE); }
   void poll() noexcept { came_ = __atomic_load_n(theirs_, __ATOMIC_ACQUIRE); }
   uint64_t count() const noexcept { return came_; }
+  Status status() const { return {}; }
 
  private:
   uint64_t* mine_;
@@ -49,6 +51,7 @@ class RawRings {
   // Runs the calls that came.
   void poll() noexcept;
   uint64_t count() const noexcept { return count_; }
+  Status status() const { return {}; }
 
  private:
   RawRing* out_;
@@ -74,10 +77,10 @@ class RawMemory {
  private:
   struct Shared;
   enum class Side : uint8_t { creator, opener };
-  RawMemory(int fd, Shared* shared, Side side) noexcept;
-  static Result<std::unique_ptr<RawMemory>> map(int fd, Side side);
+  RawMemory(Fd fd, Shared* shared, Side side) noexcept;
+  static Result<std::unique_ptr<RawMemory>> map(Fd fd, Side side);
 
-  int fd_;
+  Fd fd_;
   Shared* shared_;
   RawFlags flags_;
   RawRings rings_;

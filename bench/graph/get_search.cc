@@ -17,7 +17,7 @@ Result<std::unique_ptr<GetSearch>> GetSearch::create(const std::string& tls, uin
   std::unique_ptr<GetSearch> client(new GetSearch);
   client->vertices_ = vertices;
   client->most_in_flight_ = most_in_flight;
-  TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_RMA));
+  TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP));
   return client;
 }
 

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The search by GET: the client does all of it, and fetches rows of the graph from the servers' memory with ucp_get_nbx. It
-// starts the GETs of a whole level before it waits for the first (at most `most_in_flight` at a time), and expands each
-// row as soon as it has arrived. Thread: the one that measures.
+// The search by GET: the client does all of it, and fetches rows of the graph from the servers' memory with
+// ucp_get_nbx. It starts the GETs of a whole level before it waits for the first (at most `most_in_flight` at a time),
+// and expands each row as soon as it has arrived. Thread: the one that measures.
 #pragma once
 
 #include <span>
 
-#include "common/get_memory.h"
-#include "graph/search_run.h"
+#include "common/ucx_party.h"
+#include "graph/shard_set.h"
 
 namespace tc::bench {
 

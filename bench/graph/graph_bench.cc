@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "graph/graph_bench.h"
 
-#include <ucp/api/ucp.h>
-#include <unistd.h>
-
-#include <cstdlib>
+#include <array>
+#include <cstring>
 #include <random>
-#include <sstream>
 
-#include "base/file.h"
-#include "common/network.h"
-#include "common/shared_key.h"
-#include "common/talk.h"
+#include "06-graph/bfs.h"
 #include "graph/get_search.h"
 #include "graph/ifunc_search.h"
 #include "graph/shard_set.h"
@@ -20,7 +14,21 @@ namespace tc::bench {
 
 namespace {
 
-constexpr uint64_t answer_ms = 120'000;
+enum class SearchMode : uint8_t {
+  ifunc,            // levels stay at the servers, the client gets counts
+  ifunc_collected,  // and then fetches all levels
+  get,              // the client fetches offsets and rows
+  get_indexed,      // the client holds all offsets beforehand, and fetches rows
+};
+constexpr std::array search_modes{SearchMode::ifunc, SearchMode::ifunc_collected, SearchMode::get,
+                                  SearchMode::get_indexed};
+constexpr const char* mode_name(SearchMode mode) noexcept {
+  constexpr std::array<const char*, 4> names{"ifunc", "ifunc_collected", "get", "get_indexed"};
+  return names[static_cast<size_t>(mode)];
+}
+constexpr bool is_ifunc(SearchMode mode) noexcept {
+  return mode == SearchMode::ifunc || mode == SearchMode::ifunc_collected;
+}
 
 struct Search {
   uint32_t source;
@@ -30,156 +38,98 @@ struct Search {
 
 class GraphBench {
  public:
-  explicit GraphBench(const GraphOptions& options) { result_.options = options; }
+  explicit GraphBench(const GraphOptions& options) : options_(options) {}
   Status run();
-  GraphResult take() { return std::move(result_); }
-
-  // The error, with the news of a server that ended in front: it is the cause.
-  Error explain(Error error);
+  Report report() const { return {table(), json()}; }
 
  private:
-  using Seconds = std::map<SearchMode, double>;
-  const GraphOptions& options() const noexcept { return result_.options; }
-  Status prepare_network();
   Status draw_searches();
   Status start_servers();
   Status connect();
-  Status warm_up();
-  Status tell(const std::string& order);
-  Result<std::string> hear(uint32_t server);
+  Status measure();
   // Seconds for all searches of a run, without those of comparing.
   Result<double> search_all(SearchMode mode, SearchCost& cost);
   Result<double> search(SearchMode mode, const Search& search, SearchCost& cost);
   Status compare(SearchMode mode, const Search& expected, const Levels& levels);
-  void summarize_runs(const std::vector<Seconds>& runs, const std::map<SearchMode, SearchCost>& costs);
+  Status tell(const std::string& order) { return servers_->tell(order, order); }
 
-  GraphResult result_;
-  BenchTransport transport_;
-  std::string host_ = "127.0.0.1";
-  std::optional<SharedKey> key_;
-  std::optional<TemporaryDirectory> rendezvous_;  // where the servers' nodes find each other
-  std::vector<Search> searches_;
-  std::unique_ptr<Network> network_;
+  std::string graph_name() const;
+  // Of one search: what `part` of the cost is, in the mean.
+  double mean(SearchMode mode, uint64_t SearchCost::* part) const;
+  double mean(uint64_t SearchCost::* part) const;  // as it must be
+  Summary edges_per_s(SearchMode mode) const;
+  std::string table() const;
+  Json json() const;
+
+  const GraphOptions& options_;
+  Site site_;
   std::unique_ptr<ShardSet> shards_;
-  std::vector<std::unique_ptr<Partner>> servers_;
+  std::vector<Search> searches_;
+  std::unique_ptr<Servers> servers_;
   std::unique_ptr<IfuncSearch> ifunc_;
   std::unique_ptr<GetSearch> get_;
+  Samples<SearchMode> searches_per_s_;
+  std::map<SearchMode, SearchCost> costs_;  // of all runs
+  uint64_t verified_ = 0;                   // searches whose levels were all compared
 };
-
-Status GraphBench::prepare_network() {
-  TC_ASSIGN(transport_, BenchTransport::parse(options().transport));
-  if (!transport_.by_network) return {};
-  if (transport_.encrypted()) {
-    TC_ASSIGN(key_, SharedKey::make());
-  }
-  auto chosen = choose_network(options().loopback, options().servers);
-  network_ = std::move(chosen.network);
-  result_.why_no_namespaces = chosen.why_none;
-  result_.namespaces = network_ != nullptr;
-  return {};
-}
 
 // The sources are vertices that have edges, drawn from the seed, and the same for all ways and runs.
 Status GraphBench::draw_searches() {
-  TC_ASSIGN(shards_, ShardSet::create(options()));
-  result_.vertices = shards_->vertices();
-  result_.edges = shards_->edges();
-  if (result_.edges == 0) return fail(TC_ERR_INVALID, "there is nothing to search: the graph has no edges");
-  std::mt19937_64 random(options().seed);
-  while (searches_.size() < options().searches) {
+  TC_ASSIGN(shards_, ShardSet::create(options_));
+  if (shards_->edges() == 0) return fail(TC_ERR_INVALID, "there is nothing to search: the graph has no edges");
+  std::mt19937_64 random(options_.seed);
+  while (searches_.size() < options_.searches) {
     Search search{static_cast<uint32_t>(random() % shards_->vertices()), {}, {}};
     if (shards_->degree(search.source) == 0) continue;
     search.levels = shards_->search(search.source, search.cost);
-    const auto share = 1.0 / options().searches;
-    result_.reached += share * static_cast<double>(search.cost.reached);
-    result_.edges_searched += share * static_cast<double>(search.cost.edges);
-    result_.levels += share * static_cast<double>(search.cost.levels);
     searches_.push_back(std::move(search));
   }
   return {};
 }
 
 Status GraphBench::start_servers() {
-  if (network_ != nullptr) host_ = Network::client_address();
-  TC_ASSIGN(rendezvous_, TemporaryDirectory::create());
-  for (uint32_t i = 0; i < options().servers; ++i) {
-    const std::vector<std::string> arguments{"bench",        "graph-server",
-                                             "--transport",  options().transport,
-                                             "--shard",      shards_->file(i),
-                                             "--host",       network_ != nullptr ? Network::server_address(i) : host_,
-                                             "--rendezvous", rendezvous_->path().string(),
-                                             "--index",      std::to_string(i),
-                                             "--servers",    std::to_string(options().servers)};
-    TC_ASSIGN(auto server, Partner::start(arguments, [&] { return network_ == nullptr || network_->enter(i); }));
-    servers_.push_back(std::move(server));
-  }
+  TC_ASSIGN(servers_, Servers::start("graph-server", {{"shards", shards_->directory()}}, options_.servers, site_));
+  TC_ASSIGN(get_, GetSearch::create(site_.transport.ucx_tls, shards_->vertices(), options_.get_window));
+  TC_ASSIGN(ifunc_, IfuncSearch::create(site_.transport, site_.client_host(), shards_->vertices()));
   return {};
 }
 
 Status GraphBench::connect() {
-  TC_ASSIGN(get_, GetSearch::create(transport_.ucx_tls, result_.vertices, options().get_window));
-  TC_ASSIGN(ifunc_, IfuncSearch::create(transport_, host_, result_.vertices));
   std::vector<std::string> addresses;
-  for (uint32_t i = 0; i < servers_.size(); ++i) {
-    TC_ASSIGN(const auto line, hear(i));
-    std::string verb, node;
+  for (const auto& line : servers_->contacts()) {
     GetContact shard;
-    if (!(std::istringstream(line) >> verb >> shard.worker >> shard.key >> shard.address >> node) || verb != "ready")
-      return fail(TC_ERR_INTERNAL, "server {} said '{}' when it was to be ready", i, line);
+    if (!read_words(line, shard, addresses.emplace_back()))
+      return fail(TC_ERR_INTERNAL, "a server said '{}' when it was to say how to reach it", line);
     TC_CHECK(get_->connect(shard));
-    addresses.push_back(node);
   }
-  rendezvous_.reset();  // all have met
   TC_CHECK(tell("get"));
   TC_CHECK(get_->fetch_index());
   TC_CHECK(tell("ifunc"));
-  TC_CHECK(ifunc_->connect(addresses));
-  return {};
+  return ifunc_->connect(addresses);
 }
 
-Status GraphBench::tell(const std::string& order) {
-  for (auto& server : servers_) TC_CHECK(server->talk().say(order));
-  for (uint32_t i = 0; i < servers_.size(); ++i) {
-    TC_ASSIGN(const auto answer, hear(i));
-    if (answer != order) return fail(TC_ERR_INTERNAL, "server {} said '{}' when '{}' was due", i, answer, order);
-  }
-  return {};
-}
-
-Result<std::string> GraphBench::hear(uint32_t server) {
-  auto line = servers_[server]->talk().hear(Deadline::after_ms(answer_ms));
-  if (line) return line;
-  return context(fmt::format("server {}", server), std::move(line).error());
-}
-
-Error GraphBench::explain(Error error) {
-  // A process closes its end of the talk before the system tells its parent how it ended.
-  const auto deadline = Deadline::after_ms(error.code == TC_ERR_DISCONNECTED ? 200 : 0);
-  do {
-    for (uint32_t i = 0; i < servers_.size(); ++i)
-      if (const auto& end = servers_[i]->end(); !end.empty())
-        return {TC_ERR_DISCONNECTED, fmt::format("server {} {} ({})", i, end, error.message)};
-    ::usleep(5000);
-  } while (!deadline.passed());
-  return error;
-}
-
-// Links between servers are made when they are first needed, and code is compiled for this CPU in the background.
-Status GraphBench::warm_up() {
+Status GraphBench::measure() {
+  TC_CHECK(connect());
+  // Links between servers are made when they are first needed, and code is compiled for this CPU in the background.
   for (const auto mode : search_modes) {
     SearchCost ignored;
     TC_CHECK(search_all(mode, ignored));
     if (mode == SearchMode::ifunc_collected) TC_CHECK(tell("settle"));
   }
+  for (int run = 0; run < options_.runs; ++run)
+    for (const auto mode : search_modes) {
+      TC_ASSIGN(const auto seconds, search_all(mode, costs_[mode]));
+      searches_per_s_.add(mode, options_.searches / seconds);
+    }
   return {};
 }
 
 Status GraphBench::compare(SearchMode mode, const Search& expected, const Levels& levels) {
-  for (uint32_t v = 0; v < result_.vertices; ++v)
+  for (uint32_t v = 0; v < shards_->vertices(); ++v)
     if (levels[v] != expected.levels[v])
       return fail(TC_ERR_INTERNAL, "{}: vertex {} is on level {} from vertex {} when it is on level {}",
                   mode_name(mode), v, levels[v], expected.source, expected.levels[v]);
-  ++result_.verified;
+  ++verified_;
   return {};
 }
 
@@ -222,56 +172,150 @@ Result<double> GraphBench::search_all(SearchMode mode, SearchCost& cost) {
   return seconds;
 }
 
-void GraphBench::summarize_runs(const std::vector<Seconds>& runs, const std::map<SearchMode, SearchCost>& costs) {
-  const auto over_runs = [&](auto&& value) {
-    std::vector<double> values;
-    for (const auto& run : runs) values.push_back(value(run));
-    return summarize(std::move(values));
-  };
-  const double searches = options().searches;
-  for (const auto mode : search_modes) {
-    auto& to = result_.modes[mode];
-    to.searches_per_s = over_runs([&](const Seconds& run) { return searches / run.at(mode); });
-    to.edges_per_s = over_runs([&](const Seconds& run) { return searches * result_.edges_searched / run.at(mode); });
-    to.ratio_to_get = over_runs([&](const Seconds& run) { return run.at(SearchMode::get) / run.at(mode); });
-    to.ratio_to_get_indexed =
-        over_runs([&](const Seconds& run) { return run.at(SearchMode::get_indexed) / run.at(mode); });
-    const auto& cost = costs.at(mode);
-    const double all = searches * static_cast<double>(runs.size());
-    to.bytes_to_client = static_cast<double>(cost.bytes_to_client) / all;
-    to.bytes_from_client = static_cast<double>(cost.bytes_from_client) / all;
-    to.bytes_between_servers = static_cast<double>(cost.bytes_between_servers) / all;
-    to.requests = static_cast<double>(cost.requests) / all;
-  }
-}
-
 Status GraphBench::run() {
-  result_.machine = describe_machine(ucp_get_version_string());
-  TC_CHECK(prepare_network());
+  TC_ASSIGN(site_, Site::prepare(options_.transport, options_.loopback, options_.servers));
   TC_CHECK(draw_searches());
   TC_CHECK(start_servers());
-  TC_CHECK(connect());
-  TC_CHECK(warm_up());
-  std::vector<Seconds> runs;
-  std::map<SearchMode, SearchCost> costs;
-  for (int run = 0; run < options().runs; ++run) {
-    Seconds seconds;
-    for (const auto mode : search_modes) {
-      TC_ASSIGN(seconds[mode], search_all(mode, costs[mode]));
-    }
-    runs.push_back(seconds);
+  if (auto measured = measure(); !measured) return fail(servers_->explain(std::move(measured).error()));
+  return servers_->end();
+}
+
+std::string GraphBench::graph_name() const {
+  if (!options_.shards.empty()) return options_.shards;
+  return fmt::format("R-MAT, scale {}, edge factor {}, seed {}, both ways", options_.scale, options_.edge_factor,
+                     options_.seed);
+}
+
+double GraphBench::mean(SearchMode mode, uint64_t SearchCost::* part) const {
+  return static_cast<double>(costs_.at(mode).*part) / options_.searches / options_.runs;
+}
+
+double GraphBench::mean(uint64_t SearchCost::* part) const {
+  double sum = 0;
+  for (const auto& one : searches_) sum += static_cast<double>(one.cost.*part);
+  return sum / options_.searches;
+}
+
+Summary GraphBench::edges_per_s(SearchMode mode) const {
+  const auto searches = searches_per_s_.of(mode);
+  const auto edges = mean(&SearchCost::edges);
+  return {searches.median * edges, searches.low * edges, searches.high * edges};
+}
+
+std::string GraphBench::table() const {
+  const auto introduction = fmt::format(
+      "Breadth-first search over {}, {} servers, UCX {}, {} x {}.\n"
+      "{}: {} vertices, {} edges; a search reaches {:.0f} vertices by {:.0f} edges on {:.1f} levels (means).\n"
+      "{} interleaved runs of {} searches for each way; the levels of all {} searches are right.\n"
+      "Medians with quartiles; ratios are medians of the runs' own ratios; bytes are payloads of one search.\n\n",
+      describe_network(options_.transport, site_.network), options_.servers, site_.machine.ucx, site_.machine.cores,
+      site_.machine.cpu, graph_name(), shards_->vertices(), shards_->edges(), mean(&SearchCost::reached),
+      mean(&SearchCost::edges), mean(&SearchCost::levels), options_.runs, options_.searches, verified_);
+  Table table(introduction, {{"", -17},
+                             {"searches/s", 10},
+                             {"", 22},
+                             {"M edges/s", 13},
+                             {"x GET", 8},
+                             {"x indexed", 12},
+                             {"requests", 11},
+                             {"client bytes", 13},
+                             {"between servers", 16}});
+  for (const auto mode : search_modes) {
+    const auto rate = searches_per_s_.of(mode);
+    table.row({mode_name(mode), number(rate.median, "{:.4g}"), quartiles(rate, "{:.4g}"),
+               number(edges_per_s(mode).median / 1e6, "{:.4g}"),
+               number(searches_per_s_.ratio(mode, SearchMode::get).median, "{:.3f}"),
+               number(searches_per_s_.ratio(mode, SearchMode::get_indexed).median, "{:.3f}"),
+               number(mean(mode, &SearchCost::requests), "{:.0f}"),
+               number(mean(mode, &SearchCost::bytes_to_client) + mean(mode, &SearchCost::bytes_from_client), "{:.0f}"),
+               number(mean(mode, &SearchCost::bytes_between_servers), "{:.0f}")});
   }
-  summarize_runs(runs, costs);
-  for (auto& server : servers_) TC_CHECK(server->talk().say("end"));
-  return {};
+  return table.take();
+}
+
+Json GraphBench::json() const {
+  Json root;
+  root["bench"] = "graph";
+  root["transport"] = options_.transport;
+  root["namespaces"] = site_.network.network != nullptr;
+  root["servers"] = options_.servers;
+  root["graph"] = graph_name();
+  root["vertices"] = shards_->vertices();
+  root["edges"] = shards_->edges();
+  root["runs"] = options_.runs;
+  root["searches_per_run"] = options_.searches;
+  root["reached_per_search"] = mean(&SearchCost::reached);
+  root["edges_per_search"] = mean(&SearchCost::edges);
+  root["levels_per_search"] = mean(&SearchCost::levels);
+  for (const auto mode : search_modes) {
+    Json one;
+    put(one, "searches_per_s", searches_per_s_.of(mode));
+    put(one, "edges_per_s", edges_per_s(mode));
+    if (is_ifunc(mode)) {
+      put(one, "rate_ratio_to_get", searches_per_s_.ratio(mode, SearchMode::get));
+      put(one, "rate_ratio_to_get_indexed", searches_per_s_.ratio(mode, SearchMode::get_indexed));
+    }
+    one["requests_per_search"] = mean(mode, &SearchCost::requests);
+    root[mode_name(mode)] = one;
+  }
+  put(root, "rate_ratio_to_get", searches_per_s_.ratio(SearchMode::ifunc, SearchMode::get));
+  auto& bytes = root["bytes_moved"];  // payloads of one search
+  for (const auto mode : search_modes) {
+    const double to_client = mean(mode, &SearchCost::bytes_to_client);
+    const double from_client = mean(mode, &SearchCost::bytes_from_client);
+    const double between = mean(mode, &SearchCost::bytes_between_servers);
+    bytes[mode_name(mode)] = {{"to_client", to_client},
+                              {"from_client", from_client},
+                              {"between_servers", between},
+                              {"all", to_client + from_client + between}};
+  }
+  root["verified"] = true;  // a wrong answer ends the benchmark
+  root["searches_verified"] = verified_;
+  put_machine(root, site_.machine);
+  return root;
 }
 
 }  // namespace
 
-Result<GraphResult> run_graph(const GraphOptions& options) {
+Result<Report> run_graph(const GraphOptions& options) {
   GraphBench bench(options);
-  if (auto ran = bench.run(); !ran) return fail(bench.explain(std::move(ran).error()));
-  return bench.take();
+  TC_CHECK(bench.run());
+  return bench.report();
+}
+
+Status serve_graph(const Arguments& arguments, Talk& talk) {
+  constexpr uint32_t wait_ms = 2;
+  constexpr int waits_per_order_check = 8;
+  TC_ASSIGN(auto place, place_in(arguments));
+  place.rendezvous += "/nodes";
+  TC_ASSIGN(const auto words, read_shard(shard_file(arguments.at("shards"), place.index)));
+  TC_ASSIGN(const auto party, UcxParty::create(place.transport.ucx_tls, UCP_FEATURE_RMA | UCP_FEATURE_WAKEUP));
+  TC_ASSIGN(const auto rows, UcxMemory::map(*party, std::span(words).size_bytes()));
+  std::memcpy(rows.bytes().data(), words.data(), rows.bytes().size());
+  const auto& head = *reinterpret_cast<const graph_shard*>(words.data());
+  std::vector<uint64_t> scratch(bfs_slot_bytes(head.vertices, head.shards) / sizeof(uint64_t));  // for one search
+  TC_ASSIGN(auto node, make_server(place));  // it has no code for graphs
+  TC_CHECK(attempt([&] {
+    node.expose(BFS_SHARD, rows.bytes());
+    node.expose(BFS_SCRATCH, std::as_writable_bytes(std::span(scratch)));
+  }));
+  TC_ASSIGN(const auto contact, rows.contact());
+  TC_CHECK(talk.say(fmt::format("ready {} {}", contact, node.address())));
+  bool by_ifunc = true;
+  const auto obey = [&](const std::string& order) -> Result<std::string> {
+    if (order == "settle")
+      TC_CHECK(wait_until_tuned(node));
+    else
+      by_ifunc = order == "ifunc";
+    return order;
+  };
+  return talk.serve(obey, [&] {
+    for (int i = 0; i < waits_per_order_check; ++i)
+      if (by_ifunc)
+        (void)tc_node_wait(node.handle(), wait_ms, nullptr);
+      else
+        party->wait(Deadline::after_ms(wait_ms));
+  });
 }
 
 }  // namespace tc::bench

@@ -29,23 +29,6 @@ void add_level(void* arg, const bfs_level* level) {
 
 }  // namespace
 
-Result<std::unique_ptr<IfuncSearchServer>> IfuncSearchServer::create(const ServerPlace& place,
-                                                                     std::span<std::byte> shard) {
-  TC_ASSIGN(auto node, make_server(place));
-  std::unique_ptr<IfuncSearchServer> server(new IfuncSearchServer(std::move(node)));
-  const auto& head = *reinterpret_cast<const graph_shard*>(shard.data());
-  server->scratch_.resize(bfs_slot_bytes(head.vertices, head.shards) / sizeof(uint64_t));
-  TC_CHECK(attempt([&] {
-    server->node_.expose(BFS_SHARD, shard);
-    server->node_.expose(BFS_SCRATCH, std::as_writable_bytes(std::span(server->scratch_)));
-  }));
-  return server;
-}
-
-void IfuncSearchServer::wait(uint32_t timeout_ms) { (void)tc_node_wait(node_.handle(), timeout_ms, nullptr); }
-
-Status IfuncSearchServer::settle() { return wait_until_tuned(node_); }
-
 IfuncSearch::IfuncSearch(threechains::Node node) : node_(std::move(node)), client_(std::make_unique<bfs_client>()) {}
 
 Result<std::unique_ptr<IfuncSearch>> IfuncSearch::create(const BenchTransport& transport, const std::string& host,

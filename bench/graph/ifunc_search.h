@@ -11,27 +11,11 @@
 #include <vector>
 
 #include "common/node.h"
-#include "graph/search_run.h"
+#include "graph/shard_set.h"
 
 struct bfs_client;
 
 namespace tc::bench {
-
-// A server's node: it exposes its shard and memory for one search, and has no code for graphs.
-class IfuncSearchServer {
- public:
-  // `shard` outlives it.
-  static Result<std::unique_ptr<IfuncSearchServer>> create(const ServerPlace& place, std::span<std::byte> shard);
-  std::string address() const { return node_.address(); }
-  void wait(uint32_t timeout_ms);
-  // Waits until what was sent here is compiled for this CPU.
-  Status settle();
-
- private:
-  explicit IfuncSearchServer(threechains::Node node) : node_(std::move(node)) {}
-  std::vector<uint64_t> scratch_;  // outlives the node
-  threechains::Node node_;
-};
 
 class IfuncSearch {
  public:

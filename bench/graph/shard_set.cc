@@ -11,6 +11,10 @@
 
 namespace tc::bench {
 
+std::string shard_file(const std::string& directory, uint32_t index) {
+  return fmt::format("{}/{}.shard", directory, index);
+}
+
 Result<std::vector<uint64_t>> read_shard(const std::string& file) {
   std::error_code error;
   const auto size = std::filesystem::file_size(file, error);
@@ -56,22 +60,20 @@ Status ShardSet::generate(const GraphOptions& options) {
     const std::unique_ptr<graph_shard, void (*)(void*)> shard(
         graph_make_shard(edges.data(), edges.size(), 1u << options.scale, i, options.servers, &bytes), &std::free);
     if (shard == nullptr) return fail(TC_ERR_IO, "no memory for a shard of {} bytes", bytes);
-    std::ofstream stream(file(i), std::ios::binary);
+    std::ofstream stream(shard_file(directory_, i), std::ios::binary);
     stream.write(reinterpret_cast<const char*>(shard.get()), static_cast<std::streamsize>(bytes));
-    if (!stream.flush()) return fail(TC_ERR_IO, "{}: cannot be written", file(i));
+    if (!stream.flush()) return fail(TC_ERR_IO, "{}: cannot be written", shard_file(directory_, i));
   }
   return {};
 }
 
-std::string ShardSet::file(uint32_t index) const { return fmt::format("{}/{}.shard", directory_, index); }
-
 Status ShardSet::load(uint32_t servers) {
   for (uint32_t i = 0; i < servers; ++i) {
-    TC_ASSIGN(auto words, read_shard(file(i)));
+    TC_ASSIGN(auto words, read_shard(shard_file(directory_, i)));
     shards_.push_back(std::move(words));
     if (at(i).shard != i || at(i).shards != servers || at(i).vertices != vertices() || at(i).edges != edges())
       return fail(TC_ERR_INVALID, "{} is part {} of {} when it is to be part {} of {}, of one graph with {} vertices",
-                  file(i), at(i).shard, at(i).shards, i, servers, vertices());
+                  shard_file(directory_, i), at(i).shard, at(i).shards, i, servers, vertices());
   }
   return {};
 }

@@ -12,9 +12,17 @@
 #include "06-graph/graph.h"
 #include "base/file.h"
 #include "graph/graph_bench.h"
-#include "graph/search_run.h"
 
 namespace tc::bench {
+
+// The cost of one search, the same for all ways of searching.
+struct SearchCost {
+  uint64_t reached = 0, edges = 0, levels = 0;
+  uint64_t bytes_to_client = 0, bytes_from_client = 0, bytes_between_servers = 0, requests = 0;
+};
+
+// Levels by vertex, BFS_UNREACHED where none is.
+using Levels = std::vector<uint32_t>;
 
 class ShardSet {
  public:
@@ -23,7 +31,7 @@ class ShardSet {
   ShardSet(const ShardSet&) = delete;
   ShardSet& operator=(const ShardSet&) = delete;
 
-  std::string file(uint32_t index) const;
+  const std::string& directory() const noexcept { return directory_; }
   uint32_t vertices() const noexcept { return at(0).vertices; }
   uint64_t edges() const noexcept { return at(0).edges; }
   uint64_t degree(uint32_t vertex) const noexcept;
@@ -42,6 +50,7 @@ class ShardSet {
   std::vector<std::vector<uint64_t>> shards_;  // words, for alignment
 };
 
+std::string shard_file(const std::string& directory, uint32_t index);
 // The bytes of a shard file, checked.
 Result<std::vector<uint64_t>> read_shard(const std::string& file);
 

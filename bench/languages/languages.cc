@@ -3,23 +3,19 @@
 
 #include <bit>
 #include <cmath>
+#include <optional>
 
 #include "05-pointer-chase/chase.h"
 #include "base/clock.h"
-#include "common/build_ifunc.h"
 #include "common/embedded.h"
 #include "common/loaded_code.h"
-#include "common/pinning.h"
+#include "common/machine.h"
+#include "common/stand_in_host.h"
 #include "languages/instructions.h"
-#include "languages/kernel_host.h"
 
 TC_EMBED(languages_dot_c, TC_DOT_C)
 TC_EMBED(languages_dot_julia, TC_DOT_JULIA)
 TC_EMBED(languages_dot_rust, TC_DOT_RUST)
-TC_EMBED(languages_chaser_c, TC_CHASER_C)
-TC_EMBED(languages_chase_h, TC_CHASE_H)
-TC_EMBED(languages_chaser_julia, TC_CHASER_JULIA)
-TC_EMBED(languages_chaser_rust, TC_CHASER_RUST)
 
 namespace tc::bench {
 
@@ -29,6 +25,20 @@ constexpr size_t pairs = 1024;            // two arrays of 8 KiB: in the first-l
 constexpr uint64_t chase_entries = 2048;  // the same
 constexpr uint32_t chase_depth = 2000;
 constexpr double window_ns = 2e5;  // a measurement takes about that long: seldom interrupted
+
+// One language's code for one kernel, in one form.
+struct LanguageCode {
+  std::string language;
+  Summary ns;                            // of a call
+  Summary to_c;                          // the runs' own ratios of times
+  std::optional<uint64_t> instructions;  // of a call; nothing where they cannot be counted
+};
+
+struct LanguagesKernel {
+  std::string name;
+  std::string form;                 // "tuned": the bitcode, compiled here; "generic": the object slice
+  std::vector<LanguageCode> codes;  // C's first
+};
 
 struct Kernel {
   const char* name;  // of the ifunc too
@@ -40,13 +50,6 @@ Result<Bytes> build_dot(const std::string& language) {
   if (language == "c") return build_ifunc("dot", {{"dot.c", languages_dot_c()}});
   if (language == "rust") return build_ifunc("dot", {{"dot.rs", languages_dot_rust()}});
   return build_ifunc("dot", {{"dot.jl", languages_dot_julia()}});
-}
-
-Result<Bytes> build_chaser(const std::string& language) {
-  if (language == "c")
-    return build_ifunc("chaser", {{"chaser.c", languages_chaser_c()}, {"chase.h", languages_chase_h()}});
-  if (language == "rust") return build_ifunc("chaser", {{"chaser.rs", languages_chaser_rust()}});
-  return build_ifunc("chaser", {{"chaser.jl", languages_chaser_julia()}});
 }
 
 constexpr Kernel kernels[] = {{"dot", true, build_dot}, {"chaser", false, build_chaser}};
@@ -93,7 +96,7 @@ bool is_same(const Kernel& kernel, uint64_t one, uint64_t other) {
 }
 
 Status check_answers(const Kernel& kernel, const std::vector<Loaded>& loaded, const LanguagesKernel& result,
-                     KernelHost& host) {
+                     StandInHost& host) {
   uint64_t expected = 0;
   for (size_t i = 0; i < loaded.size(); ++i) {
     host.answer = 0;
@@ -110,19 +113,17 @@ Status check_answers(const Kernel& kernel, const std::vector<Loaded>& loaded, co
 
 void measure(const std::vector<Loaded>& loaded, int runs, LanguagesKernel& result) {
   const auto count = loaded.size();
-  std::vector<std::vector<double>> ns(count), to_c(count);
+  Samples<size_t> ns;
   const long times = loaded[0].times();
-  for (int run = 0; run < runs; ++run) {
+  for (int run = 0; run < runs; ++run)
     for (size_t k = 0; k < count; ++k) {
       const size_t i = (k + static_cast<size_t>(run)) % count;  // each is first in turn
-      ns[i].push_back(loaded[i].calls_ns(times) / static_cast<double>(times));
+      ns.add(i, loaded[i].calls_ns(times) / static_cast<double>(times));
     }
-    for (size_t i = 0; i < count; ++i) to_c[i].push_back(ns[i].back() / ns[0].back());
-  }
   for (size_t i = 0; i < count; ++i) {
     auto& code = result.codes[i];
-    code.ns = summarize(std::move(ns[i]));
-    code.to_c = summarize(std::move(to_c[i]));
+    code.ns = ns.of(i);
+    code.to_c = ns.ratio(i, 0);
     code.instructions = count_instructions([&] { loaded[i].call(); });
   }
 }
@@ -137,7 +138,7 @@ Result<LanguagesKernel> compare(const Kernel& kernel, SliceForm form, const std:
     result.codes.push_back({languages[i], {}, {}, {}});
   }
   Data data;
-  KernelHost host;
+  StandInHost host;
   host.expose(kernel.is_number ? std::as_writable_bytes(std::span(data.numbers))
                                : std::as_writable_bytes(std::span(data.table)));
   target::current_host = &host;
@@ -148,10 +149,56 @@ Result<LanguagesKernel> compare(const Kernel& kernel, SliceForm form, const std:
   return result;
 }
 
+double instructions_to_c(const LanguagesKernel& kernel, const LanguageCode& code) {
+  const auto c = kernel.codes.front().instructions.value_or(0);
+  return c == 0 ? 0 : static_cast<double>(code.instructions.value_or(0)) / static_cast<double>(c);
+}
+
+Json json_of(const LanguagesOptions& options, const Machine& machine, const std::vector<LanguagesKernel>& compared) {
+  Json root;
+  root["bench"] = "languages";
+  root["runs"] = options.runs;
+  put_machine(root, machine);
+  auto& list = root["kernels"] = Json::array();
+  for (const auto& kernel : compared) {
+    auto& one = list.emplace_back();
+    one["name"] = kernel.name;
+    one["form"] = kernel.form;
+    for (const auto& code : kernel.codes) {
+      auto& entry = one[code.language];
+      put(entry, "call_ns", code.ns);
+      put(entry, "time_ratio_to_c", code.to_c);
+      if (!code.instructions) continue;
+      entry["instructions"] = *code.instructions;
+      entry["instructions_ratio_to_c"] = instructions_to_c(kernel, code);
+    }
+  }
+  return root;
+}
+
+std::string table_of(const LanguagesOptions& options, const Machine& machine,
+                     const std::vector<LanguagesKernel>& compared) {
+  const auto introduction = fmt::format(
+      "One ifunc in several languages, in turn in one pinned process, {}; {} runs, medians with quartiles.\n"
+      "tuned: the bitcode, compiled for this CPU; generic: the object slice. Ratios are those of a run.\n\n",
+      machine.cpu, options.runs);
+  Table table(
+      introduction,
+      {{"", -8}, {"form", -9}, {"", -8}, {"ns a call", 26}, {"time x C", 26}, {"instructions", 14}, {"x C", 8}});
+  for (const auto& kernel : compared)
+    for (const auto& code : kernel.codes) {
+      table.row({kernel.name, kernel.form, code.language, with_quartiles(code.ns, "{:.0f}"),
+                 with_quartiles(code.to_c, "{:.3f}"), code.instructions ? std::to_string(*code.instructions) : "-",
+                 code.instructions ? number(instructions_to_c(kernel, code), "{:.3f}") : ""});
+    }
+  return table.take();
+}
+
 }  // namespace
 
-Result<LanguagesResult> run_languages(const LanguagesOptions& options) {
-  LanguagesResult result{options, describe_machine(""), {}};
+Result<Report> run_languages(const LanguagesOptions& options) {
+  const auto machine = describe_machine("");
+  std::vector<LanguagesKernel> compared;
   std::vector<std::string> languages{"c"};
   for (const auto& language : options.languages)
     if (language != "c") languages.push_back(language);
@@ -166,10 +213,9 @@ Result<LanguagesResult> run_languages(const LanguagesOptions& options) {
   pin_to(0);
   for (size_t k = 0; k < std::size(kernels); ++k)
     for (const auto form : {SliceForm::bitcode, SliceForm::object}) {
-      TC_ASSIGN(auto compared, compare(kernels[k], form, bundles[k], languages, options.runs));
-      result.kernels.push_back(std::move(compared));
+      TC_ASSIGN(compared.emplace_back(), compare(kernels[k], form, bundles[k], languages, options.runs));
     }
-  return result;
+  return Report{table_of(options, machine, compared), json_of(options, machine, compared)};
 }
 
 }  // namespace tc::bench

@@ -5,13 +5,11 @@
 // instructions, beside C's. Thread: the one that measures.
 #pragma once
 
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "base/result.h"
-#include "common/machine.h"
-#include "common/statistics.h"
+#include "common/report.h"
 
 namespace tc::bench {
 
@@ -21,28 +19,7 @@ struct LanguagesOptions {
   bool json = false;
 };
 
-// One language's code for one kernel, in one form.
-struct LanguageCode {
-  std::string language;
-  Summary ns;                            // of a call
-  Summary to_c;                          // the runs' own ratios of times
-  std::optional<uint64_t> instructions;  // of a call; nothing where they cannot be counted
-};
-
-struct LanguagesKernel {
-  std::string name;
-  std::string form;                 // "tuned": the bitcode, compiled here; "generic": the object slice
-  std::vector<LanguageCode> codes;  // C's first
-};
-
-struct LanguagesResult {
-  LanguagesOptions options;
-  Machine machine;
-  std::vector<LanguagesKernel> kernels;
-};
-
 // TC_ERR_COMPILE: a compiler is missing. TC_ERR_INTERNAL: the languages do not give the same.
-Result<LanguagesResult> run_languages(const LanguagesOptions& options);
-std::string format_languages(const LanguagesResult& result);
+Result<Report> run_languages(const LanguagesOptions& options);
 
 }  // namespace tc::bench

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The page's part about where it was measured, how noisy, what differs from the paper, and what is not there."""
 
-from . import markup, noise, paper
+from . import markup, paper
 from .markup import code, paragraph, table
 
 
@@ -41,7 +41,7 @@ def _load(machine, key):
 def _files(results, data):
     rows = []
     for r in results.all():
-        machine, found = r.json.get("machine", {}), noise.of(r)
+        machine, found = r.json.get("machine", {}), r.noise()
         begun = machine.get("date", "—").replace("T", " ").removesuffix("Z")
         rows.append([r.name, r.json["bench"], r.transport, begun, _load(machine, "load_before"),
                      _load(machine, "load_after"), f"{found.middle:.1%}" if found else "—",

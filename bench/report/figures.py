@@ -4,7 +4,7 @@
 import os
 from dataclasses import dataclass, field
 
-from . import load, ratios, style
+from . import load, style
 
 RATE = "Chases per second (log)"
 ORDER = ("get", "am", "ifunc_bitcode", "ifunc_object")
@@ -74,54 +74,45 @@ def inflight_settings(results):
             if len(results.select(transport=k[0], servers=k[1], depth=k[2])) >= 2]
 
 
-def _over_depth(results, index, setting, directory):
-    transport, servers = setting
-    key = str(5 + index) if index < 3 else f"depth-{transport}-{servers}"
-    points = results.select(transport=transport, servers=servers, inflight=1)
-    title = f"{_servers(servers)}, {results.network(transport)}, one chase in flight"
+def _sweep(results, wanted, over, label, title, key, directory, name=None):
+    """Chase rates of the points that are `wanted`, over one attribute of theirs."""
+    points = results.select(**wanted)
     figure, axes = style.canvas(title)
-    _lines(axes, points, lambda p: p.depth)
-    style.power_of_two_axis(axes.xaxis, [p.depth for p in points])
-    axes.set_xlabel("Depth of the chase (log)")
+    _lines(axes, points, lambda p: getattr(p, over))
+    style.power_of_two_axis(axes.xaxis, [getattr(p, over) for p in points])
+    axes.set_xlabel(label + " (log)")
     style.rate_axis(axes, RATE)
-    name = f"figure-{int(key):02d}.png" if index < 3 else f"{key}.png"
+    name = name or f"{key}.png"
     style.finish(figure, axes, os.path.join(directory, name))
     return Drawn(key, name, title, _sources(points))
 
 
+def _over_depth(results, index, setting, directory):
+    transport, servers = setting
+    key, name = (str(5 + index), f"figure-{5 + index:02d}.png") if index < 3 else (f"depth-{transport}-{servers}", None)
+    return _sweep(results, {"transport": transport, "servers": servers, "inflight": 1}, "depth", "Depth of the chase",
+                  f"{_servers(servers)}, {results.network(transport)}, one chase in flight", key, directory, name)
+
+
 def _over_servers(results, number, setting, directory):
     transport, depth, inflight = setting
-    points = results.select(transport=transport, depth=depth, inflight=inflight)
-    title = f"Depth {depth}, {results.network(transport)}, {_in_flight(inflight)}"
-    figure, axes = style.canvas(title)
-    _lines(axes, points, lambda p: p.servers)
-    style.power_of_two_axis(axes.xaxis, [p.servers for p in points])
-    axes.set_xlabel("Number of servers (log)")
-    style.rate_axis(axes, RATE)
-    name = f"figure-{number:02d}.png"
-    style.finish(figure, axes, os.path.join(directory, name))
-    return Drawn(str(number), name, title, _sources(points))
+    return _sweep(results, {"transport": transport, "depth": depth, "inflight": inflight}, "servers", "Number of servers",
+                  f"Depth {depth}, {results.network(transport)}, {_in_flight(inflight)}", str(number), directory,
+                  f"figure-{number:02d}.png")
 
 
 def _over_inflight(results, setting, directory):
     transport, servers, depth = setting
-    points = results.select(transport=transport, servers=servers, depth=depth)
-    title = f"{_servers(servers)}, depth {depth}, {results.network(transport)}"
-    figure, axes = style.canvas(title)
-    _lines(axes, points, lambda p: p.inflight)
-    style.power_of_two_axis(axes.xaxis, [p.inflight for p in points])
-    axes.set_xlabel("Chases in flight (log)")
-    style.rate_axis(axes, RATE)
-    name = f"inflight-{transport}-{servers}.png"
-    style.finish(figure, axes, os.path.join(directory, name))
-    return Drawn(f"inflight-{transport}-{servers}", name, title, _sources(points))
+    return _sweep(results, {"transport": transport, "servers": servers, "depth": depth}, "inflight", "Chases in flight",
+                  f"{_servers(servers)}, depth {depth}, {results.network(transport)}", f"inflight-{transport}-{servers}",
+                  directory)
 
 
 def _bounds(axes, points):
     """What ifunc/GET could be at most: from two servers on, over a network."""
     axes.plot([p.servers for p in points], [2 * p.servers / (p.servers - 1) for p in points], color=style.BOUND,
               linestyle="--", linewidth=1.2, label="2·S/(S−1)")
-    bounds = [(p.servers, ratios.measured_bound(p)) for p in points if ratios.measured_bound(p)]
+    bounds = [(p.servers, p.measured_bound()) for p in points if p.measured_bound()]
     if bounds:
         axes.plot(*zip(*bounds), color=style.BOUND, linestyle=":", marker="_", markersize=14, markeredgewidth=2,
                   label="bound by measured\none-way and GET times")
@@ -129,8 +120,8 @@ def _bounds(axes, points):
 
 def _ratio_figure(points, baseline, title, path):
     figure, axes = style.canvas(title)
-    _lines(axes, points, lambda p: p.servers, value=lambda p, m: ratios.ratio(p, m, baseline),
-           spread=lambda p, m: ratios.spread(p, m, baseline), modes=ratios.IFUNCS)
+    _lines(axes, points, lambda p: p.servers, value=lambda p, m: p.ratio(m, baseline),
+           spread=lambda p, m: p.ratio_spread(m, baseline), modes=load.IFUNCS)
     if baseline == "am":
         axes.axhline(1, color=style.BOUND, linewidth=1.2, linestyle="--", label="as fast as AM")
     elif points[0].transport == "tcp" and points[0].inflight == 1:
@@ -146,7 +137,7 @@ def _ratios(results, setting, directory):
     transport, depth, inflight = setting
     points = results.select(transport=transport, depth=depth, inflight=inflight)
     for baseline in ("am", "get"):
-        usable = [p for p in points if baseline in p.modes and any(m in p.modes for m in ratios.IFUNCS)]
+        usable = [p for p in points if baseline in p.modes and any(m in p.modes for m in load.IFUNCS)]
         if baseline == "get":  # one server: no step of the ifunc's crosses the network, and the ratio is hundreds
             usable = [p for p in usable if p.servers > 1]
         if len(usable) < 2:

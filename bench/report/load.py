@@ -19,11 +19,42 @@ BULK_KEYS = ("bytes", "call_gb_per_s", "reply_gb_per_s", "memcpy_gb_per_s", "am_
 UCP_KEYS = ("payload_bytes", "am_latency_ns", "ifunc_latency_ns", "send_receive_latency_ns", "latency_ratio_to_am",
             "send_receive_latency_ratio_to_am", "am_rate_msgs_per_s", "ifunc_rate_msgs_per_s",
             "send_receive_rate_msgs_per_s", "rate_ratio_to_am", "send_receive_rate_ratio_to_am")
+IFUNCS = ("ifunc_bitcode", "ifunc_object")
 MODES = ("ifunc_bitcode", "ifunc_object", "am", "get")  # of dapc; a point need not have all
 
 
 class BadResult(Exception):
     """A sentence that names the file and what is wrong in it."""
+
+
+@dataclass
+class Noise:
+    """How noisy a file's figures are: the width between the quartiles, over the median."""
+    figures: int   # that have a spread
+    middle: float  # the median width
+    worst: float
+    worst_name: str
+
+
+def _widths(holder, prefix):
+    for key, value in holder.items():
+        if isinstance(value, dict):
+            yield from _widths(value, f"{prefix}{key}.")
+        elif key + "_spread" in holder and value:
+            low, high = holder[key + "_spread"]
+            yield (high - low) / value, prefix + key
+
+
+def _all_widths(json):
+    for key, value in json.items():
+        if isinstance(value, dict) and key != "machine":
+            yield from _widths(value, f"{key}.")
+    for s in json.get("sizes", []):
+        yield from _widths(s, f"{s['payload_bytes']} bytes: ")
+    for p in json.get("points", []):
+        where = f"{p['bytes']} bytes" if "bytes" in p else \
+            f"{p['servers']} servers, depth {p['depth']}, {p['inflight']} in flight"
+        yield from _widths(p, where + ": ")
 
 
 @dataclass
@@ -44,6 +75,11 @@ class Result:
     def command(self):
         return self.json.get("command", "(not recorded)")
 
+    def noise(self):
+        """None when the file has no spreads."""
+        widths = sorted(_all_widths(self.json))
+        return Noise(len(widths), widths[len(widths) // 2][0], *widths[-1]) if widths else None
+
 
 @dataclass
 class Point:
@@ -63,6 +99,23 @@ class Point:
         """The quartiles; the median twice where the file has none."""
         values = self.modes[mode]
         return values.get(key + "_spread", [values[key]] * 2)
+
+    def ratio(self, mode, baseline):
+        """The runs' own median where the file has it, else the quotient of the medians."""
+        own = self.modes[mode].get(f"rate_ratio_to_{baseline}")
+        return own if own is not None else self.rate(mode) / self.rate(baseline)
+
+    def ratio_spread(self, mode, baseline):
+        return self.modes[mode].get(f"rate_ratio_to_{baseline}_spread", [self.ratio(mode, baseline)] * 2)
+
+    def measured_bound(self):
+        """What ifunc/GET could be by the one-way and GET times that the same run measured; None when not recorded."""
+        for mode in IFUNCS:
+            values = self.modes.get(mode, {})
+            fraction = values.get("fraction_of_bound_vs_get")
+            if fraction:
+                return values.get("rate_ratio_to_get", self.ratio(mode, "get")) / fraction
+        return None
 
 
 @dataclass
@@ -120,36 +173,35 @@ def _check_tsi(result):
             _number(result.path, holder, key, name + ".")
 
 
+def _objects(result, key):
+    """The objects of a list, each with its path."""
+    found = result.json.get(key)
+    if not isinstance(found, list) or not found:
+        raise BadResult(f"{result.path}: the key {key} is missing or not a list with {key} in it")
+    for index, value in enumerate(found):
+        if not isinstance(value, dict):
+            raise BadResult(f"{result.path}: {key}[{index}] is not an object")
+    return [(f"{key}[{index}].", value) for index, value in enumerate(found)]
+
+
 def _check_bulk(result):
-    points = result.json.get("points")
-    if not isinstance(points, list) or not points or not all(isinstance(p, dict) for p in points):
-        raise BadResult(f"{result.path}: the key points is missing or not a list with points in it")
-    for index, point in enumerate(points):
+    for where, point in _objects(result, "points"):
         for key in BULK_KEYS:
-            _number(result.path, point, key, f"points[{index}].")
+            _number(result.path, point, key, where)
 
 
 def _check_ucp(result):
-    sizes = result.json.get("sizes")
-    if not isinstance(sizes, list) or not sizes or not all(isinstance(s, dict) for s in sizes):
-        raise BadResult(f"{result.path}: the key sizes is missing or not a list with objects in it")
-    for index, size in enumerate(sizes):
+    for where, size in _objects(result, "sizes"):
         for key in UCP_KEYS:
-            if not _number(result.path, size, key, f"sizes[{index}].") > 0:
-                raise BadResult(f"{result.path}: sizes[{index}].{key} is 0")
+            if not _number(result.path, size, key, where) > 0:
+                raise BadResult(f"{result.path}: {where}{key} is 0")
     for key in ("memory", "payload_read"):
         if key not in result.json:
             raise BadResult(f"{result.path}: the key {key} is missing")
 
 
 def _check_dapc(result):
-    points = result.json.get("points")
-    if not isinstance(points, list) or not points:
-        raise BadResult(f"{result.path}: the key points is missing or not a list with points in it")
-    for index, raw in enumerate(points):
-        where = f"points[{index}]."
-        if not isinstance(raw, dict):
-            raise BadResult(f"{result.path}: points[{index}] is not an object")
+    for where, raw in _objects(result, "points"):
         for key in ("servers", "depth", "inflight"):
             if _number(result.path, raw, key, where) < 1:
                 raise BadResult(f"{result.path}: {where}{key} is {raw[key]} when it should be at least 1")
@@ -158,7 +210,7 @@ def _check_dapc(result):
                             "wrong answer is not a measurement; run it again")
         modes = {k: v for k, v in raw.items() if isinstance(v, dict)}
         if not modes:
-            raise BadResult(f"{result.path}: points[{index}] has none of the modes {', '.join(MODES)}")
+            raise BadResult(f"{result.path}: {where[:-1]} has none of the modes {', '.join(MODES)}")
         for name, values in modes.items():
             if not _number(result.path, values, "chases_per_s", f"{where}{name}.") > 0:
                 raise BadResult(f"{result.path}: {where}{name}.chases_per_s is 0")
@@ -201,20 +253,14 @@ def load(paths):
     results, sweeps = Results(), []
     for path in _files(paths):
         result = _read(path)
-        if result.json["bench"] == "tsi":
-            _check_tsi(result)
-            results.tsi.append(result)
+        if result.json["bench"] == "dapc":
+            results.dapc.append(result)
+            sweeps.append(list(_check_dapc(result)))
             continue
-        if result.json["bench"] == "bulk":
-            _check_bulk(result)
-            results.bulk.append(result)
-            continue
-        if result.json["bench"] == "ucp-ifunc":
-            _check_ucp(result)
-            results.ucp.append(result)
-            continue
-        results.dapc.append(result)
-        sweeps.append(list(_check_dapc(result)))
+        check, kept = {"tsi": (_check_tsi, results.tsi), "bulk": (_check_bulk, results.bulk),
+                       "ucp-ifunc": (_check_ucp, results.ucp)}[result.json["bench"]]
+        check(result)
+        kept.append(result)
     seen = set()
     for point in (p for sweep in sorted(sweeps, key=len, reverse=True) for p in sweep):
         setting = (point.transport, point.servers, point.depth, point.inflight)

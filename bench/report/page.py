@@ -3,7 +3,7 @@
 
 import os
 
-from . import bulk_section, conditions, markup, paper, ratios, scale_section, tables, ucp_section
+from . import bulk_section, conditions, markup, paper, scale_section, tables, ucp_section
 from .markup import absent, code, paragraph
 
 SECTIONS = (("conditions", "Conditions"), ("breakdown", "Tables I–III"), ("rates", "Tables IV–VI"), ("bulk", "Large payloads"),
@@ -113,7 +113,7 @@ def _in_brief(results):
         points = [p for p in results.select(transport=transport, depth=depth, inflight=1)
                   if "ifunc_bitcode" in p.modes and p.servers > 1]
         for baseline, name in (("am", "Active Messages"), ("get", "GET")):
-            values = [(ratios.ratio(p, "ifunc_bitcode", baseline), p.servers) for p in points if baseline in p.modes]
+            values = [(p.ratio("ifunc_bitcode", baseline), p.servers) for p in points if baseline in p.modes]
             if values:
                 (low, at_low), (high, at_high) = min(values), max(values)
                 items.append(f"Chases of depth {depth} over {results.network(transport)}: bitcode ifuncs run at "

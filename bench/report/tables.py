@@ -3,7 +3,7 @@
 
 from dataclasses import dataclass, field
 
-from . import paper
+from . import load, paper
 
 COLUMNS = ("Active Message", "Uncached bitcode", "Cached bitcode")
 MODES = ("am", "uncached_bitcode", "cached")
@@ -172,22 +172,21 @@ def ratios_side_by_side(results):
 
 def ratio_points(results, transport):
     """(head, rows): ifunc against Active Message and GET at the greatest depth, for each number of servers."""
-    from . import ratios
     depth = max((p.depth for p in results.select(transport=transport)), default=0)
     head = ["Servers", "In flight", "GET (/s)", "AM (/s)", "ifunc bitcode (/s)", "ifunc / AM", "ifunc / GET",
             "one way, µs", "GET, µs", "2·S/(S−1)", "measured bound", "of it reached"]
     rows = []
     for p in results.select(transport=transport, depth=depth):
-        mode = next((m for m in ratios.IFUNCS if m in p.modes), None)
+        mode = next((m for m in load.IFUNCS if m in p.modes), None)
         if mode is None:
             continue
 
         def against(baseline):
             if baseline not in p.modes:
                 return "—"
-            return with_quartiles(ratios.ratio(p, mode, baseline),
+            return with_quartiles(p.ratio(mode, baseline),
                                   p.modes[mode].get(f"rate_ratio_to_{baseline}_spread"), times)
-        bound = ratios.measured_bound(p)
+        bound = p.measured_bound()
         fraction = p.modes[mode].get("fraction_of_bound_vs_get")
         rows.append([str(p.servers), str(p.inflight),
                      *(digits(p.rate(m)) if m in p.modes else "—" for m in ("get", "am", mode)),

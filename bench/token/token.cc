@@ -27,37 +27,28 @@ Result<double> hop_us(threechains::Endpoint& endpoint, const threechains::Ifunc&
 
 }  // namespace
 
-Result<TokenResult> run_token(const TokenOptions& options) {
+Result<Report> run_token(const TokenOptions& options) {
   if (options.addresses.empty())
     return fail(TC_ERR_INVALID, "there is no cluster: run `ifunc cluster 4 -- ifunc bench token`");
   TC_ASSIGN(auto node, make_node({{"hops", "65535"}}));
   TC_ASSIGN(auto endpoint, attempt([&] { return node.connect(element(options.addresses, 0), connect_limit); }));
   TC_ASSIGN(const auto token, attempt("the token's code", [&] { return node.load(token_ifunc()); }));
-
-  TokenResult result;
-  result.nodes = static_cast<uint32_t>(1 + std::ranges::count(options.addresses, ','));
-  TC_ASSIGN(const auto ignored, hop_us(endpoint, token, std::min(options.hops, 1000u)));  // links, code
-  (void)ignored;
+  TC_CHECK(hop_us(endpoint, token, std::min(options.hops, 1000u)));  // links, code
   std::vector<double> values;
   for (int run = 0; run < options.runs; ++run) {
-    TC_ASSIGN(const auto value, hop_us(endpoint, token, options.hops));
-    values.push_back(value);
+    TC_ASSIGN(values.emplace_back(), hop_us(endpoint, token, options.hops));
   }
-  result.hop_us = summarize(std::move(values));
-  return result;
-}
-
-std::string format_token(const TokenOptions& options, const TokenResult& result) {
-  if (!options.json)
-    return fmt::format("A token round {} nodes, {} hops: {:.2f} us a hop [{:.2f}, {:.2f}], {} runs\n", result.nodes,
-                       options.hops, result.hop_us.median, result.hop_us.low, result.hop_us.high, options.runs);
+  const auto nodes = 1 + std::ranges::count(options.addresses, ',');
+  const auto us = summarize(std::move(values));
   Json root;
   root["bench"] = "token";
-  root["nodes"] = result.nodes;
+  root["nodes"] = nodes;
   root["hops"] = options.hops;
   root["runs"] = options.runs;
-  put(root, "hop_us", result.hop_us);
-  return text_of(root);
+  put(root, "hop_us", us);
+  return Report{fmt::format("A token round {} nodes, {} hops: {:.2f} us a hop [{:.2f}, {:.2f}], {} runs\n", nodes,
+                            options.hops, us.median, us.low, us.high, options.runs),
+                root};
 }
 
 }  // namespace tc::bench

@@ -8,7 +8,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "common/statistics.h"
+#include "common/report.h"
 
 namespace tc::bench {
 
@@ -19,13 +19,7 @@ struct TokenOptions {
   bool json = false;
 };
 
-struct TokenResult {
-  uint32_t nodes = 0;
-  Summary hop_us;
-};
-
 // TC_ERR_INVALID without addresses; else the errors of connecting and calling.
-Result<TokenResult> run_token(const TokenOptions& options);
-std::string format_token(const TokenOptions& options, const TokenResult& result);
+Result<Report> run_token(const TokenOptions& options);
 
 }  // namespace tc::bench

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Half of a handshake, as a stranger would send it to make a node work: the first bytes of a client, over and over on new
-// connections. The node answers with a key exchange and a signature, and the stranger leaves. Threads: any.
+// Half of a handshake, as a stranger would send it to make a node work: the first bytes of a client, over and over on
+// new connections. The node answers with a key exchange and a signature, and the stranger leaves. Threads: any.
 #pragma once
 
 #include <atomic>

@@ -1,59 +1,90 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The source's process: measures.
+// The source's process: measures, and reports.
 #include "trust_cost/trust_bench.h"
 
 #include <ucp/api/ucp.h>
 
 #include <algorithm>
 #include <optional>
-#include <sstream>
 
-#include "common/talk.h"
 #include "trust/code_signature.h"
-#include "trust_cost/keys.h"
+#include "trust/key_file.h"
+#include "trust/key_pair.h"
+#include "trust/keyring.h"
 #include "tsi/ifunc_peer.h"
-#include "tsi/tsi_bundle.h"
 
 namespace tc::bench {
 
 namespace {
 
-constexpr uint64_t talk_ms = 60'000;
 constexpr uint32_t call_ms = 10'000;
+
+// That of the target and of its owner (SharedKey), and that of an author, whom the target's keyring lets run signed
+// code only.
+class BenchKeys {
+ public:
+  static Result<BenchKeys> make();
+  const trust::KeyPair& author() const noexcept { return author_; }
+  std::string author_file() const { return directory_.file("author"); }
+  std::string keyring_file() const { return directory_.file("keyring"); }
+
+ private:
+  BenchKeys(SharedKey shared, TemporaryDirectory directory, trust::KeyPair author)
+      : shared_(std::move(shared)), directory_(std::move(directory)), author_(std::move(author)) {}
+  SharedKey shared_;
+  TemporaryDirectory directory_;
+  trust::KeyPair author_;
+};
+
+Result<BenchKeys> BenchKeys::make() {
+  TC_ASSIGN(auto shared, SharedKey::make());
+  TC_ASSIGN(auto directory, TemporaryDirectory::create());
+  TC_ASSIGN(auto author, trust::KeyPair::fresh());
+  TC_CHECK(trust::write_key_file(directory.file("author"), author));
+  TC_ASSIGN(const auto target, trust::read_key_file(shared_key_file()));
+  // The author connects to the target, and must know it as well.
+  for (const auto& [name, key] : {std::pair{"author", author.public_key()}, std::pair{"target", target.public_key()}}) {
+    trust::Grant grant;
+    grant.name = name;
+    grant.key = key;
+    TC_CHECK(trust::add_to_keyring(directory.file("keyring"), grant));
+  }
+  return BenchKeys(std::move(shared), std::move(directory), std::move(author));
+}
 
 class TrustBench {
  public:
-  explicit TrustBench(const TrustOptions& options) { result_.options = options; }
+  explicit TrustBench(const TrustOptions& options) : options_(options) {}
   Status run();
-  TrustResult take() { return std::move(result_); }
+  Report report() const { return {table(), json()}; }
 
  private:
-  struct Latency {
-    std::vector<double> medians, p99s;
-  };
-
   Status start();
-  Result<std::string> ask(Partner& partner, const std::string& order);
   Result<double> ask_number(const std::string& order);
-  Status first_call(bool is_signed, std::vector<double>& calls);
+  Result<double> first_call(bool is_signed);
   Status never_seen_code();
   Status unsigned_code_of_the_author_is_refused();
+  // What the flooding process has to say: how many connections, and how many a second.
+  Result<std::pair<double, double>> hear_flood();
   Status connections();
-  Status calls(Latency& into);
-  Status calls_during_flood(const std::string& address, Latency& into, std::vector<double>* per_s);
+  Status calls(const char* phase);
+  Status calls_during_flood(const std::string& address, const char* phase);
   Status floods();
-  void summarize_all();
+  std::string table() const;
+  Json json() const;
 
-  TrustResult result_;
+  const TrustOptions& options_;
+  Machine machine_;
   std::optional<BenchKeys> keys_;
   std::unique_ptr<Partner> target_, decoy_, flood_;
   std::string target_address_, decoy_address_;
   std::unique_ptr<IfuncPeer> owner_, author_;
-  uint64_t labels_ = 0;
-  std::vector<double> unsigned_us_, signed_us_, unsigned_first_us_, signed_first_us_, signature_us_;
-  std::vector<double> connections_per_s_, handshake_cpu_us_, flood_per_s_;
-  Latency quiet_, elsewhere_, here_;
+  uint64_t labels_ = 0, calls_ = 0;  // all calls were answered
+  // "call" of never-seen code, in us, and "first": of that at the target, last byte received to end of first execution.
+  Samples<std::string> unsigned_, signed_;
+  Samples<std::string> values_;        // run by run
+  Samples<std::string> median_, p99_;  // of the calls of a phase, in us
 };
 
 double quantile(std::vector<double>& values, double share) {
@@ -62,32 +93,22 @@ double quantile(std::vector<double>& values, double share) {
   return *at;
 }
 
-Result<std::string> TrustBench::ask(Partner& partner, const std::string& order) {
-  TC_CHECK(partner.talk().say(order));
-  return partner.talk().hear(Deadline::after_ms(talk_ms));
-}
-
 Result<double> TrustBench::ask_number(const std::string& order) {
-  TC_ASSIGN(const auto answer, ask(*target_, order));
+  TC_ASSIGN(const auto answer, target_->talk().ask(order));
   double number = 0;
-  if (!(std::istringstream(answer) >> number)) return fail(TC_ERR_INTERNAL, "the target said '{}'", answer);
+  if (!read_words(answer, number)) return fail(TC_ERR_INTERNAL, "the target said '{}'", answer);
   return number;
 }
 
 Status TrustBench::start() {
-  result_.machine = describe_machine(ucp_get_version_string());
+  machine_ = describe_machine(ucp_get_version_string());
   TC_ASSIGN(keys_, BenchKeys::make());
-  const auto started = [&](std::unique_ptr<Partner>& partner, std::string& address) -> Status {
-    TC_ASSIGN(partner, Partner::start({"bench", "trust-target", "--keyring", keys_->keyring_file()}));
-    TC_ASSIGN(const auto line, partner->talk().hear(Deadline::after_ms(talk_ms)));
-    std::string verb;
-    if (!(std::istringstream(line) >> verb >> address)) return fail(TC_ERR_INTERNAL, "a target said '{}'", line);
-    return {};
-  };
-  TC_CHECK(started(target_, target_address_));
-  TC_CHECK(started(decoy_, decoy_address_));
-  TC_ASSIGN(flood_, Partner::start({"bench", "trust-flood"}));
-  TC_ASSIGN(const auto ready, flood_->talk().hear(Deadline::after_ms(talk_ms)));
+  for (const auto& [partner, address] : {std::pair{&target_, &target_address_}, {&decoy_, &decoy_address_}}) {
+    TC_ASSIGN(*partner, Partner::start("trust-target", {{"keyring", keys_->keyring_file()}}));
+    TC_ASSIGN(*address, (*partner)->talk().hear());
+  }
+  TC_ASSIGN(flood_, Partner::start("trust-flood"));
+  TC_CHECK(flood_->talk().expect("ready"));
   TC_ASSIGN(const auto transport, BenchTransport::parse("tls"));
   TC_ASSIGN(owner_, IfuncPeer::create(transport));
   TC_ASSIGN(author_, IfuncPeer::create(transport, {{"key", keys_->author_file()}, {"keyring", keys_->keyring_file()}}));
@@ -95,29 +116,30 @@ Status TrustBench::start() {
   return author_->connect(target_address_);
 }
 
-// Each is code with a content id that the target has never seen: by its owner as it is, or by the author with a signature.
-Status TrustBench::first_call(bool is_signed, std::vector<double>& calls) {
+// Each is code with a content id that the target has never seen: by its owner as it is, or by the author with a
+// signature.
+Result<double> TrustBench::first_call(bool is_signed) {
   TC_ASSIGN(auto bundle, tsi_variant(SliceForm::object, fmt::format("sample {}", ++labels_)));
   if (is_signed) TC_CHECK(trust::sign_bundle(bundle, keys_->author()));
   auto& peer = is_signed ? *author_ : *owner_;
   TC_CHECK(peer.use(bundle));
   const auto started = now_ns();
   TC_CHECK(peer.call(call_ms));
-  calls.push_back(static_cast<double>(now_ns() - started) / 1000);
+  const auto us = static_cast<double>(now_ns() - started) / 1000;
   TC_ASSIGN(const auto first_ns, ask_number("first-execution-ns"));
-  (is_signed ? signed_first_us_ : unsigned_first_us_).push_back(first_ns / 1000);
-  return {};
+  auto& samples = is_signed ? signed_ : unsigned_;
+  samples.add("call", us);
+  samples.add("first", first_ns / 1000);
+  return us;
 }
 
 Status TrustBench::never_seen_code() {
   std::vector<double> without, with;
-  for (int i = 0; i < result_.options.samples; ++i) {
-    TC_CHECK(first_call(false, without));
-    TC_CHECK(first_call(true, with));
+  for (int i = 0; i < options_.samples; ++i) {
+    TC_ASSIGN(without.emplace_back(), first_call(false));
+    TC_ASSIGN(with.emplace_back(), first_call(true));
   }
-  signature_us_.push_back(quantile(with, 0.5) - quantile(without, 0.5));
-  unsigned_us_.insert(unsigned_us_.end(), without.begin(), without.end());
-  signed_us_.insert(signed_us_.end(), with.begin(), with.end());
+  values_.add("signature_us", quantile(with, 0.5) - quantile(without, 0.5));
   return {};
 }
 
@@ -131,41 +153,43 @@ Status TrustBench::unsigned_code_of_the_author_is_refused() {
               called ? "was run" : "failed otherwise: " + called.error().message);
 }
 
+Result<std::pair<double, double>> TrustBench::hear_flood() {
+  TC_ASSIGN(const auto answer, flood_->talk().hear());
+  double count = 0, per_s = 0;
+  if (!read_words(answer, count, per_s) || count < 1)
+    return fail(TC_ERR_INTERNAL, "no node answered a connection: '{}'", answer);
+  return std::pair{count, per_s};
+}
+
 Status TrustBench::connections() {
   TC_ASSIGN(const auto before, ask_number("cpu"));
-  TC_CHECK(ask(*flood_, fmt::format("connect {} {}", target_address_, result_.options.phase_ms)));  // "go"
-  TC_ASSIGN(const auto answer, flood_->talk().hear(Deadline::after_ms(talk_ms)));
+  TC_CHECK(flood_->talk().tell(fmt::format("connect {} {}", target_address_, options_.phase_ms), "go"));
+  TC_ASSIGN(const auto made, hear_flood());
   TC_ASSIGN(const auto after, ask_number("cpu"));
-  double count = 0, per_s = 0;
-  if (!(std::istringstream(answer) >> count >> per_s) || count < 1)
-    return fail(TC_ERR_INTERNAL, "{} connections were made when '{}' was said", count, answer);
-  connections_per_s_.push_back(per_s);
-  handshake_cpu_us_.push_back((after - before) / 1000 / count);
+  values_.add("connections_per_s", made.second);
+  values_.add("handshake_cpu_us", (after - before) / 1000 / made.first);
   return {};
 }
 
-Status TrustBench::calls(Latency& into) {
+Status TrustBench::calls(const char* phase) {
   std::vector<double> us;
-  const auto deadline = Deadline::after_ms(result_.options.phase_ms);
+  const auto deadline = Deadline::after_ms(options_.phase_ms);
   while (!deadline.passed() || us.empty()) {
     const auto started = now_ns();
     TC_CHECK(owner_->call(call_ms));
     us.push_back(static_cast<double>(now_ns() - started) / 1000);
   }
-  result_.calls += us.size();
-  into.medians.push_back(quantile(us, 0.5));
-  into.p99s.push_back(quantile(us, 0.99));
+  calls_ += us.size();
+  median_.add(phase, quantile(us, 0.5));
+  p99_.add(phase, quantile(us, 0.99));
   return {};
 }
 
-Status TrustBench::calls_during_flood(const std::string& address, Latency& into, std::vector<double>* per_s) {
-  TC_CHECK(ask(*flood_, fmt::format("flood {} {}", address, result_.options.phase_ms)));  // "go"
-  TC_CHECK(calls(into));
-  TC_ASSIGN(const auto answer, flood_->talk().hear(Deadline::after_ms(talk_ms)));
-  double answered = 0, rate = 0;
-  if (!(std::istringstream(answer) >> answered >> rate) || answered < 1)
-    return fail(TC_ERR_INTERNAL, "the flood met no node that answered: '{}'", answer);
-  if (per_s != nullptr) per_s->push_back(rate);
+Status TrustBench::calls_during_flood(const std::string& address, const char* phase) {
+  TC_CHECK(flood_->talk().tell(fmt::format("flood {} {}", address, options_.phase_ms), "go"));
+  TC_CHECK(calls(phase));
+  TC_ASSIGN(const auto answered, hear_flood());
+  if (address == target_address_) values_.add("flood_per_s", answered.second);  // half handshakes
   return {};
 }
 
@@ -173,50 +197,79 @@ Status TrustBench::floods() {
   TC_ASSIGN(const auto bundle, tsi_variant(SliceForm::object, "flood"));
   TC_CHECK(owner_->use(bundle));
   TC_CHECK(owner_->call(call_ms));
-  TC_CHECK(calls(quiet_));
-  TC_CHECK(calls_during_flood(decoy_address_, elsewhere_, nullptr));
-  return calls_during_flood(target_address_, here_, &flood_per_s_);
-}
-
-void TrustBench::summarize_all() {
-  const auto ratios = [](const Latency& of, const Latency& to) {
-    std::vector<double> values;
-    for (size_t run = 0; run < of.medians.size(); ++run) values.push_back(of.medians[run] / to.medians[run]);
-    return summarize(std::move(values));
-  };
-  auto& r = result_;
-  r.unsigned_code = {summarize(unsigned_us_), summarize(unsigned_first_us_)};
-  r.signed_code = {summarize(signed_us_), summarize(signed_first_us_)};
-  r.signature_us = summarize(signature_us_);
-  r.connections_per_s = summarize(connections_per_s_);
-  r.handshake_cpu_us = summarize(handshake_cpu_us_);
-  r.quiet = {summarize(quiet_.medians), summarize(quiet_.p99s)};
-  r.elsewhere = {summarize(elsewhere_.medians), summarize(elsewhere_.p99s)};
-  r.here = {summarize(here_.medians), summarize(here_.p99s)};
-  r.flood_to_quiet = ratios(here_, quiet_);
-  r.flood_to_elsewhere = ratios(here_, elsewhere_);
-  r.flood_per_s = summarize(flood_per_s_);
+  TC_CHECK(calls("quiet"));
+  TC_CHECK(calls_during_flood(decoy_address_, "flood_elsewhere"));
+  return calls_during_flood(target_address_, "flood_here");
 }
 
 Status TrustBench::run() {
   TC_CHECK(start());
   TC_CHECK(unsigned_code_of_the_author_is_refused());
-  for (int run = 0; run < result_.options.runs; ++run) {
+  for (int run = 0; run < options_.runs; ++run) {
     TC_CHECK(never_seen_code());
     TC_CHECK(connections());
     TC_CHECK(floods());
   }
-  summarize_all();
   for (auto* const partner : {target_.get(), decoy_.get(), flood_.get()}) TC_CHECK(partner->talk().say("end"));
   return {};
 }
 
+std::string TrustBench::table() const {
+  const auto value = [](const Samples<std::string>& samples, const char* name, const char* format) {
+    return with_quartiles(samples.of(name), format);
+  };
+  Table table(fmt::format("Encrypted connections on loopback, {} runs, {} calls; medians with quartiles.\n\n"
+                          "Never-seen code, one call of each: without a signature {} us, with one {} us\n"
+                          "  of that at the target {} us, {} us\n"
+                          "A signature costs {} us\n\n"
+                          "Connections: {} a second; CPU time of the target's handshakes: {} us each\n\n"
+                          "Calls of a connected peer, us\n",
+                          options_.runs, calls_, value(unsigned_, "call", "{:.1f}"), value(signed_, "call", "{:.1f}"),
+                          value(unsigned_, "first", "{:.1f}"), value(signed_, "first", "{:.1f}"),
+                          value(values_, "signature_us", "{:.1f}"), value(values_, "connections_per_s", "{:.0f}"),
+                          value(values_, "handshake_cpu_us", "{:.0f}")),
+              {{"", -32}, {"median", 10}, {"", 20}, {"p99", 10}});
+  for (const auto& [phase, name] :
+       {std::pair{"quiet", "Quiet"}, std::pair{"flood_elsewhere", "Flood of handshakes elsewhere"},
+        std::pair{"flood_here", "Flood of handshakes here"}})
+    table.row({name, number(median_.of(phase).median, "{:.1f}"), quartiles(median_.of(phase), "{:.1f}"),
+               number(p99_.of(phase).median, "{:.1f}")});
+  table.text(fmt::format("The flood is {} half handshakes a second; x quiet {}, x elsewhere {}\n",
+                         value(values_, "flood_per_s", "{:.0f}"),
+                         with_quartiles(median_.ratio("flood_here", "quiet"), "{:.2f}"),
+                         with_quartiles(median_.ratio("flood_here", "flood_elsewhere"), "{:.2f}")));
+  return table.take();
+}
+
+Json TrustBench::json() const {
+  Json root;
+  root["bench"] = "trust";
+  root["runs"] = options_.runs;
+  put_machine(root, machine_);
+  for (const auto& [name, samples] : {std::pair{"unsigned", &unsigned_}, std::pair{"signed", &signed_}}) {
+    put(root[name], "call_us", samples->of("call"));
+    put(root[name], "first_execution_us", samples->of("first"));
+  }
+  // The difference of the two calls; of the target's threads for one connection, its polling thread left out.
+  for (const auto* const name : {"signature_us", "connections_per_s", "handshake_cpu_us"})
+    put(root, name, values_.of(name));
+  for (const auto* const phase : {"quiet", "flood_elsewhere", "flood_here"}) {
+    put(root[phase], "median_us", median_.of(phase));
+    put(root[phase], "p99_us", p99_.of(phase));
+  }
+  put(root, "flood_ratio_to_quiet", median_.ratio("flood_here", "quiet"));
+  put(root, "flood_ratio_to_elsewhere", median_.ratio("flood_here", "flood_elsewhere"));
+  put(root, "flood_per_s", values_.of("flood_per_s"));
+  root["calls"] = calls_;
+  return root;
+}
+
 }  // namespace
 
-Result<TrustResult> run_trust(const TrustOptions& options) {
+Result<Report> run_trust(const TrustOptions& options) {
   TrustBench bench(options);
   TC_CHECK(bench.run());
-  return bench.take();
+  return bench.report();
 }
 
 }  // namespace tc::bench

@@ -1,15 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// `ifunc bench trust`: what a signature costs once for each never-seen code, how many encrypted connections a node accepts,
-// and what a flood of handshakes does to the calls of a peer that is connected already. Thread: the one that measures.
+// `ifunc bench trust`: what a signature costs once for each never-seen code, how many encrypted connections a node
+// accepts, and what a flood of handshakes does to the calls of a peer that is connected already. Thread: the one that
+// measures.
 #pragma once
 
-#include <string>
-#include <vector>
-
-#include "base/result.h"
-#include "common/machine.h"
-#include "common/statistics.h"
+#include "common/processes.h"
+#include "common/report.h"
 
 namespace tc::bench {
 
@@ -20,37 +17,11 @@ struct TrustOptions {
   bool json = false;
 };
 
-// Of one call of never-seen code, over all runs.
-struct FirstCall {
-  Summary call_us;   // at the source, until the answer is there
-  Summary first_us;  // at the target, last byte received to end of first execution
-};
-
-// Calls of an authenticated peer during one phase.
-struct CallLatency {
-  Summary median_us, p99_us;
-};
-
-struct TrustResult {
-  TrustOptions options;
-  Machine machine;
-  FirstCall unsigned_code, signed_code;
-  Summary signature_us;  // the difference of the two calls, run by run
-  Summary connections_per_s;
-  Summary handshake_cpu_us;  // of the target's threads for one connection, its polling thread left out
-  CallLatency quiet, elsewhere, here;
-  Summary flood_to_quiet, flood_to_elsewhere;  // ratios of the medians, run by run
-  Summary flood_per_s;                         // half handshakes that the target answered
-  uint64_t calls = 0;                          // all were answered
-};
-
-// Starts the other processes, measures, and gives the results. Fails if unsigned code of the signing peer is run.
-Result<TrustResult> run_trust(const TrustOptions& options);
-// The other processes: nodes that are called, and whoever connects to them over and over.
-int run_trust_target(const std::string& keyring);
-int run_trust_flood();
-
-std::string format_table(const TrustResult& result);
-std::string format_json(const TrustResult& result);
+// Starts the other processes, and measures. Fails if unsigned code of the signing peer is run.
+Result<Report> run_trust(const TrustOptions& options);
+// The other processes (trust_cost/partners.cc): a node that is called, and one that connects to it over and over, with
+// whole handshakes of a trusted peer, or with halves of a stranger.
+Status serve_trust_target(const Arguments& arguments, Talk& talk);
+Status serve_trust_flood(const Arguments& arguments, Talk& talk);
 
 }  // namespace tc::bench

@@ -1,12 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "tsi/dispatch.h"
-
 #include <algorithm>
 
 #include "base/clock.h"
+#include "common/stand_in_host.h"
 #include "target/code_store.h"
 #include "target/receiver.h"
-#include "tsi/tsi_bundle.h"
+#include "tsi/measure.h"
 
 namespace tc::bench {
 
@@ -33,17 +32,6 @@ class FramesInMemory final : public transport::InStream {
   std::byte* first_;
 };
 
-class NoHost final : public target::IfuncHost {
- public:
-  void* data(std::string_view, size_t*) noexcept override { return nullptr; }
-  tc_status_t reply(ByteView) noexcept override { return TC_OK; }
-  tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
-  tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
-  tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
-  void fail(int32_t, std::string_view) noexcept override {}
-  void log(int, std::string_view) noexcept override {}
-};
-
 class NoOtherFrames final : public target::FrameHandler {
  public:
   explicit NoOtherFrames(const target::NumberTable& numbers) noexcept : numbers_(numbers) {}
@@ -67,7 +55,7 @@ Result<double> cached_dispatch_ns(size_t calls, int rounds) {
   TC_ASSIGN(auto* code, store->load(std::move(bundle)));
   target::NumberTable numbers;
   TC_CHECK(numbers.bind(0, *code));
-  NoHost host;
+  StandInHost host;
   NoOtherFrames others(numbers);
   target::Executor executor(host);
   uint64_t counter = 0;

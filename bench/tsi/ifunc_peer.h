@@ -14,10 +14,21 @@
 
 #include "base/clock.h"
 #include "capi/attempt.h"
-#include "common/transport.h"
+#include "common/node.h"
 #include "wire/bundle.h"
 
 namespace tc::bench {
+
+// The TSI ifunc (examples/01-increment/tsi.c), built with this program and carried inside it.
+// Both ISAs, bitcode and objects.
+Result<Bundle> tsi_bundle();
+
+// The same code in one form only. `label` goes into the manifest, so that each label has a content id of its own: a
+// target that holds the one has never seen the other.
+Result<Bundle> tsi_variant(SliceForm form, const std::string& label);
+
+// The object slices of ten_symbols.c, labelled in the same way.
+Result<Bundle> ten_symbols_variant(const std::string& label);
 
 class IfuncPeer {
  public:
@@ -38,8 +49,6 @@ class IfuncPeer {
   Status call(uint32_t timeout_ms);  // and waits for the answer
   uint64_t count() const noexcept { return *const_cast<const volatile uint64_t*>(&counter_); }
   Result<uint64_t> stat(const char* name);
-  // Waits until all code here is compiled for this CPU.
-  void settle(uint64_t codes);
 
   // The first error of send() or poll(), which do not report it themselves.
   Status status() const;

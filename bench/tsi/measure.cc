@@ -9,38 +9,16 @@ namespace tc::bench {
 
 namespace {
 
-constexpr std::array names{std::pair{Mode::raw_flags, "raw-flags"},
-                           std::pair{Mode::raw, "raw"},
-                           std::pair{Mode::am, "am"},
-                           std::pair{Mode::am_batched, "am-batched"},
-                           std::pair{Mode::cached, "cached"},
-                           std::pair{Mode::cached_batched, "cached-batched"},
-                           std::pair{Mode::uncached_object, "uncached-object"},
-                           std::pair{Mode::uncached_bitcode, "uncached-bitcode"},
-                           std::pair{Mode::plain, "plain"},
-                           std::pair{Mode::plain_batched, "plain-batched"}};
+constexpr std::array<std::string_view, 10> names{
+    "raw-flags",        "raw",   "am",           "am-batched", "cached", "cached-batched", "uncached-object",
+    "uncached-bitcode", "plain", "plain-batched"};
 
 bool is_raw(Mode mode) noexcept { return mode == Mode::raw_flags || mode == Mode::raw; }
 bool is_am(Mode mode) noexcept { return mode == Mode::am || mode == Mode::am_batched; }
 bool is_plain(Mode mode) noexcept { return mode == Mode::plain || mode == Mode::plain_batched; }
-bool is_cached(Mode mode) noexcept { return mode == Mode::cached || mode == Mode::plain; }
-IfuncPeer& ifunc_peer(Peers& peers, Mode mode) noexcept { return is_plain(mode) ? *peers.plain : *peers.ifunc; }
+bool carries_code(Mode mode) noexcept { return mode == Mode::uncached_object || mode == Mode::uncached_bitcode; }
 
-// For ping() and pong(), beside those of floor/floor.h.
-struct ByAm {
-  AmPeer& peer;
-  void send() { peer.send(); }
-  void poll() { peer.progress(); }
-  uint64_t count() const { return peer.count(); }
-  Status status() const { return {}; }
-};
-struct Cached {
-  IfuncPeer& peer;
-  void send() { peer.send(); }
-  void poll() { peer.poll(); }
-  uint64_t count() const { return peer.count(); }
-  Status status() const { return peer.status(); }
-};
+// For ping() and pong().
 struct Uncached {
   IfuncPeer& peer;
   void send() { peer.send_with_code(); }
@@ -49,101 +27,142 @@ struct Uncached {
   Status status() const { return peer.status(); }
 };
 
-double per_second(uint64_t calls, uint64_t ns) { return static_cast<double>(calls) * 1e9 / static_cast<double>(ns); }
+// What carries a mode's calls and answers, given to `use`.
+template <class Use>
+auto with_peer(Peers& peers, Mode mode, Use use) {
+  if (is_am(mode)) return use(*peers.am);
+  if (mode == Mode::raw_flags) return use(peers.floor.memory->flags());
+  if (mode == Mode::raw && peers.floor.socket) return use(BySocket{*peers.floor.socket});
+  if (mode == Mode::raw) return use(peers.floor.memory->rings());
+  auto& peer = is_plain(mode) ? *peers.plain : *peers.ifunc;
+  return carries_code(mode) ? use(Uncached{peer}) : use(peer);
+}
 
+// Sends all of them, until the target says by a call of its own that it has all.
 Result<double> raw_rate(Floor& floor, uint64_t calls) {
+  const auto before = floor.socket ? floor.socket->count() : floor.memory->rings().count();
   const auto started = now_ns();
   if (floor.socket) {
-    const auto before = floor.socket->count();
     for (uint64_t i = 0; i < calls; ++i) floor.socket->send();
     floor.socket->flush();
-    BySocket by{*floor.socket};
-    TC_CHECK(poll_until_count(by, before + 1));  // the target says that it has all
+    TC_CHECK(poll_until_count(*floor.socket, before + 1));
   } else {
-    ByRings by{floor.memory->rings()};
-    const auto before = by.count();
-    for (uint64_t i = 0; i < calls; ++i) by.send();
-    TC_CHECK(poll_until_count(by, before + 1));
+    auto& rings = floor.memory->rings();
+    for (uint64_t i = 0; i < calls; ++i) rings.send();
+    TC_CHECK(poll_until_count(rings, before + 1));
   }
   return per_second(calls, now_ns() - started);
 }
 
-template <class By>
-Status take_and_answer(By by, uint64_t calls) {
-  TC_CHECK(poll_until_count(by, by.count() + calls));
-  by.send();
-  return by.status();
-}
-
 Result<double> am_rate(AmPeer& am, Mode mode, uint64_t calls) {
-  ByAm by{am};
   const auto before = am.count();
   const auto started = now_ns();
   if (mode == Mode::am_batched)
     for (uint64_t i = 0; i < calls; i += AmPeer::batch) am.send_batch();
   else
     for (uint64_t i = 0; i < calls; ++i) am.send();
-  TC_CHECK(poll_until_count(by, before + 1));  // the target says that it has all
+  TC_CHECK(poll_until_count(am, before + 1));
   return per_second(calls, now_ns() - started);
 }
 
 Result<double> ifunc_rate(IfuncPeer& peer, Mode mode, uint64_t calls) {
   const auto started = now_ns();
-  if (is_cached(mode))
-    for (uint64_t i = 0; i < calls; ++i) peer.send();
-  else if (mode == Mode::cached_batched || mode == Mode::plain_batched)
+  if (mode == Mode::cached_batched || mode == Mode::plain_batched)
     for (uint64_t i = 0; i < calls; i += IfuncPeer::burst) peer.send_burst();
-  else
+  else if (carries_code(mode))
     for (uint64_t i = 0; i < calls; ++i) peer.send_with_code();
+  else
+    for (uint64_t i = 0; i < calls; ++i) peer.send();
   TC_CHECK(peer.flush(ping_limit_ms));
   const auto spent = now_ns() - started;
   TC_CHECK(peer.status());
   return per_second(calls, spent);
 }
 
-}  // namespace
-
-std::string_view mode_name(Mode mode) noexcept {
-  for (const auto& [known, name] : names)
-    if (known == mode) return name;
-  return "unknown";
+Status answer_rate(Peers& peers, Mode mode, uint64_t calls) {
+  return with_peer(peers, mode, [&](auto&& by) -> Status {
+    TC_CHECK(poll_until_count(by, by.count() + calls));
+    if (is_am(mode) || is_raw(mode)) by.send();  // an ifunc's source has its own way to know
+    return by.status();
+  });
 }
 
-Result<Mode> parse_mode(std::string_view name) {
-  for (const auto& [mode, known] : names)
-    if (known == name) return mode;
-  return fail(TC_ERR_INVALID, "there is no mode '{}'", name);
+Result<std::string> obey(Peers& peers, Talk& talk, const std::string& order) {
+  std::string verb, word;
+  uint64_t number = 0;
+  read_words(order, verb, word, number);
+  if (verb == "stat") {
+    TC_ASSIGN(const auto value, peers.ifunc->stat(word.c_str()));
+    return std::to_string(value);
+  }
+  if (verb == "use") {
+    TC_CHECK(peers.use(word == "bitcode" ? SliceForm::bitcode : SliceForm::object));
+    return "used";
+  }
+  TC_ASSIGN(const auto mode, value_named<Mode>(names, word));
+  TC_CHECK(talk.say("go"));
+  if (verb == "latency") TC_CHECK(with_peer(peers, mode, [&](auto&& by) { return pong(by, number); }));
+  if (verb == "rate") TC_CHECK(answer_rate(peers, mode, number));
+  return "done";
+}
+
+}  // namespace
+
+std::string_view mode_name(Mode mode) noexcept { return names[static_cast<size_t>(mode)]; }
+
+void Peers::poll() {
+  am->poll();
+  ifunc->poll();
+  if (plain != nullptr) plain->poll();
+}
+
+Status Peers::create(const BenchTransport& transport) {
+  TC_ASSIGN(am, AmPeer::create(transport.ucx_tls));
+  TC_ASSIGN(ifunc, IfuncPeer::create(transport));
+  if (transport.encrypted()) {
+    TC_ASSIGN(plain, IfuncPeer::create(transport.plain()));
+  }
+  return {};
+}
+
+Result<std::string> Peers::addresses() const {
+  TC_ASSIGN(const auto am_address, am->address());
+  return fmt::format("{} {} {}", ifunc->address(), am_address, plain != nullptr ? plain->address() : "none");
+}
+
+Status Peers::use(SliceForm form) {
+  TC_ASSIGN(const auto bundle, tsi_variant(form, "bench"));
+  TC_CHECK(ifunc->use(bundle));
+  return plain != nullptr ? plain->use(bundle) : Status{};
 }
 
 Result<double> measure_latency(Peers& peers, Mode mode, uint64_t rounds) {
-  if (is_am(mode)) return ping(ByAm{*peers.am}, rounds);
-  if (mode == Mode::raw_flags) return ping(ByFlags{peers.floor.memory->flags()}, rounds);
-  if (mode == Mode::raw && peers.floor.socket) return ping(BySocket{*peers.floor.socket}, rounds);
-  if (mode == Mode::raw) return ping(ByRings{peers.floor.memory->rings()}, rounds);
-  auto& peer = ifunc_peer(peers, mode);
-  return is_cached(mode) ? ping(Cached{peer}, rounds) : ping(Uncached{peer}, rounds);
-}
-
-Status answer_latency(Peers& peers, Mode mode, uint64_t rounds) {
-  if (is_am(mode)) return pong(ByAm{*peers.am}, rounds);
-  if (mode == Mode::raw_flags) return pong(ByFlags{peers.floor.memory->flags()}, rounds);
-  if (mode == Mode::raw && peers.floor.socket) return pong(BySocket{*peers.floor.socket}, rounds);
-  if (mode == Mode::raw) return pong(ByRings{peers.floor.memory->rings()}, rounds);
-  auto& peer = ifunc_peer(peers, mode);
-  return is_cached(mode) ? pong(Cached{peer}, rounds) : pong(Uncached{peer}, rounds);
+  return with_peer(peers, mode, [&](auto&& by) { return ping(by, rounds); });
 }
 
 Result<double> measure_rate(Peers& peers, Mode mode, uint64_t calls) {
   if (is_raw(mode)) return raw_rate(peers.floor, calls);
-  return is_am(mode) ? am_rate(*peers.am, mode, calls) : ifunc_rate(ifunc_peer(peers, mode), mode, calls);
+  if (is_am(mode)) return am_rate(*peers.am, mode, calls);
+  return ifunc_rate(is_plain(mode) ? *peers.plain : *peers.ifunc, mode, calls);
 }
 
-Status answer_rate(Peers& peers, Mode mode, uint64_t calls) {
-  if (is_am(mode)) return take_and_answer(ByAm{*peers.am}, calls);
-  if (is_raw(mode) && peers.floor.socket) return take_and_answer(BySocket{*peers.floor.socket}, calls);
-  if (is_raw(mode)) return take_and_answer(ByRings{peers.floor.memory->rings()}, calls);
-  Cached by{ifunc_peer(peers, mode)};
-  return poll_until_count(by, by.count() + calls);
+Status serve_tsi(const Arguments& arguments, Talk& talk) {
+  pin_to(1);
+  TC_ASSIGN(const auto transport, BenchTransport::parse(arguments.at("transport")));
+  Peers peers;
+  TC_ASSIGN(peers.floor, Floor::offer(transport.by_network));
+  TC_CHECK(peers.create(transport));
+  const auto meanwhile = [&] { peers.poll(); };
+  TC_ASSIGN(const auto ours, peers.addresses());
+  TC_ASSIGN(const auto line, talk.ask(fmt::format("{} {}", ours, peers.floor.addresses()), meanwhile));
+  std::string node_address, am_address, plain_address;
+  read_words(line, node_address, am_address, plain_address);
+  TC_CHECK(peers.floor.accept());
+  TC_CHECK(peers.am->connect(am_address));
+  TC_CHECK(peers.ifunc->connect(node_address));
+  if (peers.plain != nullptr) TC_CHECK(peers.plain->connect(plain_address));
+  TC_CHECK(talk.say("connected"));
+  return talk.serve([&](const std::string& order) { return obey(peers, talk, order); }, meanwhile);
 }
 
 }  // namespace tc::bench

@@ -1,132 +1,107 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The source's process: measures.
+// The source's process: measures, and reports.
 #include "tsi/tsi.h"
 
-#include <ucp/api/ucp.h>
-#include <unistd.h>
-
-#include <cstdio>
-#include <cstdlib>
 #include <functional>
 #include <optional>
-#include <sstream>
 
-#include "common/pinning.h"
-#include "common/shared_key.h"
-#include "common/talk.h"
-#include "tsi/dispatch.h"
-#include "tsi/tsi_bundle.h"
+#include "common/progress.h"
+#include "tsi/measure.h"
 #include "wire/frame.h"
 
 namespace tc::bench {
 
 namespace {
 
-constexpr uint64_t talk_ms = 60'000;
+// Never-seen code.
+struct FirstExecution {
+  Summary all_us;   // last byte received to end of first execution
+  Summary load_us;  // of that: check and link, or compile
+};
 
 class Bench {
  public:
-  explicit Bench(const TsiOptions& options) { result_.options = options; }
+  Bench(const TsiOptions& options, Pair pair) : options_(options), pair_(std::move(pair)) {}
   Status run();
-  TsiResult take() { return std::move(result_); }
+  Report report() const { return {table(), json()}; }
 
  private:
-  using PerMode = std::map<Mode, std::vector<double>>;
-
-  Status start();
-  Status tell(const std::string& line, const std::string& expected);
+  Meanwhile poll() {
+    return [this] { peers_.poll(); };
+  }
+  Status connect();
   Status use(SliceForm form);
   Status warm_up();
   Status one_run();
   Result<FirstExecution> first_executions(const std::function<Result<Bundle>(const std::string&)>& make);
   Status measure_first_executions();
-  Result<uint64_t> ask_stat(const std::string& name);
-  Status latency(Mode mode, uint64_t rounds, std::vector<double>& into);
-  Status rate(Mode mode, uint64_t calls, std::vector<double>& into);
-  void note_ratios();
-  void note_frame_sizes();
-  void summarize_all();
-  void show_progress(const char* what, int done, int of) const;
-  bool tcp() const { return result_.by_network; }
+  Result<double> ask_stat_us(const std::string& name);
+  Status latency(Mode mode, uint64_t rounds, Samples<Mode>& into);
+  Status rate(Mode mode, uint64_t calls, Samples<Mode>& into);
+  void add_frame_sizes();
+  bool by_network() const noexcept { return pair_.transport.by_network; }
+  // Whose latency is the floor: two flags in memory, or a socket.
+  Mode latency_floor() const noexcept { return by_network() ? Mode::raw : Mode::raw_flags; }
 
-  TsiResult result_;
-  std::optional<SharedKey> key_;
-  std::unique_ptr<Partner> partner_;
+  void add_row(Table& table, const char* name, Mode mode) const;
+  std::string breakdown() const;
+  std::string table() const;
+  void put_plain(Json& root) const;
+  Json uncached(Mode mode) const;
+  Json json() const;
+
+  const TsiOptions& options_;
+  Pair pair_;
   Peers peers_;
-  PerMode latency_, rate_, latency_ratio_, rate_ratio_, latency_to_raw_, rate_to_raw_, latency_to_plain_,
-      rate_to_plain_;
+  Samples<Mode> latency_;  // ns
+  Samples<Mode> rate_;     // calls per second
+  std::map<Mode, size_t> frame_bytes_;
+  std::map<Mode, FirstExecution> first_;  // the two uncached modes
+  FirstExecution ten_symbols_;            // the object of ten_symbols.c
+  double am_dispatch_ns_ = 0;             // "lookup and execution"
+  double cached_dispatch_ns_ = 0;
+  Progress progress_{"tsi"};
 };
 
-Status Bench::tell(const std::string& line, const std::string& expected) {
-  TC_CHECK(partner_->talk().say(line));
-  TC_ASSIGN(const auto answer, partner_->talk().hear(Deadline::after_ms(talk_ms), [this] { peers_.poll(); }));
-  if (answer != expected) return fail(TC_ERR_INTERNAL, "the target answered '{}' when '{}' was due", answer, expected);
-  return {};
-}
-
-Status Bench::start() {
-  auto& options = result_.options;
-  if (usable_cpus() < 2) return fail(TC_ERR_UNSUPPORTED, "this benchmark needs two CPUs and may use {}", usable_cpus());
-  TC_ASSIGN(const auto transport, BenchTransport::parse(options.transport));
-  result_.by_network = transport.by_network;
-  if (transport.by_network && std::getenv("UCX_NET_DEVICES") == nullptr) ::setenv("UCX_NET_DEVICES", "lo", 1);
-  result_.ucx_version = ucp_get_version_string();
-  result_.machine = describe_machine(result_.ucx_version);
-  result_.placement = describe_placement();
-  if (transport.encrypted()) {
-    TC_ASSIGN(key_, SharedKey::make());
-  }
-  TC_ASSIGN(partner_, Partner::start({"bench", "tsi-target", "--transport", options.transport}));
-  pin_to(0);
-  TC_ASSIGN(peers_.am, AmPeer::create(transport.ucx_tls));
-  TC_ASSIGN(peers_.ifunc, IfuncPeer::create(transport));
-  if (transport.encrypted()) {
-    TC_ASSIGN(peers_.plain, IfuncPeer::create(transport.plain()));
-  }
-  const auto meanwhile = [this] { peers_.poll(); };
-  TC_ASSIGN(const auto line, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
-  std::string verb, node_address, am_address, raw_memory, raw_socket, plain_address;
-  std::istringstream(line) >> verb >> node_address >> am_address >> raw_memory >> raw_socket >> plain_address;
+Status Bench::connect() {
+  TC_CHECK(peers_.create(pair_.transport));
+  TC_ASSIGN(const auto line, pair_.talk().hear(poll()));
+  std::string node_address, am_address, plain_address, raw_memory, raw_socket;
+  read_words(line, node_address, am_address, plain_address, raw_memory, raw_socket);
   TC_ASSIGN(peers_.floor, Floor::open(raw_memory, raw_socket));
   TC_CHECK(peers_.am->connect(am_address));
-  TC_CHECK(tell(fmt::format("connect {} {} {}", peers_.ifunc->address(), peers_.am->address(),
-                            peers_.plain != nullptr ? peers_.plain->address() : "none"),
-                "connected"));
-  TC_CHECK(partner_->talk().say("stat executed"));  // its answer proves that the target polls: connect() needs that
+  TC_ASSIGN(const auto ours, peers_.addresses());
+  TC_CHECK(pair_.talk().tell(ours, "connected", poll()));
+  TC_CHECK(pair_.talk().say("stat executed"));  // its answer proves that the target polls: connect() needs that
   TC_CHECK(peers_.ifunc->connect(node_address));
   if (peers_.plain != nullptr) TC_CHECK(peers_.plain->connect(plain_address));
-  TC_ASSIGN(const auto ignored, partner_->talk().hear(Deadline::after_ms(talk_ms), meanwhile));
-  (void)ignored;
+  TC_CHECK(pair_.talk().hear(poll()));
   return {};
 }
 
 Status Bench::use(SliceForm form) {
-  TC_ASSIGN(const auto bundle, tsi_variant(form, "bench"));
-  TC_CHECK(peers_.ifunc->use(bundle));
-  if (peers_.plain != nullptr) TC_CHECK(peers_.plain->use(bundle));
-  return tell(form == SliceForm::bitcode ? "use bitcode" : "use object", "used");
+  TC_CHECK(peers_.use(form));
+  return pair_.talk().tell(form == SliceForm::bitcode ? "use bitcode" : "use object", "used", poll());
 }
 
-Status Bench::latency(Mode mode, uint64_t rounds, std::vector<double>& into) {
-  TC_CHECK(tell(fmt::format("latency {} {}", mode_name(mode), rounds), "go"));
-  TC_ASSIGN(const auto ns, measure_latency(peers_, mode, rounds));
-  into.push_back(ns);
-  TC_ASSIGN(const auto done, partner_->talk().hear(Deadline::after_ms(talk_ms), [this] { peers_.poll(); }));
-  return done == "done" ? Status{} : fail(TC_ERR_INTERNAL, "the target said '{}'", done);
+Status Bench::latency(Mode mode, uint64_t rounds, Samples<Mode>& into) {
+  TC_ASSIGN(const auto ns, pair_.measure(fmt::format("latency {} {}", mode_name(mode), rounds), poll(),
+                                         [&] { return measure_latency(peers_, mode, rounds); }));
+  into.add(mode, ns);
+  return {};
 }
 
-Status Bench::rate(Mode mode, uint64_t calls, std::vector<double>& into) {
-  TC_CHECK(tell(fmt::format("rate {} {}", mode_name(mode), calls), "go"));
-  TC_ASSIGN(const auto per_second, measure_rate(peers_, mode, calls));
-  into.push_back(per_second);
-  TC_ASSIGN(const auto done, partner_->talk().hear(Deadline::after_ms(talk_ms), [this] { peers_.poll(); }));
-  return done == "done" ? Status{} : fail(TC_ERR_INTERNAL, "the target said '{}'", done);
+Status Bench::rate(Mode mode, uint64_t calls, Samples<Mode>& into) {
+  TC_ASSIGN(const auto rate, pair_.measure(fmt::format("rate {} {}", mode_name(mode), calls), poll(),
+                                           [&] { return measure_rate(peers_, mode, calls); }));
+  into.add(mode, rate);
+  return {};
 }
 
 // Every path once, unmeasured: connections wire up lazily, code is loaded and compiled for this CPU.
 Status Bench::warm_up() {
-  std::vector<double> ignored;
+  Samples<Mode> ignored;
   TC_CHECK(use(SliceForm::object));
   for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am, Mode::cached, Mode::uncached_object})
     TC_CHECK(latency(mode, 200, ignored));
@@ -140,65 +115,44 @@ Status Bench::warm_up() {
 }
 
 Status Bench::one_run() {
-  const auto& o = result_.options;
-  const auto rounds = o.latency_rounds != 0 ? o.latency_rounds : (tcp() ? 4000 : 50'000);
-  const auto calls = o.rate_calls != 0 ? o.rate_calls / 64 * 64 : (tcp() ? 1'280'000 : 6'400'000);
-  const auto slow_calls = std::max<uint64_t>(calls / (tcp() ? 40 : 20), 64);
+  const auto& o = options_;
+  const auto rounds = o.latency_rounds != 0 ? o.latency_rounds : (by_network() ? 4000 : 50'000);
+  const auto calls = o.rate_calls != 0 ? o.rate_calls / 64 * 64 : (by_network() ? 1'280'000 : 6'400'000);
+  const auto slow_calls = std::max<uint64_t>(calls / (by_network() ? 40 : 20), 64);
+  const bool plain = peers_.plain != nullptr;
   TC_CHECK(use(SliceForm::object));
-  for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am}) TC_CHECK(latency(mode, rounds, latency_[mode]));
-  if (peers_.plain != nullptr) TC_CHECK(latency(Mode::plain, rounds, latency_[Mode::plain]));
-  TC_CHECK(latency(Mode::cached, rounds, latency_[Mode::cached]));
-  TC_CHECK(latency(Mode::uncached_object, rounds / 4, latency_[Mode::uncached_object]));
-  TC_CHECK(rate(Mode::raw, calls, rate_[Mode::raw]));
-  TC_CHECK(rate(Mode::am, slow_calls, rate_[Mode::am]));
-  TC_CHECK(rate(Mode::am_batched, calls, rate_[Mode::am_batched]));
+  for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am}) TC_CHECK(latency(mode, rounds, latency_));
+  if (plain) TC_CHECK(latency(Mode::plain, rounds, latency_));
+  TC_CHECK(latency(Mode::cached, rounds, latency_));
+  TC_CHECK(latency(Mode::uncached_object, rounds / 4, latency_));
+  TC_CHECK(rate(Mode::raw, calls, rate_));
+  TC_CHECK(rate(Mode::am, slow_calls, rate_));
+  TC_CHECK(rate(Mode::am_batched, calls, rate_));
   for (const auto mode : {Mode::plain, Mode::cached, Mode::plain_batched, Mode::cached_batched})
-    if (peers_.plain != nullptr || mode == Mode::cached || mode == Mode::cached_batched)
-      TC_CHECK(rate(mode, calls, rate_[mode]));
-  TC_CHECK(rate(Mode::uncached_object, slow_calls, rate_[Mode::uncached_object]));
+    if (plain || mode == Mode::cached || mode == Mode::cached_batched) TC_CHECK(rate(mode, calls, rate_));
+  TC_CHECK(rate(Mode::uncached_object, slow_calls, rate_));
   TC_CHECK(use(SliceForm::bitcode));
-  TC_CHECK(latency(Mode::uncached_bitcode, rounds / 4, latency_[Mode::uncached_bitcode]));
-  TC_CHECK(rate(Mode::uncached_bitcode, slow_calls, rate_[Mode::uncached_bitcode]));
-  note_ratios();
-  return {};
+  TC_CHECK(latency(Mode::uncached_bitcode, rounds / 4, latency_));
+  return rate(Mode::uncached_bitcode, slow_calls, rate_);
 }
 
-void Bench::note_ratios() {
-  const auto floor_ns = latency_[result_.latency_floor()].back();
-  for (auto& [mode, values] : latency_) {
-    latency_ratio_[mode].push_back(values.back() / latency_[Mode::am].back());
-    latency_to_raw_[mode].push_back(values.back() / floor_ns);
-  }
-  for (auto& [mode, values] : rate_) {
-    rate_ratio_[mode].push_back(values.back() / rate_[Mode::am].back());
-    rate_to_raw_[mode].push_back(values.back() / rate_[Mode::raw].back());
-  }
-  if (peers_.plain == nullptr) return;
-  latency_to_plain_[Mode::cached].push_back(latency_[Mode::cached].back() / latency_[Mode::plain].back());
-  for (const auto& [mode, plain] :
-       {std::pair{Mode::cached, Mode::plain}, std::pair{Mode::cached_batched, Mode::plain_batched}})
-    rate_to_plain_[mode].push_back(rate_[mode].back() / rate_[plain].back());
-}
-
-Result<uint64_t> Bench::ask_stat(const std::string& name) {
-  TC_CHECK(partner_->talk().say("stat " + name));
-  TC_ASSIGN(const auto answer, partner_->talk().hear(Deadline::after_ms(talk_ms), [this] { peers_.poll(); }));
-  if (!answer.starts_with("stat ")) return fail(TC_ERR_INTERNAL, "the target said '{}'", answer);
-  return std::strtoull(answer.c_str() + 5, nullptr, 10);
+Result<double> Bench::ask_stat_us(const std::string& name) {
+  TC_ASSIGN(const auto answer, pair_.talk().ask("stat " + name, poll()));
+  double ns = 0;
+  if (!read_words(answer, ns)) return fail(TC_ERR_INTERNAL, "the target said '{}'", answer);
+  return ns / 1000;
 }
 
 // Each sample is code with a content id that the target has never seen.
 Result<FirstExecution> Bench::first_executions(const std::function<Result<Bundle>(const std::string&)>& make) {
   std::vector<double> first, load;
-  for (int i = 0; i < result_.options.first_samples; ++i) {
+  for (int i = 0; i < options_.first_samples; ++i) {
     TC_ASSIGN(const auto bundle, make(fmt::format("sample {}", i)));
     TC_CHECK(peers_.ifunc->use(bundle));
     TC_CHECK(peers_.ifunc->call(10'000));
-    TC_ASSIGN(const auto first_ns, ask_stat("first-execution-ns"));
-    TC_ASSIGN(const auto load_ns, ask_stat("load-ns"));
-    first.push_back(static_cast<double>(first_ns) / 1000);
-    load.push_back(static_cast<double>(load_ns) / 1000);
-    show_progress("never-seen code", i, result_.options.first_samples);
+    TC_ASSIGN(first.emplace_back(), ask_stat_us("first-execution-ns"));
+    TC_ASSIGN(load.emplace_back(), ask_stat_us("load-ns"));
+    progress_.show(i, options_.first_samples, "never-seen code");
   }
   return FirstExecution{summarize(std::move(first)), summarize(std::move(load))};
 }
@@ -206,66 +160,202 @@ Result<FirstExecution> Bench::first_executions(const std::function<Result<Bundle
 Status Bench::measure_first_executions() {
   for (const auto& [mode, form] :
        {std::pair{Mode::uncached_object, SliceForm::object}, std::pair{Mode::uncached_bitcode, SliceForm::bitcode}}) {
-    TC_ASSIGN(const auto measured,
-              first_executions([form](const std::string& label) { return tsi_variant(form, label); }));
-    result_.first_execution_us[mode] = measured.all_us;
-    result_.load_us[mode] = measured.load_us;
+    TC_ASSIGN(first_[mode], first_executions([form](const std::string& label) { return tsi_variant(form, label); }));
   }
-  TC_ASSIGN(result_.ten_symbols, first_executions(ten_symbols_variant));
+  TC_ASSIGN(ten_symbols_, first_executions(ten_symbols_variant));
   return {};
 }
 
-void Bench::note_frame_sizes() {
-  result_.frame_bytes[Mode::am] = AmPeer::header_bytes + 1;
-  result_.frame_bytes[Mode::cached] = wire::header_bytes + 1;
+void Bench::add_frame_sizes() {
+  frame_bytes_[Mode::am] = AmPeer::header_bytes + 1;
+  frame_bytes_[Mode::cached] = wire::header_bytes + 1;
   const auto with_code = [](SliceForm form) -> size_t {
     const auto bundle = tsi_variant(form, "bench");
     if (!bundle) return 0;
     const auto code = wire::code_head_bytes + bundle->size_for(bundle->useful_for(TargetTriple::host()));
     return wire::header_bytes + (code + wire::alignment - 1) / wire::alignment * wire::alignment + 1;
   };
-  result_.frame_bytes[Mode::uncached_object] = with_code(SliceForm::object);
-  result_.frame_bytes[Mode::uncached_bitcode] = with_code(SliceForm::bitcode);
-}
-
-void Bench::summarize_all() {
-  for (auto& [mode, values] : latency_) result_.latency_ns[mode] = summarize(values);
-  for (auto& [mode, values] : rate_) result_.rate[mode] = summarize(values);
-  for (auto& [mode, values] : latency_ratio_) result_.latency_ratio_to_am[mode] = summarize(values);
-  for (auto& [mode, values] : rate_ratio_) result_.rate_ratio_to_am[mode] = summarize(values);
-  for (auto& [mode, values] : latency_to_raw_) result_.latency_ratio_to_raw[mode] = summarize(values);
-  for (auto& [mode, values] : rate_to_raw_) result_.rate_ratio_to_raw[mode] = summarize(values);
-  for (auto& [mode, values] : latency_to_plain_) result_.latency_ratio_to_plain[mode] = summarize(values);
-  for (auto& [mode, values] : rate_to_plain_) result_.rate_ratio_to_plain[mode] = summarize(values);
-  result_.placement.set_flags(latency_[Mode::raw_flags]);
-}
-
-void Bench::show_progress(const char* what, int done, int of) const {
-  if (::isatty(STDERR_FILENO) != 0)
-    std::fprintf(stderr, "\r%s %d of %d\033[K%s", what, done + 1, of, done + 1 == of ? "\r\033[K" : "");
+  frame_bytes_[Mode::uncached_object] = with_code(SliceForm::object);
+  frame_bytes_[Mode::uncached_bitcode] = with_code(SliceForm::bitcode);
 }
 
 Status Bench::run() {
-  TC_CHECK(start());
+  TC_CHECK(connect());
   TC_CHECK(warm_up());
-  for (int run = 0; run < result_.options.runs; ++run) {
-    show_progress("run", run, result_.options.runs);
+  for (int run = 0; run < options_.runs; ++run) {
+    progress_.show(run, options_.runs, fmt::format("run {} of {}", run + 1, options_.runs));
     TC_CHECK(one_run());
   }
   TC_CHECK(measure_first_executions());
-  result_.am_dispatch_ns = peers_.am->dispatch_ns(1'000'000);
-  TC_ASSIGN(result_.cached_dispatch_ns, cached_dispatch_ns(8000, 50));
-  note_frame_sizes();
-  summarize_all();
-  return partner_->talk().say("end");
+  am_dispatch_ns_ = peers_.am->dispatch_ns(1'000'000);
+  TC_ASSIGN(cached_dispatch_ns_, cached_dispatch_ns(8000, 50));
+  add_frame_sizes();
+  pair_.placement.set_flags(latency_.all().at(Mode::raw_flags));
+  return pair_.talk().say("end");
+}
+
+// The papers' Tables I-III.
+std::string Bench::breakdown() const {
+  struct Stages {
+    double lookup_us;
+    double jit_us;  // negative: none
+    double total_us;
+  };
+  const double cached_us = cached_dispatch_ns_ / 1000;
+  const auto column = [&](Mode mode) -> Stages {
+    const auto first = first_.find(mode);
+    return {mode == Mode::am ? am_dispatch_ns_ / 1000 : cached_us,
+            first != first_.end() ? first->second.load_us.median : -1, latency_.of(mode).median / 1000};
+  };
+  Table table("\n", {{"Stage (us)", -18},
+                     {"Active Message", 18},
+                     {"Uncached object", 18},
+                     {"Uncached bitcode", 18},
+                     {"Cached ifunc", 18}});
+  const auto row = [&](const char* stage, const auto& cell) {
+    std::vector<std::string> cells{stage};
+    for (const auto mode : {Mode::am, Mode::uncached_object, Mode::uncached_bitcode, Mode::cached})
+      cells.push_back(cell(column(mode)));
+    table.row(cells);
+  };
+  constexpr auto us = "{:.4f}";
+  row("Lookup+Exec", [](const Stages& c) { return number(c.lookup_us, us); });
+  row("JIT or link", [](const Stages& c) { return c.jit_us < 0 ? "-" : number(c.jit_us, "({:.2f})"); });
+  row("Transmission", [](const Stages& c) { return number(c.total_us - c.lookup_us, us); });
+  row("Total", [](const Stages& c) { return number(c.total_us, us); });
+  table.text("(JIT or link is paid once per code and, as in the paper, not part of the total.)\n");
+  return table.take();
+}
+
+void Bench::add_row(Table& table, const char* name, Mode mode) const {
+  const auto frame = frame_bytes_.find(mode);
+  std::vector<std::string> row{name, frame != frame_bytes_.end() ? std::to_string(frame->second) : "-"};
+  // A figure, its quartiles and its ratios.
+  const auto add = [&](const Samples<Mode>& samples, double unit, const char* format, Mode raw) {
+    if (!samples.has(mode)) {
+      row.insert(row.end(), 4, "-");
+      return;
+    }
+    const auto value = samples.of(mode);
+    row.insert(row.end(), {number(value.median / unit, format), quartiles(value, format, unit),
+                           number(samples.ratio(mode, Mode::am).median, "{:.2f}"),
+                           number(samples.ratio(mode, raw).median, "{:.2f}")});
+  };
+  add(latency_, 1, "{:.1f}", latency_floor());
+  add(rate_, 1e6, "{:.3f}", Mode::raw);
+  table.row(row);
+}
+
+std::string Bench::table() const {
+  const auto introduction = fmt::format(
+      "Target-side increment, 1-byte payload, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
+      "{}.\n"
+      "Medians with quartiles; x AM and x raw are medians of the runs' own ratios.\n\n",
+      options_.transport, pair_.machine.ucx, options_.runs, format_placement(pair_.placement));
+  Table table(introduction, {{"", -20},
+                             {"bytes", 6},
+                             {"latency ns", 12},
+                             {"", 20},
+                             {"x AM", 7},
+                             {"x raw", 7},
+                             {"M msg/s", 12},
+                             {"", 20},
+                             {"x AM", 7},
+                             {"x raw", 7}});
+  add_row(table, "Two raw flags", Mode::raw_flags);
+  add_row(table, by_network() ? "Raw socket" : "Raw ring", Mode::raw);
+  add_row(table, "Active Message", Mode::am);
+  add_row(table, "  64 in a message", Mode::am_batched);
+  const bool encrypted = pair_.transport.encrypted();
+  if (encrypted) {
+    add_row(table, "Cached, plain TCP", Mode::plain);
+    add_row(table, "  64 in a call", Mode::plain_batched);
+  }
+  add_row(table, "Cached ifunc", Mode::cached);
+  add_row(table, "  64 in a call", Mode::cached_batched);
+  add_row(table, "Uncached object", Mode::uncached_object);
+  add_row(table, "Uncached bitcode", Mode::uncached_bitcode);
+  if (encrypted)
+    table.text(fmt::format("\nEncrypted, x plain TCP of the same run: latency {}, rate {}, 64 in a call {}\n",
+                           with_quartiles(latency_.ratio(Mode::cached, Mode::plain), "{:.2f}"),
+                           with_quartiles(rate_.ratio(Mode::cached, Mode::plain), "{:.2f}"),
+                           with_quartiles(rate_.ratio(Mode::cached_batched, Mode::plain_batched), "{:.2f}")));
+  table.text(
+      fmt::format("\nNever-seen code, last byte received to end of first execution: object {} us {}, bitcode {} us {}\n"
+                  "The same for an object with ten external symbols: {} us {}\n",
+                  number(first_.at(Mode::uncached_object).all_us.median, "{:.2f}"),
+                  quartiles(first_.at(Mode::uncached_object).all_us, "{:.2f}"),
+                  number(first_.at(Mode::uncached_bitcode).all_us.median, "{:.1f}"),
+                  quartiles(first_.at(Mode::uncached_bitcode).all_us, "{:.1f}"),
+                  number(ten_symbols_.all_us.median, "{:.2f}"), quartiles(ten_symbols_.all_us, "{:.2f}")));
+  table.text(breakdown());
+  return table.take();
+}
+
+Json Bench::uncached(Mode mode) const {
+  Json object;
+  object["frame_bytes"] = frame_bytes_.at(mode);
+  put(object, "latency_ns", latency_.of(mode));
+  put(object, "rate_msgs_per_s", rate_.of(mode));
+  put(object, "first_execution_us", first_.at(mode).all_us);
+  put(object, "load_us", first_.at(mode).load_us);
+  return object;
+}
+
+// Encrypted calls beside plain ones.
+void Bench::put_plain(Json& root) const {
+  auto& plain = root["plain"];
+  put(plain, "latency_ns", latency_.of(Mode::plain));
+  put(plain, "rate_msgs_per_s", rate_.of(Mode::plain_batched));
+  put(plain, "single_rate_msgs_per_s", rate_.of(Mode::plain));
+  auto& cached = root["cached"];
+  put(cached, "latency_ratio_to_plain", latency_.ratio(Mode::cached, Mode::plain));
+  put(cached, "rate_ratio_to_plain", rate_.ratio(Mode::cached_batched, Mode::plain_batched));
+  put(cached, "single_rate_ratio_to_plain", rate_.ratio(Mode::cached, Mode::plain));
+}
+
+Json Bench::json() const {
+  auto root = json_head("tsi", options_.transport, pair_.machine, options_.runs);
+  put_machine(root, pair_.machine);
+  put_placement(root, pair_.placement);
+  auto& raw = root["raw"];
+  put(raw, "latency_ns", latency_.of(latency_floor()));
+  put(raw, "rate_msgs_per_s", rate_.of(Mode::raw));
+  if (!by_network()) put(raw, "ring_latency_ns", latency_.of(Mode::raw));
+  auto& am = root["am"];
+  am["frame_bytes"] = frame_bytes_.at(Mode::am);
+  put(am, "latency_ns", latency_.of(Mode::am));
+  put(am, "rate_msgs_per_s", rate_.of(Mode::am));
+  put(am, "batched64_rate_msgs_per_s", rate_.of(Mode::am_batched));
+  am["lookup_execution_ns"] = am_dispatch_ns_;
+  auto& cached = root["cached"];
+  cached["frame_bytes"] = frame_bytes_.at(Mode::cached);
+  put(cached, "latency_ns", latency_.of(Mode::cached));
+  put(cached, "rate_msgs_per_s", rate_.of(Mode::cached_batched));
+  put(cached, "single_rate_msgs_per_s", rate_.of(Mode::cached));
+  for (const auto& [to, name] : {std::pair{Mode::am, "am"}, std::pair{Mode::raw, "raw"}}) {
+    put(cached, fmt::format("latency_ratio_to_{}", name),
+        latency_.ratio(Mode::cached, to == Mode::raw ? latency_floor() : to));
+    put(cached, fmt::format("rate_ratio_to_{}", name), rate_.ratio(Mode::cached_batched, to));
+    put(cached, fmt::format("single_rate_ratio_to_{}", name), rate_.ratio(Mode::cached, to));
+  }
+  cached["lookup_execution_ns"] = cached_dispatch_ns_;
+  if (pair_.transport.encrypted()) put_plain(root);
+  root["uncached_object"] = uncached(Mode::uncached_object);
+  root["uncached_bitcode"] = uncached(Mode::uncached_bitcode);
+  auto& ten = root["uncached_object_ten_symbols"];
+  put(ten, "first_execution_us", ten_symbols_.all_us);
+  put(ten, "load_us", ten_symbols_.load_us);
+  return root;
 }
 
 }  // namespace
 
-Result<TsiResult> run_tsi(const TsiOptions& options) {
-  Bench bench(options);
+Result<Report> run_tsi(const TsiOptions& options) {
+  TC_ASSIGN(auto pair, Pair::start("tsi-target", options.transport));
+  Bench bench(options, std::move(pair));
   TC_CHECK(bench.run());
-  return bench.take();
+  return bench.report();
 }
 
 }  // namespace tc::bench

@@ -6,7 +6,7 @@ import tempfile
 import pytest
 
 import samples
-from report import load, noise, paper, tables
+from report import load, paper, tables
 
 
 def tsi(**changes):
@@ -68,7 +68,7 @@ def test_the_bound_is_the_ratio_over_the_fraction_of_it_that_was_reached():
 
 
 def test_the_noise_names_the_widest_figure():
-    found = noise.of(tsi(cached={"latency_ns": 100.0, "latency_ns_spread": [10.0, 500.0]}))
+    found = tsi(cached={"latency_ns": 100.0, "latency_ns_spread": [10.0, 500.0]}).noise()
     assert (found.worst_name, round(found.worst, 6)) == ("cached.latency_ns", 4.9)
 
 

@@ -9,7 +9,7 @@
 #include <exception>
 #include <string>
 
-#include "tsi/tsi_bundle.h"
+#include "tsi/ifunc_peer.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "common/transport.h"
+#include "common/node.h"
 #include "ifunc-bench/commands.h"
 #include "ifunc-bench/print.h"
 
@@ -28,16 +28,6 @@ void add_bulk(CLI::App& parent, int& exit_code) {
       ->transform(CLI::AsSizeValue(false));
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
   command->callback([options, &exit_code] { exit_code = print(bench::run_bulk(*options), options->json); });
-}
-
-// The benchmark's second process; for itself only.
-void add_bulk_target(CLI::App& parent, int& exit_code) {
-  auto* const command = parent.add_subcommand("bulk-target", "")->group("");
-  const auto transport = std::make_shared<std::string>();
-  const auto largest = std::make_shared<uint64_t>();
-  command->add_option("--transport", *transport);
-  command->add_option("--largest", *largest);
-  command->callback([=, &exit_code] { exit_code = bench::run_bulk_target(*transport, *largest); });
 }
 
 }  // namespace tc::command

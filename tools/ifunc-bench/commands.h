@@ -19,11 +19,6 @@ void add_tune(CLI::App& parent, int& exit_code);
 void add_ucp_ifunc(CLI::App& parent, int& exit_code);
 void add_report(CLI::App& parent, int& exit_code);
 // The benchmarks' further processes; for themselves only.
-void add_tsi_target(CLI::App& parent, int& exit_code);
-void add_bulk_target(CLI::App& parent, int& exit_code);
-void add_trust_target(CLI::App& parent, int& exit_code);
-void add_trust_flood(CLI::App& parent, int& exit_code);
-void add_dapc_server(CLI::App& parent, int& exit_code);
-void add_graph_server(CLI::App& parent, int& exit_code);
+void add_partner(CLI::App& parent, int& exit_code);
 
 }  // namespace tc::command

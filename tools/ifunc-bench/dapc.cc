@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "common/transport.h"
+#include "common/node.h"
 #include "ifunc-bench/commands.h"
 #include "ifunc-bench/print.h"
 #include "ifunc/stop_signals.h"
@@ -22,7 +22,7 @@ int bench_dapc(bench::DapcOptions options) {
   const auto result = bench::run_dapc(options);
   signals.finish();
   const int printed = print(result, options.json);
-  return !result || result->complete ? printed : 130;
+  return !result || result->json["complete"] ? printed : 130;
 }
 
 }  // namespace
@@ -69,20 +69,6 @@ void add_dapc(CLI::App& parent, int& exit_code) {
     std::erase(options->languages, "c");  // it is always there
     exit_code = bench_dapc(*options);
   });
-}
-
-// A server's process of `ifunc bench dapc`; for itself only.
-void add_dapc_server(CLI::App& parent, int& exit_code) {
-  auto* const command = parent.add_subcommand("dapc-server", "")->group("");
-  const auto options = std::make_shared<bench::DapcServerOptions>();
-  command->add_option("--transport", options->transport);
-  command->add_option("--index", options->index);
-  command->add_option("--servers", options->servers);
-  command->add_option("--shard", options->shard_entries);
-  command->add_option("--seed", options->seed);
-  command->add_option("--host", options->host);
-  command->add_option("--rendezvous", options->rendezvous);
-  command->callback([options, &exit_code] { exit_code = bench::run_dapc_server(*options); });
 }
 
 }  // namespace tc::command

@@ -3,7 +3,7 @@
 // `ifunc bench graph`.
 #include <memory>
 
-#include "common/transport.h"
+#include "common/node.h"
 #include "graph/graph_bench.h"
 #include "ifunc-bench/commands.h"
 #include "ifunc-bench/print.h"
@@ -39,19 +39,6 @@ void add_graph(CLI::App& parent, int& exit_code) {
   command->add_flag("--loopback", options->loopback, "tcp: no network namespaces, even as root");
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
   command->callback([options, &exit_code] { exit_code = print(bench::run_graph(*options), options->json); });
-}
-
-// A server's process of `ifunc bench graph`; for itself only.
-void add_graph_server(CLI::App& parent, int& exit_code) {
-  auto* const command = parent.add_subcommand("graph-server", "")->group("");
-  const auto options = std::make_shared<bench::GraphServerOptions>();
-  command->add_option("--transport", options->transport);
-  command->add_option("--shard", options->shard);
-  command->add_option("--host", options->host);
-  command->add_option("--rendezvous", options->rendezvous);
-  command->add_option("--servers", options->servers);
-  command->add_option("--index", options->index);
-  command->callback([options, &exit_code] { exit_code = bench::run_graph_server(*options); });
 }
 
 }  // namespace tc::command

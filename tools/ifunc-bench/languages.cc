@@ -20,8 +20,7 @@ void add_languages(CLI::App& parent, int& exit_code) {
       ->capture_default_str();
   command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 10000))->capture_default_str();
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
-  command->callback(
-      [options, &exit_code] { exit_code = print(bench::run_languages(*options), bench::format_languages); });
+  command->callback([options, &exit_code] { exit_code = print(bench::run_languages(*options), options->json); });
 }
 
 }  // namespace tc::command

@@ -14,8 +14,7 @@ int run(int argc, char** argv) {
   auto* const bench = app.add_subcommand("bench", "Measure this machine");
   bench->require_subcommand(1);
   for (const auto add : {add_tsi, add_bulk, add_token, add_trust, add_dapc, add_languages, add_tune, add_ucp_ifunc,
-                         add_report, add_graph, add_graph_server, add_tsi_target, add_bulk_target, add_dapc_server,
-                         add_trust_target, add_trust_flood})
+                         add_report, add_graph, add_partner})
     add(*bench, exit_code);
   return parse_and_run(app, argc, argv, exit_code);
 }

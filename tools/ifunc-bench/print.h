@@ -7,6 +7,7 @@
 #include <string>
 
 #include "base/result.h"
+#include "common/report.h"
 
 namespace tc::command {
 
@@ -16,18 +17,11 @@ inline int complain(const Error& error) {
   return 1;
 }
 
-// `format` makes the text of a result. The program's exit code.
-template <class R, class Format>
-int print(const Result<R>& result, const Format& format) {
-  if (!result) return complain(result.error());
-  std::fputs(format(*result).c_str(), stdout);
+// One of the two forms of a report. The program's exit code.
+inline int print(const Result<bench::Report>& report, bool json) {
+  if (!report) return complain(report.error());
+  std::fputs((json ? bench::text_of(report->json) : report->table).c_str(), stdout);
   return 0;
-}
-
-// As one JSON object or as a table.
-template <class R>
-int print(const Result<R>& result, bool json) {
-  return print(result, [json](const R& found) { return json ? format_json(found) : format_table(found); });
 }
 
 }  // namespace tc::command

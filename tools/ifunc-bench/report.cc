@@ -7,7 +7,7 @@
 #include <memory>
 
 #include "base/process.h"
-#include "common/sibling.h"
+#include "common/embedded.h"
 #include "ifunc-bench/commands.h"
 
 namespace tc::command {

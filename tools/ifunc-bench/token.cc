@@ -11,15 +11,6 @@
 
 namespace tc::command {
 
-namespace {
-
-int bench_token(const bench::TokenOptions& options) {
-  return print(bench::run_token(options),
-               [&](const bench::TokenResult& result) { return bench::format_token(options, result); });
-}
-
-}  // namespace
-
 void add_token(CLI::App& parent, int& exit_code) {
   auto* const command =
       parent.add_subcommand("token", "A token round the nodes of a cluster: `ifunc cluster 4 -- ifunc bench token`");
@@ -29,7 +20,7 @@ void add_token(CLI::App& parent, int& exit_code) {
   command->add_option("--hops", options->hops, "Hops in a run")->check(CLI::Range(1u, 65000u));
   command->add_option("--runs", options->runs, "Runs")->check(CLI::Range(1, 1000));
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
-  command->callback([options, &exit_code] { exit_code = bench_token(*options); });
+  command->callback([options, &exit_code] { exit_code = print(bench::run_token(*options), options->json); });
 }
 
 }  // namespace tc::command

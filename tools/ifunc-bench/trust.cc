@@ -23,17 +23,4 @@ void add_trust(CLI::App& parent, int& exit_code) {
   command->callback([options, &exit_code] { exit_code = print(bench::run_trust(*options), options->json); });
 }
 
-// The benchmark's further processes; for itself only.
-void add_trust_target(CLI::App& parent, int& exit_code) {
-  auto* const command = parent.add_subcommand("trust-target", "")->group("");
-  const auto keyring = std::make_shared<std::string>();
-  command->add_option("--keyring", *keyring);
-  command->callback([keyring, &exit_code] { exit_code = bench::run_trust_target(*keyring); });
-}
-
-void add_trust_flood(CLI::App& parent, int& exit_code) {
-  auto* const command = parent.add_subcommand("trust-flood", "")->group("");
-  command->callback([&exit_code] { exit_code = bench::run_trust_flood(); });
-}
-
 }  // namespace tc::command

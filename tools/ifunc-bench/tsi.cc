@@ -5,7 +5,7 @@
 
 #include <memory>
 
-#include "common/transport.h"
+#include "common/node.h"
 #include "ifunc-bench/commands.h"
 #include "ifunc-bench/print.h"
 
@@ -25,14 +25,6 @@ void add_tsi(CLI::App& parent, int& exit_code) {
       ->check(CLI::Range(1, 100000));
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
   command->callback([options, &exit_code] { exit_code = print(bench::run_tsi(*options), options->json); });
-}
-
-// The benchmark's second process; for itself only.
-void add_tsi_target(CLI::App& parent, int& exit_code) {
-  auto* const command = parent.add_subcommand("tsi-target", "")->group("");
-  const auto options = std::make_shared<bench::TsiOptions>();
-  command->add_option("--transport", options->transport);
-  command->callback([options, &exit_code] { exit_code = bench::run_tsi_target(options->transport); });
 }
 
 }  // namespace tc::command

@@ -16,7 +16,7 @@ void add_tune(CLI::App& parent, int& exit_code) {
   const auto options = std::make_shared<bench::TuneOptions>();
   command->add_option("--runs", options->runs, "Interleaved runs")->check(CLI::Range(1, 10000));
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");
-  command->callback([options, &exit_code] { exit_code = print(bench::run_tune(*options), bench::format_tune); });
+  command->callback([options, &exit_code] { exit_code = print(bench::run_tune(*options), options->json); });
 }
 
 }  // namespace tc::command

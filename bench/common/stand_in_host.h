@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for a node when the kernels of `ifunc bench languages` run: it offers one block of data and keeps the answers.
+// Stands in for a node when an ifunc runs without one: it offers one block of data and keeps the answers.
 // Thread: the one that measures.
 #pragma once
 
@@ -11,7 +11,7 @@
 
 namespace tc::bench {
 
-class KernelHost final : public target::IfuncHost {
+class StandInHost final : public target::IfuncHost {
  public:
   void expose(std::span<std::byte> data) noexcept { data_ = data; }
 
