@@ -10,7 +10,9 @@ namespace {
 using capi::Gate;
 using capi::Progress;
 
-TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
+class ThreadsThat : public testing::TestWithParam<Progress::Waiters> {};
+
+TEST_P(ThreadsThat, call_on_one_node_all_get_their_own_answer) {
   Net net;
   auto target = net.make(1);
   auto source = net.make(2);
@@ -19,7 +21,7 @@ TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
   Progress progress(gate, *source);
   auto* const link = test::connect(*source, "n1");
   const auto ifunc = source->register_bundle(load_bundle("echo")).value();
-  ASSERT_TRUE(progress.start());
+  ASSERT_TRUE(progress.start(GetParam()));
   {
     std::vector<std::jthread> application;
     for (int thread = 0; thread < 4; ++thread)
@@ -32,6 +34,7 @@ TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
             const Gate::Pass pass(gate, *source);
             future = source->call(*link, *message, 20'000, Deadline::after_ms(5000)).value();
           }
+          const Gate::Pass pass(gate, *source);
           EXPECT_TRUE(progress.wait_until(Deadline::after_ms(20'000),
                                           [&] { return future->ready.load(std::memory_order_acquire); }));
           EXPECT_EQ(as_text(future->bytes), text);
@@ -42,15 +45,23 @@ TEST(Threads, calls_from_many_threads_on_one_node_all_get_their_own_answer) {
   EXPECT_EQ(target->stat("executed"), 400u);
 }
 
+INSTANTIATE_TEST_SUITE_P(Waiting, ThreadsThat, testing::Values(Progress::Waiters::sleep, Progress::Waiters::poll),
+                         [](const auto& waiters) {
+                           return waiters.param == Progress::Waiters::sleep ? "sleep" : "poll";
+                         });
+
 TEST(Threads, who_waits_for_an_answer_is_let_in_while_the_progress_thread_sleeps) {
   Net net;
   auto node = net.make(1);
   Gate gate;
   Progress progress(gate, *node);
-  ASSERT_TRUE(progress.start());
+  ASSERT_TRUE(progress.start(capi::Progress::Waiters::sleep));
   uint64_t looks = 0;
   const auto begin = now_ns();
-  EXPECT_FALSE(progress.wait_until(Deadline::after_ms(1000), [&] { return ++looks == 0; }));
+  {
+    const Gate::Pass pass(gate, *node);
+    EXPECT_FALSE(progress.wait_until(Deadline::after_ms(1000), [&] { return ++looks == 0; }));
+  }
   EXPECT_GT(looks, (now_ns() - begin) / 50'000'000) << "one every 20 ms, but for a busy machine";
 }
 
@@ -66,7 +77,7 @@ TEST(Threads, sends_and_flushes_from_many_threads_lose_nothing) {
     Progress progress(gate, *source);
     auto* const link = test::connect(*source, "n1");
     const auto tsi = test::message(*source, "tsi", "x");
-    ASSERT_TRUE(progress.start());
+    ASSERT_TRUE(progress.start(capi::Progress::Waiters::sleep));
     {
       std::vector<std::jthread> application;
       for (int thread = 0; thread < 3; ++thread)
@@ -166,8 +177,8 @@ TEST(Threads, the_progress_thread_starts_and_stops_again_and_again) {
   Gate gate;
   Progress progress(gate, *node);
   for (int i = 0; i < 20; ++i) {
-    ASSERT_TRUE(progress.start());
-    EXPECT_EQ(progress.start().error().code, TC_ERR_INVALID);
+    ASSERT_TRUE(progress.start(capi::Progress::Waiters::sleep));
+    EXPECT_EQ(progress.start(capi::Progress::Waiters::sleep).error().code, TC_ERR_INVALID);
     {
       const Gate::Pass pass(gate, *node);
       node->expose("data", &i, sizeof i);
