@@ -75,6 +75,13 @@ TEST(ChildProcess, output_and_errors_are_captured_in_order) {
   EXPECT_EQ(child->output_fd(), -1);
 }
 
+TEST(ChildProcess, taking_the_output_of_a_silent_child_does_not_wait_for_it) {
+  auto child = ChildProcess::spawn(shell("sleep 60"), {.output = Output::captured});
+  ASSERT_TRUE(child);
+  EXPECT_EQ(child->take_output(), "");
+  EXPECT_FALSE(child->poll()) << "it was waited for";
+}
+
 TEST(ChildProcess, errors_can_be_discarded_while_output_is_captured) {
   EXPECT_EQ(output_of("echo one; echo two >&2", {.errors = Output::discarded}), "one\n");
 }

@@ -13,6 +13,7 @@
 #include "wire/object_format.h"
 #include "wire/target_triple.h"
 #include "wire/testing/bundles.h"
+#include "wire/text.h"
 
 namespace tc {
 namespace {
@@ -69,6 +70,29 @@ TEST(Bundle, the_content_id_changes_with_any_slice) {
   for (size_t i = 0; i < 4; ++i) stored.emplace_back(bundle.stored(i).begin(), bundle.stored(i).end());
   stored[3].back() = std::byte{'!'};
   EXPECT_NE(Bundle::pack(manifest, stored)->id(), bundle.id());
+}
+
+TEST(Bundle, names_that_are_empty_or_too_long_are_not_packed) {
+  const auto bundle = four_slices();
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < 4; ++i) stored.emplace_back(bundle.stored(i).begin(), bundle.stored(i).end());
+  for (const auto names : {&Manifest::imports, &Manifest::dependencies})
+    for (const auto& name : {std::string(), std::string(UINT16_MAX + 1, 'n')}) {
+      auto manifest = bundle.manifest();
+      (manifest.*names).push_back(name);
+      const auto packed = Bundle::pack(manifest, stored);
+      ASSERT_FALSE(packed) << name.size() << " bytes";
+      EXPECT_EQ(packed.error().code, TC_ERR_INVALID);
+      EXPECT_THAT(packed.error().message, HasSubstr(fmt::format("of {} bytes", name.size())));
+    }
+}
+
+TEST(Text, each_printable_character_is_taken_and_no_other) {
+  for (int c = 0; c < 256; ++c) {
+    const std::string text = {'a', static_cast<char>(c)};
+    EXPECT_EQ(wire::printable(text), c >= ' ' && c <= '~') << c;
+    EXPECT_EQ(wire::visible(text), c > ' ' && c <= '~') << c;
+  }
 }
 
 TEST(Bundle, a_target_finds_the_slice_for_its_cpu) {
