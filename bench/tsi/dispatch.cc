@@ -65,6 +65,7 @@ Result<double> cached_dispatch_ns(size_t calls, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     frames.rewind();
     const auto started = now_ns();
+    executor.begin_turn();
     const auto taken = target::receive(frames, numbers, executor, others, calls, SIZE_MAX);
     const auto per_call = static_cast<double>(now_ns() - started) / static_cast<double>(calls);
     if (taken != calls) return fail(TC_ERR_INTERNAL, "{} of {} frames ran", taken, calls);

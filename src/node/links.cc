@@ -276,7 +276,9 @@ void Links::accept(Link& link, ByteView hello) try {
 }
 
 void Links::on_frames(transport::Connection& connection) {
-  if (connection.owner() != nullptr) receive_from(*static_cast<Link*>(connection.owner()));
+  if (connection.owner() == nullptr) return;
+  auto& link = *static_cast<Link*>(connection.owner());
+  if (!link.is_pending) receive_from(link);  // else it has its turn with the next poll
 }
 
 void Links::on_lost(transport::Connection& connection, const Error& reason) noexcept {
@@ -389,7 +391,7 @@ size_t Links::receive_from(Link& link) {
   if (!link.is_ready()) return 0;
   if (is_leaving_) return link.discard_received(), 0;
   auto& executor = services_.executor;
-  executor.next_tick();
+  executor.begin_turn();
   if (executor.watcher_dozes()) [[unlikely]]
     watchdog_.wake();
   const target::Executor::Scope scope(executor);

@@ -64,12 +64,13 @@ class Links final : public transport::Events {
 
   // ---- Polling
 
-  // Runs the frames of links whose peers write into our memory, and of links that come_back_to() named. How many frames.
+  // Runs the frames of links whose peers write into our memory, and of links that come_back_to() named: one turn of each link.
+  // How many frames.
   size_t receive() {
     size_t happened = 0;
     // By index: a link may open meanwhile.
     for (size_t i = 0; i < polled_.size(); ++i)
-      if (auto& link = *polled_[i]; link.has_frame()) happened += receive_from(link);
+      if (auto& link = *polled_[i]; link.has_frame() && !link.is_pending) happened += receive_from(link);
     if (!pending_.empty()) [[unlikely]]
       happened += receive_pending();
     return happened;

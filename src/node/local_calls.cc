@@ -14,7 +14,10 @@ void LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
 
 void LocalCalls::run() {
   const target::Executor::Scope scope(executor_);
-  for (auto calls = std::exchange(ready_, {}); auto& call : calls) {
+  executor_.begin_turn();
+  for (size_t left = ready_.size(); left != 0 && !executor_.slice().is_over(); --left) {
+    Call call = std::move(ready_.front());
+    ready_.pop_front();
     try {
       run(call);
     } catch (const std::bad_alloc&) {

@@ -6,8 +6,8 @@
 // Thread: the node's.
 #pragma once
 
+#include <deque>
 #include <optional>
-#include <vector>
 
 #include "base/memory_reserve.h"
 #include "node/answers.h"
@@ -25,7 +25,7 @@ class LocalCalls {
   // `rights`: of the code that makes the call. The code that is called may do no more for the same peer.
   void add(const OutgoingCall& call, trust::SharedRights rights);
   bool empty() const noexcept { return ready_.empty(); }
-  // Runs those that are there now: a call that calls itself again gets its turn with the next poll.
+  // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();
   // Of the call that runs.
   const trust::SharedRights& running_rights() const noexcept { return running_rights_; }
@@ -52,8 +52,8 @@ class LocalCalls {
   Answers& answers_;
   MemoryReserve& reserve_;
   trust::SharedRights running_rights_;
-  std::vector<Call> ready_;
-  std::vector<Call> uncompiled_;  // their code is being compiled elsewhere
+  std::deque<Call> ready_;
+  std::deque<Call> uncompiled_;  // their code is being compiled elsewhere
 };
 
 }  // namespace tc::node

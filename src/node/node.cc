@@ -145,6 +145,7 @@ Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(code_.compiles_for_peers.start([this] { transport_->wake(); }));
   TC_ASSIGN(transport_, make_transport(config_, links_));
   links_.use(*transport_);
+  executor_.slice().use(*transport_);
   if (!config_.listen.empty()) {
     TC_ASSIGN(const auto bound, transport_->listen(config_.listen));
     TC_ASSIGN(self_.address, bootstrap::advertised_address(bound, config_.advertise));
@@ -313,6 +314,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
 // The store is about to free it.
 void Node::forget_code(const target::Code& code) {
   links_.forget(code);
+  executor_.slice().forget(code);
   watchdog_.forget(code);
   code_.forget(code);
 }
@@ -367,7 +369,8 @@ size_t Node::progress() {
   if (work_.paused_links) [[unlikely]]
     moved += links_.resume_paused();
   if (code_.compiles_for_peers.has_answers()) code_.compiles_for_peers.send_answers();
-  if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links) [[unlikely]]
+  const bool is_late = std::exchange(transport_->poll_state.late, false);
+  if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links || is_late) [[unlikely]]
     housekeep();
   return moved;
 }

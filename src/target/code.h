@@ -46,6 +46,8 @@ class alignas(64) Code {
   // It is a library that was sent, or is linked to one: when a newer version of the library comes, it is freed or linked
   // anew while it is held. Set for good, before the entry point that needs it is stored.
   std::atomic<bool> replaceable{false};
+  bool was_long = false;                // TimeSlice's, like calls_a_look
+  uint16_t calls_a_look = 0;            // so many run between two readings of the clock; 0: long, or not known yet
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
   uint64_t load_ns = 0;            // what loading took
   size_t bytes = 0;                // what it costs against the budget

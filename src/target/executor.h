@@ -22,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "target/code.h"
+#include "target/time_slice.h"
 #include "wire/chain.h"
 #include "wire/frame.h"
 
@@ -171,10 +172,14 @@ class alignas(64) Executor {
 
   // A call without call header. False when it has effects: then the caller reads running() and calls reset().
   bool run_plain(Code& code, void* payload, size_t size) noexcept {
+    (void)slice_.before(code);
     prepare_plain(code);
-    return run_prepared(code, payload, size);
+    const bool plain = run_prepared(code, payload, size);
+    slice_.after(code, 1);
+    return plain;
   }
-  // The two halves of it, for many calls of the same code in a row. The first one again after reset().
+  // The two halves of it, for many calls of the same code in a row, between slice().before() and after(). The first half
+  // again after reset().
   void prepare_plain(Code& code) noexcept {
     call_.code = &code;
     code.last_used = tick_;
@@ -195,8 +200,13 @@ class alignas(64) Executor {
     call_.header = {};
   }
 
-  // Advances the clock by which the least recently used code is found. Once per run of frames.
-  void next_tick() noexcept { ++tick_; }
+  // A link, or the node itself, begins to run what has come for it. Also advances the clock by which the least recently used
+  // code is found.
+  void begin_turn() noexcept {
+    ++tick_;
+    slice_.begin();
+  }
+  TimeSlice& slice() noexcept { return slice_; }
   uint64_t executed() const noexcept { return executed_; }
 
   void* target_args = nullptr;
@@ -207,6 +217,7 @@ class alignas(64) Executor {
   Watched<uint64_t> executed_ = 0;
   Watched<bool> runs_ = false;
   std::atomic<bool> watcher_dozes_ = false;
+  TimeSlice slice_;
   Call call_;
 };
 

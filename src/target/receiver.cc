@@ -62,7 +62,8 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
   const size_t stride = wire::stride(length);
   const std::byte* at = run.at;
   const std::byte* const last = std::min(in.end() - stride, run.released + bytes_a_release);
-  size_t left = run.most - run.taken;
+  const size_t most = std::min<size_t>(run.most - run.taken, executor.slice().before(code));
+  size_t left = most;
   executor.prepare_plain(code);
   do {
     in.seek(at);
@@ -78,7 +79,8 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
     at += stride;
   } while (speed::alike && left != 0 && at <= last && transport::load_header(at) == word);
   run.at = at;
-  run.taken = run.most - left;
+  run.taken += most - left;
+  executor.slice().after(code, static_cast<uint32_t>(most - left));
 }
 
 // No whole frame at hand: a pad, or the end of what has come. False: stop.
@@ -108,7 +110,7 @@ size_t receive(transport::InStream& in, const NumberTable& first_numbers, Execut
   const NumberTable* numbers = &first_numbers;
   Run run{in, executor, handler, most, in.at(), in.at()};
   size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
-  while (run.taken < most && !run.gone) {
+  while (run.taken < most && !run.gone && !executor.slice().is_over()) {
     const uint64_t word = transport::load_header(run.at);
     const auto header = wire::decode(word);
     if (word == 0) break;

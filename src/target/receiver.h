@@ -56,7 +56,8 @@ class FrameHandler {
   ~FrameHandler() = default;
 };
 
-// Takes up to `most` frames off `in`, with `numbers` of the handler to begin with. Returns how many; 0 is "nothing there".
+// Takes up to `most` frames off `in`, as long as the turn lasts (time_slice.h), with `numbers` of the handler to begin with.
+// Returns how many; 0 is "nothing there".
 // Their memory goes back to the sender on the way, so that it can write while we read. Calls of more than `longest_call`
 // bytes are the handler's. Throws what the handler throws.
 size_t receive(transport::InStream& in, const NumberTable& numbers, Executor& executor, FrameHandler& handler,

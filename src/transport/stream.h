@@ -86,6 +86,7 @@ struct PollState {
   uint64_t poll_number = 1;  // the node counts it up with every poll: frames of one poll may leave together
   bool gathering = false;    // the node runs frames: what they send leaves at the end of the poll
   bool urgent = true;        // the transport needs progress() in each poll, not only now and then
+  bool late = false;         // code ran for so long that the next progress() does all that is due now and then
 };
 
 // Frames that go out, in order: one direction of a connection. Writing a frame is inline and the same for all

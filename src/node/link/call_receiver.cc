@@ -310,9 +310,10 @@ bool CallReceiver::resume_one(const wire::Header& header, Bytes& body) {
   return on_barrier(header, body);
 }
 
-// Runs what waited, in order, until something waits for code again, or the peer is behind with reading the answers.
+// Runs what waited, in order, until something waits for code again, the peer is behind with reading the answers, or the turn
+// is over.
 bool CallReceiver::resume() {
-  while (has_waiting() && !is_stuck() && !channel_.is_behind()) {
+  while (has_waiting() && !is_stuck() && !channel_.is_behind() && !executor_.slice().is_over()) {
     auto [header, body, since_ns, charge] = std::move(waiting_.front());
     waiting_.pop_front();
     waiting_bytes_ -= body.size() + sizeof(Waiting);
@@ -444,6 +445,7 @@ LoadResult CallReceiver::learn(uint32_t number, const wire::CodeBody& code) {
   if (!rights) return LoadResult::failed(std::move(rights).error());
   if (is_missing) {
     const auto& origin = channel_.origin();
+    executor_.slice().before_long_work();
     auto loaded = code_.loader.load(std::move(*bundle), {origin.host, origin.key, *rights}, channel_.id());
     if (!loaded.is_loaded()) return loaded;
     held = loaded.code;

@@ -86,6 +86,7 @@ size_t Link::receive() {
 size_t Link::receive_behind_held() {
   const auto before = executor_.executed();
   if (!receiver_.run_held() || !is_ready()) return 1;
+  if (receiver_.may_run_held()) return links_.come_back_to(*this), 1;  // the turn is over
   const auto ran = static_cast<size_t>(executor_.executed() - before);
   if (!receiver_.is_full()) return ran + (rate_ != nullptr ? receive_at_rate() : receive(frames_a_turn));
   pause_until_drained();
@@ -126,7 +127,7 @@ size_t Link::receive_at_rate() {
 
 size_t Link::receive(size_t most) {
   const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
-  if (taken == most || (ending_ && taken != 0))
+  if (taken == most || (ending_ && taken != 0) || executor_.slice().is_over())
     links_.come_back_to(*this);
   else if (ending_ && is_ready() && !receiver_.awaits_compiler()) [[unlikely]]
     channel_.end(*ending_);

@@ -412,7 +412,7 @@ class WatchdogOf : public ::testing::Test {
   // How many of it may be reported rightly (run_often): none, or one.
   uint64_t run(FakeCode& code) {
     const auto before = now_ns();
-    executor.next_tick();
+    executor.begin_turn();
     dog.wake();
     {
       const target::Executor::Scope scope(executor);

@@ -157,7 +157,7 @@ unsigned Network::receive() noexcept {
   }
   unsigned done = fabric_ != nullptr ? fabric_->progress() : 0;
   for (auto* const connection : polled_sockets_) done += connection->poll() ? 1u : 0u;
-  if (!polls_directly_ || in_transition_) return done + poll_descriptors();
+  if (!polls_directly_ || in_transition_ || poll_state.late) return done + poll_descriptors();
   if (calls_ % calls_per_clock == 0 && now_ns() - last_descriptor_poll_ns_ >= descriptor_poll_gap_ns)
     done += poll_descriptors();
   return done;

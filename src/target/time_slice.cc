@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "target/time_slice.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "transport/transport.h"
+
+namespace tc::target {
+
+namespace {
+
+constexpr uint64_t turn_ns = 50'000;
+// A call that takes longer is long.
+constexpr uint64_t long_call_ns = 20'000;
+// The clock is read about as often while short code runs ...
+constexpr uint64_t look_ns = 5'000;
+// ... and at least once in so many calls.
+constexpr uint64_t most_calls_a_look = 512;
+// While code ran for so long, much may have come by descriptors that are not asked in each poll.
+constexpr uint64_t late_ns = 1'000'000;
+
+// At once when it takes longer than before. When it takes less, in steps: twice as many calls as long as it was never
+// long, else one more, as it may be long again.
+void learn(Code& code, uint64_t took_ns, uint32_t calls) noexcept {
+  const uint64_t each_ns = took_ns / calls;
+  if (each_ns > long_call_ns) {
+    code.calls_a_look = 0;
+    code.was_long = true;
+    return;
+  }
+  const uint64_t fitting = std::clamp<uint64_t>(look_ns / std::max<uint64_t>(each_ns, 1), 1, most_calls_a_look);
+  const uint64_t before = code.calls_a_look;
+  const uint64_t step = code.was_long ? before + 1 : std::max<uint64_t>(2 * before, 1);
+  code.calls_a_look = static_cast<uint16_t>(std::min(fitting, step));
+}
+
+}  // namespace
+
+void TimeSlice::look(bool long_code_follows) noexcept {
+  const uint64_t now = now_ns();
+  bool was_long = false;
+  if (looked_ns_ == 0) {
+    begun_ns_ = now;
+  } else {
+    const uint64_t took = now - looked_ns_;
+    if (last_ != nullptr && calls_ != 0) learn(*last_, took, calls_);
+    was_long = took > long_call_ns;
+    is_over_ = now - begun_ns_ >= turn_ns;
+    if (took >= late_ns && transport_ != nullptr) transport_->poll_state.late = transport_->poll_state.urgent = true;
+  }
+  looked_ns_ = now;
+  calls_ = 0;
+  if ((long_code_follows || was_long) && transport_ != nullptr) transport_->flush();
+}
+
+}  // namespace tc::target

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// How long a link may run code in one turn, and how long frames are held back behind code that runs.
+//
+// What calls send is held back, so that it leaves together at the end of a poll. That may wait behind code that takes
+// microseconds, but not behind code that takes longer: so what was held back leaves before long code begins. And the links of
+// a node share its thread: the turn of a link ends when its code has run for some 50 us. What is left stays in its ring or
+// socket, where flow control reaches the sender.
+//
+// To read the clock costs as much as several short calls. So what a call of each code takes is learned, and short code is
+// measured many calls at a time: about as many as run in 5 us. Code that is not known is treated as long. The first long call
+// of code that was short before is noticed late; from then on its calls are measured one by one.
+//
+// Thread: the node's.
+#pragma once
+
+#include <cstdint>
+
+#include "target/code.h"
+
+namespace tc::transport {
+class Transport;
+}
+
+namespace tc::target {
+
+class TimeSlice {
+ public:
+  // Whose frames are held back. Without one, nothing is.
+  void use(transport::Transport& transport) noexcept { transport_ = &transport; }
+
+  // A link's turn begins.
+  void begin() noexcept {
+    looked_ns_ = 0;
+    calls_ = 0;
+    is_over_ = false;
+  }
+  // The link has run code for so long that others have their turn now.
+  bool is_over() const noexcept { return is_over_; }
+
+  // Before calls of that code. Returns how many may run before the next before(), at least one.
+  uint32_t before(const Code& code) noexcept {
+    if (calls_ >= code.calls_a_look) [[unlikely]]
+      look(code.calls_a_look == 0);
+    return code.calls_a_look > calls_ ? code.calls_a_look - calls_ : 1;
+  }
+  // So many have run.
+  void after(Code& code, uint32_t calls) noexcept {
+    calls_ += calls;
+    last_ = &code;
+    if (code.calls_a_look == 0) [[unlikely]]
+      look(false);
+  }
+  // Before anything else that takes long, as compiling does.
+  void before_long_work() noexcept { look(true); }
+  // The store is about to free this code.
+  void forget(const Code& code) noexcept {
+    if (last_ == &code) last_ = nullptr;
+  }
+
+ private:
+  void look(bool long_code_follows) noexcept;
+
+  uint64_t looked_ns_ = 0;  // when the clock was read last in this turn; 0: not yet
+  uint32_t calls_ = 0;      // since then, or since the turn began
+  bool is_over_ = false;
+  Code* last_ = nullptr;    // the code of the last of them; null: it was freed
+  uint64_t begun_ns_ = 0;   // when the clock was read first in this turn
+  transport::Transport* transport_ = nullptr;
+};
+
+}  // namespace tc::target
