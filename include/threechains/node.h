@@ -76,6 +76,11 @@ TC_API tc_status_t tc_node_wait(tc_node_t *node, uint32_t timeout_ms, size_t *ex
  * that thread's loop ends, then wake it. Any thread, and signal handlers. */
 TC_API void tc_node_wake(tc_node_t *node);
 
+/* The ifunc that this node runs at the moment: for a program whose node's thread does not come back from a poll or a wait.
+ * Its name is copied to `name`, with a zero behind it, and cut to `capacity` bytes in all; with `capacity` 0, `name` may be
+ * NULL. Any thread, also while another one is inside the node, but no signal handlers. TC_ERR_NOT_FOUND: no ifunc runs. */
+TC_API tc_status_t tc_node_running_ifunc(const tc_node_t *node, char *name, size_t capacity);
+
 /* Reads the keyring file anew, as `ifunc serve` does on SIGHUP. What follows happens in the node's next poll or wait, which
  * this call wakes: links of keys that may not connect any more end, and code that a key which was revoked or taken out
  * brought or signed goes. Any thread, but no signal handlers. TC_ERR_INVALID, TC_ERR_DENIED, TC_ERR_IO,

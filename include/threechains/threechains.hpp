@@ -328,6 +328,13 @@ class Node {
   }
   // Ends a wait() of another thread, now or the next one. From any thread, and from signal handlers.
   void wake() noexcept { tc_node_wake(handle()); }
+  // The name of the ifunc that runs at the moment; empty: none does. Any thread.
+  std::string running_ifunc() const {
+    char name[256] = "";
+    const auto status = tc_node_running_ifunc(handle(), name, sizeof name);
+    if (status != TC_ERR_NOT_FOUND) detail::check(status);
+    return name;
+  }
   // Reads the keyring file anew. Any thread.
   void reload_keys() { detail::check(tc_node_reload_keys(handle())); }
 

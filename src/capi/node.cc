@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <algorithm>
 #include <climits>
+#include <cstring>
 
 #include "capi/handles.h"
 
@@ -150,6 +151,20 @@ tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed)
 
 void tc_node_wake(tc_node_t* node) {
   if (node != nullptr) node->node->wake();
+}
+
+tc_status_t tc_node_running_ifunc(const tc_node_t* node, char* name, size_t capacity) {
+  TC_NOT_NULL(node);
+  if (capacity != 0) TC_NOT_NULL(name);
+  return guarded([&]() -> tc::Status {
+    const auto running = node->node->running_ifunc();
+    if (!running) return tc::fail(TC_ERR_NOT_FOUND, "no ifunc runs at this moment");
+    if (capacity == 0) return {};
+    const size_t size = std::min(running->size(), capacity - 1);
+    std::memcpy(name, running->data(), size);
+    name[size] = '\0';
+    return {};
+  });
 }
 
 tc_status_t tc_node_reload_keys(tc_node_t* node) {

@@ -88,6 +88,8 @@ class Node final : private Waiter {
   // Statistics, and one of them by name (statistics.h).
   Numbers numbers() const;
   Result<uint64_t> stat(std::string_view name) const;
+  // The name of the ifunc that runs now; none: no call runs. Any thread.
+  std::optional<std::string> running_ifunc() const { return watchdog_.running(); }
   uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }  // any thread
 
   // ---- What the application does

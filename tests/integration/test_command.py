@@ -95,6 +95,66 @@ def test_serve_stops_cleanly_on_sigterm_and_sigint(t):
         assert node.wait(5) == 0, node.err
 
 
+# It lasts until the test stores something in the data `go`.
+WAITS = """
+#include <threechains/ifunc.h>
+void waits_main(void *payload, size_t payload_size, void *target_args) {
+  (void)payload, (void)payload_size, (void)target_args;
+  volatile char *data = tc_data("go", NULL);
+  data[1] = 1;
+  while (!data[0]) continue;
+  tc_reply("done", 4);
+}
+"""
+
+
+def run_until_told(t, *options):
+    """A node that runs an ifunc which does not end by itself, the client that called it, and the data that ends it."""
+    data = t.write("go", bytes(2))
+    node = t.serve("--data", f"go={data}", *options)
+    client = t.start(kit.IFUNC, "send", t.build(t.write("waits.c", WAITS)), node.address, "--timeout", "300000")
+    kit.run_until(lambda: pathlib.Path(data).read_bytes()[1], "the ifunc runs")
+    return node, client, pathlib.Path(data)
+
+
+def test_the_ifunc_that_runs_at_sigterm_may_end_and_its_answer_arrives(t):
+    node, client, data = run_until_told(t)
+    node.signal(signal.SIGTERM)
+    kit.run_until(lambda: "--drain" in node.err, "it says what it waits for")
+    assert "stops when the running ifunc 'waits' has ended, or after 10000 ms" in node.err
+    with open(data, "r+b") as file:
+        file.write(b"1")
+    assert node.wait() == 0, node.err
+    assert client.wait() == 0 and client.out == "done", (client.out, client.err)
+
+
+def test_an_ifunc_that_does_not_end_delays_the_end_of_a_node_by_drain_and_no_longer(t):
+    node, client, _ = run_until_told(t, "--drain", "700")
+    node.signal(signal.SIGTERM)
+    assert node.wait() == 128 + signal.SIGTERM
+    assert "the running ifunc 'waits' has not ended within 700 ms (--drain): the node stops without it" in node.err
+    assert client.wait() != 0 and "is gone" in client.err, client.err
+
+
+def test_a_second_signal_ends_a_node_at_once(t):
+    node, _, _ = run_until_told(t, "--drain", "600000")
+    node.signal(signal.SIGTERM)
+    kit.run_until(lambda: "--drain" in node.err, "it waits")
+    node.signal(signal.SIGINT)
+    assert node.wait() == 128 + signal.SIGINT
+
+
+def test_keys_are_read_anew_while_an_ifunc_runs(t):
+    node, client, data = run_until_told(t)
+    node.signal(signal.SIGHUP)
+    time.sleep(0.2)
+    assert node.running() and client.running()
+    with open(data, "r+b") as file:
+        file.write(b"1")
+    assert client.wait() == 0, client.err
+    assert node.stop() == 0, node.err
+
+
 def test_a_ready_file_holds_the_address(t):
     path = t.path("address")
     node = t.serve("--ready-file", path)

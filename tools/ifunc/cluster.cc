@@ -12,6 +12,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include "base/clock.h"
 #include "base/file.h"
 #include "base/process.h"
 #include "ifunc/arguments.h"
@@ -23,7 +24,7 @@ namespace {
 
 constexpr unsigned most_nodes = 256;         // a typing mistake should not start a million processes
 constexpr size_t last_words_bytes = 4096;    // of a node's output, kept for when it dies
-constexpr uint64_t stop_deadline_ms = 5000;  // between SIGTERM and SIGKILL: a compilation may have to end first
+constexpr uint64_t grace_ms = 5000;      // after `drain`, before SIGKILL: a compilation may have to end first
 
 std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
 
@@ -70,7 +71,7 @@ class Cluster {
   Status wait_until_ready(Deadline deadline);
   // Runs the command to its end; its exit code, in the shell's numbers.
   Result<int> run(const std::vector<std::string>& command);
-  // SIGTERM to all nodes, SIGKILL to those that do not listen to it.
+  // SIGTERM to all nodes, SIGKILL to those that do not listen to it, or when a second signal to stop comes.
   void stop();
   ~Cluster() {
     if (signals_ >= 0) close(signals_);
@@ -86,6 +87,7 @@ class Cluster {
   std::vector<NodeProcess> nodes_;
   std::vector<bool> reported_;
   bool ready_ = false;
+  uint64_t stop_deadline_ms_ = grace_ms;  // from SIGTERM to SIGKILL
   int signals_ = -1;
 };
 
@@ -101,6 +103,7 @@ Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(TC_ERR_IO, "cannot find this program's own file: {}", error.message());
+  stop_deadline_ms_ = shared.drain_ms + grace_ms;
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
@@ -191,16 +194,18 @@ void Cluster::stop() {
     reported_[node.id] = reported_[node.id] || !ready_;  // of several that fail to start, the first one's words do
     node.process.signal(SIGTERM);
   }
-  const auto deadline = Deadline::after_ms(stop_deadline_ms);
+  auto deadline = Deadline::after_ms(stop_deadline_ms_);
+  const auto begun_ns = now_ns();
   for (auto& node : nodes_) {
-    while (!node.process.poll() && !deadline.passed()) wait_for_event(Deadline::after_ms(20));
+    while (!node.process.poll() && !deadline.passed())
+      if (wait_for_event(Deadline::after_ms(20)) != 0) deadline = Deadline::after_ms(0);
     const auto exit = node.process.poll();
     node.relay();
     if (!exit) {
       std::fprintf(stderr, "ifunc cluster: node %u did not stop within %llu ms of SIGTERM: killed\n", node.id,
-                   (unsigned long long)stop_deadline_ms);
+                   (unsigned long long)((now_ns() - begun_ns) / 1'000'000));
       node.process.kill();
-      node.process.wait(Deadline::after_ms(stop_deadline_ms));
+      node.process.wait(Deadline::after_ms(grace_ms));
     } else if (!exit->success() && !reported_[node.id]) {
       std::fprintf(stderr, "ifunc cluster: %s\n", node.death(*exit).c_str());
     }

@@ -120,6 +120,13 @@ Status make_key_if_missing(const ServeOptions& options) {
   return {};
 }
 
+// What keeps a node from stopping.
+std::string what_runs(const tc_node_t* node) {
+  char name[256] = "";
+  if (node == nullptr || tc_node_running_ifunc(node, name, sizeof name) != TC_OK) return "what the node does";
+  return fmt::format("the running ifunc '{}'", name);
+}
+
 }  // namespace
 
 Status serve(ServeOptions options) {
@@ -131,15 +138,30 @@ Status serve(ServeOptions options) {
   std::atomic<tc_node_t*> serving{nullptr};
   StopSignals stop;  // before the node starts threads
   stop.start(
-      [&serving, &stop] {
-        tc_node_t* const node = serving.load();
-        if (node == nullptr) ::_exit(128 + stop.signal());  // a bootstrap that waits for others has nothing to tidy up
-        tc_node_wake(node);
+      {
+          .stop =
+              [&serving, &stop] {
+                tc_node_t* const node = serving.load();
+                if (node == nullptr) ::_exit(128 + stop.signal());  // a bootstrap that waits for others: nothing to tidy up
+                tc_node_wake(node);
+              },
+          .waits =
+              [&serving, &options] {
+                fmt::print(stderr, "ifunc serve: stops when {} has ended, or after {} ms (--drain)\n",
+                           what_runs(serving.load()), options.drain_ms);
+              },
+          .gives_up =
+              [&serving, &options] {
+                fmt::print(stderr, "ifunc serve: {} has not ended within {} ms (--drain): the node stops without it\n",
+                           what_runs(serving.load()), options.drain_ms);
+              },
+          // A keyring that cannot be read stands in the log. A node that starts has just read it, or is about to.
+          .reload =
+              [&serving] {
+                if (tc_node_t* const node = serving.load(); node != nullptr) (void)tc_node_reload_keys(node);
+              },
       },
-      // A keyring that cannot be read stands in the log. A node that starts has just read it, or is about to.
-      [&serving] {
-        if (tc_node_t* const node = serving.load(); node != nullptr) (void)tc_node_reload_keys(node);
-      });
+      options.drain_ms);
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
   TC_CHECK(expose(node, files, options));
@@ -157,8 +179,9 @@ Status serve(ServeOptions options) {
 void add_serve(CLI::App& app, int& exit_code) {
   auto* sub = app.add_subcommand("serve", "Run a node that executes the ifuncs it is sent");
   sub->footer(
-      "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT (a second\n"
-      "one ends it at once). SIGHUP reads the keyring anew. An idle node costs no CPU.\n\n"
+      "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT. The ifunc\n"
+      "that runs then may end first (--drain); a second signal ends the node at once. SIGHUP reads the keyring anew.\n"
+      "An idle node costs no CPU.\n\n"
       "  ifunc serve &                                  # ready 127.0.0.1:41234\n"
       "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n\n"
       "Processes of your own user on this host may send any code; others only what the keyring allows (`ifunc key\n"

@@ -105,6 +105,10 @@ void ServeOptions::add_shared_to(CLI::App& app) {
          "--config", config_file,
          "Options of the node, one `name = value` a line, as they are called below; those given here count more")
       ->type_name("FILE");
+  app.add_option("--drain", drain_ms,
+                 "How long the ifunc that runs when SIGTERM or SIGINT comes may go on; then the node stops without it")
+      ->type_name("MILLISECONDS")
+      ->capture_default_str();
   app.add_flag(
       "--stats", stats,
       "Print the node's numbers when it stops, one `stat NAME VALUE` a line (`ifunc statistics` explains them)");
@@ -161,6 +165,7 @@ std::vector<std::string> ServeOptions::arguments() const {
   for (const auto& one : ifuncs) add("--ifunc", one);
   add("--target-args-data", target_args_data);
   add("--ready-file", ready_file);
+  add("--drain", std::to_string(drain_ms));
   if (stats) list.push_back("--stats");
   for (const auto& [name, value] : settings) {
     if (is_switch(option_named(name)))

@@ -22,6 +22,7 @@ struct ServeOptions {
   std::string target_args_data;
   std::string config_file;
   std::string ready_file;
+  uint32_t drain_ms = 10'000;  // from SIGTERM on, for the ifunc that runs then
   bool stats = false;
 
   // Options of the node by name, in the order in which they are to be set.

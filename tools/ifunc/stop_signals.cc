@@ -5,8 +5,15 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <algorithm>
+
+#include "base/clock.h"
+
 namespace tc::command {
 namespace {
+
+// A call ends sooner, as a rule: then there is nothing to tell.
+constexpr uint64_t told_after_ns = 500'000'000;
 
 sigset_t stop_set() {
   sigset_t set;
@@ -17,6 +24,17 @@ sigset_t stop_set() {
   return set;
 }
 
+// 0: none came until then.
+int wait_for_signal(const sigset_t& set, uint64_t until_ns) {
+  if (until_ns == UINT64_MAX) {
+    int signal = 0;
+    return sigwait(&set, &signal) == 0 ? signal : 0;
+  }
+  const uint64_t left = Deadline::at_ns(until_ns).remaining_ns();
+  const timespec timeout{static_cast<time_t>(left / 1'000'000'000), static_cast<long>(left % 1'000'000'000)};
+  return std::max(sigtimedwait(&set, nullptr, &timeout), 0);
+}
+
 }  // namespace
 
 StopSignals::StopSignals() {
@@ -24,26 +42,46 @@ StopSignals::StopSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-void StopSignals::start(std::function<void()> on_stop, std::function<void()> on_reload) {
-  on_stop_ = std::move(on_stop);
-  on_reload_ = std::move(on_reload);
+void StopSignals::start(Handlers handlers, uint32_t drain_ms) {
+  handlers_ = std::move(handlers);
+  drain_ns_ = uint64_t{drain_ms} * 1'000'000;
   thread_ = std::thread([this] { take_signals(); });
 }
 
 void StopSignals::take_signals() {
   const auto set = stop_set();
   while (true) {
-    int signal = 0;
-    if (sigwait(&set, &signal) != 0) continue;
+    const int signal = wait_for_signal(set, next_step_ns());
     if (closing_.load()) return;
-    if (signal == SIGHUP) {
-      on_reload_();
-      continue;
-    }
-    if (requested_.exchange(true)) _exit(128 + signal);
-    signal_.store(signal, std::memory_order_release);
-    on_stop_();
+    if (signal != 0)
+      act_on(signal);
+    else if (requested_ns_ != 0)
+      take_step();
   }
+}
+
+void StopSignals::act_on(int signal) {
+  if (signal == SIGHUP) return handlers_.reload();
+  if (requested_.exchange(true)) _exit(128 + signal);
+  signal_.store(signal, std::memory_order_release);
+  requested_ns_ = now_ns();
+  handlers_.stop();
+}
+
+uint64_t StopSignals::next_step_ns() const noexcept {
+  if (requested_ns_ == 0) return UINT64_MAX;
+  return requested_ns_ + (has_told_ ? drain_ns_ : std::min(drain_ns_, told_after_ns));
+}
+
+void StopSignals::take_step() {
+  const uint64_t now = now_ns();
+  if (now >= requested_ns_ + drain_ns_) {
+    handlers_.gives_up();
+    _exit(128 + signal());
+  }
+  if (has_told_ || now < requested_ns_ + told_after_ns) return;
+  has_told_ = true;
+  handlers_.waits();
 }
 
 void StopSignals::finish() {

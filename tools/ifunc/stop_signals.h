@@ -5,33 +5,47 @@
 #pragma once
 
 #include <atomic>
+#include <cstdint>
 #include <functional>
 #include <thread>
 
 namespace tc::command {
 
 // Make one before any other thread starts: it blocks these signals in this thread, and threads inherit that. From
-// start() to finish() a thread of its own takes the signals. The first one to stop calls `on_stop` (from that thread); a
-// second one ends the process at once, for when an ifunc does not return. SIGHUP calls `on_reload` each time.
+// start() to finish() a thread of its own takes the signals. A second signal to stop ends the process at once.
 class StopSignals {
  public:
+  // Each is called from that thread.
+  struct Handlers {
+    std::function<void()> stop;       // the first signal to stop
+    std::function<void()> waits;      // half a second later: the process has not stopped yet
+    std::function<void()> gives_up;   // `drain_ms` after the signal: the process ends when this returns
+    std::function<void()> reload;     // each SIGHUP
+  };
+
   StopSignals();
   ~StopSignals() { finish(); }
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  void start(std::function<void()> on_stop, std::function<void()> on_reload);
-  // Afterwards neither function is called any more and signals have their usual effect on this thread.
+  void start(Handlers handlers, uint32_t drain_ms);
+  // Afterwards no handler is called any more and signals have their usual effect on this thread.
   void finish();
-  // The one that was taken first; 0 before. For `on_stop` too.
+  // The one that was taken first; 0 before. For `Handlers::stop` too.
   int signal() const noexcept { return signal_.load(std::memory_order_acquire); }
   bool requested() const noexcept { return requested_.load(std::memory_order_acquire); }
 
  private:
   void take_signals();
+  void act_on(int signal);
+  // Until when to wait for a signal; UINT64_MAX: for ever.
+  uint64_t next_step_ns() const noexcept;
+  void take_step();
 
-  std::function<void()> on_stop_;
-  std::function<void()> on_reload_;
+  Handlers handlers_;
+  uint64_t drain_ns_ = 0;
+  uint64_t requested_ns_ = 0;  // the thread's own; 0: not yet
+  bool has_told_ = false;      // Handlers::waits
   std::atomic<int> signal_{0};
   std::atomic<bool> requested_{false};
   std::atomic<bool> closing_{false};

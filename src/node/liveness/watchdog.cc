@@ -38,12 +38,11 @@ Watchdog::~Watchdog() {
 }
 
 void Watchdog::watch(const target::Code& code) {
-  if (limit_ns_ == 0) return;
-  if (!thread_.joinable()) try {
+  if (limit_ns_ != 0 && !thread_.joinable()) try {
       thread_ = quiet_thread([this] { run(); });
     } catch (const std::system_error& error) {
       limit_ns_ = 0;
-      return warn_(error.what());
+      warn_(error.what());
     }
   const std::scoped_lock lock(mutex_);
   names_.insert_or_assign(&code, code.name());
@@ -52,6 +51,14 @@ void Watchdog::watch(const target::Code& code) {
 void Watchdog::forget(const target::Code& code) {
   const std::scoped_lock lock(mutex_);
   names_.erase(&code);
+}
+
+std::optional<std::string> Watchdog::running() const {
+  const auto moment = executor_.moment();
+  if (!moment.runs || moment.code == nullptr) return std::nullopt;
+  const std::scoped_lock lock(mutex_);
+  const auto known = names_.find(moment.code);
+  return known != names_.end() ? known->second : "?";
 }
 
 void Watchdog::wake() noexcept {

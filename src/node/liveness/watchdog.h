@@ -13,6 +13,7 @@
 #include <condition_variable>
 #include <functional>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <thread>
 #include <unordered_map>
@@ -41,6 +42,8 @@ class Watchdog {
   // apart from the code, which may be freed while the watchdog looks.
   void watch(const target::Code& code);
   void forget(const target::Code& code);
+  // The name of the ifunc that runs now; none: no call runs. Any thread.
+  std::optional<std::string> running() const;
 
  private:
   void run();
@@ -49,7 +52,7 @@ class Watchdog {
   uint64_t limit_ns_;  // 0: nothing is watched
   const Report report_;
   const Warn warn_;
-  std::mutex mutex_;
+  mutable std::mutex mutex_;
   std::condition_variable changed_;
   std::unordered_map<const target::Code*, std::string> names_;
   bool ends_ = false;
