@@ -69,8 +69,15 @@ class alignas(64) Code {
     const auto& names = bundle->manifest().imports;
     return std::ranges::find(names, symbol) != names.end();
   }
-  // Memory of the bundle, read and as bytes.
-  size_t bundle_bytes() const noexcept;
+  // What this record and its bundle take, as read and as bytes.
+  size_t bundle_bytes() const noexcept {
+    const auto& m = bundle->manifest();
+    size_t size = sizeof(Code) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
+    size += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
+    for (const auto& name : m.imports) size += sizeof(std::string) + name.size();
+    for (const auto& name : m.dependencies) size += sizeof(std::string) + name.size() + sizeof(void*);
+    return size;
+  }
   size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + first.bytes() + retired_bytes(); }
 
  private:
