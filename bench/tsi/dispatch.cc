@@ -35,7 +35,7 @@ class FramesInMemory final : public transport::InStream {
 class NoOtherFrames final : public target::FrameHandler {
  public:
   explicit NoOtherFrames(const target::NumberTable& numbers) noexcept : numbers_(numbers) {}
-  bool on_frame(const wire::Header&, std::byte*) override { return false; }
+  bool on_frame(const wire::FrameHeader&, std::byte*) override { return false; }
   const target::NumberTable& numbers() const noexcept override { return numbers_; }
   void on_effects() override {}
   void on_broken(std::string) override {}

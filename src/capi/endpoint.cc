@@ -13,7 +13,7 @@ namespace {
 // stays small.
 [[gnu::noinline]] tc_status_t send_slowly(tc_endpoint_t* endpoint, tc_message_t* message, bool with_code) {
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*endpoint->owner);
+    const auto entry = enter(*endpoint->owner);
     if (!with_code && endpoint->link->sender().try_send(message_of(message))) return {};
     return endpoint->owner->node->send(*endpoint->link, message_of(message), with_code,
                                        tc::Deadline::after_ms(endpoint->timeout_ms));
@@ -26,7 +26,7 @@ namespace {
 [[gnu::noinline]] tc_status_t send_rest(tc_endpoint_t* endpoint, tc_message_t* const* messages, size_t count,
                                         size_t& done) {
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*endpoint->owner);
+    const auto entry = enter(*endpoint->owner);
     auto& node = *endpoint->owner->node;
     auto& link = *endpoint->link;
     const tc::node::Link::Hold hold(link);
@@ -51,7 +51,7 @@ tc_status_t tc_node_connect(tc_node_t* node, const char* address, uint32_t timeo
   TC_NOT_NULL(address);
   TC_NOT_NULL(endpoint);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     TC_ASSIGN(auto* link, node->node->connect(address, tc::Deadline::after_ms(timeout_ms)));
     auto made = std::make_unique<tc_endpoint>(node, link, &node->gate);
     made->peer = link->peer().name;
@@ -65,7 +65,7 @@ tc_status_t tc_endpoint_free(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   TC_NOT_NULL(endpoint);
   return guarded([&]() -> tc::Status {
     auto& owner = *endpoint->owner;
-    const auto pass = enter(owner);
+    const auto entry = enter(owner);
     auto& link = *endpoint->link;
     owner.endpoints.erase(endpoint);  // whatever the flush says
     return owner.node->close(link, tc::Deadline::after_ms(timeout_ms));
@@ -75,7 +75,7 @@ tc_status_t tc_endpoint_free(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
 tc_status_t tc_endpoint_status(tc_endpoint_t* endpoint) {
   TC_NOT_NULL(endpoint);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*endpoint->owner);
+    const auto entry = enter(*endpoint->owner);
     if (endpoint->link->is_lost()) return tc::fail(endpoint->link->reason());
     return {};
   });
@@ -98,7 +98,7 @@ uint32_t tc_endpoint_peer_id(const tc_endpoint_t* endpoint) {
 tc_status_t tc_endpoint_flush(tc_endpoint_t* endpoint, uint32_t timeout_ms) {
   TC_NOT_NULL(endpoint);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*endpoint->owner);
+    const auto entry = enter(*endpoint->owner);
     TC_CHECK(endpoint->owner->node->can_wait_for("a peer"));
     return endpoint->link->flush(tc::Deadline::after_ms(timeout_ms));
   });
@@ -139,7 +139,7 @@ tc_status_t tc_endpoint_call(tc_endpoint_t* endpoint, tc_message_t* message, uin
   TC_NOT_NULL(message);
   TC_NOT_NULL(future);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*endpoint->owner);
+    const auto entry = enter(*endpoint->owner);
     auto made = std::make_unique<tc_future>(endpoint->owner);
     TC_ASSIGN(made->future, endpoint->owner->node->call(*endpoint->link, message_of(message), deadline_ms,
                                                         tc::Deadline::after_ms(endpoint->timeout_ms)));

@@ -14,7 +14,7 @@ tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
   auto& owner = *future.owner;
   const auto deadline = tc::Deadline::after_ms(timeout_ms);
   const auto ready = [&] { return is_ready(future); };
-  const auto pass = enter(owner);
+  const auto entry = enter(owner);
   TC_CHECK(owner.node->can_wait_for("an answer"));
   if (owner.gate.is_shared())
     owner.progress.wait_until(deadline, ready);
@@ -27,7 +27,7 @@ tc::Status progress_until_ready(tc_future_t& future, uint32_t timeout_ms) {
 // time this returns, and the function may have freed the future.
 tc::Status notify_when_ready(tc_future_t& future, tc_future_function_t function, void* context, bool& will_call) {
   if (is_ready(future)) return {};
-  const auto pass = enter(*future.owner);
+  const auto entry = enter(*future.owner);
   if (is_ready(future)) return {};
   future.owner->node->notify_when_ready(
       *future.future,
@@ -101,7 +101,7 @@ void tc_future_free(tc_future_t* future) {
   if (future == nullptr) return;
   // The node still exists until the future's function has returned, because it calls all functions before it ends.
   if (!is_ready(*future) || future->future->will_notify.load(std::memory_order_acquire)) {
-    const auto pass = enter(*future->owner);
+    const auto entry = enter(*future->owner);
     future->owner->node->forget(*future->future);
   }
   delete future;

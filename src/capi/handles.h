@@ -29,8 +29,8 @@ struct tc_ifunc {
 
 struct tc_endpoint {
   tc_node* owner;
-  tc::node::Link* link;
-  tc::capi::Gate* gate;
+  tc::node::Link* link;  // of Links, which keeps it, even when it is lost, until all of its endpoints are closed
+  tc::capi::Gate* gate;  // the owner's, so that sending follows one pointer less
   uint32_t timeout_ms = 1000;
   std::string peer;
 };
@@ -64,7 +64,7 @@ inline source::Message& message_of(tc_message_t* handle) noexcept {
 }
 
 // Ends the waiting calls and frees the node. The node must not be polling.
-void end(tc_node& node) noexcept;
+void end_and_free(tc_node& node) noexcept;
 
 // Lives while a function of the node runs. The application may destroy the node meanwhile, in a callback. Then the
 // destructor frees it.
@@ -84,7 +84,7 @@ class Entry {
     bool is_due = false;
     ~Last() {
       if (is_due) [[unlikely]]
-        end(node);
+        end_and_free(node);
     }
   };
   Last last_;  // destroyed after the pass

@@ -25,7 +25,7 @@ tc_status_t tc_ifunc_register(tc_node_t* node, const char* name, tc_ifunc_t** if
   TC_NOT_NULL(name);
   TC_NOT_NULL(ifunc);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     TC_ASSIGN(auto registered, node->node->register_file(name));
     *ifunc = handle_for(*node, std::move(registered));
     return {};
@@ -37,7 +37,7 @@ tc_status_t tc_ifunc_register_memory(tc_node_t* node, const void* bundle, size_t
   TC_NOT_NULL(bundle);
   TC_NOT_NULL(ifunc);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     TC_ASSIGN(auto read, tc::Bundle::read({static_cast<const std::byte*>(bundle), size}));
     TC_ASSIGN(auto registered, node->node->register_bundle(std::move(read)));
     *ifunc = handle_for(*node, std::move(registered));
@@ -48,7 +48,7 @@ tc_status_t tc_ifunc_register_memory(tc_node_t* node, const void* bundle, size_t
 void tc_ifunc_free(tc_ifunc_t* ifunc) {
   if (ifunc == nullptr) return;
   auto& owner = *ifunc->owner;
-  const auto pass = enter(owner);
+  const auto entry = enter(owner);
   owner.node->registry().remove(ifunc->ifunc);
   if (--ifunc->registrations == 0) owner.ifuncs.erase(ifunc->ifunc.get());
 }
@@ -62,7 +62,7 @@ tc_status_t tc_message_create(tc_ifunc_t* ifunc, const void* source_args, size_t
   TC_NOT_NULL(ifunc);
   TC_NOT_NULL(message);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*ifunc->owner);
+    const auto entry = enter(*ifunc->owner);
     TC_ASSIGN(auto made, tc::source::Message::create(ifunc->ifunc, source_args, source_args_size,
                                                      ifunc->owner->node->config().max_message));
     *message = reinterpret_cast<tc_message_t*>(made.release());

@@ -53,7 +53,7 @@ const tc::node::Statistic& statistic_of(const tc_statistic_t* handle) noexcept {
 
 }  // namespace
 
-void tc::capi::end(tc_node& node) noexcept {
+void tc::capi::end_and_free(tc_node& node) noexcept {
   (void)node.progress.stop();
   node.node->close_calls();
   delete &node;
@@ -77,11 +77,11 @@ void tc_node_free(tc_node_t* node) {
     const tc::capi::Pass pass(node->gate, *node->node);
     if (node->node->is_polling()) {  // by this thread, which has the pass
       node->node->close_calls();
-      if (!node->progress.end_with([node] { tc::capi::end(*node); })) node->is_destroyed = true;
+      if (!node->progress.end_with([node] { tc::capi::end_and_free(*node); })) node->is_destroyed = true;
       return;
     }
   }
-  tc::capi::end(*node);
+  tc::capi::end_and_free(*node);
 }
 
 const char* tc_node_address(const tc_node_t* node) { return node != nullptr ? node->node->address().c_str() : ""; }
@@ -100,7 +100,7 @@ tc_status_t tc_node_export(tc_node_t* node, const char* symbol, void* address) {
   TC_NOT_NULL(symbol);
   TC_NOT_NULL(address);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     node->node->policy().export_symbol(symbol, address);
     return {};
   });
@@ -110,7 +110,7 @@ tc_status_t tc_node_expose(tc_node_t* node, const char* name, void* data, size_t
   TC_NOT_NULL(node);
   TC_NOT_NULL(name);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     node->node->expose(name, data, size);
     return {};
   });
@@ -118,7 +118,7 @@ tc_status_t tc_node_expose(tc_node_t* node, const char* name, void* data, size_t
 
 void tc_node_set_target_args(tc_node_t* node, void* target_args) {
   if (node == nullptr) return;
-  const auto pass = enter(*node);
+  const auto entry = enter(*node);
   node->node->executor().target_args = target_args;
 }
 
@@ -127,11 +127,11 @@ tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
   if (executed == nullptr && !node->gate.is_shared()) [[likely]] {
     const auto status = guarded_plain([&] { node->node->poll(); });
     if (node->is_destroyed && !node->node->is_polling()) [[unlikely]]
-      tc::capi::end(*node);
+      tc::capi::end_and_free(*node);
     return status;
   }
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     const Count count(*node, executed);
     node->node->poll();
     return {};
@@ -141,7 +141,7 @@ tc_status_t tc_node_poll(tc_node_t* node, size_t* executed) {
 tc_status_t tc_node_wait(tc_node_t* node, uint32_t timeout_ms, size_t* executed) {
   TC_NOT_NULL(node);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     const Count count(*node, executed);
     node->node->wait_ms(timeout_ms);
     node->node->expire();
@@ -186,7 +186,7 @@ tc_status_t tc_node_arm(tc_node_t* node, int* timeout_ms) {
   TC_NOT_NULL(timeout_ms);
   return guarded([&]() -> tc::Status {
     if (node->gate.is_shared()) return tc::fail(TC_ERR_INVALID, "a progress thread runs, which waits by itself");
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     TC_CHECK(descriptor_of(*node));
     auto deadline = tc::Deadline::at_ns(no_deadline_ns);
     if (!node->node->arm(deadline)) return tc::fail(TC_ERR_BUSY, "there is something to do: poll, then arm again");
@@ -215,7 +215,7 @@ tc_status_t tc_node_stat(tc_node_t* node, const char* name, uint64_t* value) {
   TC_NOT_NULL(name);
   TC_NOT_NULL(value);
   return guarded([&]() -> tc::Status {
-    const auto pass = enter(*node);
+    const auto entry = enter(*node);
     TC_ASSIGN(*value, node->node->stat(name));
     return {};
   });

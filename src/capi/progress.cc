@@ -160,8 +160,8 @@ size_t Progress::poll_briefly() {
 
 // Gives the gate up meanwhile.
 void Progress::sleep_until_notified(Deadline deadline) {
-  Gate::Entry entry(gate_, node_);
-  std::unique_lock lock(entry, std::adopt_lock);
+  Gate::Lock gate_lock(gate_, node_);
+  std::unique_lock lock(gate_lock, std::adopt_lock);
   gate_.happened_.wait_for(lock, longest_pause(deadline));
   lock.release();  // the caller still holds the gate
 }

@@ -53,9 +53,9 @@ class Gate {
   // The lock for threads that wait on happened_. While such a thread waits, others can enter. When it wakes, it enters
   // with lock(), like every other caller. If it took mutex_ directly, the progress thread, which sleeps with this mutex
   // held, would not let it in.
-  class Entry {
+  class Lock {
    public:
-    Entry(Gate& gate, node::Node& node) noexcept : gate_(gate), node_(node) {}
+    Lock(Gate& gate, node::Node& node) noexcept : gate_(gate), node_(node) {}
     void lock() { gate_.lock(node_); }
     // Notifies nobody, because happened_ calls this with its own lock held.
     void unlock() { gate_.mutex_.unlock(); }

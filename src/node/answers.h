@@ -13,7 +13,6 @@
 #include "base/function_ref.h"
 #include "node/common.h"
 #include "node/future.h"
-#include "node/identity.h"
 #include "target/executor.h"
 #include "wire/frame.h"
 
@@ -34,9 +33,10 @@ class Answers {
   // `chain`: on whose behalf the call was made; the node there may have the first key of it, known here or not.
   void send(Link* link, const wire::ReturnAddress* return_address, const wire::Reply& reply,
             const wire::SharedChain& chain = nullptr);
-  // Of the call that runs.
+  // Sends the reply to the caller of a call that runs.
   void answer(const target::Call& call, const wire::Reply& reply);
-  // False: the node at the return address is neither this one nor one that this one has a link with.
+  // Sends a reply without connecting to anybody. False: the node at the return address is neither this one nor one that this
+  // one has a link with.
   bool send_if_connected(const wire::ReturnAddress& return_address, const wire::Reply& reply);
   // A peer refused a call that came from here and is not ours: its caller is told. Only a peer that is believed makes us
   // connect for that.
@@ -47,13 +47,12 @@ class Answers {
     if (call.failed || (call.wants_reply && !call.answered)) send_at_end(call);
     executor.reset();
   }
-  // A call that was not run fails: its caller is told with the next poll, as a connection may be needed
-  // for it.
+  // A call that was not run fails. The next poll tells its caller, because that may need a connection.
   void fail_later(uint64_t token, const wire::ReturnAddress* return_address, const Error& error);
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
   void complete(const wire::Reply& reply, PooledBuffer memory = {});
-  // A call ended badly here.
+  // A call failed here: counts it, and logs why.
   void count_failure(const Error& why);
   // Failures that have not been sent yet.
   void each_pending(ShowCall show) const;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The rights of peers and of code on this node: its own key, the keyring, and the keys that the launcher vouches for, applied to the peers
-// of the transport (trust/permission.h has the rules).
+// The rights of peers and of code on this node: its own key, the keyring, and the keys that the launcher vouches for, applied
+// to the peers of the transport (trust/permission.h has the rules).
 //
 // Thread: the node's. reload() is for any thread.
 #pragma once

@@ -19,7 +19,7 @@ namespace tc::node {
 struct Config;
 
 // What a node must do with one of its next polls. The parts of the node set these flags where they notice the work, often in
-// the middle of something else, and Node::progress() does it.
+// the middle of something else. Node::progress() and Node::expire() do it.
 struct PendingWork {
   bool backlog = false;         // frames wait for room, answers and questions to be delivered, endpoints to be closed
   bool lost_links = false;      // a link was lost: the calls that wait on it are to fail

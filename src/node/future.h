@@ -26,8 +26,8 @@ struct Future : std::enable_shared_from_this<Future> {
 
   std::atomic<bool> ready{false};
   tc_status_t status = TC_OK;
-  int32_t code = 0;
-  uint32_t node_id = 0;
+  int32_t code = 0;      // of tc_fail()
+  uint32_t node_id = 0;  // of the node that answered, or that died with the call
   std::string message;
   ByteView bytes;  // the answer: in `copy`, or, where that would cost much, in `memory`
   Bytes copy;

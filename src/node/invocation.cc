@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "node/authority.h"
+#include "node/config.h"
 #include "node/links.h"
 
 namespace tc::node {

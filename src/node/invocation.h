@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What a running ifunc asks of its node: named data, replies, and calls to other nodes.
+// What a running ifunc asks of its node: named data, replies, and calls to other nodes. One for each node; the call that runs
+// is target::Executor::running().
 //
 // Thread: the node's.
 #pragma once
@@ -8,7 +9,6 @@
 #include <string>
 #include <vector>
 
-#include "node/config.h"
 #include "node/local_calls.h"
 
 namespace tc::node {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Connecting, and finding the link to a node.
+// Connecting, and finding the link to a node; reading what has come, and losing links.
 #include "node/links.h"
 
 #include <spdlog/logger.h>
@@ -171,7 +171,7 @@ void Links::continue_closing(Link& link) {
     end_endpoints(link, std::exchange(link.closing_endpoints, 0));
 }
 
-Result<Link*> Links::at(std::string_view address) {
+Result<Link*> Links::find_or_reach(std::string_view address) {
   if (Link* const known = to_address(address)) return known;
   return reach(address);
 }
@@ -181,7 +181,7 @@ Result<Link*> Links::to_node(uint32_t node) {
   const auto& cluster = services_.channel.common.self.cluster;
   if (node < cluster.size()) {
     by_number_.resize(cluster.size());
-    TC_ASSIGN(by_number_[node], at(cluster[node]));
+    TC_ASSIGN(by_number_[node], find_or_reach(cluster[node]));
     return by_number_[node];
   }
   if (cluster.empty())
@@ -253,15 +253,15 @@ Status Links::is_expected(std::string_view address, const transport::Origin& ori
 
 void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
   if (is_leaving_) return connection->refuse(Error{TC_ERR_CLOSED, "this node ends"});
-  accept(adopt(std::move(connection), false), hello);
+  accept_greeting(adopt(std::move(connection), false), hello);
 }
 
 void Links::on_greeting(transport::Connection& connection, ByteView hello) {
-  accept(*static_cast<Link*>(connection.owner()), hello);
+  accept_greeting(*static_cast<Link*>(connection.owner()), hello);
 }
 
-void Links::accept(Link& link, ByteView hello) try {
-  if (const auto accepted = link.accept(hello, own_greeting()); !accepted)
+void Links::accept_greeting(Link& link, ByteView hello) try {
+  if (const auto accepted = link.accept_greeting(hello, own_greeting()); !accepted)
     return link.channel().disconnect(accepted.error());
   // What let us in is the node there; what refused us may have been anything.
   if (!link.channel().is_accepted() && !link.meets_nobody)
@@ -355,12 +355,12 @@ uint64_t Links::next_resume_ns() const noexcept {
 
 // ---- Peers that may do more or less than before
 
-// A server that we connected to need not be allowed to connect itself; but a key that is expired or revoked is not called.
 void Links::record_uses() {
   for (const auto& link : links_)
     if (link->is_ready()) link->record_use();
 }
 
+// A server that we connected to need not be allowed to connect itself; but a key that is expired or revoked is not called.
 void Links::renew_rights(std::span<const trust::PublicKey> lost) {
   auto& authority = services_.authority;
   const auto conflicts = authority.take_conflicts();

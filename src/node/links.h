@@ -29,7 +29,7 @@ class Links final : public transport::Events {
   // Before anything else.
   void use(transport::Transport& transport) noexcept { transport_ = &transport; }
 
-  // ---- connecting. Nodes connect when they first have something to say to each other.
+  // ---- Connecting. Nodes connect when they first have something to say to each other.
 
   // For the application: waits until the peer has greeted. One connection serves both ways. A peer that has no room
   // (TC_ERR_LIMIT) is asked again until the deadline.
@@ -44,13 +44,13 @@ class Links final : public transport::Events {
   // key of `chain`, on whose behalf the call was made; and no name server is asked. TC_ERR_DENIED.
   Result<Link*> reach_caller(std::string_view address, const wire::SharedChain& chain);
   // The link to the node that listens there; it may have to greet first.
-  Result<Link*> at(std::string_view address);
+  Result<Link*> find_or_reach(std::string_view address);
   // The same by number in the cluster. Outside of a cluster: a peer that says it has this number.
   Result<Link*> to_node(uint32_t node);
   // The same when it was looked for before; else null.
   Link* known(uint32_t node) const noexcept { return node < by_number_.size() ? by_number_[node] : nullptr; }
 
-  // ---- finding. Null: there is none.
+  // ---- Finding. Null: there is none.
 
   // To the node that made a call.
   Link* ready_to(const wire::ReturnAddress& to) const noexcept;
@@ -103,6 +103,7 @@ class Links final : public transport::Events {
   void forget(const target::Code& code) noexcept;
   // The next call of that code takes it along once more.
   void send_again(const ContentId& id);
+
   // ---- At the node's end
 
   // From now on nothing that comes is run.
@@ -136,7 +137,7 @@ class Links final : public transport::Events {
   Link* accepted_from(std::string_view address) const noexcept;
   Expectation expected_at(std::string_view address) const noexcept;
   Bytes own_greeting() const;
-  void accept(Link& link, ByteView hello);
+  void accept_greeting(Link& link, ByteView hello);
   void settle_on_one(Link& link);
   size_t receive_pending();
   size_t receive_from(Link& link);

@@ -22,7 +22,7 @@ void LocalCalls::run() {
       run(call);
     } catch (const std::bad_alloc&) {
       reserve_.release();
-      answers_.fail_later(call.header.token, call.route(), Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
+      answers_.fail_later(call.header.token, call.caller(), Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
     }
     executor_.reset();
   }
@@ -40,14 +40,14 @@ target::Code* LocalCalls::code_of(Call& call, const trust::SharedRights& rights)
   const auto* const grant = rights->peer.grant();
   const auto key = grant != nullptr ? std::optional(grant->key) : std::nullopt;
   const auto loaded = code_.loader.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
-  if (loaded.is_error()) answers_.fail_later(call.header.token, call.route(), loaded.error);
+  if (loaded.is_error()) answers_.fail_later(call.header.token, call.caller(), loaded.error);
   if (loaded.is_pending()) uncompiled_.push_back(std::move(call));
   return loaded.is_loaded() ? loaded.code : nullptr;
 }
 
 void LocalCalls::run(Call& local) {
   auto rights = rights_of(local);
-  if (!rights) return answers_.fail_later(local.header.token, local.route(), rights.error());
+  if (!rights) return answers_.fail_later(local.header.token, local.caller(), rights.error());
   auto* const code = code_of(local, *rights);
   if (code == nullptr) return;
   running_rights_ = std::move(*rights);
@@ -65,7 +65,7 @@ void LocalCalls::run(Call& local) {
   call.has_effects = true;
   Bytes memory;
   auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
-  executor_.run_plain(*code, payload, local.payload.size());
+  executor_.run(*code, payload, local.payload.size());
   answers_.end_running_call(executor_);
 }
 
@@ -77,7 +77,7 @@ void LocalCalls::each_waiting(ShowCall show) const {
   for (const auto* const calls : {&ready_, &uncompiled_})
     for (const auto& call : *calls)
       if (call.header.token != 0)
-        show(call.return_address ? call.route()->instance : answers_.own_instance(), call.header.token);
+        show(call.return_address ? call.caller()->instance : answers_.own_instance(), call.header.token);
 }
 
 }  // namespace tc::node

@@ -22,7 +22,8 @@ class LocalCalls {
   LocalCalls(target::Executor& executor, NodeCode& code, Authority& authority, Answers& answers, MemoryReserve& reserve)
       : executor_(executor), code_(code), authority_(authority), answers_(answers), reserve_(reserve) {}
 
-  // `rights`: of the code that makes the call. The code that is called may do no more for the same peer.
+  // The call must have a header, as those of running ifuncs do. `rights`: of the code that makes the call. The code that is
+  // called may do no more for the same peer.
   void add(const OutgoingCall& call, trust::SharedRights rights);
   bool empty() const noexcept { return ready_.empty(); }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
@@ -40,7 +41,8 @@ class LocalCalls {
     wire::CallHeader header;
     std::optional<wire::PackedReturnAddress> return_address;
     trust::SharedRights rights;
-    const wire::ReturnAddress* route() const noexcept { return return_address ? &return_address->value() : nullptr; }
+    // Null: this node made the call.
+    const wire::ReturnAddress* caller() const noexcept { return return_address ? &return_address->value() : nullptr; }
   };
   void run(Call& call);
   Result<trust::SharedRights> rights_of(const Call& call) const;

@@ -81,7 +81,7 @@ class NoMemory : public testing::TestWithParam<Kind> {
     return true;
   }
   Link* reach() {
-    auto link = source->links().at(target->address());
+    auto link = source->links().find_or_reach(target->address());
     EXPECT_TRUE(link) << link.error().message;
     (*link)->endpoints = 1;  // it stays when it is lost
     EXPECT_TRUE(until([&] { return (*link)->state() != Link::State::greeting; })) << "a greeting ends";

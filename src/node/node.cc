@@ -243,22 +243,22 @@ Status Node::send(Link& link, const source::Message& message, bool with_code, De
   return link.sender().send(call, deadline);
 }
 
-Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& message, uint32_t deadline_ms,
-                                           Deadline room) {
+Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& message, uint32_t answer_ms,
+                                           Deadline deadline) {
   if (closing_) return fail(TC_ERR_CLOSED, "this node is being closed");
   auto future = std::make_shared<Future>();
-  future->deadline_ns = deadline_ms != 0 ? now_ns() + uint64_t{deadline_ms} * 1'000'000 : 0;
+  future->deadline_ns = answer_ms != 0 ? now_ns() + uint64_t{answer_ms} * 1'000'000 : 0;
   future->ifunc = message.ifunc();
   future->peer = link.channel().shared_label();
   const wire::CallHeader header{.token = futures_.add(future, link.futures),
-                                .deadline_ms = deadline_ms,
+                                .deadline_ms = answer_ms,
                                 .hops_left = config_.hops,
                                 .fanout_left = config_.fanout};
   work_.awaits_answers = true;
   const Link::Hold hold(link);
   auto call = call_of(message);
   call.header = &header;
-  if (auto sent = link.sender().send(call, room); !sent) {
+  if (auto sent = link.sender().send(call, deadline); !sent) {
     futures_.forget(*future);
     return fail(std::move(sent).error());
   }

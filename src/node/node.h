@@ -101,8 +101,9 @@ class Node final : private Waiter {
   Result<std::shared_ptr<source::Ifunc>> register_bundle(Bundle bundle);
   // Sends a call without an answer. Waits for room until `deadline` (CallSender::send()).
   Status send(Link& link, const source::Message& message, bool with_code, Deadline deadline);
-  // Sends a call whose answer must come within `deadline_ms` (0: no limit); waits for room until `room`.
-  Result<std::shared_ptr<Future>> call(Link& link, const source::Message& message, uint32_t deadline_ms, Deadline room);
+  // Sends a call whose answer must come within `answer_ms` (0: no limit). Waits for room until `deadline`.
+  Result<std::shared_ptr<Future>> call(Link& link, const source::Message& message, uint32_t answer_ms,
+                                       Deadline deadline);
   void forget(Future& future) { futures_.forget(future); }
   // Calls `notify` once, from polling, when the future, which is not ready yet, is (FutureTable::notify_when_ready()).
   void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {

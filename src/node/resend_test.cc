@@ -137,7 +137,7 @@ TEST_F(Resend, calls_of_loaded_code_do_not_overtake_one_that_waits_for_its_code)
 TEST_F(Resend, messages_that_wait_count_against_the_limit_of_the_node) {
   auto small = net.make(3, [](Config& config) { config.message_memory = 1 << 20; });
   EXPECT_TRUE(small->buffers().budget().take(1 << 20)) << "nothing waits yet";
-  auto* waiting = small->links().at("n1").value();  // has not greeted: calls wait
+  auto* waiting = small->links().find_or_reach("n1").value();  // has not greeted: calls wait
   const auto echo = message(*small, "echo", "x");
   const auto refused = small->call(*waiting, *echo, 1000, Deadline::after_ms(0));
   ASSERT_FALSE(refused);

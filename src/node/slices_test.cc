@@ -272,7 +272,7 @@ TEST_F(Slices, a_send_behind_a_call_that_waits_is_told_at_the_next_flush_why_it_
   join(raw);
   const auto bundle = for_three("travel");
   (void)send_and_be_asked(raw, bundle);
-  auto* const link = nodes[0]->links().at("n1").value();
+  auto* const link = nodes[0]->links().find_or_reach("n1").value();
   const auto message = test::message(*nodes[0], for_three("append", riscv));
   ASSERT_TRUE(nodes[0]->send(*link, *message, false, Deadline::after_ms(0)));
   raw.send(Kind::code, wire::flag_for_another, 0, section_for(bundle, riscv));

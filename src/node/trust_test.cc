@@ -232,7 +232,7 @@ class Foreigner : public testing::Test {
     foreigner.listen("far:1");
     friendly.says.instance = 4712;
     friendly.connect("n1");
-    link = node->links().at("far:1").value();
+    link = node->links().find_or_reach("far:1").value();
     EXPECT_TRUE(run_until([&] { return friendly.peer && link->state() == Link::State::ready; }));
   }
   bool run_until(const std::function<bool()>& done) {

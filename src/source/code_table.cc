@@ -9,14 +9,14 @@ namespace {
 // Receivers refuse larger numbers (target/receiver.h), so that a table costs them a few megabytes at most.
 constexpr uint32_t number_limit = 1u << 20;
 
-ContentId name_of(const ContentId& id, const wire::SharedChain& chain) noexcept {
-  return chain != nullptr ? chain->name_of(id) : id;
+ContentId table_key_of(const ContentId& id, const wire::SharedChain& chain) noexcept {
+  return chain != nullptr ? chain->table_key(id) : id;
 }
 }  // namespace
 
 uint32_t CodeTable::number_of(const ContentId& id, const wire::SharedChain& chain) const noexcept {
-  const auto found = by_name_.find(name_of(id, chain));
-  return found != by_name_.end() ? found->second : none;
+  const auto found = by_table_key_.find(table_key_of(id, chain));
+  return found != by_table_key_.end() ? found->second : none;
 }
 
 Result<uint32_t> CodeTable::assign(const ContentId& id, uint32_t index, wire::SharedChain chain) {
@@ -25,13 +25,13 @@ Result<uint32_t> CodeTable::assign(const ContentId& id, uint32_t index, wire::Sh
                 sent_.size());
   // All memory that set_sent() needs: once the code has left, nothing may fail.
   make_room_for(index);
-  by_name_.try_emplace(name_of(id, chain), none);
+  by_table_key_.try_emplace(table_key_of(id, chain), none);
   sent_.push_back({id, std::move(chain)});
   return static_cast<uint32_t>(sent_.size() - 1);
 }
 
 uint32_t& CodeTable::in_use(uint32_t number) noexcept {
-  return by_name_.find(name_of(sent_[number].id, sent_[number].chain))->second;
+  return by_table_key_.find(table_key_of(sent_[number].id, sent_[number].chain))->second;
 }
 
 void CodeTable::set_sent(uint32_t number, uint32_t index) noexcept {

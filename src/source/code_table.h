@@ -61,7 +61,7 @@ class CodeTable {
 
   std::vector<Sent> sent_;  // by number
   std::vector<uint32_t> by_index_;
-  std::unordered_map<ContentId, uint32_t> by_name_;  // Chain::name_of(); `none`: not sent yet
+  std::unordered_map<ContentId, uint32_t> by_table_key_;  // Chain::table_key(); `none`: not sent yet
 };
 
 }  // namespace tc::source

@@ -26,8 +26,8 @@ class SentCode {
   bool add_signatures(const Bundle& bundle);
   // Null: it was never sent, or had to go.
   const Bundle* find(const ContentId& id) const noexcept;
-  // The slices `which` as they travel (wire/code.h). The last ones are remembered: calls that always bring their code
-  // are quick to send.
+  // The slices `which` as the code section of a frame (wire::append_code()). The last one is remembered, so that calls which
+  // always bring their code are quick to send.
   std::shared_ptr<const Bytes> section(const Bundle& bundle, uint64_t which);
 
   // How much of the budget is used, and how much a bundle would use.

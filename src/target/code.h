@@ -46,8 +46,8 @@ class alignas(64) Code {
   // It is a library that was sent, or is linked to one: when a newer version of the library comes, it is freed or linked
   // anew while it is held. Set for good, before the entry point that needs it is stored.
   std::atomic<bool> replaceable{false};
-  bool was_long = false;                // TimeSlice's, like calls_a_look
-  uint16_t calls_a_look = 0;            // so many run between two readings of the clock; 0: long, or not known yet
+  bool was_long = false;           // TimeSlice's, like calls_a_look
+  uint16_t calls_a_look = 0;       // so many run between two readings of the clock; 0: long, or not known yet
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
   uint64_t load_ns = 0;            // what loading took
   size_t bytes = 0;                // what it costs against the budget
@@ -71,8 +71,15 @@ class alignas(64) Code {
     const auto& names = bundle->manifest().imports;
     return std::ranges::find(names, symbol) != names.end();
   }
-  // Memory of the bundle, read and as bytes.
-  size_t bundle_bytes() const noexcept;
+  // What this record and its bundle take, as read and as bytes.
+  size_t bundle_bytes() const noexcept {
+    const auto& m = bundle->manifest();
+    size_t size = sizeof(Code) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
+    size += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
+    for (const auto& name : m.imports) size += sizeof(std::string) + name.size();
+    for (const auto& name : m.dependencies) size += sizeof(std::string) + name.size() + sizeof(void*);
+    return size;
+  }
   size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + first.bytes() + retired_bytes(); }
 
  private:

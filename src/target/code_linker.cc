@@ -51,17 +51,19 @@ Status CodeLinker::warm_up() {
 // by what its manifest lists alone, for that is how it is found when one of them is replaced.
 SymbolResolver CodeLinker::resolver_for(const Code& code) const {
   return [this, &code](const std::string& symbol) {
-    const bool injected = policy_.has_injected() && !code.is_library() && code.imports(symbol);
-    return policy_.resolve(symbol, code.libraries, injected ? Policy::Injected::with : Policy::Injected::without);
+    const bool may_use_them = policy_.has_library_exports() && !code.is_library() && code.imports(symbol);
+    return policy_.resolve(symbol, code.libraries,
+                           may_use_them ? Policy::LibraryExports::with : Policy::LibraryExports::without);
   };
 }
 
 Result<CodeLinker::Linked> CodeLinker::link(const Code& code) {
   auto linked = link_slice(code);
   if (!linked) return linked;
-  const auto is_injected = [this](const auto& symbol) { return policy_.is_injected(symbol); };
-  linked->replaceable = code.is_library() ||
-                        (policy_.has_injected() && std::ranges::any_of(code.bundle->manifest().imports, is_injected));
+  const auto is_of_library = [this](const auto& symbol) { return policy_.is_library_export(symbol); };
+  const auto& imports = code.bundle->manifest().imports;
+  linked->replaceable =
+      code.is_library() || (policy_.has_library_exports() && std::ranges::any_of(imports, is_of_library));
   return linked;
 }
 

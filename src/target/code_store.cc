@@ -27,15 +27,6 @@ std::unique_ptr<DiskCache> open_cache(const CodeStoreOptions& options) {
 
 }  // namespace
 
-size_t Code::bundle_bytes() const noexcept {
-  const auto& m = bundle->manifest();
-  size_t bytes = sizeof(Code) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
-  bytes += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
-  for (const auto& name : m.imports) bytes += sizeof(std::string) + name.size();
-  for (const auto& name : m.dependencies) bytes += sizeof(std::string) + name.size() + sizeof(void*);
-  return bytes;
-}
-
 void EvictionQueue::add(Code& code) {
   code.queue_key = code.last_used;
   queue_.emplace(code.queue_key, &code);
@@ -63,8 +54,8 @@ Code* EvictionQueue::least_recent(const Code* spared) {
 
 // ---- What is held, what it costs, what must go
 
-Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, Policy& policy, OnEvict on_evict) {
-  if (!on_evict) on_evict = [](Code&) {};
+Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, Policy& policy, OnFree on_free) {
+  if (!on_free) on_free = [](Code&) {};
 #ifdef TC_NO_JIT
   // Built without the plug-in, so there is none to look for; the operator may still name one.
   if (options.jit_plugin.empty()) options.use_bitcode = false;
@@ -72,14 +63,14 @@ Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, P
   TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
   auto cache = open_cache(options);
   return std::unique_ptr<CodeStore>(
-      new CodeStore(std::move(options), policy, std::move(on_evict), std::move(arena), std::move(cache)));
+      new CodeStore(std::move(options), policy, std::move(on_free), std::move(arena), std::move(cache)));
 }
 
-CodeStore::CodeStore(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<memory::Arena> arena,
+CodeStore::CodeStore(CodeStoreOptions options, Policy& policy, OnFree on_free, std::unique_ptr<memory::Arena> arena,
                      std::unique_ptr<DiskCache> cache)
     : options_(std::move(options)),
       policy_(policy),
-      on_evict_(std::move(on_evict)),
+      on_free_(std::move(on_free)),
       linker_(options_, policy, std::move(arena), std::move(cache)),
       tuner_(linker_.builder(), policy, options_.triple) {
   codes_.max_load_factor(sparse);
@@ -172,7 +163,7 @@ void CodeStore::count(Code& code) noexcept {
 
 void CodeStore::free(Code& code) {
   withdraw(code);
-  on_evict_(code);
+  on_free_(code);
   tuner_.cancel(code);
   adopt();  // its tuned code, too, if that was published just now
   queue_.remove(code);

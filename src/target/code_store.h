@@ -30,8 +30,8 @@ struct CodeStoreOptions {
   TargetTriple triple = TargetTriple::host();  // whose slices run here; tests pretend to be another processor
   std::string cache_dir;                       // compiled objects persist here; empty: nowhere
   std::string jit_plugin;  // path of libthreechains_jit.so; empty: beside this library, then the loader's path
-  // Any thread may run any code at any time. So code that was replaced is kept until the owner of the store, who counts
-  // those threads, calls free_replaced(). False: one thread runs everything.
+  // Any thread may run any code at any time. So code that was replaced is kept until the owner of the store, which
+  // counts those threads, calls free_replaced(). False: one thread runs everything.
   bool keep_replaced = false;
   // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: it is dropped.
   std::function<void(const std::string&)> warn;
@@ -73,10 +73,10 @@ class EvictionQueue {
 
 class CodeStore {
  public:
-  // `policy` must outlive the store. Called with each code just before it is freed, so that number tables can
-  // forget it.
-  using OnEvict = std::function<void(Code&)>;
-  static Result<std::unique_ptr<CodeStore>> create(CodeStoreOptions options, Policy& policy, OnEvict on_evict);
+  // Called with each code just before it is freed, so that number tables can forget it.
+  using OnFree = std::function<void(Code&)>;
+  // `policy` must outlive the store.
+  static Result<std::unique_ptr<CodeStore>> create(CodeStoreOptions options, Policy& policy, OnFree on_free);
   CodeStore(const CodeStore&) = delete;
   CodeStore& operator=(const CodeStore&) = delete;
 
@@ -124,7 +124,7 @@ class CodeStore {
   CodeStoreStats stats() const noexcept;
 
  private:
-  CodeStore(CodeStoreOptions options, Policy& policy, OnEvict on_evict, std::unique_ptr<memory::Arena> arena,
+  CodeStore(CodeStoreOptions options, Policy& policy, OnFree on_free, std::unique_ptr<memory::Arena> arena,
             std::unique_ptr<DiskCache> cache);
 
   // Holding
@@ -155,7 +155,7 @@ class CodeStore {
 
   const CodeStoreOptions options_;
   Policy& policy_;
-  const OnEvict on_evict_;
+  const OnFree on_free_;
   CodeLinker linker_;
   std::unordered_map<ContentId, std::unique_ptr<Code>> codes_;
   EvictionQueue queue_;

@@ -307,7 +307,7 @@ TEST_F(CodeStoreTest, a_library_that_is_evicted_by_id_takes_its_users_and_its_na
   codes.evict(library.id());
   EXPECT_THAT(evicted_, ::testing::UnorderedElementsAre("lib", "user"));
   EXPECT_EQ(codes.find(user.id()), nullptr);
-  EXPECT_FALSE(policy_.has_injected());
+  EXPECT_FALSE(policy_.has_library_exports());
   EXPECT_EQ(codes.load(user).error().code, TC_ERR_UNRESOLVED);
 }
 

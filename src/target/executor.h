@@ -64,7 +64,7 @@ class IfuncHost {
 extern constinit thread_local IfuncHost* current_host [[gnu::tls_model("initial-exec")]];
 
 // Whether the call on this thread is on its way out: it has failed, and each of its functions returns at once (docs/languages.md,
-// "When code fails"). Injected code sets and reads the byte through tc_leaving(); it starts each call by clearing it. Whoever
+// "When code fails"). Injected code sets and reads the byte through tc_leaving(); it starts each call by clearing it. Code that
 // runs a call inside of another one clears it after a call that failed.
 extern constinit thread_local uint8_t leaving [[gnu::tls_model("initial-exec")]];
 extern "C" uint8_t* tc_leaving(void);
@@ -166,21 +166,22 @@ class alignas(64) Executor {
     bool operator==(const Moment&) const = default;
   };
   Moment moment() const noexcept { return {runs_, executed_, tick_, call_.code}; }
-  // Who watches may say, from its thread, that it looks away until it is told that something runs.
+  // The watching thread may say that it looks away until it is woken, when something runs.
   void let_watcher_doze(bool dozes) noexcept { watcher_dozes_.store(dozes, std::memory_order_relaxed); }
   bool watcher_dozes() const noexcept { return watcher_dozes_.load(std::memory_order_relaxed); }
 
-  // A call without call header. False when it has effects: then the caller reads running() and calls reset().
-  bool run_plain(Code& code, void* payload, size_t size) noexcept {
+  // Runs a call. What its frame says besides code and payload is in running() already. False when the call has effects: then
+  // the caller reads running() and calls reset().
+  bool run(Code& code, void* payload, size_t size) noexcept {
     (void)slice_.before(code);
-    prepare_plain(code);
+    prepare(code);
     const bool plain = run_prepared(code, payload, size);
     slice_.after(code, 1);
     return plain;
   }
   // The two halves of it, for many calls of the same code in a row, between slice().before() and after(). The first half
   // again after reset().
-  void prepare_plain(Code& code) noexcept {
+  void prepare(Code& code) noexcept {
     call_.code = &code;
     code.last_used = tick_;
   }

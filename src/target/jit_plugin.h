@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The seam to the JIT. Behind it stands libthreechains_jit.so, the only part of a node that knows LLVM; it is
-// loaded with dlopen on the first bitcode slice, so a node that runs objects alone never maps LLVM. In front stands CodeStore. Compilation and linking are two steps, so that compiled objects can be
-// kept on disk in between.
+// The interface of the JIT plug-in, libthreechains_jit.so (target/jit), which is the only part of a node that knows LLVM.
+// JitHost (jit_host.h) loads it with dlopen for the first bitcode slice, so a node that runs objects alone never maps LLVM.
+// Compilation and linking are two steps, so that compiled objects can be kept on disk in between.
 //
 // Bitcode given to compile() has passed every check of ours; LLVM's own reader is not safe against malice.
 #pragma once
@@ -42,7 +42,7 @@ class Jit {
   virtual ~Jit() = default;
 
   // Bitcode to a relocatable object. Any thread, but one call at a time for each Effort: baseline from the node's
-  // thread, tuned from the store's or, for libraries, the node's. `label` names the ifunc in messages and debuggers.
+  // thread, tuned from the tuner's or, for libraries, the node's. `label` names the ifunc in messages and debuggers.
   // TC_ERR_COMPILE with LLVM's words, TC_ERR_UNRESOLVED never (that is link's).
   virtual Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) = 0;
 

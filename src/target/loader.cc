@@ -19,9 +19,9 @@ void copy_half(std::byte* to, const ElfImage::Half& half) noexcept {
 }
 
 // Applies the relocations of one image that was copied to its place.
-class Linker {
+class Relocator {
  public:
-  Linker(const ElfImage& image, std::byte* base, const SymbolResolver& resolve) noexcept
+  Relocator(const ElfImage& image, std::byte* base, const SymbolResolver& resolve) noexcept
       : image_(image), base_(base), resolve_(resolve) {}
 
   Status apply_all() {
@@ -85,7 +85,7 @@ Result<LoadedImage> load_image(const ElfImage& image, memory::Arena& arena, cons
   LoadedImage loaded(arena, placement);
   copy_half(placement.writable, image.text());
   if (image.data().size != 0) copy_half(placement.data, image.data());
-  TC_CHECK(Linker(image, placement.text, resolve).apply_all());
+  TC_CHECK(Relocator(image, placement.text, resolve).apply_all());
   TC_CHECK(arena.seal(placement));
   return loaded;
 }

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Places an object slice in an arena, applies its relocations and makes it executable: bytes to callable code in
-// half a microsecond for a small ifunc. One loader for every ISA; the ISA's relocations are in relocation_*.cc.
+// half a microsecond for a small ifunc. One loader for every ISA; the ISA's relocations are in wire/object_format.cc.
 //
 // Thread: that of the arena.
 #pragma once

@@ -14,13 +14,13 @@
 
 namespace tc::target {
 
-// A mutex, because the JIT's thread resolves while the node's may export.
+// A mutex, because the tuner's thread resolves while the node's may export.
 struct Policy::State {
   mutable std::shared_mutex mutex;
-  Exports exports;   // the application's
-  Exports injected;  // of libraries that were sent
+  Exports exports;          // the application's
+  Exports library_exports;  // of libraries that were sent
   // How many there are of both, and of the latter: most nodes have none, and then no lookup takes the lock.
-  std::atomic<size_t> known{0}, known_injected{0};
+  std::atomic<size_t> known{0}, known_of_libraries{0};
   struct ExportRule {
     std::string symbol;  // a '*' at its end: any that begins so
     std::string from;    // empty: from anywhere
@@ -36,8 +36,8 @@ struct Policy::State {
   std::set<std::string, std::less<>> of_process;
 
   void count() noexcept {
-    known_injected.store(injected.size(), std::memory_order_release);
-    known.store(exports.size() + injected.size(), std::memory_order_release);
+    known_of_libraries.store(library_exports.size(), std::memory_order_release);
+    known.store(exports.size() + library_exports.size(), std::memory_order_release);
   }
   bool allows(const std::string& name) const {
     // A name with a slash is a file anywhere on the disk: "*" means "any installed library", not that.
@@ -102,21 +102,23 @@ Status Policy::replace_exports(const Exports& before, const Exports& now) {
       return fail(TC_ERR_DENIED, "it exports '{}', which every ifunc has already", symbol);
     if (state_->exports.contains(symbol))
       return fail(TC_ERR_DENIED, "it exports '{}', which the application of this node exports itself", symbol);
-    if (state_->injected.contains(symbol) && !before.contains(symbol))
+    if (state_->library_exports.contains(symbol) && !before.contains(symbol))
       return fail(TC_ERR_DENIED, "it exports '{}', which another library exports already", symbol);
   }
-  for (const auto& [symbol, address] : before) state_->injected.erase(symbol);
-  for (const auto& [symbol, address] : now) state_->injected.emplace(symbol, address);
+  for (const auto& [symbol, address] : before) state_->library_exports.erase(symbol);
+  for (const auto& [symbol, address] : now) state_->library_exports.emplace(symbol, address);
   state_->count();
   return {};
 }
 
-bool Policy::has_injected() const noexcept { return state_->known_injected.load(std::memory_order_acquire) != 0; }
+bool Policy::has_library_exports() const noexcept {
+  return state_->known_of_libraries.load(std::memory_order_acquire) != 0;
+}
 
-bool Policy::is_injected(const std::string& symbol) const {
-  if (!has_injected()) return false;
+bool Policy::is_library_export(const std::string& symbol) const {
+  if (!has_library_exports()) return false;
   const std::shared_lock lock(state_->mutex);
-  return state_->injected.contains(symbol);
+  return state_->library_exports.contains(symbol);
 }
 
 void Policy::allow_process_symbol(std::string symbol) {
@@ -189,13 +191,15 @@ void* find_in(const std::vector<void*>& libraries, const std::string& symbol) no
 
 }  // namespace
 
-Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries, Injected injected) const {
+Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries,
+                              LibraryExports library_exports) const {
   if (void* const address = abi_symbol(symbol)) return address;
   if (state_->known.load(std::memory_order_acquire) != 0) {
     const std::shared_lock lock(state_->mutex);
     if (const auto found = state_->exports.find(symbol); found != state_->exports.end()) return found->second;
-    if (injected == Injected::with)
-      if (const auto found = state_->injected.find(symbol); found != state_->injected.end()) return found->second;
+    if (library_exports == LibraryExports::with)
+      if (const auto found = state_->library_exports.find(symbol); found != state_->library_exports.end())
+        return found->second;
   }
   if (void* const address = find_in(libraries, symbol)) return address;
   if (void* const address = compiler_runtime_symbol(symbol)) return address;

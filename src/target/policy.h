@@ -3,7 +3,7 @@
 // What injected code may touch on this node: deny by default. An ifunc sees the ifunc ABI, the functions that
 // the application exported by name, and the libraries that the operator allowed.
 //
-// Thread: the node's; `resolve` also from the JIT's thread (it only reads).
+// Thread: the node's; resolve() also from the tuner's thread, behind a lock.
 #pragma once
 
 #include <map>
@@ -39,8 +39,9 @@ class Policy {
   // or another library exports such a symbol, or every ifunc has it already.
   Status replace_exports(const Exports& before, const Exports& now);
   // Does a library that was sent here export it? Does any export anything?
-  bool is_injected(const std::string& symbol) const;
-  bool has_injected() const noexcept;
+  bool is_library_export(const std::string& symbol) const;
+  bool has_library_exports() const noexcept;
+
   // Lets ifuncs use this symbol of the process, as dlsym finds it; "*" for any. For the papers' API, whose targets do
   // so; a node never does.
   void allow_process_symbol(std::string symbol);
@@ -49,14 +50,15 @@ class Policy {
   // carries dlopen's words. The handles stay open as long as the policy lives.
   Result<std::vector<void*>> open_libraries(const std::vector<std::string>& dependencies);
 
-  // The address an ifunc with these libraries may use for `symbol`: ABI, the application's exports, those of libraries
-  // that were sent (unless `injected` is without), then the shared libraries. A
-  // symbol that a library merely inherits from one of its own dependencies counts only if that one was
-  // declared as well; where the process has another definition in front of the library's, that one is taken. Also finds what compilers call by themselves (memcpy, memset, memmove, memcmp and
-  // the compiler's runtime library). TC_ERR_UNRESOLVED names the symbol and the remedy.
-  enum class Injected : uint8_t { with, without };
+  // Of libraries that were sent here.
+  enum class LibraryExports : uint8_t { with, without };
+  // The address that an ifunc with these shared libraries may use for `symbol`. Looks in this order: the ABI, the
+  // application's exports, those of libraries that were sent (unless `without`), the shared libraries, and what compilers
+  // call by themselves (memcpy, memset, memmove, memcmp and the compiler's runtime library). A symbol that a shared library
+  // merely inherits from one of its own dependencies counts only if that one was declared as well. Where the process has
+  // another definition in front of the library's, that one is taken. TC_ERR_UNRESOLVED names the symbol and the remedy.
   Result<void*> resolve(const std::string& symbol, const std::vector<void*>& libraries,
-                        Injected injected = Injected::with) const;
+                        LibraryExports library_exports = LibraryExports::with) const;
 
  private:
   struct State;

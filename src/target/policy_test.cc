@@ -127,7 +127,7 @@ TEST(Policy, everything_else_comes_before_the_process) {
   EXPECT_EQ(*policy.resolve("getpid", {}), reinterpret_cast<void*>(&some_function));
   ASSERT_TRUE(policy.replace_exports({}, {{"getppid", reinterpret_cast<void*>(&other_function)}}));
   EXPECT_EQ(*policy.resolve("getppid", {}), reinterpret_cast<void*>(&other_function));
-  EXPECT_EQ(*policy.resolve("getppid", {}, Policy::Injected::without), dlsym(RTLD_DEFAULT, "getppid"));
+  EXPECT_EQ(*policy.resolve("getppid", {}, Policy::LibraryExports::without), dlsym(RTLD_DEFAULT, "getppid"));
 }
 
 TEST(Policy, a_library_that_was_sent_cannot_take_what_every_ifunc_has) {

@@ -64,12 +64,12 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
   const std::byte* const last = std::min(in.end() - stride, run.released + bytes_a_release);
   const size_t most = std::min<size_t>(run.most - run.taken, executor.slice().before(code));
   size_t left = most;
-  executor.prepare_plain(code);
+  executor.prepare(code);
   do {
     in.seek(at);
     if (!executor.run_prepared(code, const_cast<std::byte*>(at) + wire::header_bytes, length)) [[unlikely]] {
       run.handler.on_effects();
-      executor.prepare_plain(code);
+      executor.prepare(code);
     }
     --left;
     if (in.at() != at) [[unlikely]] {

@@ -43,7 +43,7 @@ class FrameHandler {
   // `body` is `header.length` bytes, valid and writable until the stream is released; it lies in memory that the
   // peer may still write to, so it is copied before it is checked. False: the link is to be dropped; nothing more
   // is read from it. May throw std::bad_alloc.
-  virtual bool on_frame(const wire::Header& header, std::byte* body) = 0;
+  virtual bool on_frame(const wire::FrameHeader& header, std::byte* body) = 0;
   // The code of numbers that may run at once. Asked for anew after each on_frame(): a call may wait for its code since,
   // and no other may overtake it.
   virtual const NumberTable& numbers() const noexcept = 0;

@@ -64,8 +64,8 @@ class TimeSlice {
   uint64_t looked_ns_ = 0;  // when the clock was read last in this turn; 0: not yet
   uint32_t calls_ = 0;      // since then, or since the turn began
   bool is_over_ = false;
-  Code* last_ = nullptr;    // the code of the last of them; null: it was freed
-  uint64_t begun_ns_ = 0;   // when the clock was read first in this turn
+  Code* last_ = nullptr;   // the code of the last of them; null: it was freed
+  uint64_t begun_ns_ = 0;  // when the clock was read first in this turn
   transport::Transport* transport_ = nullptr;
 };
 

@@ -93,7 +93,7 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, Code& code) {
   lock.unlock();
   const SymbolResolver resolve = [&](const std::string& symbol) {
     const bool listed = std::ranges::find(imports, symbol) != imports.end();
-    return policy_.resolve(symbol, libraries, listed ? Policy::Injected::with : Policy::Injected::without);
+    return policy_.resolve(symbol, libraries, listed ? Policy::LibraryExports::with : Policy::LibraryExports::without);
   };
   auto built = builder_.build(slice, Effort::tuned, true, resolve);
   void* const entry = built ? built->symbol(abi_names::main) : nullptr;

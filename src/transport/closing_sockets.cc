@@ -30,7 +30,7 @@ bool ClosingSockets::close_oldest_refused() noexcept {
   return closing != nullptr;
 }
 
-// The first bytes, and the end of our side, leave at once: who closes a connection may not poll for a while.
+// The first bytes, and the end of our side, leave at once: the node may not poll for a while after it closes a connection.
 void ClosingSockets::take(Fd socket, Bytes unsent, std::string peer, bool is_refused) {
   if (auto* const first = oldest(is_refused, is_refused ? max_refused : max_closing)) first->end(first->left());
   auto& closing = all_.emplace_back();

@@ -89,14 +89,6 @@ struct PollState {
   bool late = false;         // code ran for so long that the next progress() does all that is due now and then
 };
 
-// Frames that go out, in order: one direction of a connection. Writing a frame is inline and the same for all
-// transports, because all of them lay frames out alike (wire/frame.h): the header word comes first, stands at an
-// address 8 modulo 16, and is written last. What differs between a shared ring and a stream of bytes is in the
-// virtual slow paths, make_room() and slow_commit().
-//
-//     if (std::byte* at = out.reserve(length)) { write the body at `at` + 8; out.commit(header); }
-//
-// Thread: the node's. Nothing here allocates or locks.
 // Frames are written one behind the other into memory that the peer has in its cache. Requesting the lines early hides
 // the time that they take from one core to the other. In assembly on x86, because compilers turn the builtin into a
 // prefetch for reading.
@@ -127,6 +119,14 @@ struct GatheredFrame {
 };
 inline constexpr size_t most_gathered_frames = 16, most_gathered_parts = 6;  // at a time, and in each frame's body
 
+// Frames that go out, in order: one direction of a connection. Writing a frame is inline and the same for all
+// transports, because all of them lay frames out alike (wire/frame.h): the header word comes first, stands at an
+// address 8 modulo 16, and is written last. What differs between a shared ring and a stream of bytes is in the
+// virtual slow paths, make_room() and slow_commit().
+//
+//     if (std::byte* at = out.reserve(length)) { write the body at `at` + 8; out.commit(header); }
+//
+// Thread: the node's. Nothing here allocates or locks.
 class OutStream {
  public:
   virtual ~OutStream() = default;

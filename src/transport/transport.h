@@ -81,7 +81,8 @@ class Connection {
 
 class Events {
  public:
-  // The first four may throw std::bad_alloc, which loses the connection; the others may not throw.
+  // Those up to on_frames() may throw std::bad_alloc, which loses the connection; the others may not throw.
+
   // May this peer connect? Called once the transport knows who it is: of an encrypted connection after the handshake, of
   // others before any byte of the peer is read. The peer is sent the error.
   virtual Status may_connect(const Origin& origin) = 0;

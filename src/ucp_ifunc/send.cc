@@ -3,7 +3,7 @@
 // A frame into the target's memory. Two ways:
 //
 // - Memory that this process can reach (it was allocated by UCX on the same host: ucp_rkey_ptr): the body is copied,
-//   then the first word is stored with release. Whoever sees that word sees all.
+//   then the first word is stored with release. A target that sees that word sees all.
 // - Any other: puts, whose bytes may land in any order. The header has checks over itself and the body, so that the
 //   target knows when all of it is there; nothing has to be ordered, and no worker to be fenced.
 #include <cstdlib>

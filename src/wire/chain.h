@@ -30,10 +30,10 @@ class Chain {
   const std::vector<Key>& keys() const noexcept { return keys_; }
   bool empty() const noexcept { return keys_.empty(); }
   // The key in tables for this code when it is called with this chain. With an empty chain, it is the code's id.
-  ContentId name_of(const ContentId& code) const noexcept {
-    ContentId name = code;
-    for (size_t i = 0; i < name.bytes.size(); ++i) name.bytes[i] ^= mask_.bytes[i];
-    return name;
+  ContentId table_key(const ContentId& code) const noexcept {
+    ContentId key = code;
+    for (size_t i = 0; i < key.bytes.size(); ++i) key.bytes[i] ^= mask_.bytes[i];
+    return key;
   }
   bool operator==(const Chain& other) const noexcept { return keys_ == other.keys_; }
 

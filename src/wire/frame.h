@@ -33,7 +33,7 @@ enum class Kind : uint8_t {
   call_code = 2,       // CodeHead, bundle, payload: learn code `number`, then run it
   need = 3,            // Need: the target does not hold code `number`
   code = 4,            // CodeHead, bundle: the answer to need
-  known = 5,           // the target holds code `number` now (acknowledgement of code)
+  known = 5,           // the target holds code `number` now (acknowledgement of code and call_code)
   reply = 6,           // Reply: the result of a call
   barrier = 7,         // asks the receiver to answer when it has handled all before it, and the answer
   disconnect = 9,      // Disconnect: the last frame, with the reason
@@ -62,7 +62,8 @@ inline constexpr uint32_t max_number = (1u << 24) - 1;
 inline constexpr size_t header_bytes = 8;
 inline constexpr size_t alignment = 16;
 
-struct Header {
+// The header word, taken apart.
+struct FrameHeader {
   Kind kind = Kind::none;
   uint8_t flags = 0;
   uint32_t number = 0;
@@ -73,8 +74,8 @@ constexpr uint64_t encode(Kind kind, uint8_t flags, uint32_t number, uint32_t le
   return static_cast<uint64_t>(kind) | static_cast<uint64_t>(flags & 15) << 4 |
          static_cast<uint64_t>(number & max_number) << 8 | static_cast<uint64_t>(length) << 32;
 }
-constexpr uint64_t encode(const Header& h) noexcept { return encode(h.kind, h.flags, h.number, h.length); }
-constexpr Header decode(uint64_t word) noexcept {
+constexpr uint64_t encode(const FrameHeader& h) noexcept { return encode(h.kind, h.flags, h.number, h.length); }
+constexpr FrameHeader decode(uint64_t word) noexcept {
   return {static_cast<Kind>(word & 15), static_cast<uint8_t>(word >> 4 & 15),
           static_cast<uint32_t>(word >> 8 & max_number), static_cast<uint32_t>(word >> 32)};
 }

@@ -116,13 +116,13 @@ TEST(Code, on_behalf_of_more_than_eight_is_refused) {
 
 TEST(Chain, names_code_anew_for_each_order_of_keys_and_as_it_is_for_nobody) {
   const auto id = ContentId::of(as_bytes("x"));
-  EXPECT_EQ(Chain().name_of(id), id);
+  EXPECT_EQ(Chain().table_key(id), id);
   const auto two = chain_of(2);
   const Chain turned({two.keys()[1], two.keys()[0]});
-  EXPECT_NE(two.name_of(id), id);
-  EXPECT_NE(two.name_of(id), chain_of(1).name_of(id));
-  EXPECT_NE(two.name_of(id), turned.name_of(id));
-  EXPECT_NE(two.name_of(id), two.name_of(ContentId::of(as_bytes("y"))));
+  EXPECT_NE(two.table_key(id), id);
+  EXPECT_NE(two.table_key(id), chain_of(1).table_key(id));
+  EXPECT_NE(two.table_key(id), turned.table_key(id));
+  EXPECT_NE(two.table_key(id), two.table_key(ContentId::of(as_bytes("y"))));
 }
 
 TEST(Code, a_bundle_size_that_lies_is_refused) {

@@ -22,9 +22,9 @@
 namespace tc::command {
 namespace {
 
-constexpr unsigned most_nodes = 256;         // a typing mistake should not start a million processes
-constexpr size_t last_words_bytes = 4096;    // of a node's output, kept for when it dies
-constexpr uint64_t grace_ms = 5000;      // after `drain`, before SIGKILL: a compilation may have to end first
+constexpr unsigned most_nodes = 256;       // a typing mistake should not start a million processes
+constexpr size_t last_words_bytes = 4096;  // of a node's output, kept for when it dies
+constexpr uint64_t grace_ms = 5000;        // after `drain`, before SIGKILL: a compilation may have to end first
 
 std::string joined(const std::vector<std::string>& parts) { return fmt::format("{}", fmt::join(parts, ",")); }
 

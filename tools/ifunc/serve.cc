@@ -142,7 +142,8 @@ Status serve(ServeOptions options) {
           .stop =
               [&serving, &stop] {
                 tc_node_t* const node = serving.load();
-                if (node == nullptr) ::_exit(128 + stop.signal());  // a bootstrap that waits for others: nothing to tidy up
+                if (node == nullptr)
+                  ::_exit(128 + stop.signal());  // a bootstrap that waits for others: nothing to tidy up
                 tc_node_wake(node);
               },
           .waits =

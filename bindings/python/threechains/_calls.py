@@ -32,7 +32,7 @@ def declare(module: ir.Module, symbol: str, result: ir.Type, *arguments: ir.Type
     function = cgutils.get_or_insert_function(module, ir.FunctionType(result, arguments), symbol)
     if known is None:
         for i, (argument, kind) in enumerate(zip(function.args, arguments)):
-            # Who fills a register up differs between architectures: this says that it is filled up, wherever it matters.
+            # Caller or callee fills a register up, as the architecture says: this fills it up wherever it matters.
             if isinstance(kind, ir.IntType) and kind.width <= 32:
                 argument.add_attribute("zeroext" if i in unsigned and kind.width < 32 else "signext")
     return function

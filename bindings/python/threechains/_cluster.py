@@ -24,7 +24,7 @@ from threechains._node import Node
 # Between being full and TC_ERR_BUSY: how long submit() and send() wait for room.
 _ROOM_SECONDS = 10.0
 # A terminal's Ctrl-C is for this program and not for its nodes. A session of their own would do as well, but Linux
-# schedules each session as a whole (sched_autogroup): who waits and yields would then not yield to them.
+# schedules each session as a whole (sched_autogroup): a thread that waits and yields would then not yield to them.
 _OUT_OF_CTRL_C: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
 # So long a flush may keep Ctrl-C waiting.
 _SIGNALS_SECONDS = 0.1

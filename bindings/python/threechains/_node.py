@@ -22,7 +22,7 @@ def _keep(engine: _native.Engine) -> None:
         try:
             if not engine.keep():
                 return
-        except BaseException:  # a callback's, as sys.exit(): who waits for other calls needs this thread
+        except BaseException:  # a callback's, as sys.exit(): a thread that waits for other calls needs this one
             _LOG.exception("exception calling a callback of a threechains.Future")
 
 

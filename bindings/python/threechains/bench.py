@@ -161,7 +161,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m threechains.bench", description=__doc__.split("\n\n")[0])
     parser.add_argument("--json", action="store_true", help="print JSON")
     parser.add_argument("--without-dask", action="store_true")
-    parser.add_argument("--unpinned", action="store_true", help="leave it to the scheduler which CPU who runs on")
+    parser.add_argument("--unpinned", action="store_true", help="let the scheduler choose the CPUs")
     parser.add_argument("--rounds", type=int, default=_ROUNDS, help="of 2000 calls each (default: %(default)s)")
     parser.add_argument("--without-numba", action="store_true", help="no first uses of Python functions")
     options = parser.parse_args()

@@ -35,7 +35,7 @@ std::string CodeLoader::asked(std::string_view helper) {
       common_.config.code.triple.text, cpu().name, cpu().features.empty() ? "" : " ", cpu().features);
 }
 
-LoadResult CodeLoader::load(Bundle bundle, const CodeSource& from, uint64_t waiter) {
+LoadResult CodeLoader::load(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
   const bool needs_helper =
       !common_.config.compile_at.empty() && codes_.find(bundle.id()) == nullptr && codes_.store().lacks_object(bundle);
   if (needs_helper) return compile(std::move(bundle), from, waiter);
@@ -44,7 +44,7 @@ LoadResult CodeLoader::load(Bundle bundle, const CodeSource& from, uint64_t wait
   return LoadResult::loaded(**loaded);
 }
 
-LoadResult CodeLoader::compile(Bundle bundle, const CodeSource& from, uint64_t waiter) {
+LoadResult CodeLoader::compile(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
   const auto id = bundle.id();
   for (auto& request : open_)
     if (request.bundle.id() == id) {
@@ -85,7 +85,7 @@ std::string CodeLoader::cache_key(const Bundle& bundle) {
 }
 
 // Null when there is none.
-Result<target::Code*> CodeLoader::load_cached(const Bundle& bundle, const CodeSource& from) {
+Result<target::Code*> CodeLoader::load_cached(const Bundle& bundle, const CodeOrigin& from) {
   if (cache() == nullptr) return nullptr;
   auto object = cache_->find(cache_key(bundle));
   if (!object) return nullptr;
@@ -100,12 +100,12 @@ Result<target::Code*> CodeLoader::load_cached(const Bundle& bundle, const CodeSo
 
 Result<Link*> CodeLoader::helper() {
   if (auto* const known = links_.with_id(helper_)) return known;
-  TC_ASSIGN(auto* const link, links_.at(common_.config.compile_at));
+  TC_ASSIGN(auto* const link, links_.find_or_reach(common_.config.compile_at));
   helper_ = link->id();
   return link;
 }
 
-Status CodeLoader::ask(Bundle bundle, const CodeSource& from, uint64_t waiter) {
+Status CodeLoader::ask(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
   if (open_.size() >= open_limit)
     return fail(TC_ERR_BUSY, "{} ifuncs wait to be compiled at {} already, and at most {} may", open_.size(),
                 common_.config.compile_at, open_limit);

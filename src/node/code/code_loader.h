@@ -62,7 +62,7 @@ class CodeLoader {
   // Takes the bundle, which may run here, into the code store.
   // When the result is `pending`, `waiter` is told the end of the compilation (Link::on_compiled(),
   // LocalCalls::on_compiled()) and loads again.
-  LoadResult load(Bundle bundle, const CodeSource& from, uint64_t waiter);
+  LoadResult load(Bundle bundle, const CodeOrigin& from, uint64_t waiter);
 
   // ---- Requests to the helper
 
@@ -82,7 +82,7 @@ class CodeLoader {
     bool sent = false;
     uint64_t until_ns = 0;
     Bundle bundle;
-    CodeSource from;
+    CodeOrigin from;
     std::vector<uint64_t> waiters;
   };
   struct Failure {
@@ -90,11 +90,11 @@ class CodeLoader {
     uint64_t until_ns;
   };
 
-  LoadResult compile(Bundle bundle, const CodeSource& from, uint64_t waiter);
-  Status ask(Bundle bundle, const CodeSource& from, uint64_t waiter);
+  LoadResult compile(Bundle bundle, const CodeOrigin& from, uint64_t waiter);
+  Status ask(Bundle bundle, const CodeOrigin& from, uint64_t waiter);
   Result<Link*> helper();
   void send(Link& link, Request& request);
-  Result<target::Code*> load_cached(const Bundle& bundle, const CodeSource& from);
+  Result<target::Code*> load_cached(const Bundle& bundle, const CodeOrigin& from);
   std::string cache_key(const Bundle& bundle);
   target::DiskCache* cache();
   const target::Cpu& cpu();

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Which keys brought the code that the store holds: that of the link, and those on whose behalf the link's peer called it. A
-// key may have a budget of its own (code=BYTES in the keyring), and what a key
-// brought or signed is evicted when it is revoked or its line is gone.
+// key may have a budget of its own (code=BYTES in the keyring). When a key is revoked or its line is gone, what it brought or
+// signed is evicted.
 //
 // Thread: the node's. Nothing here is called while an ifunc runs.
 #pragma once

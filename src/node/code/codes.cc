@@ -12,7 +12,7 @@ namespace tc::node {
 Codes::Codes(const Common& common, target::Executor& executor)
     : common_(common), executor_(executor), registry_(common.config.path), sent_(common.config.source_budget) {}
 
-Status Codes::start(std::function<void(const target::Code&)> on_loaded, target::CodeStore::OnEvict on_free) {
+Status Codes::start(std::function<void(const target::Code&)> on_loaded, target::CodeStore::OnFree on_free) {
   on_loaded_ = std::move(on_loaded);
   for (const auto& library : common_.config.allowed_libraries) policy_.allow_library(library);
   for (const auto& rule : common_.config.allowed_exports) TC_CHECK(policy_.allow_export(rule));
@@ -87,7 +87,7 @@ bool Codes::add_signatures(const Bundle& bundle) {
 
 // ---- Loaded and freed
 
-Result<target::Code*> Codes::load(Bundle bundle, const CodeSource& from, Bytes object) {
+Result<target::Code*> Codes::load(Bundle bundle, const CodeOrigin& from, Bytes object) {
   const target::Executor::Pause pause(executor_);
   const bool is_new = store_->find(bundle.id()) == nullptr;
   if (is_new) TC_CHECK(CodeShares::fits(*from.rights, bundle));

@@ -27,7 +27,7 @@ class Executor;
 namespace tc::node {
 
 // Where code comes from.
-struct CodeSource {
+struct CodeOrigin {
   std::string host;                     // empty: this node itself
   std::optional<trust::PublicKey> key;  // of the peer that brings it
   trust::SharedRights rights;           // what the code may do here
@@ -38,7 +38,7 @@ class Codes {
   Codes(const Common& common, target::Executor& executor);
 
   // Opens the code store. `on_loaded` is called for code that can run now, `on_free` for code that the store is about to free.
-  Status start(std::function<void(const target::Code&)> on_loaded, target::CodeStore::OnEvict on_free);
+  Status start(std::function<void(const target::Code&)> on_loaded, target::CodeStore::OnFree on_free);
 
   // ---- For peers
 
@@ -70,7 +70,7 @@ class Codes {
   target::Code* find(const ContentId& id) const noexcept { return store_->find(id); }
   // Takes the bundle, which may run here, into the store, within the budgets of the keys that bring it. `object`: what
   // another node compiled of the bundle; empty: the bundle's own slices are used.
-  Result<target::Code*> load(Bundle bundle, const CodeSource& from, Bytes object = {});
+  Result<target::Code*> load(Bundle bundle, const CodeOrigin& from, Bytes object = {});
   // What this key brought, and what it signed.
   void evict_all_of(const trust::PublicKey& key) { shares_.evict_all_of(key); }
   // The store is about to free it.

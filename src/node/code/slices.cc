@@ -15,9 +15,9 @@ namespace {
 constexpr uint64_t patience_ns = 10'000'000'000;
 }  // namespace
 
-Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Requester>& waiters) const {
+Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Requester>& requesters) const {
   const auto asks_us = [&](const Link& link) {
-    return std::ranges::any_of(waiters, [&](const auto& w) { return w.number && w.link_id == link.id(); });
+    return std::ranges::any_of(requesters, [&](const auto& one) { return one.number && one.link_id == link.id(); });
   };
   const auto first = suppliers_.find(id);
   Link* other = nullptr;
@@ -32,19 +32,19 @@ Link* SliceRequests::supplier_of(const ContentId& id, const std::vector<Requeste
   return best != nullptr ? best : other;
 }
 
-Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Requester waiter) {
-  const auto caller = waiter.number ? waiter.link_id : 0;
+Status SliceRequests::ask(const Bundle& bundle, const TargetTriple& triple, Requester requester) {
+  const auto asking_link = requester.number ? requester.link_id : 0;
   for (auto& request : open_)
-    if (request.id == bundle.id() && request.triple.text == triple.text && request.supplier != caller) {
-      request.waiters.push_back(waiter);
+    if (request.id == bundle.id() && request.triple.text == triple.text && request.supplier != asking_link) {
+      request.requesters.push_back(requester);
       return {};
     }
-  auto* const supplier = supplier_of(bundle.id(), {waiter});
+  auto* const supplier = supplier_of(bundle.id(), {requester});
   const auto& name = bundle.manifest().name;
   if (supplier == nullptr)
     return fail(TC_ERR_NO_SLICE, "{} was not sent the code of ifunc '{}' for {}, and whoever sent it the rest is gone",
                 common_.self.label, name, triple.text);
-  open_.push_back({bundle.id(), name, triple, supplier->id(), false, now_ns(), {waiter}});
+  open_.push_back({bundle.id(), name, triple, supplier->id(), false, now_ns(), {requester}});
   ++common_.counters.slice_requests;
   send_next(*supplier);
   return {};
@@ -81,8 +81,8 @@ void SliceRequests::on_answer(const Channel& from, Result<Bundle> answer) {
 }
 
 void SliceRequests::end(Request& request, const std::optional<Error>& error) {
-  for (const auto& waiter : std::exchange(request.waiters, {}))
-    ended_.push_back({request.id, waiter, request.triple, error});
+  for (const auto& requester : std::exchange(request.requesters, {}))
+    ended_.push_back({request.id, requester, request.triple, error});
   if (!ended_.empty()) common_.work.backlog = true;
 }
 
@@ -92,7 +92,7 @@ void SliceRequests::on_link_lost(const Link& lost) {
       open_.push_back(std::move(request));
       continue;
     }
-    if (auto* const other = supplier_of(request.id, request.waiters)) {
+    if (auto* const other = supplier_of(request.id, request.requesters)) {
       request.supplier = other->id();
       request.sent = false;
       open_.push_back(std::move(request));
@@ -110,7 +110,7 @@ void SliceRequests::tick() {
   if (open_.empty()) return;
   const auto now = now_ns();
   for (auto& request : open_) {
-    if (request.waiters.empty() || now - request.since_ns < patience_ns) continue;
+    if (request.requesters.empty() || now - request.since_ns < patience_ns) continue;
     const auto* const supplier = links_.with_id(request.supplier);
     end(request,
         Error{TC_ERR_TIMEOUT, fmt::format("{} has not sent the code of ifunc '{}' for {} within {} s",
@@ -122,16 +122,16 @@ void SliceRequests::tick() {
 bool SliceRequests::deliver() {
   const auto ended = std::exchange(ended_, {});
   for (const auto& one : ended) {
-    auto* const link = links_.with_id(one.waiter.link_id);
+    auto* const link = links_.with_id(one.requester.link_id);
     if (link == nullptr) continue;
-    if (!one.waiter.number) {
+    if (!one.requester.number) {
       link->sender().on_slices(one.id, one.error);
       continue;
     }
     if (one.error)
       common_.log.info("{} is told that there is no code for {}: {}", link->peer_label(), one.triple.text,
                        one.error->message);
-    link->slices().send(*one.waiter.number, one.id, one.error ? nullptr : codes_.runnable_on(one.triple, one.id),
+    link->slices().send(*one.requester.number, one.id, one.error ? nullptr : codes_.runnable_on(one.triple, one.id),
                         one.triple);
   }
   return !ended.empty();

@@ -44,7 +44,7 @@ class SliceRequests {
 
   // Asks for the slices of `bundle` that run on `triple`. The requester hears of it: CallSender::on_slices() for its own
   // calls, SliceExchange::send() for its peer. TC_ERR_NO_SLICE when there is nobody to ask, in words for the sender.
-  Status ask(const Bundle& bundle, const TargetTriple& triple, Requester waiter);
+  Status ask(const Bundle& bundle, const TargetTriple& triple, Requester requester);
 
   // `from` answered the question that was open on it.
   void on_answer(const Channel& from, Result<Bundle> answer);
@@ -66,17 +66,17 @@ class SliceRequests {
     uint64_t supplier = 0;  // id of the link it goes to
     bool sent = false;      // else another question to the same peer is open
     uint64_t since_ns = 0;
-    std::vector<Requester> waiters;  // none: they gave up, but the answer will still come
+    std::vector<Requester> requesters;  // none: they gave up, but the answer will still come
   };
   struct Ended {
     ContentId id;
-    Requester waiter;
+    Requester requester;
     TargetTriple triple;
     std::optional<Error> error;  // none: the slices are at hand
   };
 
   // A link whose peer may have the slices, and does not wait for our answer itself. Null: there is none.
-  Link* supplier_of(const ContentId& id, const std::vector<Requester>& waiters) const;
+  Link* supplier_of(const ContentId& id, const std::vector<Requester>& requesters) const;
   void send_next(Link& link);
   void end(Request& request, const std::optional<Error>& error);
 

@@ -19,7 +19,7 @@ struct CallFront {
 };
 
 // `body` may be memory that its sender still writes to.
-CallFront read_call_front(const wire::Header& frame, ByteView body) {
+CallFront read_call_front(const wire::FrameHeader& frame, ByteView body) {
   const bool is_call = frame.kind == wire::Kind::call || frame.kind == wire::Kind::call_code;
   if (!is_call || (frame.flags & wire::flag_call_header) == 0 || body.size() < wire::call_header_bytes) return {};
   const auto front = body.first(std::min(body.size(), wire::call_header_bytes + wire::max_return_address_bytes));
@@ -63,7 +63,7 @@ class [[nodiscard]] Running {
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
 // The call waited past its deadline.
-bool is_late(const wire::Header& header, ByteView body, uint64_t since_ns) {
+bool is_late(const wire::FrameHeader& header, ByteView body, uint64_t since_ns) {
   const auto call = read_call_front(header, body).header;
   return call && call->deadline_ms != 0 && now_ns() - since_ns > uint64_t{call->deadline_ms} * 1'000'000;
 }
@@ -94,7 +94,7 @@ bool CallReceiver::broken(const std::string& what) {
 
 // ---- Calls
 
-bool CallReceiver::check(const wire::Header& header) {
+bool CallReceiver::check(const wire::FrameHeader& header) {
   if (!wire::are_call_flags(header.flags))
     return broken(fmt::format("a call has flags {} when 0, 1 and 3 are known", header.flags));
   if (header.length > longest_call())
@@ -105,18 +105,18 @@ bool CallReceiver::check(const wire::Header& header) {
       fmt::format("a call has number {} when numbers end at {}", header.number, target::NumberTable::limit - 1));
 }
 
-bool CallReceiver::on_call(const wire::Header& header, std::byte* body) {
+bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
   const ByteView view(body, header.length);
   if (!check(header)) return false;
   if (!may_run_) return refuse(header, view, why_not_), true;
-  if (must_wait()) return wait(header, view);
+  if (must_wait()) return queue(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr)
     return run(*code, nullptr, header.flags, body, header.length);
   if (const auto* const one = on_behalf(header.number); one != nullptr)
     return run(*one->code, one, header.flags, body, header.length);
   if (const auto* const why = why_unusable(header.number); why != nullptr) return refuse(header, view, *why), true;
   const auto others = waiting_.size();
-  if (!wait(header, view)) return false;
+  if (!queue(header, view)) return false;
   if (waiting_.size() != others) ask_for(header.number);  // else it may not wait and was refused: nobody needs its code
   return true;
 }
@@ -146,11 +146,11 @@ bool CallReceiver::run(target::Code& code, const OnBehalf* on_behalf, uint8_t fl
   const auto size = length - skip;
   if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
     payload = aligned_copy(scratch_, {payload, size}, size_t{1} << code.alignment_log2);
-  if (!executor_.run_plain(code, payload, size)) answers_.end_running_call(executor_);
+  if (!executor_.run(code, payload, size)) answers_.end_running_call(executor_);
   return true;
 }
 
-void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error& why) {
+void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const Error& why) {
   const auto call = read_call_front(header, body);
   wire::Reply reply;
   reply.token = call.header ? call.header->token : 0;
@@ -163,8 +163,8 @@ void CallReceiver::refuse(const wire::Header& header, ByteView body, const Error
   if (!answers_.send_if_connected(*call.return_address, reply)) link_.post_reply_for(*call.return_address, reply);
 }
 
-bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
-  if (has_waiting() && resumed_since_ns_ == 0) return wait(header, body);
+bool CallReceiver::on_barrier(const wire::FrameHeader& header, ByteView body) {
+  if (has_waiting() && resumed_since_ns_ == 0) return queue(header, body);
   const auto number = wire::decode_barrier(private_copy(body));
   if (!number) return broken(number.error().message);
   link_.report_untold_failures();
@@ -174,11 +174,11 @@ bool CallReceiver::on_barrier(const wire::Header& header, ByteView body) {
 
 // ---- Code
 
-bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
+bool CallReceiver::on_call_code(const wire::FrameHeader& header, ByteView body) {
   const auto started = now_ns();
   if (!check(header)) return false;
   if (!may_run_) return refuse(header, body, why_not_), true;
-  if (must_wait()) return wait(header, body);
+  if (must_wait()) return queue(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
   // The call header and the return address stand in front of the code; their sizes are needed to find it.
@@ -199,7 +199,7 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
     if (!learned.transient) set_unusable(header.number, learned.error);
     return refuse(header, body, learned.error), true;
   }
-  if (learned.is_pending()) return wait_for_compiler(header, body);
+  if (learned.is_pending()) return queue_for_compiler(header, body);
   // The payload moves up to the call header, over the code: a call like any other from here.
   const auto payload = code->payload;
   std::byte* const to = copy.data() + skip;
@@ -210,13 +210,13 @@ bool CallReceiver::on_call_code(const wire::Header& header, ByteView body) {
   return fine;
 }
 
-bool CallReceiver::on_code(const wire::Header& header, const wire::CodeBody& code, ByteView body) {
+bool CallReceiver::on_code(const wire::FrameHeader& header, const wire::CodeBody& code, ByteView body) {
   if (awaited_ != header.number)
     return broken(fmt::format("it sends code number {} that nobody asked for", header.number));
   if (!keeps_its_code(header.number, code.head)) return false;
   awaited_.reset();
   const auto learned = learn(header.number, code);
-  if (learned.is_pending()) return wait_for_compiler(header, body);
+  if (learned.is_pending()) return queue_for_compiler(header, body);
   if (learned.is_error()) set_unusable(header.number, learned.error);
   const bool fine = resume();
   if (learned.is_error() && learned.transient) unusable_.erase(header.number);
@@ -259,8 +259,8 @@ void CallReceiver::ask_for(uint32_t number) {
 
 // ---- Calls that wait
 
-// Behind all others, or, when it waited before, in front.
-bool CallReceiver::wait(const wire::Header& header, ByteView body) {
+// A frame that waited before goes in front of the others again.
+bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
   Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
   const auto bytes = body.size() + sizeof(Waiting);
   const bool is_barrier = header.kind == wire::Kind::barrier;
@@ -284,8 +284,7 @@ bool CallReceiver::wait(const wire::Header& header, ByteView body) {
   return true;
 }
 
-// In front of everything that waits: a call with its code, or the code that waiting calls had asked for.
-bool CallReceiver::wait_for_compiler(const wire::Header& header, ByteView body) {
+bool CallReceiver::queue_for_compiler(const wire::FrameHeader& header, ByteView body) {
   Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
   // Code that was asked for is taken in any case: calls wait for it.
   if (const auto counted = channel_.charge(waiting.charge, body.size() + sizeof(Waiting));
@@ -304,7 +303,7 @@ bool CallReceiver::continue_after_compiling() {
   return resume();
 }
 
-bool CallReceiver::resume_one(const wire::Header& header, Bytes& body) {
+bool CallReceiver::resume_one(const wire::FrameHeader& header, Bytes& body) {
   if (header.kind == wire::Kind::call) return on_call(header, body.data());
   if (header.kind == wire::Kind::call_code) return on_call_code(header, body);
   return on_barrier(header, body);
@@ -341,19 +340,19 @@ bool CallReceiver::resume() {
   return true;
 }
 
-// ---- What is told to others of calls that wait
+// ---- Calls that wait: shown to snapshots, failed when the link is lost
 
-void CallReceiver::show(const wire::Header& header, ByteView body, ShowCall show) const {
+void CallReceiver::show_call(const wire::FrameHeader& header, ByteView body, ShowCall show) const {
   const auto call = read_call_front(header, body);
   if (call.header)
     show(call.return_address ? call.return_address->instance : channel_.peer().instance, call.header->token);
 }
 
-void CallReceiver::each_waiting(ShowCall show_call) const {
-  for (const auto& frame : waiting_) show(frame.header, frame.body, show_call);
+void CallReceiver::each_waiting(ShowCall show) const {
+  for (const auto& frame : waiting_) show_call(frame.header, frame.body, show);
 }
 
-void CallReceiver::fail_unrun(const wire::Header& header, ByteView body, const Error& reason) {
+void CallReceiver::fail_unrun(const wire::FrameHeader& header, ByteView body, const Error& reason) {
   const auto call = read_call_front(header, body);
   if (call.header && call.return_address) answers_.fail_later(call.header->token, &*call.return_address, reason);
 }
@@ -362,6 +361,8 @@ void CallReceiver::fail_waiting(const Error& reason) {
   for (; !waiting_.empty(); waiting_.pop_front()) fail_unrun(waiting_.front().header, waiting_.front().body, reason);
   waiting_bytes_ = 0;
 }
+
+// ---- Rights
 
 namespace {
 
@@ -424,10 +425,10 @@ void CallReceiver::add_signatures(const Bundle& sent, const Bundle& held, bool i
   if (sent.signatures() == held.signatures()) return;
   const auto is_worthless = [&](const CodeSignature& one) { return is_limited && !trust::is_valid(one, sent); };
   if (std::ranges::any_of(sent.signatures(), is_worthless) || !code_.codes.add_signatures(sent)) return;
-  link_.tell_others_of_signatures(sent.id());
+  link_.send_code_again(sent.id());
 }
 
-// ---- Code
+// ---- Code that was sent: checked, loaded, bound to its number
 
 LoadResult CallReceiver::learn(uint32_t number, const wire::CodeBody& code) {
   auto* held = code_.codes.find(code.head.id);

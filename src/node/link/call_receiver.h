@@ -69,13 +69,13 @@ class CallReceiver {
 
   // ---- Frames. False: the peer breaks the protocol and was disconnected.
 
-  bool on_call(const wire::Header& header, std::byte* body);
-  bool on_call_code(const wire::Header& header, ByteView body);
-  bool on_code(const wire::Header& header, const wire::CodeBody& code, ByteView body);
+  bool on_call(const wire::FrameHeader& header, std::byte* body);
+  bool on_call_code(const wire::FrameHeader& header, ByteView body);
+  bool on_code(const wire::FrameHeader& header, const wire::CodeBody& code, ByteView body);
   // The peer asks to be told when all calls before have ended.
-  bool on_barrier(const wire::Header& header, ByteView body);
+  bool on_barrier(const wire::FrameHeader& header, ByteView body);
   // Fails a call that is not run, with the answer that its caller waits for.
-  void refuse(const wire::Header& header, ByteView body, const Error& why);
+  void refuse(const wire::FrameHeader& header, ByteView body, const Error& why);
 
   // ---- Calls that wait, for code or for the peer to read
 
@@ -95,12 +95,12 @@ class CallReceiver {
   bool continue_after_compiling();
   void each_waiting(ShowCall show) const;
   // Shows the call in a frame, if it is one that waits for an answer.
-  void show(const wire::Header& header, ByteView body, ShowCall show) const;
+  void show_call(const wire::FrameHeader& header, ByteView body, ShowCall show) const;
   // The link is lost: callers behind a return address are told; the peer learns of it by itself. May throw std::bad_alloc
   // and be called again.
   void fail_waiting(const Error& reason);
   // The same for one frame that will not be run or sent.
-  void fail_unrun(const wire::Header& header, ByteView body, const Error& reason);
+  void fail_unrun(const wire::FrameHeader& header, ByteView body, const Error& reason);
 
   // ---- Code
 
@@ -128,7 +128,7 @@ class CallReceiver {
 
  private:
   struct Waiting {
-    wire::Header header;
+    wire::FrameHeader header;
     Bytes body;
     uint64_t since_ns;
     Charge charge;
@@ -142,11 +142,13 @@ class CallReceiver {
   };
 
   static const target::NumberTable& no_numbers() noexcept;
-  bool check(const wire::Header& header);
+  bool check(const wire::FrameHeader& header);
   bool broken(const std::string& what);
   // `on_behalf`: null: the peer calls for itself.
   bool run(target::Code& code, const OnBehalf* on_behalf, uint8_t flags, std::byte* body, size_t length);
 
+  // Takes in code that came with `number`: checks it and the peer's rights to it, loads it where it is missing here, and binds
+  // the number to it.
   LoadResult learn(uint32_t number, const wire::CodeBody& code);
   LoadResult bind(uint32_t number, const wire::Chain& chain, target::Code& code, trust::SharedRights rights);
   Status bind_rights(uint32_t number, const wire::Chain& chain, target::Code& code, trust::SharedRights rights);
@@ -162,10 +164,12 @@ class CallReceiver {
   void set_unusable(uint32_t number, const Error& why);
   void ask_for(uint32_t number);
 
-  bool wait(const wire::Header& header, ByteView body);
-  bool wait_for_compiler(const wire::Header& header, ByteView body);
+  // Copies the frame and puts it behind those that wait. Returns at once.
+  bool queue(const wire::FrameHeader& header, ByteView body);
+  // The same in front of them: a call with its code, or the code that they wait for.
+  bool queue_for_compiler(const wire::FrameHeader& header, ByteView body);
   bool resume();
-  bool resume_one(const wire::Header& header, Bytes& body);
+  bool resume_one(const wire::FrameHeader& header, Bytes& body);
   // The call in front waits for code.
   bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_; }
   // A call that comes now waits: others do, of which it is none, or it would add to a backlog.

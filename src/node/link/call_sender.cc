@@ -61,8 +61,8 @@ Status CallSender::send(const OutgoingCall& call, Deadline deadline) {
   if (call.header != nullptr && !call.with_code && try_send(call)) return {};
   if (channel_.is_lost()) return fail(channel_.reason());
   // Which slices are of use is known only after the greeting; until then nothing is numbered.
-  if (!channel_.is_ready() || !awaiting_slices_.empty()) return wait(call);
-  if (lacks_slices(*call.bundle)) return wait_for_slices(call);
+  if (!channel_.is_ready() || !waiting_.empty()) return queue(call);
+  if (lacks_slices(*call.bundle)) return queue_for_slices(call);
   return send_now(call, deadline);
 }
 
@@ -185,6 +185,8 @@ void CallSender::deny(uint32_t number, const ContentId& id) {
   channel_.post_or_disconnect(wire::Kind::code, 0, number, none);
 }
 
+// ---- Calls that wait for the greeting, or for slices
+
 namespace {
 // Bounds what can wait for one peer.
 constexpr size_t calls_limit = 4096;
@@ -200,21 +202,21 @@ OutgoingCall CallSender::Waiting::outgoing() const noexcept {
           .chain = chain != nullptr ? &chain : nullptr};
 }
 
-Status CallSender::wait(const OutgoingCall& call) {
+Status CallSender::queue(const OutgoingCall& call) {
   const auto size = call.payload.size();
-  if (awaiting_slices_.size() >= calls_limit)
-    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", awaiting_slices_.size(),
+  if (waiting_.size() >= calls_limit)
+    return fail(TC_ERR_LIMIT, "{} calls wait for {} to answer, and at most {} may", waiting_.size(),
                 channel_.peer_label(), calls_limit);
-  if (!awaiting_slices_.empty() && awaiting_bytes_ + size > bytes_limit)
-    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", awaiting_bytes_,
+  if (!waiting_.empty() && waiting_bytes_ + size > bytes_limit)
+    return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", waiting_bytes_,
                 channel_.peer_label(), bytes_limit);
   Waiting waiting{*call.bundle, call.index, {}, {}, {}, call.shared_chain(), now_ns(), {}};
   TC_CHECK(channel_.charge(waiting.charge, size));
   waiting.payload.assign(call.payload.begin(), call.payload.end());
   if (call.header != nullptr) waiting.header = *call.header;
   if (call.return_address != nullptr) waiting.return_address = *call.return_address;
-  awaiting_slices_.push_back(std::move(waiting));
-  awaiting_bytes_ += size;
+  waiting_.push_back(std::move(waiting));
+  waiting_bytes_ += size;
   channel_.set_calls_wait(true);
   return {};
 }
@@ -232,10 +234,10 @@ Status CallSender::ask_for_slices(const Bundle& bundle) {
 }
 
 // For a call that lacks slices. Those behind it wait too, so that no call overtakes another.
-Status CallSender::wait_for_slices(const OutgoingCall& call) {
+Status CallSender::queue_for_slices(const OutgoingCall& call) {
   TC_CHECK(ask_for_slices(*call.bundle));
-  TC_CHECK(wait(call));
-  awaiting_slices_.back().asked = true;
+  TC_CHECK(queue(call));
+  waiting_.back().asked = true;
   return {};
 }
 
@@ -250,19 +252,19 @@ bool CallSender::may_leave(Waiting& call) {
 }
 
 void CallSender::send_waiting() {
-  while (!awaiting_slices_.empty() && channel_.is_ready() && may_leave(awaiting_slices_.front())) {
-    const auto call = std::move(awaiting_slices_.front());
-    awaiting_slices_.pop_front();
-    awaiting_bytes_ -= call.payload.size();
+  while (!waiting_.empty() && channel_.is_ready() && may_leave(waiting_.front())) {
+    const auto call = std::move(waiting_.front());
+    waiting_.pop_front();
+    waiting_bytes_ -= call.payload.size();
     if (const auto sent = send_late(call); !sent) {
       answers_.count_failure(sent.error());
       if (call.header)
-        answers_.fail_later(call.header->token, call.route(), sent.error());
+        answers_.fail_later(call.header->token, call.caller(), sent.error());
       else
         record_failure(sent.error());
     }
   }
-  channel_.set_calls_wait(!awaiting_slices_.empty());
+  channel_.set_calls_wait(!waiting_.empty());
 }
 
 Status CallSender::send_late(const Waiting& call) {
@@ -276,21 +278,21 @@ Status CallSender::send_late(const Waiting& call) {
 }
 
 void CallSender::on_slices(const ContentId& id, const std::optional<Error>& error) {
-  for (auto& call : awaiting_slices_)
+  for (auto& call : waiting_)
     if (error && call.asked && call.bundle.id() == id) call.refused = *error;
   send_waiting();
 }
 
 void CallSender::each_waiting(ShowCall show) const {
-  for (const auto& call : awaiting_slices_)
+  for (const auto& call : waiting_)
     if (call.header && call.header->token != 0)
-      show(call.return_address ? call.route()->instance : answers_.own_instance(), call.header->token);
+      show(call.return_address ? call.caller()->instance : answers_.own_instance(), call.header->token);
 }
 
 void CallSender::fail_waiting(const Error& reason) {
-  for (; !awaiting_slices_.empty(); awaiting_slices_.pop_front())
-    if (const auto& call = awaiting_slices_.front(); call.header)
-      answers_.fail_later(call.header->token, call.route(), reason);
+  for (; !waiting_.empty(); waiting_.pop_front())
+    if (const auto& call = waiting_.front(); call.header)
+      answers_.fail_later(call.header->token, call.caller(), reason);
 }
 
 }  // namespace tc::node

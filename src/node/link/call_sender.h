@@ -53,7 +53,7 @@ class CallSender {
   void on_ready() { send_waiting(); }
   // The slices that calls wait for are here, or will never be.
   void on_slices(const ContentId& id, const std::optional<Error>& error);
-  size_t waiting() const noexcept { return awaiting_slices_.size(); }
+  size_t waiting() const noexcept { return waiting_.size(); }
   void each_waiting(ShowCall show) const;
   // The link is lost: their callers are told. May throw std::bad_alloc and be called again.
   void fail_waiting(const Error& reason);
@@ -90,10 +90,11 @@ class CallSender {
     wire::SharedChain chain;
     uint64_t since_ns;
     Charge charge;
-    bool asked = false;            // for slices
+    bool asked = false;            // the slices were requested
     std::optional<Error> refused;  // there are none
 
-    const wire::ReturnAddress* route() const noexcept { return return_address ? &return_address->value() : nullptr; }
+    // Null: this node made the call.
+    const wire::ReturnAddress* caller() const noexcept { return return_address ? &return_address->value() : nullptr; }
     OutgoingCall outgoing() const noexcept;
   };
 
@@ -106,8 +107,9 @@ class CallSender {
   void deny(uint32_t number, const ContentId& id);
   bool lacks_slices(const Bundle& bundle) const noexcept;
   Status ask_for_slices(const Bundle& bundle);
-  Status wait(const OutgoingCall& call);
-  Status wait_for_slices(const OutgoingCall& call);
+  // Puts the call behind those that wait. Returns at once.
+  Status queue(const OutgoingCall& call);
+  Status queue_for_slices(const OutgoingCall& call);
   bool may_leave(Waiting& call);
   void send_waiting();
   Status send_late(const Waiting& call);
@@ -117,12 +119,13 @@ class CallSender {
   // address: its id is two cache lines away.
   const target::Code* last_code_ = nullptr;
   uint32_t last_number_ = source::CodeTable::none;
-  const wire::Chain* last_chain_ = nullptr;  // for whom; its number holds it
+  const wire::Chain* last_chain_ = nullptr;  // on whose behalf it was sent; codes_ keeps it
   ContentId last_id_;
   source::CodeTable codes_;
-  uint64_t resends_ = 0;                 // changed while code waited for room: it left without what is to go along
-  std::deque<Waiting> awaiting_slices_;  // or the greeting; with all calls behind them
-  size_t awaiting_bytes_ = 0;
+  uint64_t resends_ = 0;  // changed while code waited for room: it left without what is to go along
+  // Calls that wait for the peer's greeting or for slices, and all calls behind them.
+  std::deque<Waiting> waiting_;
+  size_t waiting_bytes_ = 0;
   std::optional<Error> first_failure_;  // since the last flush
   uint64_t more_failures_ = 0;
 

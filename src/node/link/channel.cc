@@ -52,7 +52,7 @@ bool Channel::leads_to(std::string_view address) const noexcept {
   return origin().same_user || address.substr(0, address.rfind(':')) == origin().host;
 }
 
-Status Channel::accept(ByteView greeting, ByteView own) {
+Status Channel::accept_greeting(ByteView greeting, ByteView own) {
   TC_ASSIGN(peer_, wire::decode_hello(greeting));
   TC_ASSIGN(peer_triple_, TargetTriple::parse(peer_.triple));
   if (peer_.abi != TC_IFUNC_ABI)
@@ -72,7 +72,7 @@ void Channel::changed() noexcept {
   open_version_ = open_ ? version_ : closed_version;
   is_behind_ = backlog_bytes_ > behind_bytes_ && !expects_end_;
   const uint64_t end = open_ ? std::min<uint64_t>(peer_.max_message, out_->max_length()) + 1 : 0;
-  end_at_once_ = static_cast<uint32_t>(std::min<uint64_t>(end, UINT32_MAX));
+  at_once_below_ = static_cast<uint32_t>(std::min<uint64_t>(end, UINT32_MAX));
 }
 
 // ---- The end
@@ -90,7 +90,7 @@ void Channel::lose(const Error& reason) noexcept {
 }
 
 // The last frame, where there is room for one and memory to build it, and where no piece of another one is missing.
-void Channel::write_bye(const Error& reason) noexcept try {
+void Channel::write_disconnect(const Error& reason) noexcept try {
   if (state_ != State::ready || mid_frame_) return;
   const auto body = wire::encode_disconnect({reason.code, reason.message});
   if (is_large(body.size())) return;
@@ -112,7 +112,7 @@ void Channel::disconnect(const Error& reason) noexcept {
   if (state_ == State::greeting && !initiator_) {
     connection_->refuse(told);
   } else {
-    write_bye(told);
+    write_disconnect(told);
     connection_->close();
   }
   lose(reason);
@@ -125,7 +125,7 @@ bool Channel::disconnect_for(const std::string& what) {
 
 void Channel::close(const Error& reason) noexcept {
   if (state_ == State::lost) return;
-  if (!is_released_) write_bye({TC_OK, "closed"});
+  if (!is_released_) write_disconnect({TC_OK, "closed"});
   connection_->close();
   lose(reason);
 }
@@ -145,6 +145,8 @@ void Channel::end(const Error& reason) noexcept {
   connection_->drop();
   lose(reason);
 }
+
+// ---- Frames that leave now, or wait for room
 
 namespace {
 
@@ -305,6 +307,8 @@ std::optional<Channel::Unsent> Channel::unsent() const noexcept {
 void Channel::each_unsent(FunctionRef<void(const Unsent&)> show) const {
   for (const auto& queued : backlog_) show(unsent_of(queued));
 }
+
+// ---- Large frames, which travel in pieces
 
 namespace {
 

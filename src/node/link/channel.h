@@ -24,10 +24,6 @@
 #include "wire/frame.h"
 #include "wire/target_triple.h"
 
-namespace spdlog {
-class logger;
-}
-
 namespace tc::node {
 
 // Numbers that are never used twice at one node, from 1: of links, and of versions of what a peer holds.
@@ -67,7 +63,7 @@ class Channel {
   using Parts = std::initializer_list<ByteView>;
   // A frame that was accepted and never left; a large one by its beginning alone, unless the peer has not greeted yet.
   struct Unsent {
-    wire::Header header;
+    wire::FrameHeader header;
     ByteView body;
   };
 
@@ -82,9 +78,9 @@ class Channel {
   uint64_t open_version() const noexcept { return open_version_; }
   uint64_t version() const noexcept { return version_; }
   // May a frame of that size leave now, as far as the peer and the stream take it? A longer one never goes in one frame.
-  bool may_leave(size_t size) const noexcept { return size < end_at_once_; }
+  bool may_leave(size_t size) const noexcept { return size < at_once_below_; }
   // Where a frame of that size may be built now; null: post() writes or queues it.
-  std::byte* reserve(size_t size) noexcept { return size < end_at_once_ ? out_->reserve(size) : nullptr; }
+  std::byte* reserve(size_t size) noexcept { return size < at_once_below_ ? out_->reserve(size) : nullptr; }
 
   // ---- Frames that leave now, and those that wait for room (the backlog)
 
@@ -125,7 +121,7 @@ class Channel {
   // ---- Its beginning and its end
 
   // The peer's greeting. `own`: ours, for a peer that connected to us. An error: the peer is not taken.
-  Status accept(ByteView greeting, ByteView own);
+  Status accept_greeting(ByteView greeting, ByteView own);
   // Tells the peer why, if that is possible, and closes the connection. Only the first reason counts.
   void disconnect(const Error& reason) noexcept;
   // The same for a peer that breaks the protocol; `what` has the values. Returns false, for frame handlers.
@@ -178,7 +174,7 @@ class Channel {
 
   void changed() noexcept;
   void lose(const Error& reason) noexcept;
-  void write_bye(const Error& reason) noexcept;
+  void write_disconnect(const Error& reason) noexcept;
   static Unsent unsent_of(const Queued& queued) noexcept;
   // Does a frame with so many bytes behind its header travel in pieces?
   bool is_large(size_t size) const noexcept { return size > out_->max_length(); }
@@ -201,8 +197,8 @@ class Channel {
   alignas(64) transport::OutStream* out_;
   uint64_t open_version_ = closed_version;  // version_ while open_
   uint64_t version_;
-  uint32_t end_at_once_ =
-      0;  // frames of fewer bytes may be written at once; 0 unless open_: then not even an empty one
+  // Frames of fewer bytes may be written at once. 0 unless open_: then not even an empty one may.
+  uint32_t at_once_below_ = 0;
   State state_ = State::greeting;
   bool open_ = false;  // ready, and nothing is queued: frames may be written at once
   bool calls_wait_ = false;

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Which part of a link each frame is for; replies and barriers.
+// Hands each frame to the part of the link that it is for, and puts together what came in pieces; replies, barriers, and the
+// pace at which a peer is read.
 #include "node/link/link.h"
 
 #include <spdlog/logger.h>
@@ -48,10 +49,10 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
 
 void Link::end_of_holds() noexcept { links_.on_unheld(); }
 
-void Link::tell_others_of_signatures(const ContentId& id) { links_.send_again(id); }
+void Link::send_code_again(const ContentId& id) { links_.send_again(id); }
 
-Status Link::accept(ByteView greeting, ByteView own) {
-  TC_CHECK(channel_.accept(greeting, own));
+Status Link::accept_greeting(ByteView greeting, ByteView own) {
+  TC_CHECK(channel_.accept_greeting(greeting, own));
   in_ = &channel_.connection().in();
   renew_rights();
   sender_.on_ready();
@@ -71,11 +72,13 @@ void Link::record_use() {
   if (receiver_.rights() != nullptr) authority_.record_use(*receiver_.rights());
 }
 
+// ---- Receiving
+
 size_t Link::receive() {
   executor_.running().link = this;
   if (std::exchange(compiled_, false) && !receiver_.continue_after_compiling()) return 1;
   if (receiver_.has_waiting()) [[unlikely]]
-    return receive_behind_held();
+    return run_held_and_receive();
   if (rate_ != nullptr) [[unlikely]]
     return receive_at_rate();
   return receive(frames_a_turn);
@@ -83,7 +86,7 @@ size_t Link::receive() {
 
 // Calls that were held until the peer had read earlier answers run first; while there are too many, nothing is read
 // (call_receiver.h).
-size_t Link::receive_behind_held() {
+size_t Link::run_held_and_receive() {
   const auto before = executor_.executed();
   if (!receiver_.run_held() || !is_ready()) return 1;
   if (receiver_.may_run_held()) return links_.come_back_to(*this), 1;  // the turn is over
@@ -111,7 +114,7 @@ bool Link::may_go_on(uint64_t now_ns) noexcept {
   return true;
 }
 
-// What is left of a peer that is gone is not worth waiting for.
+// A peer that is gone is not waited for: what it sent beyond its rate is dropped.
 size_t Link::receive_at_rate() {
   const auto rate = rate_;  // a frame may end the link
   const auto most = std::min<uint64_t>(rate->allowed(now_ns()), frames_a_turn);
@@ -178,7 +181,7 @@ void Link::on_compiled() {
 
 // ---- Frames
 
-bool Link::on_frame(const wire::Header& header, std::byte* body) {
+bool Link::on_frame(const wire::FrameHeader& header, std::byte* body) {
   const ByteView view(body, header.length);
   switch (header.kind) {
     case wire::Kind::call: record_for_snapshots(header, view); return receiver_.on_call(header, body);
@@ -188,7 +191,7 @@ bool Link::on_frame(const wire::Header& header, std::byte* body) {
   }
 }
 
-bool Link::on_control(const wire::Header& header, ByteView body) {
+bool Link::on_control(const wire::FrameHeader& header, ByteView body) {
   switch (header.kind) {
     case wire::Kind::code: return on_code(header, body);
     case wire::Kind::need: return on_need(header, body);
@@ -198,7 +201,7 @@ bool Link::on_control(const wire::Header& header, ByteView body) {
       return header.number == wire::barrier_ask ? receiver_.on_barrier(header, body) : on_barrier_answer(header, body);
     case wire::Kind::cluster_event: return on_event(header.number, body);
     case wire::Kind::compile: return on_compile(header.number, body);
-    case wire::Kind::disconnect: return on_bye(body);
+    case wire::Kind::disconnect: return on_disconnect(body);
     default:
       on_broken(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(header.kind)));
       return false;
@@ -212,14 +215,14 @@ void Link::on_broken(std::string what) {
   channel_.disconnect_for(what);
 }
 
-bool Link::on_need(const wire::Header& header, ByteView body) {
+bool Link::on_need(const wire::FrameHeader& header, ByteView body) {
   const auto need = wire::decode_need(private_copy(body));
   if (!need) return channel_.disconnect_for(need.error().message);
   return (header.flags & wire::flag_for_another) != 0 ? slices_.on_question(header.number, *need)
                                                       : sender_.on_need(header.number);
 }
 
-bool Link::on_code(const wire::Header& header, ByteView body) {
+bool Link::on_code(const wire::FrameHeader& header, ByteView body) {
   const auto copy = private_copy(body);
   const auto code = wire::decode_code(copy);
   if (!code) return channel_.disconnect_for(code.error().message);
@@ -250,14 +253,14 @@ bool Link::on_compile(uint32_t what, ByteView body) {
   return true;
 }
 
-bool Link::on_bye(ByteView body) {
-  const auto bye = wire::decode_disconnect(private_copy(body));
-  if (!bye) return channel_.disconnect_for(bye.error().message);
+bool Link::on_disconnect(ByteView body) {
+  const auto disconnect = wire::decode_disconnect(private_copy(body));
+  if (!disconnect) return channel_.disconnect_for(disconnect.error().message);
   // What the peer says of the end counts more than what the transport does.
   const bool is_gone = ending_.has_value();
   ending_.reset();
-  if (bye->status != TC_OK) {
-    end(Error{bye->status, fmt::format("{} closed the connection: {}", peer_label(), bye->reason)});
+  if (disconnect->status != TC_OK) {
+    end(Error{disconnect->status, fmt::format("{} closed the connection: {}", peer_label(), disconnect->reason)});
   } else if (!channel_.is_accepted()) {
     end(channel_.is_released() ? Error{TC_ERR_CLOSED, "the endpoint was closed here"} : closed_by_peer());
   } else {
@@ -334,7 +337,7 @@ bool Link::drain_backlog() {
   return true;
 }
 
-bool Link::on_reply(const wire::Header& header, ByteView body) {
+bool Link::on_reply(const wire::FrameHeader& header, ByteView body) {
   const auto copy = private_copy(body);
   size_t skip = 0;
   std::optional<wire::ReturnAddress> caller;
@@ -395,7 +398,7 @@ Status Link::flush(Deadline deadline) {
   return fail(TC_ERR_INTERNAL, "flush of {} ended without a cause", peer_label());
 }
 
-bool Link::on_barrier_answer(const wire::Header& header, ByteView body) {
+bool Link::on_barrier_answer(const wire::FrameHeader& header, ByteView body) {
   const auto number = wire::decode_barrier(private_copy(body));
   if (!number) return channel_.disconnect_for(number.error().message);
   if (header.number != wire::barrier_answer || *number > barriers_sent_ || *number <= barriers_passed_)
@@ -408,11 +411,12 @@ bool Link::on_barrier_answer(const wire::Header& header, ByteView body) {
 
 // ---- Calls that wait here
 
-void Link::record_for_snapshots(const wire::Header& header, ByteView body) {
+void Link::record_for_snapshots(const wire::FrameHeader& header, ByteView body) {
   auto& snapshots = peer_failures_.snapshots();
   if (!snapshots.recording() || !receiver_.may_run()) [[likely]]
     return;
-  receiver_.show(header, body, [&](uint64_t caller, uint64_t token) { snapshots.record_call(*this, caller, token); });
+  receiver_.show_call(header, body,
+                      [&](uint64_t caller, uint64_t token) { snapshots.record_call(*this, caller, token); });
 }
 
 void Link::each_waiting_call(ShowCall show) const {
@@ -420,7 +424,7 @@ void Link::each_waiting_call(ShowCall show) const {
   sender_.each_waiting(show);
   // Once the connection is lost, no other node can know of what it did not take.
   if (!is_lost()) return;
-  channel_.each_unsent([&](const Channel::Unsent& frame) { receiver_.show(frame.header, frame.body, show); });
+  channel_.each_unsent([&](const Channel::Unsent& frame) { receiver_.show_call(frame.header, frame.body, show); });
 }
 
 void Link::fail_waiting() {
@@ -434,6 +438,8 @@ void Link::fail_waiting() {
                      peer_label());
   receiver_.fail_waiting(reason());
 }
+
+// ---- Frames that came in pieces
 
 bool Link::on_fragment(uint32_t mark, ByteView piece) {
   if (mark > last_piece)

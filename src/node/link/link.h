@@ -65,13 +65,13 @@ class alignas(64) Link final : public target::FrameHandler {
   bool advance(Flush& flush);
   // Moves queued frames on, as far as there is room. True: calls that were held for that are run with the next receive().
   bool drain_backlog();
-  // That code has more signatures here than before: the next call of it brings it again, by whichever link.
-  void tell_others_of_signatures(const ContentId& id);
+  // That code has more signatures here than before: the next call of it that this node sends, by any link, brings it again.
+  void send_code_again(const ContentId& id);
 
   // ---- Receiving
 
   // The peer's greeting. An error: the peer is not taken, and the caller tells it.
-  Status accept(ByteView greeting, ByteView own);
+  Status accept_greeting(ByteView greeting, ByteView own);
   // What peers may do has changed: asks anew what this one may.
   void renew_rights();
   // It is open: the key of the peer is in use.
@@ -149,7 +149,7 @@ class alignas(64) Link final : public target::FrameHandler {
   uint64_t paused_until_ns = 0;  // nothing is received before; 0: it is not paused
 
  private:
-  bool on_frame(const wire::Header& header, std::byte* body) override;
+  bool on_frame(const wire::FrameHeader& header, std::byte* body) override;
   const target::NumberTable& numbers() const noexcept override { return receiver_.numbers(); }
   void on_effects() override;
   void on_broken(std::string what) override;
@@ -159,18 +159,18 @@ class alignas(64) Link final : public target::FrameHandler {
   wire::Reply too_large(const wire::Reply& reply) const;
   void replace_too_large_replies();
   size_t receive_at_rate();
-  size_t receive_behind_held();
+  size_t run_held_and_receive();
   void pause_until_drained();
   size_t receive(size_t most);
-  bool on_control(const wire::Header& header, ByteView body);
-  bool on_need(const wire::Header& header, ByteView body);
-  bool on_code(const wire::Header& header, ByteView body);
-  bool on_reply(const wire::Header& header, ByteView body);
-  bool on_barrier_answer(const wire::Header& header, ByteView body);
+  bool on_control(const wire::FrameHeader& header, ByteView body);
+  bool on_need(const wire::FrameHeader& header, ByteView body);
+  bool on_code(const wire::FrameHeader& header, ByteView body);
+  bool on_reply(const wire::FrameHeader& header, ByteView body);
+  bool on_barrier_answer(const wire::FrameHeader& header, ByteView body);
   bool on_event(uint32_t what, ByteView body);
   bool on_compile(uint32_t what, ByteView body);
-  bool on_bye(ByteView body);
-  void record_for_snapshots(const wire::Header& header, ByteView body);
+  bool on_disconnect(ByteView body);
+  void record_for_snapshots(const wire::FrameHeader& header, ByteView body);
   void record_failure(const Error& failure);
 
   // Frames that came in pieces

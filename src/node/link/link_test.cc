@@ -75,7 +75,7 @@ TEST_F(LinkSends, code_that_was_too_large_with_one_payload_goes_along_with_the_n
   const auto code_bytes = code_section(load_bundle("echo")).size();
   peer.says.max_message = static_cast<uint32_t>(code_bytes + 1000);
   peer.listen("small");
-  auto* const link = node->links().at("small").value();
+  auto* const link = node->links().find_or_reach("small").value();
   ASSERT_TRUE(run_until([&] { return link->state() == Link::State::ready; }));
   const auto call = [&](size_t payload) {
     return node->call(*link, *test::message(*node, "echo", std::string(payload, 'x')), 5000, Deadline::after_ms(0));

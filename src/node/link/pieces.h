@@ -56,7 +56,7 @@ class Assembly {
   Result<bool> add(ByteView piece, bool is_last);
 
   struct Whole {
-    wire::Header header;
+    wire::FrameHeader header;
     std::byte* body = nullptr;  // at a multiple of 64, in `memory`
     PooledBuffer memory;
     std::optional<Error> refused;  // there was no memory: `body` is null

@@ -240,7 +240,7 @@ class NodeSnapshots : public ::testing::Test {
     greet(doomed, 4712, 8, "doomed");
     greet(client, 4713, Identity::no_id, "client");
     future = caller
-                 ->call(*caller->links().at("keeper").value(), *test::message(*caller, "echo", "x"), 20'000,
+                 ->call(*caller->links().find_or_reach("keeper").value(), *test::message(*caller, "echo", "x"), 20'000,
                         Deadline::after_ms(0))
                  .value();
     EXPECT_TRUE(run_until([&] { return keeper.find(Kind::call_code) != nullptr; }));
@@ -416,7 +416,7 @@ class WatchdogOf : public ::testing::Test {
     dog.wake();
     {
       const target::Executor::Scope scope(executor);
-      executor.run_plain(code, nullptr, 0);
+      executor.run(code, nullptr, 0);
     }
     return now_ns() - before >= limit_ns ? 1 : 0;
   }
@@ -430,7 +430,7 @@ class WatchdogOf : public ::testing::Test {
       const target::Executor::Scope scope(executor);
       while (!until.passed()) {
         const auto now = now_ns();
-        executor.run_plain(code, nullptr, 0);
+        executor.run(code, nullptr, 0);
         if (entered_ns - before >= limit_ns) ++interrupted;
         before = now;
       }
@@ -500,7 +500,7 @@ TEST_F(WatchdogOf, an_executor_that_rests_is_not_stuck) {
 TEST_F(WatchdogOf, what_takes_long_between_calls_is_no_call) {
   const auto before = now_ns();
   const target::Executor::Scope scope(executor);
-  executor.run_plain(quick, nullptr, 0);
+  executor.run(quick, nullptr, 0);
   const target::Executor::Pause pause(executor);
   const bool interrupted = now_ns() - before >= limit_ns;
   sleep_ms(100);

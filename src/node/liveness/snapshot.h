@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Where are my calls? A call that forwards itself is at one node, or on one link, at a time, and only that place
-// knows of it: nothing is recorded on its way, so that a hop costs nothing more. When a node dies, whoever waits
-// asks: a snapshot of all nodes and links, taken while calls travel on (Chandy and Lamport, "Distributed Snapshots",
-// 1985), gathered on the tree along which it spread. A call that is nowhere in it is lost.
+// knows of it: nothing is recorded on its way, so that a hop costs nothing more. When a node dies, each node that
+// waits for answers takes a snapshot of all nodes and links, while calls travel on (Chandy and Lamport, "Distributed
+// Snapshots", 1985), gathered on the tree along which it spread. A call that is nowhere in it is lost.
 //
 // How it goes. The origin sends a marker on each of its links. A node that sees a snapshot's first marker records the
 // calls it holds, sends markers on each of its links, and from then on records the calls that come by a link until that

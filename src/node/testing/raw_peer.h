@@ -21,7 +21,7 @@ inline Bytes copy_of(ByteView view) { return {view.begin(), view.end()}; }
 class RawPeer final : public transport::Events {
  public:
   struct Frame {
-    wire::Header header;
+    wire::FrameHeader header;
     Bytes body;
   };
 

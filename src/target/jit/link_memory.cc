@@ -20,12 +20,12 @@ Status Allocation::seal() {
   return owner_->arena_->seal(placement_);
 }
 
-Result<std::shared_ptr<CodeMemory>> CodeMemory::create() {
+Result<std::shared_ptr<CodeArena>> CodeArena::create() {
   TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
-  return std::shared_ptr<CodeMemory>(new CodeMemory(std::move(arena)));
+  return std::shared_ptr<CodeArena>(new CodeArena(std::move(arena)));
 }
 
-Result<Allocation> CodeMemory::allocate(size_t text_bytes, size_t data_bytes, size_t alignment) {
+Result<Allocation> CodeArena::allocate(size_t text_bytes, size_t data_bytes, size_t alignment) {
   const std::lock_guard lock(mutex_);
   TC_ASSIGN(const auto placement, arena_->place(text_bytes, data_bytes, alignment));
   return Allocation(shared_from_this(), placement);

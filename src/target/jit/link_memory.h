@@ -17,7 +17,7 @@
 
 namespace tc::target::jit {
 
-class CodeMemory;
+class CodeArena;
 
 // A placement that is released when destroyed. Keeps the arena alive.
 class Allocation {
@@ -36,25 +36,25 @@ class Allocation {
   Status seal();
 
  private:
-  friend class CodeMemory;
-  Allocation(std::shared_ptr<CodeMemory> owner, memory::Placement placement) noexcept
+  friend class CodeArena;
+  Allocation(std::shared_ptr<CodeArena> owner, memory::Placement placement) noexcept
       : owner_(std::move(owner)), placement_(placement) {}
 
-  std::shared_ptr<CodeMemory> owner_;
+  std::shared_ptr<CodeArena> owner_;
   memory::Placement placement_;
 };
 
 // Threads: any; calls may overlap.
-class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
+class CodeArena : public std::enable_shared_from_this<CodeArena> {
  public:
-  static Result<std::shared_ptr<CodeMemory>> create();
+  static Result<std::shared_ptr<CodeArena>> create();
 
   // Errors of Arena::place.
   Result<Allocation> allocate(size_t text_bytes, size_t data_bytes, size_t alignment);
 
  private:
   friend class Allocation;
-  explicit CodeMemory(std::unique_ptr<memory::Arena> arena) noexcept : arena_(std::move(arena)) {}
+  explicit CodeArena(std::unique_ptr<memory::Arena> arena) noexcept : arena_(std::move(arena)) {}
 
   std::mutex mutex_;
   std::unique_ptr<memory::Arena> arena_;
@@ -66,7 +66,7 @@ class CodeMemory : public std::enable_shared_from_this<CodeMemory> {
 // Thread: the one that links.
 class LinkMemory final : public llvm::jitlink::JITLinkMemoryManager {
  public:
-  explicit LinkMemory(CodeMemory& memory) : memory_(memory) {}
+  explicit LinkMemory(CodeArena& memory) : memory_(memory) {}
 
   void allocate(const llvm::jitlink::JITLinkDylib* dylib, llvm::jitlink::LinkGraph& graph,
                 OnAllocatedFunction on_allocated) override;
@@ -83,7 +83,7 @@ class LinkMemory final : public llvm::jitlink::JITLinkMemoryManager {
   Status lay_out(llvm::jitlink::BasicLayout& layout);
   llvm::Error note(Error error);
 
-  CodeMemory& memory_;
+  CodeArena& memory_;
   Allocation allocation_;
   std::optional<Error> error_;
 };

@@ -67,7 +67,7 @@ class Image final : public LinkedCode {
 // What one link needs and what comes of it. JITLink calls back on this thread, before link() returns.
 struct Job {
   Job(ByteView object, const std::string& label, const SymbolResolver& resolve, const Variables& variables,
-      const LinkerOptions& options, CodeMemory& code_memory)
+      const LinkerOptions& options, CodeArena& code_memory)
       : object(object), label(label), resolve(resolve), variables(variables), options(options), memory(code_memory) {}
 
   const ByteView object;

@@ -21,7 +21,7 @@ struct LinkerOptions {
 class Linker {
  public:
   // `memory` is shared with the code that is linked, which may outlive the linker.
-  Linker(LinkerOptions options, std::shared_ptr<CodeMemory> memory) : options_(options), memory_(std::move(memory)) {}
+  Linker(LinkerOptions options, std::shared_ptr<CodeArena> memory) : options_(options), memory_(std::move(memory)) {}
 
   // As Jit::link.
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
@@ -29,7 +29,7 @@ class Linker {
 
  private:
   const LinkerOptions options_;
-  const std::shared_ptr<CodeMemory> memory_;
+  const std::shared_ptr<CodeArena> memory_;
 };
 
 }  // namespace tc::target::jit

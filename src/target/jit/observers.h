@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Makes linked code known to those who look into this process from outside: debuggers and perf.
+// Makes linked code known to debuggers and perf, which look into this process from outside.
 //
 // Threads: any.
 #pragma once

@@ -130,7 +130,7 @@ constexpr int recipe = 1;
 
 class LlvmJit final : public Jit {
  public:
-  LlvmJit(Host host, LinkerOptions options, std::shared_ptr<CodeMemory> memory)
+  LlvmJit(Host host, LinkerOptions options, std::shared_ptr<CodeArena> memory)
       : host_(std::move(host)),
         baseline_(host_, Effort::baseline),
         tuned_(host_, Effort::tuned),
@@ -179,7 +179,7 @@ class UnusableJit final : public Jit {
 
 Result<std::unique_ptr<Jit>> try_to_make_jit(LinkerOptions options) {
   TC_ASSIGN(auto host, Host::detect());
-  TC_ASSIGN(auto memory, CodeMemory::create());
+  TC_ASSIGN(auto memory, CodeArena::create());
   return std::make_unique<LlvmJit>(std::move(host), options, std::move(memory));
 }
 

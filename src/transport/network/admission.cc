@@ -100,7 +100,7 @@ void Admission::drop_without_descriptor(const Listener& listener) noexcept {
   }
 }
 
-// Who a peer on a Unix socket is, is known at once.
+// The kernel says at once which user a peer on a Unix socket is.
 void Admission::admit(Fd socket, bool is_local) {
   auto origin = origin_of(socket, hub_.trusted_networks);
   if (is_local)

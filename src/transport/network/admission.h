@@ -41,8 +41,8 @@ struct PendingCount {
   bool has_proved_its_key = false;
 };
 
-// A host as it is counted: an IPv4 address, or the network of 64 bits that an IPv6 address is in, because whoever has one
-// address there has all of them.
+// A host as it is counted: an IPv4 address, or the network of 64 bits that an IPv6 address is in, because a host that has
+// one address there has all of them.
 std::string counted_host(std::string_view address);
 
 // Which pending connection to close so that one more from `host` can be accepted; nothing when there is room. `random`: any

@@ -42,7 +42,7 @@ bool RingIn::refill() noexcept {
   if (!is_open()) return false;
   const uint64_t word = peek();
   if (word == 0) return false;
-  const wire::Header header = wire::decode(word);
+  const wire::FrameHeader header = wire::decode(word);
   const bool is_pad = header.kind == wire::Kind::pad;
   if (!is_pad && fits(header.length)) return true;
   if (!is_pad || wire::stride(header.length) != ring_.to_next_lap(position())) {

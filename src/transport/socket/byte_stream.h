@@ -111,7 +111,8 @@ class ByteOut final : public OutStream {
   void flush() noexcept override;
   void on_channel_room() noexcept;
   // The peer reads no more: what is committed from now on is thrown away with each flush(). So the owner goes on as before
-  // until the connection is lost, and reads what the peer sent before. Who sends and never polls finds no room in the end.
+  // until the connection is lost, and reads what the peer sent before. An owner that sends and never polls finds
+  // no room in the end.
   void discard() noexcept;
   // What was committed before shut() and was not sent.
   ByteView unsent() const noexcept { return unsent_; }

@@ -27,7 +27,7 @@ int main(int argc, char** argv) {
     while (node.is_open()) {
       auto& in = node.in();
       const uint64_t word = in.peek();
-      const tc::wire::Header header = tc::wire::decode(word);
+      const tc::wire::FrameHeader header = tc::wire::decode(word);
       if (word == 0 || header.kind == tc::wire::Kind::pad || !in.fits(header.length)) {
         if (!in.refill()) break;
         continue;

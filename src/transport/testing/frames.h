@@ -46,7 +46,7 @@ enum class Took { nothing, frame, wrong };
 inline Took take_frame(InStream& in, uint32_t number) {
   for (;;) {
     const uint64_t word = in.peek();
-    const wire::Header header = wire::decode(word);
+    const wire::FrameHeader header = wire::decode(word);
     if (word == 0 || header.kind == wire::Kind::pad || !in.fits(header.length)) {
       if (!in.refill()) return in.broken() ? Took::wrong : Took::nothing;
       continue;
@@ -64,7 +64,7 @@ inline size_t take_anything(InStream& in) {
   size_t frames = 0;
   for (; !in.broken(); ++frames) {
     const uint64_t word = in.peek();
-    const wire::Header header = wire::decode(word);
+    const wire::FrameHeader header = wire::decode(word);
     if (word == 0 || header.kind == wire::Kind::pad || !in.fits(header.length)) {
       if (!in.refill()) break;
       continue;

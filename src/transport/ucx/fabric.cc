@@ -100,7 +100,7 @@ void UcxFabric::remove(UcxChannel& channel) noexcept {
   if (!retired_.empty()) schedule_check();
 }
 
-// Whom we connect to has an endpoint to us before we have one to it, and that may be paired with one of ours of before.
+// A peer that we connect to has an endpoint to us before we have one to it. UCX may pair that with an earlier one of ours.
 bool UcxFabric::is_connecting() const noexcept {
   return std::ranges::any_of(channels_, [](const UcxChannel* channel) {
     return channel != nullptr && channel->owner != nullptr && !channel->is_open();

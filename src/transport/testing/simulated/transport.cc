@@ -53,7 +53,7 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
   return adopt(ours, false);
 }
 
-// As if the handshake took no time: who answers is known before the greeting leaves.
+// As if the handshake took no time: the node that answers is known before the greeting leaves.
 Status SimulatedTransport::ask_whether_expected(std::string_view address) {
   Origin origin;
   {
