@@ -3,6 +3,7 @@
 
 import os
 import pathlib
+import re
 import signal
 import struct
 import subprocess
@@ -20,6 +21,11 @@ def nodes_of(pid):
 
 def all_gone(pids):
     return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
+
+
+def has_pending(pid, number):
+    status = pathlib.Path(f"/proc/{pid}/status").read_text()
+    return int(re.search(r"ShdPnd:\s*(\w+)", status)[1], 16) >> (number - 1) & 1
 
 
 def start_cluster(t, *arguments):
@@ -101,8 +107,19 @@ def test_nodes_do_not_outlive_a_cluster_that_is_killed(t):
     kit.run_until(lambda: all_gone(nodes), "nodes gone")
 
 
+def test_a_second_signal_kills_nodes_that_do_not_stop(t):
+    cluster, nodes = start_cluster(t, "2", "--drain", "600000")
+    os.kill(nodes[0], signal.SIGSTOP)
+    cluster.signal(signal.SIGTERM)
+    kit.run_until(lambda: has_pending(nodes[0], signal.SIGTERM), "the nodes are told to stop")
+    cluster.signal(signal.SIGTERM)
+    cluster.wait()
+    kit.run_until(lambda: all_gone(nodes), "nodes gone")
+    assert "killed" in cluster.err, cluster.err
+
+
 def test_a_node_that_does_not_listen_to_sigterm_is_killed_in_time(t):
-    cluster, nodes = start_cluster(t, "2")
+    cluster, nodes = start_cluster(t, "2", "--drain", "1000")
     os.kill(nodes[0], signal.SIGSTOP)
     start = time.monotonic()
     cluster.signal(signal.SIGTERM)

@@ -182,8 +182,8 @@ Result<int> Cluster::run(const std::vector<std::string>& command) {
     report_deaths();
     if (stop_signal == 0) continue;
     process.signal(stop_signal);
-    if (!process.wait(Deadline::after_ms(stop_deadline_ms))) process.kill();
-    process.wait(Deadline::after_ms(stop_deadline_ms));
+    if (!process.wait(Deadline::after_ms(grace_ms))) process.kill();
+    process.wait(Deadline::after_ms(grace_ms));
     return 128 + stop_signal;
   }
   return process.poll()->as_shell();

@@ -42,9 +42,9 @@ StopSignals::StopSignals() {
   pthread_sigmask(SIG_BLOCK, &set, nullptr);
 }
 
-void StopSignals::start(Handlers handlers, uint32_t drain_ms) {
+void StopSignals::start(Handlers handlers, std::optional<uint32_t> drain_ms) {
   handlers_ = std::move(handlers);
-  drain_ns_ = uint64_t{drain_ms} * 1'000'000;
+  if (drain_ms) drain_ns_ = uint64_t{*drain_ms} * 1'000'000;
   thread_ = std::thread([this] { take_signals(); });
 }
 
@@ -69,13 +69,13 @@ void StopSignals::act_on(int signal) {
 }
 
 uint64_t StopSignals::next_step_ns() const noexcept {
-  if (requested_ns_ == 0) return UINT64_MAX;
-  return requested_ns_ + (has_told_ ? drain_ns_ : std::min(drain_ns_, told_after_ns));
+  if (requested_ns_ == 0 || !drain_ns_) return UINT64_MAX;
+  return requested_ns_ + (has_told_ ? *drain_ns_ : std::min(*drain_ns_, told_after_ns));
 }
 
 void StopSignals::take_step() {
   const uint64_t now = now_ns();
-  if (now >= requested_ns_ + drain_ns_) {
+  if (now >= requested_ns_ + *drain_ns_) {
     handlers_.gives_up();
     _exit(128 + signal());
   }

@@ -7,6 +7,7 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <optional>
 #include <thread>
 
 namespace tc::command {
@@ -17,10 +18,10 @@ class StopSignals {
  public:
   // Each is called from that thread.
   struct Handlers {
-    std::function<void()> stop;      // the first signal to stop
-    std::function<void()> waits;     // half a second later: the process has not stopped yet
-    std::function<void()> gives_up;  // `drain_ms` after the signal: the process ends when this returns
-    std::function<void()> reload;    // each SIGHUP
+    std::function<void()> stop;              // the first signal to stop
+    std::function<void()> waits = [] {};     // half a second later: the process has not stopped yet
+    std::function<void()> gives_up = [] {};  // `drain_ms` after the signal: the process ends when this returns
+    std::function<void()> reload;            // each SIGHUP
   };
 
   StopSignals();
@@ -28,7 +29,8 @@ class StopSignals {
   StopSignals(const StopSignals&) = delete;
   StopSignals& operator=(const StopSignals&) = delete;
 
-  void start(Handlers handlers, uint32_t drain_ms);
+  // Without `drain_ms` the process may take as long as it likes to stop.
+  void start(Handlers handlers, std::optional<uint32_t> drain_ms);
   // Afterwards no handler is called any more and signals have their usual effect on this thread.
   void finish();
   // The one that was taken first; 0 before. For `Handlers::stop` too.
@@ -43,7 +45,7 @@ class StopSignals {
   void take_step();
 
   Handlers handlers_;
-  uint64_t drain_ns_ = 0;
+  std::optional<uint64_t> drain_ns_;
   uint64_t requested_ns_ = 0;  // the thread's own; 0: not yet
   bool has_told_ = false;      // Handlers::waits
   std::atomic<int> signal_{0};
