@@ -45,7 +45,7 @@ void Table::row(const std::vector<std::string>& cells) {
 
 namespace {
 
-double quantile(const std::vector<double>& sorted, double q) {
+double quantile_of_sorted(const std::vector<double>& sorted, double q) {
   const double place = q * static_cast<double>(sorted.size() - 1);
   const auto below = static_cast<size_t>(std::floor(place));
   const auto above = std::min(below + 1, sorted.size() - 1);
@@ -54,10 +54,15 @@ double quantile(const std::vector<double>& sorted, double q) {
 
 }  // namespace
 
+double quantile(std::vector<double> values, double share) {
+  std::ranges::sort(values);
+  return quantile_of_sorted(values, share);
+}
+
 Summary summarize(std::vector<double> values) {
   if (values.empty()) return {};
   std::ranges::sort(values);
-  return {quantile(values, 0.5), quantile(values, 0.25), quantile(values, 0.75)};
+  return {quantile_of_sorted(values, 0.5), quantile_of_sorted(values, 0.25), quantile_of_sorted(values, 0.75)};
 }
 
 }  // namespace tc::bench

@@ -24,6 +24,10 @@ struct Summary {
 // The values need not be sorted. All zero when there are none.
 Summary summarize(std::vector<double> values);
 
+// The value below which this share of the values lies, between two of them where need be: 0.5 is the median. There is at
+// least one value; they need not be sorted.
+double quantile(std::vector<double> values, double share);
+
 // Figures of interleaved runs: one for each key in each run.
 template <class Key>
 class Samples {

@@ -37,6 +37,13 @@ namespace {
 
 TEST(Statistics, the_median_does_not_mind_one_wild_value) { EXPECT_DOUBLE_EQ(summarize({3, 1, 2, 1000, 4}).median, 3); }
 
+TEST(Statistics, a_share_of_the_values_lies_below_a_quantile) {
+  EXPECT_DOUBLE_EQ(quantile({5, 1, 4, 2, 3}, 0), 1);
+  EXPECT_DOUBLE_EQ(quantile({5, 1, 4, 2, 3}, 0.75), 4);
+  EXPECT_DOUBLE_EQ(quantile({5, 1, 4, 2, 3}, 1), 5);
+  EXPECT_DOUBLE_EQ(quantile({7}, 0.99), 7);
+}
+
 TEST(Statistics, an_even_number_of_values_has_its_median_between_the_middle_two) {
   EXPECT_DOUBLE_EQ(summarize({4, 1, 3, 2}).median, 2.5);
 }

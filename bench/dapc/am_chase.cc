@@ -2,7 +2,6 @@
 #include "dapc/am_chase.h"
 
 #include <cstring>
-#include <utility>
 
 namespace tc::bench {
 
@@ -20,30 +19,6 @@ Status connect_all(UcxParty& party, std::span<const std::string> servers, std::v
 }
 
 }  // namespace
-
-void HeaderSender::send(ucp_ep_h endpoint, unsigned id, const ChaseHeader& header) {
-  if (free_ == nullptr) {
-    all_.push_back(std::make_unique<Kept>());
-    all_.back()->sender = this;
-    free_ = all_.back().get();
-  }
-  Kept& kept = *free_;
-  kept.header = header;
-  ucp_request_param_t param;
-  param.op_attr_mask = UCP_OP_ATTR_FIELD_FLAGS | UCP_OP_ATTR_FIELD_CALLBACK | UCP_OP_ATTR_FIELD_USER_DATA;
-  param.flags = UCP_AM_SEND_FLAG_EAGER;
-  param.cb.send = &HeaderSender::on_sent;
-  param.user_data = &kept;
-  auto* const request = ucp_am_send_nbx(endpoint, id, &kept.header, sizeof kept.header, nullptr, 0, &param);
-  // Nearly always it is sent by now. (The endpoint's error handler reports a failure.)
-  if (UCS_PTR_IS_PTR(request)) free_ = std::exchange(kept.next, nullptr);
-}
-
-void HeaderSender::on_sent(void* request, ucs_status_t, void* user) {
-  auto& kept = *static_cast<Kept*>(user);
-  ucp_request_free(request);
-  kept.next = std::exchange(kept.sender->free_, &kept);
-}
 
 Result<std::unique_ptr<AmChaseServer>> AmChaseServer::create(const std::string& tls, uint32_t index,
                                                              std::span<const uint64_t> shard) {

@@ -5,6 +5,7 @@
 // header of 16 bytes, and are sent by the handler itself. Thread: the one that polls the worker.
 #pragma once
 
+#include "common/header_sender.h"
 #include "common/ucx_party.h"
 #include "dapc/mode.h"
 
@@ -16,22 +17,6 @@ struct ChaseHeader {
   uint32_t chase;  // the client's number for it
 };
 static_assert(sizeof(ChaseHeader) == 16);
-
-// Sends headers; keeps those that UCX still reads because a socket is full.
-class HeaderSender {
- public:
-  void send(ucp_ep_h endpoint, unsigned id, const ChaseHeader& header);
-
- private:
-  struct Kept {
-    ChaseHeader header;
-    Kept* next = nullptr;
-    HeaderSender* sender = nullptr;
-  };
-  static void on_sent(void* request, ucs_status_t status, void* kept);
-  std::vector<std::unique_ptr<Kept>> all_;
-  Kept* free_ = nullptr;
-};
 
 class AmChaseServer {
  public:

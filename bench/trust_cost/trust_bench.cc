@@ -5,7 +5,6 @@
 
 #include <ucp/api/ucp.h>
 
-#include <algorithm>
 #include <optional>
 
 #include "trust/code_signature.h"
@@ -86,12 +85,6 @@ class TrustBench {
   Samples<std::string> values_;        // run by run
   Samples<std::string> median_, p99_;  // of the calls of a phase, in us
 };
-
-double quantile(std::vector<double>& values, double share) {
-  const auto at = values.begin() + static_cast<ptrdiff_t>(share * static_cast<double>(values.size() - 1));
-  std::ranges::nth_element(values, at);
-  return *at;
-}
 
 Result<double> TrustBench::ask_number(const std::string& order) {
   TC_ASSIGN(const auto answer, target_->talk().ask(order));

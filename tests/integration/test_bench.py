@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ifunc bench tsi` and `ifunc bench bulk`: that they measure, on every transport, and say all that
-docs/measuring.md promises; `ifunc bench dapc` and `graph` through UCX. What they measure is not judged here."""
+"""`ifunc bench tsi`, `bulk` and `mixed`: that they measure, on every transport, and say all that docs/measuring.md
+promises; `ifunc bench dapc` and `graph` through UCX. What they measure is not judged here."""
 
 import json
 
@@ -59,6 +59,20 @@ def check_bulk(t, transport):
     return found
 
 
+def check_mixed(t, transport):
+    calls, long_us = 8, 2000
+    found = bench(t, "mixed", transport, "--runs", "2", "--calls", str(calls), "--long-us", str(long_us),
+                  "--phase-ms", "30")
+    assert (found["calls"], found["long_us"], found["phase_ms"]) == (calls, long_us, 30) and found["rounds"] > 0, found
+    for way in ("ifunc", "am", "am_worker"):
+        queue = found["first"][way]
+        check_figures(queue, "first_us", "last_us", "largest_gap_us")
+        assert queue["first_us"] < queue["last_us"], queue
+        for phase in ("alone", "beside"):
+            check_figures(found[phase][way], "median_us", "p99_us", "max_us", "calls_per_run")
+            assert ("median_ratio_to_am" in found[phase][way]) == (way != "am"), found[phase]
+
+
 def test_the_increment_is_measured_beside_its_floor_over_shared_memory(t):
     check_tsi(t, "shm")
 
@@ -108,6 +122,22 @@ def test_large_payloads_are_measured_over_tcp(t):
 def test_large_payloads_are_measured_through_ucx(t):
     check_bulk(t, "ucx-shm")
     check_bulk(t, "ucx-tcp")
+
+
+def test_long_calls_are_measured_beside_small_ones_over_shared_memory_and_tcp(t):
+    check_mixed(t, "shm")
+    check_mixed(t, "tcp")
+
+
+def test_long_calls_are_measured_beside_small_ones_encrypted_and_through_ucx(t):
+    check_mixed(t, "tls")
+    check_mixed(t, "ucx-shm")
+    check_mixed(t, "ucx-tcp")
+
+
+def test_a_queue_of_long_calls_that_would_take_minutes_is_refused(t):
+    result = t.ifunc("bench", "mixed", "--calls", "1000", "--long-us", "100000")
+    assert result.code == 1 and "the queue takes 100000 ms when it may take 30000" in result.err, result
 
 
 def test_chases_and_searches_agree_through_ucx(t):

@@ -10,6 +10,7 @@ namespace tc::command {
 
 void add_tsi(CLI::App& parent, int& exit_code);
 void add_bulk(CLI::App& parent, int& exit_code);
+void add_mixed(CLI::App& parent, int& exit_code);
 void add_token(CLI::App& parent, int& exit_code);
 void add_trust(CLI::App& parent, int& exit_code);
 void add_dapc(CLI::App& parent, int& exit_code);

@@ -13,8 +13,8 @@ int run(int argc, char** argv) {
   app.require_subcommand(1);
   auto* const bench = app.add_subcommand("bench", "Measure this machine");
   bench->require_subcommand(1);
-  for (const auto add : {add_tsi, add_bulk, add_token, add_trust, add_dapc, add_languages, add_tune, add_ucp_ifunc,
-                         add_report, add_graph, add_partner})
+  for (const auto add : {add_tsi, add_bulk, add_mixed, add_token, add_trust, add_dapc, add_languages, add_tune,
+                         add_ucp_ifunc, add_report, add_graph, add_partner})
     add(*bench, exit_code);
   return parse_and_run(app, argc, argv, exit_code);
 }

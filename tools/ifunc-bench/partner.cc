@@ -6,6 +6,7 @@
 #include "dapc/dapc.h"
 #include "graph/graph_bench.h"
 #include "ifunc-bench/commands.h"
+#include "mixed/measure.h"
 #include "trust_cost/trust_bench.h"
 #include "tsi/measure.h"
 #include "ucp_ifunc/ucp_ifunc_bench.h"
@@ -18,6 +19,7 @@ void add_partner(CLI::App& parent, int& exit_code) {
     exit_code = bench::run_as_partner({{"bulk-target", bench::serve_bulk},
                                        {"dapc-server", bench::serve_dapc},
                                        {"graph-server", bench::serve_graph},
+                                       {"mixed-target", bench::serve_mixed},
                                        {"trust-flood", bench::serve_trust_flood},
                                        {"trust-target", bench::serve_trust_target},
                                        {"tsi-target", bench::serve_tsi},
