@@ -70,7 +70,7 @@ class Links final : public transport::Events {
     size_t happened = 0;
     // By index: a link may open meanwhile.
     for (size_t i = 0; i < polled_.size(); ++i)
-      if (auto& link = *polled_[i]; link.has_frame() && !link.is_pending) happened += receive_from(link);
+      if (auto& link = *polled_[i]; link.has_frame()) happened += receive_from(link);
     if (!pending_.empty()) [[unlikely]]
       happened += receive_pending();
     return happened;

@@ -110,7 +110,7 @@ size_t receive(transport::InStream& in, const NumberTable& first_numbers, Execut
   const NumberTable* numbers = &first_numbers;
   Run run{in, executor, handler, most, in.at(), in.at()};
   size_t pads = 0;  // bounded like frames: one that leads to itself must not keep us for ever
-  while (run.taken < most && !run.gone && !executor.slice().is_over()) {
+  while (run.taken < most && !run.gone) {
     const uint64_t word = transport::load_header(run.at);
     const auto header = wire::decode(word);
     if (word == 0) break;
@@ -125,6 +125,8 @@ size_t receive(transport::InStream& in, const NumberTable& first_numbers, Execut
     else if (take_other(run, word))
       numbers = &handler.numbers();
     else
+      break;
+    if (executor.slice().is_over()) [[unlikely]]
       break;
     if (!run.gone && run.at - run.released >= bytes_a_release) run.release();
   }

@@ -46,11 +46,11 @@ void TimeSlice::look(bool long_code_follows) noexcept {
     const uint64_t took = now - looked_ns_;
     if (last_ != nullptr && calls_ != 0) learn(*last_, took, calls_);
     was_long = took > long_call_ns;
-    is_over_ = now - begun_ns_ >= turn_ns;
     if (took >= late_ns && transport_ != nullptr) transport_->poll_state.late = transport_->poll_state.urgent = true;
   }
   looked_ns_ = now;
   calls_ = 0;
+  state_ = now - begun_ns_ >= turn_ns ? over : long_code_follows ? measures : goes_on;
   if ((long_code_follows || was_long) && transport_ != nullptr) transport_->flush();
 }
 

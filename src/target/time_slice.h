@@ -33,10 +33,15 @@ class TimeSlice {
   void begin() noexcept {
     looked_ns_ = 0;
     calls_ = 0;
-    is_over_ = false;
+    state_ = goes_on;
   }
-  // The link has run code for so long that others have their turn now.
-  bool is_over() const noexcept { return is_over_; }
+  // The link has run code for so long that others have their turn now. After each call, or each run of calls.
+  bool is_over() noexcept {
+    if (state_ == goes_on) [[likely]]
+      return false;
+    if (state_ == measures) look(false);
+    return state_ == over;
+  }
 
   // Before calls of that code. Returns how many may run before the next before(), at least one.
   uint32_t before(const Code& code) noexcept {
@@ -48,8 +53,6 @@ class TimeSlice {
   void after(Code& code, uint32_t calls) noexcept {
     calls_ += calls;
     last_ = &code;
-    if (code.calls_a_look == 0) [[unlikely]]
-      look(false);
   }
   // Before anything else that takes long, as compiling does.
   void before_long_work() noexcept { look(true); }
@@ -59,11 +62,14 @@ class TimeSlice {
   }
 
  private:
+  // As wide as calls_, so that begin() needs one store.
+  enum State : uint32_t { goes_on, measures /* the call that runs is long, or not known */, over };
+
   void look(bool long_code_follows) noexcept;
 
   uint64_t looked_ns_ = 0;  // when the clock was read last in this turn; 0: not yet
   uint32_t calls_ = 0;      // since then, or since the turn began
-  bool is_over_ = false;
+  State state_ = goes_on;
   Code* last_ = nullptr;   // the code of the last of them; null: it was freed
   uint64_t begun_ns_ = 0;  // when the clock was read first in this turn
   transport::Transport* transport_ = nullptr;

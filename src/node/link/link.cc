@@ -89,7 +89,7 @@ size_t Link::receive() {
 size_t Link::run_held_and_receive() {
   const auto before = executor_.executed();
   if (!receiver_.run_held() || !is_ready()) return 1;
-  if (receiver_.may_run_held()) return links_.come_back_to(*this), 1;  // the turn is over
+  if (executor_.slice().is_over()) return links_.come_back_to(*this), 1;
   const auto ran = static_cast<size_t>(executor_.executed() - before);
   if (!receiver_.is_full()) return ran + (rate_ != nullptr ? receive_at_rate() : receive(frames_a_turn));
   pause_until_drained();
@@ -131,10 +131,15 @@ size_t Link::receive_at_rate() {
 size_t Link::receive(size_t most) {
   const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
   if (taken == most || (ending_ && taken != 0) || executor_.slice().is_over())
-    links_.come_back_to(*this);
+    take_up_again();
   else if (ending_ && is_ready() && !receiver_.awaits_compiler()) [[unlikely]]
     channel_.end(*ending_);
   return taken;
+}
+
+// What is left in memory that the peer writes to is found by the next poll, without a second turn in it.
+void Link::take_up_again() {
+  if (ending_ || receiver_.may_run_held() || !channel_.connection().is_polled()) links_.come_back_to(*this);
 }
 
 void Link::discard_received() noexcept {

@@ -162,6 +162,7 @@ class alignas(64) Link final : public target::FrameHandler {
   size_t run_held_and_receive();
   void pause_until_drained();
   size_t receive(size_t most);
+  void take_up_again();
   bool on_control(const wire::FrameHeader& header, ByteView body);
   bool on_need(const wire::FrameHeader& header, ByteView body);
   bool on_code(const wire::FrameHeader& header, ByteView body);
