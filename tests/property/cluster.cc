@@ -206,9 +206,9 @@ void Cluster::harvest_one(Node& node, const Pending& pending) {
         sent.then == WITNESS_REPLIES && sent.size >= sizeof(witness_head) ? size_t{sent.reply_size} : 0;
     const auto key = witness_key(static_cast<uint32_t>(node.number), pending.number, 1);
     sent.wrong_reply = size != expected || witness_difference(bytes, 0, size, key) != size;
-  } else if (logs()) {
-    std::fprintf(stderr, "node %zu's call %u failed: %s\n", node.number, pending.number,
-                 tc_future_error(pending.future));
+  } else {
+    copy_words(sent.why, sizeof sent.why, tc_future_error(pending.future));
+    if (logs()) std::fprintf(stderr, "node %zu's call %u failed: %s\n", node.number, pending.number, sent.why);
   }
   sent.told = journal_.tick();
   tc_future_free(pending.future);

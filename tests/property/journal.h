@@ -47,6 +47,7 @@ struct Sent {
   bool wrong_reply = false;
   bool given_up = false;  // its future was freed before the answer came
   int32_t code = 0;       // of tc_fail()
+  char why[160] = {};     // how the call ended, in words
 };
 
 enum class Ending : uint8_t { none, in_order, with_error, at_once, with_its_node };
