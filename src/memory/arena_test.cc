@@ -2,6 +2,7 @@
 #include "memory/arena.h"
 
 #include <gtest/gtest.h>
+#include <sys/mman.h>
 
 #include <cstring>
 #include <random>
@@ -160,6 +161,27 @@ TEST(Arena, freed_memory_returns_to_the_system) {
   EXPECT_EQ(arena->used_bytes(), 0u);
   EXPECT_LE(arena->committed_bytes(), 2 * chunk_bytes);
   EXPECT_LE(testing::process_memory().resident_bytes, before.resident_bytes + testing::resident_slack);
+}
+
+// Asks the system about one page.
+bool is_mapped(const std::byte* at) {
+  unsigned char resident = 0;
+  constexpr uintptr_t page = 4096;
+  auto* const begin = reinterpret_cast<void*>(reinterpret_cast<uintptr_t>(at) & ~(page - 1));
+  return ::mincore(begin, page, &resident) == 0;
+}
+
+TEST(Arena, an_image_with_mappings_of_its_own_gives_back_both_halves) {
+  const auto arena = std::move(*Arena::create(Arena::Kind::separate));
+  for (const size_t data_bytes : {size_t{0}, size_t{100'000}}) {
+    const auto p = *arena->place(100'000, data_bytes, 64);
+    EXPECT_TRUE(is_mapped(p.text));
+    EXPECT_EQ(is_mapped(p.data), data_bytes != 0);
+    arena->release(p);
+    EXPECT_FALSE(is_mapped(p.text));
+    EXPECT_FALSE(is_mapped(p.data));
+    EXPECT_EQ(arena->committed_bytes(), 0u);
+  }
 }
 
 TEST(Arena, more_than_one_pair_of_halves_is_made_when_one_is_full) {
