@@ -65,8 +65,11 @@ Result<double> cached_dispatch_ns(size_t calls, int rounds) {
   for (int round = 0; round < rounds; ++round) {
     frames.rewind();
     const auto started = now_ns();
-    executor.begin_turn();
-    const auto taken = target::receive(frames, numbers, executor, others, calls, SIZE_MAX);
+    size_t taken = 0;
+    for (size_t more = 1; more != 0 && taken != calls; taken += more) {
+      executor.begin_turn();  // which the machine may end early
+      more = target::receive(frames, numbers, executor, others, calls - taken, SIZE_MAX);
+    }
     const auto per_call = static_cast<double>(now_ns() - started) / static_cast<double>(calls);
     if (taken != calls) return fail(TC_ERR_INTERNAL, "{} of {} frames ran", taken, calls);
     best = round == 0 ? per_call : std::min(best, per_call);

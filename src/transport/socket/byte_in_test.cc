@@ -146,6 +146,24 @@ TEST_F(AByteIn, frames_stay_readable_when_it_is_shut_and_no_more_come) {
   EXPECT_EQ(take_frame(in, 1), Took::nothing);
 }
 
+// Its reader found frames of old bytes behind the last one, and a peer that had ended broke the protocol.
+TEST_F(AByteIn, behind_frames_that_are_read_after_the_end_of_the_channel_there_are_none) {
+  uint32_t frames = 0;
+  for (; channel.coming.size() + 1200 < byte_buffer_capacity; ++frames)
+    comes(frame_bytes(frames, 900 + frames * 37 % 201));
+  ASSERT_EQ(in.fill(channel).value(), channel.coming.size());
+  uint32_t taken = 0;
+  while (taken < 20 && take_frame(in, taken) == Took::frame) ++taken;
+  ASSERT_EQ(taken, 20u);
+  channel.end = Error{TC_ERR_DISCONNECTED, "it ended"};
+  ASSERT_TRUE(in.has_room());
+  ASSERT_FALSE(in.fill(channel)) << "what was left has moved to the front";
+  while (take_frame(in, taken) == Took::frame) ++taken;
+  EXPECT_EQ(taken, frames);
+  EXPECT_FALSE(in.refill());
+  EXPECT_FALSE(in.broken());
+}
+
 TEST_F(AByteIn, one_that_was_never_opened_has_nothing_and_takes_nothing) {
   ByteIn closed;
   EXPECT_EQ(closed.peek(), 0u);

@@ -31,6 +31,7 @@ void ByteIn::make_room() noexcept {
   std::memmove(base_, cursor_, left);
   cursor_ = base_;
   filled_ = end_ = base_ + left;
+  std::memset(filled_, 0, wire::header_bytes);  // what is left may be whole frames, and the channel may bring no more
 }
 
 Result<size_t> ByteIn::fill(Channel& channel) {
