@@ -96,4 +96,30 @@ void tc_log(int level, const char *message);
 #define TC_PAYLOAD_ALIGN(bytes) const unsigned tc_payload_alignment = (bytes)
 #endif
 
+/* At file scope: says that this ifunc is *concurrent code*. A node with several threads may run it on any of them, at
+ * the same time as all other code of the node: other ifuncs, and other calls of this one.
+ *
+ *     TC_CONCURRENT;
+ *
+ * What the author promises: the code writes nothing without synchronisation that other code uses, and reads nothing
+ * without it that other code writes. That is about global and static variables of the ifunc, about data of the target
+ * (tc_data(), target_args), and about the functions that it calls, in shared libraries and sent ones. Atomic operations
+ * are fine. Nobody checks it. The payload and local variables belong to one call. The functions above are always safe.
+ *
+ * Order: calls that come from one endpoint run in the order in which they were sent, as long as they are ordinary code.
+ * No order is promised for a call of concurrent code. It may begin before calls that were sent earlier have ended, and
+ * later than calls that were sent after it.
+ *
+ * On a node with one thread it changes nothing. It belongs to the manifest, so the code has another content id with it.
+ * Refused by `ifunc build` for a library (--library), whose users say it, and with static constructors. */
+#ifdef __cplusplus
+#define TC_CONCURRENT                  \
+  extern "C" {                         \
+  extern const unsigned tc_concurrent; \
+  }                                    \
+  const unsigned tc_concurrent = 1
+#else
+#define TC_CONCURRENT const unsigned tc_concurrent = 1
+#endif
+
 #endif

@@ -253,12 +253,19 @@ class Builder {
 
   Status settle_manifest() {
     const auto& first = units_.front().imported;
-    for (const auto& unit : units_)
+    for (const auto& unit : units_) {
+      if ((unit.imported.entries ^ first.entries) & entry_concurrent) {
+        const bool is_first = (first.entries & entry_concurrent) != 0;
+        return fail(TC_ERR_INVALID, "{}: is TC_CONCURRENT for {} and not for {}; all slices of an ifunc say the same",
+                    label(), is_first ? units_.front().triple : unit.triple,
+                    is_first ? unit.triple : units_.front().triple);
+      }
       if (unit.imported.entries != first.entries || unit.imported.exports != first.exports ||
           unit.imported.alignment_log2 != first.alignment_log2)
         return fail(TC_ERR_INVALID,
                     "{}: has other entry points, exports or another TC_PAYLOAD_ALIGN for {} than for {}", label(),
                     unit.triple, units_.front().triple);
+    }
     manifest_.name = name_;
     manifest_.entries = first.entries;
     manifest_.exports = first.exports;

@@ -2,6 +2,7 @@
 #include "toolchain/importer_entries.h"
 
 #include <llvm/ADT/StringExtras.h>
+#include <llvm/Analysis/ConstantFolding.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
 #include <llvm/IR/IRBuilder.h>
@@ -12,6 +13,7 @@
 #include <algorithm>
 #include <bit>
 #include <map>
+#include <optional>
 
 #include "toolchain/resolve.h"
 #include "wire/abi_names.h"
@@ -119,12 +121,6 @@ constexpr EntryForm forms[] = {
      "int {}_payload_init(void *source_args, size_t size, void *payload, size_t *payload_size)"},
 };
 
-// In C++ a const at file scope has internal linkage, and so a mangled name.
-bool is_payload_alignment(llvm::StringRef symbol) {
-  const std::string_view name = abi_names::payload_alignment;
-  return symbol.str() == name || symbol.str() == fmt::format("_ZL{}{}", name.size(), name);
-}
-
 Status check_pairs(uint8_t entries, const ImportOptions& options) {
   const auto& name = options.name;
   const auto missing = [&](const char* there, const char* wanted) {
@@ -214,18 +210,30 @@ Result<std::vector<std::string>> take_exports(llvm::Module& module, const Import
   return exports;
 }
 
+// The number in a constant of 32 bits that a macro of <threechains/ifunc.h> defines. Nothing: the module has no such
+// constant. 0: it is there, and is no number. No entry uses it, so it does not travel.
+std::optional<uint64_t> find_constant(const llvm::Module& module, llvm::StringRef name) {
+  // In C++ a const at file scope has internal linkage, and so a mangled name.
+  const auto mangled = fmt::format("_ZL{}{}", name.size(), name.str());
+  const llvm::GlobalVariable* found = nullptr;
+  for (const auto& global : module.globals())
+    if (global.getName() == name || global.getName() == mangled) found = &global;
+  if (!found) return std::nullopt;
+  if (!found->hasInitializer()) return 0;
+  // Rust writes numbers as arrays of bytes, so it is read as the code would load it.
+  const auto* const value = llvm::dyn_cast_or_null<llvm::ConstantInt>(
+      llvm::ConstantFoldLoadFromConst(const_cast<llvm::Constant*>(found->getInitializer()),
+                                      llvm::Type::getInt32Ty(module.getContext()), module.getDataLayout()));
+  return value ? value->getZExtValue() : 0;
+}
+
 // TC_PAYLOAD_ALIGN's value, as its logarithm; 4 when there is none.
-Result<uint8_t> take_alignment(llvm::Module& module, const ImportOptions& options) {
-  llvm::GlobalVariable* asked = nullptr;
-  for (auto& global : module.globals())
-    if (is_payload_alignment(global.getName())) asked = &global;
-  if (!asked) return uint8_t{4};
-  const auto* const value =
-      asked->hasInitializer() ? llvm::dyn_cast<llvm::ConstantInt>(asked->getInitializer()) : nullptr;
-  const uint64_t bytes = value ? value->getZExtValue() : 0;
-  if (!std::has_single_bit(bytes) || bytes < 16 || bytes > 4096)
-    return fail(TC_ERR_INVALID, "{}: TC_PAYLOAD_ALIGN({}) is no power of two from 16 to 4096", options.label, bytes);
-  return static_cast<uint8_t>(std::countr_zero(bytes));
+Result<uint8_t> take_alignment(const llvm::Module& module, const ImportOptions& options) {
+  const auto bytes = find_constant(module, abi_names::payload_alignment);
+  if (!bytes) return uint8_t{4};
+  if (!std::has_single_bit(*bytes) || *bytes < 16 || *bytes > 4096)
+    return fail(TC_ERR_INVALID, "{}: TC_PAYLOAD_ALIGN({}) is no power of two from 16 to 4096", options.label, *bytes);
+  return static_cast<uint8_t>(std::countr_zero(*bytes));
 }
 
 // The names of #pragma comment(lib, ...).
@@ -287,6 +295,27 @@ void forget_effects(llvm::Function& function) {
     function.removeFnAttr(kind);
 }
 
+// Does the author say TC_CONCURRENT? Refuses it for code that the toolchain itself makes write without synchronisation.
+Result<bool> take_concurrent(const llvm::Module& module, const ImportOptions& options) {
+  const auto said = find_constant(module, abi_names::concurrent);
+  if (!said) return false;
+  if (*said != 1)
+    return fail(TC_ERR_INVALID, "{}: defines '{}' as {} when TC_CONCURRENT defines it as 1; give it another name",
+                options.label, abi_names::concurrent, *said == 0 ? "0, or no number," : std::to_string(*said));
+  if (options.library)
+    return fail(TC_ERR_INVALID,
+                "{}: a library cannot be TC_CONCURRENT, because its functions run in calls of the ifuncs that use it; "
+                "leave it out here, and write it in those ifuncs",
+                options.label);
+  const auto* const list = module.getNamedGlobal("llvm.global_ctors");
+  if (options.allow_ctors && list && list->hasInitializer() && !constructors_of(*list).empty())
+    return fail(TC_ERR_INVALID,
+                "{}: TC_CONCURRENT code cannot have static constructors, because its first call would run them while "
+                "other calls use what they construct; initialise in {}_main, or make it constexpr",
+                options.label, options.name);
+  return true;
+}
+
 void forget_destructors(llvm::Module& module) {
   if (auto* const list = module.getNamedGlobal("llvm.global_dtors")) list->eraseFromParent();
   auto* const at_exit = module.getFunction("__cxa_atexit");
@@ -304,6 +333,8 @@ Result<Imported> settle_entries(llvm::Module& module, const ImportOptions& optio
   Imported imported;
   ensure_main(module, options);
   TC_ASSIGN(imported.entries, rename_entries(module, options));
+  TC_ASSIGN(const bool is_concurrent, take_concurrent(module, options));
+  if (is_concurrent) imported.entries |= entry_concurrent;
   TC_ASSIGN(imported.exports, take_exports(module, options));
   if (options.library) imported.entries |= entry_library;
   TC_ASSIGN(imported.alignment_log2, take_alignment(module, options));

@@ -82,6 +82,7 @@ std::string describe(const Bundle& bundle) {
     if (manifest.has(name.entry))
       line(std::exchange(what, ""), fmt::format("{}_{}  ({})", manifest.name, name.suffix, name.note));
   line("alignment", fmt::format("{} bytes", 1u << manifest.payload_alignment_log2));
+  if (manifest.has(entry_concurrent)) line("concurrent", "yes, it may run at the same time as other code of a node");
   line("libraries", list(manifest.dependencies));
   line("undefined", list(manifest.imports));
   if (manifest.has(entry_library)) line("exports", list(manifest.exports));
@@ -130,6 +131,7 @@ std::string describe_json(const Bundle& bundle) {
                                                           : manifest.has(entry_payload_init)    ? "2021"
                                                                                                 : "none"},
                                          {"payload_alignment_bytes", 1u << manifest.payload_alignment_log2},
+                                         {"concurrent", manifest.has(entry_concurrent)},
                                          {"dependencies", manifest.dependencies},
                                          {"undefined", manifest.imports},
                                          {"exports", manifest.exports},

@@ -25,6 +25,8 @@ inline constexpr const char* payload_bound_suffix = "_payload_bound";
 
 // The symbol that TC_PAYLOAD_ALIGN() defines.
 inline constexpr const char* payload_alignment = "tc_payload_alignment";
+// The symbol that TC_CONCURRENT defines, and the toolchains of other languages: a constant of 32 bits, which is 1.
+inline constexpr const char* concurrent = "tc_concurrent";
 // Prefix of the names that the toolchain gives to writable variables, with a number behind it. A variable has the same
 // name in each slice.
 inline constexpr const char* variable_prefix = "tc_variable_";

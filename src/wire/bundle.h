@@ -41,6 +41,9 @@ enum Entry : uint8_t {
   entry_payload_init_2022 = 16,    // 2022 form: NAME_payload_init(source_args, size, payload, size_t *payload_size)
   entry_library = 32,              // exports functions and data to ifuncs that come later (2021 paper, section 2.1)
   entry_against = 64,              // uses what such libraries export
+  // No entry point, but what the author promises (TC_CONCURRENT): the code may run at the same time as other code of the
+  // node. Libraries never have it. It is the last bit.
+  entry_concurrent = 128,
 };
 
 // Limits on what a manifest may claim. Each stops a small file from costing its reader much memory or time.

@@ -170,6 +170,11 @@ Result<Manifest> read_manifest(ByteView bytes) {
     return fail(TC_ERR_MALFORMED,
                 "bundle manifest asks for a payload alignment of 2^{} bytes when at most 2^{} is allowed",
                 m.payload_alignment_log2, BundleLimits::alignment_log2);
+  if (m.has(entry_library) && m.has(entry_concurrent))
+    return fail(TC_ERR_MALFORMED,
+                "bundle manifest: entries {:#04x} are a library that says it is concurrent code, which only the ifuncs "
+                "that use it can say",
+                m.entries);
   TC_CHECK(read_names(in, m));
   const size_t slices = in.u8();
   if (in.ok() && (slices == 0 || slices > BundleLimits::slices))

@@ -31,7 +31,8 @@ TEST(HostileBundle, the_manifest_written_by_hand_is_good_before_it_is_spoilt) {
 }
 
 std::vector<Bundle> each_kind() {
-  return {four_slices(), testing::with_bundled(), testing::a_library(), testing::a_librarys_user()};
+  return {four_slices(), testing::with_bundled(), testing::a_library(), testing::a_librarys_user(),
+          testing::concurrent_code()};
 }
 
 TEST(HostileBundle, an_empty_one_is_said_to_be_empty) {
@@ -184,6 +185,14 @@ TEST(HostileBundle, names_that_could_act_in_a_terminal_or_a_path_are_refused) {
   expect_refused({.slices = {{.cpu = "\x7f"}}}, TC_ERR_MALFORMED, "triple or CPU");
 }
 
+TEST(HostileBundle, a_library_that_says_it_is_concurrent_is_refused) {
+  Bytes exports;
+  Writer(exports).u16(1).str16("hash");
+  EXPECT_TRUE(Bundle::read(file_of({.entries = entry_main | entry_library, .behind = exports})));
+  expect_refused({.entries = entry_main | entry_library | entry_concurrent, .behind = exports}, TC_ERR_MALFORMED,
+                 "entries 0xa1 are a library that says it is concurrent code");
+}
+
 TEST(HostileBundle, a_slice_of_a_kind_that_we_do_not_know_is_refused) {
   expect_refused({.slices = {{.role = 3}}}, TC_ERR_MALFORMED, "role 3");
   expect_refused({.slices = {{.form = 0}}}, TC_ERR_MALFORMED, "form 0");
@@ -234,6 +243,10 @@ TEST(HostileBundle, nothing_is_packed_that_would_not_be_read_back) {
   EXPECT_FALSE(pack([](auto& m, auto&) { m.name = "../up"; }));
   EXPECT_FALSE(pack([](auto& m, auto&) { m.name = std::string(129, 'n'); }));
   EXPECT_FALSE(pack([](auto& m, auto&) { m.payload_alignment_log2 = 13; }));
+  EXPECT_FALSE(pack([](auto& m, auto&) {
+    m.entries = entry_library | entry_concurrent;
+    m.exports = {"hash"};
+  }));
   EXPECT_FALSE(pack([](auto& m, auto&) { m.imports = {"a symbol"}; }));
   EXPECT_FALSE(pack([](auto& m, auto&) { m.imports.assign(2049, "s"); }));
   EXPECT_FALSE(pack([](auto& m, auto&) { m.imports.assign(2000, std::string(40, 's')); })) << "manifest over 64 KiB";

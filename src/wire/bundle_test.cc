@@ -72,6 +72,19 @@ TEST(Bundle, the_content_id_changes_with_any_slice) {
   EXPECT_NE(Bundle::pack(manifest, stored)->id(), bundle.id());
 }
 
+TEST(Bundle, that_code_is_concurrent_is_read_back_and_is_part_of_the_content_id) {
+  const auto bundle = testing::concurrent_code();
+  const auto read = Bundle::read(bundle.bytes());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_TRUE(read->manifest().has(entry_concurrent));
+  EXPECT_FALSE(four_slices().manifest().has(entry_concurrent));
+  auto manifest = bundle.manifest();
+  manifest.entries = entry_main;
+  const auto ordinary = Bundle::pack(manifest, {bytes_of("lookup")});
+  ASSERT_TRUE(ordinary) << ordinary.error().message;
+  EXPECT_NE(ordinary->id(), bundle.id());
+}
+
 TEST(Bundle, names_that_are_empty_or_too_long_are_not_packed) {
   const auto bundle = four_slices();
   std::vector<Bytes> stored;

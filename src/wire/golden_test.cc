@@ -47,6 +47,10 @@ TEST(Golden, bundle_of_a_librarys_user) {
   expect_golden("bundle/librarys_user.ifunc", testing::a_librarys_user().bytes());
 }
 
+TEST(Golden, bundle_of_concurrent_code) {
+  expect_golden("bundle/concurrent.ifunc", testing::concurrent_code().bytes());
+}
+
 TEST(Golden, the_bundle_file_reads_as_what_it_was_made_of) {
   const auto file = read_file(std::filesystem::path(TC_GOLDEN_DIR) / "bundle/four_slices.ifunc", 1 << 20);
   ASSERT_TRUE(file) << file.error().message;

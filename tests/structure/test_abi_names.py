@@ -40,6 +40,11 @@ def problems():
     named = set(re.findall(r'declare\([^)"]*"(tc_[a-z_]+)"', julia))
     if unknown := named - known:
         yield f"bindings/julia calls {sorted(unknown)}, which abi_names.h does not list"
+    mark = re.search(r'concurrent = "(\w+)"', NAMES).group(1)
+    for place, text in (("include/threechains", text_of("include/threechains", "ifunc.h")), ("bindings/rust", rust),
+                        ("bindings/python", text_of("bindings/python/threechains", ".py")), ("bindings/julia", julia)):
+        if not re.search(rf"\b{mark}\b", text):
+            yield f"{place} marks concurrent code with another constant than '{mark}'"
     entries = set(re.findall(r'"(_main|_payload_\w+)"', julia))
     if unknown := entries - suffixes():
         yield f"bindings/julia makes entries {sorted(unknown)}, which abi_names.h does not list"

@@ -36,6 +36,21 @@ TEST(ToolchainBitcodeInput, one_file_for_each_triple_makes_a_fat_bundle) {
   EXPECT_EQ(shop.bundle().manifest().slices.size(), 4u);
 }
 
+TEST(ToolchainBitcodeInput, files_of_which_one_is_concurrent_code_are_refused_with_both_triples) {
+  const std::string mark = "@tc_concurrent = constant i32 1\n";
+  for (const bool is_first : {true, false}) {
+    Workshop shop;
+    shop.request.targets = {};
+    shop.file("foo.ll", increment_for("x86_64-unknown-linux-gnu") + (is_first ? mark : ""))
+        .file("foo-arm.ll", increment_for("aarch64-unknown-linux-gnu") + (is_first ? "" : mark));
+    shop.request.inputs.push_back(shop.path() / "foo-arm.ll");
+    EXPECT_THAT(
+        shop.refusal(),
+        HasSubstr(is_first ? "is TC_CONCURRENT for x86_64-unknown-linux-gnu and not for aarch64-unknown-linux-gnu"
+                           : "is TC_CONCURRENT for aarch64-unknown-linux-gnu and not for x86_64-unknown-linux-gnu"));
+  }
+}
+
 TEST(ToolchainBitcodeInput, junk_is_refused) {
   Workshop shop;
   shop.request.targets = {};

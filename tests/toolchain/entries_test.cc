@@ -158,5 +158,50 @@ TEST(ToolchainEntries, a_payload_alignment_that_no_target_gives_is_refused) {
               HasSubstr("TC_PAYLOAD_ALIGN(24)"));
 }
 
+TEST(ToolchainEntries, concurrent_code_is_marked_by_its_source_in_c_and_cxx) {
+  const auto ordinary = c_file("foo", main_only).bundle();
+  EXPECT_FALSE(ordinary.manifest().has(entry_concurrent));
+  const auto concurrent = c_file("foo", std::string("TC_CONCURRENT;\n") + main_only).bundle();
+  EXPECT_EQ(concurrent.manifest().entries, entry_main | entry_concurrent);
+  EXPECT_EQ(concurrent.stored(0).size(), ordinary.stored(0).size()) << "the mark itself does not travel";
+  EXPECT_NE(concurrent.id(), ordinary.id());
+  Workshop shop;
+  shop.file("foo.cpp",
+            "#include <threechains/ifunc.h>\nTC_CONCURRENT;\nTC_PAYLOAD_ALIGN(64);\n"
+            "extern \"C\" void foo_main(void*, size_t, void* t) { ++*static_cast<int*>(t); }\n");
+  const auto bundle = shop.bundle();
+  EXPECT_TRUE(bundle.manifest().has(entry_concurrent));
+  EXPECT_EQ(bundle.manifest().payload_alignment_log2, 6);
+  EXPECT_THAT(read_module(bundle, SliceRole::target).text(), Not(HasSubstr("tc_concurrent")));
+}
+
+TEST(ToolchainEntries, the_mark_of_concurrent_code_is_kept_by_bundles_of_objects_alone) {
+  auto shop = c_file("foo", std::string("TC_CONCURRENT;\n") + main_only);
+  shop.request.bitcode = false;
+  EXPECT_TRUE(shop.bundle().manifest().has(entry_concurrent));
+}
+
+TEST(ToolchainEntries, another_value_than_the_mark_of_concurrent_code_is_refused) {
+  EXPECT_THAT(c_file("foo", std::string("const unsigned tc_concurrent = 2;\n") + main_only).refusal(),
+              HasSubstr("defines 'tc_concurrent' as 2 when TC_CONCURRENT defines it as 1"));
+  EXPECT_THAT(c_file("foo", std::string("const float tc_concurrent = 0;\n") + main_only).refusal(),
+              HasSubstr("defines 'tc_concurrent' as 0, or no number, when TC_CONCURRENT"));
+}
+
+TEST(ToolchainEntries, a_concurrent_library_is_refused) {
+  auto shop = c_file("foo", std::string("TC_CONCURRENT;\nint twice(int n) { return 2 * n; }\n") + main_only);
+  shop.request.library = true;
+  EXPECT_THAT(shop.refusal(), HasSubstr("foo.c: a library cannot be TC_CONCURRENT"));
+}
+
+TEST(ToolchainEntries, concurrent_code_with_static_constructors_is_refused) {
+  auto shop = c_file("foo",
+                     "TC_CONCURRENT;\nstatic uint32_t id;\n"
+                     "__attribute__((constructor)) static void set(void) { id = tc_id(); }\n"
+                     "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; *(uint32_t *)t = id; }\n");
+  shop.request.allow_ctors = true;
+  EXPECT_THAT(shop.refusal(), HasSubstr("TC_CONCURRENT code cannot have static constructors"));
+}
+
 }  // namespace
 }  // namespace tc::toolchain

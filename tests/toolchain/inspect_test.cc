@@ -11,6 +11,7 @@ namespace tc::toolchain {
 namespace {
 
 using testing::HasSubstr;
+using testing::Not;
 
 Bundle example() {
   auto shop = c_file("foo",
@@ -43,6 +44,16 @@ TEST(Inspect, programs_get_one_json_object) {
   ASSERT_EQ(json["slices"].size(), 4u);
   EXPECT_EQ(json["slices"][1]["form"], "object");
   EXPECT_EQ(json["slices"][1]["stored_bytes"], bundle.manifest().slices[1].stored_size);
+}
+
+TEST(Inspect, concurrent_code_is_shown) {
+  const std::string main = "void foo_main(void *p, size_t n, void *t) { (void)t; tc_reply(p, n); }\n";
+  const auto ordinary = c_file("foo", main).bundle();
+  EXPECT_THAT(describe(ordinary), Not(HasSubstr("concurrent")));
+  EXPECT_EQ(nlohmann::json::parse(describe_json(ordinary))["concurrent"], false);
+  const auto concurrent = c_file("foo", "TC_CONCURRENT;\n" + main).bundle();
+  EXPECT_THAT(describe(concurrent), HasSubstr("\nconcurrent    yes"));
+  EXPECT_EQ(nlohmann::json::parse(describe_json(concurrent))["concurrent"], true);
 }
 
 TEST(Inspect, a_slice_that_did_not_travel_is_marked) {

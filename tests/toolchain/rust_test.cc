@@ -39,6 +39,21 @@ TEST_P(ToolchainRust, slices_are_summed_and_answered) {
   EXPECT_EQ(host_.replied, std::string(8, '\0'));
 }
 
+TEST_P(ToolchainRust, concurrent_code_is_marked_and_runs) {
+  const std::string body = "fn foo_main(payload: &mut [u8]) { let _ = reply(payload); } }\n";
+  EXPECT_FALSE(rust("ifunc! { " + body).bundle().manifest().has(entry_concurrent));
+  const auto shop = rust("ifunc! { concurrent " + body);
+  EXPECT_TRUE(shop.bundle().manifest().has(entry_concurrent));
+  EXPECT_TRUE(rust("ifunc! { concurrent fn foo_main(payload: &mut [u8], _target: Target) {\n"
+                   "  let _ = reply(payload); } }\n")
+                  .bundle()
+                  .manifest()
+                  .has(entry_concurrent));
+  load(shop);
+  run("abc", nullptr);
+  EXPECT_EQ(host_.replied, "abc");
+}
+
 TEST_P(ToolchainRust, target_args_and_failures_reach_the_target) {
   load(
       rust("ifunc! { fn foo_main(payload: &mut [u8], target: Target) {\n"

@@ -51,10 +51,15 @@ function add_entry(mod, entry, compiled)
     return nothing
 end
 
-function emit(entries, path)
+function emit(entries, path, concurrent)
     JuliaContext() do context
         mod = compile(first(entries))
         foreach(entry -> LLVM.link!(mod, compile(entry)), entries[2:end])
+        if concurrent
+            constant = GlobalVariable(mod, LLVM.Int32Type(), ThreeChains.CONCURRENT)
+            initializer!(constant, ConstantInt(Int32(1)))
+            constant!(constant, true)
+        end
         open(io -> write(io, mod), path, "w")
     end
     return path

@@ -4,18 +4,21 @@
 # for the CPU that it has. `ifunc build` makes the bitcode fit to travel, for this processor and for others.
 
 """
-    emit_bitcode(entries, path)
+    emit_bitcode(entries, path, concurrent)
 
-Compiles the entry points and all that they call, and writes bitcode for this machine's processor to `path`. On Julia
-1.5 by Julia's own code generator; on 1.10 and newer load GPUCompiler and LLVM first, whose extension takes over.
+Compiles the entry points and all that they call, and writes bitcode for this machine's processor to `path`. With the
+word for `ifunc build` that it is concurrent code, if it is. On Julia 1.5 by Julia's own code generator; on 1.10 and newer load GPUCompiler and LLVM first, whose extension takes over.
 """
-function emit_bitcode(entries::Vector{Entry}, path::AbstractString)
-    VERSION < v"1.6-" && return emit_native(entries, path)
+function emit_bitcode(entries::Vector{Entry}, path::AbstractString, concurrent::Bool)
+    VERSION < v"1.6-" && return emit_native(entries, path, concurrent)
     hook = emitter[]
     hook === nothing && throw(IfuncError("Julia $VERSION emits code through GPUCompiler: `using GPUCompiler, LLVM` before " *
                                          "ThreeChains.build (Julia 1.10 or newer)"))
-    return hook(entries, path)
+    return hook(entries, path, concurrent)
 end
+
+"The constant that TC_CONCURRENT of `<threechains/ifunc.h>` defines: 1, of 32 bits."
+const CONCURRENT = "tc_concurrent"
 
 "What the GPUCompiler extension puts in."
 const emitter = Ref{Any}(nothing)
@@ -28,7 +31,7 @@ function method_instance(f, types)
     return ccall(:jl_specializations_get_linfo, Ref{Core.MethodInstance}, (Any, Any, Any), method, matched, sparams)
 end
 
-function emit_native(entries, path)
+function emit_native(entries, path, concurrent)
     instances = [method_instance(entry) for entry in entries]
     params = Base.CodegenParams(; track_allocations = false, code_coverage = false, static_alloc = false,
                                 prefer_specsig = true)
@@ -48,6 +51,7 @@ function emit_native(entries, path)
         LLVMC.@llvm(LLVMAddStripDeadPrototypesPass, Cvoid, (Ptr{Cvoid},), passes)
     end
     check_travels(mod)
+    concurrent && add_constant(mod, context, CONCURRENT)
     LLVMC.@llvm(LLVMWriteBitcodeToFile, Cint, (Ptr{Cvoid}, Cstring), mod, path) == 0 ||
         throw(IfuncError("$path cannot be written"))
     return path
@@ -63,6 +67,15 @@ function compiled_function(native, instance)
 end
 
 const H = Handle
+
+"A constant of 32 bits that is 1, for others to see."
+function add_constant(mod, context, name)
+    int = LLVMC.@llvm(LLVMIntTypeInContext, H, (H, Cuint), context, 32)
+    constant = LLVMC.@llvm(LLVMAddGlobal, H, (H, H, Cstring), mod, int, name)
+    LLVMC.@llvm(LLVMSetInitializer, Cvoid, (H, H), constant, LLVMC.@llvm(LLVMConstInt, H, (H, UInt64, Cint), int, 1, 0))
+    LLVMC.@llvm(LLVMSetGlobalConstant, Cvoid, (H, Cint), constant, 1)
+    return nothing
+end
 
 "Julia passes pointers as integers; the ifunc ABI wants pointers."
 function add_entry(mod, context, entry, compiled)

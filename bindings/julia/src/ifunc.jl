@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
 
 """
-    Ifunc(name; main, payload_size = nothing, payload_init = nothing, bundled = [])
+    Ifunc(name; main, payload_size = nothing, payload_init = nothing, bundled = [], concurrent = false)
 
 Functions that travel under one name. `main(payload, size, target_args)` runs at the target: it takes the first of these
 arguments, with the pointer types that it declares (`Ptr{Float64}`), and what it returns is the answer, if anything.
 `payload_size` and `payload_init` run at the source and build the payload, in the forms of docs/ifunc-abi.md.
 `bundled`
-are `.ifunc` files that travel along.
+are `.ifunc` files that travel along. `concurrent` says that a node may run it at the same time as other code: it writes
+no data that other code uses, and reads none that other code writes, but by atomic operations.
 """
 struct Ifunc
     name::String
@@ -15,9 +16,10 @@ struct Ifunc
     payload_size::Union{Function,Nothing}
     payload_init::Union{Function,Nothing}
     bundled::Vector{String}
+    concurrent::Bool
 end
-Ifunc(name; main, payload_size = nothing, payload_init = nothing, bundled = String[]) =
-    Ifunc(String(name), main, payload_size, payload_init, bundled)
+Ifunc(name; main, payload_size = nothing, payload_init = nothing, bundled = String[], concurrent = false) =
+    Ifunc(String(name), main, payload_size, payload_init, bundled, concurrent)
 Base.show(io::IO, ifunc::Ifunc) = print(io, "Ifunc(", ifunc.name, ")")
 
 "The ifuncs that `@ifunc` declared, by name, for `ifunc build FILE.jl`."
@@ -26,11 +28,25 @@ declare(ifunc) = declared[ifunc.name] = ifunc
 
 """
     @ifunc function name(payload::Ptr{T}, size::Csize_t, target_args::Ptr{U}) ... end
-    @ifunc name main = f payload_size = g payload_init = h
+    @ifunc concurrent function name(...) ... end
+    @ifunc name main = f payload_size = g payload_init = h concurrent = true
 
-Declares an ifunc and makes `name` an [`Ifunc`](@ref): of one function, or of three (as in the 2022 talk).
+Declares an ifunc and makes `name` an [`Ifunc`](@ref): of one function, or of three (as in the 2022 talk). `concurrent`:
+see there.
 """
 macro ifunc(definition)
+    return of_function(definition, false)
+end
+macro ifunc(name::Symbol, parts...)
+    name === :concurrent && length(parts) == 1 && defines_function(parts[1]) && return of_function(parts[1], true)
+    keywords = [Expr(:kw, part.args...) for part in parts]
+    return esc(:(const $name = $declare($Ifunc($(String(name)); $(keywords...)))))
+end
+
+"Not so `main = f`, which is a part of an ifunc."
+defines_function(part) = Meta.isexpr(part, (:function, :(=))) && !(part.args[1] isa Symbol)
+
+function of_function(definition, concurrent)
     Meta.isexpr(definition, (:function, :(=))) || error("@ifunc takes a function, or a name and main = f ...")
     head = definition.args[1]
     typed = Meta.isexpr(head, :(::))
@@ -42,16 +58,12 @@ macro ifunc(definition)
     definition = Expr(definition.head, typed ? Expr(:(::), renamed, head.args[2]) : renamed, definition.args[2:end]...)
     return esc(quote
         $definition
-        const $name = $declare($Ifunc($(String(name)); main = $hidden))
+        const $name = $declare($Ifunc($(String(name)); main = $hidden, concurrent = $concurrent))
     end)
-end
-macro ifunc(name::Symbol, parts...)
-    keywords = [Expr(:kw, part.args...) for part in parts]
-    return esc(:(const $name = $declare($Ifunc($(String(name)); $(keywords...)))))
 end
 
 emit_bitcode(ifunc::Ifunc, path) =
-    emit_bitcode(entries_of(ifunc.name, ifunc.main, ifunc.payload_size, ifunc.payload_init), path)
+    emit_bitcode(entries_of(ifunc.name, ifunc.main, ifunc.payload_size, ifunc.payload_init), path, ifunc.concurrent)
 
 "Where the `ifunc` command is: `\$TC_IFUNC`, beside the library in use, or on the path."
 function tool()

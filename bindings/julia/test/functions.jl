@@ -30,6 +30,12 @@ end
     return nothing
 end
 
+@ifunc concurrent function triple(payload::Ptr{Int64})
+    return 3 * unsafe_load(payload)
+end
+@ifunc concurrent increased(payload::Ptr{Int64}) = 1 + unsafe_load(payload)
+@ifunc decreased main = ((payload::Ptr{Int64}) -> unsafe_load(payload) - 1) concurrent = true
+
 @ifunc function count_up(payload::Ptr{UInt64}, size::Csize_t, counter::Ptr{UInt64})
     unsafe_store!(counter, unsafe_load(counter) + unsafe_load(payload))
     return nothing

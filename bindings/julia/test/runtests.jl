@@ -52,6 +52,8 @@ node = Node()
         @test ask(named, 2, Float64) == 2.5
         @test fetch(call(endpoint, register(node, ECHO), "from C"), String) == "from C"
 
+        @test ask(triple, 14, Int64) == 42 && ask(increased, 41, Int64) == 42 && ask(decreased, 43, Int64) == 42
+
         longest_code = register(node, longest; libraries = ["m"])
         @test fetch(call(endpoint, longest_code, [3.0, 4.0]), Float64) == 5.0
         @test occursin("hypot", refused(() -> build(longest, tempname())))
@@ -92,6 +94,14 @@ end
     else
         println("SKIP: an aarch64 node: there is no build/aarch64/bin/ifunc, or no qemu-aarch64-static")
     end
+end
+
+@testset "concurrent code is marked in its bundle" begin
+    shown(ifunc) = read(`$(ThreeChains.tool()) inspect --json $(build(ifunc, joinpath(mktempdir(), "code.ifunc")))`, String)
+    for ifunc in (triple, increased, decreased)
+        @test occursin("\"concurrent\": true", shown(ifunc))
+    end
+    @test occursin("\"concurrent\": false", shown(pick))
 end
 
 # The chase of examples/05-pointer-chase: one cycle through all addresses, in equal shards.

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ifunc build foo.py`."""
 
+import json
 import os
 import pathlib
 import struct
@@ -51,6 +52,15 @@ def test_a_python_file_becomes_a_bundle_for_all_processors(cluster, build, tmp_p
     assert cluster.submit(twice, struct.pack("d", 2.5)).result().array("f8")[0] == 5.0
     done = build(MANY, "--name", "thrice", "--target", "riscv64-linux-gnu")
     assert done.returncode == 0 and "riscv64-linux-gnu" in done.stdout, done.stderr
+
+
+def test_concurrent_is_taken_from_the_file(build, tmp_path):
+    for name, line, said in (("foo", "@tc.ifunc(concurrent=True)", True), ("bar", "@tc.ifunc", False)):
+        done = build(f"import threechains as tc\n{line}\ndef {name}(x: float): return x\n", name=name)
+        assert done.returncode == 0, done.stderr
+        shown = subprocess.run([tc._tool.command(), "inspect", "--json", tmp_path / f"{name}.ifunc"], capture_output=True,
+                               text=True, timeout=60, check=True).stdout
+        assert json.loads(shown)["concurrent"] is said
 
 
 def test_a_function_that_has_the_files_name_needs_no_choice(build, tmp_path):

@@ -242,6 +242,15 @@ def test_fast_mathematics_can_be_asked_for(nodes):
     assert nodes.submit(total, [0.5, 0.25, 0.25]).result() == 1.0
 
 
+def test_concurrent_code_runs_and_has_a_content_id_of_its_own(nodes):
+    def half(x: float):
+        return x / 2
+
+    ordinary, concurrent = tc.ifunc(half), tc.ifunc(concurrent=True)(half)
+    assert ordinary.content_id != concurrent.content_id
+    assert [nodes.submit(code, 5.0).result() for code in (ordinary, concurrent, ordinary)] == [2.5] * 3
+
+
 def test_division_by_zero_and_modulo_do_not_take_the_node_down(nodes):
     @tc.ifunc
     def divide(a: int, b: int):

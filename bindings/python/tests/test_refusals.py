@@ -12,9 +12,9 @@ pytest.importorskip("numba", reason="the extra [numba] is not installed")
 COUNTER = 0
 
 
-def refusal(function):
+def refusal(function, **options):
     with pytest.raises(tc.IfuncError) as caught:
-        tc.ifunc(function)
+        tc.ifunc(**options)(function)
     assert caught.value.hint
     return caught.value
 
@@ -150,6 +150,19 @@ def test_an_answer_of_no_size_or_too_much_is_refused(count):
         answer[0] = 1
 
     assert f"{8 * count} bytes when it may have 1 to" in str(refusal(fills))
+
+
+def test_a_large_answer_in_memory_that_concurrent_calls_share_is_refused():
+    def fills(answer: tc.out(np.int64, 2049)):
+        answer[0] = 1
+
+    assert "16392 bytes" in str(refusal(fills, concurrent=True))
+    tc.ifunc(fills)
+
+    def fits(answer: tc.out(np.int64, 2048)):
+        answer[0] = 1
+
+    tc.ifunc(concurrent=True)(fits)
 
 
 @pytest.mark.parametrize("name", ["", "a\0b"])

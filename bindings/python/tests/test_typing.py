@@ -20,7 +20,7 @@ Column = Annotated[npt.NDArray[np.float64], tc.data("prices", np.float64)]
 def above(limit: float, prices: Column) -> int:
     return int((prices > limit).sum())
 
-@tc.ifunc(boundscheck=True, deps=["m"])
+@tc.ifunc(boundscheck=True, concurrent=True, deps=["m"])
 def twice(x: float) -> float:
     return x * 2
 

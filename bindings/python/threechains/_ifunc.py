@@ -106,8 +106,8 @@ class IfuncMaker:
 
     @overload
     def __call__(self, /, *, name: str | None = None, targets: Sequence[str] = _TARGETS,
-                 boundscheck: bool = False, fastmath: bool = False, extern: Sequence[str] = (),
-                 deps: Sequence[str] = (),
+                 boundscheck: bool = False, fastmath: bool = False, concurrent: bool = False,
+                 extern: Sequence[str] = (), deps: Sequence[str] = (),
                  bundled: Sequence[Ifunc] = ()) -> Callable[[Callable[..., Any]], Ifunc]: ...
 
     def __call__(self, function: Callable[..., Any] | None = None, /, **options: Any) -> Any:
@@ -118,9 +118,10 @@ class IfuncMaker:
 
         Annotations say what travels: NumPy's scalar types, `tc.array`, `tc.data`, `tc.out`. Raises `IfuncError` with
         the symbol and a hint when it cannot run elsewhere. Options: `name`; `targets` (triples); `boundscheck` (an
-        index that is out of bounds fails the call; off); `fastmath` (off); `extern` (functions that the target's
-        application exports); `deps` (shared libraries that it uses, as "m"); `bundled` (ifuncs that travel along,
-        for `tc.inject` and `tc.forward_as`). Needs Numba.
+        index that is out of bounds fails the call; off); `fastmath` (off); `concurrent` (a node may run it at the same
+        time as other code: it writes no data that other code uses, and reads none that other code writes; off);
+        `extern` (functions that the target's application exports); `deps` (shared libraries that it uses, as "m");
+        `bundled` (ifuncs that travel along, for `tc.inject` and `tc.forward_as`). Needs Numba.
         """
         # Annotations that are strings (`from __future__ import annotations`) may name what is local to the caller.
         scope = sys._getframe(1).f_locals

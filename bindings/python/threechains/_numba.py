@@ -43,8 +43,10 @@ _STACK_BYTES = 16 * 1024
 class _Entry:
     """Writes `NAME_main`, which takes the payload apart, calls the function, and replies."""
 
-    def __init__(self, context: Any, signature: Signature, compiled: Any, name: str) -> None:
+    def __init__(self, context: Any, signature: Signature, compiled: Any, concurrent: bool) -> None:
         self.context, self.signature, self.compiled = context, signature, compiled
+        self.concurrent = concurrent
+        name = signature.name
         self.module = context.create_module(f"{name}.entry")
         fntype = ir.FunctionType(ir.VoidType(), [POINTER, INT64, POINTER])
         self.function = ir.Function(self.module, fntype, f"{name}_main")
@@ -143,6 +145,10 @@ class _Entry:
         if size <= _STACK_BYTES:
             place = cgutils.alloca_once(self.builder, kind)
             place.align = 16
+        elif self.concurrent:  # calls that run at the same time would share it
+            raise IfuncError(f"{self.signature.name}: an answer of {size} bytes in a tc.out parameter is built in memory "
+                             "that all calls share", "tc.out", f"at most {_STACK_BYTES} bytes, or leave out concurrent=True",
+                             Status.INVALID)
         else:
             place = cgutils.add_global_variable(self.module, kind, ".out")
             place.initializer, place.linkage, place.align = kind(None), "internal", 16
@@ -191,7 +197,11 @@ def _declared(deps: Sequence[str]) -> str:
     return "\n".join([f"!llvm.dependent-libraries = !{{{numbers}}}", *nodes, ""]) if nodes else ""
 
 
-def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, deps: Sequence[str]) -> tuple[Any, Any]:
+# What TC_CONCURRENT of <threechains/ifunc.h> defines.
+_CONCURRENT = "@tc_concurrent = constant i32 1\n"
+
+
+def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, options: Options) -> tuple[Any, Any]:
     """The function's module, and its type of result."""
     typing_context, context = _target.descriptor.typing_context, _target.descriptor.target_context
     typing_context.meanings.update(MEANINGS)
@@ -200,7 +210,7 @@ def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, dep
     typing_context.refresh()
     context.refresh()
     library = context.codegen().create_library(signature.name)
-    runtime = ll.parse_assembly(_RUNTIME + _declared(deps))
+    runtime = ll.parse_assembly(_RUNTIME + (_CONCURRENT if options.concurrent else "") + _declared(options.deps))
     runtime.triple = _target.TRIPLE
     library.add_llvm_module(runtime)
     arguments = tuple(numba_type(parameter) for parameter in signature.parameters)
@@ -209,7 +219,7 @@ def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, dep
         compiled = compile_extra(typing_context, context, function, arguments, result, flags, locals={},
                                  library=library)
     _check_result(compiled.fndesc.restype, signature)
-    library.add_ir_module(_Entry(context, signature, compiled, signature.name).write())
+    library.add_ir_module(_Entry(context, signature, compiled, options.concurrent).write())
     library.finalize()
     return library._final_module, compiled.fndesc.restype
 
@@ -261,6 +271,7 @@ class Options:
     name: str | None = None
     boundscheck: bool = False
     fastmath: bool = False
+    concurrent: bool = False
     extern: Sequence[str] = ()
     deps: Sequence[str] = ()
 
@@ -276,7 +287,7 @@ def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Op
     flags.boundscheck = options.boundscheck
     if options.fastmath:
         flags.fastmath = cpu.FastMathOptions(True)
-    module, result = _lower_or_refuse(function, signature, flags, options.deps)
+    module, result = _lower_or_refuse(function, signature, flags, options)
     return [_bitcode_for(module, triple, signature.name) for triple in targets], result
 
 
@@ -327,12 +338,12 @@ def _decoder(signature: Signature, result: types.Type) -> Decode:
 
 
 def _lower_where_it_may(function: Callable[..., Any], signature: Signature, flags: Flags,
-                        deps: Sequence[str]) -> tuple[Any, Any]:
+                        options: Options) -> tuple[Any, Any]:
     """In the contexts that all ifuncs share, unless a helper of this one calls `tc.forward`."""
     shared = _target.descriptor.typing_context
     shared.helper_forwards = False
     try:
-        lowered = _lower(function, signature, flags, deps)
+        lowered = _lower(function, signature, flags, options)
     except errors.NumbaError:
         if not shared.helper_forwards:
             raise
@@ -340,14 +351,14 @@ def _lower_where_it_may(function: Callable[..., Any], signature: Signature, flag
         if not shared.helper_forwards:
             return lowered
     with _target.descriptor.own_contexts():
-        return _lower(function, signature, flags, deps)
+        return _lower(function, signature, flags, options)
 
 
 def _lower_or_refuse(function: Callable[..., Any], signature: Signature, flags: Flags,
-                     deps: Sequence[str]) -> tuple[Any, Any]:
+                     options: Options) -> tuple[Any, Any]:
     with global_compiler_lock:
         try:
-            return _lower_where_it_may(function, signature, flags, deps)
+            return _lower_where_it_may(function, signature, flags, options)
         except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
             raise _refusal(signature.name, error) from None
 

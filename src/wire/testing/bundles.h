@@ -97,4 +97,14 @@ inline Bundle a_librarys_user() {
   return Bundle::pack(m, {bytes_of("user")}).value();
 }
 
+// Code whose author says that it may run at the same time as other code.
+inline Bundle concurrent_code() {
+  Manifest m;
+  m.name = "lookup";
+  m.entries = entry_main | entry_concurrent;
+  m.tool = "by hand";
+  m.slices = {slice_for(x86, SliceRole::target, SliceForm::object, "x86-64-v2")};
+  return Bundle::pack(m, {bytes_of("lookup")}).value();
+}
+
 }  // namespace tc::testing

@@ -273,8 +273,18 @@ macro_rules! inject {
 
 /// The entry point of ifunc NAME: `ifunc! { fn NAME_main(payload: &mut [u8]) { ... } }`, or with the target args,
 /// `fn NAME_main(payload: &mut [u8], target: Target)`.
+///
+/// `ifunc! { concurrent fn NAME_main(...) { ... } }` is concurrent code: a node with several threads may run it at the
+/// same time as other code, and as other calls of it. Its author promises what `TC_CONCURRENT` of `<threechains/ifunc.h>`
+/// says: `static mut` variables and the target's data are written and read with atomic operations, or by nobody else.
 #[macro_export]
 macro_rules! ifunc {
+    (concurrent fn $($rest:tt)*) => {
+        #[no_mangle]
+        #[allow(non_upper_case_globals)]
+        pub static tc_concurrent: u32 = 1;
+        $crate::ifunc! { fn $($rest)* }
+    };
     (fn $name:ident($payload:ident: &mut [u8]) $body:block) => {
         $crate::ifunc! { fn $name($payload: &mut [u8], _target: Target) $body }
     };
