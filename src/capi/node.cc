@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <sched.h>
+
 #include <algorithm>
 #include <climits>
 #include <cstring>
@@ -20,9 +22,9 @@ tc::Result<std::unique_ptr<tc::transport::Transport>> make_transport(const tc::n
 class Count {
  public:
   Count(tc_node& node, size_t* executed) noexcept
-      : node_(node), executed_(executed), before_(executed != nullptr ? node.node->executor().executed() : 0) {}
+      : node_(node), executed_(executed), before_(executed != nullptr ? node.node->executed() : 0) {}
   ~Count() {
-    if (executed_ != nullptr) *executed_ = static_cast<size_t>(node_.node->executor().executed() - before_);
+    if (executed_ != nullptr) *executed_ = static_cast<size_t>(node_.node->executed() - before_);
   }
   Count(const Count&) = delete;
   Count& operator=(const Count&) = delete;
@@ -53,7 +55,14 @@ const tc::node::Statistic& statistic_of(const tc_statistic_t* handle) noexcept {
 
 }  // namespace
 
+// Calls on other threads may enter the node until they have ended: functions of the application that they call do.
 void tc::capi::end_and_free(tc_node& node) noexcept {
+  const auto have_ended = [&] {
+    const Pass pass(node.gate, *node.node);
+    return node.node->end_handed_calls();
+  };
+  while (!have_ended())
+    while (node.gate.waiting().load() != 0) ::sched_yield();
   (void)node.progress.stop();
   node.node->close_calls();
   delete &node;
@@ -111,8 +120,7 @@ tc_status_t tc_node_expose(tc_node_t* node, const char* name, void* data, size_t
   TC_NOT_NULL(name);
   return guarded([&]() -> tc::Status {
     const auto entry = enter(*node);
-    node->node->expose(name, data, size);
-    return {};
+    return node->node->expose(name, data, size);
   });
 }
 

@@ -41,10 +41,13 @@ class Answers {
   // A peer refused a call that came from here and is not ours: its caller is told. Only a peer that is believed makes us
   // connect for that.
   void pass_on(const wire::ReturnAddress& caller, const wire::Reply& reply, bool is_believed);
-  // The running call ended: what it still owes is sent, and the executor is ready for the next one.
-  void end_running_call(target::Executor& executor) {
-    const auto& call = executor.running();
+  // The call ended: what it still owes is sent.
+  void end_call(const target::Call& call) {
     if (call.failed || (call.wants_reply && !call.answered)) send_at_end(call);
+  }
+  // The same for the running call; the executor is ready for the next one.
+  void end_running_call(target::Executor& executor) {
+    end_call(executor.running());
     executor.reset();
   }
   // A call that was not run fails. The next poll tells its caller, because that may need a connection.

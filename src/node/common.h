@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that every part of a node uses: its configuration, its identity, its counters, its log, and the work for its next
-// polls.
+// Values that every part of a node uses: its configuration, its identity, its counters, its log, the work for its next polls,
+// and memory for when there is none.
 //
 // Thread: the node's.
 #pragma once
 
 #include <cstdint>
 
+#include "base/memory_reserve.h"
 #include "node/identity.h"
 
 namespace spdlog {
@@ -25,6 +26,7 @@ struct PendingWork {
   bool lost_links = false;      // a link was lost: the calls that wait on it are to fail
   bool paused_links = false;    // a link's peer has used up its rate
   bool awaits_answers = false;  // a future may have a deadline
+  bool calls = false;           // calls of this node to itself wait, or calls run on other threads
 };
 
 // What a node counts, for its statistics (Node::stat).
@@ -50,6 +52,7 @@ struct Common {
   PendingWork& work;
   Counters& counters;
   spdlog::logger& log;
+  MemoryReserve& reserve;
 };
 
 }  // namespace tc::node

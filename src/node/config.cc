@@ -183,6 +183,10 @@ constexpr Option table[] = {
      "Which messages are logged: those of this level and above. They go to standard error unless the program takes "
      "them.",
      false, set_log},
+    {node, "threads", "NUMBER", "1, or $TC_THREADS",
+     "Threads that run calls (docs/threads.md). 1: the one that polls runs them all. With more, the others run what "
+     "may take long, and concurrent code runs on several at the same time.",
+     false, [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.threads, 1, 1024); }},
 
     {cluster, "id", "NUMBER", "0, or what the bootstrap gives", "Number of this node in its cluster.", false, set_id},
     {cluster, "cluster", "ADDRESS:PORT,...", "",
@@ -331,6 +335,7 @@ Config Config::defaults() {
     for (const auto& directory : split(path, ':')) config.path.emplace_back(directory);
   if (const char* name = std::getenv("TC_TRANSPORT"); name != nullptr)
     if (const auto choice = transport::parse_choice(name)) config.network.choice = *choice;
+  if (const char* threads = std::getenv("TC_THREADS"); threads != nullptr) (void)config.set("threads", threads);
   return config;
 }
 

@@ -54,6 +54,7 @@ struct Config {
   uint16_t hops = 64;
   uint16_t fanout = 1024;
   uint32_t execution_limit_ms = 10'000;
+  uint32_t threads = 1;    // that run calls: the node's own, and workers
   std::string compile_at;  // the node that compiles bitcode for this one; empty: none
   CompileFor compile_for = CompileFor::none;
   uint32_t compile_limit_ms = 10'000;

@@ -1,34 +1,35 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // What a running ifunc asks of its node: named data, replies, and calls to other nodes. One for each node; the call that runs
-// is target::Executor::running().
+// is target::Executor::running(). Calls that run on other threads have a Worker in its place.
 //
 // Thread: the node's.
 #pragma once
 
+#include <memory>
 #include <string>
-#include <vector>
 
-#include "node/local_calls.h"
+#include "node/call_effects.h"
+#include "node/named_data.h"
 
 namespace tc::node {
 
 class Invocation final : public target::IfuncHost {
  public:
-  Invocation(const Common& common, target::Executor& executor, Answers& answers, Links& links, LocalCalls& local,
-             Codes& codes, Authority& authority)
-      : common_(common),
-        executor_(executor),
-        answers_(answers),
-        links_(links),
-        local_(local),
-        codes_(codes),
-        authority_(authority) {}
+  Invocation(const Common& common, target::Executor& executor, CallEffects& effects, LocalCalls& local,
+             Authority& authority)
+      : common_(common), executor_(executor), effects_(effects), local_(local), authority_(authority) {}
+
+  CallEffects& effects() noexcept { return effects_; }
 
   // Once the node's number is known.
   void begin() noexcept { be_node(common_.self.id, common_.self.count()); }
   // Gives ifuncs data by name; null withdraws it.
   void expose(std::string name, void* data, size_t size);
+  // All of it, as it is now.
+  std::shared_ptr<const NamedData> exposed() const noexcept { return data_; }
+  // May the call that asks have that data? Logs a refusal.
+  bool may_touch(const CallEffects::Asker& asker, std::string_view data) noexcept;
 
   // ---- target::IfuncHost
   void* data(std::string_view name, size_t* size) noexcept override;
@@ -41,27 +42,14 @@ class Invocation final : public target::IfuncHost {
 
  private:
   const trust::SharedRights& running_rights() const;
-  bool may_touch(const trust::CodeRights& rights, std::string_view data) noexcept;
-  tc_status_t send(uint32_t node, OutgoingCall call);
-  tc_status_t forward_call(uint32_t node, OutgoingCall call);
-  tc_status_t inject_call(uint32_t node, std::string_view name, ByteView payload);
-  wire::CallHeader header_of(const target::Call& call) const noexcept;
-  wire::ReturnAddress caller_of(const target::Call& call) const;
-
-  struct Exposed {
-    std::string name;
-    void* data;
-    size_t size;
-  };
+  CallEffects::Asker running() const;
 
   const Common& common_;
   target::Executor& executor_;
-  Answers& answers_;
-  Links& links_;
+  CallEffects& effects_;
   LocalCalls& local_;
-  Codes& codes_;
   Authority& authority_;
-  std::vector<Exposed> exposed_;  // few: found by looking at each
+  std::shared_ptr<const NamedData> data_ = std::make_shared<const NamedData>();
 };
 
 }  // namespace tc::node

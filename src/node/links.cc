@@ -320,6 +320,29 @@ void Links::come_back_to(Link& link) {
   link.is_pending = true;
 }
 
+// Before any others read what has come since, which would go first. Those that could run something, and wait again, go behind
+// those that could not.
+size_t Links::on_worker_free() {
+  size_t happened = 0;
+  const auto count = awaiting_worker_.size();  // await_worker() adds behind these
+  size_t kept = 0;
+  for (size_t i = 0; i < count; ++i) {
+    auto* const link = awaiting_worker_[i];
+    auto& receiver = link->receiver();
+    const auto ran = [&] { return receiver.handed_over() + services_.executor.executed(); };
+    const auto before = ran();
+    if (receiver.may_go_on()) {
+      happened += receive_from(*link);
+      if (!receiver.awaits_worker() || ran() != before) continue;
+      awaiting_worker_.pop_back();
+    }
+    awaiting_worker_[kept++] = link;
+  }
+  const auto begin = awaiting_worker_.begin();
+  awaiting_worker_.erase(begin + static_cast<ptrdiff_t>(kept), begin + static_cast<ptrdiff_t>(count));
+  return happened;
+}
+
 // ---- Peers that send more than they may, or than they read
 
 void Links::pause(Link& link, uint64_t until_ns) {
@@ -464,7 +487,7 @@ void Links::log_unsent(Link& link) noexcept try {
 // ---- Losing
 
 void Links::give_up(Link& link) noexcept {
-  reserve_.release();
+  services_.channel.common.reserve.release();
   try {
     link.channel().disconnect(
         Error{TC_ERR_NO_MEMORY, fmt::format("there is no memory for what {} sends", link.peer_label())});
@@ -494,7 +517,7 @@ bool Links::tell_loss(Link& link) noexcept try {
   if (link.reason().code != TC_ERR_CLOSED) log_loss(link);
   return link.loss_is_told = true;
 } catch (const std::bad_alloc&) {
-  reserve_.release();
+  services_.channel.common.reserve.release();
   return false;
 }
 
@@ -509,6 +532,7 @@ void Links::handle_losses() {
     std::ranges::replace(by_number_, &link, nullptr);
     std::erase(polled_, &link);
     std::erase(paused_, &link);
+    std::erase(awaiting_worker_, &link);
     if (!tell_loss(link)) work.lost_links = true;  // again with the next turn
   }
   const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0 && link.holds == 0; };

@@ -12,7 +12,6 @@
 #include <string_view>
 #include <vector>
 
-#include "base/memory_reserve.h"
 #include "node/link/link.h"
 #include "node/rates.h"
 
@@ -23,8 +22,8 @@ struct Expectation;
 
 class Links final : public transport::Events {
  public:
-  Links(const LinkServices& services, FutureTable& futures, Watchdog& watchdog, MemoryReserve& reserve)
-      : services_(services), futures_(futures), watchdog_(watchdog), reserve_(reserve) {}
+  Links(const LinkServices& services, FutureTable& futures, Watchdog& watchdog)
+      : services_(services), futures_(futures), watchdog_(watchdog) {}
 
   // Before anything else.
   void use(transport::Transport& transport) noexcept { transport_ = &transport; }
@@ -89,6 +88,10 @@ class Links final : public transport::Events {
   void renew_rights(std::span<const trust::PublicKey> lost);
   // The keys of all links are in use. Now and then.
   void record_uses();
+  // Its first call waits until calls on other threads have ended.
+  void await_worker(Link& link) { awaiting_worker_.push_back(&link); }
+  // One has: those that wait are read, in the order in which they came to wait. How much happened.
+  size_t on_worker_free();
   // How many links have calls to run that waited for that.
   size_t drain_backlogs();
   // Fails everything that waits on lost links, and removes the links that nobody holds.
@@ -147,16 +150,16 @@ class Links final : public transport::Events {
   void log_loss(const Link& link) noexcept;
   void log_unsent(Link& link) noexcept;
 
-  std::vector<Link*> polled_;     // whose peers write into our memory
-  std::vector<Link*> pending_;    // come_back_to()
-  std::vector<Link*> paused_;     // pause()
+  std::vector<Link*> polled_;   // whose peers write into our memory
+  std::vector<Link*> pending_;  // come_back_to()
+  std::vector<Link*> paused_;   // pause()
+  std::vector<Link*> awaiting_worker_;
   std::vector<Link*> by_number_;  // known()
   std::vector<std::unique_ptr<Link>> links_;
   const LinkServices& services_;
   transport::Transport* transport_ = nullptr;
   FutureTable& futures_;
   Watchdog& watchdog_;
-  MemoryReserve& reserve_;
   Refusals refusals_;
   std::string_view caller_at_;  // the address of a connection that reach_caller() begins; else empty
   std::optional<trust::PublicKey> caller_key_;

@@ -4,24 +4,27 @@
 #include <new>
 #include <utility>
 
+#include "node/workers/workers.h"
+
 namespace tc::node {
 
 void LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
   ready_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.header,
                     call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt,
                     std::move(rights)});
+  common_.work.calls = true;
 }
 
 void LocalCalls::run() {
   const target::Executor::Scope scope(executor_);
   executor_.begin_turn();
-  for (size_t left = ready_.size(); left != 0 && !executor_.slice().is_over(); --left) {
+  for (size_t left = ready_.size(); left != 0 && has_ready() && !executor_.slice().is_over(); --left) {
     Call call = std::move(ready_.front());
     ready_.pop_front();
     try {
       run(call);
     } catch (const std::bad_alloc&) {
-      reserve_.release();
+      common_.reserve.release();
       answers_.fail_later(call.header.token, call.caller(), Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
     }
     executor_.reset();
@@ -34,23 +37,57 @@ Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
   return authority_.rights_of_code(call.rights->peer, call.rights->chain, call.bundle);
 }
 
+// Also for a caller that does not wait: the log is told.
+void LocalCalls::fail(const Call& call, const Error& why) {
+  answers_.count_failure(why);
+  answers_.fail_later(call.header.token, call.caller(), why);
+}
+
 // Null: the call waits for its code, or has failed.
 target::Code* LocalCalls::code_of(Call& call, const trust::SharedRights& rights) {
   if (auto* const code = code_.codes.find(call.bundle.id()); code != nullptr) return code;
   const auto* const grant = rights->peer.grant();
   const auto key = grant != nullptr ? std::optional(grant->key) : std::nullopt;
   const auto loaded = code_.loader.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
-  if (loaded.is_error()) answers_.fail_later(call.header.token, call.caller(), loaded.error);
+  if (loaded.is_error()) fail(call, loaded.error);
   if (loaded.is_pending()) uncompiled_.push_back(std::move(call));
   return loaded.is_loaded() ? loaded.code : nullptr;
 }
 
 void LocalCalls::run(Call& local) {
   auto rights = rights_of(local);
-  if (!rights) return answers_.fail_later(local.header.token, local.caller(), rights.error());
+  if (!rights) return fail(local, rights.error());
   auto* const code = code_of(local, *rights);
   if (code == nullptr) return;
+  const auto place =
+      workers_ == nullptr || executor_.allows(code->lane) ? Workers::Place::here : workers_->place(*code);
+  if (place == Workers::Place::later) {
+    ready_.push_front(std::move(local));
+    awaits_worker_ = true;
+    return;
+  }
   running_rights_ = std::move(*rights);
+  set_running(local);
+  if (place == Workers::Place::elsewhere) return hand_over(local, *code);
+  Bytes memory;
+  auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
+  executor_.run(*code, payload, local.payload.size());
+  answers_.end_running_call(executor_);
+}
+
+void LocalCalls::hand_over(Call& local, target::Code& code) {
+  auto handed = std::make_unique<HandedCall>();
+  executor_.prepare(code);
+  handed->code = &code;
+  handed->call = executor_.running();
+  handed->rights = running_rights_;
+  handed->size = local.payload.size();
+  handed->payload = aligned_copy(handed->memory, local.payload, size_t{1} << code.alignment_log2);
+  workers_->hand_over(std::move(handed));
+}
+
+// In Executor::running().
+void LocalCalls::set_running(const Call& local) {
   executor_.reset();
   auto& call = executor_.running();
   call.link = nullptr;
@@ -63,14 +100,11 @@ void LocalCalls::run(Call& local) {
     call.chain = running_rights_->chain;
   }
   call.has_effects = true;
-  Bytes memory;
-  auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
-  executor_.run(*code, payload, local.payload.size());
-  answers_.end_running_call(executor_);
 }
 
 void LocalCalls::on_compiled() {
   for (auto& call : std::exchange(uncompiled_, {})) ready_.push_back(std::move(call));
+  common_.work.calls = true;
 }
 
 void LocalCalls::each_waiting(ShowCall show) const {

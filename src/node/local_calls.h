@@ -9,7 +9,6 @@
 #include <deque>
 #include <optional>
 
-#include "base/memory_reserve.h"
 #include "node/answers.h"
 #include "node/authority.h"
 #include "node/code/node_code.h"
@@ -17,19 +16,27 @@
 
 namespace tc::node {
 
+class Workers;
+
 class LocalCalls {
  public:
-  LocalCalls(target::Executor& executor, NodeCode& code, Authority& authority, Answers& answers, MemoryReserve& reserve)
-      : executor_(executor), code_(code), authority_(authority), answers_(answers), reserve_(reserve) {}
+  LocalCalls(const Common& common, target::Executor& executor, NodeCode& code, Authority& authority, Answers& answers)
+      : common_(common), executor_(executor), code_(code), authority_(authority), answers_(answers) {}
+
+  // The node has other threads.
+  void use(Workers& workers) noexcept { workers_ = &workers; }
 
   // The call must have a header, as those of running ifuncs do. `rights`: of the code that makes the call. The code that is
   // called may do no more for the same peer.
   void add(const OutgoingCall& call, trust::SharedRights rights);
-  bool empty() const noexcept { return ready_.empty(); }
+  // Are there some that can run now?
+  bool has_ready() const noexcept { return !ready_.empty() && !awaits_worker_; }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();
   // Of the call that runs.
   const trust::SharedRights& running_rights() const noexcept { return running_rights_; }
+  // A call on another thread has ended: the first one may run now, if it waited for that.
+  void on_worker_free() noexcept { awaits_worker_ = false; }
   // What calls wait for was compiled elsewhere, or will never be.
   void on_compiled();
   void each_waiting(ShowCall show) const;
@@ -45,16 +52,21 @@ class LocalCalls {
     const wire::ReturnAddress* caller() const noexcept { return return_address ? &return_address->value() : nullptr; }
   };
   void run(Call& call);
+  void fail(const Call& call, const Error& why);
+  void set_running(const Call& local);
+  void hand_over(Call& local, target::Code& code);
   Result<trust::SharedRights> rights_of(const Call& call) const;
   target::Code* code_of(Call& call, const trust::SharedRights& rights);
 
+  const Common& common_;
   target::Executor& executor_;
   NodeCode& code_;
   Authority& authority_;
   Answers& answers_;
-  MemoryReserve& reserve_;
+  Workers* workers_ = nullptr;  // null: the node has one thread
   trust::SharedRights running_rights_;
   std::deque<Call> ready_;
+  bool awaits_worker_ = false;   // the first of them
   std::deque<Call> uncompiled_;  // their code is being compiled elsewhere
 };
 

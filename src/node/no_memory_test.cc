@@ -162,9 +162,9 @@ TEST_P(NoMemory, a_message_that_was_sent_in_part_arrives_or_ends_its_link) {
     is_failing = false;
     fail_then = 0;
     const bool all_succeeded = failed == 0;
-    EXPECT_EQ(target->executor().executed(), ran) << "it was to be sent in part";
+    EXPECT_EQ(target->executed(), ran) << "it was to be sent in part";
     if (sent) {
-      EXPECT_TRUE(until([&] { return target->executor().executed() == ran + 1; })) << "it was accepted";
+      EXPECT_TRUE(until([&] { return target->executed() == ran + 1; })) << "it was accepted";
       ++ran;
     }
     if (link->is_ready()) {

@@ -49,6 +49,8 @@ Deadline piece_of(Deadline deadline) noexcept {
   return Deadline::at_ns(std::min(deadline.at_ns(), now_ns() + longest_sleep_ns));
 }
 
+// For calls on other threads that have data which the application takes back.
+constexpr uint32_t longest_wait_for_calls_ms = 10'000;
 // Between two looks for room while the last messages leave: room that a peer makes in memory wakes nobody.
 constexpr uint64_t room_gap_ns = 200'000;
 
@@ -79,6 +81,7 @@ Node::Node(Config config)
                        links_.each_waiting_call(show);
                        local_calls_.each_waiting(show);
                        answers_.each_pending(show);
+                       workers_.each_call(show);
                      }),
       link_services_{
           .channel = {common_, *this, *buffers_, link_ids_},
@@ -87,9 +90,10 @@ Node::Node(Config config)
           .answers = answers_,
           .code = code_,
           .peer_failures = peer_failures_,
+          .workers = workers_,
       },
       watchdog_(
-          executor_, config_.execution_limit_ms,
+          executor_, workers_.executors(), config_.execution_limit_ms,
           [this](const std::string& ifunc, uint64_t running_ms) { report_stuck(ifunc, running_ms); },
           [this](const std::string& why) {
             log_->warn("{}: execution-limit is not watched: no thread can be had: {}", self_.label, why);
@@ -99,6 +103,7 @@ Node::Node(Config config)
 
 Node::~Node() {
   futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  workers_.close();
   if (transport_ != nullptr) leave();
 }
 
@@ -153,6 +158,8 @@ Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(join_cluster());
   authority_.use_keys(config_.network.key.get());
   invocation_.begin();
+  TC_CHECK(workers_.start(*transport_));
+  if (workers_.exist()) local_calls_.use(workers_);
   return {};
 }
 
@@ -266,12 +273,33 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   return future;
 }
 
+Status Node::expose(std::string name, void* data, size_t size) {
+  auto old = find(*invocation_.exposed(), name);
+  const bool is_replaced = old != nullptr && (old->data != data || old->size > size);
+  invocation_.expose(name, data, size);
+  if (is_replaced) withdrawn_.push_back(std::move(old));
+  const auto nobody_has_it = [&] {
+    std::erase_if(withdrawn_, [](const auto& one) { return one.use_count() == 1; });
+    return std::ranges::find(withdrawn_, name, [](const auto& one) -> auto& { return one->name; }) == withdrawn_.end();
+  };
+  if (nobody_has_it()) return {};
+  const bool may_wait = !polling_ && !executor_.inside_call();
+  if (may_wait && wait_until(Deadline::after_ms(longest_wait_for_calls_ms), nobody_has_it)) return {};
+  return fail(TC_ERR_BUSY,
+              "calls that run on other threads still have the data '{}': keep its memory until they have ended", name);
+}
+
+bool Node::end_handed_calls() noexcept {
+  links_.stop_receiving();
+  return workers_.wait_for_calls(std::chrono::milliseconds(10));
+}
+
 // ---- Statistics
 
 Numbers Node::numbers() const {
   const auto store = code_.codes.store().stats();
   return {
-      .executed = executor_.executed(),
+      .executed = executed(),
       .failures = counters_.failures,
       .stuck = reports_of_stuck_calls(),
       .codes = store.codes,
@@ -331,13 +359,14 @@ void Node::renew_rights() {
   const auto lost = authority_.take_change();
   for (const auto& key : lost) code_.codes.evict_all_of(key);
   links_.renew_rights(lost);
+  if (workers_.has_calls()) workers_.renew_rights();
 }
 
 // From the watchdog's thread.
 void Node::report_stuck(const std::string& ifunc, uint64_t running_ms) {
   log_->error(
       "{}: ifunc '{}' has been running for {} ms when execution-limit is {} ms; code inside this process cannot be "
-      "stopped, and nothing else runs here until it returns",
+      "stopped, and nothing else runs on its thread until it returns",
       self_.label, ifunc, running_ms, config_.execution_limit_ms);
   stuck_.fetch_add(1, std::memory_order_relaxed);
 }
@@ -351,15 +380,32 @@ size_t Node::poll() {
   ++poll_state.poll_number;
   const Raised gathering(poll_state.gathering);
   size_t happened = links_.receive();
-  if (!local_calls_.empty()) [[unlikely]] {
-    local_calls_.run();
-    ++happened;
-  }
+  if (work_.calls) [[unlikely]]
+    happened += run_calls();
   // Behind all that may send.
   if (poll_state.urgent || work_.backlog || ++polls_ % polls_between_progress == 0) happened += progress();
   if (futures_.has_notifications()) [[unlikely]]
     notify_ready();
   return happened;
+}
+
+// Of this node to itself, and on other threads.
+size_t Node::run_calls() {
+  size_t happened = 0;
+  if (workers_.has_calls()) happened += deliver_from_workers();
+  if (local_calls_.has_ready()) local_calls_.run(), ++happened;
+  work_.calls = workers_.has_calls() || local_calls_.has_ready();
+  return happened;
+}
+
+// Those that waited for another thread go on by turns: links, and calls of this node to itself.
+size_t Node::deliver_from_workers() {
+  auto happened = workers_.deliver();
+  if (!workers_.take_freed()) return happened;
+  local_calls_.on_worker_free();
+  links_go_first_ = !links_go_first_;
+  if (!links_go_first_ && local_calls_.has_ready()) local_calls_.run();
+  return happened + links_.on_worker_free();
 }
 
 size_t Node::progress() {
@@ -460,14 +506,14 @@ size_t Node::block(Deadline deadline) {
   housekeep();
   if (const auto happened = poll(); happened != 0) return happened;
   const auto until = latest_end_of_sleep(deadline.at_ns());
-  const auto executed = executor_.executed();
+  const auto before = executed();
   {
     const Raised polling(polling_);
     const Raised gathering(transport_->poll_state.gathering);
     transport_->sleep(Deadline::at_ns(until));
   }
   links_.handle_losses();
-  return poll() + static_cast<size_t>(executor_.executed() - executed);
+  return poll() + static_cast<size_t>(executed() - before);
 }
 
 // Events end a sleep; this is for what no event announces.
@@ -520,7 +566,7 @@ bool Node::arm(Deadline& deadline) {
   if (polling_) return false;
   const auto settled = futures_.settled();
   housekeep();
-  if (poll() != 0 || futures_.settled() != settled || !local_calls_.empty()) return false;
+  if (poll() != 0 || futures_.settled() != settled || local_calls_.has_ready()) return false;
   auto until = latest_end_of_sleep(deadline.at_ns());
   if (const auto next = futures_.next_deadline_ns(); next != 0)
     until = std::min(until, std::max(next, next_expiry_ns_));

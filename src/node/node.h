@@ -4,6 +4,7 @@
 //
 //   Links            connections to peers; each Link has a CallSender and a CallReceiver
 //   Invocation       what a running ifunc asks of the node
+//   Workers          other threads, for calls that take long
 //   LocalCalls       calls of the node to itself
 //   Answers          the outcome of a call on its way to its caller; FutureTable: calls that wait for it
 //   Authority        who may do what here
@@ -30,6 +31,7 @@
 #include "node/liveness/watchdog.h"
 #include "node/local_calls.h"
 #include "node/statistics.h"
+#include "node/workers/workers.h"
 #include "transport/closing_sockets.h"
 #include "transport/wait_policy.h"
 
@@ -69,6 +71,9 @@ class Node final : private Waiter {
   void expire();
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
   void close_calls() noexcept;
+  // Before the node is freed while other threads may enter it: nothing that comes from now on is run, and calls on other
+  // threads end. Waits for that, for a moment. True: they have.
+  bool end_handed_calls() noexcept;
   void wake() noexcept { transport_->wake(); }  // any thread
   // Reads the keyring anew. What follows from it happens in the next poll or wait of the node's thread, which is woken.
   // Any thread. TC_ERR_INVALID and others: the file is bad, and nothing changes.
@@ -109,7 +114,9 @@ class Node final : private Waiter {
   void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
     futures_.notify_when_ready(future, notify, context);
   }
-  void expose(std::string name, void* data, size_t size) { invocation_.expose(std::move(name), data, size); }
+  // Gives ifuncs data by name; null withdraws it. TC_ERR_BUSY: that is so for all calls that begin from now on, but calls on
+  // other threads still have what stood there before. Waits for these where it can, for ten seconds.
+  Status expose(std::string name, void* data, size_t size);
 
   // ---- Parts that the application's side uses
 
@@ -118,6 +125,8 @@ class Node final : private Waiter {
   source::Registry& registry() noexcept { return code_.codes.registry(); }
   target::Policy& policy() noexcept { return code_.codes.policy(); }
   target::Executor& executor() noexcept { return executor_; }
+  // Calls that ran, on any thread.
+  uint64_t executed() const noexcept { return executor_.executed(); }
   const FutureTable& futures() const noexcept { return futures_; }
   target::CodeStore& store() noexcept { return code_.codes.store(); }
   Links& links() noexcept { return links_; }
@@ -146,6 +155,8 @@ class Node final : private Waiter {
   void notify_ready() noexcept;
   size_t progress();
   size_t drain_backlogs();
+  size_t run_calls();
+  size_t deliver_from_workers();
   void housekeep();
 
   // What each poll reads.
@@ -163,7 +174,7 @@ class Node final : private Waiter {
   Identity self_;
   std::shared_ptr<spdlog::logger> log_;
   Counters counters_;
-  const Common common_{config_, self_, work_, counters_, *log_};
+  const Common common_{config_, self_, work_, counters_, *log_, reserve_};
   LinkIds link_ids_;
   MemoryReserve reserve_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
@@ -175,11 +186,15 @@ class Node final : private Waiter {
   target::Executor executor_{invocation_};
   NodeCode code_{common_, executor_, links_, local_calls_};
   Answers answers_{common_, links_, futures_};
-  LocalCalls local_calls_{executor_, code_, authority_, answers_, reserve_};
-  Invocation invocation_{common_, executor_, answers_, links_, local_calls_, code_.codes, authority_};
+  LocalCalls local_calls_{common_, executor_, code_, authority_, answers_};
+  CallEffects effects_{common_, answers_, links_, local_calls_, code_.codes};
+  Invocation invocation_{common_, executor_, effects_, local_calls_, authority_};
+  Workers workers_{common_, executor_, invocation_, code_.codes};
+  std::vector<std::shared_ptr<const ExposedData>> withdrawn_;  // that calls on other threads may have
+  bool links_go_first_ = false;                                // of those that waited for another thread
   PeerFailures peer_failures_;
   LinkServices link_services_;
-  Links links_{link_services_, futures_, watchdog_, reserve_};
+  Links links_{link_services_, futures_, watchdog_};
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
   Watchdog watchdog_;               // last, so that it ends before what it looks at
 };

@@ -229,7 +229,7 @@ TEST_F(Loss, calls_that_wait_for_a_greeting_that_never_comes_fail_at_their_first
   auto second = std::make_unique<RawPeer>(net.network);
   second->listen("n1");
   const auto future = client->call(*link, *travel(*client, 1), 60'000, Deadline::after_ms(20'000)).value();
-  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == 1; }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executed() == 1; }));
   EXPECT_FALSE(future->ready.load());
   second.reset();
   ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return future->ready.load(); }));
@@ -256,7 +256,7 @@ TEST_F(Loss, calls_that_wait_for_a_greeting_all_go_on_once_it_has_come) {
       --i;
     }
   }
-  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == calls; }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executed() == calls; }));
   ASSERT_TRUE(run_until({first.get(), second.get(), client.get()}, [&] { return all_ready(futures); }));
   for (const auto& future : futures) ASSERT_EQ(future->status, TC_OK) << future->message;
 }
@@ -278,7 +278,7 @@ TEST_F(Loss, forwarded_calls_that_were_not_on_the_wire_yet_fail_at_their_first_s
     first->poll();
     client->poll();
   }
-  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executor().executed() == 6001; }));
+  ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return first->executed() == 6001; }));
   second.reset();
   ASSERT_TRUE(run_until({first.get(), client.get()}, [&] { return all_ready(futures); }));
   // Those that waited at the first node are answered by it; those that were on the wire are missed (peer_failures.h).

@@ -57,7 +57,7 @@ class Turns : public ::testing::Test {
   static inline std::function<std::chrono::milliseconds(int run)> takes;
   static inline std::function<void(int run)> begins;  // what a run does first
   Net net;
-  std::unique_ptr<Node> target = net.make(1);
+  std::unique_ptr<Node> target = net.make(1, [](Config& config) { config.threads = 1; });
 };
 
 TEST_F(Turns, the_answer_of_a_long_call_has_left_when_the_next_one_begins) {

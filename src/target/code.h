@@ -26,6 +26,13 @@ using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_arg
 // Which compilation runs now.
 enum class Tier : uint8_t { none = 0, object = 1, baseline = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
 
+// What a call of it needs to run in place, the least first: the hot path compares it with what the executor allows.
+enum class Lane : uint8_t {
+  shared,     // may run beside any other code
+  exclusive,  // never at the same time as other exclusive code
+  cold,  // is the cold path's: its payload needs more alignment than a frame has, or another thread may have to run it
+};
+
 // Memory of one tier: an image of ours or code of the JIT's, never both.
 struct CodeMemory {
   LoadedImage image;
@@ -46,12 +53,18 @@ class alignas(64) Code {
   // It is a library that was sent, or is linked to one: when a newer version of the library comes, it is freed or linked
   // anew while it is held. Set for good, before the entry point that needs it is stored.
   std::atomic<bool> replaceable{false};
-  bool was_long = false;           // TimeSlice's, like calls_a_look
-  uint16_t calls_a_look = 0;       // so many run between two readings of the clock; 0: long, or not known yet
+  bool was_long = false;      // TimeSlice's, like calls_a_look
+  uint16_t calls_a_look = 0;  // so many run between two readings of the clock; 0: long, or not known yet
+  Lane lane = Lane::exclusive;
+  bool concurrent = false;         // its author says that it may run at the same time as other code
+  bool has_other_threads = false;  // the node can hand its calls to other threads
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
   uint64_t load_ns = 0;            // what loading took
   size_t bytes = 0;                // what it costs against the budget
   uint64_t queue_key = 0;          // its place in the EvictionQueue
+  uint32_t long_us = 0;            // what long calls of it took, the longest for most
+  uint32_t short_runs = 0;         // since the last long one
+  uint32_t in_use = 0;             // so many calls of it run on other threads, or wait for one
 
   // ---- The rest is the store's
 
@@ -64,6 +77,15 @@ class alignas(64) Code {
   Exports exports;               // of a library, while others are bound to it
   Bytes compiled;                // the object that a helper made of the bitcode; empty: none
 
+  // Is it short, as far as is known?
+  bool is_short() const noexcept { return calls_a_look != 0; }
+  // After what it says changed.
+  void settle_lane() noexcept {
+    if (alignment_log2 > 4 || (has_other_threads && !is_short()))
+      lane = Lane::cold;
+    else
+      lane = concurrent ? Lane::shared : Lane::exclusive;
+  }
   const ContentId& id() const noexcept { return bundle->id(); }
   const std::string& name() const noexcept { return bundle->manifest().name; }
   bool is_library() const noexcept { return bundle->manifest().has(entry_library); }

@@ -116,6 +116,9 @@ Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes objec
   auto code = std::make_unique<Code>();
   TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));
   code->alignment_log2 = manifest.payload_alignment_log2;
+  code->concurrent = manifest.has(entry_concurrent);
+  code->has_other_threads = options_.has_other_threads;
+  code->settle_lane();
   code->bundle = std::make_unique<Bundle>(std::move(bundle));
   code->compiled = std::move(object);
   if (code->bundle_bytes() > options_.budget_bytes)
@@ -172,7 +175,21 @@ void CodeStore::free(Code& code) {
   put_aside_all(code);
   stats_.bytes -= code.bytes;
   ++stats_.evictions;
-  codes_.erase(codes_.find(code.id()));
+  const auto found = codes_.find(code.id());
+  if (!uses_.empty()) outlived_.push_back({last_use_, std::move(found->second)});
+  codes_.erase(found);
+}
+
+uint64_t CodeStore::begin_use(Code& code) {
+  uses_.insert(last_use_ + 1);
+  ++code.in_use;
+  return ++last_use_;
+}
+
+void CodeStore::end_use(Code& code, uint64_t use) noexcept {
+  --code.in_use;
+  uses_.erase(use);
+  std::erase_if(outlived_, [&](const Outlived& one) { return uses_.empty() || *uses_.begin() > one.after; });
 }
 
 void CodeStore::evict(const ContentId& id) {
@@ -360,7 +377,7 @@ void CodeStore::keep_replaced(CodeMemory memory) {
 
 void CodeStore::retire() {
   std::erase_if(retiring_, [this](Code* code) {
-    if (code->pinned) return false;
+    if (code->pinned || code->in_use != 0) return false;
     code->retired.clear();
     count(*code);
     return true;

@@ -33,6 +33,8 @@ struct CodeStoreOptions {
   // Any thread may run any code at any time. So code that was replaced is kept until the owner of the store, which
   // counts those threads, calls free_replaced(). False: one thread runs everything.
   bool keep_replaced = false;
+  // The node may hand calls to other threads, with begin_use() and end_use().
+  bool has_other_threads = false;
   // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: it is dropped.
   std::function<void(const std::string&)> warn;
 };
@@ -107,6 +109,11 @@ class CodeStore {
   // Housekeeping between frames: cheap when nothing is due.
   void housekeeping() noexcept;
 
+  // A call of that code is handed to another thread. Until end_use(), with what this returns, the code and the libraries that
+  // it is linked to stay in memory, also when they are freed meanwhile; then they count against no budget.
+  uint64_t begin_use(Code& code);
+  void end_use(Code& code, uint64_t use) noexcept;
+
   // Waits until nothing is being compiled in the background (tests and benchmarks). False when the deadline
   // passed first.
   bool wait_until_tuned(uint64_t deadline_ms);
@@ -161,6 +168,14 @@ class CodeStore {
   EvictionQueue queue_;
   std::vector<Code*> retiring_;
   std::vector<CodeMemory> replaced_;  // the oldest first
+  std::set<uint64_t> uses_;           // begin_use()
+  uint64_t last_use_ = 0;
+  // Freed while other threads ran code: each stays until no use is left that began before `after`.
+  struct Outlived {
+    uint64_t after;
+    std::unique_ptr<Code> code;
+  };
+  std::vector<Outlived> outlived_;
   Code* last_loaded_ = nullptr;
   CodeStoreStats stats_;
   Tuner tuner_;  // last, so that its thread ends before what it uses does

@@ -34,6 +34,8 @@ class FrameHandler;
 // no node (src/ucp_ifunc). The ABI functions reach it through the call in progress on this thread.
 class IfuncHost {
  public:
+  // What serves the node's own thread: this one, or, of a host for another thread of the node, that one.
+  const IfuncHost* chief() const noexcept { return chief_; }
   // Of the cluster, from 0, and how many there are: 0 and 1 outside of one.
   uint32_t node_id() const noexcept { return node_id_; }
   uint32_t node_count() const noexcept { return node_count_; }
@@ -48,6 +50,9 @@ class IfuncHost {
   virtual void log(int level, std::string_view message) noexcept = 0;
 
  protected:
+  IfuncHost() = default;
+  explicit IfuncHost(const IfuncHost& chief) noexcept : chief_(&chief) {}
+  IfuncHost& operator=(const IfuncHost&) = delete;
   ~IfuncHost() = default;
   void be_node(uint32_t id, uint32_t count) noexcept {
     node_id_ = id;
@@ -55,6 +60,7 @@ class IfuncHost {
   }
 
  private:
+  const IfuncHost* chief_ = this;
   uint32_t node_id_ = 0, node_count_ = 1;
 };
 
@@ -137,8 +143,8 @@ class alignas(64) Executor {
     IfuncHost* before_;
   };
 
-  // Is the caller inside of a call, or of what is done between calls, of this executor?
-  bool inside_call() const noexcept { return current_host == &host_; }
+  // Is the caller inside of a call, or of what is done between calls, of this executor, or of another one of its node?
+  bool inside_call() const noexcept { return current_host != nullptr && current_host->chief() == &host_; }
 
   // Around what is done between calls and may take long: no ifunc is to blame for it.
   class Pause {
@@ -208,7 +214,13 @@ class alignas(64) Executor {
     slice_.begin();
   }
   TimeSlice& slice() noexcept { return slice_; }
+  // May code of that lane run in place now?
+  bool allows(Lane lane) const noexcept { return lane <= widest_; }
+  // While exclusive code runs on another thread, none may run here.
+  void set_exclusive_elsewhere(bool runs) noexcept { widest_ = runs ? Lane::shared : Lane::exclusive; }
   uint64_t executed() const noexcept { return executed_; }
+  // A call has run on another thread of the node.
+  void count_elsewhere() noexcept { ++executed_; }
 
   void* target_args = nullptr;
 
@@ -218,6 +230,7 @@ class alignas(64) Executor {
   Watched<uint64_t> executed_ = 0;
   Watched<bool> runs_ = false;
   std::atomic<bool> watcher_dozes_ = false;
+  Lane widest_ = Lane::exclusive;
   TimeSlice slice_;
   Call call_;
 };

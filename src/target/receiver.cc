@@ -28,8 +28,9 @@ namespace {
 // The low byte of the header word of a call without flags.
 constexpr uint64_t plain_call = static_cast<uint64_t>(wire::Kind::call);
 
-// Frames whose payload needs more than the 16 bytes that every frame has are the cold path's.
-bool runs_in_place(const Code* code) noexcept { return code != nullptr && code->alignment_log2 <= 4; }
+bool runs_in_place(const Code* code, const Executor& executor) noexcept {
+  return code != nullptr && executor.allows(code->lane);
+}
 
 // So much is read before its memory goes back: a small part of the smallest buffer that frames come by.
 constexpr ptrdiff_t bytes_a_release = 16 * 1024;
@@ -120,7 +121,7 @@ size_t receive(transport::InStream& in, const NumberTable& first_numbers, Execut
     }
     const bool is_plain = (word & 0xff) == plain_call && header.length <= longest_call;
     Code* const code = is_plain ? numbers->find(header.number) : nullptr;
-    if (runs_in_place(code)) [[likely]]
+    if (runs_in_place(code, executor)) [[likely]]
       run_alike(run, *code, word, header.length);
     else if (take_other(run, word))
       numbers = &handler.numbers();

@@ -13,6 +13,7 @@ namespace {
 constexpr uint64_t turn_ns = 50'000;
 // A call that takes longer is long.
 constexpr uint64_t long_call_ns = 20'000;
+constexpr uint32_t short_runs_in_a_row = 16;
 // The clock is read about as often while short code runs ...
 constexpr uint64_t look_ns = 5'000;
 // ... and at least once in so many calls.
@@ -20,22 +21,29 @@ constexpr uint64_t most_calls_a_look = 512;
 // While code ran for so long, much may have come by descriptors that are not asked in each poll.
 constexpr uint64_t late_ns = 1'000'000;
 
+}  // namespace
+
 // At once when it takes longer than before. When it takes less, in steps: twice as many calls as long as it was never
 // long, else one more, as it may be long again.
-void learn(Code& code, uint64_t took_ns, uint32_t calls) noexcept {
+void TimeSlice::learn(Code& code, uint64_t took_ns, uint32_t calls) noexcept {
   const uint64_t each_ns = took_ns / calls;
   if (each_ns > long_call_ns) {
     code.calls_a_look = 0;
     code.was_long = true;
-    return;
+    code.short_runs = 0;
+    code.long_us = std::max(static_cast<uint32_t>(std::min<uint64_t>(each_ns / 1000, UINT32_MAX)),
+                            code.long_us - code.long_us / 8);
+    return code.settle_lane();
   }
+  // Another thread runs it until it has been short for a while: some of its calls may be long.
+  if (code.has_other_threads && code.was_long && code.calls_a_look == 0 && ++code.short_runs < short_runs_in_a_row)
+    return;
   const uint64_t fitting = std::clamp<uint64_t>(look_ns / std::max<uint64_t>(each_ns, 1), 1, most_calls_a_look);
   const uint64_t before = code.calls_a_look;
   const uint64_t step = code.was_long ? before + 1 : std::max<uint64_t>(2 * before, 1);
   code.calls_a_look = static_cast<uint16_t>(std::min(fitting, step));
+  code.settle_lane();
 }
-
-}  // namespace
 
 void TimeSlice::look(bool long_code_follows) noexcept {
   const uint64_t now = now_ns();

@@ -56,6 +56,8 @@ class TimeSlice {
   }
   // Before anything else that takes long, as compiling does.
   void before_long_work() noexcept { look(true); }
+  // So many calls of that code, on whichever thread, took so long.
+  static void learn(Code& code, uint64_t took_ns, uint32_t calls) noexcept;
   // The store is about to free this code.
   void forget(const Code& code) noexcept {
     if (last_ == &code) last_ = nullptr;

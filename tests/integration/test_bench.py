@@ -19,6 +19,11 @@ def bench(t, name, transport, *options):
     found = json.loads(result.out)
     assert (found["bench"], found["transport"], found["runs"]) == (name, transport, 2), found
     assert "way" not in found, found
+    return found
+
+
+def pinned_bench(*arguments):
+    found = bench(*arguments)
     placement = found["placement"]
     assert len(set(placement["cpus"])) == 2 and placement["verdict"] in ("near", "far", "mixed"), placement
     check_figures(placement, "flag_latency_ns")
@@ -32,7 +37,7 @@ def check_figures(holder, *keys):
 
 
 def check_tsi(t, transport):
-    found = bench(t, "tsi", transport, *TSI_SMALL)
+    found = pinned_bench(t, "tsi", transport, *TSI_SMALL)
     check_figures(found["raw"], "latency_ns", "rate_msgs_per_s")
     assert ("ring_latency_ns" in found["raw"]) == transport.endswith("shm"), found["raw"]
     check_figures(found["am"], "latency_ns", "rate_msgs_per_s", "batched64_rate_msgs_per_s")
@@ -46,7 +51,7 @@ def check_tsi(t, transport):
 
 def check_bulk(t, transport):
     by_network = transport.endswith(("tcp", "tls"))
-    found = bench(t, "bulk", transport, "--runs", "2", "--sizes", "64KiB,3MiB", "--run-bytes", "4MiB")
+    found = pinned_bench(t, "bulk", transport, "--runs", "2", "--sizes", "64KiB,3MiB", "--run-bytes", "4MiB")
     assert [(p["bytes"], p["rounds"]) for p in found["points"]] == [(65536, 64), (3 << 20, 1)], found["points"]
     ways, floors = ["call", "reply", "memcpy", "am"], ["memcpy", "am"]
     if by_network:
@@ -64,13 +69,16 @@ def check_mixed(t, transport):
     found = bench(t, "mixed", transport, "--runs", "2", "--calls", str(calls), "--long-us", str(long_us),
                   "--phase-ms", "30")
     assert (found["calls"], found["long_us"], found["phase_ms"]) == (calls, long_us, 30) and found["rounds"] > 0, found
-    for way in ("ifunc", "am", "am_worker"):
+    for way in ("ifunc", "ifunc_threads", "am", "am_worker"):
         queue = found["first"][way]
         check_figures(queue, "first_us", "last_us", "largest_gap_us")
         assert queue["first_us"] < queue["last_us"], queue
         for phase in ("alone", "beside"):
             check_figures(found[phase][way], "median_us", "p99_us", "max_us", "calls_per_run")
             assert ("median_ratio_to_am" in found[phase][way]) == (way != "am"), found[phase]
+    for what in ("without_calls", "one_client", "two_clients"):
+        check_figures(found["rate"][what], "one_thread_calls_per_s", "two_threads_calls_per_s", "ratio")
+        assert ("client_cpu" in found["rate"][what]) == (what != "without_calls"), found["rate"]
 
 
 def test_the_increment_is_measured_beside_its_floor_over_shared_memory(t):

@@ -84,6 +84,14 @@ def test_an_ifunc_that_a_node_knows_is_injected(t):
     assert pathlib.Path(counter).read_bytes() == struct.pack("<Q", 1)
 
 
+def test_nodes_have_the_threads_that_the_cluster_is_given(t):
+    send = f"{kit.IFUNC} send {t.build('meet.c')} 0 --hex 02"
+    meeting = t.write("meeting", bytes(8))
+    result = t.ifunc("cluster", "1", "--threads", "3", "--data", f"meeting={meeting}", "--", "sh", "-c",
+                     f"{send} & other=$!; {send} && wait $other", seconds=60)
+    assert result.code == 0, result
+
+
 def test_all_nodes_end_with_the_command(t):
     out = t.path("pids")
     result = t.ifunc("cluster", "2", "--", "sh", "-c", f"pgrep -P $PPID -f ' [s]erve --' > {out}")

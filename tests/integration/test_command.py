@@ -128,16 +128,18 @@ def test_the_ifunc_that_runs_at_sigterm_may_end_and_its_answer_arrives(t):
     assert client.wait() == 0 and client.out == "done", (client.out, client.err)
 
 
-def test_an_ifunc_that_does_not_end_delays_the_end_of_a_node_by_drain_and_no_longer(t):
-    node, client, _ = run_until_told(t, "--drain", "700")
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_an_ifunc_that_does_not_end_delays_the_end_of_a_node_by_drain_and_no_longer(t, threads):
+    node, client, _ = run_until_told(t, "--drain", "700", "--threads", threads)
     node.signal(signal.SIGTERM)
     assert node.wait() == 128 + signal.SIGTERM
     assert "the running ifunc 'waits' has not ended within 700 ms (--drain): the node stops without it" in node.err
     assert client.wait() != 0 and "is gone" in client.err, client.err
 
 
-def test_a_second_signal_ends_a_node_at_once(t):
-    node, _, _ = run_until_told(t, "--drain", "600000")
+@pytest.mark.parametrize("threads", ["1", "2"])
+def test_a_second_signal_ends_a_node_at_once(t, threads):
+    node, _, _ = run_until_told(t, "--drain", "600000", "--threads", threads)
     node.signal(signal.SIGTERM)
     kit.run_until(lambda: "--drain" in node.err, "it waits")
     node.signal(signal.SIGINT)

@@ -25,7 +25,9 @@ void add_mixed(CLI::App& parent, int& exit_code) {
   command->add_option("--long-us", options->long_us, "Microseconds that a long call takes")
       ->check(CLI::Range(1u, 1'000'000u))
       ->capture_default_str();
-  command->add_option("--phase-ms", options->phase_ms, "Milliseconds of small calls of each kind in a run")
+  command
+      ->add_option("--phase-ms", options->phase_ms,
+                   "Milliseconds of small calls of each kind, and of each rate, in a run")
       ->check(CLI::Range(1u, 60'000u))
       ->capture_default_str();
   command->add_flag("--json", options->json, "One JSON object (docs/measuring.md)");

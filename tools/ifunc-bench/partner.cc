@@ -6,7 +6,7 @@
 #include "dapc/dapc.h"
 #include "graph/graph_bench.h"
 #include "ifunc-bench/commands.h"
-#include "mixed/measure.h"
+#include "mixed/serve.h"
 #include "trust_cost/trust_bench.h"
 #include "tsi/measure.h"
 #include "ucp_ifunc/ucp_ifunc_bench.h"

@@ -4,10 +4,11 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
-#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <mutex>
 #include <vector>
 
 #include "base/file.h"
@@ -120,12 +121,44 @@ Status make_key_if_missing(const ServeOptions& options) {
   return {};
 }
 
-// What keeps a node from stopping.
-std::string what_runs(const tc_node_t* node) {
-  char name[256] = "";
-  if (node == nullptr || tc_node_running_ifunc(node, name, sizeof name) != TC_OK) return "what the node does";
-  return fmt::format("the running ifunc '{}'", name);
-}
+// The node, for the thread that handles signals.
+class Served {
+ public:
+  void set(tc_node_t* node) {
+    const std::scoped_lock lock(mutex_);
+    node_ = node;
+  }
+  // The node is about to be freed, which waits for what runs on its other threads.
+  void begin_end() {
+    const std::scoped_lock lock(mutex_);
+    last_ = running();
+    node_ = nullptr;
+    ends_ = true;
+  }
+  // With the node; false: there is none yet, or no more.
+  bool with_node(const std::function<void(tc_node_t*)>& use) {
+    const std::scoped_lock lock(mutex_);
+    if (node_ != nullptr) use(node_);
+    return node_ != nullptr || ends_;
+  }
+  // What keeps it from stopping.
+  std::string what_runs() {
+    const std::scoped_lock lock(mutex_);
+    return ends_ ? last_ : running();
+  }
+
+ private:
+  std::string running() const {
+    char name[256] = "";
+    if (node_ == nullptr || tc_node_running_ifunc(node_, name, sizeof name) != TC_OK) return "what the node does";
+    return fmt::format("the running ifunc '{}'", name);
+  }
+
+  std::mutex mutex_;
+  tc_node_t* node_ = nullptr;
+  bool ends_ = false;
+  std::string last_;
+};
 
 }  // namespace
 
@@ -135,32 +168,27 @@ Status serve(ServeOptions options) {
   TC_CHECK(make_key_if_missing(options));
   raise_descriptor_limit();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
-  std::atomic<tc_node_t*> serving{nullptr};
+  Served serving;
   StopSignals stop;  // before the node starts threads
   stop.start(
       {
           .stop =
               [&serving, &stop] {
-                tc_node_t* const node = serving.load();
-                if (node == nullptr)
+                if (!serving.with_node(tc_node_wake))
                   ::_exit(128 + stop.signal());  // a bootstrap that waits for others: nothing to tidy up
-                tc_node_wake(node);
               },
           .waits =
               [&serving, &options] {
                 fmt::print(stderr, "ifunc serve: stops when {} has ended, or after {} ms (--drain)\n",
-                           what_runs(serving.load()), options.drain_ms);
+                           serving.what_runs(), options.drain_ms);
               },
           .gives_up =
               [&serving, &options] {
                 fmt::print(stderr, "ifunc serve: {} has not ended within {} ms (--drain): the node stops without it\n",
-                           what_runs(serving.load()), options.drain_ms);
+                           serving.what_runs(), options.drain_ms);
               },
           // A keyring that cannot be read stands in the log. A node that starts has just read it, or is about to.
-          .reload =
-              [&serving] {
-                if (tc_node_t* const node = serving.load(); node != nullptr) (void)tc_node_reload_keys(node);
-              },
+          .reload = [&serving] { serving.with_node([](tc_node_t* node) { (void)tc_node_reload_keys(node); }); },
       },
       options.drain_ms);
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
@@ -168,12 +196,16 @@ Status serve(ServeOptions options) {
   TC_CHECK(expose(node, files, options));
   TC_ASSIGN(const auto ifuncs, register_ifuncs(node, options));
 
-  serving = node.handle();
+  serving.set(node.handle());
   Status status = announce(node, options);
   while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
     status = attempt([&] { node.wait(longest_wait); });
-  stop.finish();  // before the node that it wakes is gone
   if (options.stats) print_statistics(node);
+  serving.begin_end();
+  {
+    const auto ended = std::move(node);
+  }  // waits for what runs on other threads, at most as long as --drain says
+  stop.finish();
   return status;
 }
 

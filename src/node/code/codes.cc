@@ -17,6 +17,7 @@ Status Codes::start(std::function<void(const target::Code&)> on_loaded, target::
   for (const auto& library : common_.config.allowed_libraries) policy_.allow_library(library);
   for (const auto& rule : common_.config.allowed_exports) TC_CHECK(policy_.allow_export(rule));
   auto options = common_.config.code;
+  options.has_other_threads = common_.config.threads > 1;
   options.warn = [log = &common_.log](const std::string& what) { log->warn("{}", what); };
   TC_ASSIGN(store_, target::CodeStore::create(std::move(options), policy_, std::move(on_free)));
   return common_.config.warm_up ? store_->warm_up() : Status{};

@@ -6,6 +6,7 @@
 #include "base/clock.h"
 #include "node/authority.h"
 #include "node/link/link.h"
+#include "node/workers/workers.h"
 #include "trust/code_signature.h"
 
 namespace tc::node {
@@ -74,6 +75,7 @@ CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& ser
     : link_(link),
       channel_(channel),
       executor_(services.executor),
+      workers_(services.channel.common.config.threads > 1 ? &services.workers : nullptr),
       code_(services.code),
       answers_(services.answers),
       authority_(services.authority),
@@ -110,10 +112,8 @@ bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
   if (!check(header)) return false;
   if (!may_run_) return refuse(header, view, why_not_), true;
   if (must_wait()) return queue(header, view);
-  if (auto* const code = numbers_.find(header.number); code != nullptr)
-    return run(*code, nullptr, header.flags, body, header.length);
-  if (const auto* const one = on_behalf(header.number); one != nullptr)
-    return run(*one->code, one, header.flags, body, header.length);
+  if (auto* const code = numbers_.find(header.number); code != nullptr) return run(header, *code, nullptr, body);
+  if (const auto* const one = on_behalf(header.number); one != nullptr) return run(header, *one->code, one, body);
   if (const auto* const why = why_unusable(header.number); why != nullptr) return refuse(header, view, *why), true;
   const auto others = waiting_.size();
   if (!queue(header, view)) return false;
@@ -121,32 +121,57 @@ bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
   return true;
 }
 
-bool CallReceiver::run(target::Code& code, const OnBehalf* on_behalf, uint8_t flags, std::byte* body, size_t length) {
+bool CallReceiver::run(const wire::FrameHeader& header, target::Code& code, const OnBehalf* on_behalf,
+                       std::byte* body) {
+  auto place = Workers::Place::here;
+  if (workers_ != nullptr && !executor_.allows(code.lane)) [[unlikely]]
+    place = workers_->place(code);
+  if (place == Workers::Place::later) [[unlikely]]
+    return queue_for_worker(header, {body, header.length}, &code);
   const Running running(running_, on_behalf);
   auto& call = executor_.running();
   size_t skip = 0;
-  if ((flags & wire::flag_call_header) != 0) {
-    if (length < wire::call_header_bytes) [[unlikely]]
-      return broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", length,
+  if ((header.flags & wire::flag_call_header) != 0) {
+    if (header.length < wire::call_header_bytes) [[unlikely]]
+      return broken(fmt::format("a call with a token is {} bytes when the token alone takes {}", header.length,
                                 wire::call_header_bytes));
     call.header = wire::read_call_header(body);
     call.has_header = true;
     call.wants_reply = call.header.token != 0;
     skip = wire::call_header_bytes;
   }
-  if ((flags & wire::flag_return_address) != 0) {
-    const auto taken = call.return_address.take({body + skip, length - skip});
+  if ((header.flags & wire::flag_return_address) != 0) {
+    const auto taken = call.return_address.take({body + skip, header.length - skip});
     if (!taken) return broken(taken.error().message);
     skip += *taken;
     call.has_return_address = true;
     call.chain = rights_of(&code)->chain;
   }
-  call.has_effects = flags != 0;
+  call.has_effects = header.flags != 0;
   std::byte* payload = body + skip;
-  const auto size = length - skip;
+  const auto size = header.length - skip;
+  if (place == Workers::Place::elsewhere && hand_over(code, {payload, size})) [[unlikely]]
+    return true;
   if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
     payload = aligned_copy(scratch_, {payload, size}, size_t{1} << code.alignment_log2);
   if (!executor_.run(code, payload, size)) answers_.end_running_call(executor_);
+  return true;
+}
+
+// False: there is no memory for its payload. Then it runs here.
+bool CallReceiver::hand_over(target::Code& code, ByteView payload) {
+  auto handed = std::make_unique<HandedCall>();
+  if (!channel_.charge(handed->charge, payload.size() + sizeof(HandedCall))) return false;
+  executor_.prepare(code);
+  handed->code = &code;
+  handed->call = executor_.running();
+  handed->rights = rights_of(&code);
+  handed->size = payload.size();
+  handed->payload = aligned_copy(handed->memory, payload, size_t{1} << code.alignment_log2);
+  handed->hold.emplace(link_);
+  workers_->hand_over(std::move(handed));
+  ++handed_over_;
+  executor_.reset();
   return true;
 }
 
@@ -165,6 +190,7 @@ void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const 
 
 bool CallReceiver::on_barrier(const wire::FrameHeader& header, ByteView body) {
   if (has_waiting() && resumed_since_ns_ == 0) return queue(header, body);
+  if (handed_over_ != 0) return queue_for_worker(header, body, nullptr);
   const auto number = wire::decode_barrier(private_copy(body));
   if (!number) return broken(number.error().message);
   link_.report_untold_failures();
@@ -204,7 +230,9 @@ bool CallReceiver::on_call_code(const wire::FrameHeader& header, ByteView body) 
   const auto payload = code->payload;
   std::byte* const to = copy.data() + skip;
   if (!payload.empty()) std::memmove(to, payload.data(), payload.size());
-  const bool fine = run(*learned.code, on_behalf(header.number), header.flags, copy.data(), skip + payload.size());
+  const wire::FrameHeader as_call{wire::Kind::call, header.flags, header.number,
+                                  static_cast<uint32_t>(skip + payload.size())};
+  const bool fine = run(as_call, *learned.code, on_behalf(header.number), copy.data());
   if (never_seen) common_.counters.first_execution_ns = now_ns() - started;
   if (copy.capacity() <= kept_copy_limit) code_copy_ = std::move(copy);  // fresh memory costs as much as its page fault
   return fine;
@@ -264,11 +292,15 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
   Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
   const auto bytes = body.size() + sizeof(Waiting);
   const bool is_barrier = header.kind == wire::Kind::barrier;
-  const auto most = (channel_.is_behind() ? held_limit : waiting_limit) + (is_barrier ? barriers_limit : 0);
+  const auto most =
+      (channel_.is_behind() || awaits_worker_ ? held_limit : waiting_limit) + (is_barrier ? barriers_limit : 0);
   Status may_wait;
   if (has_waiting() && waiting_bytes_ + bytes > most)
     may_wait = fail(TC_ERR_LIMIT, "{} bytes of calls wait {}, and at most {} may", waiting_bytes_,
-                    is_stuck() ? "for code" : "until earlier answers are read", most);
+                    awaits_worker_ ? "for other calls to end"
+                    : is_stuck()   ? "for code"
+                                   : "until earlier answers are read",
+                    most);
   else
     may_wait = channel_.charge(waiting.charge, bytes);
   if (!may_wait && !(is_barrier && waiting_bytes_ + bytes <= most)) {
@@ -281,6 +313,24 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
   else
     waiting_.push_back(std::move(waiting));
   waiting_bytes_ += bytes;
+  return true;
+}
+
+// Nothing waits for another thread when it was refused.
+bool CallReceiver::queue_for_worker(const wire::FrameHeader& header, ByteView body, const target::Code* code) {
+  const auto others = waiting_.size();
+  if (!queue(header, body)) return false;
+  if (waiting_.size() == others) return true;
+  awaits_its_own_calls_ = code == nullptr;
+  awaits_concurrent_ = code != nullptr && code->concurrent;
+  if (!awaits_worker_) link_.await_worker();
+  awaits_worker_ = true;
+  return true;
+}
+
+bool CallReceiver::may_go_on() noexcept {
+  if (awaits_its_own_calls_ ? handed_over_ != 0 : !workers_->may_place(awaits_concurrent_)) return false;
+  awaits_worker_ = false;
   return true;
 }
 
@@ -360,6 +410,7 @@ void CallReceiver::fail_unrun(const wire::FrameHeader& header, ByteView body, co
 void CallReceiver::fail_waiting(const Error& reason) {
   for (; !waiting_.empty(); waiting_.pop_front()) fail_unrun(waiting_.front().header, waiting_.front().body, reason);
   waiting_bytes_ = 0;
+  awaits_worker_ = false;
 }
 
 // ---- Rights

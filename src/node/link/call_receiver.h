@@ -12,6 +12,8 @@
 //     error          -> the reason is kept for number 7: the waiting call and later ones fail with it at once
 //   CALL_CODE 7 .... a call that brings its code: loaded as above, then run
 //
+// A call waits, too, while it may not run beside a call that another thread runs, or for a thread (node/workers/workers.h).
+//
 // A waiting call fails when its deadline passes, when too much waits, and when the link is lost. Whatever becomes of a
 // call, its caller is told (Answers). Plain calls of loaded code never come here: target/receiver.cc runs them.
 //
@@ -54,6 +56,8 @@ inline uint64_t id_prefix_of(const ContentId& id) noexcept {
   return prefix | 1;
 }
 
+class Workers;
+
 class CallReceiver {
  public:
   // `link`: answers to calls go back by it.
@@ -86,9 +90,21 @@ class CallReceiver {
   // Do calls wait for nothing but their turn?
   bool may_run_held() const noexcept { return has_waiting() && !is_stuck() && !channel_.is_behind(); }
   // So many calls are held that the peer is not to be read now.
-  bool is_full() const noexcept { return waiting_bytes_ >= soft_limit_ && channel_.is_behind() && !is_stuck(); }
+  bool is_full() const noexcept {
+    if (awaits_worker_) return waiting_bytes_ >= worker_limit;
+    return waiting_bytes_ >= soft_limit_ && channel_.is_behind() && !is_stuck();
+  }
   // It must be read all the same, as nothing drains: some more may wait.
   void read_on() noexcept { soft_limit_ += first_soft_limit_ / 4; }
+
+  // The call in front waits until calls on other threads have ended.
+  bool awaits_worker() const noexcept { return awaits_worker_; }
+  // One has ended. True: what waits may go on, and is taken up when the link is read next.
+  bool may_go_on() noexcept;
+  // A call of this link has ended on another thread.
+  void on_handed_back() noexcept { --handed_over_; }
+  // So many of its calls run on other threads.
+  size_t handed_over() const noexcept { return handed_over_; }
 
   // What calls wait for was compiled elsewhere, or will never be. continue_after_compiling() takes them up.
   bool awaits_compiler() const noexcept { return awaits_compiler_; }
@@ -108,6 +124,8 @@ class CallReceiver {
   void renew_rights();
   // May the peer run code here?
   bool may_run() const noexcept { return may_run_; }
+  // Does no line of the keyring limit what code of this peer may do?
+  bool is_unrestricted() const noexcept { return !is_restricted_; }
   // Is it believed what it says about other nodes? Then it may as well run any code.
   bool is_believed() const noexcept { return rights_ && rights_->run() == trust::Run::any; }
   // Null: it may not connect, but we connected to it.
@@ -144,8 +162,9 @@ class CallReceiver {
   static const target::NumberTable& no_numbers() noexcept;
   bool check(const wire::FrameHeader& header);
   bool broken(const std::string& what);
-  // `on_behalf`: null: the peer calls for itself.
-  bool run(target::Code& code, const OnBehalf* on_behalf, uint8_t flags, std::byte* body, size_t length);
+  // Runs a call here, on another thread, or later. `on_behalf`: null: the peer calls for itself.
+  bool run(const wire::FrameHeader& header, target::Code& code, const OnBehalf* on_behalf, std::byte* body);
+  bool hand_over(target::Code& code, ByteView payload);
 
   // Takes in code that came with `number`: checks it and the peer's rights to it, loads it where it is missing here, and binds
   // the number to it.
@@ -166,18 +185,24 @@ class CallReceiver {
 
   // Copies the frame and puts it behind those that wait. Returns at once.
   bool queue(const wire::FrameHeader& header, ByteView body);
+  // The same, until other calls have ended: of that code, or null, of this link.
+  bool queue_for_worker(const wire::FrameHeader& header, ByteView body, const target::Code* code);
   // The same in front of them: a call with its code, or the code that they wait for.
   bool queue_for_compiler(const wire::FrameHeader& header, ByteView body);
   bool resume();
   bool resume_one(const wire::FrameHeader& header, Bytes& body);
-  // The call in front waits for code.
-  bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_; }
+  // The call in front waits for code, or for other calls to end.
+  bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_ || awaits_worker_; }
   // A call that comes now waits: others do, of which it is none, or it would add to a backlog.
   bool must_wait() const noexcept { return (has_waiting() && resumed_since_ns_ == 0) || channel_.is_behind(); }
+
+  // Of calls that wait for other threads, before the peer is not read.
+  static constexpr size_t worker_limit = 1024u * 1024;
 
   Link& link_;
   Channel& channel_;
   target::Executor& executor_;
+  Workers* const workers_;  // null: the node has one thread
   NodeCode& code_;
   Answers& answers_;
   Authority& authority_;
@@ -207,7 +232,10 @@ class CallReceiver {
   size_t waiting_bytes_ = 0;
   uint64_t resumed_since_ns_ = 0;  // when the waiting call that is being taken up came; 0: none is
   const size_t first_soft_limit_;
-  size_t soft_limit_;             // from so many waiting bytes on, the peer is not read while it is behind
+  size_t soft_limit_;  // from so many waiting bytes on, the peer is not read while it is behind
+  bool awaits_worker_ = false;
+  bool awaits_its_own_calls_ = false, awaits_concurrent_ = false;  // what it waits for then
+  size_t handed_over_ = 0;
   bool awaits_compiler_ = false;  // the first of them has code that is being compiled elsewhere
   Bytes code_copy_;               // of the last call with code: its memory is used again
   Bytes scratch_;                 // payloads that need more alignment than a frame has

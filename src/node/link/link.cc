@@ -105,6 +105,7 @@ void Link::pause_until_drained() {
 bool Link::may_go_on(uint64_t now_ns) noexcept {
   if (!awaits_drain_) return now_ns >= paused_until_ns;
   if (receiver_.is_full()) {
+    if (receiver_.awaits_worker()) return paused_until_ns = now_ns + longest_standstill_ns, false;
     if (std::exchange(drained_bytes_, channel_.drained_bytes()) != channel_.drained_bytes())
       paused_until_ns = now_ns + longest_standstill_ns;
     if (now_ns < paused_until_ns) return false;
@@ -132,7 +133,7 @@ size_t Link::receive(size_t most) {
   const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
   if (taken == most || (ending_ && taken != 0) || executor_.slice().is_over())
     take_up_again();
-  else if (ending_ && is_ready() && !receiver_.awaits_compiler()) [[unlikely]]
+  else if (ending_ && is_ready() && !receiver_.awaits_compiler() && !receiver_.awaits_worker()) [[unlikely]]
     channel_.end(*ending_);
   return taken;
 }
@@ -177,6 +178,8 @@ void Link::post_event(uint32_t what, ByteView body) {
   if (ending_) return;  // nobody is there to read it
   channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
 }
+
+void Link::await_worker() { links_.await_worker(*this); }
 
 void Link::on_compiled() {
   if (!receiver_.awaits_compiler()) return;

@@ -80,6 +80,8 @@ class alignas(64) Link final : public target::FrameHandler {
   size_t receive();
   // Has the peer written something into our memory?
   bool has_frame() const noexcept { return in_->peek() != 0; }
+  // Its first call waits until calls on other threads have ended.
+  void await_worker();
   // What calls of this link wait for was compiled, or will never be: they are taken up with the next receive().
   void on_compiled();
   // At the node's end: takes off what has come without running it, so that the peer can go on reading what we send.
@@ -100,7 +102,8 @@ class alignas(64) Link final : public target::FrameHandler {
 
   // Does this side use the link?
   bool is_used() const noexcept {
-    return endpoints != 0 || channel_.has_backlog() || sender_.waiting() != 0 || receiver_.has_waiting();
+    return endpoints != 0 || channel_.has_backlog() || sender_.waiting() != 0 || receiver_.has_waiting() ||
+           receiver_.handed_over() != 0;
   }
   // One side has released it: nothing new begins here.
   bool is_ending() const noexcept { return channel_.is_released() || is_released_by_peer_; }

@@ -13,6 +13,7 @@ namespace tc::node {
 
 class Authority;
 class PeerFailures;
+class Workers;
 struct NodeCode;
 
 struct LinkServices {
@@ -22,6 +23,7 @@ struct LinkServices {
   Answers& answers;
   NodeCode& code;
   PeerFailures& peer_failures;
+  Workers& workers;
 };
 
 }  // namespace tc::node

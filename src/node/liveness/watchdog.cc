@@ -21,11 +21,15 @@ std::chrono::nanoseconds longest_sleep(std::chrono::nanoseconds step) {
 
 }  // namespace
 
-Watchdog::Watchdog(target::Executor& executor, uint32_t limit_ms, Report report, Warn warn)
+Watchdog::Watchdog(target::Executor& executor, const std::vector<target::Executor*>& others, uint32_t limit_ms,
+                   Report report, Warn warn)
     : executor_(executor),
       limit_ns_(uint64_t{limit_ms} * 1'000'000),
       report_(std::move(report)),
-      warn_(std::move(warn)) {}
+      warn_(std::move(warn)) {
+  watched_.push_back({&executor, executor.moment(), 0, false});
+  for (auto* const other : others) watched_.push_back({other, other->moment(), 0, false});
+}
 
 Watchdog::~Watchdog() {
   if (!thread_.joinable()) return;
@@ -54,11 +58,14 @@ void Watchdog::forget(const target::Code& code) {
 }
 
 std::optional<std::string> Watchdog::running() const {
-  const auto moment = executor_.moment();
-  if (!moment.runs || moment.code == nullptr) return std::nullopt;
-  const std::scoped_lock lock(mutex_);
-  const auto known = names_.find(moment.code);
-  return known != names_.end() ? known->second : "?";
+  for (const auto& one : watched_) {
+    const auto moment = one.executor->moment();
+    if (!moment.runs || moment.code == nullptr) continue;
+    const std::scoped_lock lock(mutex_);
+    const auto known = names_.find(moment.code);
+    return known != names_.end() ? known->second : "?";
+  }
+  return std::nullopt;
 }
 
 void Watchdog::wake() noexcept {
@@ -71,35 +78,46 @@ void Watchdog::wake() noexcept {
 
 void Watchdog::run() {
   const auto step = std::chrono::nanoseconds(std::max<uint64_t>(limit_ns_ / 2, 1'000'000));
-  auto seen = executor_.moment();
-  auto since = now_ns();
-  int looks = 0;
-  bool reported = false;
+  int idle_looks = 0;
   std::unique_lock lock(mutex_);
+  for (auto& seen : watched_) seen = {seen.executor, seen.executor->moment(), now_ns(), false};
   while (!ends_) {
     changed_.wait_for(lock, step);
-    const auto now = now_ns();
-    if (const auto moment = executor_.moment(); moment != seen) {
-      seen = moment;
-      since = now_ns();  // not `now`: this thread may have been interrupted before it looked
-      looks = 0;
-      reported = false;
-    } else if (!moment.runs && ++looks >= patience) {
-      // The thread that runs the next frames finds this flag.
-      executor_.let_watcher_doze(true);
-      changed_.wait_for(lock, longest_sleep(step), [this] { return ends_ || !executor_.watcher_dozes(); });
-      executor_.let_watcher_doze(false);
-      since = now_ns();
-      looks = 0;
-    } else if (moment.runs && moment.code != nullptr && !reported && now - since >= limit_ns_) {
-      reported = true;
-      const auto known = names_.find(moment.code);
-      const std::string name = known != names_.end() ? known->second : "?";
-      lock.unlock();  // the report may take its time; watch() and forget() must not wait for it
-      report_(name, (now - since) / 1'000'000);
-      lock.lock();
-    }
+    bool something_runs = false;
+    for (auto& seen : watched_) something_runs |= look(seen, lock);
+    idle_looks = something_runs ? 0 : idle_looks + 1;
+    if (idle_looks < patience) continue;
+    doze(lock, step);
+    idle_looks = 0;
   }
+}
+
+// Reports a call that has been seen for too long. False: nothing runs there, and nothing ran since the last look.
+bool Watchdog::look(Seen& seen, std::unique_lock<std::mutex>& lock) {
+  const auto now = now_ns();
+  const auto moment = seen.executor->moment();
+  if (moment != seen.moment) {
+    seen = {seen.executor, moment, now_ns(),
+            false};  // not `now`: this thread may have been interrupted before it looked
+    return true;
+  }
+  if (moment.runs && moment.code != nullptr && !seen.is_reported && now - seen.since_ns >= limit_ns_) {
+    seen.is_reported = true;
+    const auto known = names_.find(moment.code);
+    const std::string name = known != names_.end() ? known->second : "?";
+    lock.unlock();  // the report may take its time; watch() and forget() must not wait for it
+    report_(name, (now - seen.since_ns) / 1'000'000);
+    lock.lock();
+  }
+  return moment.runs;
+}
+
+// The thread that runs the next frames finds this flag.
+void Watchdog::doze(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds step) {
+  executor_.let_watcher_doze(true);
+  changed_.wait_for(lock, longest_sleep(step), [this] { return ends_ || !executor_.watcher_dozes(); });
+  executor_.let_watcher_doze(false);
+  for (auto& seen : watched_) seen.since_ns = now_ns();
 }
 
 }  // namespace tc::node

@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Reports a call that runs longer than the node's execution limit. It only reports: code in our own process cannot be
+// Reports calls that run longer than the node's execution limit. It only reports: code in our own process cannot be
 // stopped without leaving it in pieces. The sender's deadline ends its wait in any case.
 //
-// A thread of its own, as the node's thread is the one that is stuck. It compares two looks at the executor, half a
+// A thread of its own, as the node's thread may be the one that is stuck. It compares two looks at each executor, half a
 // limit apart; the calls themselves pay nothing for it. When nothing moves for a while it sleeps until wake().
 //
 // Thread: the node's, but for what says otherwise.
 #pragma once
 
 #include <atomic>
+#include <chrono>
 #include <condition_variable>
 #include <functional>
 #include <mutex>
@@ -17,6 +18,7 @@
 #include <string>
 #include <thread>
 #include <unordered_map>
+#include <vector>
 
 #include "target/executor.h"
 
@@ -31,7 +33,9 @@ class Watchdog {
   using Warn = std::function<void(const std::string& why)>;
 
   // `limit_ms` 0: watches nothing.
-  Watchdog(target::Executor& executor, uint32_t limit_ms, Report report, Warn warn);
+  // `others`: executors of other threads than the node's.
+  Watchdog(target::Executor& executor, const std::vector<target::Executor*>& others, uint32_t limit_ms, Report report,
+           Warn warn);
   ~Watchdog();
   Watchdog(const Watchdog&) = delete;
   Watchdog& operator=(const Watchdog&) = delete;
@@ -46,9 +50,20 @@ class Watchdog {
   std::optional<std::string> running() const;
 
  private:
-  void run();
+  // What one executor was seen to run.
+  struct Seen {
+    target::Executor* executor;
+    target::Executor::Moment moment;
+    uint64_t since_ns;
+    bool is_reported;
+  };
 
-  target::Executor& executor_;
+  void run();
+  bool look(Seen& seen, std::unique_lock<std::mutex>& lock);
+  void doze(std::unique_lock<std::mutex>& lock, std::chrono::nanoseconds step);
+
+  target::Executor& executor_;  // the node's: it has the flag that says that the watchdog sleeps
+  std::vector<Seen> watched_;
   uint64_t limit_ns_;  // 0: nothing is watched
   const Report report_;
   const Warn warn_;

@@ -1,0 +1,188 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/call_effects.h"
+
+#include <spdlog/logger.h>
+
+#include <algorithm>
+
+#include "node/config.h"
+#include "node/links.h"
+
+namespace tc::node {
+
+namespace {
+
+// What injected code asks of us: no exception goes through it.
+template <class Body>
+tc_status_t without_exceptions(const Body& body) noexcept {
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return TC_ERR_NO_MEMORY;
+  } catch (const std::exception&) {
+    return TC_ERR_INTERNAL;
+  }
+}
+
+}  // namespace
+
+// ---- The outcome of the call
+
+void CallEffects::send_reply(const target::Call& call, ByteView bytes) {
+  wire::Reply reply;
+  reply.token = call.header.token;
+  reply.node_id = common_.self.wire_id();
+  reply.bytes = bytes;
+  answers_.answer(call, reply);
+}
+
+void CallEffects::refuse(const target::Call& call, const Error& why) {
+  wire::Reply reply;
+  reply.token = call.header.token;
+  reply.status = why.code;
+  reply.node_id = common_.self.wire_id();
+  reply.message = fmt::format("{}: {}", common_.self.label, why.message);
+  answers_.count_failure(why);
+  answers_.answer(call, reply);
+}
+
+tc_status_t CallEffects::reply(target::Call& call, ByteView bytes) noexcept {
+  if (call.answered) return TC_ERR_INVALID;
+  if (!call.wants_reply) return TC_OK;
+  return without_exceptions([&] {
+    send_reply(call, bytes);
+    call.answered = true;
+    call.has_effects = true;
+    return TC_OK;
+  });
+}
+
+void CallEffects::fail(target::Call& call, int32_t code, std::string_view message) noexcept {
+  if (call.failed) return;
+  call.failed = true;
+  call.has_effects = true;
+  call.fail_code = code;
+  call.fail_message.clear();
+  (void)without_exceptions([&] { return call.fail_message = message.substr(0, 4096), TC_OK; });
+}
+
+void CallEffects::log(spdlog::logger& log, const target::Call& call, int level, std::string_view message) noexcept {
+  static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
+                                                         spdlog::level::err};
+  const auto* const code = call.code.get();
+  log.log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
+}
+
+// ---- Calls to other nodes
+
+// On behalf of the same keys as the running code: an ifunc cannot choose others.
+tc_status_t CallEffects::send(const Asker& asker, uint32_t node, OutgoingCall call) {
+  const auto& rights = asker.rights;
+  if (rights->chain != nullptr) {
+    if (rights->chain->keys().size() > wire::Chain::most) {
+      common_.log.warn("ifunc '{}' may not travel on: it is called on behalf of {} keys, and {} may be named",
+                       call.bundle->manifest().name, rights->chain->keys().size(), wire::Chain::most);
+      return TC_ERR_LIMIT;
+    }
+    call.chain = &rights->chain;
+  }
+  if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
+  if (node == common_.self.id) return local_.add(call, rights), TC_OK;
+  const auto link = links_.to_node(node);
+  if (!link) {
+    common_.log.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
+    return link.error().code;
+  }
+  const auto sent = (*link)->sender().send(call, Deadline::at_ns(0));  // no time to wait, and the clock is not read
+  if (sent) return TC_OK;
+  common_.log.warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
+  return sent.error().code;
+}
+
+wire::CallHeader CallEffects::header_of(const target::Call& call) const noexcept {
+  if (call.has_header) return call.header;
+  wire::CallHeader header;
+  header.hops_left = common_.config.hops;
+  header.fanout_left = common_.config.fanout;
+  return header;
+}
+
+// Of a call that came straight from its caller.
+wire::ReturnAddress CallEffects::caller_of(const target::Call& call) const {
+  if (call.link == nullptr) return {common_.self.instance, common_.self.wire_id(), common_.self.address};
+  const auto& peer = link_of(call)->peer();
+  return {peer.instance, peer.node_id, peer.address};
+}
+
+// Code that was freed while it runs on another thread is known by its bundle alone.
+tc_status_t CallEffects::forward(const Asker& asker, uint32_t node, ByteView payload) noexcept {
+  const target::Code* const code = asker.call.code;
+  const bool is_held = !code->has_other_threads || codes_.find(code->id()) == code;
+  return without_exceptions([&] {
+    return forward_call(asker, node,
+                        {.bundle = code->bundle.get(), .code = is_held ? code : nullptr, .payload = payload});
+  });
+}
+
+tc_status_t CallEffects::forward_as(const Asker& asker, uint32_t node, std::string_view name,
+                                    ByteView payload) noexcept {
+  return without_exceptions([&] {
+    const auto bundle = codes_.called_by(*asker.call.code.get(), name);
+    if (bundle) return forward_call(asker, node, {.bundle = *bundle, .payload = payload});
+    common_.log.info("tc_forward_as: {}", bundle.error().message);
+    return bundle.error().code;
+  });
+}
+
+tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, OutgoingCall next) {
+  auto& call = asker.call;
+  auto header = header_of(call);
+  if (header.hops_left == 0) return TC_ERR_LIMIT;
+  --header.hops_left;
+  // The caller waits: the answer goes straight to it.
+  std::optional<wire::PackedReturnAddress> first;
+  if (!call.wants_reply || call.answered)
+    header.token = 0;
+  else
+    next.return_address = call.has_return_address ? &call.return_address : &first.emplace(caller_of(call));
+  // Better told now than missed until the deadline: no other node could bring the answer.
+  if (next.return_address != nullptr && next.return_address->value().address.empty() && node != common_.self.id) {
+    common_.log.warn("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
+                     call.code->name());
+    return TC_ERR_DISCONNECTED;
+  }
+  next.header = &header;
+  const auto status = send(asker, node, next);
+  if (status != TC_OK) return status;
+  call.has_effects = true;
+  call.answered = true;
+  return TC_OK;
+}
+
+tc_status_t CallEffects::inject(const Asker& asker, uint32_t node, std::string_view name, ByteView payload) noexcept {
+  return without_exceptions([&] { return inject_call(asker, node, name, payload); });
+}
+
+tc_status_t CallEffects::inject_call(const Asker& asker, uint32_t node, std::string_view name, ByteView payload) {
+  auto& call = asker.call;
+  const auto bundle = codes_.called_by(*call.code.get(), name);
+  if (!bundle) {
+    common_.log.info("tc_inject: {}", bundle.error().message);
+    return bundle.error().code;
+  }
+  auto header = header_of(call);
+  if (header.fanout_left == 0 || header.hops_left == 0) return TC_ERR_LIMIT;
+  // The new call may use half of what is left, so that all that comes of this call together stays in its limit.
+  wire::CallHeader child;
+  child.hops_left = static_cast<uint16_t>(header.hops_left - 1);
+  child.fanout_left = static_cast<uint16_t>((header.fanout_left - 1) / 2);
+  const auto status = send(asker, node, {.bundle = *bundle, .payload = payload, .header = &child});
+  if (status != TC_OK) return status;
+  header.fanout_left = static_cast<uint16_t>(header.fanout_left - 1 - child.fanout_left);
+  call.header = header;
+  call.has_header = true;
+  call.has_effects = true;
+  return TC_OK;
+}
+
+}  // namespace tc::node
