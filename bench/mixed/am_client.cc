@@ -4,7 +4,7 @@
 namespace tc::bench {
 
 Result<std::unique_ptr<AmClient>> AmClient::create(const std::string& tls, uint32_t number, unsigned long_id,
-                                                   const LongWork& work) {
+                                                   const BurnWork& work) {
   std::unique_ptr<AmClient> client(new AmClient(number, long_id, work));
   TC_ASSIGN(client->party_, UcxParty::create(tls, UCP_FEATURE_AM | UCP_FEATURE_WAKEUP));
   TC_CHECK(client->party_->handle(am_answer_id, &AmClient::on_answer, client.get()));
@@ -18,6 +18,11 @@ Status AmClient::connect(const std::string& target) {
 
 void AmClient::poll() {
   party_->progress();
+  keep(party_->status());
+}
+
+void AmClient::wait(uint32_t ms) {
+  party_->wait(Deadline::after_ms(ms));
   keep(party_->status());
 }
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A long call: works for as many rounds as the payload says, and answers with the result.
+// A call that computes: it works for as many rounds as the payload says, and answers with the result.
 #include "burn.h"
 
 #include <string.h>
 #include <threechains/ifunc.h>
+
+TC_CONCURRENT;
 
 void burn_main(void *payload, size_t payload_size, void *target_args) {
   uint64_t rounds, result;

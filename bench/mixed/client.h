@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A client of `ifunc bench mixed`: one connection to the target, over which it makes long calls or small ones. Each call is
-// answered. For poll_until_count() (common/ping.h). Thread: the one that measures.
+// answered. Thread: the one that measures.
 #pragma once
 
 #include <utility>
@@ -23,6 +23,8 @@ class MixedClient {
     send_small();
   }
   virtual void poll() = 0;
+  // As poll(), and sleeps until something comes, at most so long. It polls for a while before it sleeps, as nodes do.
+  virtual void wait(uint32_t ms) = 0;
 
   uint64_t count() const noexcept { return answered_; }
   uint64_t called() const noexcept { return called_; }

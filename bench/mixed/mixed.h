@@ -16,8 +16,8 @@ struct MixedOptions {
   std::string transport = "shm";  // common/node.h
   uint32_t calls = 100;           // long calls that the first client keeps queued
   uint32_t long_us = 20'000;      // about as long does one of them run
-  uint32_t phase_ms = 1000;       // of small calls, alone and beside the queue, in a run
-  int runs = 9;
+  uint32_t phase_ms = 500;        // of small calls, alone and beside the queue, and of each rate, in a run
+  int runs = 3;
   bool json = false;
 };
 

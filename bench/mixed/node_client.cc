@@ -7,7 +7,8 @@
 #include "common/embedded.h"
 #include "tsi/ifunc_peer.h"
 
-TC_EMBED(burn_ifunc, TC_BURN_IFUNC)
+TC_EMBED(embedded_burn, TC_BURN_IFUNC)
+TC_EMBED(embedded_burn_briefly, TC_BURN_BRIEFLY_IFUNC)
 
 namespace tc::bench {
 
@@ -17,15 +18,20 @@ constexpr threechains::milliseconds call_limit{120'000};
 
 }  // namespace
 
-Result<threechains::Node> make_mixed_node(const BenchTransport& transport, uint64_t& counter) {
-  TC_ASSIGN(auto node, make_node(transport, {{"warm-up", "on"}, {"log", "error"}}));
+ByteView burn_ifunc() { return embedded_burn(); }
+ByteView burn_briefly_ifunc() { return embedded_burn_briefly(); }
+
+Result<threechains::Node> make_mixed_node(const BenchTransport& transport, uint32_t threads, uint64_t& counter) {
+  TC_ASSIGN(auto node,
+            make_node(transport, {{"warm-up", "on"}, {"log", "error"}, {"threads", std::to_string(threads)}}));
   node.set_target_args(&counter);
   return node;
 }
 
-Result<std::unique_ptr<NodeClient>> NodeClient::create(const BenchTransport& transport, const LongWork& work) {
-  std::unique_ptr<NodeClient> client(new NodeClient(transport, work));
-  TC_ASSIGN(client->node_, make_mixed_node(transport, client->counter_));
+Result<std::unique_ptr<NodeClient>> NodeClient::create(const BenchTransport& transport, ByteView code,
+                                                       const BurnWork& work) {
+  std::unique_ptr<NodeClient> client(new NodeClient(transport, code, work));
+  TC_ASSIGN(client->node_, make_mixed_node(transport, 1, client->counter_));
   return client;
 }
 
@@ -36,7 +42,7 @@ NodeClient::~NodeClient() {
 Status NodeClient::connect(const std::string& address) {
   TC_ASSIGN(const auto increment, tsi_bundle());
   TC_CHECK(attempt("registering code", [&] {
-    long_ = node_->load(burn_ifunc()).message(work_.rounds);
+    long_ = node_->load(code_).message(work_.rounds);
     small_ = node_->load(increment.bytes()).message(char{1});
   }));
   TC_ASSIGN(auto made, bench::connect(*node_, address, encrypted_));
@@ -50,12 +56,23 @@ void NodeClient::send(const threechains::Message& message, bool is_long) {
 
 void NodeClient::poll() {
   keep(attempt([&] { (void)node_->poll(); }));
-  while (!calls_.empty() && calls_.front().future.ready()) {
-    const auto taken = take(calls_.front());
-    calls_.pop_front();
+  take_ready();
+}
+
+void NodeClient::wait(uint32_t ms) {
+  keep(attempt([&] { (void)node_->wait(threechains::milliseconds(ms)); }));
+  take_ready();
+}
+
+// No order is promised for the answers of concurrent code.
+void NodeClient::take_ready() {
+  std::erase_if(calls_, [this](const Call& call) {
+    if (!call.future.ready()) return false;
+    const auto taken = take(call);
     if (taken) answered();
     keep(taken);
-  }
+    return true;
+  });
 }
 
 Status NodeClient::take(const Call& call) const {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "mixed/long_work.h"
+#include "mixed/burn_work.h"
 
 #include <algorithm>
 #include <limits>
@@ -9,7 +9,7 @@
 
 namespace tc::bench {
 
-LongWork LongWork::of_us(uint64_t us) {
+BurnWork BurnWork::of_us(uint64_t us) {
   constexpr uint64_t rounds = 200'000;
   constexpr int samples = 40;
   // The fastest sample is the one that nothing else on the machine disturbed.
