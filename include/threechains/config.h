@@ -36,7 +36,7 @@ typedef void (*tc_log_function_t)(void *context, int level, const char *line);
 /* Gives the log to `function` instead of standard error; NULL gives it back to standard error. Option `log` says which
  * levels come.
  * The function gets every line, one at a time, on whichever thread of the process has something to say: that of a call
- * into the library, the progress thread, or one that compiles. So it must be thread-safe towards the program, must
+ * into the library, the progress thread, one that compiles, or one that runs ifuncs. So it must be thread-safe towards the program, must
  * return soon, as the node stands still meanwhile, and must not call functions of its node nor throw. A program that
  * may block should queue the line, and count what it drops. (The library's own log to standard error does so: a line
  * that nobody reads in time is dropped, and the next one says how many were.)

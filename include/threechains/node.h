@@ -29,7 +29,10 @@ TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
  * used any more once this has returned; it is freed when the call that polls it returns, or by the progress thread.
  * Before it disconnects, it waits until its peers have taken what they were sent: as long as a peer takes something within
  * each second, and some ten seconds at most. What did not leave is told in the log. What comes meanwhile is not run. Whether
- * a peer has run everything is known by tc_endpoint_flush() and tc_endpoint_free() alone. */
+ * a peer has run everything is known by tc_endpoint_flush() and tc_endpoint_free() alone.
+ * With option threads above 1 it waits, first of all and without a limit, for calls that run on other threads. Calls that were
+ * handed to these and have not begun are dropped, and the log says how many. The caller must hold no lock that functions need
+ * which such calls use (tc_node_export()). */
 TC_API void tc_node_free(tc_node_t *node);
 
 /* Where peers can connect to: "127.0.0.1:41234"; "" when the node does not listen. The node's; valid while it is. Any
@@ -49,22 +52,33 @@ TC_API const char *tc_node_peer_address(const tc_node_t *node, uint32_t number);
 
 /* Lets injected code call the function, or use the data, at `address` by `symbol`. The application keeps it alive as
  * long as the node is. For ifuncs that arrive from now on. A function that ifuncs call runs on the thread that
- * progresses the node. TC_ERR_NO_MEMORY. */
+ * progresses the node, or, with option threads above 1, on one of the node's other threads: then also while the application's
+ * own thread runs the application's code. Ordinary code calls one such function at a time, concurrent code several at once.
+ * There it may call the library only while a progress thread runs, and as everywhere, it cannot wait for answers.
+ * TC_ERR_NO_MEMORY. */
 TC_API tc_status_t tc_node_export(tc_node_t *node, const char *symbol, void *address);
 
 /* Gives injected code `size` bytes at `data` by name: tc_data(name). The application keeps them alive as long as the
  * node is, or until it withdraws the name: NULL `data` does so. The last data given to a name counts.
- * TC_ERR_NO_MEMORY. */
+ * With option threads above 1, ifuncs use the data also between polls. Calls on other threads may still use what the name stood
+ * for before. So where `data` is other memory or `size` is smaller, this function polls until they have ended, for ten seconds
+ * at most; inside an ifunc, or a function that the library calls, it does not wait.
+ * TC_ERR_BUSY: they have not ended. The name stands for the new data all the same. Keep the old memory until those calls have
+ * ended, or the node is freed; another tc_node_expose() does not wait for them. TC_ERR_NO_MEMORY. */
 TC_API tc_status_t tc_node_expose(tc_node_t *node, const char *name, void *data, size_t size);
 
 /* What ifuncs that run from now on get as target_args: a pointer of the application's, which the library does not look
- * at. Initially NULL. (Both papers: the argument that the target gives to ucp_poll_ifunc.) */
+ * at. Initially NULL. (Both papers: the argument that the target gives to ucp_poll_ifunc.)
+ * With option threads above 1, calls on other threads may use an earlier one until the node is freed. */
 TC_API void tc_node_set_target_args(tc_node_t *node, void *target_args);
 
-/* ---- Progress -------------------------------------------------------------------------------------------------- */
+/* ---- Progress --------------------------------------------------------------------------------------------------
+ *
+ * With option threads above 1, the node has other threads for calls that may take long (docs/threads.md). Their answers leave
+ * when the node is polled, and what their ifuncs ask of the node waits for that. They end a wait and make tc_node_fd() readable. */
 
 /* Runs frames that have come and moves frames that must go; never waits. `executed` (may be NULL) receives the number of
- * ifuncs that ran. Inside an ifunc, and inside a function that the library calls, it does nothing.
+ * ifuncs that ran here, or of which it was learnt that they have ended on other threads. Inside an ifunc, and inside a function that the library calls, it does nothing.
  * TC_ERR_NO_MEMORY costs at most a call or a connection; poll again. */
 TC_API tc_status_t tc_node_poll(tc_node_t *node, size_t *executed);
 
@@ -76,7 +90,8 @@ TC_API tc_status_t tc_node_wait(tc_node_t *node, uint32_t timeout_ms, size_t *ex
  * that thread's loop ends, then wake it. Any thread, and signal handlers. */
 TC_API void tc_node_wake(tc_node_t *node);
 
-/* The ifunc that this node runs at the moment: for a program whose node's thread does not come back from a poll or a wait.
+/* The ifunc that this node runs at the moment: for a program whose node's thread does not come back from a poll or a wait. Of
+ * several, on several threads, it is the one of the node's thread, or any if that one runs none.
  * Its name is copied to `name`, with a zero behind it, and cut to `capacity` bytes in all; with `capacity` 0, `name` may be
  * NULL. Any thread, also while another one is inside the node, but no signal handlers. TC_ERR_NOT_FOUND: no ifunc runs. */
 TC_API tc_status_t tc_node_running_ifunc(const tc_node_t *node, char *name, size_t capacity);

@@ -18,7 +18,8 @@
  *   - Threads: a node belongs to one thread at a time, and so do its endpoints, ifuncs, messages and futures:
  *     calls on them must not overlap, unless "any thread" is said. While a progress thread runs
  *     (tc_node_start_progress, tc_node_start_shared_progress) any thread may call; the library then takes a lock of the
- *     node's. Different nodes are independent.
+ *     node's. Different nodes are independent. With option threads above 1, ifuncs also run on other threads, at any time
+ *     (docs/threads.md).
  *   - Functions that the library calls (tc_log_function_t, tc_future_function_t, exported symbols) run on the thread
  *     that is named there, and must not throw.
  *   - Times are in milliseconds. Every wait has a deadline: TC_ERR_TIMEOUT says that it passed. A time of 0 polls once

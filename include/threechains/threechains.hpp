@@ -306,7 +306,9 @@ class Node {
     // A function pointer becomes a void * on every POSIX system.
     detail::check(tc_node_export(handle(), symbol.c_str(), reinterpret_cast<void *>(address)));
   }
-  // Gives injected code data by name: tc_data(name). It must live as long as the node, or until withdrawn.
+  // Gives injected code data by name: tc_data(name). It must live as long as the node, or until withdrawn. With several
+  // threads, both functions wait for calls that use what the name stood for before; when these have not ended after a while, they
+  // throw TC_ERR_BUSY, and the old memory must be kept (tc_node_expose).
   void expose(const std::string &name, std::span<std::byte> data) {
     detail::check(tc_node_expose(handle(), name.c_str(), data.data(), data.size()));
   }

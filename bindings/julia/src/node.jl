@@ -12,6 +12,7 @@ A node belongs to one task at a time. It moves while its functions run, in [`pol
 mutable struct Node
     handle::Ptr{Cvoid}
     exposed::Dict{String,Any}  # kept alive
+    kept::Vector{Any}          # until the node closes: calls on other threads may still use them
 end
 
 function Node(; options...)
@@ -27,7 +28,7 @@ function Node(; options...)
     finally
         @tc(tc_config_free, Cvoid, (Ptr{Cvoid},), config[])
     end
-    return Node(node[], Dict{String,Any}())
+    return Node(node[], Dict{String,Any}(), [])
 end
 
 function Base.close(node::Node)
@@ -46,18 +47,23 @@ address(node::Node) = unsafe_string(@tc(tc_node_address, Cstring, (Ptr{Cvoid},),
     expose(node, name, array)
 
 Gives injected code the memory of `array` by name, until the node closes. The array must not be resized.
+
+A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it throws a
+`RemoteError` with status `"busy"`: the new array counts, and the node keeps both alive.
 """
 function expose(node::Node, name, array::Array{T}) where {T}
     isbitstype(T) || throw(ArgumentError("an array of $T has no plain memory"))
-    check(@tc(tc_node_expose, Cint, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), handle(node), name, pointer(array),
-              sizeof(array)))
+    status = @tc(tc_node_expose, Cint, (Ptr{Cvoid}, Cstring, Ptr{Cvoid}, Csize_t), handle(node), name, pointer(array),
+                 sizeof(array))
+    status == 0 || push!(node.kept, get(node.exposed, String(name), nothing))
     node.exposed[String(name)] = array
+    check(status)
     return node
 end
 
 "What ifuncs get as target_args, until the node closes."
 function set_target_args(node::Node, array::Array)
-    node.exposed["target args"] = array
+    push!(node.kept, array)
     @tc(tc_node_set_target_args, Cvoid, (Ptr{Cvoid}, Ptr{Cvoid}), handle(node), pointer(array))
     return node
 end

@@ -104,6 +104,15 @@ end
     @test occursin("\"concurrent\": false", shown(pick))
 end
 
+@testset "a node with several threads runs concurrent and ordinary functions" begin
+    with_server("--threads", "3") do address
+        endpoint = connect(node, address)
+        codes = [register(node, ifunc) for ifunc in (triple, increased, pick)]
+        futures = [call(endpoint, code, argument) for _ in 1:20 for (code, argument) in zip(codes, (14, 41, [2, 42]))]
+        @test all(fetch(future, Int64) == 42 for future in futures)
+    end
+end
+
 # The chase of examples/05-pointer-chase: one cycle through all addresses, in equal shards.
 function chase_by(file, table, shards, chases)
     directory = mktempdir()
@@ -133,7 +142,7 @@ end
 
 @testset "a node in Julia runs ifuncs on its arrays" begin
     counter = UInt64[40]
-    holder = Node()
+    holder = Node(threads = 2)  # the call runs on the other one
     ThreeChains.set_target_args(holder, counter)
     expose(holder, "table", [10.0, 20.0])
     task = ThreeChains.serve(holder)

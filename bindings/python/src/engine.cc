@@ -124,7 +124,7 @@ void Engine::reload_keys() {
 }
 
 void Engine::expose(const std::string& name, void* data, size_t size) {
-  const auto entry = enter();
+  const auto stay = enter_to_wait();
   check(tc_node_expose(node_, name.c_str(), data, size));
 }
 

@@ -230,12 +230,12 @@ class LocalCluster(Cluster):
     """`count` nodes on this machine, as processes that end with this object, or with this process.
 
     `data` gives them arrays by name: a file's path is mapped by all nodes, a buffer is copied into a file first (so
-    that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `options`
-    go to `ifunc cluster` as they are.
+    that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `threads` are
+    those of each node that run calls (docs/threads.md). `options` go to `ifunc cluster` as they are.
     """
 
     def __init__(self, count: int, *, data: Mapping[str, Any] | None = None, allow_libs: Sequence[str] = (),
-                 options: Sequence[str] = (), timeout: float = 30.0) -> None:
+                 threads: int | None = None, options: Sequence[str] = (), timeout: float = 30.0) -> None:
         self._endpoints = []  # until it is made
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
@@ -246,6 +246,8 @@ class LocalCluster(Cluster):
                 line += ["--data", f"{name}={self._file(name, value)}"]
             for library in allow_libs:
                 line += ["--allow-lib", library]
+            if threads is not None:
+                line += ["--threads", str(threads)]
             # The nodes live as long as the command. It ends by a line of ours, or with our end of its standard input.
             line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; read -r _']
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")

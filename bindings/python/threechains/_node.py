@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from threechains import _native
+from threechains._errors import Error, Status
 from threechains._ifunc import Ifunc
 
 _LOG = logging.getLogger("concurrent.futures")  # callbacks that raise are reported there
@@ -57,6 +58,8 @@ class Node:
                 pairs.append((key.replace("_", "-"), ",".join(item) if isinstance(item, (list, tuple)) else str(item)))
         self._engine = _native.Engine(pairs)
         self._exposed: dict[str, memoryview] = {}
+        self._outlived: list[memoryview] = []  # withdrawn, but calls on other threads may still use them
+        self._changing = threading.Lock()
         self._ifuncs: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
         self._keeper = threading.Thread(target=_keep, args=(self._engine,), name="threechains keeper", daemon=True)
@@ -83,17 +86,22 @@ class Node:
 
         They see the memory itself and may write to it (an ifunc that writes to memory that is mapped read-only takes
         this process down). It is kept alive until `withdraw` or the node's end. An array must be C-contiguous.
+
+        A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it
+        raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
         """
         view = memoryview(buffer)
         if not view.c_contiguous:
             raise ValueError(f"'{name}' is not C-contiguous; expose numpy.ascontiguousarray(...) of it")
-        self._engine.expose(name, view)
-        self._exposed[name] = view
+        self._change(name, view)
 
     def withdraw(self, name: str) -> None:
-        """Takes the name back. Ifuncs that run from now on do not find it."""
-        self._engine.withdraw(name)
-        self._exposed.pop(name, None)
+        """Takes the name back. Ifuncs that run from now on do not find it.
+
+        A node with several threads waits up to ten seconds for calls that use the buffer. Then it raises Status.BUSY,
+        and keeps the buffer alive until its own end.
+        """
+        self._change(name, None)
 
     def stat(self, name: str) -> int:
         """One number about the node; docs/statistics.md lists the names."""
@@ -125,6 +133,7 @@ class Node:
         self._finalizer()
         if not self._engine.inherited:
             self._exposed.clear()
+            self._outlived.clear()
 
     def __enter__(self) -> Node:
         return self
@@ -134,6 +143,27 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
+
+    def _change(self, name: str, view: memoryview | None) -> None:
+        """What the name stands for; None: nothing."""
+        with self._changing:
+            busy: Error | None = None
+            try:
+                if view is None:
+                    self._engine.withdraw(name)
+                else:
+                    self._engine.expose(name, view)
+            except Error as error:
+                if error.status != Status.BUSY:
+                    raise
+                busy = error  # it is changed, but calls on other threads still use what was there before
+            before = self._exposed.pop(name, None)
+            if view is not None:
+                self._exposed[name] = view
+            if busy is not None:
+                if before is not None:
+                    self._outlived.append(before)
+                raise busy
 
     def _register(self, ifunc: Ifunc) -> int:
         """The number under which this node knows an ifunc."""
