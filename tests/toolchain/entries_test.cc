@@ -82,6 +82,8 @@ TEST(ToolchainEntries, another_name_finds_another_entry) {
 
 TEST(ToolchainEntries, a_file_name_that_is_no_c_name_is_refused) {
   EXPECT_THAT(c_file("foo-2", main_only).refusal(), HasSubstr("'foo-2' cannot be the name of an ifunc"));
+  for (const auto* const name : {"0foo", "9foo"})
+    EXPECT_THAT(c_file(name, main_only).refusal(), HasSubstr("cannot be the name of an ifunc")) << name;
 }
 
 TEST(ToolchainEntries, an_entry_of_another_type_is_refused) {

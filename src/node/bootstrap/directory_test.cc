@@ -100,6 +100,12 @@ TEST_F(ClaimTest, a_number_whose_file_another_replaces_is_taken) {
   EXPECT_EQ(files(), 1u);
 }
 
+TEST_F(ClaimTest, nobody_but_its_owner_may_read_or_write_the_file_of_a_number) {
+  const auto claim = Claim::take(path_, record(1));
+  ASSERT_TRUE(claim);
+  EXPECT_EQ(fs::status(file(1)).permissions(), fs::perms(0600));
+}
+
 TEST_F(ClaimTest, a_number_whose_file_is_locked_is_taken) {
   leave_over(1);
   const auto other = lock(1, 0);
