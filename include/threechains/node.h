@@ -31,8 +31,8 @@ TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
  * each second, and some ten seconds at most. What did not leave is told in the log. What comes meanwhile is not run. Whether
  * a peer has run everything is known by tc_endpoint_flush() and tc_endpoint_free() alone.
  * With option threads above 1 it waits, first of all and without a limit, for calls that run on other threads. Calls that were
- * handed to these and have not begun are dropped, and the log says how many. The caller must hold no lock that functions need
- * which such calls use (tc_node_export()). */
+ * handed to these and have not begun are refused with TC_ERR_CLOSED, and the log says how many. The caller must hold no lock
+ * that functions need which such calls use (tc_node_export()). */
 TC_API void tc_node_free(tc_node_t *node);
 
 /* Where peers can connect to: "127.0.0.1:41234"; "" when the node does not listen. The node's; valid while it is. Any
@@ -63,8 +63,8 @@ TC_API tc_status_t tc_node_export(tc_node_t *node, const char *symbol, void *add
  * With option threads above 1, ifuncs use the data also between polls. Calls on other threads may still use what the name stood
  * for before. So where `data` is other memory or `size` is smaller, this function polls until they have ended, for ten seconds
  * at most; inside an ifunc, or a function that the library calls, it does not wait.
- * TC_ERR_BUSY: they have not ended. The name stands for the new data all the same. Keep the old memory until those calls have
- * ended, or the node is freed; another tc_node_expose() does not wait for them. TC_ERR_NO_MEMORY. */
+ * TC_ERR_BUSY: they have not ended. The name stands for the new data all the same. Keep the old memory until the same call,
+ * made once more, says TC_OK, or the node is freed. TC_ERR_NO_MEMORY. */
 TC_API tc_status_t tc_node_expose(tc_node_t *node, const char *name, void *data, size_t size);
 
 /* What ifuncs that run from now on get as target_args: a pointer of the application's, which the library does not look
