@@ -87,13 +87,17 @@ tc_status_t CallEffects::send(const Asker& asker, uint32_t node, OutgoingCall ca
     call.chain = &rights->chain;
   }
   if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
-  if (node == common_.self.id) return local_.add(call, rights), TC_OK;
-  const auto link = links_.to_node(node);
-  if (!link) {
-    common_.log.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
-    return link.error().code;
+  Status sent;
+  if (node == common_.self.id) {
+    sent = local_.add(call, rights);
+  } else {
+    const auto link = links_.to_node(node);
+    if (!link) {
+      common_.log.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
+      return link.error().code;
+    }
+    sent = (*link)->sender().send(call, Deadline::at_ns(0));  // no time to wait, and the clock is not read
   }
-  const auto sent = (*link)->sender().send(call, Deadline::at_ns(0));  // no time to wait, and the clock is not read
   if (sent) return TC_OK;
   common_.log.warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
   return sent.error().code;

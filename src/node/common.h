@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Values that every part of a node uses: its configuration, its identity, its counters, its log, the work for its next polls,
-// and memory for when there is none.
+// What every part of a node uses: its configuration, its identity, its counters, its log, the work for its next polls, the
+// memory for what waits, and memory for when there is none.
 //
 // Thread: the node's.
 #pragma once
 
 #include <cstdint>
 
+#include "base/buffer_pool.h"
 #include "base/memory_reserve.h"
 #include "node/identity.h"
 
@@ -53,6 +54,16 @@ struct Common {
   Counters& counters;
   spdlog::logger& log;
   MemoryReserve& reserve;
+  BufferPool& buffers;
+
+  // Counts bytes that wait at this node against `message-memory`. TC_ERR_LIMIT.
+  Status charge(Charge& charge, size_t bytes) const {
+    auto& budget = buffers.budget();
+    if (charge.take(budget, bytes)) return {};
+    return fail(TC_ERR_LIMIT,
+                "{} bytes of messages wait at {}, {} more are wanted, and {} is the limit (message-memory)",
+                budget.used(), self.label, bytes, budget.limit());
+  }
 };
 
 }  // namespace tc::node

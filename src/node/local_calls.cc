@@ -8,11 +8,14 @@
 
 namespace tc::node {
 
-void LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
+Status LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
+  Charge charge;
+  TC_CHECK(common_.charge(charge, call.payload.size() + sizeof(Call)));
   ready_.push_back({*call.bundle, Bytes(call.payload.begin(), call.payload.end()), *call.header,
                     call.return_address != nullptr ? std::optional(*call.return_address) : std::nullopt,
-                    std::move(rights)});
+                    std::move(rights), std::move(charge)});
   common_.work.calls = true;
+  return {};
 }
 
 void LocalCalls::run() {
@@ -83,6 +86,7 @@ void LocalCalls::hand_over(Call& local, target::Code& code) {
   handed->rights = running_rights_;
   handed->size = local.payload.size();
   handed->payload = aligned_copy(handed->memory, local.payload, size_t{1} << code.alignment_log2);
+  handed->charge = std::move(local.charge);
   workers_->hand_over(std::move(handed));
 }
 

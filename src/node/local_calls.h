@@ -27,8 +27,8 @@ class LocalCalls {
   void use(Workers& workers) noexcept { workers_ = &workers; }
 
   // The call must have a header, as those of running ifuncs do. `rights`: of the code that makes the call. The code that is
-  // called may do no more for the same peer.
-  void add(const OutgoingCall& call, trust::SharedRights rights);
+  // called may do no more for the same peer. TC_ERR_LIMIT: too much waits (message-memory).
+  Status add(const OutgoingCall& call, trust::SharedRights rights);
   // Are there some that can run now?
   bool has_ready() const noexcept { return !ready_.empty() && !awaits_worker_; }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
@@ -48,6 +48,7 @@ class LocalCalls {
     wire::CallHeader header;
     std::optional<wire::PackedReturnAddress> return_address;
     trust::SharedRights rights;
+    Charge charge;
     // Null: this node made the call.
     const wire::ReturnAddress* caller() const noexcept { return return_address ? &return_address->value() : nullptr; }
   };

@@ -84,7 +84,7 @@ Node::Node(Config config)
                        workers_.each_call(show);
                      }),
       link_services_{
-          .channel = {common_, *this, *buffers_, link_ids_},
+          .channel = {common_, *this, link_ids_},
           .authority = authority_,
           .executor = executor_,
           .answers = answers_,

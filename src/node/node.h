@@ -174,11 +174,11 @@ class Node final : private Waiter {
   Identity self_;
   std::shared_ptr<spdlog::logger> log_;
   Counters counters_;
-  const Common common_{config_, self_, work_, counters_, *log_, reserve_};
+  std::shared_ptr<BufferPool> buffers_;
+  const Common common_{config_, self_, work_, counters_, *log_, reserve_, *buffers_};
   LinkIds link_ids_;
   MemoryReserve reserve_;
   std::unique_ptr<bootstrap::Bootstrap> bootstrap_;  // null: `id` and `cluster` are configured
-  std::shared_ptr<BufferPool> buffers_;
   FutureTable futures_;
   Authority authority_{config_, self_, *log_};
 

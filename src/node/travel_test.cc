@@ -114,6 +114,24 @@ TEST(Travel, an_ifunc_may_forward_itself_to_its_own_node) {
   EXPECT_EQ(result_of(*answer).visited, 4u);
 }
 
+TEST(Travel, calls_of_a_node_to_itself_count_as_messages_that_wait) {
+  constexpr size_t messages = sizeof(test::Travel);
+  for (const size_t memory : {messages, 16 * messages}) {
+    Cluster cluster(1, [&](Config& config) { config.message_memory = memory; });
+    auto client = cluster.net.make(99);
+    cluster.start();
+    const auto answer = call_travel(*client, *test::connect(*client, "n0"), 20);
+    cluster.stop();
+    if (memory == messages) {
+      EXPECT_EQ(answer->status, TC_ERR_IFUNC) << answer->message;
+      EXPECT_EQ(answer->code, TC_ERR_LIMIT);
+    } else {
+      EXPECT_EQ(answer->status, TC_OK) << answer->message;
+    }
+    EXPECT_EQ(cluster.nodes[0]->buffers().budget().used(), 0u);
+  }
+}
+
 TEST(Travel, a_forward_loop_ends_at_the_hop_limit_and_the_sender_is_told) {
   Cluster cluster(2);
   auto client = cluster.net.make(99, [](Config& config) { config.hops = 10; });

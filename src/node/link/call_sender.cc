@@ -11,7 +11,7 @@
 namespace tc::node {
 
 CallSender::CallSender(Channel& channel, const LinkServices& services)
-    : channel_(channel), code_(services.code), answers_(services.answers), log_(services.channel.common.log) {}
+    : channel_(channel), code_(services.code), answers_(services.answers), common_(services.channel.common) {}
 
 // Finds the header for a message that another link, or none, sent last. False: not now, or not in one frame. A message
 // that is too long for the peer or the stream is never prepared, so sending a prepared message checks no length:
@@ -168,7 +168,7 @@ bool CallSender::on_need(uint32_t number) {
     return channel_.disconnect_for(fmt::format("it asks for code number {}, which was never sent", number));
   const auto* const bundle = code_.codes.bundle_for(channel_.peer_triple(), *id);
   if (bundle == nullptr) return deny(number, *id), true;
-  log_.info("{} asks for the code of ifunc '{}' again", channel_.peer_label(), bundle->manifest().name);
+  common_.log.info("{} asks for the code of ifunc '{}' again", channel_.peer_label(), bundle->manifest().name);
   const auto section = section_for(*bundle, codes_.chain_of(number));
   code_.codes.count_sent(section->size());
   channel_.post_or_disconnect(wire::Kind::code, 0, number, *section);
@@ -177,8 +177,8 @@ bool CallSender::on_need(uint32_t number) {
 
 // It was sent once, and is neither registered nor kept any more. The peer fails the calls that wait for it.
 void CallSender::deny(uint32_t number, const ContentId& id) {
-  log_.warn("{} asks for the code {} again, which is not registered here any more: register it again",
-            channel_.peer_label(), id.short_hex());
+  common_.log.warn("{} asks for the code {} again, which is not registered here any more: register it again",
+                   channel_.peer_label(), id.short_hex());
   withdraw(number);
   Bytes none;
   wire::append_code(none, {id, 0, 0}, {});
@@ -211,7 +211,7 @@ Status CallSender::queue(const OutgoingCall& call) {
     return fail(TC_ERR_LIMIT, "{} bytes wait for {} to answer, and at most {} may", waiting_bytes_,
                 channel_.peer_label(), bytes_limit);
   Waiting waiting{*call.bundle, call.index, {}, {}, {}, call.shared_chain(), now_ns(), {}};
-  TC_CHECK(channel_.charge(waiting.charge, size));
+  TC_CHECK(common_.charge(waiting.charge, size));
   waiting.payload.assign(call.payload.begin(), call.payload.end());
   if (call.header != nullptr) waiting.header = *call.header;
   if (call.return_address != nullptr) waiting.return_address = *call.return_address;

@@ -131,7 +131,7 @@ class CallSender {
 
   NodeCode& code_;
   Answers& answers_;
-  spdlog::logger& log_;
+  const Common& common_;
 };
 
 }  // namespace tc::node

@@ -30,7 +30,7 @@ Channel::Channel(const ChannelServices& services, std::unique_ptr<transport::Con
       id_(version_),
       services_(services),
       connection_(std::move(connection)),
-      behind_bytes_(std::min(most_behind_bytes, services.buffers.budget().limit() / 4)) {}
+      behind_bytes_(std::min(most_behind_bytes, services.common.buffers.budget().limit() / 4)) {}
 
 std::string Channel::peer_label() const {
   if (peer_.protocol == 0) return fmt::format("the peer at {}", connection_->peer_address());
@@ -212,13 +212,6 @@ Error Channel::no_room(size_t bytes) const {
           fmt::format("{} has made no room for {} bytes; the message was not accepted", peer_label(), bytes)};
 }
 
-Status Channel::charge(Charge& charge, size_t bytes) {
-  auto& budget = services_.buffers.budget();
-  if (charge.take(budget, bytes)) return {};
-  return fail(TC_ERR_LIMIT, "{} bytes of messages wait at {}, {} more are wanted, and {} is the limit (message-memory)",
-              budget.used(), services_.common.self.label, bytes, budget.limit());
-}
-
 // ---- The backlog
 
 Status Channel::may_queue(size_t size) const {
@@ -241,7 +234,7 @@ Status Channel::queue(wire::Kind kind, uint8_t flags, uint32_t number, Parts par
   const auto size = total_size(parts);
   TC_CHECK(may_queue(size));
   Charge counted;
-  TC_CHECK(charge(counted, size));
+  TC_CHECK(services_.common.charge(counted, size));
   Bytes frame(wire::header_bytes + size);
   const auto word = word_of(kind, flags, number, parts);
   std::memcpy(frame.data(), &word, sizeof word);
@@ -397,7 +390,7 @@ Status Channel::post_while_read(std::span<const ByteView> frame) {
 
 Result<Channel::Queued> Channel::copy_from(std::span<const ByteView> frame, size_t from) {
   const size_t size = size_of(frame) - from;
-  TC_ASSIGN(auto rest, services_.buffers.take(size));
+  TC_ASSIGN(auto rest, services_.common.buffers.take(size));
   gather(rest.data(), frame, from, size);
   // If the link is lost, this part says which call it was.
   Bytes beginning(std::min(size_of(frame), beginning_bytes));

@@ -16,7 +16,6 @@
 #include <span>
 #include <string>
 
-#include "base/buffer_pool.h"
 #include "base/clock.h"
 #include "base/function_ref.h"
 #include "node/common.h"
@@ -53,7 +52,6 @@ class Waiter {
 struct ChannelServices {
   const Common& common;
   Waiter& waiter;
-  BufferPool& buffers;
   LinkIds& ids;
 };
 
@@ -115,8 +113,6 @@ class Channel {
     version_ = services_.ids.next();
     changed();
   }
-  // Counts bytes that wait at this node because of this peer against `message-memory`. TC_ERR_LIMIT.
-  Status charge(Charge& charge, size_t bytes);
 
   // ---- Its beginning and its end
 

@@ -43,7 +43,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       code_(services.code),
       waiter_(services.channel.waiter),
       common_(services.channel.common),
-      assembly_(services.channel.buffers, common_.config.max_message + frame_overhead) {
+      assembly_(common_.buffers, common_.config.max_message + frame_overhead) {
   channel_.connection().set_owner(this);
 }
 
