@@ -87,6 +87,30 @@ TEST_F(KeyringLimits, messages_beyond_the_rate_wait_and_none_is_lost) {
   EXPECT_GE(stat("throttled"), 1u);
 }
 
+TEST_F(KeyringLimits, what_a_peer_that_is_gone_sent_beyond_its_rate_is_dropped_and_the_log_says_how_much) {
+  constexpr int sent = 50;
+  start(ana.line("run=any rate=1"));
+  auto client = peer(2, ana);
+  auto* const link = test::connect(*client, "n1");
+  const auto message = test::message(*client, echo);
+  EXPECT_EQ(test::call(*client, *link, *message)->status, TC_OK);
+  running.reset();
+  const auto before = target->stat("executed").value();
+  const StoppedClock stopped;
+  for (int i = 0; i < sent; ++i) ASSERT_TRUE(client->send(*link, *message, false, Deadline::after_ms(100)));
+  client.reset();
+  for (int seconds = 0; seconds < sent && target->links().size() != 0; ++seconds) {
+    test::let_pass(1s);
+    for (int polls = 0; polls < 20; ++polls) target->poll();
+  }
+  EXPECT_EQ(target->links().size(), 0u);
+  const auto ran = target->stat("executed").value() - before;
+  EXPECT_LE(ran, 10u);
+  EXPECT_THAT(logged(),
+              HasSubstr(fmt::format("what node 2 (test2) sent beyond its rate is not run, as it is gone: {} calls",
+                                    sent - ran)));
+}
+
 TEST_F(KeyringLimits, all_links_of_a_key_share_its_rate) {
   start(ana.line("run=any rate=50"));
   const auto one = peer(2, ana), other = peer(3, ana);

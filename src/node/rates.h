@@ -16,7 +16,7 @@
 namespace tc::node {
 
 // How many messages a key may send in a second, over all its links (rate=NUMBER in the keyring): a token bucket. What is
-// too much is not read, so that flow control slows the sender, and nothing is lost.
+// too much is not read yet, so that flow control slows the sender, and nothing is lost as long as the sender stays.
 class Rate {
  public:
   // A tenth of a second's messages may come at once, at least one.

@@ -24,6 +24,12 @@ constexpr size_t frame_overhead = 4096;
 // For a peer that has released a link, to run what it was sent.
 constexpr uint64_t last_flush_ns = 10'000'000'000;
 
+// Is the frame a call, or the last piece of one? Pieces of an answer look the same.
+bool ends_call(const wire::FrameHeader& frame) noexcept {
+  return frame.kind == wire::Kind::call || frame.kind == wire::Kind::call_code ||
+         (frame.kind == wire::Kind::fragment && frame.number == last_piece);
+}
+
 Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
 }  // namespace
@@ -115,18 +121,26 @@ bool Link::may_go_on(uint64_t now_ns) noexcept {
   return true;
 }
 
-// A peer that is gone is not waited for: what it sent beyond its rate is dropped.
 size_t Link::receive_at_rate() {
   const auto rate = rate_;  // a frame may end the link
   const auto most = std::min<uint64_t>(rate->allowed(now_ns()), frames_a_turn);
   if (most == 0) {
-    if (ending_) channel_.end(*ending_);
+    if (ending_) drop_beyond_rate();
     if (is_ready()) links_.pause(*this, rate->next_ns());
     return 0;
   }
   const auto taken = receive(most);
   rate->spend(taken);
   return taken;
+}
+
+// A peer that is gone is not waited for: with a low rate its frames, and the memory that they are in, would stay here for
+// hours, and one that connects again and again could leave ever more of them. What a socket of a paused link held is not known.
+void Link::drop_beyond_rate() {
+  if (const auto dropped = discard_received(); dropped != 0 || paused_until_ns != 0)
+    common_.log.warn("what {} sent beyond its rate is not run, as it is gone: {} calls, and what was not read yet",
+                     peer_label(), dropped);
+  channel_.end(*ending_);
 }
 
 size_t Link::receive(size_t most) {
@@ -143,16 +157,18 @@ void Link::take_up_again() {
   if (ending_ || receiver_.may_run_held() || !channel_.connection().is_polled()) links_.come_back_to(*this);
 }
 
-void Link::discard_received() noexcept {
+size_t Link::discard_received() noexcept {
+  size_t calls = 0;
   for (;;) {
     const uint64_t word = in_->peek();
     const auto header = wire::decode(word);
     if (word != 0 && header.kind != wire::Kind::pad && in_->fits(header.length))
-      in_->advance(header.length);
+      in_->advance(header.length), calls += ends_call(header);
     else if (!in_->refill())
       break;
   }
   in_->release();
+  return calls;
 }
 
 // Calls that wait for slices are not counted: the peer that has the slices is not read any more.

@@ -84,8 +84,9 @@ class alignas(64) Link final : public target::FrameHandler {
   void await_worker();
   // What calls of this link wait for was compiled, or will never be: they are taken up with the next receive().
   void on_compiled();
-  // At the node's end: takes off what has come without running it, so that the peer can go on reading what we send.
-  void discard_received() noexcept;
+  // Takes off what has come without running it. How many calls. At the node's end, so that the peer can go on reading what we
+  // send.
+  size_t discard_received() noexcept;
   // How much waits here to be sent and still can be: bytes, and calls.
   size_t unsent() const noexcept;
   // Of a link that Links::pause() paused: is it to be read again?
@@ -162,6 +163,7 @@ class alignas(64) Link final : public target::FrameHandler {
   wire::Reply too_large(const wire::Reply& reply) const;
   void replace_too_large_replies();
   size_t receive_at_rate();
+  void drop_beyond_rate();
   size_t run_held_and_receive();
   void pause_until_drained();
   size_t receive(size_t most);
