@@ -15,42 +15,37 @@
 namespace tc::node {
 
 namespace {
-// The helper keeps the limit itself, and its message says more.
-constexpr uint64_t grace_ns = 1'000'000'000;
-// Ifuncs that wait at a time, which bounds the bundles that are kept for them.
-constexpr size_t open_limit = 64;
 // How long a failure answers the same request again, so that a burst of calls makes one request.
 constexpr uint64_t failure_ns = 1'000'000'000;
 constexpr size_t failures_limit = 256;
 }  // namespace
 
-const target::Cpu& CodeLoader::cpu() {
-  if (cpu_.name.empty()) cpu_ = target::host_cpu();
-  return cpu_;
-}
-
-std::string CodeLoader::asked(std::string_view helper) {
-  return fmt::format(
-      "it holds only bitcode for this node, which has no LLVM and asked {} to compile it for {} ({}{}{})", helper,
-      common_.config.code.triple.text, cpu().name, cpu().features.empty() ? "" : " ", cpu().features);
-}
+CodeLoader::CodeLoader(const Common& common, Codes& codes, SliceRequests& slices, Links& links, LocalCalls& local_calls)
+    : common_(common),
+      codes_(codes),
+      slices_(slices),
+      links_(links),
+      local_calls_(local_calls),
+      requests_(common, links, [this](const Bundle& bundle, std::string_view helper, const Result<ByteView>& object) {
+        on_request_end(bundle, helper, object);
+      }) {}
 
 LoadResult CodeLoader::load(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
   const bool needs_helper =
       !common_.config.compile_at.empty() && codes_.find(bundle.id()) == nullptr && codes_.store().lacks_object(bundle);
-  if (needs_helper) return compile(std::move(bundle), from, waiter);
+  if (needs_helper) return load_compiled(std::move(bundle), from, waiter);
   auto loaded = codes_.load(std::move(bundle), from);
   if (!loaded) return LoadResult::failed(std::move(loaded).error());
   return LoadResult::loaded(**loaded);
 }
 
-LoadResult CodeLoader::compile(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
+LoadResult CodeLoader::load_compiled(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
   const auto id = bundle.id();
-  for (auto& request : open_)
-    if (request.bundle.id() == id) {
-      if (std::ranges::find(request.waiters, waiter) == request.waiters.end()) request.waiters.push_back(waiter);
-      return LoadResult::pending();
-    }
+  if (const auto found = waiting_.find(id); found != waiting_.end()) {
+    auto& waiters = found->second.waiters;
+    if (std::ranges::find(waiters, waiter) == waiters.end()) waiters.push_back(waiter);
+    return LoadResult::pending();
+  }
   if (const auto failure = failures_.find(id); failure != failures_.end()) {
     if (now_ns() < failure->second.until_ns) return LoadResult::failed_for_now(failure->second.error);
     failures_.erase(failure);
@@ -58,9 +53,8 @@ LoadResult CodeLoader::compile(Bundle bundle, const CodeOrigin& from, uint64_t w
   const auto cached = load_cached(bundle, from);
   if (!cached) return LoadResult::failed(cached.error());
   if (*cached != nullptr) return LoadResult::loaded(**cached);
-  const auto name = bundle.manifest().name;
-  if (const auto sent = ask(std::move(bundle), from, waiter); !sent)
-    return LoadResult::failed_for_now(remember(id, name, sent.error()));
+  if (const auto sent = requests_.ask(bundle); !sent) return LoadResult::failed_for_now(remember(bundle, sent.error()));
+  waiting_.emplace(id, Waiting{from, {waiter}});
   return LoadResult::pending();
 }
 
@@ -81,7 +75,8 @@ std::string CodeLoader::cache_key(const Bundle& bundle) {
   // The version is part of the key: after an upgrade, the helper has most likely been upgraded too, so its object is requested
   // again.
   return fmt::format("compiled elsewhere {}.{}.{} {} {} {} {}", TC_VERSION_MAJOR, TC_VERSION_MINOR, TC_VERSION_PATCH,
-                     bundle.id().hex(), common_.config.code.triple.text, cpu().name, cpu().features);
+                     bundle.id().hex(), common_.config.code.triple.text, requests_.cpu().name,
+                     requests_.cpu().features);
 }
 
 // Null when there is none.
@@ -96,118 +91,35 @@ Result<target::Code*> CodeLoader::load_cached(const Bundle& bundle, const CodeOr
   return nullptr;
 }
 
-// ---- Requests
+// ---- When the helper has answered, or cannot
 
-Result<Link*> CodeLoader::helper() {
-  if (auto* const known = links_.with_id(helper_)) return known;
-  TC_ASSIGN(auto* const link, links_.find_or_reach(common_.config.compile_at));
-  helper_ = link->id();
-  return link;
-}
-
-Status CodeLoader::ask(Bundle bundle, const CodeOrigin& from, uint64_t waiter) {
-  if (open_.size() >= open_limit)
-    return fail(TC_ERR_BUSY, "{} ifuncs wait to be compiled at {} already, and at most {} may", open_.size(),
-                common_.config.compile_at, open_limit);
-  auto link = helper();
-  if (!link) return context(asked(common_.config.compile_at), std::move(link).error());
-  const auto limit_ns = uint64_t{common_.config.compile_limit_ms} * 1'000'000;
-  open_.push_back({++tokens_, (*link)->id(), false, now_ns() + limit_ns + grace_ns, std::move(bundle), from, {waiter}});
-  ++common_.counters.compile_requests;
-  if ((*link)->is_ready()) send(**link, open_.back());
-  return {};
-}
-
-void CodeLoader::send(Link& link, Request& request) {
-  request.sent = true;
-  const auto& triple = common_.config.code.triple;
-  const auto slice = request.bundle.find(SliceRole::target, SliceForm::bitcode, triple);
-  const auto carried = slice ? uint64_t{1} << *slice : 0;
-  const auto bytes = request.bundle.bytes_for(carried);
-  wire::CompileQuestion question;
-  question.token = request.token;
-  question.limit_ms = common_.config.compile_limit_ms;
-  question.triple = triple.text;
-  question.cpu = cpu().name;
-  question.features = cpu().features;
-  question.head = {request.bundle.id(), carried, static_cast<uint32_t>(bytes.size())};
-  question.bundle = bytes;
-  common_.log.info("{} is asked to compile ifunc '{}'", link.peer_label(), request.bundle.manifest().name);
-  link.post_compile(wire::compile_question, wire::encode_compile_question(question));
-}
-
-void CodeLoader::on_link_ready(Link& link) {
-  for (auto& request : open_)
-    if (request.helper == link.id() && !request.sent) send(link, request);
-}
-
-// ---- How they end
-
-const Error& CodeLoader::remember(const ContentId& id, const std::string& name, const Error& error) {
+const Error& CodeLoader::remember(const Bundle& bundle, const Error& error) {
   if (failures_.size() >= failures_limit) failures_.clear();
-  const Error told{error.code, fmt::format("ifunc '{}': {}", name, error.message)};
+  const Error told{error.code, fmt::format("ifunc '{}': {}", bundle.manifest().name, error.message)};
   common_.log.warn("{}", told.message);
-  return failures_.insert_or_assign(id, Failure{told, now_ns() + failure_ns}).first->second.error;
+  return failures_.insert_or_assign(bundle.id(), Failure{told, now_ns() + failure_ns}).first->second.error;
 }
 
-std::deque<CodeLoader::Request>::iterator CodeLoader::end(std::deque<Request>::iterator request, const Error* error) {
-  if (error != nullptr) (void)remember(request->bundle.id(), request->bundle.manifest().name, *error);
-  ended_.insert(ended_.end(), request->waiters.begin(), request->waiters.end());
+void CodeLoader::on_request_end(const Bundle& bundle, std::string_view helper, const Result<ByteView>& object) {
+  const auto found = waiting_.find(bundle.id());
+  if (found == waiting_.end()) return;
+  const auto& waiting = found->second;
+  const auto loaded = object ? load_object(bundle, helper, *object, waiting) : fail(object.error());
+  if (!loaded) (void)remember(bundle, loaded.error());
+  ended_.insert(ended_.end(), waiting.waiters.begin(), waiting.waiters.end());
   common_.work.backlog = true;
-  return open_.erase(request);
+  waiting_.erase(found);
 }
 
-void CodeLoader::on_answer(const Link& from, const wire::CompileAnswer& answer) {
-  const auto request = std::ranges::find_if(
-      open_, [&](const auto& one) { return one.sent && one.token == answer.token && one.helper == from.id(); });
-  if (request == open_.end()) return;  // it took too long
-  const auto helper = fmt::format("{} at {}", from.peer().name, common_.config.compile_at);
-  if (answer.status != TC_OK) {
-    const Error error{answer.status, fmt::format("{}, which says: {}; or build it without --no-object", asked(helper),
-                                                 answer.message)};
-    end(request, &error);
-    return;
-  }
-  auto loaded = codes_.load(request->bundle, request->from, Bytes(answer.object.begin(), answer.object.end()));
-  if (!loaded) {
-    const Error error{loaded.error().code,
-                      fmt::format("the object that {} compiled of it: {}", helper, loaded.error().message)};
-    end(request, &error);
-    return;
-  }
+Status CodeLoader::load_object(const Bundle& bundle, std::string_view helper, ByteView object, const Waiting& waiting) {
+  auto loaded = codes_.load(bundle, waiting.from, Bytes(object.begin(), object.end()));
+  if (!loaded) return context(fmt::format("the object that {} compiled of it", helper), std::move(loaded).error());
   if (cache() != nullptr)
-    if (const auto kept = cache_->store(cache_key(request->bundle), answer.object); !kept)
+    if (const auto kept = cache_->store(cache_key(bundle), object); !kept)
       common_.log.warn("the object of ifunc '{}' is not kept on disk: {}", (*loaded)->name(), kept.error().message);
-  for (const auto waiter : request->waiters)
-    if (auto* const link = links_.with_id(waiter)) slices_.record_supplier(request->bundle.id(), link->id());
-  end(request, nullptr);
-}
-
-void CodeLoader::on_link_lost(const Link& lost) {
-  for (auto request = open_.begin(); request != open_.end();) {
-    if (request->helper != lost.id()) {
-      ++request;
-      continue;
-    }
-    const Error error{lost.reason().code,
-                      fmt::format("{}, and lost it: {}; is a node serving there, with --compile-for?",
-                                  asked(common_.config.compile_at), lost.reason().message)};
-    request = end(request, &error);
-  }
-}
-
-void CodeLoader::tick() {
-  if (open_.empty()) return;
-  const auto now = now_ns();
-  for (auto request = open_.begin(); request != open_.end();) {
-    if (now < request->until_ns) {
-      ++request;
-      continue;
-    }
-    const Error error{TC_ERR_TIMEOUT, fmt::format("{}, and had no answer within {} ms (compile-limit)",
-                                                  asked(common_.config.compile_at), common_.config.compile_limit_ms)};
-    request = end(request, &error);
-  }
+  for (const auto waiter : waiting.waiters)
+    if (auto* const link = links_.with_id(waiter)) slices_.record_supplier(bundle.id(), link->id());
+  return {};
 }
 
 bool CodeLoader::deliver() {

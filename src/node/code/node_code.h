@@ -10,7 +10,7 @@
 //   loading ...... CodeLoader::load():
 //     a slice runs here ....... Codes::load(): target::CodeStore checks and links it; CodeShares charges the keys that
 //                               brought it with its bytes
-//     only bitcode, no JIT .... CodeLoader asks the node named by `compile-at`, and the calls wait for the object
+//     only bitcode, no JIT .... CompileRequests asks the node named by `compile-at`, and the calls wait for the object
 //   ready ........ calls run it (target/receiver.h). The store compiles it for this CPU in the background.
 //   passed on .... an ifunc forwards it to another kind of CPU: SliceRequests requests the slices from the node that sent it here.
 //   freed ........ the store needs room, or a key that brought or signed it was revoked. Numbers, names and shares forget it
@@ -46,11 +46,11 @@ struct NodeCode {
   void housekeep() {
     codes.store().housekeeping();
     slices.tick();
-    loader.tick();
+    loader.requests().tick();
   }
   void on_link_lost(const Link& link, uint64_t link_id) {
     slices.on_link_lost(link);
-    loader.on_link_lost(link);
+    loader.requests().on_link_lost(link);
     compiles_for_peers.forget(link_id);
   }
   // The store is about to free it.

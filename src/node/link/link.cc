@@ -64,7 +64,7 @@ Status Link::accept_greeting(ByteView greeting, ByteView own) {
   sender_.on_ready();
   replace_too_large_replies();
   drain_backlog();
-  code_.loader.on_link_ready(*this);
+  code_.loader.requests().on_link_ready(*this);
   return {};
 }
 
@@ -273,7 +273,7 @@ bool Link::on_compile(uint32_t what, ByteView body) {
     return channel_.disconnect_for(fmt::format("a compile frame is of type {} when 0 and 1 are known", what));
   const auto answer = wire::decode_compile_answer(copy);
   if (!answer) return channel_.disconnect_for(answer.error().message);
-  code_.loader.on_answer(*this, *answer);
+  code_.loader.requests().on_answer(*this, *answer);
   return true;
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The helper's side of remote compilation: it compiles for nodes without LLVM (code/code_loader.h). Each job runs in a
+// The helper's side of remote compilation: it compiles for nodes without LLVM (code/compile_requests.h). Each job runs in a
 // process of its own, `ifunc-toolchain compile`. So bitcode that makes LLVM crash, loop or eat memory costs only that
 // process, and the helper can compile for every processor that LLVM knows. Jobs run one at a time, in the order in which
 // they came, so that they leave the other cores to this node's own work.
