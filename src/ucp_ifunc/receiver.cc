@@ -97,7 +97,7 @@ Result<target::Code*> Receiver::learn(const slot::Header& header, const std::byt
                 "refused the code, after its sender was done with sending it; the sender calls ucp_ifunc_forget(ep)",
                 __builtin_bswap64(header.id[0]));
   const auto there = slot::code_of(header, payload);
-  const Bytes copy(there.begin(), there.end());
+  const Bytes copy = wire::private_copy(there);
   TC_ASSIGN(const auto code, wire::decode_code(copy));
   if (slot::short_id(code.head.id) != header.id)
     return fail(TC_ERR_MALFORMED, "a frame names code {:016x} when the code that comes along is {}",

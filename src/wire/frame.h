@@ -102,6 +102,9 @@ inline CallHeader read_call_header(const std::byte* at) noexcept {
   return call_header;
 }
 
+// Of a body that its sender may still write to: it is copied before it is checked.
+inline Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
+
 // In front of a bundle in call_code and code. The payload of call_code starts at the next multiple of 16.
 struct CodeHead {
   ContentId id;

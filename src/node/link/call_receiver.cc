@@ -24,7 +24,7 @@ CallFront read_call_front(const wire::FrameHeader& frame, ByteView body) {
   const bool is_call = frame.kind == wire::Kind::call || frame.kind == wire::Kind::call_code;
   if (!is_call || (frame.flags & wire::flag_call_header) == 0 || body.size() < wire::call_header_bytes) return {};
   const auto front = body.first(std::min(body.size(), wire::call_header_bytes + wire::max_return_address_bytes));
-  const Bytes copy(front.begin(), front.end());
+  const Bytes copy = wire::private_copy(front);
   CallFront found;
   found.header = wire::read_call_header(copy.data());
   if ((frame.flags & wire::flag_return_address) == 0) return found;
@@ -60,8 +60,6 @@ class [[nodiscard]] Running {
  private:
   const Call*& running_;
 };
-
-Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
 
 // The call waited past its deadline.
 bool is_late(const wire::FrameHeader& header, ByteView body, uint64_t since_ns) {
@@ -191,7 +189,7 @@ void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const 
 bool CallReceiver::on_barrier(const wire::FrameHeader& header, ByteView body) {
   if (has_waiting() && resumed_since_ns_ == 0) return queue(header, body);
   if (handed_over_ != 0) return queue_for_worker(header, body, nullptr);
-  const auto number = wire::decode_barrier(private_copy(body));
+  const auto number = wire::decode_barrier(wire::private_copy(body));
   if (!number) return broken(number.error().message);
   link_.report_untold_failures();
   channel_.post_or_disconnect(wire::Kind::barrier, 0, wire::barrier_answer, wire::encode_barrier(*number));
@@ -307,7 +305,7 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
     if (is_barrier) return broken("its barriers fill what may wait here");
     return refuse(header, body, may_wait.error()), true;
   }
-  waiting.body = private_copy(body);
+  waiting.body = wire::private_copy(body);
   if (resumed_since_ns_ != 0)
     waiting_.push_front(std::move(waiting));
   else
@@ -341,7 +339,7 @@ bool CallReceiver::queue_for_compiler(const wire::FrameHeader& header, ByteView 
       !counted && header.kind != wire::Kind::code)
     return refuse(header, body, counted.error()), true;
   awaits_compiler_ = true;
-  waiting.body = private_copy(body);
+  waiting.body = wire::private_copy(body);
   const auto bytes = waiting.size();
   waiting_.push_front(std::move(waiting));
   waiting_bytes_ += bytes;

@@ -30,8 +30,6 @@ bool ends_call(const wire::FrameHeader& frame) noexcept {
          (frame.kind == wire::Kind::fragment && frame.number == last_piece);
 }
 
-Bytes private_copy(ByteView body) { return {body.begin(), body.end()}; }
-
 }  // namespace
 
 Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport::Connection> connection,
@@ -240,14 +238,14 @@ void Link::on_broken(std::string what) {
 }
 
 bool Link::on_need(const wire::FrameHeader& header, ByteView body) {
-  const auto need = wire::decode_need(private_copy(body));
+  const auto need = wire::decode_need(wire::private_copy(body));
   if (!need) return channel_.disconnect_for(need.error().message);
   return (header.flags & wire::flag_for_another) != 0 ? slices_.on_question(header.number, *need)
                                                       : sender_.on_need(header.number);
 }
 
 bool Link::on_code(const wire::FrameHeader& header, ByteView body) {
-  const auto copy = private_copy(body);
+  const auto copy = wire::private_copy(body);
   const auto code = wire::decode_code(copy);
   if (!code) return channel_.disconnect_for(code.error().message);
   return (header.flags & wire::flag_for_another) != 0 ? slices_.on_answer(header.number, *code)
@@ -256,13 +254,13 @@ bool Link::on_code(const wire::FrameHeader& header, ByteView body) {
 
 bool Link::on_event(uint32_t what, ByteView body) {
   if (!receiver_.is_believed()) return true;
-  if (const auto handled = peer_failures_.on_event(*this, what, private_copy(body)); !handled)
+  if (const auto handled = peer_failures_.on_event(*this, what, wire::private_copy(body)); !handled)
     return channel_.disconnect_for(handled.error().message);
   return true;
 }
 
 bool Link::on_compile(uint32_t what, ByteView body) {
-  const auto copy = private_copy(body);
+  const auto copy = wire::private_copy(body);
   if (what == wire::compile_question) {
     const auto question = wire::decode_compile_question(copy);
     if (!question) return channel_.disconnect_for(question.error().message);
@@ -278,7 +276,7 @@ bool Link::on_compile(uint32_t what, ByteView body) {
 }
 
 bool Link::on_disconnect(ByteView body) {
-  const auto disconnect = wire::decode_disconnect(private_copy(body));
+  const auto disconnect = wire::decode_disconnect(wire::private_copy(body));
   if (!disconnect) return channel_.disconnect_for(disconnect.error().message);
   // What the peer says of the end counts more than what the transport does.
   const bool is_gone = ending_.has_value();
@@ -362,7 +360,7 @@ bool Link::drain_backlog() {
 }
 
 bool Link::on_reply(const wire::FrameHeader& header, ByteView body) {
-  const auto copy = private_copy(body);
+  const auto copy = wire::private_copy(body);
   size_t skip = 0;
   std::optional<wire::ReturnAddress> caller;
   if ((header.flags & wire::flag_return_address) != 0) {
@@ -423,7 +421,7 @@ Status Link::flush(Deadline deadline) {
 }
 
 bool Link::on_barrier_answer(const wire::FrameHeader& header, ByteView body) {
-  const auto number = wire::decode_barrier(private_copy(body));
+  const auto number = wire::decode_barrier(wire::private_copy(body));
   if (!number) return channel_.disconnect_for(number.error().message);
   if (header.number != wire::barrier_answer || *number > barriers_sent_ || *number <= barriers_passed_)
     return channel_.disconnect_for(
