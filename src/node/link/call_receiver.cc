@@ -187,7 +187,7 @@ void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const 
 }
 
 bool CallReceiver::on_barrier(const wire::FrameHeader& header, ByteView body) {
-  if (has_waiting() && resumed_since_ns_ == 0) return queue(header, body);
+  if (has_waiting() && !resumed_since_ns_) return queue(header, body);
   if (handed_over_ != 0) return queue_for_worker(header, body, nullptr);
   const auto number = wire::decode_barrier(wire::private_copy(body));
   if (!number) return broken(number.error().message);
@@ -287,7 +287,7 @@ void CallReceiver::ask_for(uint32_t number) {
 
 // A frame that waited before goes in front of the others again.
 bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
-  Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
+  Waiting waiting{header, {}, resumed_since_ns_ ? *resumed_since_ns_ : now_ns(), {}};
   const auto bytes = body.size() + sizeof(Waiting);
   const bool is_barrier = header.kind == wire::Kind::barrier;
   const auto most =
@@ -306,7 +306,7 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
     return refuse(header, body, may_wait.error()), true;
   }
   waiting.body = wire::private_copy(body);
-  if (resumed_since_ns_ != 0)
+  if (resumed_since_ns_)
     waiting_.push_front(std::move(waiting));
   else
     waiting_.push_back(std::move(waiting));
@@ -333,7 +333,7 @@ bool CallReceiver::may_go_on() noexcept {
 }
 
 bool CallReceiver::queue_for_compiler(const wire::FrameHeader& header, ByteView body) {
-  Waiting waiting{header, {}, resumed_since_ns_ != 0 ? resumed_since_ns_ : now_ns(), {}};
+  Waiting waiting{header, {}, resumed_since_ns_ ? *resumed_since_ns_ : now_ns(), {}};
   // Code that was asked for is taken in any case: calls wait for it.
   if (const auto counted = common_.charge(waiting.charge, body.size() + sizeof(Waiting));
       !counted && header.kind != wire::Kind::code)
@@ -378,10 +378,10 @@ bool CallReceiver::resume() {
     try {
       fine = resume_one(header, body);
     } catch (...) {
-      resumed_since_ns_ = 0;
+      resumed_since_ns_.reset();
       throw;
     }
-    resumed_since_ns_ = 0;
+    resumed_since_ns_.reset();
     if (!fine) return false;
   }
   if (!has_waiting()) soft_limit_ = first_soft_limit_;

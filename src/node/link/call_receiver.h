@@ -194,7 +194,7 @@ class CallReceiver {
   // The call in front waits for code, or for other calls to end.
   bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_ || awaits_worker_; }
   // A call that comes now waits: others do, of which it is none, or it would add to a backlog.
-  bool must_wait() const noexcept { return (has_waiting() && resumed_since_ns_ == 0) || channel_.is_behind(); }
+  bool must_wait() const noexcept { return (has_waiting() && !resumed_since_ns_) || channel_.is_behind(); }
 
   // Of calls that wait for other threads, before the peer is not read.
   static constexpr size_t worker_limit = 1024u * 1024;
@@ -230,7 +230,7 @@ class CallReceiver {
   std::optional<uint32_t> awaited_;  // the number that the peer was asked for
   std::deque<Waiting> waiting_;      // calls, and all frames that must stay behind them
   size_t waiting_bytes_ = 0;
-  uint64_t resumed_since_ns_ = 0;  // when the waiting call that is being taken up came; 0: none is
+  std::optional<uint64_t> resumed_since_ns_;  // when the waiting call that is being taken up came; empty: none is
   const size_t first_soft_limit_;
   size_t soft_limit_;  // from so many waiting bytes on, the peer is not read while it is behind
   bool awaits_worker_ = false;
