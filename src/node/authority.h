@@ -18,6 +18,7 @@
 #include "base/result.h"
 #include "node/first_contacts.h"
 #include "node/rates.h"
+#include "node/refusals.h"
 #include "node/use_recorder.h"
 #include "trust/key_pair.h"
 #include "trust/permission.h"

@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "node/link/link.h"
-#include "node/rates.h"
+#include "node/refusals.h"
 
 namespace tc::node {
 

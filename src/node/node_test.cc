@@ -7,7 +7,7 @@
 
 #include <set>
 
-#include "node/rates.h"
+#include "node/refusals.h"
 #include "node/testing/node_test_kit.h"
 #include "threechains/ifunc.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Limits on how often something happens: messages of a key, lines of the log, and attempts to connect.
+// Limits on how often something happens: messages of a key, and attempts to connect.
 //
 // Thread: the node's; BusyRetries: any, one at a time.
 #pragma once
@@ -9,7 +9,6 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <utility>
 
 #include "trust/key_pair.h"
 
@@ -60,34 +59,6 @@ class Rates {
 
  private:
   std::map<trust::PublicKey, std::weak_ptr<Rate>> rates_;
-};
-
-// Limits how many refused connections are written to the log each second; the rest are only counted. Without a limit, a
-// peer that connects again and again fills the disk of the log.
-class Refusals {
- public:
-  static constexpr uint32_t lines_a_second = 10;
-
-  // May this one be logged?
-  bool record(uint64_t now_ns) noexcept {
-    if (now_ns - second_began_ns_ >= second_ns) {
-      second_began_ns_ = now_ns;
-      said_ = 0;
-    }
-    if (said_ < lines_a_second) return ++said_, true;
-    ++unsaid_;
-    return false;
-  }
-  // How many were not logged, once their second is over. Counts from 0 again.
-  uint64_t take_unsaid(uint64_t now_ns) noexcept {
-    return unsaid_ != 0 && now_ns - second_began_ns_ >= second_ns ? std::exchange(unsaid_, 0) : 0;
-  }
-
- private:
-  static constexpr uint64_t second_ns = 1'000'000'000;
-  uint64_t second_began_ns_ = 0;
-  uint32_t said_ = 0;
-  uint64_t unsaid_ = 0;
 };
 
 // How long to wait before one connects again to a node that had no room. The pauses are random, so that peers that were
