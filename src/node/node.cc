@@ -14,7 +14,7 @@
 #include "base/log_sink.h"
 #include "base/random.h"
 #include "node/bootstrap/advertise.h"
-#include "target/source_code.h"
+#include "target/payload_code.h"
 
 namespace tc::node {
 
@@ -219,12 +219,12 @@ Result<std::shared_ptr<source::Ifunc>> Node::register_bundle(Bundle bundle) {
   if (has_new_signatures) links_.send_again(ifunc->bundle.id());
   const auto& manifest = ifunc->bundle.manifest();
   if (!source::has_payload_functions(manifest) || ifunc->functions.keep_alive != nullptr) return ifunc;
-  auto loaded = target::SourceCode::load(ifunc->bundle);
+  auto loaded = target::PayloadCode::load(ifunc->bundle);
   if (!loaded) {
     registry().remove(ifunc);
     return context(fmt::format("payload functions of '{}'", manifest.name), std::move(loaded).error());
   }
-  const std::shared_ptr<target::SourceCode> code = std::move(*loaded);
+  const std::shared_ptr<target::PayloadCode> code = std::move(*loaded);
   const auto address_of = [&](const char* name) { return code->symbol(name); };
   ifunc->functions = source::bind_payload_functions(manifest, code, address_of);
   return ifunc;

@@ -5,7 +5,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
-#include "target/source_code.h"
+#include "target/payload_code.h"
 #include "ucp_ifunc/ifunc.h"
 #include "ucp_ifunc/pack.h"
 #include "wire/frame.h"
@@ -75,7 +75,7 @@ bool has_source_slices(const Bundle& bundle) {
 Status load_payload_functions(Ifunc& ifunc, const Bundle& bundle) {
   // Those of an ifunc that was received stayed with its first sender.
   if (!has_source_slices(bundle)) return {};
-  TC_ASSIGN(const std::shared_ptr<target::SourceCode> code, target::SourceCode::load(bundle));
+  TC_ASSIGN(const std::shared_ptr<target::PayloadCode> code, target::PayloadCode::load(bundle));
   const auto address_of = [&](const char* name) { return code->symbol(name); };
   ifunc.functions = source::bind_payload_functions(bundle.manifest(), code, address_of);
   return {};

@@ -9,7 +9,7 @@
 
 #include "base/file.h"
 #include "running_support.h"
-#include "target/source_code.h"
+#include "target/payload_code.h"
 
 namespace tc::toolchain {
 namespace {
@@ -226,7 +226,7 @@ TEST(ToolchainRunningSource, payload_functions_run_at_the_source) {
                              "__builtin_memcpy(p, a, pn); return 3; }\n"
                              "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n, (void)t; }\n")
                           .bundle();
-  const auto source = target::SourceCode::load(bundle);
+  const auto source = target::PayloadCode::load(bundle);
   ASSERT_TRUE(source) << source.error().message;
   char args[] = "four", payload[8] = {};
   const auto size = reinterpret_cast<size_t (*)(void*, size_t)>((*source)->symbol("payload_get_max_size"))(args, 0);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/source_code.h"
+#include "target/payload_code.h"
 
 #include <gtest/gtest.h>
 
@@ -9,7 +9,7 @@
 namespace tc::target {
 namespace {
 
-TEST(SourceCodeTest, payload_functions_of_an_object_are_found) {
+TEST(PayloadCodeTest, payload_functions_of_an_object_are_found) {
   auto object = testing::counting_object();
   object.symbols[0].name = "payload_init";
   Manifest manifest;
@@ -21,7 +21,7 @@ TEST(SourceCodeTest, payload_functions_of_an_object_are_found) {
   slice.role = SliceRole::source;
   manifest.slices.push_back(slice);
   const auto bundle = *Bundle::pack(std::move(manifest), {std::move(bytes)});
-  const auto source = SourceCode::load(bundle);
+  const auto source = PayloadCode::load(bundle);
   ASSERT_TRUE(source) << source.error().message;
   EXPECT_EQ((*source)->symbol("payload_bound"), nullptr);
   void* const init = (*source)->symbol("payload_init");
@@ -31,8 +31,8 @@ TEST(SourceCodeTest, payload_functions_of_an_object_are_found) {
   EXPECT_EQ(counter, 2u);
 }
 
-TEST(SourceCodeTest, a_bundle_without_payload_functions_has_no_slice_for_them) {
-  const auto source = SourceCode::load(testing::bundle_with("plain", testing::counting_object().build()));
+TEST(PayloadCodeTest, a_bundle_without_payload_functions_has_no_slice_for_them) {
+  const auto source = PayloadCode::load(testing::bundle_with("plain", testing::counting_object().build()));
   ASSERT_FALSE(source);
   EXPECT_EQ(source.error().code, TC_ERR_NO_SLICE);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "target/source_code.h"
+#include "target/payload_code.h"
 
 #include <dlfcn.h>
 
@@ -19,11 +19,11 @@ constexpr std::array source_symbols = {abi_names::payload_get_max_size, abi_name
 
 }  // namespace
 
-SourceCode::Libraries::~Libraries() {
+PayloadCode::Libraries::~Libraries() {
   for (void* handle : handles_) dlclose(handle);
 }
 
-Status SourceCode::Libraries::open(const std::vector<std::string>& names) {
+Status PayloadCode::Libraries::open(const std::vector<std::string>& names) {
   for (const auto& name : names) {
     void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
     if (handle == nullptr) {
@@ -35,7 +35,7 @@ Status SourceCode::Libraries::open(const std::vector<std::string>& names) {
   return {};
 }
 
-Result<void*> SourceCode::Libraries::resolve(const std::string& symbol) const {
+Result<void*> PayloadCode::Libraries::resolve(const std::string& symbol) const {
   for (void* handle : handles_)
     if (void* const address = dlsym(handle, symbol.c_str())) return address;
   if (void* const address = compiler_runtime_symbol(symbol)) return address;
@@ -46,7 +46,7 @@ Result<void*> SourceCode::Libraries::resolve(const std::string& symbol) const {
               symbol, handles_.size());
 }
 
-Status SourceCode::load_for_host(const Bundle& bundle) {
+Status PayloadCode::load_for_host(const Bundle& bundle) {
   const auto host = TargetTriple::host();
   const auto object = bundle.find(SliceRole::source, SliceForm::object, host);
   const auto bitcode = bundle.find(SliceRole::source, SliceForm::bitcode, host);
@@ -62,7 +62,7 @@ Status SourceCode::load_for_host(const Bundle& bundle) {
   return loaded;
 }
 
-Status SourceCode::load_object(const Bundle& bundle, size_t slice, Arch arch) {
+Status PayloadCode::load_object(const Bundle& bundle, size_t slice, Arch arch) {
   return with_object(bundle, slice, arch, [this](const ElfImage& image) -> Status {
     TC_ASSIGN(image_, load_image(image, *arena_, resolver()));
     for (const char* name : source_symbols)
@@ -71,7 +71,7 @@ Status SourceCode::load_object(const Bundle& bundle, size_t slice, Arch arch) {
   });
 }
 
-Status SourceCode::load_bitcode(const Bundle& bundle, size_t slice) {
+Status PayloadCode::load_bitcode(const Bundle& bundle, size_t slice) {
   BitcodeBuilder builder(jit_, nullptr);
   TC_ASSIGN(jitted_, builder.build(BitcodeSlice(bundle, slice), Effort::baseline, false, resolver()));
   for (const char* name : source_symbols)
@@ -79,14 +79,14 @@ Status SourceCode::load_bitcode(const Bundle& bundle, size_t slice) {
   return {};
 }
 
-void* SourceCode::symbol(std::string_view name) const noexcept {
+void* PayloadCode::symbol(std::string_view name) const noexcept {
   const auto found = symbols_.find(name);
   return found != symbols_.end() ? found->second : nullptr;
 }
 
-Result<std::unique_ptr<SourceCode>> SourceCode::load(const Bundle& bundle) {
+Result<std::unique_ptr<PayloadCode>> PayloadCode::load(const Bundle& bundle) {
   TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::separate));
-  std::unique_ptr<SourceCode> source(new SourceCode(std::move(arena)));
+  std::unique_ptr<PayloadCode> source(new PayloadCode(std::move(arena)));
   if (auto loaded = source->load_for_host(bundle); !loaded)
     return context(fmt::format("ifunc '{}'", bundle.manifest().name), std::move(loaded).error());
   return source;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Source-side functions of a bundle (payload_get_max_size, payload_init), loaded into this process with the
-// same loader. The source trusts its own bundles: libraries they declare are opened without asking a policy.
+// The code of a bundle's payload functions (payload_get_max_size, payload_init), which run at the source: loaded into this
+// process with the loader that targets use. The source trusts its own bundles: libraries they declare are opened without
+// asking a policy.
 //
 // Thread: one at a time; symbol() any.
 #pragma once
@@ -18,10 +19,10 @@
 
 namespace tc::target {
 
-class SourceCode {
+class PayloadCode {
  public:
   // Finds the slice with role `source` for this host. TC_ERR_NO_SLICE, or the loader's errors.
-  static Result<std::unique_ptr<SourceCode>> load(const Bundle& bundle);
+  static Result<std::unique_ptr<PayloadCode>> load(const Bundle& bundle);
   // The address of an entry point by its name in slices (wire/abi_names.h), null where the bundle has none.
   void* symbol(std::string_view name) const noexcept;
 
@@ -41,7 +42,7 @@ class SourceCode {
     std::vector<void*> handles_;
   };
 
-  explicit SourceCode(std::unique_ptr<memory::Arena> arena) : arena_(std::move(arena)) {}
+  explicit PayloadCode(std::unique_ptr<memory::Arena> arena) : arena_(std::move(arena)) {}
   Status load_for_host(const Bundle& bundle);
   Status load_object(const Bundle& bundle, size_t slice, Arch arch);
   Status load_bitcode(const Bundle& bundle, size_t slice);
