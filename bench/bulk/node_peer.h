@@ -11,8 +11,8 @@
 
 #include "base/bytes.h"
 #include "bulk/carry.h"
-#include "capi/attempt.h"
 #include "common/node.h"
+#include "ifunc/attempt.h"
 
 namespace tc::bench {
 

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "base/file.h"
-#include "capi/attempt.h"
+#include "ifunc/attempt.h"
 
 namespace tc::bench {
 

@@ -8,8 +8,8 @@
 #include <string>
 #include <vector>
 
-#include "capi/attempt.h"
 #include "common/node.h"
+#include "ifunc/attempt.h"
 #include "mixed/burn_work.h"
 #include "mixed/client.h"
 

@@ -13,8 +13,8 @@
 #include <string>
 
 #include "base/clock.h"
-#include "capi/attempt.h"
 #include "common/node.h"
+#include "ifunc/attempt.h"
 #include "wire/bundle.h"
 
 namespace tc::bench {

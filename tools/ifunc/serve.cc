@@ -12,8 +12,8 @@
 #include <vector>
 
 #include "base/file.h"
-#include "capi/attempt.h"
 #include "ifunc/arguments.h"
+#include "ifunc/attempt.h"
 #include "ifunc/commands.h"
 #include "ifunc/mapped_file.h"
 #include "ifunc/serve_options.h"
