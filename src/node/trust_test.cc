@@ -384,5 +384,53 @@ TEST_F(Foreigner, it_is_not_let_in) {
   EXPECT_FALSE(other.peer.has_value());
 }
 
+// ---- A second connection of a node
+//
+// Two nodes that connect to each other at the same time have two connections and use one of them. Every peer learns a node's
+// instance from its greeting, and could claim it.
+
+class SecondConnection : public testing::Test {
+ protected:
+  SecondConnection() {
+    EXPECT_TRUE(
+        write_file_atomically(net.home.path() / "keyring", as_bytes(ana.line("run=any") + bob.line("run=any"))));
+    node = net.make(1, [](Config& config) { config.cluster = {"n0", "n1"}; });
+    net.network.make_foreign("n0", ana.public_key());
+    first.says.node_id = 0;
+    first.says.instance = smallest_instance;
+    first.listen("n0");
+    to_first = node->links().to_node(0).value();
+    EXPECT_TRUE(run_until([&] { return to_first->is_ready(); }));
+  }
+  // With the same instance as the first one.
+  void connect_second(const Person& person) {
+    net.network.make_foreign("second", person.public_key());
+    second.says = first.says;
+    second.listen("second");
+    second.connect("n1");
+    ASSERT_TRUE(run_until([&] { return second.peer.has_value(); })) << "it was to be let in";
+  }
+  bool run_until(const std::function<bool()>& done) {
+    return tc::test::run_until(done, [&] { first.progress(), second.progress(), node->poll(); });
+  }
+
+  static constexpr uint64_t smallest_instance = 1;  // both sides prefer the connection that it has opened
+  Person ana{"ana"}, bob{"bob"};
+  Net net;
+  std::unique_ptr<Node> node;
+  RawPeer first{net.network}, second{net.network};
+  Link* to_first = nullptr;
+};
+
+TEST_F(SecondConnection, of_a_peer_with_the_same_key_is_used_from_then_on) {
+  connect_second(ana);
+  EXPECT_NE(node->links().to_node(0).value(), to_first);
+}
+
+TEST_F(SecondConnection, of_an_imposter_with_a_key_of_its_own_gets_nothing_that_is_meant_for_the_node) {
+  connect_second(bob);
+  EXPECT_EQ(node->links().to_node(0).value(), to_first);
+}
+
 }  // namespace
 }  // namespace tc::node::test

@@ -16,6 +16,7 @@ namespace {
 
 using ::testing::HasSubstr;
 using wire::Kind;
+using namespace std::chrono_literals;
 
 // ---- What a link sends to a peer that takes little, or reads late
 
@@ -393,6 +394,35 @@ TEST_F(HeldCallsOfAPeer, a_peer_that_never_reads_is_found_out) {
   EXPECT_THAT(link_of_peer->reason().message, HasSubstr("wait"));
   EXPECT_LT(calls * size, 3 * memory);
 }
+
+// So many answers of that size wait for it that it stays behind all the time.
+class ASlowReader : public HeldCallsOfAPeer, public testing::WithParamInterface<size_t> {};
+
+TEST_P(ASlowReader, is_not_read_on_as_long_as_it_takes_anything) {
+  peer.set_reading(false);
+  for (size_t bytes = 0; bytes < memory / 8 * 5; bytes += GetParam())
+    link_of_peer->post_reply({.token = 5, .bytes = Bytes(GetParam())});
+  const test::StoppedClock stopped;
+  call_without_reading(2 * memory / size);
+  peer.set_reading(false);
+  const auto times_stopped = [&] { return node->stat("throttled").value(); };
+  ASSERT_EQ(times_stopped(), 1u);
+  const auto pass = [&](std::chrono::milliseconds time) {
+    test::let_pass(time);
+    for (int i = 0; i < 20; ++i) peer.flush(), node->poll();
+  };
+  for (int i = 0; i < 5; ++i) {
+    peer.read(4);
+    pass(60ms);
+  }
+  EXPECT_EQ(times_stopped(), 1u);
+  ASSERT_TRUE(link_of_peer->channel().is_behind());
+  pass(110ms);
+  EXPECT_EQ(times_stopped(), 2u) << "some more was to be read of it";
+}
+
+INSTANTIATE_TEST_SUITE_P(, ASlowReader, testing::Values(30'000, 900'000),
+                         [](const auto& test) { return test.param > 64 * 1024 ? "by_pieces" : "by_whole_answers"; });
 
 TEST_F(HeldCallsOfAPeer, what_a_peer_sent_before_it_left_is_run) {
   call_without_reading(memory / 2 / size);

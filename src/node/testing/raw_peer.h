@@ -61,6 +61,15 @@ class RawPeer final : public transport::Events {
   void progress() { transport_->progress(); }
   // Reads nothing from now on, or again.
   void set_reading(bool reads) { connection_->set_paused(!reads); }
+  // Reads so many frames at most, and then nothing.
+  void read(size_t most) {
+    frames_left_ = most;
+    on_frames(*connection_);  // those that came with the last ones
+    set_reading(true);
+    progress();
+    set_reading(false);
+    frames_left_ = SIZE_MAX;
+  }
   // Sends without reading anything.
   void flush() { transport_->flush(); }
 
@@ -100,10 +109,11 @@ class RawPeer final : public transport::Events {
     peer = wire::decode_hello(greeting).value();
     (void)connection.open({});
   }
-  // Takes everything that came.
+  // Takes everything that came, unless it reads less.
   void on_frames(transport::Connection& connection) override {
     auto& in = connection.in();
-    while (in.refill()) {
+    while (frames_left_ != 0 && in.refill()) {
+      --frames_left_;
       const auto header = wire::decode(in.peek());
       frames.push_back({header, copy_of({in.body(), header.length})});
       if (header.kind == wire::Kind::disconnect) bye = wire::decode_disconnect(frames.back().body).value();
@@ -116,6 +126,7 @@ class RawPeer final : public transport::Events {
  private:
   std::unique_ptr<transport::Transport> transport_;
   std::unique_ptr<transport::Connection> connection_;
+  size_t frames_left_ = SIZE_MAX;
 };
 
 // What a call carries in front of its payload.
