@@ -86,6 +86,16 @@ TEST_P(ToolchainRust, panics_fail_the_call_with_their_code_and_line) {
   EXPECT_EQ(shares, 20u);
 }
 
+TEST_P(ToolchainRust, flags_of_the_author_are_given_to_the_compiler_of_the_source) {
+  auto shop = rust(
+      "const SAID: &[u8] = if cfg!(loud) { b\"HELLO\" } else { b\"hello\" };\n"
+      "ifunc! { fn foo_main(_payload: &mut [u8]) { let _ = reply(SAID); } }\n");
+  shop.request.clang_flags = {"--cfg", "loud"};
+  load(shop);
+  run("", nullptr);
+  EXPECT_EQ(host_.replied, "HELLO");
+}
+
 TEST(ToolchainRustBuild, both_architectures_are_built) {
   if (!has_rustc()) GTEST_SKIP() << "there is no rustc";
   auto shop = rust("ifunc! { fn foo_main(payload: &mut [u8]) { let _ = reply(payload); } }\n");
@@ -131,6 +141,22 @@ TEST(ToolchainDelegates, a_missing_package_of_python_or_julia_is_named_with_the_
   EXPECT_THAT(julia.refusal(), HasSubstr("TC_JULIA is set to '/nonexistent/julia'"));
   unsetenv("TC_PYTHON");
   unsetenv("TC_JULIA");
+}
+
+TEST(ToolchainDelegates, flags_of_the_author_are_given_to_the_package_of_python_or_julia) {
+  for (const auto& [variable, source] : {std::pair("TC_PYTHON", "foo.py"), std::pair("TC_JULIA", "foo.jl")}) {
+    Workshop shop;
+    shop.file(source, "# an ifunc\n");
+    // In place of the package: it writes down what it is told.
+    shop.file("package", fmt::format("#!/bin/sh\necho \"$@\" > '{}'\nexit 1\n", (shop.path() / "told").string()));
+    std::filesystem::permissions(shop.path() / "package", std::filesystem::perms::owner_all);
+    setenv(variable, (shop.path() / "package").c_str(), 1);
+    shop.request.clang_flags = {"--first", "--second=2"};
+    EXPECT_THAT(shop.refusal(), HasSubstr(source));
+    const auto told = read_file(shop.path() / "told", 1 << 16).value_or(Bytes());
+    EXPECT_THAT(std::string(as_text(told)), testing::EndsWith(" --first --second=2\n"));
+    unsetenv(variable);
+  }
 }
 
 }  // namespace

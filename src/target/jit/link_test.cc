@@ -117,12 +117,14 @@ TEST_P(Link, linked_code_may_outlive_the_jit) {
 
 class BadObject : public JitTest {
  protected:
-  void expect_refused(const Bytes& object, const std::string& reason) {
-    const auto code = jit_->link(object, "bad", resolver(), {});
+  void expect_refused(const Bytes& object, const std::string& reason, tc_status_t why = TC_ERR_COMPILE) {
+    const auto code = jit_->link(object, "bad", resolver({{"host_value", far_away}}), {});
     ASSERT_FALSE(code);
-    EXPECT_EQ(code.error().code, TC_ERR_COMPILE);
+    EXPECT_EQ(code.error().code, why);
     EXPECT_THAT(code.error().message, HasSubstr(reason));
   }
+  // From all code.
+  void* const far_away = reinterpret_cast<void*>(uintptr_t{4096});
 };
 
 TEST_F(BadObject, what_is_no_object_is_refused) {
@@ -149,6 +151,16 @@ TEST_F(BadObject, an_object_with_thread_locals_is_refused) {
 
 TEST_F(BadObject, an_object_with_static_constructors_is_refused) {
   expect_refused(test_file("constructor.o"), "(.init_array");
+}
+
+TEST_F(BadObject, an_object_for_which_there_is_no_memory_is_refused_with_the_reason_of_the_memory) {
+  expect_refused(test_file("over_aligned.o"), "wants data aligned to 8192 bytes when 4096 is the most",
+                 TC_ERR_TOO_LARGE);
+}
+
+TEST_F(BadObject, an_object_that_reaches_only_near_variables_is_refused_in_the_words_of_the_linker) {
+  expect_refused(test_file("near_variable.o"), "cannot link: ");
+  expect_refused(test_file("near_variable.o"), "host_value");
 }
 
 TEST_F(BadObject, an_object_of_another_compiler_is_taken) {
