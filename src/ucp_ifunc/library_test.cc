@@ -294,6 +294,25 @@ TEST_P(UcpExports, a_library_that_was_received_can_be_sent_on_by_its_name) {
   ucp_ifunc_msg_free(msg);
 }
 
+TEST_P(UcpExports, what_is_sent_on_by_the_name_is_the_version_that_came_last) {
+  allow();
+  Party third;
+  ASSERT_EQ(ucp_ifunc_allow_export(third.context, "*"), UCS_OK);
+  Slot slot(third.context);
+  for (const auto& [name, version] : {std::pair("version1", 1), std::pair("version2", 2), std::pair("version1", 1)}) {
+    ASSERT_EQ(sent(library(name)), UCS_OK) << ucp_ifunc_error();
+    use("empty");
+    auto* const ifunc = registered(target, "version");
+    const auto msg = message(ifunc, "");
+    EXPECT_EQ(slot.run(msg, nullptr), UCS_OK) << ucp_ifunc_error();
+    ucp_ifunc_msg_free(msg);
+    ucp_deregister_ifunc(target.context, ifunc);
+    Answer answer;
+    EXPECT_EQ(slot.run(user(), &answer), UCS_OK) << ucp_ifunc_error();
+    EXPECT_EQ(answer.first, version);
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Object, UcpExports, ::testing::Values(std::pair("object", "object")));
 
 }  // namespace

@@ -138,10 +138,10 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
   return code;
 }
 
-// A library whose newer version is here. Called by the store, inside load().
+// A library whose newer version is here. Called by the store, inside load(), which gives its name to the newer one; where
+// memory runs out before that, nothing has the name.
 void Receiver::forget(const target::Code& code) {
-  const auto found = by_name_.find(code.name());
-  if (found != by_name_.end() && found->second == &code) by_name_.erase(found);
+  by_name_.erase(code.name());
   log_->info("library '{}' ({}) was replaced", code.name(), code.id().short_hex());
 }
 
