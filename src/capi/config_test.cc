@@ -139,6 +139,14 @@ TEST(Statistics, the_numbers_are_those_of_their_names) {
   EXPECT_EQ(stat(target, "code-bytes-sent"), 0u);
 }
 
+TEST(PeerAddress, of_a_node_outside_of_a_cluster_is_there_for_its_own_number_alone) {
+  const Node node;
+  const auto number = tc_node_id(node.handle);
+  EXPECT_STREQ(tc_node_peer_address(node.handle, number), tc_node_address(node.handle));
+  EXPECT_STRNE(tc_node_address(node.handle), "");
+  EXPECT_STREQ(tc_node_peer_address(node.handle, number + 1), "");
+}
+
 TEST(LogFunction, gets_the_lines_of_the_node_instead_of_standard_error) {
   struct Lines {
     std::mutex mutex;

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <poll.h>
+#include <time.h>
 
 #include <atomic>
 #include <string>
@@ -404,6 +405,21 @@ TEST_F(FutureApi, with_shared_progress_a_deadline_ends_a_call_and_a_timeout_a_wa
   EXPECT_EQ(tc_future_wait(short_lived, 10'000), TC_OK);
   EXPECT_EQ(tc_future_status(short_lived), TC_ERR_TIMEOUT);
   tc_future_free(short_lived);
+}
+
+// It polls for a moment, and then sleeps in the node.
+TEST_F(FutureApi, with_shared_progress_a_long_wait_takes_no_core) {
+  ASSERT_EQ(tc_node_start_shared_progress(source.handle), TC_OK);
+  auto* const future = source.call(to_mute, "echo", "", 0);
+  const auto ran_ms = [] {
+    timespec time{};
+    EXPECT_EQ(::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time), 0);
+    return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
+  };
+  const auto before = ran_ms();
+  EXPECT_EQ(tc_future_wait(future, 400), TC_ERR_TIMEOUT);
+  EXPECT_LT(ran_ms() - before, 60);
+  tc_future_free(future);
 }
 
 TEST_F(FutureApi, the_end_of_the_node_is_told_and_no_new_call_is_taken) {
