@@ -371,7 +371,9 @@ TEST_F(FutureApi, with_shared_progress_each_of_many_threads_gets_its_answers) {
               words == std::string_view(bytes, size))
             ++right;
         tc_future_free(future);
-        if (i % 50 == 0) EXPECT_EQ(tc_endpoint_flush(to_target, 10'000), TC_OK);
+        if (i % 50 == 0) {
+          EXPECT_EQ(tc_endpoint_flush(to_target, 10'000), TC_OK);
+        }
       }
     });
   for (auto& thread : threads) thread.join();
