@@ -323,6 +323,29 @@ TEST_F(FutureApi, the_progress_thread_may_destroy_its_node_in_a_function_that_it
   tc_future_free(future);
 }
 
+// The progress thread ends the node when the call has ended.
+TEST(ANodeOfTwoThreads, may_be_destroyed_by_a_call_on_its_other_thread) {
+  const Node source;
+  Node target({{"transport", "tcp"}, {"threads", "2"}});
+  static std::atomic<tc_node_t*> doomed;
+  doomed = target.handle;
+  const auto destroy = +[]() -> uint64_t {
+    tc_node_free(doomed);
+    return 4711;
+  };
+  ASSERT_EQ(tc_node_export(target.handle, "application_answer", reinterpret_cast<void*>(destroy)), TC_OK);
+  ASSERT_EQ(tc_node_start_progress(target.handle), TC_OK);
+  auto* const endpoint = source.connect(target);
+  auto* const future = source.call(endpoint, "exported");
+  target.handle = nullptr;
+  EXPECT_EQ(tc_future_wait(future, 20'000), TC_OK);
+  EXPECT_EQ(tc_future_status(future), TC_OK);
+  tc_future_free(future);
+  for (const auto deadline = Deadline::after_ms(20'000); tc_endpoint_status(endpoint) == TC_OK && !deadline.passed();)
+    tc_node_wait(source.handle, 100, nullptr);
+  EXPECT_EQ(tc_endpoint_status(endpoint), TC_ERR_DISCONNECTED) << "the node has ended";
+}
+
 // ---- Shared progress: threads that wait poll the node themselves
 
 TEST_F(FutureApi, with_shared_progress_the_thread_that_waits_takes_its_answer_itself) {

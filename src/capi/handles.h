@@ -73,7 +73,7 @@ class Entry {
   explicit Entry(tc_node& node) : last_{node}, pass_(node.gate, *node.node) {}
   ~Entry() {
     if (last_.node.is_destroyed) [[unlikely]]
-      last_.is_due = !last_.node.node->is_polling();
+      last_.is_due = !last_.node.node->is_polling() && !last_.node.node->is_in_handed_call();
   }
   Entry(const Entry&) = delete;
   Entry& operator=(const Entry&) = delete;

@@ -84,7 +84,7 @@ void tc_node_free(tc_node_t* node) {
   if (node == nullptr) return;
   {
     const tc::capi::Pass pass(node->gate, *node->node);
-    if (node->node->is_polling()) {  // by this thread, which has the pass
+    if (node->node->is_polling() || node->node->is_in_handed_call()) {  // this thread is, as it has the pass
       node->node->close_calls();
       if (!node->progress.end_with([node] { tc::capi::end_and_free(*node); })) node->is_destroyed = true;
       return;

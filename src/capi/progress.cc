@@ -64,14 +64,15 @@ Status Progress::stop() {
 }
 
 bool Progress::end_with(std::function<void()> last) noexcept {
-  if (thread_.get_id() != std::this_thread::get_id()) return false;
+  if (!runs() || (node_.is_polling() && thread_.get_id() != std::this_thread::get_id())) return false;
   last_ = std::move(last);
   stopping_ = true;
+  node_.wake();
   return true;
 }
 
 void Progress::run() {
-  while (!stopping_.load(std::memory_order_relaxed)) {
+  while (!stopping_.load()) {  // with what end_with() wrote
     if (waiters_ == Waiters::poll) stand_back();
     while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();
     gate_.mutex_.lock();

@@ -112,8 +112,9 @@ class Progress {
   Status start(Waiters waiters);
   // TC_ERR_INVALID: the caller is inside an ifunc or a function that the node called.
   Status stop();
-  // For a function that the progress thread called. Once this function has returned, the thread leaves the node and
-  // calls `last`, which may free this object. False: the caller is another thread.
+  // For a function that the progress thread called, or that a call on another thread of the node called. The progress thread
+  // leaves the node when it may, and calls `last`, which may free this object once these calls have ended. False: no such thread
+  // runs, or another thread polls, and called the function.
   bool end_with(std::function<void()> last) noexcept;
 
   // Waits until `done` returns true, which the end of a future must cause, or until the deadline. False: the deadline

@@ -67,6 +67,8 @@ class Node final : private Waiter {
   void set_pause(std::function<void(Deadline)> pause) noexcept { pause_ = std::move(pause); }
   // Is this inside poll(): in an ifunc, or in a function that the node called?
   bool is_polling() const noexcept { return polling_; }
+  // Is this in a call that runs on another thread of the node, in a function that it calls?
+  bool is_in_handed_call() const noexcept { return !polling_ && executor_.inside_call(); }
   // Fails futures whose deadline has passed.
   void expire();
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
