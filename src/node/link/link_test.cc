@@ -428,8 +428,9 @@ TEST_F(HeldCallsOfAPeer, what_a_peer_sent_before_it_left_is_run) {
   call_without_reading(memory / 2 / size);
   ASSERT_LT(node->stat("executed").value(), calls) << "some were to be held";
   peer.vanish();
-  EXPECT_TRUE(tc::test::run_until([&] { return link_of_peer->is_lost(); }, [&] { node->poll(); }));
-  EXPECT_EQ(node->stat("executed").value(), calls + 1);
+  // The last of them may end on another thread after the link.
+  EXPECT_TRUE(tc::test::run_until(
+      [&] { return link_of_peer->is_lost() && node->stat("executed").value() == calls + 1; }, [&] { node->poll(); }));
 }
 
 TEST_F(HeldCallsOfAPeer, no_call_overtakes_one_that_waits_for_code) {

@@ -58,10 +58,10 @@ void Watchdog::forget(const target::Code& code) {
 }
 
 std::optional<std::string> Watchdog::running() const {
+  const std::scoped_lock lock(mutex_);
   for (const auto& one : watched_) {
     const auto moment = one.executor->moment();
     if (!moment.runs || moment.code == nullptr) continue;
-    const std::scoped_lock lock(mutex_);
     const auto known = names_.find(moment.code);
     return known != names_.end() ? known->second : "?";
   }
