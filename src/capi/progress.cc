@@ -7,6 +7,7 @@
 #include <chrono>
 #include <system_error>
 
+#include "base/fatal_signals.h"
 #include "base/quiet_thread.h"
 
 namespace tc::capi {
@@ -72,6 +73,7 @@ bool Progress::end_with(std::function<void()> last) noexcept {
 }
 
 void Progress::run() {
+  have_alternate_stack();
   while (!stopping_.load()) {  // with what end_with() wrote
     if (waiters_ == Waiters::poll) stand_back();
     while (gate_.waiting().load(std::memory_order_relaxed) != 0) ::sched_yield();

@@ -183,6 +183,13 @@ constexpr Option table[] = {
      "Which messages are logged: those of this level and above. They go to standard error unless the program takes "
      "them.",
      false, set_log},
+    {node, "last-words", "on|off", "on",
+     "What is said when a fatal signal ends the process inside an ifunc: which ifunc that was, who called it, and "
+     "where "
+     "it was, in a line on standard error. Who connects to this address afterwards is told, too. Handlers of SIGSEGV "
+     "and "
+     "its like stand in front of those that the program has then.",
+     false, [](Config& c, std::string_view v) { return parse_switch(v, c.last_words); }},
     {node, "threads", "NUMBER", "1, or $TC_THREADS",
      "Threads that run calls (docs/threads.md). 1: the one that polls runs them all. With more, the others run what "
      "may take long, and concurrent code runs on several at the same time.",

@@ -60,6 +60,7 @@ struct Config {
   uint32_t compile_limit_ms = 10'000;
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
+  bool last_words = true;
   // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
   std::function<void(int level, const char* line)> log_sink;
   target::CodeStoreOptions code;

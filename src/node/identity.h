@@ -23,6 +23,7 @@ struct Identity {
   std::string name;
   std::string label;                 // "node 3 (name)"
   std::string address;               // that peers connect to; empty: this node does not listen
+  std::string last_words;            // of the node that listened there before, if a fatal signal ended it
   std::vector<std::string> cluster;  // addresses of all nodes by number; empty: no cluster
   // Their keys, for which the launcher vouches; empty: no launcher did.
   std::vector<trust::PublicKey> cluster_keys;

@@ -44,6 +44,10 @@ bool Invocation::may_touch(const CallEffects::Asker& asker, std::string_view dat
   return false;
 }
 
+target::IfuncHost::InProgress Invocation::in_progress() const noexcept {
+  return {&executor_, caller_label(executor_.running())};
+}
+
 // ---- What the running call does to others
 
 CallEffects::Asker Invocation::running() const { return {executor_.running(), running_rights()}; }

@@ -39,6 +39,7 @@ class Invocation final : public target::IfuncHost {
   tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept override;
   void fail(int32_t code, std::string_view message) noexcept override;
   void log(int level, std::string_view message) noexcept override;
+  InProgress in_progress() const noexcept override;
 
  private:
   const trust::SharedRights& running_rights() const;

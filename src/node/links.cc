@@ -11,6 +11,7 @@
 
 #include "base/random.h"
 #include "node/authority.h"
+#include "node/ended_nodes.h"
 #include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
 #include "node/rates.h"
@@ -44,6 +45,7 @@ Bytes Links::own_greeting() const {
   hello.name = self.name;
   hello.address = self.address;
   hello.triple = services_.channel.common.config.code.triple.text;
+  hello.last_words = self.last_words;
   return wire::encode_hello(hello);
 }
 
@@ -116,6 +118,7 @@ Result<Link*> Links::connect_once(std::string_view address, Deadline deadline) {
   auto error = link->is_lost() ? link->reason() : Error{TC_ERR_TIMEOUT, "no answer within the deadline"};
   link->channel().disconnect(error);
   handle_losses();
+  if (const auto words = last_words_of(address); !words.empty()) error.message += fmt::format(" ({})", words);
   return context(fmt::format("connecting to {}", address), std::move(error));
 }
 
@@ -263,6 +266,8 @@ void Links::on_greeting(transport::Connection& connection, ByteView hello) {
 void Links::accept_greeting(Link& link, ByteView hello) try {
   if (const auto accepted = link.accept_greeting(hello, own_greeting()); !accepted)
     return link.channel().disconnect(accepted.error());
+  if (const auto& words = link.peer().last_words; !words.empty())
+    services_.channel.common.log.warn("{} says of the node that was there before: {}", link.peer_label(), words);
   // What let us in is the node there; what refused us may have been anything.
   if (!link.channel().is_accepted() && !link.meets_nobody)
     services_.authority.remember(link.channel().connection().peer_address(), link.channel().origin());

@@ -14,6 +14,7 @@
 #include "base/log_sink.h"
 #include "base/random.h"
 #include "node/bootstrap/advertise.h"
+#include "node/ended_nodes.h"
 #include "target/payload_code.h"
 
 namespace tc::node {
@@ -158,6 +159,7 @@ Status Node::start(const MakeTransport& make_transport) {
   TC_CHECK(join_cluster());
   authority_.use_keys(config_.network.key.get());
   invocation_.begin();
+  if (config_.last_words) have_last_words();
   TC_CHECK(workers_.start(*transport_));
   if (workers_.exist()) local_calls_.use(workers_);
   return {};
@@ -196,6 +198,13 @@ Status Node::join_cluster() {
   self_.label = make_label();
   log_->info("{} of {} at {}", self_.label, self_.cluster.size(), self_.address);
   return {};
+}
+
+void Node::have_last_words() {
+  self_.last_words = take_last_words(self_.address);
+  if (!self_.last_words.empty()) log_->warn("{}: of the node that was here before: {}", self_.label, self_.last_words);
+  last_words_.emplace(config_.log == "off" ? "" : config_.name, self_.label, last_words_file(self_.address));
+  invocation_.use(*last_words_);
 }
 
 const std::string& Node::address_of(uint32_t number) const noexcept {
@@ -342,7 +351,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
 // The store is about to free it.
 void Node::forget_code(const target::Code& code) {
   links_.forget(code);
-  executor_.slice().forget(code);
+  executor_.forget(code);
   watchdog_.forget(code);
   code_.forget(code);
 }

@@ -32,6 +32,7 @@
 #include "node/local_calls.h"
 #include "node/statistics.h"
 #include "node/workers/workers.h"
+#include "target/last_words.h"
 #include "transport/closing_sockets.h"
 #include "transport/wait_policy.h"
 
@@ -140,6 +141,7 @@ class Node final : private Waiter {
   Status check_cluster() const;
   Status choose_key();
   Status join_cluster();
+  void have_last_words();
   std::string make_label() const;
   void forget_code(const target::Code& code);
   void renew_rights();
@@ -198,7 +200,8 @@ class Node final : private Waiter {
   LinkServices link_services_;
   Links links_{link_services_, futures_, watchdog_};
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
-  Watchdog watchdog_;               // last, so that it ends before what it looks at
+  std::optional<target::LastWords> last_words_;
+  Watchdog watchdog_;  // last, so that it ends before what it looks at
 };
 
 }  // namespace tc::node

@@ -17,6 +17,7 @@
 #include "target/jit_host.h"
 #include "target/loader.h"
 #include "target/policy.h"
+#include "wire/abi_names.h"
 #include "wire/bundle.h"
 
 namespace tc::target {
@@ -38,6 +39,10 @@ struct CodeMemory {
   LoadedImage image;
   JitCode jitted;
   size_t bytes() const noexcept { return image.bytes() + jitted.bytes(); }
+  bool holds(uintptr_t address) const noexcept { return image.holds(address) || jitted.holds(address); }
+  CodePlace place_of(uintptr_t address) const noexcept {
+    return image.holds(address) ? CodePlace{{}, address - image.text()} : jitted.place_of(address);
+  }
 };
 
 // Stays where it is until the store evicts it, which happens only inside of CodeStore's functions.
@@ -93,6 +98,17 @@ class alignas(64) Code {
     const auto& names = bundle->manifest().imports;
     return std::ranges::find(names, symbol) != names.end();
   }
+  // Does the address lie in the text of a tier? This and place_of() are for a signal's handler.
+  bool holds(uintptr_t address) const noexcept { return holder_of(address) != nullptr; }
+  // Of an address that it holds. What ready objects have no symbols for is counted from the entry point.
+  CodePlace place_of(uintptr_t address) const noexcept {
+    const auto* const holder = holder_of(address);
+    const auto main = reinterpret_cast<uintptr_t>(entry.load(std::memory_order_relaxed));
+    if (holder == nullptr) return {};
+    const auto place = holder->place_of(address);
+    return place.symbol.empty() && address >= main && holder->holds(main) ? CodePlace{abi_names::main, address - main}
+                                                                          : place;
+  }
   // What this record and its bundle take, as read and as bytes.
   size_t bundle_bytes() const noexcept {
     const auto& m = bundle->manifest();
@@ -105,6 +121,13 @@ class alignas(64) Code {
   size_t total_bytes() const noexcept { return bundle_bytes() + memory.bytes() + first.bytes() + retired_bytes(); }
 
  private:
+  const CodeMemory* holder_of(uintptr_t address) const noexcept {
+    for (const auto* const tier : {&memory, &first})
+      if (tier->holds(address)) return tier;
+    for (const auto& tier : retired)
+      if (tier.holds(address)) return &tier;
+    return nullptr;
+  }
   size_t retired_bytes() const noexcept {
     size_t bytes = 0;
     for (const auto& old : retired) bytes += old.bytes();

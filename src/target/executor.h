@@ -28,7 +28,9 @@
 
 namespace tc::target {
 
+class Executor;
 class FrameHandler;
+class LastWords;
 
 // What a running ifunc may ask of the node that it runs on. The node implements it, and so does the papers' API, which has
 // no node (src/ucp_ifunc). The ABI functions reach it through the call in progress on this thread.
@@ -49,6 +51,17 @@ class IfuncHost {
   virtual void fail(int32_t code, std::string_view message) noexcept = 0;
   virtual void log(int level, std::string_view message) noexcept = 0;
 
+  // ---- For a signal's handler, on the thread of the call: nothing is locked or allocated
+
+  struct InProgress {
+    const Executor* executor = nullptr;
+    std::string_view caller = {};  // "client x"
+  };
+  virtual InProgress in_progress() const noexcept { return {}; }
+  // Speaks when the process ends inside a call; null: nobody does. Must outlive the host's calls.
+  const LastWords* last_words() const noexcept { return chief_->last_words_; }
+  void use(const LastWords& words) noexcept { last_words_ = &words; }
+
  protected:
   IfuncHost() = default;
   explicit IfuncHost(const IfuncHost& chief) noexcept : chief_(&chief) {}
@@ -61,6 +74,7 @@ class IfuncHost {
 
  private:
   const IfuncHost* chief_ = this;
+  const LastWords* last_words_ = nullptr;
   uint32_t node_id_ = 0, node_count_ = 1;
 };
 
@@ -130,6 +144,7 @@ class alignas(64) Executor {
     explicit Scope(Executor& executor) noexcept
         : executor_(executor), before_(std::exchange(current_host, &executor.host_)) {
       executor_.runs_ = true;
+      executor_.scope_ = this;
     }
     ~Scope() {
       executor_.runs_ = false;
@@ -172,6 +187,13 @@ class alignas(64) Executor {
     bool operator==(const Moment&) const = default;
   };
   Moment moment() const noexcept { return {runs_, executed_, tick_, call_.code}; }
+  // Frames of a call on its thread's stack lie below this.
+  uintptr_t stack_base() const noexcept { return reinterpret_cast<uintptr_t>(scope_); }
+  // The store is about to free this code.
+  void forget(const Code& code) noexcept {
+    if (call_.code == &code) call_.code = nullptr;
+    slice_.forget(code);
+  }
   // The watching thread may say that it looks away until it is woken, when something runs.
   void let_watcher_doze(bool dozes) noexcept { watcher_dozes_.store(dozes, std::memory_order_relaxed); }
   bool watcher_dozes() const noexcept { return watcher_dozes_.load(std::memory_order_relaxed); }
@@ -231,6 +253,7 @@ class alignas(64) Executor {
   Watched<bool> runs_ = false;
   std::atomic<bool> watcher_dozes_ = false;
   Lane widest_ = Lane::exclusive;
+  const Scope* scope_ = nullptr;  // the innermost
   TimeSlice slice_;
   Call call_;
 };

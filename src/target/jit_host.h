@@ -29,6 +29,8 @@ class JitCode {
   // Null when there is no such symbol, or no code.
   void* symbol(const std::string& name) const noexcept { return code_ != nullptr ? code_->symbol(name) : nullptr; }
   size_t bytes() const noexcept { return code_ != nullptr ? code_->bytes() : 0; }
+  bool holds(uintptr_t address) const noexcept { return code_ != nullptr && code_->holds(address); }
+  CodePlace place_of(uintptr_t address) const noexcept { return code_->place_of(address); }
 
  private:
   void free() noexcept;

@@ -12,6 +12,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -23,6 +24,12 @@ enum class Effort : uint8_t {
   tuned,     // O3 and code generation for the CPU this process runs on: milliseconds
 };
 
+// Where an address lies in code: so far behind that symbol; empty: no symbol is known.
+struct CodePlace {
+  std::string_view symbol;
+  uint64_t offset = 0;
+};
+
 // Machine code linked into this process. Destroying it frees the memory; nothing of it may be running.
 class LinkedCode {
  public:
@@ -30,6 +37,10 @@ class LinkedCode {
   // Null when there is no such symbol.
   virtual void* symbol(const std::string& name) const noexcept = 0;
   virtual size_t bytes() const noexcept = 0;
+  // Does the address lie in its text? Neither this nor place_of() locks or allocates.
+  virtual bool holds(uintptr_t address) const noexcept = 0;
+  // Of an address that it holds.
+  virtual CodePlace place_of(uintptr_t address) const noexcept = 0;
 };
 
 // Variables that code can write, by their names in slices (abi_names::variable_prefix), and where they lie.
@@ -63,7 +74,7 @@ class Jit {
 };
 
 // What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version.
-inline constexpr uint32_t jit_plugin_version = 2;
+inline constexpr uint32_t jit_plugin_version = 3;
 inline constexpr const char* jit_factory_name = "threechains_make_jit";
 using JitFactory = Jit* (*)(uint32_t version);  // null when the versions differ; the caller deletes it
 

@@ -32,6 +32,10 @@ class LoadedImage {
   void* at(uint64_t address) const noexcept { return placement_.text + address; }
   // Memory taken in both halves; 0 when nothing is loaded.
   size_t bytes() const noexcept { return placement_.bytes + placement_.data_bytes; }
+  // Does the address lie in its text?
+  bool holds(uintptr_t address) const noexcept { return address - text() < placement_.bytes; }
+  // Where its text begins.
+  uintptr_t text() const noexcept { return reinterpret_cast<uintptr_t>(placement_.text); }
 
  private:
   void swap(LoadedImage& other) noexcept {

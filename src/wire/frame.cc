@@ -196,7 +196,7 @@ Bytes encode_hello(const Hello& hello) {
   Writer w(out);
   // The protocol version comes first in every version, so that any two versions can tell that they differ.
   w.u32(hello.protocol).u8(hello.abi).u64(hello.instance).u32(hello.node_id).u64(hello.max_message);
-  w.str8(hello.name).str8(hello.address).str8(hello.triple).str8(hello.cpu);
+  w.str8(hello.name).str8(hello.address).str8(hello.triple).str8(hello.cpu).str16(hello.last_words);
   return out;
 }
 
@@ -215,8 +215,12 @@ Result<Hello> decode_hello(ByteView body) {
   hello.address = in.str8();
   hello.triple = in.str8();
   hello.cpu = in.str8();
+  hello.last_words = in.str16();
   TC_CHECK(in.finish_exactly("greeting of a node"));
-  for (const auto& label : {hello.name, hello.address, hello.triple, hello.cpu})
+  if (hello.last_words.size() > most_last_words)
+    return fail(TC_ERR_TOO_LARGE, "greeting of a node: its last words are {} bytes when {} are allowed",
+                hello.last_words.size(), most_last_words);
+  for (const auto& label : {hello.name, hello.address, hello.triple, hello.cpu, hello.last_words})
     if (!printable(label))
       return fail(TC_ERR_MALFORMED, "greeting of a node: a label holds bytes that cannot be printed");
   return hello;

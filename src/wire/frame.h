@@ -25,7 +25,7 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 4;
+inline constexpr uint32_t protocol_version = 5;
 
 enum class Kind : uint8_t {
   none = 0,            // the zero word: no frame
@@ -209,7 +209,11 @@ struct Hello {
   std::string address;       // where it listens; empty when it does not
   std::string triple;
   std::string cpu;
+  std::string
+      last_words;  // of the node at this address before, which a fatal signal ended; empty: there is nothing to tell
 };
+
+inline constexpr size_t most_last_words = 1024;
 
 Bytes encode_hello(const Hello& hello);
 // Checks sizes, and that labels are printable. TC_ERR_VERSION names both protocol versions when they differ.

@@ -194,6 +194,7 @@ TEST(HelloFrame, comes_back_as_it_went) {
   EXPECT_EQ(hello->address, "127.0.0.1:4711");
   EXPECT_EQ(hello->triple, "x86_64-linux-gnu");
   EXPECT_EQ(hello->cpu, "sapphirerapids");
+  EXPECT_EQ(hello->last_words, "node 4 ended");
 }
 
 TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
@@ -202,7 +203,7 @@ TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
   const auto hello = decode_hello(body);
   ASSERT_FALSE(hello);
   EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
-  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 5 when this build speaks version 4");
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 6 when this build speaks version 5");
 }
 
 TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {

@@ -60,7 +60,7 @@ Status Channel::accept_greeting(ByteView greeting, ByteView own) {
   TC_CHECK(connection_->open(own));
   out_ = &connection_->out();
   state_ = State::ready;
-  label_.reset();
+  label_ = std::make_shared<const std::string>(peer_label());
   changed();
   services_.common.log.debug("{}: link is ready, frames go by {}", peer_label(), connection_->transport());
   return {};

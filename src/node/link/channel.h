@@ -144,6 +144,8 @@ class Channel {
   const TargetTriple& peer_triple() const noexcept { return peer_triple_; }
   // "node 3 (name)"; "node at 10.0.0.7:7001 (name)" without a number; "client name" when it does not listen. For messages.
   std::string peer_label() const;
+  // The same of a peer that has greeted, for a signal's handler.
+  std::string_view label() const noexcept { return label_ != nullptr ? std::string_view(*label_) : std::string_view(); }
   // The same, made once; stays when the channel goes.
   const std::shared_ptr<const std::string>& shared_label();
   // Does it lead to the node that listens there? What a peer that connected says of its own address counts only where it

@@ -216,5 +216,9 @@ class alignas(64) Link final : public target::FrameHandler {
 
 // The link that a call came from; null for a call of this node itself. Every FrameHandler of a node is one of its links.
 inline Link* link_of(const target::Call& call) noexcept { return static_cast<Link*>(call.link); }
+// Who made it, for a signal's handler.
+inline std::string_view caller_label(const target::Call& call) noexcept {
+  return call.link != nullptr ? link_of(call)->channel().label() : "this node";
+}
 
 }  // namespace tc::node

@@ -78,6 +78,10 @@ void Worker::log(int level, std::string_view message) noexcept {
   CallEffects::log(common_.log, executor_.running(), level, message);
 }
 
+target::IfuncHost::InProgress Worker::in_progress() const noexcept {
+  return {&executor_, handed_ != nullptr ? caller_label(handed_->call) : std::string_view()};
+}
+
 // Nobody is to blame for the time that this takes: the node's thread may be in a call.
 tc_status_t Worker::ask(Ask ask) noexcept {
   const target::Executor::Pause pause(executor_);

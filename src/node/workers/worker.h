@@ -52,6 +52,7 @@ class Worker final : public target::IfuncHost {
   tc_status_t inject(uint32_t node, std::string_view name, ByteView payload) noexcept override;
   void fail(int32_t code, std::string_view message) noexcept override;
   void log(int level, std::string_view message) noexcept override;
+  InProgress in_progress() const noexcept override;
 
  private:
   tc_status_t ask(Ask ask) noexcept;

@@ -8,6 +8,7 @@
 #include <system_error>
 
 #include "base/clock.h"
+#include "base/fatal_signals.h"
 #include "base/quiet_thread.h"
 #include "node/config.h"
 #include "transport/transport.h"
@@ -90,6 +91,7 @@ void Workers::hand_over(std::unique_ptr<HandedCall> handed) {
 // ---- The workers' side
 
 void Workers::run(Worker& worker) {
+  have_alternate_stack();
   std::unique_lock lock(mutex_);
   while (true) {
     has_work_.wait(lock, [this] { return ends_ || !ready_.empty(); });

@@ -57,11 +57,24 @@ class Image final : public LinkedCode {
   }
   size_t bytes() const noexcept override { return memory.placement().bytes + memory.placement().data_bytes; }
 
+  bool holds(uintptr_t address) const noexcept override { return address - text() < memory.placement().bytes; }
+  // Functions that cannot be seen from outside have no symbol here.
+  CodePlace place_of(uintptr_t address) const noexcept override {
+    CodePlace place{{}, address - text()};
+    for (const auto& [name, start] : symbols)
+      if (const auto offset = address - reinterpret_cast<uintptr_t>(start); offset <= place.offset)
+        place = {name, offset};
+    return place;
+  }
+
   // In this order: what describes the memory is withdrawn before the memory goes.
   Allocation memory;
   std::unordered_map<std::string, void*> symbols;
   UnwindRegistration unwind;
   std::unique_ptr<DebuggerEntry> debugger;
+
+ private:
+  uintptr_t text() const noexcept { return reinterpret_cast<uintptr_t>(memory.placement().text); }
 };
 
 // What one link needs and what comes of it. JITLink calls back on this thread, before link() returns.

@@ -46,6 +46,8 @@ class FakeCode final : public LinkedCode {
     return name == "ifunc_main" || name == "payload_init" ? entry_ : nullptr;
   }
   size_t bytes() const noexcept override { return 4096; }
+  bool holds(uintptr_t) const noexcept override { return false; }
+  CodePlace place_of(uintptr_t) const noexcept override { return {}; }
 
  private:
   void* entry_;

@@ -24,7 +24,8 @@ inline Hello sample_hello() {
           .name = "node four",
           .address = "127.0.0.1:4711",
           .triple = "x86_64-linux-gnu",
-          .cpu = "sapphirerapids"};
+          .cpu = "sapphirerapids",
+          .last_words = "node 4 ended"};
 }
 
 inline Bytes sample_question() {
