@@ -159,6 +159,9 @@ TEST_F(BadObject, an_object_for_which_there_is_no_memory_is_refused_with_the_rea
 }
 
 TEST_F(BadObject, an_object_that_reaches_only_near_variables_is_refused_in_the_words_of_the_linker) {
+#if defined(__riscv)
+  GTEST_SKIP() << "on riscv64 such code reaches the first addresses, too";
+#endif
   expect_refused(test_file("near_variable.o"), "cannot link: ");
   expect_refused(test_file("near_variable.o"), "host_value");
 }
