@@ -99,12 +99,14 @@ Status read_at(Grant& grant, std::string_view value) {
   TC_ASSIGN(const auto addresses, split(value));
   std::vector<std::string> at;
   for (const auto& address : addresses) {
-    const std::string_view text = address;
-    const auto port = text.substr(std::min(text.rfind(':'), text.size()));
-    if (port.size() < 2 || port.size() == text.size() ||
-        port.find_first_not_of("0123456789", 1) != std::string_view::npos)
+    auto text = canonical_address(address);
+    const auto colon = std::min(text.rfind(':'), text.size());
+    const auto port = std::string_view(text).substr(colon);
+    // What is spelled strangely, like "north..:1", would be another address each time that the line is written and read.
+    if (colon == 0 || port.size() < 2 || port.find_first_not_of("0123456789", 1) != std::string_view::npos ||
+        canonical_address(text) != text)
       return fail(TC_ERR_INVALID, "'{}' is no HOST:PORT", address);
-    at.emplace_back(canonical_address(text));
+    at.push_back(std::move(text));
   }
   grant.at = std::move(at);
   return {};

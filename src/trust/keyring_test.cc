@@ -99,7 +99,8 @@ TEST(Grant, a_wrong_field_is_refused_by_its_name_and_with_its_value) {
   EXPECT_THAT(error_of_line("read="), HasSubstr("field read:"));
   EXPECT_THAT(error_of_line("libs=a*b"), HasSubstr("'a*b' has a '*' that is not its last character"));
   EXPECT_THAT(error_of_line("hosts=10.0.0.1/8"), HasSubstr("field hosts:"));
-  for (const auto* const at : {"at=north", "at=:7001", "at=north:", "at=north:x1"})
+  for (const auto* const at :
+       {"at=north", "at=:7001", "at=north:", "at=north:x1", "at=.:1", "at=north..:1", "at=[[a]]:1"})
     EXPECT_THAT(error_of_line(at), HasSubstr("field at:")) << at;
   EXPECT_THAT(error_of_line("code=0"), HasSubstr("field code: '0' is no whole number from 1"));
   EXPECT_THAT(error_of_line("code=18446744073709551615G"), HasSubstr("field code:"));
