@@ -54,15 +54,14 @@ Result<std::unique_ptr<Arena>> Arena::create(Kind kind) {
   std::unique_ptr<Arena> arena(new Arena(kind));
   if (kind == Kind::separate) return arena;
   auto mapping = CodeMapping::create();
+  if (mapping && !new_code_runs(mapping->code(), mapping->writable()))
+    mapping = fail(TC_ERR_UNSUPPORTED, "this emulator does not run code that is written at another address");
   if (!mapping) {
-    if (mapping.error().code != TC_ERR_UNSUPPORTED) return fail(std::move(mapping).error());
+    if (kind == Kind::exported || mapping.error().code != TC_ERR_UNSUPPORTED) return fail(std::move(mapping).error());
     arena->kind_ = Kind::separate;
     return arena;
   }
-  if (!new_code_runs(mapping->code(), mapping->writable())) {
-    arena->kind_ = Kind::separate;
-    return arena;
-  }
+  if (kind == Kind::exported) TC_CHECK(mapping->move_out());
   arena->regions_.push_back(std::make_unique<Region>(std::move(*mapping)));
   arena->committed_ = chunk_bytes;
   arena->empty_chunks_ = 1;
@@ -72,6 +71,14 @@ Result<std::unique_ptr<Arena>> Arena::create(Kind kind) {
 Arena::Arena(Kind kind) : kind_(kind) {}
 
 Arena::~Arena() = default;
+
+std::unique_lock<std::mutex> Arena::lock() noexcept {
+  return kind_ == Kind::exported ? std::unique_lock(mutex_) : std::unique_lock<std::mutex>();
+}
+
+ExportedMemory Arena::exported() const noexcept {
+  return kind_ == Kind::exported ? regions_.front()->mapping.exported() : ExportedMemory{};
+}
 
 Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alignment) {
   const size_t largest = std::max({text_bytes, data_bytes, size_t{1}});
@@ -83,11 +90,15 @@ Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alig
     committed_ += lone.text_bytes;
     return Placement{lone.text, lone.text, lone.text + image_half, lone.text_bytes, lone.data_bytes};
   }
+  const auto locked = lock();
   // A placement takes the room up to the next multiple of its alignment, so that unusable bytes are counted, too.
   alignment = std::max(alignment, unit);
   const size_t bytes = (largest + alignment - 1) & ~(alignment - 1);
   for (auto& region : regions_)
     if (const auto offset = region->free.take(bytes, alignment)) return place_in(*region, *offset, bytes, data_bytes);
+  if (kind_ == Kind::exported)
+    return fail(TC_ERR_NO_MEMORY, "no room for {} bytes of code for another process: {} bytes of {} are in use", bytes,
+                used_, image_half);
   TC_ASSIGN(auto mapping, CodeMapping::create());
   committed_ += chunk_bytes;
   ++empty_chunks_;
@@ -96,7 +107,9 @@ Result<Placement> Arena::place(size_t text_bytes, size_t data_bytes, size_t alig
 }
 
 Result<Placement> Arena::place_in(Region& region, size_t offset, size_t bytes, size_t data_bytes) {
-  if (auto committed = commit(region, offset, bytes); !committed) {
+  auto committed = commit(region, offset, bytes);
+  if (committed && region.mapping.is_out()) committed = region.mapping.allocate_data(offset, data_bytes);
+  if (!committed) {
     uncount(region, offset, bytes);
     region.free.give(offset, bytes);
     return fail(std::move(committed).error());
@@ -154,9 +167,11 @@ void Arena::uncount(Region& region, size_t offset, size_t bytes) noexcept {
       ++empty_chunks_;
       return;
     }
-    region.mapping.decommit(chunk);
     region.data_mapped = std::min(region.data_mapped, chunk * chunk_bytes);
-    committed_ -= chunk_bytes;
+    if (region.mapping.decommit(chunk))
+      committed_ -= chunk_bytes;
+    else
+      ++empty_chunks_;
   });
 }
 
@@ -171,6 +186,7 @@ Status Arena::seal(const Placement& placement) {
 
 void Arena::release(const Placement& placement) noexcept {
   if (placement.text == nullptr) return;
+  const auto locked = lock();
   used_ -= placement.bytes;
   if (kind_ == Kind::separate) {
     committed_ -= placement.bytes;
@@ -191,6 +207,7 @@ void Arena::release(const Placement& placement) noexcept {
 
 void Arena::prepare() noexcept {
   if (kind_ == Kind::separate) return;
+  const auto locked = lock();
   map_data_ahead();
   if (empty_chunks_ != 0 || committed_ - used_ >= low_water) return;
   for (auto& region : regions_)

@@ -21,6 +21,10 @@
 #ifndef MADV_POPULATE_READ
 #define MADV_POPULATE_READ 22
 #endif
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
 namespace tc::memory {
 
 namespace {
@@ -33,10 +37,10 @@ std::byte* map_at(void* where, size_t size, int protection, int flags, int file)
 }
 
 // The file may be mapped executable, but never be run as a program: some systems allow no other memfds.
-int make_memfd() noexcept {
-  const int file = memfd_create("threechains-code", MFD_CLOEXEC | MFD_NOEXEC_SEAL);
+int make_memfd(const char* name) noexcept {
+  const int file = memfd_create(name, MFD_CLOEXEC | MFD_NOEXEC_SEAL);
   if (file >= 0 || errno != EINVAL) return file;
-  return memfd_create("threechains-code", MFD_CLOEXEC);  // Linux before 6.3 does not know the flag
+  return memfd_create(name, MFD_CLOEXEC | MFD_ALLOW_SEALING);  // Linux before 6.3 does not know the flag
 }
 
 }  // namespace
@@ -50,6 +54,7 @@ Result<CodeMapping> CodeMapping::create() {
 
 CodeMapping::CodeMapping(CodeMapping&& other) noexcept
     : memory_(std::exchange(other.memory_, -1)),
+      data_memory_(std::exchange(other.data_memory_, -1)),
       code_(std::exchange(other.code_, nullptr)),
       writable_(std::exchange(other.writable_, nullptr)),
       live_(std::move(other.live_)) {}
@@ -58,10 +63,11 @@ CodeMapping::~CodeMapping() {
   if (code_ != nullptr) munmap(code_, 2 * image_half);
   if (writable_ != nullptr) munmap(writable_, image_half);
   if (memory_ >= 0) close(memory_);
+  if (data_memory_ >= 0) close(data_memory_);
 }
 
 Status CodeMapping::map() {
-  memory_ = make_memfd();
+  memory_ = make_memfd("threechains-code");
   if (memory_ < 0) return fail(TC_ERR_UNSUPPORTED, "memfd_create for code: {}", system_words());
   if (ftruncate(memory_, static_cast<off_t>(image_half)) != 0)
     return fail(TC_ERR_UNSUPPORTED, "sizing the memfd for code to {} bytes: {}", image_half, system_words());
@@ -86,26 +92,67 @@ Status CodeMapping::commit(size_t chunk) {
   // Allocating now turns a full system into an error here, not into a SIGBUS at the first write.
   if (fallocate(memory_, 0, static_cast<off_t>(offset), static_cast<off_t>(chunk_bytes)) != 0)
     return fail(TC_ERR_NO_MEMORY, "allocating {} bytes for code: {}", chunk_bytes, system_words());
-  if (mprotect(code_ + offset, chunk_bytes, PROT_READ | PROT_EXEC) != 0)
+  if (mprotect(code_ + offset, chunk_bytes, is_out() ? PROT_READ : PROT_READ | PROT_EXEC) != 0)
     return fail(TC_ERR_UNSUPPORTED, "making a memfd executable: {}", system_words());
   // Where the kernel is too old for these, pages are mapped by their first use.
   (void)populate(writable_ + offset, chunk_bytes);
-  (void)madvise(code_ + offset, chunk_bytes, MADV_POPULATE_READ);
+  if (!is_out()) (void)madvise(code_ + offset, chunk_bytes, MADV_POPULATE_READ);
   live_[chunk] = true;
   return {};
+}
+
+Status CodeMapping::move_out() {
+  TC_CHECK(share_data());
+  for (size_t chunk = 0; chunk < live_.size(); ++chunk)
+    if (live_[chunk] && mprotect(code_ + chunk * chunk_bytes, chunk_bytes, PROT_READ) != 0)
+      return fail(TC_ERR_UNSUPPORTED, "making {} bytes of code no longer executable: {}", chunk_bytes, system_words());
+  // Mappings that are there may go on writing, so this must come after ours.
+  constexpr int fixed = F_SEAL_SHRINK | F_SEAL_GROW | F_SEAL_SEAL;
+  if (fcntl(memory_, F_ADD_SEALS, fixed | F_SEAL_FUTURE_WRITE) != 0 || fcntl(data_memory_, F_ADD_SEALS, fixed) != 0)
+    return fail(TC_ERR_UNSUPPORTED, "sealing the memfds for code that another process runs: {}", system_words());
+  return {};
+}
+
+// A memfd in the place of the data half, at the same address.
+Status CodeMapping::share_data() {
+  data_memory_ = make_memfd("threechains-data");
+  if (data_memory_ < 0) return fail(TC_ERR_UNSUPPORTED, "memfd_create for the data of ifuncs: {}", system_words());
+  if (ftruncate(data_memory_, static_cast<off_t>(image_half)) != 0)
+    return fail(TC_ERR_UNSUPPORTED, "sizing the memfd for data to {} bytes: {}", image_half, system_words());
+  if (map_at(data(), image_half, PROT_READ | PROT_WRITE, MAP_SHARED | MAP_FIXED, data_memory_) == nullptr)
+    return fail(TC_ERR_NO_MEMORY, "mapping {} bytes for the data of ifuncs: {}", image_half, system_words());
+  (void)madvise(data(), image_half, MADV_NOHUGEPAGE);
+  return {};
+}
+
+ExportedMemory CodeMapping::exported() const noexcept {
+  return {memory_, data_memory_, reinterpret_cast<uintptr_t>(code_), image_half};
+}
+
+Status CodeMapping::allocate_data(size_t offset, size_t bytes) {
+  if (bytes == 0 || fallocate(data_memory_, 0, static_cast<off_t>(offset), static_cast<off_t>(bytes)) == 0) return {};
+  return fail(TC_ERR_NO_MEMORY, "allocating {} bytes for the data of ifuncs: {}", bytes, system_words());
 }
 
 void CodeMapping::map_data(size_t offset, size_t bytes) noexcept {
   if (offset < image_half) (void)populate(data() + offset, std::min(bytes, image_half - offset));
 }
 
-void CodeMapping::decommit(size_t chunk) noexcept {
+bool CodeMapping::decommit(size_t chunk) noexcept {
   const size_t offset = chunk * chunk_bytes;
+  const auto free_pages = [offset](int file) {
+    (void)fallocate(file, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
+                    static_cast<off_t>(chunk_bytes));
+  };
+  if (is_out()) {
+    free_pages(data_memory_);
+    return false;
+  }
   (void)mprotect(code_ + offset, chunk_bytes, PROT_NONE);
-  (void)fallocate(memory_, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE, static_cast<off_t>(offset),
-                  static_cast<off_t>(chunk_bytes));
+  free_pages(memory_);
   (void)madvise(data() + offset, chunk_bytes, MADV_DONTNEED);
   live_[chunk] = false;
+  return true;
 }
 
 namespace {

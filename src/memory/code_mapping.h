@@ -4,7 +4,7 @@
 //
 //  - CodeMapping: a pair of halves of 64 MiB, mapped once for thousands of images. The code half is a memfd mapped
 //    twice, read+execute where it runs and read+write elsewhere; the data half lies image_half above it. Loading an
-//    image is then a memcpy, without a system call.
+//    image is then a memcpy, without a system call. Another process can be the one that runs it (move_out()).
 //  - LoneMapping: one image in mappings of its own, which are written first and then made executable. It is for systems
 //    that forbid the first form, and for code that a source loads for itself.
 //
@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "memory/exported_memory.h"
 #include "wire/object_format.h"
 
 namespace tc::memory {
@@ -34,6 +35,14 @@ class CodeMapping {
   CodeMapping& operator=(CodeMapping&&) = delete;
   ~CodeMapping();
 
+  // Call it before anything lies in it. The code then runs in another process: here it can be read, and not executed. Both
+  // halves are memfds, sealed so that nobody can change their size, and nobody but this mapping can write the code. The
+  // system allocates data in allocate_data(). TC_ERR_UNSUPPORTED: Linux before 5.1 has no such seal. TC_ERR_NO_MEMORY.
+  Status move_out();
+  bool is_out() const noexcept { return data_memory_ >= 0; }
+  // After move_out().
+  ExportedMemory exported() const noexcept;
+
   std::byte* code() const noexcept { return code_; }          // read and execute
   std::byte* writable() const noexcept { return writable_; }  // the same bytes, read and write
   std::byte* data() const noexcept { return code_ + image_half; }
@@ -44,15 +53,21 @@ class CodeMapping {
   // Maps the pages of this part of the data half before they are used. `offset` and `bytes` are multiples of 4 KiB. The
   // content does not change. Does nothing on a kernel that is too old.
   void map_data(size_t offset, size_t bytes) noexcept;
-  // Returns the pages of the chunk to the system. A stale call into the chunk then faults.
-  void decommit(size_t chunk) noexcept;
+  // After move_out(): allocates this part of the data half, so that a full system gives an error here, and not a signal at
+  // the first write. TC_ERR_NO_MEMORY.
+  Status allocate_data(size_t offset, size_t bytes);
+  // Returns the pages of the chunk to the system. A stale call into the chunk then faults. False: the code pages stay
+  // committed, for nobody can take them out of a file whose writing is sealed.
+  bool decommit(size_t chunk) noexcept;
   bool committed(size_t chunk) const noexcept { return live_[chunk]; }
 
  private:
   CodeMapping() : live_(image_half / chunk_bytes) {}
   Status map();
+  Status share_data();
 
   int memory_ = -1;
+  int data_memory_ = -1;  // after move_out()
   std::byte* code_ = nullptr;
   std::byte* writable_ = nullptr;
   std::vector<bool> live_;  // chunks that have pages
