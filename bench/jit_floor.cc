@@ -75,7 +75,7 @@ tc::Status measure(Jit& jit, const char* path, Effort effort, int rounds) {
     compiling.push_back(us_since(start));
     const auto resolve = [](const std::string&) -> tc::Result<void*> { return reinterpret_cast<void*>(&nothing); };
     const auto compiled = tc::now_ns();
-    TC_ASSIGN(code, jit.link(object, path, resolve, {}));
+    TC_ASSIGN(code, jit.link(object, path, resolve, {}, nullptr));
     linking.push_back(us_since(compiled));
     object_size = object.size();
     linked_size = code->bytes();

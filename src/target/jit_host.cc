@@ -92,7 +92,7 @@ Result<JitCode> JitHost::link(ByteView object, const std::string& label, const S
                               const Variables& variables) {
   TC_ASSIGN(Jit* const jit, this->jit());
   const std::lock_guard lock(link_mutex_);
-  TC_ASSIGN(auto code, jit->link(object, label, resolve, variables));
+  TC_ASSIGN(auto code, jit->link(object, label, resolve, variables, exported_));
   return JitCode(*this, std::move(code));
 }
 

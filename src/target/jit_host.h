@@ -31,6 +31,8 @@ class JitCode {
   size_t bytes() const noexcept { return code_ != nullptr ? code_->bytes() : 0; }
   bool holds(uintptr_t address) const noexcept { return code_ != nullptr && code_->holds(address); }
   CodePlace place_of(uintptr_t address) const noexcept { return code_->place_of(address); }
+  // As that of LinkedCode.
+  void* frames() const noexcept { return code_ != nullptr ? code_->frames() : nullptr; }
 
  private:
   void free() noexcept;
@@ -41,7 +43,9 @@ class JitCode {
 class JitHost {
  public:
   // `plugin` is the path of libthreechains_jit.so; empty: beside this library, then the loader's search path.
-  explicit JitHost(std::string plugin) : plugin_(std::move(plugin)) {}
+  // `exported`: as for Jit::link, for all that it links.
+  explicit JitHost(std::string plugin, memory::Arena* exported = nullptr)
+      : plugin_(std::move(plugin)), exported_(exported) {}
 
   // Loads the plug-in on the first call. TC_ERR_UNSUPPORTED names the places that were tried and the remedy; it
   // is remembered, a missing plug-in is not looked for again.
@@ -55,6 +59,7 @@ class JitHost {
   Result<Jit*> open();
 
   const std::string plugin_;
+  memory::Arena* const exported_;
   std::mutex open_mutex_;
   std::unique_ptr<Jit> jit_;
   std::atomic<Jit*> ready_{nullptr};

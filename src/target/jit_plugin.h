@@ -11,11 +11,16 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
+
+namespace tc::memory {
+class Arena;
+}
 
 namespace tc::target {
 
@@ -30,7 +35,7 @@ struct CodePlace {
   uint64_t offset = 0;
 };
 
-// Machine code linked into this process. Destroying it frees the memory; nothing of it may be running.
+// Machine code linked into this process, or for another one. Destroying it frees the memory; nothing of it may be running.
 class LinkedCode {
  public:
   virtual ~LinkedCode() = default;
@@ -41,6 +46,9 @@ class LinkedCode {
   virtual bool holds(uintptr_t address) const noexcept = 0;
   // Of an address that it holds.
   virtual CodePlace place_of(uintptr_t address) const noexcept = 0;
+  // The frame table of code for another process through which exceptions pass. That process registers it with its unwinder
+  // before it runs the code, and withdraws it before this is destroyed. Null: there is none, or this process has done so.
+  virtual void* frames() const noexcept = 0;
 };
 
 // Variables that code can write, by their names in slices (abi_names::variable_prefix), and where they lie.
@@ -61,8 +69,12 @@ class Jit {
   // linker allows) to code. `resolve` gives every undefined symbol its address or an error, which is passed on
   // unchanged. `variables` take the place of those that the object defines under the same names. Any thread; calls do not
   // overlap. TC_ERR_COMPILE otherwise.
+  // `exported`, when not null, is the arena of code that another process runs, and outlives the code. Nothing in this
+  // process learns of such code: not the unwinder (LinkedCode::frames), and neither debuggers nor perf, which would look for
+  // it here.
   virtual Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label,
-                                                   const SymbolResolver& resolve, const Variables& variables) = 0;
+                                                   const SymbolResolver& resolve, const Variables& variables,
+                                                   memory::Arena* exported) = 0;
 
   // Everything that a compiled object depends on besides its bitcode: LLVM version, CPU and features, options.
   // Part of the on-disk cache's key.
@@ -73,7 +85,8 @@ class Jit {
   virtual Status warm_up() = 0;
 };
 
-// What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version.
+// What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version. Raise it when this
+// file changes, or the members of memory::Arena: the plug-in uses an exported one with its own copy of the arena's functions.
 inline constexpr uint32_t jit_plugin_version = 3;
 inline constexpr const char* jit_factory_name = "threechains_make_jit";
 using JitFactory = Jit* (*)(uint32_t version);  // null when the versions differ; the caller deletes it

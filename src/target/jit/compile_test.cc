@@ -86,7 +86,7 @@ TEST_F(Compile, tuning_calls_no_function_that_the_bitcode_does_not_name) {
   const auto wanted = [](const std::string& name) -> Result<void*> {
     return fail(TC_ERR_UNRESOLVED, "wants {}", name);
   };
-  const auto code = jit_->link(compiled("libcalls", Effort::tuned), "libcalls", wanted, {});
+  const auto code = jit_->link(compiled("libcalls", Effort::tuned), "libcalls", wanted, {}, nullptr);
   ASSERT_FALSE(code);
   EXPECT_EQ(code.error().message, "wants printf");
 }
@@ -113,7 +113,7 @@ TEST_F(Compile, baseline_and_tuned_run_at_the_same_time) {
     for (int i = 0; i < rounds; ++i) {
       const auto object = jit_->compile(bitcode, effort, "data");
       if (!object) continue;
-      const auto code = jit_->link(*object, "data", resolver(), {});
+      const auto code = jit_->link(*object, "data", resolver(), {}, nullptr);
       if (code && reinterpret_cast<int (*)(int)>((*code)->symbol("data_count"))(2) == 42) ++good;
     }
   };

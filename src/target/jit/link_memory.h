@@ -48,16 +48,19 @@ class Allocation {
 class CodeArena : public std::enable_shared_from_this<CodeArena> {
  public:
   static Result<std::shared_ptr<CodeArena>> create();
+  // Code for another process: `arena` is an exported one, which outlives what is allocated in it.
+  static std::shared_ptr<CodeArena> around(memory::Arena& arena);
 
   // Errors of Arena::place.
   Result<Allocation> allocate(size_t text_bytes, size_t data_bytes, size_t alignment);
 
  private:
   friend class Allocation;
-  explicit CodeArena(std::unique_ptr<memory::Arena> arena) noexcept : arena_(std::move(arena)) {}
+  CodeArena(std::unique_ptr<memory::Arena> own, memory::Arena& arena) noexcept : own_(std::move(own)), arena_(arena) {}
 
   std::mutex mutex_;
-  std::unique_ptr<memory::Arena> arena_;
+  const std::unique_ptr<memory::Arena> own_;  // null around another's
+  memory::Arena& arena_;
 };
 
 // Gives JITLink memory for one link: code and constants in the half of a placement that can be executed and not

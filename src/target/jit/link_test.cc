@@ -47,7 +47,7 @@ TEST_P(Link, functions_and_variables_of_the_host_are_reached) {
 TEST_P(Link, the_error_of_the_resolver_comes_back_unchanged_and_is_the_same_each_time) {
   const auto object = compiled("missing", GetParam());
   for (int i = 0; i < 3; ++i) {
-    const auto code = jit_->link(object, "missing", resolver(), {});
+    const auto code = jit_->link(object, "missing", resolver(), {}, nullptr);
     ASSERT_FALSE(code);
     EXPECT_EQ(code.error().code, TC_ERR_UNRESOLVED);
     EXPECT_EQ(code.error().message, "symbol missing_a is not exported here");
@@ -57,7 +57,7 @@ TEST_P(Link, the_error_of_the_resolver_comes_back_unchanged_and_is_the_same_each
 TEST_P(Link, other_errors_of_the_resolver_keep_their_code) {
   const auto denied = [](const std::string& name) -> Result<void*> { return fail(TC_ERR_DENIED, "{}: not you", name); };
   for (const auto* name : {"calls", "weak"}) {
-    const auto code = jit_->link(compiled(name, GetParam()), name, denied, {});
+    const auto code = jit_->link(compiled(name, GetParam()), name, denied, {}, nullptr);
     ASSERT_FALSE(code) << name;
     EXPECT_EQ(code.error().code, TC_ERR_DENIED);
     EXPECT_THAT(code.error().message, HasSubstr("not you"));
@@ -118,7 +118,7 @@ TEST_P(Link, linked_code_may_outlive_the_jit) {
 class BadObject : public JitTest {
  protected:
   void expect_refused(const Bytes& object, const std::string& reason, tc_status_t why = TC_ERR_COMPILE) {
-    const auto code = jit_->link(object, "bad", resolver({{"host_value", far_away}}), {});
+    const auto code = jit_->link(object, "bad", resolver({{"host_value", far_away}}), {}, nullptr);
     ASSERT_FALSE(code);
     EXPECT_EQ(code.error().code, why);
     EXPECT_THAT(code.error().message, HasSubstr(reason));

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
@@ -56,6 +57,7 @@ class Image final : public LinkedCode {
     return found == symbols.end() ? nullptr : found->second;
   }
   size_t bytes() const noexcept override { return memory.placement().bytes + memory.placement().data_bytes; }
+  void* frames() const noexcept override { return foreign_frames; }
 
   bool holds(uintptr_t address) const noexcept override { return address - text() < memory.placement().bytes; }
   // Functions that cannot be seen from outside have no symbol here.
@@ -71,6 +73,7 @@ class Image final : public LinkedCode {
   Allocation memory;
   std::unordered_map<std::string, void*> symbols;
   UnwindRegistration unwind;
+  void* foreign_frames = nullptr;
   std::unique_ptr<DebuggerEntry> debugger;
 
  private:
@@ -189,7 +192,8 @@ Result<std::unique_ptr<jitlink::LinkGraph>> read_object(ByteView object, const s
 }  // namespace
 
 Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::string& label,
-                                                 const SymbolResolver& resolve, const Variables& variables) {
+                                                 const SymbolResolver& resolve, const Variables& variables,
+                                                 memory::Arena* exported) {
   static const llvm::Triple host(llvm::sys::getProcessTriple());
   // A pool for this link alone: one for all would keep every name for ever. It must outlive jitlink::link().
   const auto names = std::make_shared<llvm::orc::SymbolStringPool>();
@@ -200,12 +204,18 @@ Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::str
   }
   TC_ASSIGN(auto graph, read_object(object, label, names));
   TC_CHECK(check_graph(*graph, host));
-  Job job(object, label, resolve, variables, options_, *memory_);
+  const auto code_memory = exported != nullptr ? CodeArena::around(*exported) : memory_;
+  // What looks into this process, or belongs to it, must not find code that runs in another.
+  const auto observers = exported != nullptr ? LinkerOptions{} : options_;
+  Job job(object, label, resolve, variables, observers, *code_memory);
   jitlink::link(std::move(graph), std::make_unique<Context>(job));
   if (job.error) return fail(std::move(*job.error));
   job.image->memory = job.memory.take();
-  if (job.frames) job.image->unwind = UnwindRegistration(job.frames);
-  if (options_.debugger) job.image->debugger = DebuggerEntry::add(object, job.section_addresses);
+  if (exported != nullptr)
+    job.image->foreign_frames = job.frames;
+  else if (job.frames)
+    job.image->unwind = UnwindRegistration(job.frames);
+  if (observers.debugger) job.image->debugger = DebuggerEntry::add(object, job.section_addresses);
   return std::move(job.image);
 }
 

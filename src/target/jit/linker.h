@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A relocatable object to code in this process, by JITLink. Without ORC: its session, libraries and tasks cost some
+// A relocatable object to code, by JITLink. Without ORC: its session, libraries and tasks cost some
 // 30 µs a link and give us nothing, since each ifunc is one object that nothing else binds to.
 //
 // Threads: any; calls may overlap, and so may the destruction of linked code.
@@ -25,7 +25,7 @@ class Linker {
 
   // As Jit::link.
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
-                                           const Variables& variables);
+                                           const Variables& variables, memory::Arena* exported);
 
  private:
   const LinkerOptions options_;

@@ -65,7 +65,7 @@ TEST_F(Memory, ten_thousand_links_and_frees_leave_nothing_behind) {
 
 TEST_F(Memory, failed_links_leave_nothing_behind) {
   const auto object = compiled("missing", Effort::baseline);
-  expect_flat(500, 10'000, [&] { EXPECT_FALSE(jit_->link(object, "missing", resolver(), {})); });
+  expect_flat(500, 10'000, [&] { EXPECT_FALSE(jit_->link(object, "missing", resolver(), {}, nullptr)); });
 }
 
 TEST_F(Memory, compilations_leave_nothing_behind) {

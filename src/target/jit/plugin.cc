@@ -107,7 +107,7 @@ Status run_once(Jit& jit, ByteView bitcode) {
     if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
     return fail(TC_ERR_INTERNAL, "the built-in function wants {}, which it should not", name);
   };
-  TC_ASSIGN(const auto code, jit.link(object, "warm-up", resolve, {}));
+  TC_ASSIGN(const auto code, jit.link(object, "warm-up", resolve, {}, nullptr));
   const auto entry = reinterpret_cast<uint64_t (*)(uint64_t)>(code->symbol(entry_name));
   if (!entry) return fail(TC_ERR_INTERNAL, "the built-in function lost its name");
   if (const auto answer = entry(20); answer != 42)
@@ -141,8 +141,8 @@ class LlvmJit final : public Jit {
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
-                                           const Variables& variables) override {
-    return linker_.link(object, label, resolve, variables);
+                                           const Variables& variables, memory::Arena* exported) override {
+    return linker_.link(object, label, resolve, variables, exported);
   }
 
   std::string fingerprint(Effort effort) const override {
@@ -166,8 +166,8 @@ class UnusableJit final : public Jit {
   explicit UnusableJit(Error reason) : reason_(std::move(reason)) {}
 
   Result<Bytes> compile(ByteView, Effort, const std::string&) override { return fail(reason_); }
-  Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&,
-                                           const Variables&) override {
+  Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&, const Variables&,
+                                           memory::Arena*) override {
     return fail(reason_);
   }
   std::string fingerprint(Effort) const override { return "unusable"; }

@@ -48,6 +48,7 @@ class FakeCode final : public LinkedCode {
   size_t bytes() const noexcept override { return 4096; }
   bool holds(uintptr_t) const noexcept override { return false; }
   CodePlace place_of(uintptr_t) const noexcept override { return {}; }
+  void* frames() const noexcept override { return nullptr; }
 
  private:
   void* entry_;
@@ -67,7 +68,7 @@ class FakeJit final : public Jit {
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string&, const SymbolResolver& resolve,
-                                           const Variables&) override {
+                                           const Variables&, memory::Arena*) override {
     if (linking.exchange(true)) std::abort();
     auto result = link_alone(as_text(object), resolve);
     linking = false;

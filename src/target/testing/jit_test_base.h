@@ -76,7 +76,7 @@ class JitTest : public testing::Test {
     return object ? std::move(*object) : Bytes();
   }
   std::unique_ptr<LinkedCode> linked(const Bytes& object, const SymbolResolver& resolve = resolver()) {
-    auto code = jit_->link(object, "test", resolve, {});
+    auto code = jit_->link(object, "test", resolve, {}, nullptr);
     EXPECT_TRUE(code) << code.error().message;
     return code ? std::move(*code) : nullptr;
   }
