@@ -109,6 +109,12 @@ class alignas(64) Code {
     return place.symbol.empty() && address >= main && holder->holds(main) ? CodePlace{abi_names::main, address - main}
                                                                           : place;
   }
+  // Shows all memory that its code may be running in.
+  template <class Use>
+  void each_memory(Use use) const {
+    use(memory), use(first);
+    for (const auto& old : retired) use(old);
+  }
   // What this record and its bundle take, as read and as bytes.
   size_t bundle_bytes() const noexcept {
     const auto& m = bundle->manifest();

@@ -38,7 +38,7 @@ CodeLinker::CodeLinker(const CodeStoreOptions& options, const Policy& policy, st
     : options_(options),
       policy_(policy),
       arena_(std::move(arena)),
-      jit_(options.jit_plugin),
+      jit_(options.jit_plugin, arena_->kind() == memory::Arena::Kind::exported ? arena_.get() : nullptr),
       builder_(jit_, std::move(cache), options.warn) {}
 
 Status CodeLinker::warm_up() {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "target/bitcode_builder.h"
 #include "target/code.h"
@@ -28,7 +29,8 @@ class CodeLinker {
     bool replaceable = false;  // as Code::replaceable
   };
 
-  // `options` and `policy` must outlive the linker, and the linker all that it links. `cache` may be null.
+  // `options` and `policy` must outlive the linker, and the linker all that it links. `cache` may be null. With an exported
+  // arena, and a policy that is foreign, all that it links runs in another process, and never in this one.
   CodeLinker(const CodeStoreOptions& options, const Policy& policy, std::unique_ptr<memory::Arena> arena,
              std::unique_ptr<DiskCache> cache);
 
@@ -37,6 +39,8 @@ class CodeLinker {
   // As CodeStore's functions of the same name.
   bool lacks_object(const Bundle& bundle) const noexcept;
   Status warm_up();
+  // As Arena::exported.
+  memory::ExportedMemory exported() const noexcept { return arena_->exported(); }
   // Makes memory ready for the code that comes next.
   void prepare() noexcept { arena_->prepare(); }
 

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "wire/abi_names.h"
 
 namespace tc::target {
 
@@ -60,7 +61,8 @@ Result<std::unique_ptr<CodeStore>> CodeStore::create(CodeStoreOptions options, P
   // Built without the plug-in, so there is none to look for; the operator may still name one.
   if (options.jit_plugin.empty()) options.use_bitcode = false;
 #endif
-  TC_ASSIGN(auto arena, memory::Arena::create(memory::Arena::Kind::shared));
+  using Kind = memory::Arena::Kind;
+  TC_ASSIGN(auto arena, memory::Arena::create(policy.is_foreign() ? Kind::exported : Kind::shared));
   auto cache = open_cache(options);
   return std::unique_ptr<CodeStore>(
       new CodeStore(std::move(options), policy, std::move(on_free), std::move(arena), std::move(cache)));
@@ -207,6 +209,15 @@ bool CodeStore::wait_until_tuned(uint64_t deadline_ms) {
   const bool done = tuner_.wait(deadline_ms);
   housekeeping();
   return done;
+}
+
+void* CodeStore::frames_of(const Code& code, EntryPoint entry) {
+  adopt();
+  void* frames = nullptr;
+  code.each_memory([&](const CodeMemory& memory) {
+    if (memory.jitted.symbol(abi_names::main) == reinterpret_cast<void*>(entry)) frames = memory.jitted.frames();
+  });
+  return frames;
 }
 
 Status CodeStore::warm_up() { return linker_.warm_up(); }

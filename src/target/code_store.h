@@ -4,11 +4,16 @@
 // paper, III.D; docs/code-cache.md). The cold half of the code cache: the hot path reads only the first line of Code,
 // through the number table of its link.
 //
+// With a policy that is foreign (Policy::is_foreign), all of its code is for another process, which maps exported(). Then
+// nothing here may call Code::entry: it is an address there. Who lets the other process run code also says when it runs,
+// with Code::pinned or begin_use().
+//
 // Thread: the node's. Compilation for the host's own CPU goes on in a thread of the store's own (Tuner).
 #pragma once
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <unordered_map>
@@ -77,10 +82,16 @@ class CodeStore {
  public:
   // Called with each code just before it is freed, so that number tables can forget it.
   using OnFree = std::function<void(Code&)>;
-  // `policy` must outlive the store.
+  // `policy` must outlive the store. TC_ERR_NO_MEMORY; TC_ERR_UNSUPPORTED when the policy is foreign and this system cannot
+  // share code with another process.
   static Result<std::unique_ptr<CodeStore>> create(CodeStoreOptions options, Policy& policy, OnFree on_free);
   CodeStore(const CodeStore&) = delete;
   CodeStore& operator=(const CodeStore&) = delete;
+
+  // What the other process maps; its descriptors are valid as long as the store. Without one: nothing.
+  memory::ExportedMemory exported() const noexcept { return linker_.exported(); }
+  // The frame table of the code that begins at `entry`, which is or was Code::entry of `code`; null: none (LinkedCode::frames).
+  void* frames_of(const Code& code, EntryPoint entry);
 
   // Null when this node does not hold it.
   Code* find(const ContentId& id) noexcept;

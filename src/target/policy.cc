@@ -16,6 +16,7 @@ namespace tc::target {
 
 // A mutex, because the tuner's thread resolves while the node's may export.
 struct Policy::State {
+  const ForeignSymbols foreign;  // null: code runs in this process
   mutable std::shared_mutex mutex;
   Exports exports;          // the application's
   Exports library_exports;  // of libraries that were sent
@@ -43,7 +44,14 @@ struct Policy::State {
     // A name with a slash is a file anywhere on the disk: "*" means "any installed library", not that.
     return allowed.contains(name) || (allowed.contains("*") && name.find('/') == std::string::npos);
   }
+  // What every process with ifuncs has, and this one `here`.
+  Result<void*> find_own(const std::string& symbol, void* here) const {
+    return foreign ? foreign({}, symbol) : Result<void*>(here);
+  }
+  // Null: none of them has it.
+  Result<void*> find_in_libraries(const std::vector<void*>& libraries, const std::string& symbol) const;
   void* find_in_process(const std::string& symbol) const {
+    if (foreign) return nullptr;
     const std::shared_lock lock(mutex);
     if (!of_process.contains(symbol) && !of_process.contains("*")) return nullptr;
     return dlsym(RTLD_DEFAULT, symbol.c_str());
@@ -51,9 +59,14 @@ struct Policy::State {
   Result<void*> open_library(const std::string& name);
 };
 
-Policy::Policy() : state_(std::make_unique<State>()) {}
+Policy::Policy() : Policy(nullptr) {}
+
+Policy::Policy(ForeignSymbols foreign) : state_(std::make_unique<State>(std::move(foreign))) {}
+
+bool Policy::is_foreign() const noexcept { return state_->foreign != nullptr; }
 
 Policy::~Policy() {
+  if (is_foreign()) return;
   for (const auto& [name, handle] : state_->open) dlclose(handle);
 }
 
@@ -134,6 +147,11 @@ Result<void*> Policy::State::open_library(const std::string& name) {
                 "the application with the setting allow-lib",
                 name, name);
   if (const auto found = open.find(name); found != open.end()) return found->second;
+  if (foreign) {
+    TC_CHECK(foreign(name, {}));
+    auto& [opened, handle] = *open.emplace(name, nullptr).first;
+    return handle = const_cast<std::string*>(&opened);  // the name itself, which stays where it is
+  }
   void* const handle = dlopen(name.c_str(), RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
     const char* const words = dlerror();
@@ -191,9 +209,18 @@ void* find_in(const std::vector<void*>& libraries, const std::string& symbol) no
 
 }  // namespace
 
+Result<void*> Policy::State::find_in_libraries(const std::vector<void*>& libraries, const std::string& symbol) const {
+  if (!foreign) return find_in(libraries, symbol);
+  for (void* const library : libraries) {
+    auto found = foreign(*static_cast<const std::string*>(library), symbol);
+    if (found || found.error().code != TC_ERR_UNRESOLVED) return found;
+  }
+  return nullptr;
+}
+
 Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*>& libraries,
                               LibraryExports library_exports) const {
-  if (void* const address = abi_symbol(symbol)) return address;
+  if (void* const address = abi_symbol(symbol)) return state_->find_own(symbol, address);
   if (state_->known.load(std::memory_order_acquire) != 0) {
     const std::shared_lock lock(state_->mutex);
     if (const auto found = state_->exports.find(symbol); found != state_->exports.end()) return found->second;
@@ -201,8 +228,9 @@ Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*
       if (const auto found = state_->library_exports.find(symbol); found != state_->library_exports.end())
         return found->second;
   }
-  if (void* const address = find_in(libraries, symbol)) return address;
-  if (void* const address = compiler_runtime_symbol(symbol)) return address;
+  TC_ASSIGN(void* const found, state_->find_in_libraries(libraries, symbol));
+  if (found != nullptr) return found;
+  if (void* const address = compiler_runtime_symbol(symbol)) return state_->find_own(symbol, address);
   if (void* const address = state_->find_in_process(symbol)) return address;
   return fail(TC_ERR_UNRESOLVED,
               "symbol '{}' is not available on this node: it is no function of <threechains/ifunc.h>, neither the "

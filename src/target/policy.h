@@ -6,6 +6,7 @@
 // Thread: the node's; resolve() also from the tuner's thread, behind a lock.
 #pragma once
 
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -18,12 +19,24 @@ namespace tc::target {
 // What a library that was sent exports: symbols and where they are.
 using Exports = std::map<std::string, void*, std::less<>>;
 
+// Where functions lie in another process, which is to run code that is linked here.
+//  - No library: the functions of the ifunc ABI and what compilers call by themselves. It is asked for no others.
+//  - A library and a symbol: TC_ERR_UNRESOLVED when the library does not define it; what it merely inherits does not count.
+//  - A library and no symbol: opens the library. The address does not matter.
+// Called from the threads of resolve() and open_libraries(), also by two at once. It must not call the policy.
+using ForeignSymbols = std::function<Result<void*>(const std::string& library, const std::string& symbol)>;
+
 class Policy {
  public:
   Policy();
+  // For code that another process runs. A CodeStore with such a policy links for that process. No address of this process
+  // is ever given, but those of export_symbol() and replace_exports(), which must be addresses there.
+  explicit Policy(ForeignSymbols foreign);
   ~Policy();
   Policy(const Policy&) = delete;
   Policy& operator=(const Policy&) = delete;
+
+  bool is_foreign() const noexcept;
 
   // Lets ifuncs call `address` by `symbol`. A second export of a name replaces the first for later loads.
   void export_symbol(std::string symbol, void* address);
@@ -43,11 +56,11 @@ class Policy {
   bool has_library_exports() const noexcept;
 
   // Lets ifuncs use this symbol of the process, as dlsym finds it; "*" for any. For the papers' API, whose targets do
-  // so; a node never does.
+  // so; a node never does. Without effect for another process.
   void allow_process_symbol(std::string symbol);
 
   // Opens what an ifunc declares. TC_ERR_DENIED names the library and how to allow it; TC_ERR_UNRESOLVED
-  // carries dlopen's words. The handles stay open as long as the policy lives.
+  // carries dlopen's words. The handles stay open as long as the policy lives. They are for resolve() alone.
   Result<std::vector<void*>> open_libraries(const std::vector<std::string>& dependencies);
 
   // Of libraries that were sent here.

@@ -160,5 +160,67 @@ TEST(Policy, what_compilers_call_unasked_is_there) {
   EXPECT_EQ(static_cast<uint64_t>(divide(static_cast<unsigned __int128>(1) << 80, 1 << 20)), uint64_t{1} << 60);
 }
 
+// ---- For code that another process runs. Its functions are numbers here.
+
+class ForeignPolicy : public ::testing::Test {
+ protected:
+  static void* number(uintptr_t n) { return reinterpret_cast<void*>(n); }
+  std::map<std::string, void*> known_;  // "library symbol"
+  std::vector<std::string> asked_;
+  Policy policy_{[this](const std::string& library, const std::string& symbol) -> Result<void*> {
+    asked_.push_back(library + " " + symbol);
+    if (const auto found = known_.find(asked_.back()); found != known_.end()) return found->second;
+    return fail(TC_ERR_UNRESOLVED, "there is no {} there", asked_.back());
+  }};
+};
+
+TEST_F(ForeignPolicy, what_every_ifunc_has_lies_in_the_other_process) {
+  known_ = {{" tc_reply", number(1)}, {" memcpy", number(2)}};
+  EXPECT_EQ(*policy_.resolve("tc_reply", {}), number(1));
+  EXPECT_EQ(*policy_.resolve("memcpy", {}), number(2));
+  const auto lacking = policy_.resolve("tc_id", {});
+  ASSERT_FALSE(lacking);
+  EXPECT_EQ(lacking.error().message, "there is no  tc_id there");
+}
+
+TEST_F(ForeignPolicy, a_name_that_no_ifunc_may_use_is_not_even_asked_for) {
+  known_ = {{" system", number(1)}};
+  policy_.allow_process_symbol("*");
+  const auto found = policy_.resolve("system", {});
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(found.error().message, HasSubstr("'system'"));
+  EXPECT_TRUE(asked_.empty());
+}
+
+TEST_F(ForeignPolicy, a_library_is_opened_there_once_and_asked_for_its_symbols) {
+  known_ = {{"libm.so.6 ", nullptr}, {"libz.so.1 ", nullptr}, {"libz.so.1 crc32", number(3)}};
+  policy_.allow_library("*");
+  const auto libraries = policy_.open_libraries({"libm.so.6", "libz.so.1"});
+  ASSERT_TRUE(libraries) << libraries.error().message;
+  EXPECT_EQ(*policy_.open_libraries({"libm.so.6", "libz.so.1"}), *libraries);
+  EXPECT_THAT(asked_, ::testing::ElementsAre("libm.so.6 ", "libz.so.1 "));
+  EXPECT_EQ(*policy_.resolve("crc32", *libraries), number(3));
+  EXPECT_EQ(policy_.resolve("deflate", *libraries).error().code, TC_ERR_UNRESOLVED);
+}
+
+TEST_F(ForeignPolicy, a_library_that_is_not_allowed_is_not_opened_there) {
+  EXPECT_EQ(policy_.open_libraries({"libm.so.6"}).error().code, TC_ERR_DENIED);
+  EXPECT_TRUE(asked_.empty());
+  policy_.allow_library("libm.so.6");
+  EXPECT_EQ(policy_.open_libraries({"libm.so.6"}).error().message, "there is no libm.so.6  there");
+}
+
+TEST_F(ForeignPolicy, an_error_other_than_a_missing_symbol_ends_the_search) {
+  Policy broken([](const std::string&, const std::string& symbol) -> Result<void*> {
+    if (symbol.empty()) return nullptr;
+    return fail(TC_ERR_DISCONNECTED, "the other process ended");
+  });
+  broken.allow_library("*");
+  const auto found = broken.resolve("cos", *broken.open_libraries({"libm.so.6"}));
+  ASSERT_FALSE(found);
+  EXPECT_EQ(found.error().code, TC_ERR_DISCONNECTED);
+}
+
 }  // namespace
 }  // namespace tc::target
