@@ -4,6 +4,8 @@
 #include <gmock/gmock.h>
 #include <sys/resource.h>
 
+#include <functional>
+
 #include "memory/arena.h"
 #include "memory/code_mapping.h"
 #include "memory/testing/process_memory.h"
@@ -283,22 +285,30 @@ TEST_F(CodeStoreTest, evicting_by_id_frees_the_code) {
   EXPECT_THAT(evicted_, ::testing::ElementsAre("ifunc1"));
 }
 
-// As when the key that signed it is revoked.
-TEST_F(CodeStoreTest, a_library_that_is_evicted_by_id_takes_its_users_and_its_names_along) {
-  ASSERT_TRUE(policy_.allow_export("lib_*"));
-  const auto changed = [](const Bundle& bundle, const auto& change) {
+// A library that exports `lib_count`, and an ifunc that calls it.
+class CodeStoreLibrary : public CodeStoreTest {
+ protected:
+  CodeStoreLibrary() { EXPECT_TRUE(policy_.allow_export("lib_*")); }
+  static Bundle changed(const Bundle& bundle, const std::function<void(Manifest&)>& change) {
     auto manifest = bundle.manifest();
     change(manifest);
     return *Bundle::pack(std::move(manifest), {*bundle.unpack(0)});
-  };
-  auto object = counting_object();
-  object.symbols.push_back({.name = "lib_count"});
-  const auto library = changed(bundle_with("lib", object.build()), [](Manifest& manifest) {
-    manifest.entries |= entry_library;
-    manifest.exports = {"lib_count"};
-  });
-  const auto user = changed(bundle_with("user", testing::calling_object("lib_count").build()),
-                            [](Manifest& manifest) { manifest.imports = {"lib_count"}; });
+  }
+  static Bundle made_library() {
+    auto object = counting_object();
+    object.symbols.push_back({.name = "lib_count"});
+    return changed(bundle_with("lib", object.build()), [](Manifest& manifest) {
+      manifest.entries |= entry_library;
+      manifest.exports = {"lib_count"};
+    });
+  }
+  const Bundle library = made_library();
+  const Bundle user = changed(bundle_with("user", testing::calling_object("lib_count").build()),
+                              [](Manifest& manifest) { manifest.imports = {"lib_count"}; });
+};
+
+// As when the key that signed it is revoked.
+TEST_F(CodeStoreLibrary, that_is_evicted_by_id_takes_its_users_and_its_names_along) {
   auto& codes = store();
   for (const auto& bundle : {library, user, numbered(1)}) {
     const auto loaded = codes.load(bundle);
@@ -309,6 +319,15 @@ TEST_F(CodeStoreTest, a_library_that_is_evicted_by_id_takes_its_users_and_its_na
   EXPECT_EQ(codes.find(user.id()), nullptr);
   EXPECT_FALSE(policy_.has_library_exports());
   EXPECT_EQ(codes.load(user).error().code, TC_ERR_UNRESOLVED);
+}
+
+// Threads that run such code say so before they ask where it is.
+TEST_F(CodeStoreLibrary, and_what_is_linked_to_it_may_be_replaced_and_nothing_else) {
+  auto& codes = store();
+  const auto may_be_replaced = [&](const Bundle& bundle) { return codes.load(bundle).value()->replaceable.load(); };
+  EXPECT_TRUE(may_be_replaced(library));
+  EXPECT_TRUE(may_be_replaced(user));
+  EXPECT_FALSE(may_be_replaced(numbered(1)));
 }
 
 TEST_F(CodeStoreTest, code_that_threads_may_be_inside_of_is_counted_until_its_owner_frees_it) {

@@ -105,6 +105,14 @@ TEST(ElfImage, a_second_text_segment_is_refused) {
   EXPECT_EQ(refusal(object).code, TC_ERR_MALFORMED);
 }
 
+TEST(ElfImage, sixteen_segments_are_taken_and_no_more) {
+  auto object = counting_object();  // two: its text and its dynamic table
+  object.more_segments.assign(14, segment(PT_GNU_STACK, PF_R | PF_W));
+  EXPECT_EQ(refusal(object).message, "accepted");
+  object.more_segments.push_back(object.more_segments.back());
+  EXPECT_THAT(refusal(object).message, HasSubstr("17 program headers"));
+}
+
 TEST(ElfImage, an_interpreter_is_refused) {
   auto object = counting_object();
   object.more_segments.push_back(segment(PT_INTERP));
