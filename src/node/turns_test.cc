@@ -160,5 +160,18 @@ TEST_F(Turns, code_that_was_short_is_measured_one_by_one_once_it_was_long) {
   EXPECT_LE(most_late, 21) << "a turn ends with a long call, or soon after";
 }
 
+// Many of which run in a row.
+TEST_F(Turns, calls_without_an_answer_are_measured_like_others) {
+  auto source = client(2);
+  auto* const link = connect(*source);
+  const auto message = test::message(*source, "exported", "");
+  const StoppedClock stopped;
+  takes = [](int) { return 0ms; };
+  warm_up(*source, *link, *message, 1);
+  for (int i = 0; i < 3000; ++i) ASSERT_TRUE(source->send(*link, *message, false, Deadline::at_ns(0)));
+  ASSERT_TRUE(run_until({target.get(), source.get()}, [&] { return runs == 3000; }));
+  EXPECT_GT(target->store().find(load_bundle("exported").id())->calls_a_look, 16) << "they are known to be short";
+}
+
 }  // namespace
 }  // namespace tc::node::test

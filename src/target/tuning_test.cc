@@ -96,6 +96,16 @@ TEST_F(Tuning, bitcode_runs_at_once_and_is_swapped_for_tuned_code) {
   EXPECT_EQ(count("fake_jit_live_code"), 1) << "the baseline code is freed after the swap";
 }
 
+TEST_F(Tuning, tuned_code_goes_on_with_the_variables_of_the_code_before) {
+  auto& codes = store();
+  const Code* const code = *codes.load(bundle_of("counts", "variable=1"));
+  EXPECT_EQ(count("fake_jit_given_variables"), 0);
+  codes.housekeeping();
+  ASSERT_TRUE(codes.wait_until_tuned(20'000));
+  ASSERT_EQ(code->tier.load(), Tier::tuned);
+  EXPECT_EQ(count("fake_jit_given_variables"), 1);
+}
+
 TEST_F(Tuning, an_object_is_swapped_too_and_its_memory_freed) {
   auto& codes = store();
   const auto loaded = codes.load(bundle_of("f", "", true));

@@ -4,7 +4,7 @@
 //
 //     hold=1       compiling for this CPU lasts until          bad=1     does not compile
 //                  fake_jit_let_go()                           empty=1   defines no ifunc_main
-//     needs=NAME   has this undefined symbol
+//     needs=NAME   has this undefined symbol            variable=1  has one of its own
 //
 // Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code.
 #include <atomic>
@@ -13,12 +13,14 @@
 #include <thread>
 
 #include "target/jit_plugin.h"
+#include "wire/abi_names.h"
 
 namespace tc::target {
 namespace {
 
 std::atomic<int> live_code{0};
 std::atomic<int> compiles{0};
+std::atomic<int> given_variables{0};
 std::atomic<bool> linking{false};
 std::atomic<int> held{0}, let_go{0};
 constexpr auto longest_hold = std::chrono::seconds(30);  // of a test that waits for what it holds itself
@@ -37,12 +39,13 @@ void add(void*, size_t, void* args) {
 
 class FakeCode final : public LinkedCode {
  public:
-  explicit FakeCode(void* entry) : entry_(entry) { ++live_code; }
+  FakeCode(void* entry, bool has_variable) : entry_(entry), has_variable_(has_variable) { ++live_code; }
   ~FakeCode() override {
     if (linking.load()) std::abort();  // freeing beside linking breaks the interface's rule
     --live_code;
   }
   void* symbol(const std::string& name) const noexcept override {
+    if (has_variable_ && name == std::string(abi_names::variable_prefix) + "0") return const_cast<int*>(&variable_);
     return name == "ifunc_main" || name == "payload_init" ? entry_ : nullptr;
   }
   size_t bytes() const noexcept override { return 4096; }
@@ -52,6 +55,8 @@ class FakeCode final : public LinkedCode {
 
  private:
   void* entry_;
+  const bool has_variable_;
+  int variable_ = 0;
 };
 
 class FakeJit final : public Jit {
@@ -68,8 +73,9 @@ class FakeJit final : public Jit {
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string&, const SymbolResolver& resolve,
-                                           const Variables&, memory::Arena*) override {
+                                           const Variables& variables, memory::Arena*) override {
     if (linking.exchange(true)) std::abort();
+    given_variables = static_cast<int>(variables.size());
     auto result = link_alone(as_text(object), resolve);
     linking = false;
     return result;
@@ -90,9 +96,11 @@ class FakeJit final : public Jit {
 
   static Result<std::unique_ptr<LinkedCode>> link_alone(std::string_view object, const SymbolResolver& resolve) {
     if (const auto needs = order(object, "needs="); !needs.empty()) TC_CHECK(resolve(needs));
-    if (!order(object, "empty=").empty()) return std::make_unique<FakeCode>(nullptr);
-    if (object.ends_with(" tuned")) return std::make_unique<FakeCode>(reinterpret_cast<void*>(&add<1000>));
-    if (object.ends_with(" baseline")) return std::make_unique<FakeCode>(reinterpret_cast<void*>(&add<1>));
+    const bool has_variable = !order(object, "variable=").empty();
+    const auto code = [&](void* entry) { return std::make_unique<FakeCode>(entry, has_variable); };
+    if (!order(object, "empty=").empty()) return code(nullptr);
+    if (object.ends_with(" tuned")) return code(reinterpret_cast<void*>(&add<1000>));
+    if (object.ends_with(" baseline")) return code(reinterpret_cast<void*>(&add<1>));
     return fail(TC_ERR_COMPILE, "no object of ours");
   }
 };
@@ -106,6 +114,8 @@ __attribute__((visibility("default"))) tc::target::Jit* threechains_make_jit(uin
 }
 __attribute__((visibility("default"))) int fake_jit_live_code() { return tc::target::live_code; }
 __attribute__((visibility("default"))) int fake_jit_compiles() { return tc::target::compiles; }
+// To what was linked last.
+__attribute__((visibility("default"))) int fake_jit_given_variables() { return tc::target::given_variables; }
 // Compilations that are held now.
 __attribute__((visibility("default"))) int fake_jit_held() { return tc::target::held; }
 __attribute__((visibility("default"))) int fake_jit_let_go() { return ++tc::target::let_go; }
