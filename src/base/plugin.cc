@@ -2,7 +2,9 @@
 #include "base/plugin.h"
 
 #include <dlfcn.h>
+#include <unistd.h>
 
+#include <cstdlib>
 #include <filesystem>
 #include <vector>
 
@@ -14,6 +16,15 @@ std::filesystem::path own_folder() {
   std::error_code ignored;
   const auto path = std::filesystem::canonical(info.dli_fname, ignored);
   return path.parent_path();
+}
+
+std::filesystem::path own_program(const std::string& name) {
+  if (const char* const folder = std::getenv("TC_LIBEXEC")) return std::filesystem::path(folder) / name;
+  const auto above = own_folder().parent_path();
+  const auto program = std::filesystem::path("libexec/threechains") / name;
+  const auto is_program = [](const std::filesystem::path& path) { return ::access(path.c_str(), X_OK) == 0; };
+  if (const auto other = above.parent_path() / program; !is_program(above / program) && is_program(other)) return other;
+  return above / program;
 }
 
 namespace {

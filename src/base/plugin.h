@@ -16,6 +16,11 @@ namespace tc {
 // The folder of the file that holds this code: libthreechains.so, or a program that contains it. Empty: unknown.
 std::filesystem::path own_folder();
 
+// The path of a program of ours that people do not run themselves: in the folder TC_LIBEXEC, if that is set; else in
+// libexec/threechains beside the folder of this code, or, for a library in lib/ARCH-linux-gnu, beside the one above it. The
+// program need not be there.
+std::filesystem::path own_program(const std::string& name);
+
 // Opens the library `file`. If `wish` is not empty, it is the only path to try. Otherwise, these places are tried in
 // order:
 //   1. own_folder()

@@ -83,18 +83,8 @@ Result<Bytes> compile(const fs::path& compiler, const CompileService::Job& job, 
 }  // namespace
 
 Result<std::filesystem::path> CompileService::find_compiler(const std::string& wish) {
-  const auto is_program = [](const std::filesystem::path& path) { return ::access(path.c_str(), X_OK) == 0; };
-  std::filesystem::path path = wish;
-  if (wish.empty()) {
-    constexpr const char* program = "libexec/threechains/ifunc-toolchain";
-    const auto above = own_folder().parent_path();
-    const char* const libexec = std::getenv("TC_LIBEXEC");
-    path = libexec != nullptr ? std::filesystem::path(libexec) / "ifunc-toolchain" : above / program;
-    if (const auto other = above.parent_path() / program;  // of a library in lib/ARCH-linux-gnu
-        libexec == nullptr && !is_program(path) && is_program(other))
-      return other;
-  }
-  if (is_program(path)) return path;
+  const auto path = wish.empty() ? own_program("ifunc-toolchain") : std::filesystem::path(wish);
+  if (::access(path.c_str(), X_OK) == 0) return path;
   return fail(TC_ERR_NOT_FOUND,
               "compile-for is set, and there is no program {} to compile with: build with TC_TOOLCHAIN, or name it by "
               "the setting compiler",

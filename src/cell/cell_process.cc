@@ -1,0 +1,284 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cell/cell_process.h"
+
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <csignal>
+#include <utility>
+
+#include "base/plugin.h"
+#include "cell/packets.h"
+#include "wire/abi_names.h"
+#include "wire/text.h"
+
+namespace tc::cell {
+
+using transport::RingMemory;
+
+// ---- Start and end
+
+Result<std::filesystem::path> CellProcess::find_program(const std::string& wish) {
+  const auto path = wish.empty() ? own_program("threechains-cell") : std::filesystem::path(wish);
+  if (::access(path.c_str(), X_OK) == 0) return path;
+  return fail(TC_ERR_NOT_FOUND, "there is no program {} to isolate calls in", path.string());
+}
+
+Result<std::unique_ptr<CellProcess>> CellProcess::start(const Options& options) {
+  constexpr size_t most_output = 4096;  // of a cell that cannot start
+  if (!Channel::can_sleep()) return fail(TC_ERR_UNSUPPORTED, "this kernel has no membarrier, which cells need");
+  TC_ASSIGN(auto sockets, socket_pair());
+  TC_ASSIGN(auto rings, RingMemory::create(options.ring_bytes));
+  TC_ASSIGN(auto crash, CrashMemory::create());
+  const Start start{.parent = static_cast<uint32_t>(::getpid()),
+                    .node_id = options.node_id,
+                    .node_count = options.node_count,
+                    .ring_bytes = static_cast<uint32_t>(options.ring_bytes),
+                    .message_bytes = options.message_bytes,
+                    .memory_bytes = options.memory_bytes,
+                    .code_address = reinterpret_cast<uintptr_t>(options.code.address),
+                    .code_bytes = options.code.bytes,
+                    .data_address = reinterpret_cast<uintptr_t>(options.data.address),
+                    .data_bytes = options.data.bytes,
+                    .libraries = options.libraries};
+  const int descriptors[] = {rings.descriptor().get(), crash.descriptor().get(), options.code.descriptor,
+                             options.data.descriptor};
+  TC_CHECK(send_packet(sockets[0].get(), encode_start(start), descriptors));
+  TC_ASSIGN(auto child, ChildProcess::spawn({options.program.string()}, {.input = sockets[1].get(),
+                                                                         .output = Output::discarded,
+                                                                         .errors = Output::captured,
+                                                                         .output_limit = most_output}));
+  crash.close_descriptor();
+  return std::unique_ptr<CellProcess>(
+      new CellProcess(options, std::move(child), std::move(sockets[0]), std::move(rings), std::move(crash)));
+}
+
+CellProcess::CellProcess(const Options& options, ChildProcess child, Fd socket, RingMemory rings, CrashMemory crash)
+    : child_(std::move(child)),
+      socket_(std::move(socket)),
+      channel_(std::move(rings), RingMemory::Side::creator, socket_.get(), options.message_bytes),
+      crash_(std::move(crash)),
+      start_deadline_(Deadline::after_ms(options.start_ms)) {}
+
+CellProcess::~CellProcess() = default;
+
+void CellProcess::end() {
+  if (std::exchange(is_told_to_end_, true)) return;
+  channel_.send(static_cast<uint8_t>(ToCell::end), 0, {});
+}
+
+void CellProcess::kill(std::string why) {
+  if (exit_ || killed_because_) return;
+  killed_because_ = std::move(why);
+  child_.kill();
+}
+
+void CellProcess::break_protocol(Error error) {
+  if (broken_because_) return;
+  broken_because_ = std::move(error.message);
+  child_.kill();
+}
+
+// ---- What the cell is told
+
+Status CellProcess::run(const Run& call) {
+  if (!is_idle()) return fail(TC_ERR_BUSY, "the cell is not idle");
+  call_number_ = (call_number_ + 1) & wire::max_number;
+  wants_reply_ = call.wants_reply;
+  is_replied_ = is_asked_ = false;
+  state_ = State::running;
+  head_.clear();
+  append_run_head(head_, call);
+  channel_.send(static_cast<uint8_t>(ToCell::run), call_number_, head_, call.payload);
+  return {};
+}
+
+Status CellProcess::answer(const Answer& answer) {
+  if (!std::exchange(is_asked_, false)) return fail(TC_ERR_INVALID, "the cell has asked nothing");
+  if (answer.first != 0) is_replied_ = true;
+  head_.clear();
+  append_answer_head(head_, answer);
+  channel_.send(static_cast<uint8_t>(ToCell::answer), call_number_, head_, answer.bytes);
+  return {};
+}
+
+namespace {
+
+// A cell could make its mapping writable, were it not for a descriptor that only reads.
+Result<Fd> for_reading(int descriptor) {
+  const auto path = fmt::format("/proc/self/fd/{}", descriptor);
+  Fd reads(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reads) return fail(TC_ERR_IO, "opening data for reading alone: {}", system_words(errno));
+  return reads;
+}
+
+// Data that is mapped does not count against what the cell may use itself.
+void raise_memory_limit(pid_t pid, uint64_t bytes) noexcept {
+  rlimit limit{};
+  if (::prlimit(pid, RLIMIT_AS, nullptr, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  limit.rlim_cur = std::min(limit.rlim_cur + bytes, limit.rlim_max);
+  (void)::prlimit(pid, RLIMIT_AS, &limit, nullptr);
+}
+
+}  // namespace
+
+Status CellProcess::map_data(const std::string& name, int descriptor, uint64_t size, bool writable) {
+  if (state_ != State::idle && state_ != State::running) return fail(TC_ERR_BUSY, "the cell is not ready for data");
+  Fd reads;
+  if (!writable) {
+    TC_ASSIGN(reads, for_reading(descriptor));
+  }
+  raise_memory_limit(pid(), size);
+  const int passed[] = {writable ? descriptor : reads.get()};
+  TC_CHECK(send_packet(socket_.get(), encode_map({.size = size, .writable = writable, .name = name}), passed));
+  ++awaited_mapped_;
+  return {};
+}
+
+Status CellProcess::resolve(const std::string& library, const std::string& symbol) {
+  if (state_ != State::idle && state_ != State::running) return fail(TC_ERR_BUSY, "the cell is not ready for symbols");
+  head_.clear();
+  append_resolve(head_, {.library = library, .symbol = symbol});
+  channel_.send(static_cast<uint8_t>(ToCell::resolve), call_number_, head_);
+  ++awaited_resolved_;
+  return {};
+}
+
+// ---- What comes from it
+
+std::optional<Event> CellProcess::next() {
+  if (state_ == State::ended || broken_because_) return {};
+  if (has_backlog()) (void)channel_.progress();
+  if (const auto message = channel_.receive()) {
+    auto event = read(*message);
+    if (event) return std::move(*event);
+    break_protocol(std::move(event).error());
+  } else if (channel_.broken()) {
+    break_protocol(*channel_.broken());
+  }
+  return {};
+}
+
+namespace {
+
+template <class T>
+Result<Event> as_event(Result<T> decoded) {
+  if (!decoded) return fail(std::move(decoded).error());
+  return Event(std::move(*decoded));
+}
+
+Result<Event> out_of_place(const Channel::Message& message) {
+  return fail(TC_ERR_MALFORMED, "it sent a message of kind {} of call {}, when none such was due", message.kind,
+              message.number);
+}
+
+}  // namespace
+
+Result<Event> CellProcess::read(const Channel::Message& message) {
+  const auto kind = static_cast<ToNode>(message.kind);
+  if (state_ == State::starting) {
+    if (kind != ToNode::ready) return out_of_place(message);
+    TC_ASSIGN(auto ready, decode_ready(message.body));
+    TC_CHECK(on_ready(ready));
+    return Event(std::move(ready));
+  }
+  if (kind == ToNode::mapped) {
+    if (awaited_mapped_ == 0) return out_of_place(message);
+    --awaited_mapped_;
+    return as_event(decode_mapped(message.body));
+  }
+  if (kind == ToNode::resolved) {
+    if (awaited_resolved_ == 0) return out_of_place(message);
+    --awaited_resolved_;
+    return as_event(decode_resolved(message.body));
+  }
+  if (state_ != State::running || message.number != call_number_ || is_asked_) return out_of_place(message);
+  return read_of_call(kind, message);
+}
+
+Result<Event> CellProcess::read_of_call(ToNode kind, const Channel::Message& message) {
+  switch (kind) {
+    case ToNode::reply:
+      if (!wants_reply_ || std::exchange(is_replied_, true)) return out_of_place(message);
+      return Event(Reply{message.body});
+    case ToNode::log: return as_event(decode_log(message.body));
+    case ToNode::ask: is_asked_ = true; return as_event(decode_ask(message.body));
+    case ToNode::ended: state_ = State::idle; return as_event(decode_ended(message.body));
+    default: return out_of_place(message);
+  }
+}
+
+Status CellProcess::on_ready(const Ready& ready) {
+  const size_t functions = std::size(abi_names::functions), runtime = std::size(abi_names::compiler_runtime);
+  if (ready.functions.size() != functions || ready.runtime.size() != runtime)
+    return fail(TC_ERR_MALFORMED, "it has {} and {} functions when this node knows {} and {}", ready.functions.size(),
+                ready.runtime.size(), functions, runtime);
+  ready_ = ready;
+  ready_.lacks = wire::words(ready.lacks);
+  state_ = State::idle;
+  return {};
+}
+
+void* CellProcess::symbol(std::string_view name) const noexcept {
+  const auto look_up = [name](const auto& names, const std::vector<uint64_t>& addresses) -> void* {
+    const auto* const found = std::ranges::find(names, name);
+    const auto index = static_cast<size_t>(found - std::begin(names));
+    return index < addresses.size() ? reinterpret_cast<void*>(addresses[index]) : nullptr;
+  };
+  if (void* const function = look_up(abi_names::functions, ready_.functions)) return function;
+  return look_up(abi_names::compiler_runtime, ready_.runtime);
+}
+
+// ---- The end
+
+void CellProcess::check() {
+  if (state_ == State::ended) return;
+  if (!is_gone_) read_bells();
+  if (state_ == State::starting && !is_gone_ && start_deadline_.passed()) kill("it did not become ready in time");
+  if (is_gone_) find_ending();
+}
+
+// A cell that sends more than bells gains nothing: no descriptor is taken, and few packets at a time.
+void CellProcess::read_bells() noexcept {
+  constexpr int most_bells = 16;
+  for (int i = 0; i < most_bells; ++i) {
+    char bell[64];
+    const auto got = ::recv(socket_.get(), bell, sizeof bell, MSG_DONTWAIT);
+    if (got > 0) continue;
+    is_gone_ = got == 0 || (errno != EAGAIN && errno != EINTR);
+    return;
+  }
+}
+
+// A process closes its socket a little before it can be reaped; the socket stays readable meanwhile. Then all that it sent is
+// taken before its end is known.
+void CellProcess::find_ending() {
+  if (!exit_) exit_ = child_.poll();
+  if (!exit_ || (!broken_because_ && channel_.has_frames())) return;
+  const bool was_ready = state_ != State::starting;
+  state_ = State::ended;
+  Ending ending{.signal = exit_->signal, .exit_code = exit_->code};
+  auto crash = crash_.read();
+  if (crash && crash->signal == exit_->signal) ending.crash = std::move(crash);
+  if (broken_because_) {
+    ending.kind = Ending::Kind::broke_protocol;
+    ending.why = *broken_because_;
+  } else if (!was_ready) {
+    ending.kind = Ending::Kind::not_started;
+    ending.why = killed_because_ ? *killed_because_ : wire::words(child_.take_output());
+    if (ending.why.empty()) ending.why = exit_->text();
+  } else if (killed_because_ && exit_->signal == SIGKILL) {
+    ending.kind = Ending::Kind::killed;
+    ending.why = *killed_because_;
+  } else if (exit_->signal != 0) {
+    ending.kind = Ending::Kind::crashed;
+  } else {
+    ending.kind = is_told_to_end_ ? Ending::Kind::left : Ending::Kind::exited;
+  }
+  ending_ = std::move(ending);
+}
+
+}  // namespace tc::cell
