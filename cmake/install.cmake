@@ -4,6 +4,7 @@
 #                                       libthreechains_pmix.so beside it, loaded on demand
 #   lib/libucp_ifunc.so                 the papers' API, for programs that own their UCX context
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
+#   libexec/threechains/threechains-cell  the process that a node starts to run ifuncs in
 #   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
@@ -42,7 +43,7 @@ foreach(plugin IN ITEMS threechains_tls threechains_ucx threechains_pmix)  # ins
     add_dependencies(product ${plugin})
   endif()
 endforeach()
-foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench)  # installed where they are built, in tools/
+foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench threechains-cell)  # installed where they are built, in tools/ and src/cell/
   if(TARGET ${program})
     add_dependencies(product ${program})
   endif()

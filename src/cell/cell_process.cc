@@ -158,6 +158,8 @@ std::optional<Event> CellProcess::next() {
     break_protocol(std::move(event).error());
   } else if (channel_.broken()) {
     break_protocol(*channel_.broken());
+  } else if (exit_) {
+    is_drained_ = true;
   }
   return {};
 }
@@ -254,10 +256,10 @@ void CellProcess::read_bells() noexcept {
 }
 
 // A process closes its socket a little before it can be reaped; the socket stays readable meanwhile. Then all that it sent is
-// taken before its end is known.
+// taken before its end is told.
 void CellProcess::find_ending() {
   if (!exit_) exit_ = child_.poll();
-  if (!exit_ || (!broken_because_ && channel_.has_frames())) return;
+  if (!exit_ || (!broken_because_ && !is_drained_)) return;
   const bool was_ready = state_ != State::starting;
   state_ = State::ended;
   Ending ending{.signal = exit_->signal, .exit_code = exit_->code};

@@ -136,7 +136,8 @@ class CellProcess {
   size_t awaited_mapped_ = 0;    // Mapped that must come
   size_t awaited_resolved_ = 0;  // and Resolved
   bool is_told_to_end_ = false;
-  bool is_gone_ = false;  // its end of the socket is closed
+  bool is_gone_ = false;     // its end of the socket is closed
+  bool is_drained_ = false;  // nothing more came from the ring after its end
   std::optional<std::string> killed_because_;
   std::optional<std::string> broken_because_;
   std::optional<ExitStatus> exit_;

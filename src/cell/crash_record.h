@@ -29,7 +29,7 @@ struct CrashRecord {
   int32_t system_call;  // of SIGSYS
   uint64_t address;     // that was accessed, or of the instruction
   uint64_t pc;
-  uint32_t frame_count;       // counted up with each frame, so that a fault on the way costs only the rest
+  uint32_t frame_count;          // counted up with each frame, so that a fault on the way costs only the rest
   uint64_t frames[most_frames];  // return addresses, the innermost first
 };
 

@@ -13,27 +13,25 @@ namespace tc::cell {
 
 namespace {
 
+// Processors that came later have none of these.
+#ifdef SYS_open
+#define TC_OLD_CALLS(X) X(open) X(fork) X(vfork) X(access) X(unlink) X(mkdir) X(rename) X(pipe) X(select) X(stat)
+#else
+#define TC_OLD_CALLS(X)
+#endif
+// clang-format off
+#define TC_CALLS(X) \
+  X(accept) X(accept4) X(bind) X(bpf) X(capset) X(chdir) X(clone) X(connect) X(dup) X(epoll_create1) X(eventfd2) \
+  X(execve) X(execveat) X(faccessat) X(fcntl) X(fstat) X(ftruncate) X(getcwd) X(getdents64) X(getppid) X(getsockopt) \
+  X(getuid) X(ioctl) X(kill) X(listen) X(lseek) X(madvise) X(memfd_create) X(mkdirat) X(mmap) X(mount) X(mprotect) \
+  X(newfstatat) X(openat) X(perf_event_open) X(pipe2) X(pkey_mprotect) X(prctl) X(pread64) X(prlimit64) \
+  X(process_vm_readv) X(process_vm_writev) X(ptrace) X(readlinkat) X(recvfrom) X(rt_sigaction) X(seccomp) X(sendmsg) \
+  X(setsockopt) X(setuid) X(shutdown) X(socket) X(socketpair) X(tgkill) X(tkill) X(uname) X(unlinkat) X(unshare) \
+  X(wait4) X(writev)
+// clang-format on
+
 #define TC_CALL(name) std::pair<int, std::string_view>{SYS_##name, #name},
-constexpr std::pair<int, std::string_view> named_calls[] = {
-#ifdef SYS_open  // processors that came later have none of these
-    TC_CALL(open) TC_CALL(fork) TC_CALL(vfork) TC_CALL(access) TC_CALL(unlink) TC_CALL(mkdir) TC_CALL(rename)
-        TC_CALL(pipe) TC_CALL(select) TC_CALL(stat)
-#endif
-#ifdef SYS_newfstatat
-            TC_CALL(newfstatat)
-#endif
-    TC_CALL(accept) TC_CALL(accept4) TC_CALL(bind) TC_CALL(bpf) TC_CALL(capset) TC_CALL(chdir) TC_CALL(clone)
-        TC_CALL(connect) TC_CALL(dup) TC_CALL(epoll_create1) TC_CALL(eventfd2) TC_CALL(execve) TC_CALL(execveat)
-            TC_CALL(faccessat) TC_CALL(fcntl) TC_CALL(fstat) TC_CALL(ftruncate) TC_CALL(getcwd) TC_CALL(getdents64)
-                TC_CALL(getppid) TC_CALL(getsockopt) TC_CALL(getuid) TC_CALL(ioctl) TC_CALL(kill) TC_CALL(listen)
-                    TC_CALL(lseek) TC_CALL(madvise) TC_CALL(memfd_create) TC_CALL(mkdirat) TC_CALL(mmap)
-                        TC_CALL(mount) TC_CALL(mprotect) TC_CALL(openat) TC_CALL(perf_event_open) TC_CALL(pipe2)
-                            TC_CALL(pkey_mprotect) TC_CALL(prctl) TC_CALL(pread64) TC_CALL(prlimit64)
-                                TC_CALL(process_vm_readv) TC_CALL(process_vm_writev) TC_CALL(ptrace) TC_CALL(readlinkat)
-                                    TC_CALL(recvfrom) TC_CALL(rt_sigaction) TC_CALL(seccomp) TC_CALL(sendmsg)
-                                        TC_CALL(setsockopt) TC_CALL(setuid) TC_CALL(shutdown) TC_CALL(socket)
-                                            TC_CALL(socketpair) TC_CALL(tgkill) TC_CALL(tkill) TC_CALL(uname)
-                                                TC_CALL(unlinkat) TC_CALL(unshare) TC_CALL(wait4) TC_CALL(writev)};
+constexpr std::pair<int, std::string_view> named_calls[] = {TC_OLD_CALLS(TC_CALL) TC_CALLS(TC_CALL)};
 #undef TC_CALL
 
 std::string of_crash(const Crash& crash) {

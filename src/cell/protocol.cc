@@ -63,8 +63,8 @@ Result<Start> decode_start(ByteView packet) {
   Reader in(packet);
   TC_CHECK(check_packet(in, Packet::start, "start of a cell"));
   if (const auto version = in.u32(); in.ok() && version != protocol_version)
-    return fail(TC_ERR_VERSION, "the node speaks version {} of the protocol of cells, and this cell version {}", version,
-                protocol_version);
+    return fail(TC_ERR_VERSION, "the node speaks version {} of the protocol of cells, and this cell version {}",
+                version, protocol_version);
   Start start;
   start.parent = in.u32();
   start.node_id = in.u32();
@@ -197,11 +197,7 @@ Result<Ask> decode_ask(ByteView body) {
 }
 
 void append_ended(Bytes& out, const Ended& ended) {
-  Writer(out)
-      .u8(ended.failed ? 1 : 0)
-      .u32(static_cast<uint32_t>(ended.code))
-      .u64(ended.run_ns)
-      .str16(ended.message);
+  Writer(out).u8(ended.failed ? 1 : 0).u32(static_cast<uint32_t>(ended.code)).u64(ended.run_ns).str16(ended.message);
 }
 
 Result<Ended> decode_ended(ByteView body) {

@@ -54,8 +54,8 @@ struct Start {
   uint32_t parent = 0;  // the node's process id
   uint32_t node_id = 0, node_count = 1;
   uint32_t ring_bytes = 0;
-  uint64_t message_bytes = 0;               // the longest message that the node takes
-  uint64_t memory_bytes = 0;                // what the cell may use beyond what it starts with
+  uint64_t message_bytes = 0;                 // the longest message that the node takes
+  uint64_t memory_bytes = 0;                  // what the cell may use beyond what it starts with
   uint64_t code_address = 0, code_bytes = 0;  // where both halves lie in the node, and so in the cell
   uint64_t data_address = 0, data_bytes = 0;
   std::vector<std::string> libraries;  // that the cell loads before its sandbox closes

@@ -185,12 +185,15 @@ tc_status_t Runner::ask(const Ask& ask) noexcept try {
 
 void* Runner::data(std::string_view name, size_t* size) noexcept {
   const auto* found = find_data(name);
-  if (found == nullptr) {
-    if (ask({.kind = AskKind::data, .name = name}) != TC_OK) return nullptr;
+  if (found == nullptr) {  // it may have come since
+    read_packets();
+    found = find_data(name);
+  }
+  if (found == nullptr && ask({.kind = AskKind::data, .name = name}) == TC_OK) {
     read_packets();  // what the answer is about was sent before it
     found = find_data(name);
-    if (found == nullptr) return nullptr;
   }
+  if (found == nullptr) return nullptr;
   if (size != nullptr) *size = found->size;
   return found->address;
 }

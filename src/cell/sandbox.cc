@@ -65,9 +65,9 @@ Status set_limits(const SandboxLimits& limits) {
   constexpr uint64_t descriptors = 16;  // one of them is used; poll() wants no more than the limit
   const uint64_t mapped = mapped_bytes();
   if (mapped == 0) return fail(TC_ERR_IO, "/proc does not tell how much memory is mapped, so it cannot be limited");
-  if (!limit(RLIMIT_AS, mapped + limits.memory_bytes, RLIM_INFINITY) || !limit(RLIMIT_STACK, stack_bytes, stack_bytes) ||
-      !limit(RLIMIT_FSIZE, 0, 0) || !limit(RLIMIT_NOFILE, descriptors, descriptors) || !limit(RLIMIT_NPROC, 0, 0) ||
-      !limit(RLIMIT_CORE, 0, 0))
+  if (!limit(RLIMIT_AS, mapped + limits.memory_bytes, RLIM_INFINITY) ||
+      !limit(RLIMIT_STACK, stack_bytes, stack_bytes) || !limit(RLIMIT_FSIZE, 0, 0) ||
+      !limit(RLIMIT_NOFILE, descriptors, descriptors) || !limit(RLIMIT_NPROC, 0, 0) || !limit(RLIMIT_CORE, 0, 0))
     return fail(TC_ERR_IO, "setting the limits of a cell: {}", system_words(errno));
   return {};
 }
@@ -90,12 +90,12 @@ struct LandlockRules {
 
 // All that this version of Landlock can forbid.
 LandlockRules everything(long version) noexcept {
-  int file_rights = 13;  // of version 1; each later one adds to these
+  int file_rights = 13;             // of version 1; each later one adds to these
   if (version >= 2) ++file_rights;  // linking across folders
   if (version >= 3) ++file_rights;  // truncation
   if (version >= 5) ++file_rights;  // ioctl of devices
   return {.files = (uint64_t{1} << file_rights) - 1,
-          .network = version >= 4 ? 3U : 0U,   // bind and connect of TCP
+          .network = version >= 4 ? 3U : 0U,  // bind and connect of TCP
           .scopes = version >= 6 ? 3U : 0U};  // abstract sockets and signals
 }
 

@@ -5,20 +5,20 @@
 #include <threechains/ifunc.h>
 
 enum {
-  ECHO = 0,       // replies with the bytes behind the header
-  STORE = 1,      // writes to an address
-  RECURSE = 2,    // without end
-  CALL = 3,       // jumps to an address
-  SYSTEM = 4,     // makes a system call, and replies with its result
-  ABORT = 5,      // as abort() of the C library does
-  LOOP = 6,       // for ever
-  FORWARD = 7,    // replies with the status of tc_forward()
-  PRODUCE = 8,    // replies with so many bytes
-  READ = 9,       // replies with the data of the name behind the header
-  WRITE = 10,     // writes into that data
-  TALK = 11,      // logs and fails
-  TWICE = 12,     // replies twice, and with the second status as a log level
-  TARGET = 13,    // replies with *target_args
+  ECHO = 0,     // replies with the bytes behind the header
+  STORE = 1,    // replies with the bytes behind the header, if there are any, and writes to an address
+  RECURSE = 2,  // without end
+  CALL = 3,     // jumps to an address
+  SYSTEM = 4,   // makes a system call, and replies with its result
+  ABORT = 5,    // as abort() of the C library does
+  LOOP = 6,     // for ever
+  FORWARD = 7,  // replies with the status of tc_forward()
+  PRODUCE = 8,  // replies with so many bytes
+  READ = 9,     // replies with the data of the name behind the header
+  WRITE = 10,   // writes into that data
+  TALK = 11,    // logs and fails
+  TWICE = 12,   // replies twice, and with the second status as a log level
+  TARGET = 13,  // replies with *target_args
 };
 
 struct order {
@@ -31,12 +31,15 @@ static volatile uint64_t sink;
 static long system_call(const uint64_t *a) {
   long result;
 #if defined(__x86_64__)
-  register uint64_t a4 __asm__("r10") = a[4], a5 __asm__("r8") = a[5];
-  __asm__ volatile("syscall" : "=a"(result) : "a"(a[0]), "D"(a[1]), "S"(a[2]), "d"(a[3]), "r"(a4), "r"(a5) : "rcx", "r11", "memory");
+  register uint64_t a4 __asm__("r10") = a[4], a5 __asm__("r8") = a[5], a6 __asm__("r9") = 0;
+  __asm__ volatile("syscall"
+                   : "=a"(result)
+                   : "a"(a[0]), "D"(a[1]), "S"(a[2]), "d"(a[3]), "r"(a4), "r"(a5), "r"(a6)
+                   : "rcx", "r11", "memory");
 #else
   register uint64_t number __asm__("x8") = a[0], a1 __asm__("x0") = a[1], a2 __asm__("x1") = a[2];
-  register uint64_t a3 __asm__("x2") = a[3], a4 __asm__("x3") = a[4], a5 __asm__("x4") = a[5];
-  __asm__ volatile("svc #0" : "+r"(a1) : "r"(number), "r"(a2), "r"(a3), "r"(a4), "r"(a5) : "memory");
+  register uint64_t a3 __asm__("x2") = a[3], a4 __asm__("x3") = a[4], a5 __asm__("x4") = a[5], a6 __asm__("x5") = 0;
+  __asm__ volatile("svc #0" : "+r"(a1) : "r"(number), "r"(a2), "r"(a3), "r"(a4), "r"(a5), "r"(a6) : "memory");
   result = (long)a1;
 #endif
   return result;
@@ -87,6 +90,7 @@ void misbehave_main(void *payload, size_t payload_size, void *target_args) {
       tc_reply(rest, payload_size - sizeof *order);
       return;
     case STORE:
+      if (payload_size > sizeof *order) tc_reply(rest, payload_size - sizeof *order);
       *(volatile int *)order->a[0] = 1;
       return;
     case RECURSE:
