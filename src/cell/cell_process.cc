@@ -243,14 +243,19 @@ void CellProcess::check() {
   if (is_gone_) find_ending();
 }
 
-// A cell that sends more than bells gains nothing: no descriptor is taken, and few packets at a time.
-void CellProcess::read_bells() noexcept {
-  constexpr int most_bells = 16;
-  for (int i = 0; i < most_bells; ++i) {
+// One bell for each sleep is the most that there can be: a cell that sends more would keep this node awake. Descriptors that come
+// along are not taken.
+void CellProcess::read_bells() {
+  for (;;) {
     char bell[64];
     const auto got = ::recv(socket_.get(), bell, sizeof bell, MSG_DONTWAIT);
-    if (got > 0) continue;
-    is_gone_ = got == 0 || (errno != EAGAIN && errno != EINTR);
+    if (got <= 0) {
+      is_gone_ = got == 0 || (errno != EAGAIN && errno != EINTR);
+      return;
+    }
+    if (++bells_ <= sleeps_) continue;
+    break_protocol({TC_ERR_MALFORMED, fmt::format("it sent {} bells when this node slept {} times", bells_, sleeps_)});
+    is_gone_ = true;
     return;
   }
 }

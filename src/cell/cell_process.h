@@ -103,7 +103,10 @@ class CellProcess {
   int descriptor() const noexcept { return socket_.get(); }
   bool has_backlog() const noexcept { return !channel_.is_sent(); }
   bool has_frames() const noexcept { return channel_.has_frames(); }
-  void set_sleeping(bool sleeping) noexcept { channel_.set_sleeping(sleeping); }
+  void set_sleeping(bool sleeping) noexcept {
+    sleeps_ += sleeping ? 1 : 0;
+    channel_.set_sleeping(sleeping);
+  }
 
   // The address in the cell of a function of the ABI, or that compilers call by themselves; null for any other name, and before
   // the cell is ready.
@@ -120,7 +123,7 @@ class CellProcess {
   Result<Event> read_of_call(ToNode kind, const Channel::Message& message);
   Status on_ready(const Ready& ready);
   void break_protocol(Error error);
-  void read_bells() noexcept;
+  void read_bells();
   void find_ending();
 
   State state_ = State::starting;
@@ -135,6 +138,7 @@ class CellProcess {
   bool is_asked_ = false;        // and not answered yet
   size_t awaited_mapped_ = 0;    // Mapped that must come
   size_t awaited_resolved_ = 0;  // and Resolved
+  uint64_t sleeps_ = 0, bells_ = 0;
   bool is_told_to_end_ = false;
   bool is_gone_ = false;     // its end of the socket is closed
   bool is_drained_ = false;  // nothing more came from the ring after its end

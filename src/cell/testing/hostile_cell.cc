@@ -40,7 +40,7 @@ class HostileCell {
     if (how == "pads") return write_header(wire::encode(wire::Kind::pad, 0, 0, ring_bytes - wire::header_bytes));
     if (how == "record") return forge_record();
     greet();
-    if (how == "no-call") send(ToNode::ended, 1, ended());
+    if (how == "no-call") send(ToNode::ended, 7, ended());
     if (how == "twice-ready") greet();
     if (how == "unknown-kind") channel_.send(9, 1, {});
     if (how == "mapped") send(ToNode::mapped, 0, Bytes(8));
