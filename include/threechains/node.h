@@ -67,6 +67,13 @@ TC_API tc_status_t tc_node_export(tc_node_t *node, const char *symbol, void *add
  * made once more, says TC_OK, or the node is freed. TC_ERR_NO_MEMORY. */
 TC_API tc_status_t tc_node_expose(tc_node_t *node, const char *name, void *data, size_t size);
 
+/* The same for memory that other processes can have as well, so that code in cells can use it (option isolate): `data` maps the
+ * file `fd` from its beginning, shared (MAP_SHARED), as a mapped file or a memfd. The library has a descriptor of its own
+ * when this returns. Code in a cell can write to the data when `fd` is open for writing, and its caller has the right to.
+ * Data of tc_node_expose() is not there in a cell: tc_data() gives NULL.
+ * TC_ERR_INVALID: `fd` is no file, or is shorter than `size`. TC_ERR_IO: no descriptor is left. Otherwise as tc_node_expose(). */
+TC_API tc_status_t tc_node_expose_file(tc_node_t *node, const char *name, void *data, size_t size, int fd);
+
 /* What ifuncs that run from now on get as target_args: a pointer of the application's, which the library does not look
  * at. Initially NULL. (Both papers: the argument that the target gives to ucp_poll_ifunc.)
  * With option threads above 1, calls on other threads may use an earlier one until the node is freed. */

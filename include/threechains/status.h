@@ -32,7 +32,8 @@ typedef enum tc_status {
   TC_ERR_IO = 16,           /* the operating system said no: the message holds its words */
   TC_ERR_UNSUPPORTED = 17,  /* not available in this build or on this machine */
   TC_ERR_CLOSED = 18,       /* the node or endpoint is closed or closing */
-  TC_ERR_INTERNAL = 19      /* a bug of ours: please report it with the message */
+  TC_ERR_INTERNAL = 19,     /* a bug of ours: please report it with the message */
+  TC_ERR_CRASHED = 20       /* the ifunc ended the cell that it ran in: the message says where; mend its code */
 } tc_status_t;
 
 #ifdef __cplusplus

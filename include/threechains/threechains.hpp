@@ -312,6 +312,10 @@ class Node {
   void expose(const std::string &name, std::span<std::byte> data) {
     detail::check(tc_node_expose(handle(), name.c_str(), data.data(), data.size()));
   }
+  // The same of a file that `data` maps from its beginning, for code in cells, too (tc_node_expose_file).
+  void expose_file(const std::string &name, std::span<std::byte> data, int fd) {
+    detail::check(tc_node_expose_file(handle(), name.c_str(), data.data(), data.size(), fd));
+  }
   void withdraw(const std::string &name) { detail::check(tc_node_expose(handle(), name.c_str(), nullptr, 0)); }
   // What ifuncs get as target_args.
   void set_target_args(void *target_args) noexcept { tc_node_set_target_args(handle(), target_args); }

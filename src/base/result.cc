@@ -27,12 +27,13 @@ std::string_view status_name(tc_status_t code) noexcept {
     case TC_ERR_UNSUPPORTED: return "unsupported";
     case TC_ERR_CLOSED: return "closed";
     case TC_ERR_INTERNAL: return "internal error";
+    case TC_ERR_CRASHED: return "crashed";
   }
   return "unknown status";
 }
 
 tc_status_t status_from_wire(uint32_t value) noexcept {
-  return value <= TC_ERR_INTERNAL ? static_cast<tc_status_t>(value) : TC_ERR_INTERNAL;
+  return value <= TC_ERR_CRASHED ? static_cast<tc_status_t>(value) : TC_ERR_INTERNAL;
 }
 
 std::string system_words(int error) { return std::system_category().message(error); }

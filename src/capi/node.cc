@@ -124,6 +124,17 @@ tc_status_t tc_node_expose(tc_node_t* node, const char* name, void* data, size_t
   });
 }
 
+tc_status_t tc_node_expose_file(tc_node_t* node, const char* name, void* data, size_t size, int fd) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(name);
+  TC_NOT_NULL(data);
+  return guarded([&]() -> tc::Status {
+    TC_ASSIGN(auto file, tc::node::SharedFile::of(fd, size));
+    const auto entry = enter(*node);
+    return node->node->expose(name, data, size, std::move(file));
+  });
+}
+
 void tc_node_set_target_args(tc_node_t* node, void* target_args) {
   if (node == nullptr) return;
   const auto entry = enter(*node);

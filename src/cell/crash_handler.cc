@@ -22,6 +22,7 @@ constexpr int fatal_signals[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGABRT, SIGTR
 // A handler reaches nothing else.
 CrashRecord* crash_record = nullptr;
 uint64_t crash_stack_top = 0;
+uint64_t crash_code_begin = 0, crash_code_bytes = 0;
 
 struct Registers {
   uint64_t pc, sp, frame;
@@ -74,6 +75,18 @@ void record_frames(CrashRecord& record, const Registers& registers) noexcept {
   }
 }
 
+// Libraries have no frame pointers: what they were called from is the first word on the stack that leads into the code.
+void record_caller(CrashRecord& record, const Registers& registers) noexcept {
+  const auto is_in_code = [](uint64_t address) { return address - crash_code_begin < crash_code_bytes; };
+  if (is_in_code(registers.pc) || record.frame_count == CrashRecord::most_frames) return;
+  for (uint64_t at = registers.sp & ~uint64_t{7}; at + sizeof(uint64_t) < crash_stack_top; at += sizeof(uint64_t)) {
+    if (!is_in_code(word_at(at))) continue;
+    record.frames[record.frame_count] = word_at(at);
+    std::atomic_ref(record.frame_count).store(record.frame_count + 1, std::memory_order_release);
+    return;
+  }
+}
+
 // The signal has its default action again by now, and is not blocked: what faults in here ends the cell at once.
 void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
   const auto registers = registers_of(*static_cast<const ucontext_t*>(context));
@@ -86,15 +99,19 @@ void on_fatal_signal(int signal, siginfo_t* info, void* context) noexcept {
   record.frame_count = 0;
   std::atomic_ref(record.is_complete).store(1, std::memory_order_release);
   record_frames(record, registers);
+  record_caller(record, registers);
   (void)::syscall(SYS_tgkill, ::getpid(), static_cast<pid_t>(::syscall(SYS_gettid)), signal);
   ::_exit(128 + signal);
 }
 
 }  // namespace
 
-Status install_crash_handler(CrashRecord* record, uint64_t stack_top) noexcept {
+Status install_crash_handler(CrashRecord* record, uint64_t stack_top, uint64_t code_begin,
+                             uint64_t code_bytes) noexcept {
   crash_record = record;
   crash_stack_top = stack_top;
+  crash_code_begin = code_begin;
+  crash_code_bytes = code_bytes;
   void* const stack =
       ::mmap(nullptr, alternate_stack_bytes, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_STACK, -1, 0);
   const stack_t alternate{.ss_sp = stack, .ss_flags = 0, .ss_size = alternate_stack_bytes};

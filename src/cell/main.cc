@@ -61,7 +61,7 @@ Status serve(uint64_t stack_top) {
   TC_CHECK(end_with_parent(start.parent));
   auto& [rings, record, code, data] = packet->descriptors;
   TC_ASSIGN(auto crash, CrashMemory::adopt(std::move(record)));
-  TC_CHECK(install_crash_handler(crash.record(), stack_top));
+  TC_CHECK(install_crash_handler(crash.record(), stack_top, start.code_address, start.code_bytes));
   TC_ASSIGN(auto memory, transport::RingMemory::adopt(std::move(rings), start.ring_bytes));
   TC_CHECK(map_code(start, code, data));
   if (!Channel::can_sleep()) return fail(TC_ERR_UNSUPPORTED, "this kernel has no membarrier");

@@ -81,6 +81,10 @@ void Authority::use_keys(const trust::KeyPair* own) {
 }
 
 // Not in `ifunc send`, for one.
+bool Authority::names_cells() const noexcept {
+  return std::ranges::any_of(rules_.keyring.grants(), [](const auto& one) { return one.where == trust::Where::cell; });
+}
+
 bool Authority::runs_code() const noexcept { return config_.code.use_objects || config_.code.use_bitcode; }
 
 // Where nothing can run nobody is given anything.
@@ -111,7 +115,7 @@ Result<trust::Rights> Authority::rights_of(const transport::Origin& peer) const 
 
 Result<trust::SharedRights> Authority::rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
                                                       const Bundle& bundle) const {
-  TC_ASSIGN(auto rights, trust::rights_of_code(rules_, peer, chain, bundle, false, wall_time()));
+  TC_ASSIGN(auto rights, trust::rights_of_code(rules_, peer, chain, bundle, has_cells_, wall_time()));
   return trust::SharedRights(std::move(rights));
 }
 

@@ -62,6 +62,10 @@ class Authority {
 
   // May the peer connect, and what may it do then?
   Result<trust::Rights> rights_of(const transport::Origin& peer) const;
+  // The node can run code in cells.
+  void set_has_cells() noexcept { has_cells_ = true; }
+  // Does a line of the keyring say in=cell?
+  bool names_cells() const noexcept;
   // May it run this code on behalf of those in `chain`?
   Result<trust::SharedRights> rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
                                              const Bundle& bundle) const;
@@ -119,6 +123,7 @@ class Authority {
   std::filesystem::path keyring_file_;       // empty: there is none
   std::filesystem::path known_nodes_;        // empty: there is no place for it
   std::unique_ptr<FirstContacts> contacts_;  // from start() on
+  bool has_cells_ = false;
   uint64_t next_expiry_ns_ = UINT64_MAX;
   std::unique_ptr<UseRecorder> uses_;  // null: uses are not recorded
   uint64_t next_use_ns_ = 0;

@@ -147,6 +147,12 @@ Status set_transport(Config& config, std::string_view value) {
   return {};
 }
 
+Status set_isolate(Config& config, std::string_view value) {
+  return parse_choice_of<Isolate>(
+      value, config.isolate, "none, untrusted or all",
+      {{"none", Isolate::none}, {"untrusted", Isolate::untrusted}, {"all", Isolate::all}});
+}
+
 Status set_bootstrap(Config& config, std::string_view value) {
   if (bootstrap::parse(value, config.bootstrap)) return {};
   return fail(TC_ERR_INVALID, "'{}' when it is none, auto, pmix or dir:PATH", value);
@@ -264,6 +270,13 @@ constexpr Option table[] = {
      "that host. None is allowed otherwise.",
      true, one_more<&Config::allowed_exports>},
 
+    {code, "isolate", "none|untrusted|all", "none",
+     "Which code runs in cells, processes of their own that it cannot leave and may crash (docs/cells.md), besides that of "
+     "keys whose line says in=cell. untrusted: what runs by other rights than run=any. all: all code; the node does not "
+     "start where the kernel cannot do that.",
+     false, set_isolate},
+    {code, "cell-memory", "BYTES", "1G", "What the code in a cell may use.", false,
+     [](Config& c, std::string_view v) { return parse_bytes(v, c.cell_memory, mib, 1024 * gib); }},
     {code, "objects", "on|off", "on", "Run ready machine code.", false,
      [](Config& c, std::string_view v) { return parse_switch(v, c.code.use_objects); }},
     {code, "bitcode", "on|off", "on", "Run bitcode, compiled here. off never loads the compiler.", false,
@@ -306,6 +319,8 @@ constexpr Option table[] = {
     {limits, "execution-limit", "MILLISECONDS", "10000", "After which a running ifunc is reported as stuck. 0: never.",
      false, [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.execution_limit_ms, 0, 1u << 31); }},
 
+    {files, "cell", "PATH", "threechains-cell beside this library", "The program that runs in a cell.", false,
+     text<&Config::cell>},
     {files, "jit-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_jit.so.", false,
      [](Config& c, std::string_view v) { return c.code.jit_plugin = v, Status{}; }},
     {files, "ucx-plugin", "FILE", "beside libthreechains.so", "Path of libthreechains_ucx.so.", false,

@@ -31,6 +31,9 @@ enum class FirstContact : uint8_t {
 };
 enum class CompileFor : uint8_t { none, user, any };
 
+// Which code runs in cells, besides that of keys with in=cell.
+enum class Isolate : uint8_t { none, untrusted /* what runs without the right to run any code */, all };
+
 struct Config {
   std::string name;
   std::string listen = "127.0.0.1:0";  // empty: accept nobody
@@ -63,6 +66,9 @@ struct Config {
   bool last_words = true;
   // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
   std::function<void(int level, const char* line)> log_sink;
+  Isolate isolate = Isolate::none;
+  uint64_t cell_memory = uint64_t{1} << 30;
+  std::string cell;  // path of threechains-cell; empty: beside this library
   target::CodeStoreOptions code;
 
   // Defaults that depend on the process: its name and search path.

@@ -10,10 +10,11 @@ namespace tc::node {
 
 // ---- Data
 
-void Invocation::expose(std::string name, void* data, size_t size) {
+void Invocation::expose(std::string name, void* data, size_t size, SharedFile file) {
   auto changed = *data_;
   std::erase_if(changed, [&](const auto& exposed) { return exposed->name == name; });
-  if (data != nullptr) changed.push_back(std::make_shared<const ExposedData>(std::move(name), data, size));
+  if (data != nullptr)
+    changed.push_back(std::make_shared<const ExposedData>(std::move(name), data, size, std::move(file)));
   data_ = std::make_shared<const NamedData>(std::move(changed));
 }
 

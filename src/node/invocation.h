@@ -25,7 +25,7 @@ class Invocation final : public target::IfuncHost {
   // Once the node's number is known.
   void begin() noexcept { be_node(common_.self.id, common_.self.count()); }
   // Gives ifuncs data by name; null withdraws it.
-  void expose(std::string name, void* data, size_t size);
+  void expose(std::string name, void* data, size_t size, SharedFile file);
   // All of it, as it is now.
   std::shared_ptr<const NamedData> exposed() const noexcept { return data_; }
   // May the call that asks have that data? Logs a refusal.

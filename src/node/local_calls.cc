@@ -4,7 +4,7 @@
 #include <new>
 #include <utility>
 
-#include "node/workers/workers.h"
+#include "node/workers/call_places.h"
 
 namespace tc::node {
 
@@ -62,23 +62,23 @@ void LocalCalls::run(Call& local) {
   if (!rights) return fail(local, rights.error());
   auto* const code = code_of(local, *rights);
   if (code == nullptr) return;
-  const auto place =
-      workers_ == nullptr || executor_.allows(code->lane) ? Workers::Place::here : workers_->place(*code);
-  if (place == Workers::Place::later) {
+  const auto wish = places_->wish_of(*code, *rights);
+  const auto place = places_->place(*code, wish);
+  if (place == CallPlaces::Place::later) {
     ready_.push_front(std::move(local));
     awaits_worker_ = true;
     return;
   }
   running_rights_ = std::move(*rights);
   set_running(local);
-  if (place == Workers::Place::elsewhere) return hand_over(local, *code);
+  if (place != CallPlaces::Place::here) return hand_over(local, *code, wish.in_cell);
   Bytes memory;
   auto* const payload = aligned_copy(memory, local.payload, size_t{1} << code->alignment_log2);
   executor_.run(*code, payload, local.payload.size());
   answers_.end_running_call(executor_);
 }
 
-void LocalCalls::hand_over(Call& local, target::Code& code) {
+void LocalCalls::hand_over(Call& local, target::Code& code, bool in_cell) {
   auto handed = std::make_unique<HandedCall>();
   executor_.prepare(code);
   handed->code = &code;
@@ -87,7 +87,7 @@ void LocalCalls::hand_over(Call& local, target::Code& code) {
   handed->size = local.payload.size();
   handed->payload = aligned_copy(handed->memory, local.payload, size_t{1} << code.alignment_log2);
   handed->charge = std::move(local.charge);
-  workers_->hand_over(std::move(handed));
+  places_->hand_over(std::move(handed), in_cell ? CallPlaces::Place::in_cell : CallPlaces::Place::elsewhere);
 }
 
 // In Executor::running().

@@ -16,15 +16,15 @@
 
 namespace tc::node {
 
-class Workers;
+class CallPlaces;
 
 class LocalCalls {
  public:
   LocalCalls(const Common& common, target::Executor& executor, NodeCode& code, Authority& authority, Answers& answers)
       : common_(common), executor_(executor), code_(code), authority_(authority), answers_(answers) {}
 
-  // The node has other threads.
-  void use(Workers& workers) noexcept { workers_ = &workers; }
+  // Where calls may run besides the node's thread. Before the first call.
+  void use(CallPlaces& places) noexcept { places_ = &places; }
 
   // The call must have a header, as those of running ifuncs do. `rights`: of the code that makes the call. The code that is
   // called may do no more for the same peer. TC_ERR_LIMIT: too much waits (message-memory).
@@ -55,7 +55,7 @@ class LocalCalls {
   void run(Call& call);
   void fail(const Call& call, const Error& why);
   void set_running(const Call& local);
-  void hand_over(Call& local, target::Code& code);
+  void hand_over(Call& local, target::Code& code, bool in_cell);
   Result<trust::SharedRights> rights_of(const Call& call) const;
   target::Code* code_of(Call& call, const trust::SharedRights& rights);
 
@@ -64,7 +64,7 @@ class LocalCalls {
   NodeCode& code_;
   Authority& authority_;
   Answers& answers_;
-  Workers* workers_ = nullptr;  // null: the node has one thread
+  CallPlaces* places_ = nullptr;
   trust::SharedRights running_rights_;
   std::deque<Call> ready_;
   bool awaits_worker_ = false;   // the first of them

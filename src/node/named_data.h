@@ -13,12 +13,31 @@
 #include <string_view>
 #include <vector>
 
+#include "base/fd.h"
+#include "base/result.h"
+
 namespace tc::node {
+
+// A file that data maps from its beginning, so that another process can have it, too.
+class SharedFile {
+ public:
+  SharedFile() = default;  // none
+  // TC_ERR_INVALID: `descriptor` is no file, or is shorter than `size`. TC_ERR_IO.
+  static Result<SharedFile> of(int descriptor, size_t size);
+  explicit operator bool() const noexcept { return static_cast<bool>(descriptor_); }
+  int descriptor() const noexcept { return descriptor_.get(); }
+  bool is_writable() const noexcept { return is_writable_; }
+
+ private:
+  Fd descriptor_;
+  bool is_writable_ = false;
+};
 
 struct ExposedData {
   std::string name;
   void* data;
   size_t size;
+  SharedFile file;
 };
 
 using NamedData = std::vector<std::shared_ptr<const ExposedData>>;  // few: found by looking at each

@@ -82,7 +82,7 @@ Node::Node(Config config)
                        links_.each_waiting_call(show);
                        local_calls_.each_waiting(show);
                        answers_.each_pending(show);
-                       workers_.each_call(show);
+                       handed_.each_call(show);
                      }),
       link_services_{
           .channel = {common_, *this, link_ids_},
@@ -91,7 +91,7 @@ Node::Node(Config config)
           .answers = answers_,
           .code = code_,
           .peer_failures = peer_failures_,
-          .workers = workers_,
+          .places = places_,
       },
       watchdog_(
           executor_, workers_.executors(), config_.execution_limit_ms,
@@ -104,6 +104,7 @@ Node::Node(Config config)
 
 Node::~Node() {
   futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  cells_.close();
   workers_.close();
   if (transport_ != nullptr) leave();
 }
@@ -161,7 +162,8 @@ Status Node::start(const MakeTransport& make_transport) {
   invocation_.begin();
   if (config_.last_words) have_last_words();
   TC_CHECK(workers_.start(*transport_));
-  if (workers_.exist()) local_calls_.use(workers_);
+  local_calls_.use(places_);
+  TC_CHECK(cells_.start(*transport_));
   return {};
 }
 
@@ -282,10 +284,10 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   return future;
 }
 
-Status Node::expose(std::string name, void* data, size_t size) {
+Status Node::expose(std::string name, void* data, size_t size, SharedFile file) {
   auto old = find(*invocation_.exposed(), name);
   const bool is_replaced = old != nullptr && (old->data != data || old->size > size);
-  invocation_.expose(name, data, size);
+  invocation_.expose(name, data, size, std::move(file));
   if (is_replaced) withdrawn_.push_back(std::move(old));
   const auto nobody_has_it = [&] {
     std::erase_if(withdrawn_, [](const auto& one) { return one.use_count() == 1; });
@@ -300,6 +302,7 @@ Status Node::expose(std::string name, void* data, size_t size) {
 
 bool Node::end_handed_calls() noexcept {
   links_.stop_receiving();
+  cells_.close();
   return workers_.wait_for_calls(std::chrono::milliseconds(10));
 }
 
@@ -311,6 +314,8 @@ Numbers Node::numbers() const {
       .executed = executed(),
       .failures = counters_.failures,
       .stuck = reports_of_stuck_calls(),
+      .cell_calls = counters_.cell_calls,
+      .cell_deaths = counters_.cell_deaths,
       .codes = store.codes,
       .code_bytes = store.bytes,
       .code_loads = store.loads,
@@ -368,7 +373,7 @@ void Node::renew_rights() {
   const auto lost = authority_.take_change();
   for (const auto& key : lost) code_.codes.evict_all_of(key);
   links_.renew_rights(lost);
-  if (workers_.has_calls()) workers_.renew_rights();
+  if (!handed_.empty()) workers_.renew_rights();
 }
 
 // From the watchdog's thread.
@@ -398,19 +403,19 @@ size_t Node::poll() {
   return happened;
 }
 
-// Of this node to itself, and on other threads.
+// Of this node to itself, on other threads and in cells.
 size_t Node::run_calls() {
   size_t happened = 0;
-  if (workers_.has_calls()) happened += deliver_from_workers();
+  if (!handed_.empty()) happened += deliver_handed();
   if (local_calls_.has_ready()) local_calls_.run(), ++happened;
-  work_.calls = workers_.has_calls() || local_calls_.has_ready();
+  work_.calls = !handed_.empty() || local_calls_.has_ready();
   return happened;
 }
 
 // Those that waited for another thread go on by turns: links, and calls of this node to itself.
-size_t Node::deliver_from_workers() {
-  auto happened = workers_.deliver();
-  if (!workers_.take_freed()) return happened;
+size_t Node::deliver_handed() {
+  auto happened = workers_.deliver() + cells_.poll();
+  if (!handed_.take_freed()) return happened;
   local_calls_.on_worker_free();
   links_go_first_ = !links_go_first_;
   if (!links_go_first_ && local_calls_.has_ready()) local_calls_.run();
@@ -423,6 +428,7 @@ size_t Node::progress() {
     moved += drain_backlogs();
   if (work_.paused_links) [[unlikely]]
     moved += links_.resume_paused();
+  cells_.look();
   if (code_.compiles_for_peers.has_answers()) code_.compiles_for_peers.send_answers();
   const bool is_late = std::exchange(transport_->poll_state.late, false);
   if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links || is_late) [[unlikely]]
@@ -519,7 +525,9 @@ size_t Node::block(Deadline deadline) {
   {
     const Raised polling(polling_);
     const Raised gathering(transport_->poll_state.gathering);
-    transport_->sleep(Deadline::at_ns(until));
+    cells_.set_sleeping(true);
+    if (!cells_.has_frames()) transport_->sleep(Deadline::at_ns(until));
+    cells_.set_sleeping(false);
   }
   links_.handle_losses();
   return poll() + static_cast<size_t>(executed() - before);
@@ -531,7 +539,7 @@ uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
     until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
   if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
   if (work_.paused_links) until = std::min(until, links_.next_resume_ns());
-  until = std::min(until, authority_.next_change_ns());
+  until = std::min({until, authority_.next_change_ns(), cells_.next_limit_ns()});
   return until;
 }
 
@@ -580,7 +588,8 @@ bool Node::arm(Deadline& deadline) {
   if (const auto next = futures_.next_deadline_ns(); next != 0)
     until = std::min(until, std::max(next, next_expiry_ns_));
   deadline = Deadline::at_ns(until);
-  return transport_->arm(deadline);
+  cells_.set_sleeping(true);  // it rings once; nothing is lost when nobody sleeps
+  return !cells_.has_frames() && transport_->arm(deadline);
 }
 
 }  // namespace tc::node

@@ -4,7 +4,7 @@
 //
 //   Links            connections to peers; each Link has a CallSender and a CallReceiver
 //   Invocation       what a running ifunc asks of the node
-//   Workers          other threads, for calls that take long
+//   Workers          other threads, for calls that take long; Cells: processes of their own, for code that is not trusted
 //   LocalCalls       calls of the node to itself
 //   Answers          the outcome of a call on its way to its caller; FutureTable: calls that wait for it
 //   Authority        who may do what here
@@ -31,6 +31,9 @@
 #include "node/liveness/watchdog.h"
 #include "node/local_calls.h"
 #include "node/statistics.h"
+#include "node/cells/cells.h"
+#include "node/workers/call_places.h"
+#include "node/workers/handed_calls.h"
 #include "node/workers/workers.h"
 #include "target/last_words.h"
 #include "transport/closing_sockets.h"
@@ -119,7 +122,7 @@ class Node final : private Waiter {
   }
   // Gives ifuncs data by name; null withdraws it. TC_ERR_BUSY: that is so for all calls that begin from now on, but calls on
   // other threads still have what stood there before. Waits for these where it can, for ten seconds.
-  Status expose(std::string name, void* data, size_t size);
+  Status expose(std::string name, void* data, size_t size, SharedFile file = {});
 
   // ---- Parts that the application's side uses
 
@@ -160,7 +163,7 @@ class Node final : private Waiter {
   size_t progress();
   size_t drain_backlogs();
   size_t run_calls();
-  size_t deliver_from_workers();
+  size_t deliver_handed();
   void housekeep();
 
   // What each poll reads.
@@ -193,7 +196,10 @@ class Node final : private Waiter {
   LocalCalls local_calls_{common_, executor_, code_, authority_, answers_};
   CallEffects effects_{common_, answers_, links_, local_calls_, code_.codes};
   Invocation invocation_{common_, executor_, effects_, local_calls_, authority_};
-  Workers workers_{common_, executor_, invocation_, code_.codes};
+  HandedCalls handed_{common_, executor_, invocation_, code_.codes};
+  Workers workers_{common_, handed_, invocation_};
+  Cells cells_{common_, handed_, authority_};
+  CallPlaces places_{executor_, workers_, cells_};
   std::vector<std::shared_ptr<const ExposedData>> withdrawn_;  // that calls on other threads may have
   bool links_go_first_ = false;                                // of those that waited for another thread
   PeerFailures peer_failures_;

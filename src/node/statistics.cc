@@ -11,6 +11,9 @@ constexpr Statistic table[] = {
     {"executed", "calls", "Ifuncs that ran.", &Numbers::executed},
     {"failures", "calls", "Calls that ended badly here.", &Numbers::failures},
     {"stuck", "reports", "Calls reported for running longer than execution-limit.", &Numbers::stuck},
+    {"cell-calls", "calls", "Of the ifuncs that ran, those in cells.", &Numbers::cell_calls},
+    {"cell-deaths", "cells", "Cells that code has ended, or that were killed at execution-limit.",
+     &Numbers::cell_deaths},
 
     {"codes", "ifuncs", "Codes that are loaded.", &Numbers::codes},
     {"code-bytes", "bytes", "Memory of the loaded codes, as code-budget counts it.", &Numbers::code_bytes},

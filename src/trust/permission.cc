@@ -147,6 +147,20 @@ Status each(const CodeRights& rights, const Ask& ask) {
 
 }  // namespace
 
+bool CodeRights::wants_cell() const noexcept {
+  return !each(*this, [](const Rights& one) -> Status {
+    if (one.grant() != nullptr && one.grant()->where == Where::cell) return std::unexpected(Error{});
+    return {};
+  });
+}
+
+bool CodeRights::is_trusted() const noexcept {
+  return each(*this, [](const Rights& one) -> Status {
+           if (one.run() != Run::any) return std::unexpected(Error{});
+           return {};
+         }).has_value();
+}
+
 Rights Rights::by_line(const Grant& grant) {
   Rights rights;
   rights.extent_ = Extent::line;

@@ -114,6 +114,10 @@ struct CodeRights {
   wire::SharedChain chain{};
 
   bool is_all() const noexcept { return peer.is_all() && behalf.empty() && !author; }
+  // Does the line of a party say that its code runs in a cell (in=cell)?
+  bool wants_cell() const noexcept;
+  // Could each of the parties run any code here, in the node's process?
+  bool is_trusted() const noexcept;
   Status may_read(std::string_view data) const;
   Status may_write(std::string_view data) const;
   Status may_use_library(std::string_view library) const;

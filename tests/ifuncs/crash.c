@@ -27,6 +27,8 @@ static void crash(char how, size_t size) {
     case 'm':
       memset((void *)nowhere, 1, size + 100000);
       break;
+    case 'l':
+      for (volatile int i = 0;; i = i + 1) continue;
     case 'f':
       tc_reply((const void *)far_away, 64);
       break;

@@ -7,6 +7,7 @@
 #include <cstddef>
 #include <string>
 
+#include "base/fd.h"
 #include "base/result.h"
 
 namespace tc::command {
@@ -19,7 +20,7 @@ class MappedFile {
   // when a file is cut short while it is mapped, reading beyond its end kills the process, as always with mmap.
   static Result<MappedFile> open(const std::string& path, Access access);
 
-  // Memory without a file, zero at first; pages that are not used cost nothing.
+  // A memfd, zero at first; pages that are not used cost nothing.
   static Result<MappedFile> scratch(size_t size);
 
   MappedFile(MappedFile&& other) noexcept;
@@ -29,10 +30,15 @@ class MappedFile {
   void* data() const noexcept { return data_; }
   size_t size() const noexcept { return size_; }
   bool writable() const noexcept { return writable_; }
+  // Of the file, which other processes may map, too.
+  int descriptor() const noexcept { return descriptor_.get(); }
 
  private:
-  MappedFile(void* data, size_t size, bool writable) noexcept : data_(data), size_(size), writable_(writable) {}
+  static Result<MappedFile> map(Fd file, size_t size, bool writable, const std::string& what);
+  MappedFile(Fd descriptor, void* data, size_t size, bool writable) noexcept
+      : descriptor_(std::move(descriptor)), data_(data), size_(size), writable_(writable) {}
 
+  Fd descriptor_;
   void* data_;
   size_t size_;
   bool writable_;

@@ -67,7 +67,7 @@ Result<std::vector<NamedFile>> map_files(const ServeOptions& options) {
 Status expose(threechains::Node& node, const std::vector<NamedFile>& files, const ServeOptions& options) {
   return attempt([&] {
     for (const auto& [name, file] : files) {
-      node.expose(name, {static_cast<std::byte*>(file.data()), file.size()});
+      node.expose_file(name, {static_cast<std::byte*>(file.data()), file.size()}, file.descriptor());
       if (name == options.target_args_data) node.set_target_args(file.data());
     }
   });

@@ -74,6 +74,12 @@ std::optional<trust::PublicKey> own_key(const Options& options) {
   return key->public_key();
 }
 
+std::string place_of(const trust::CodeRights& code) {
+  if (code.wants_cell()) return "in a cell: a line of the keyring says in=cell";
+  return code.is_trusted() ? "in the node's process, and in a cell where the node has isolate=all"
+                           : "in the node's process, and in a cell where the node has isolate=untrusted or all";
+}
+
 Result<Explanation> explain(const Options& options) {
   TC_ASSIGN(const auto bundle, read_ifunc_file(options.file));
   trust::Rules rules;
@@ -99,7 +105,7 @@ Result<Explanation> explain(const Options& options) {
   if (!rights) return explanation;
   steps.push_back({"code", true, fmt::format("'{}', content id {}", bundle.manifest().name, bundle.id().hex())});
   explain_signatures(explanation, bundle, rules.keyring);
-  const auto code = trust::rights_of_code(rules, *rights, nullptr, bundle, false, time_now());
+  const auto code = trust::rights_of_code(rules, *rights, nullptr, bundle, true, time_now());
   explanation.runs = code.has_value();
   const auto why = [&] { return code->author ? "signed by " + code->author->whose() : "any code of this peer runs"; };
   steps.push_back({"runs", code.has_value(), code ? why() : code.error().message});
@@ -107,6 +113,7 @@ Result<Explanation> explain(const Options& options) {
   steps.push_back({"rights", true, describe(code->peer)});
   const bool by_peer = code->author && code->author->grant()->key == key;
   if (code->author && !by_peer) steps.push_back({"rights", true, "and also those of " + describe(*code->author)});
+  steps.push_back({"place", true, place_of(*code)});
   return explanation;
 }
 

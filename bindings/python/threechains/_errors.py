@@ -32,6 +32,7 @@ class Status(enum.IntEnum):
     UNSUPPORTED = 17
     CLOSED = 18
     INTERNAL = 19
+    CRASHED = 20
 
 
 class Error(Exception):
@@ -71,6 +72,10 @@ class CallTimeout(RemoteError, TimeoutError):
     """No answer within the call's own deadline (`deadline=` of submit). The ifunc may still run."""
 
 
+class CallCrashed(RemoteError):
+    """The ifunc crashed in the cell that it ran in (docs/cells.md). Its node goes on; the message says where it was."""
+
+
 class IfuncError(Error):
     """A function that cannot become an ifunc: `symbol` is what it stumbles over, `hint` what to do about it."""
 
@@ -86,7 +91,7 @@ class IfuncError(Error):
 def remote_error(call: _native.Call, ifunc: str) -> RemoteError:
     """What became of a ready call that failed."""
     status = call.status
-    cls = CallTimeout if status == Status.TIMEOUT else RemoteError
+    cls = {Status.TIMEOUT: CallTimeout, Status.CRASHED: CallCrashed}.get(status, RemoteError)
     return cls(status, call.error or _native.status_name(status), node=call.node, ifunc=ifunc, code=call.code)
 
 

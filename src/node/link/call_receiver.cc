@@ -6,7 +6,7 @@
 #include "base/clock.h"
 #include "node/authority.h"
 #include "node/link/link.h"
-#include "node/workers/workers.h"
+#include "node/workers/call_places.h"
 #include "trust/code_signature.h"
 
 namespace tc::node {
@@ -73,7 +73,7 @@ CallReceiver::CallReceiver(Link& link, Channel& channel, const LinkServices& ser
     : link_(link),
       channel_(channel),
       executor_(services.executor),
-      workers_(services.channel.common.config.threads > 1 ? &services.workers : nullptr),
+      places_(services.places),
       code_(services.code),
       answers_(services.answers),
       authority_(services.authority),
@@ -121,11 +121,11 @@ bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
 
 bool CallReceiver::run(const wire::FrameHeader& header, target::Code& code, const OnBehalf* on_behalf,
                        std::byte* body) {
-  auto place = Workers::Place::here;
-  if (workers_ != nullptr && !executor_.allows(code.lane)) [[unlikely]]
-    place = workers_->place(code);
-  if (place == Workers::Place::later) [[unlikely]]
-    return queue_for_worker(header, {body, header.length}, &code);
+  using Place = CallPlaces::Place;
+  const auto wish = places_.wish_of(code, on_behalf != nullptr ? on_behalf->rights : rights_of(&code));
+  const auto place = places_.place(code, wish);
+  if (place == Place::later) [[unlikely]]
+    return queue_for_worker(header, {body, header.length}, &wish);
   const Running running(running_, on_behalf);
   auto& call = executor_.running();
   size_t skip = 0;
@@ -148,18 +148,21 @@ bool CallReceiver::run(const wire::FrameHeader& header, target::Code& code, cons
   call.has_effects = header.flags != 0;
   std::byte* payload = body + skip;
   const auto size = header.length - skip;
-  if (place == Workers::Place::elsewhere && hand_over(code, {payload, size})) [[unlikely]]
-    return true;
+  if (place != Place::here) [[unlikely]] {
+    const auto handed = hand_over(code, {payload, size}, wish.in_cell);
+    if (handed) return true;
+    if (wish.in_cell) return executor_.reset(), refuse(header, {body, header.length}, handed.error()), true;
+  }
   if (reinterpret_cast<uintptr_t>(payload) % (size_t{1} << code.alignment_log2) != 0) [[unlikely]]
     payload = aligned_copy(scratch_, {payload, size}, size_t{1} << code.alignment_log2);
   if (!executor_.run(code, payload, size)) answers_.end_running_call(executor_);
   return true;
 }
 
-// False: there is no memory for its payload. Then it runs here.
-bool CallReceiver::hand_over(target::Code& code, ByteView payload) {
+// An error: there is no memory for its payload. Then it runs here, unless it may not.
+Status CallReceiver::hand_over(target::Code& code, ByteView payload, bool in_cell) {
   auto handed = std::make_unique<HandedCall>();
-  if (!common_.charge(handed->charge, payload.size() + sizeof(HandedCall))) return false;
+  TC_CHECK(common_.charge(handed->charge, payload.size() + sizeof(HandedCall)));
   executor_.prepare(code);
   handed->code = &code;
   handed->call = executor_.running();
@@ -167,10 +170,9 @@ bool CallReceiver::hand_over(target::Code& code, ByteView payload) {
   handed->size = payload.size();
   handed->payload = aligned_copy(handed->memory, payload, size_t{1} << code.alignment_log2);
   handed->hold.emplace(link_);
-  workers_->hand_over(std::move(handed));
-  ++handed_over_;
   executor_.reset();
-  return true;
+  places_.hand_over(std::move(handed), in_cell ? CallPlaces::Place::in_cell : CallPlaces::Place::elsewhere);
+  return {};
 }
 
 void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const Error& why) {
@@ -315,19 +317,19 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
 }
 
 // Nothing waits for another thread when it was refused.
-bool CallReceiver::queue_for_worker(const wire::FrameHeader& header, ByteView body, const target::Code* code) {
+bool CallReceiver::queue_for_worker(const wire::FrameHeader& header, ByteView body, const CallWish* wish) {
   const auto others = waiting_.size();
   if (!queue(header, body)) return false;
   if (waiting_.size() == others) return true;
-  awaits_its_own_calls_ = code == nullptr;
-  awaits_concurrent_ = code != nullptr && code->concurrent;
+  awaits_its_own_calls_ = wish == nullptr;
+  if (wish != nullptr) wish_ = *wish;
   if (!awaits_worker_) link_.await_worker();
   awaits_worker_ = true;
   return true;
 }
 
 bool CallReceiver::may_go_on() noexcept {
-  if (awaits_its_own_calls_ ? handed_over_ != 0 : !workers_->may_place(awaits_concurrent_)) return false;
+  if (awaits_its_own_calls_ ? handed_over_ != 0 : !places_.may_place(wish_)) return false;
   awaits_worker_ = false;
   return true;
 }
@@ -439,6 +441,7 @@ void CallReceiver::renew_rights() {
     why_not_ = std::move(rights).error();
   else if (!may_run_)
     why_not_ = {TC_ERR_DENIED, fmt::format("{} may run nothing here: run=none", rights_->whose())};
+  runs_at_once_ = may_run_ && !places_.may_need_cell(is_restricted_);
   on_behalf_.clear();
   if (!was_restricted && !is_restricted_) return;
   numbers_ = {};

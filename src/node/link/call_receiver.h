@@ -45,6 +45,7 @@
 
 #include "node/code/node_code.h"
 #include "node/link/services.h"
+#include "node/workers/call_wish.h"
 #include "target/receiver.h"
 
 namespace tc::node {
@@ -56,7 +57,6 @@ inline uint64_t id_prefix_of(const ContentId& id) noexcept {
   return prefix | 1;
 }
 
-class Workers;
 
 class CallReceiver {
  public:
@@ -65,7 +65,7 @@ class CallReceiver {
 
   // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.
   const target::NumberTable& numbers() const noexcept {
-    return waiting_bytes_ == 0 && may_run_ && !channel_.is_behind() ? numbers_ : no_numbers();
+    return waiting_bytes_ == 0 && runs_at_once_ && !channel_.is_behind() ? numbers_ : no_numbers();
   }
 
   // In bytes; a peer that sends a longer one breaks the protocol.
@@ -101,9 +101,10 @@ class CallReceiver {
   bool awaits_worker() const noexcept { return awaits_worker_; }
   // One has ended. True: what waits may go on, and is taken up when the link is read next.
   bool may_go_on() noexcept;
-  // A call of this link has ended on another thread.
+  // A call of this link is handed over, and has ended elsewhere.
+  void on_handed_over() noexcept { ++handed_over_; }
   void on_handed_back() noexcept { --handed_over_; }
-  // So many of its calls run on other threads.
+  // So many of its calls run elsewhere.
   size_t handed_over() const noexcept { return handed_over_; }
 
   // What calls wait for was compiled elsewhere, or will never be. continue_after_compiling() takes them up.
@@ -164,7 +165,7 @@ class CallReceiver {
   bool broken(const std::string& what);
   // Runs a call here, on another thread, or later. `on_behalf`: null: the peer calls for itself.
   bool run(const wire::FrameHeader& header, target::Code& code, const OnBehalf* on_behalf, std::byte* body);
-  bool hand_over(target::Code& code, ByteView payload);
+  Status hand_over(target::Code& code, ByteView payload, bool in_cell);
 
   // Takes in code that came with `number`: checks it and the peer's rights to it, loads it where it is missing here, and binds
   // the number to it.
@@ -185,8 +186,8 @@ class CallReceiver {
 
   // Copies the frame and puts it behind those that wait. Returns at once.
   bool queue(const wire::FrameHeader& header, ByteView body);
-  // The same, until other calls have ended: of that code, or null, of this link.
-  bool queue_for_worker(const wire::FrameHeader& header, ByteView body, const target::Code* code);
+  // The same, until other calls have ended: those that are in its way, or null, of this link.
+  bool queue_for_worker(const wire::FrameHeader& header, ByteView body, const CallWish* wish);
   // The same in front of them: a call with its code, or the code that they wait for.
   bool queue_for_compiler(const wire::FrameHeader& header, ByteView body);
   bool resume();
@@ -202,7 +203,7 @@ class CallReceiver {
   Link& link_;
   Channel& channel_;
   target::Executor& executor_;
-  Workers* const workers_;  // null: the node has one thread
+  CallPlaces& places_;
   NodeCode& code_;
   Answers& answers_;
   Authority& authority_;
@@ -210,6 +211,7 @@ class CallReceiver {
   const size_t longest_call_;
 
   bool may_run_ = false;
+  bool runs_at_once_ = false;  // in the node's process, without a look at the rights of each call
   bool is_restricted_ = true;  // a line of the keyring says what code of this peer may do
   target::NumberTable numbers_;
   std::optional<trust::Rights> rights_;
@@ -234,7 +236,8 @@ class CallReceiver {
   const size_t first_soft_limit_;
   size_t soft_limit_;  // from so many waiting bytes on, the peer is not read while it is behind
   bool awaits_worker_ = false;
-  bool awaits_its_own_calls_ = false, awaits_concurrent_ = false;  // what it waits for then
+  bool awaits_its_own_calls_ = false;  // what it waits for then
+  CallWish wish_;                      // and else
   size_t handed_over_ = 0;
   bool awaits_compiler_ = false;  // the first of them has code that is being compiled elsewhere
   Bytes code_copy_;               // of the last call with code: its memory is used again

@@ -13,7 +13,7 @@ namespace tc::node {
 
 class Authority;
 class PeerFailures;
-class Workers;
+class CallPlaces;
 struct NodeCode;
 
 struct LinkServices {
@@ -23,7 +23,7 @@ struct LinkServices {
   Answers& answers;
   NodeCode& code;
   PeerFailures& peer_failures;
-  Workers& workers;
+  CallPlaces& places;
 };
 
 }  // namespace tc::node

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// A call that was handed to another thread of its node, from then until its end is told.
+// A call that was handed to another thread of its node, or to a cell, from then until its end is told.
 //
-// Thread: the node's makes and ends it. The worker's thread runs it: it reads everything but `hold` and `charge`, and writes
+// Thread: the node's makes and ends it. A worker's thread runs it: it reads everything but `hold` and `charge`, and writes
 // the last part.
 #pragma once
 
@@ -25,7 +25,9 @@ struct HandedCall {
   Charge charge;                   // of that memory
   std::optional<Link::Hold> hold;  // on the link that it came from; none: this node made the call
 
-  // Set by Workers:
+  bool in_cell = false;            // and on no thread of the node
+
+  // Set by HandedCalls:
   std::shared_ptr<const NamedData> data;
   void* target_args = nullptr;
   bool is_counted = false;  // as executed

@@ -24,10 +24,10 @@ constexpr uint64_t word_step_ns = 1'000'000'000;
 
 }  // namespace
 
-Workers::Workers(const Common& common, target::Executor& executor, Invocation& invocation, Codes& codes)
-    : common_(common), executor_(executor), invocation_(invocation), codes_(codes) {
+Workers::Workers(const Common& common, HandedCalls& calls, const target::IfuncHost& chief)
+    : common_(common), calls_(calls) {
   for (uint32_t i = 1; i < common_.config.threads; ++i)
-    workers_.push_back(std::make_unique<Worker>(*this, invocation, common));
+    workers_.push_back(std::make_unique<Worker>(*this, chief, common));
 }
 
 Status Workers::start(transport::Transport& transport) {
@@ -61,26 +61,16 @@ size_t Workers::most_calls() const noexcept { return 8 * workers_.size(); }
 // Ordinary code is handed over for the sake of others, and only to a thread that is free: while it waits for one, other
 // ordinary code would wait, too. Concurrent code is handed over so that more of it runs at the same time.
 Workers::Place Workers::place(const target::Code& code) const noexcept {
-  if (!code.concurrent && exclusive_runs_) return Place::later;
+  if (!code.concurrent && calls_.exclusive_runs()) return Place::later;
   if (code.is_short() || !exist()) return Place::here;
   const bool may_run_here = code.was_long && code.long_us <= longest_here_us;
   if (!code.concurrent && may_run_here) return Place::here;
-  if (calls_.size() < (code.concurrent ? most_calls() : workers_.size())) return Place::elsewhere;
+  if (calls_.on_threads() < (code.concurrent ? most_calls() : workers_.size())) return Place::elsewhere;
   return may_run_here ? Place::here : Place::later;
 }
 
 void Workers::hand_over(std::unique_ptr<HandedCall> handed) {
-  auto& call = *handed;
-  call.data = invocation_.exposed();
-  call.target_args = executor_.target_args;
-  call.outcome = call.call;
-  call.use = codes_.store().begin_use(*call.code);  // from here on nothing fails
-  if (!call.code->concurrent) {
-    exclusive_runs_ = true;
-    executor_.set_exclusive_elsewhere(true);
-  }
-  calls_.push_back(std::move(handed));
-  common_.work.calls = true;
+  auto& call = calls_.add(std::move(handed));
   {
     const std::scoped_lock lock(mutex_);
     ready_.push_back(&call);
@@ -153,72 +143,22 @@ size_t Workers::deliver() {
 
 // In this order: an ifunc that has replied asks later, if it does, and ends last.
 size_t Workers::deliver(Mail& mail) {
-  for (const auto& [handed, bytes] : mail.replies) {
-    count(*handed);
-    send(*handed, [&] { invocation_.effects().send_reply(handed->call, bytes); });
-  }
+  for (const auto& [handed, bytes] : mail.replies) calls_.reply(*handed, bytes);
   for (const auto& question : mail.questions) answer(question);
-  for (auto* const handed : mail.ended) end(*handed, true);
+  for (auto* const handed : mail.ended) calls_.end(*handed);
   return mail.replies.size() + mail.questions.size() + mail.ended.size();
-}
-
-// Who has the answer finds the call counted.
-void Workers::count(HandedCall& handed) noexcept {
-  if (!std::exchange(handed.is_counted, true)) executor_.count_elsewhere();
 }
 
 void Workers::answer(const Question& question) noexcept {
   auto& ask = *question.ask;
   const CallEffects::Asker asker{ask.call, ask.handed.rights};
-  auto& effects = invocation_.effects();
   switch (ask.kind) {
-    case Ask::Kind::forward: ask.status = effects.forward(asker, ask.node, ask.payload); break;
-    case Ask::Kind::forward_as: ask.status = effects.forward_as(asker, ask.node, ask.name, ask.payload); break;
-    case Ask::Kind::inject: ask.status = effects.inject(asker, ask.node, ask.name, ask.payload); break;
-    case Ask::Kind::touch: ask.status = invocation_.may_touch(asker, ask.name) ? TC_OK : TC_ERR_DENIED; break;
+    case Ask::Kind::forward: ask.status = calls_.forward(asker, ask.node, ask.payload); break;
+    case Ask::Kind::forward_as: ask.status = calls_.forward_as(asker, ask.node, ask.name, ask.payload); break;
+    case Ask::Kind::inject: ask.status = calls_.inject(asker, ask.node, ask.name, ask.payload); break;
+    case Ask::Kind::touch: ask.status = calls_.may_touch(asker, ask.name) ? TC_OK : TC_ERR_DENIED; break;
   }
   question.worker->on_done(ask);
-}
-
-void Workers::end(HandedCall& handed, bool has_run) {
-  auto& code = *handed.code;
-  count(handed);
-  send(handed, [&] { invocation_.effects().end(handed.outcome); });
-  if (has_run) target::TimeSlice::learn(code, handed.took_ns, 1);
-  if (!code.concurrent) {
-    exclusive_runs_ = false;
-    executor_.set_exclusive_elsewhere(false);
-  }
-  codes_.store().end_use(code, handed.use);
-  if (handed.call.link != nullptr) link_of(handed.call)->receiver().on_handed_back();
-  freed_ = true;
-  std::erase_if(calls_, [&](const auto& one) { return one.get() == &handed; });
-}
-
-// Where there is no memory for an answer, its link ends, as for an answer of a call that runs here.
-void Workers::send(const HandedCall& handed, FunctionRef<void()> send) noexcept try {
-  try {
-    send();
-  } catch (const std::bad_alloc&) {
-    common_.reserve.release();
-    const Error why{TC_ERR_NO_MEMORY, "no memory"};
-    if (handed.call.link != nullptr)
-      link_of(handed.call)->channel().disconnect(why);
-    else
-      invocation_.effects().fail_later(handed.call, why);
-  }
-} catch (const std::exception&) {  // nor for the memory of that
-}
-
-void Workers::each_call(ShowCall show) const {
-  for (const auto& handed : calls_) {
-    const auto& call = handed->call;
-    if (!call.wants_reply) continue;
-    show(call.has_return_address ? call.return_address.value().instance
-         : call.link != nullptr  ? link_of(call)->peer().instance
-                                 : common_.self.instance,
-         call.header.token);
-  }
 }
 
 // ---- The end
@@ -242,10 +182,10 @@ bool Workers::wait_for_calls(std::chrono::milliseconds longest) noexcept {
   if (next_word_ns_ == 0) next_word_ns_ = now + word_step_ns;
   if (now >= next_word_ns_) {
     next_word_ns_ = now + word_step_ns;
-    say_what_runs();
+    calls_.say_what_runs();
   }
   const auto until = std::chrono::steady_clock::now() + longest;
-  while (has_calls()) {
+  while (calls_.on_threads() != 0) {
     if (deliver() != 0) continue;
     std::unique_lock lock(mutex_);
     if (!has_news_.wait_until(lock, until, [this] { return has_mail_.load(); })) return false;
@@ -265,10 +205,7 @@ void Workers::renew_rights() {
 void Workers::drop_unbegun(FunctionRef<bool(const HandedCall&)> chosen, const Error& why) noexcept {
   size_t dropped = 0;
   while (auto* const handed = take_unbegun(chosen)) {
-    send(*handed, [&] { invocation_.effects().refuse(handed->call, why); });
-    handed->outcome.wants_reply = false;
-    handed->is_counted = true;
-    end(*handed, false);
+    calls_.fail(*handed, why);
     ++dropped;
   }
   if (dropped != 0) common_.log.warn("{} calls are not run: {}", dropped, why.message);
@@ -281,12 +218,6 @@ HandedCall* Workers::take_unbegun(FunctionRef<bool(const HandedCall&)> chosen) n
   auto* const taken = *found;
   ready_.erase(found);
   return taken;
-}
-
-void Workers::say_what_runs() const noexcept try {
-  for (const auto& handed : calls_)
-    common_.log.warn("{} ends when ifunc '{}' has ended", common_.self.label, handed->code->name());
-} catch (const std::exception&) {  // no memory for the sentence
 }
 
 }  // namespace tc::node

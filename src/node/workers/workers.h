@@ -25,8 +25,7 @@
 #include <thread>
 #include <vector>
 
-#include "node/code/codes.h"
-#include "node/invocation.h"
+#include "node/workers/handed_calls.h"
 #include "node/workers/worker.h"
 
 namespace tc::transport {
@@ -37,7 +36,7 @@ namespace tc::node {
 
 class Workers {
  public:
-  Workers(const Common& common, target::Executor& executor, Invocation& invocation, Codes& codes);
+  Workers(const Common& common, HandedCalls& calls, const target::IfuncHost& chief);
   ~Workers() { close(); }
   Workers(const Workers&) = delete;
   Workers& operator=(const Workers&) = delete;
@@ -59,21 +58,12 @@ class Workers {
   Place place(const target::Code& code) const noexcept;
   // May such a call have another place than `later`?
   bool may_place(bool concurrent) const noexcept {
-    return concurrent ? calls_.size() < most_calls() : !exclusive_runs_;
+    return concurrent ? calls_.on_threads() < most_calls() : !calls_.exclusive_runs();
   }
   // Of a call whose place is elsewhere. May throw std::bad_alloc.
   void hand_over(std::unique_ptr<HandedCall> handed);
-  bool has_calls() const noexcept { return !calls_.empty(); }
-
   // Sends answers, does what calls ask, and ends those that have run. How much happened.
   size_t deliver();
-  // Has a call ended since this was called last? Then what was to wait may be placed anew.
-  bool take_freed() noexcept { return std::exchange(freed_, false); }
-
-  // ---- What runs
-
-  void each_call(ShowCall show) const;
-
   // What peers may do has changed, at their links too: calls that have not begun and may be concerned are refused.
   void renew_rights();
 
@@ -109,23 +99,14 @@ class Workers {
   void notify_node(bool had_mail) noexcept;
   size_t deliver(Mail& mail);
   void answer(const Question& question) noexcept;
-  void count(HandedCall& handed) noexcept;
-  void end(HandedCall& handed, bool has_run);
-  void send(const HandedCall& handed, FunctionRef<void()> send) noexcept;
   void drop_unbegun(FunctionRef<bool(const HandedCall&)> chosen, const Error& why) noexcept;
   HandedCall* take_unbegun(FunctionRef<bool(const HandedCall&)> chosen) noexcept;
-  void say_what_runs() const noexcept;
   size_t most_calls() const noexcept;
 
   const Common& common_;
-  target::Executor& executor_;
-  Invocation& invocation_;
-  Codes& codes_;
+  HandedCalls& calls_;
   transport::Transport* transport_ = nullptr;
 
-  std::vector<std::unique_ptr<HandedCall>> calls_;  // that were handed over and have not ended
-  bool exclusive_runs_ = false;                     // one of them is of ordinary code
-  bool freed_ = false;
   uint64_t next_word_ns_ = 0;  // of wait_for_calls()
   Mail opened_;                // what deliver() works on
 

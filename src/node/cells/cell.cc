@@ -1,0 +1,130 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/cells/cell.h"
+
+#include <algorithm>
+
+#include "base/clock.h"
+#include "node/config.h"
+#include "node/identity.h"
+#include "wire/abi_names.h"
+
+namespace tc::node {
+
+namespace {
+
+bool is_of_every_ifunc(std::string_view symbol) noexcept {
+  return std::ranges::find(abi_names::functions, symbol) != std::end(abi_names::functions) ||
+         std::ranges::find(abi_names::compiler_runtime, symbol) != std::end(abi_names::compiler_runtime);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Cell>> Cell::create(const Config& config) {
+  std::unique_ptr<Cell> cell(new Cell);
+  for (const auto& library : config.allowed_libraries) cell->policy_.allow_library(library);
+  auto options = config.code;
+  options.has_other_threads = true;
+  TC_ASSIGN(cell->store_, target::CodeStore::create(std::move(options), cell->policy_, [](target::Code&) {}));
+  return cell;
+}
+
+Cell::~Cell() = default;
+
+cell::CellProcess::Options Cell::options(const Config& config, const Identity& self) const {
+  const auto memory = store_->exported();
+  const auto half = [&](int descriptor, size_t from) {
+    return cell::CellProcess::Half{
+        .descriptor = descriptor,
+        .address = reinterpret_cast<void*>(memory.address + from),  // NOLINT
+        .bytes = memory.half_bytes,
+    };
+  };
+  return {
+      .code = half(memory.code, 0),
+      .data = half(memory.data, memory.half_bytes),
+      .libraries = config.allowed_libraries,
+      .node_id = self.id,
+      .node_count = self.count(),
+      .message_bytes = config.max_message,
+      .memory_bytes = config.cell_memory,
+  };
+}
+
+// ---- Calls
+
+Status Cell::begin(HandedCall& handed) {
+  handed_ = &handed;
+  code_ = nullptr;
+  begun_ns_ = now_ns();
+  if (auto asked = ask_for_symbols(*handed.code->bundle); !asked) return handed_ = nullptr, asked;
+  if (!awaited_.empty()) return {};
+  auto runs = run();
+  if (!runs) handed_ = nullptr;
+  return runs;
+}
+
+Status Cell::on_resolved(const cell::Resolved& resolved) {
+  if (awaited_.empty()) return {};
+  {
+    const std::scoped_lock lock(mutex_);
+    symbols_.insert_or_assign(std::move(awaited_.front()), reinterpret_cast<void*>(resolved.address));  // NOLINT
+  }
+  awaited_.pop_front();
+  if (!awaited_.empty() || handed_ == nullptr) return {};
+  auto runs = run();
+  if (!runs) handed_ = nullptr;
+  return runs;
+}
+
+// Of the shared libraries that the code uses: nobody may wait for the cell while code is linked.
+Status Cell::ask_for_symbols(const Bundle& bundle) {
+  const auto& manifest = bundle.manifest();
+  for (const auto& library : manifest.dependencies)
+    for (const auto& symbol : manifest.imports) {
+      if (is_of_every_ifunc(symbol)) continue;
+      const std::scoped_lock lock(mutex_);
+      if (symbols_.contains({library, symbol})) continue;
+      TC_CHECK(process_->resolve(library, symbol));
+      awaited_.emplace_back(library, symbol);
+    }
+  return {};
+}
+
+Result<void*> Cell::find(const std::string& library, const std::string& symbol) {
+  if (library.empty()) {
+    if (void* const address = process_->symbol(symbol); address != nullptr) return address;
+  } else if (symbol.empty()) {
+    return nullptr;  // it was opened before the sandbox was shut
+  } else {
+    const std::scoped_lock lock(mutex_);
+    if (const auto found = symbols_.find({library, symbol}); found != symbols_.end() && found->second != nullptr)
+      return found->second;
+  }
+  return fail(TC_ERR_UNRESOLVED, "'{}' is not there in a cell", symbol);
+}
+
+Status Cell::run() {
+  TC_ASSIGN(code_, store_->load(*handed_->code->bundle));
+  return process_->run({
+      .entry = reinterpret_cast<uint64_t>(code_->entry.load()),
+      .alignment = uint32_t{1} << code_->alignment_log2,
+      .wants_reply = handed_->call.wants_reply,
+      .payload = {handed_->payload, handed_->size},
+  });
+}
+
+// ---- Data
+
+Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, bool writable) {
+  const auto same = [&](const Mapped& one) { return one.data == data && one.writable == writable; };
+  if (std::ranges::any_of(mapped_, same)) return {};
+  if (!data->file)
+    return fail(TC_ERR_UNSUPPORTED, "data '{}' is memory of this process alone, and no file that a cell could map",
+                data->name);
+  TC_CHECK(process_->map_data(data->name, data->file.descriptor(), data->size, writable));
+  std::erase_if(mapped_, [&](const Mapped& one) { return one.data->name == data->name; });
+  mapped_.push_back({data, writable});
+  return {};
+}
+
+}  // namespace tc::node

@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// One cell as its node has it: the process, the memory for code that both see, what is linked there, and the call that runs.
+//
+//     begin() --> the code is not linked yet: its symbols of shared libraries are looked up in the cell, then it is linked
+//             --> runs --> take() gives what the call says and asks, and its end
+//
+// A cell that has ended takes its code with it: the next one begins with empty memory, so that nothing which code has spoilt
+// is left.
+//
+// Thread: the node's; the tuner's thread asks for symbols (Policy).
+#pragma once
+
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "cell/cell_process.h"
+#include "node/workers/handed_call.h"
+#include "target/code_store.h"
+#include "target/policy.h"
+
+namespace tc::node {
+
+class Cell {
+ public:
+  // Memory for code, and no process yet. Errors of CodeStore::create().
+  static Result<std::unique_ptr<Cell>> create(const Config& config);
+  ~Cell();
+  Cell(const Cell&) = delete;
+  Cell& operator=(const Cell&) = delete;
+
+  // What its process is to be started with.
+  cell::CellProcess::Options options(const Config& config, const Identity& self) const;
+  void attach(std::unique_ptr<cell::CellProcess> process) noexcept { process_ = std::move(process); }
+  bool has_process() const noexcept { return process_ != nullptr; }
+  cell::CellProcess& process() noexcept { return *process_; }
+  const cell::CellProcess& process() const noexcept { return *process_; }
+
+  // May a call begin?
+  bool is_free() const noexcept { return process_ != nullptr && process_->is_idle() && handed_ == nullptr; }
+  // The call that runs, or waits for its code to be linked; null: none.
+  HandedCall* handed() const noexcept { return handed_; }
+  uint64_t begun_ns() const noexcept { return begun_ns_; }
+  // The cell must be free. An error: the call cannot run here, and the cell is free again.
+  Status begin(HandedCall& handed);
+  // An address that begin() asked for has come. Errors as those of begin().
+  Status on_resolved(const cell::Resolved& resolved);
+  // Its call has ended, or the cell has.
+  HandedCall* release() noexcept { return std::exchange(handed_, nullptr); }
+  // Gives its code that data, if it has not got it already. TC_ERR_UNSUPPORTED: it is memory of this process alone.
+  Status map_data(const std::shared_ptr<const ExposedData>& data, bool writable);
+
+  // The code of the call that runs, in this cell's memory; null: it is not linked.
+  const target::Code* running_code() const noexcept { return code_; }
+
+ private:
+  using LibrarySymbol = std::pair<std::string, std::string>;
+  struct Mapped {
+    std::shared_ptr<const ExposedData> data;
+    bool writable;
+  };
+
+  Cell() : policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
+  Result<void*> find(const std::string& library, const std::string& symbol);
+  Status ask_for_symbols(const Bundle& bundle);
+  Status run();
+
+  target::Policy policy_;
+  std::unique_ptr<target::CodeStore> store_;
+  std::unique_ptr<cell::CellProcess> process_;
+  HandedCall* handed_ = nullptr;
+  target::Code* code_ = nullptr;
+  uint64_t begun_ns_ = 0;
+  std::vector<Mapped> mapped_;
+  std::deque<LibrarySymbol> awaited_;  // by the order of the questions
+  std::mutex mutex_;                   // of what follows
+  std::map<LibrarySymbol, void*> symbols_;
+};
+
+}  // namespace tc::node

@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/cells/cell_keeper.h"
+
+#include <poll.h>
+#include <sys/eventfd.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <system_error>
+
+#include "base/quiet_thread.h"
+
+namespace tc::node {
+
+CellKeeper::~CellKeeper() {
+  if (!thread_.joinable()) return;
+  {
+    const std::scoped_lock lock(mutex_);
+    ends_ = true;
+  }
+  tell();
+  thread_.join();
+}
+
+Status CellKeeper::start() try {
+  changed_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+  if (!changed_) return fail(TC_ERR_IO, "cannot make an eventfd: {}", system_words(errno));
+  thread_ = quiet_thread([this] { run(); });
+  return {};
+} catch (const std::system_error& error) {
+  return fail(TC_ERR_IO, "cannot start a thread for cells: {}", error.what());
+}
+
+void CellKeeper::order(cell::CellProcess::Options options) {
+  {
+    const std::scoped_lock lock(mutex_);
+    ordered_ = std::move(options);
+  }
+  tell();
+}
+
+std::optional<Result<std::unique_ptr<cell::CellProcess>>> CellKeeper::take() {
+  const std::scoped_lock lock(mutex_);
+  return std::exchange(made_, std::nullopt);
+}
+
+void CellKeeper::watch(std::vector<int> descriptors) {
+  {
+    const std::scoped_lock lock(mutex_);
+    watched_ = std::move(descriptors);
+  }
+  tell();
+}
+
+void CellKeeper::tell() {
+  const uint64_t one = 1;
+  [[maybe_unused]] const auto written = ::write(changed_.get(), &one, sizeof one);
+}
+
+// ---- The keeper's thread
+
+void CellKeeper::run() {
+  while (true) {
+    std::vector<pollfd> polled{{changed_.get(), POLLIN, 0}};
+    std::optional<cell::CellProcess::Options> order;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (ends_) return;
+      for (const int one : watched_) polled.push_back({one, POLLIN, 0});
+      order = std::exchange(ordered_, std::nullopt);
+    }
+    if (order) {
+      auto made = cell::CellProcess::start(*order);
+      {
+        const std::scoped_lock lock(mutex_);
+        made_ = std::move(made);
+      }
+      has_news_ = true;
+      wake_();
+      continue;
+    }
+    if (::poll(polled.data(), polled.size(), -1) <= 0) continue;
+    uint64_t count = 0;
+    [[maybe_unused]] const auto got = ::read(changed_.get(), &count, sizeof count);
+    bool rings = false;
+    for (size_t i = 1; i < polled.size(); ++i) rings |= polled[i].revents != 0;
+    if (!rings) continue;
+    {
+      const std::scoped_lock lock(mutex_);
+      watched_.clear();  // until the node has looked: watch()
+    }
+    has_news_ = true;
+    wake_();
+  }
+}
+
+}  // namespace tc::node

@@ -1,0 +1,311 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "node/cells/cells.h"
+
+#include <spdlog/logger.h>
+
+#include <algorithm>
+#include <chrono>
+#include <thread>
+
+#include "base/clock.h"
+#include "node/authority.h"
+#include "node/config.h"
+#include "transport/transport.h"
+#include "wire/abi_names.h"
+
+namespace tc::node {
+
+namespace {
+
+// Messages of the cell in one poll: what one call says must not hold up the node.
+constexpr size_t messages_a_poll = 64;
+// The pause before a cell is started in the place of one that died at its start: it doubles.
+constexpr uint64_t first_pause_ns = 1'000'000;
+constexpr uint64_t deaths_of_longest_pause = 10;
+constexpr uint64_t longest_start_ms = 10'000;
+
+}  // namespace
+
+// ---- Which code runs there
+
+bool Cells::wants(const trust::CodeRights& rights) const noexcept {
+  if (common_.config.isolate == Isolate::all || rights.wants_cell()) return true;
+  return common_.config.isolate == Isolate::untrusted && !rights.is_trusted();
+}
+
+bool Cells::may_be_wanted(bool restricted) const noexcept {
+  if (!exist() || common_.config.isolate == Isolate::all) return exist();
+  return restricted && (common_.config.isolate == Isolate::untrusted || authority_.names_cells());
+}
+
+// ---- Starting
+
+Status Cells::start(transport::Transport& transport) {
+  auto program = cell::CellProcess::find_program(common_.config.cell);
+  if (!program && common_.config.isolate != Isolate::none) return fail(std::move(program).error());
+  if (!program) return {};
+  program_ = std::move(*program);
+  transport_ = &transport;
+  exists_ = true;
+  authority_.set_has_cells();
+  if (common_.config.isolate == Isolate::none) return {};
+  order();
+  return wait_until_ready();
+}
+
+// While the node starts.
+Status Cells::wait_until_ready() {
+  for (const auto deadline = Deadline::after_ms(longest_start_ms); !deadline.passed();) {
+    if (active_ == nullptr) return fail(why_not_);
+    look();
+    poll();
+    if (active_ != nullptr && active_->is_free()) return {};
+    std::this_thread::sleep_for(std::chrono::microseconds(100));
+  }
+  return fail(TC_ERR_TIMEOUT, "no cell was ready within {} ms", longest_start_ms);
+}
+
+// One after the other: first the one that runs calls, then the spare.
+void Cells::order() {
+  if (ordered_ != nullptr || now_ns() < order_at_ns_) return;
+  auto& place = active_ == nullptr ? active_ : spare_;
+  if (place != nullptr) return;
+  if (keeper_ == nullptr) {
+    keeper_ = std::make_unique<CellKeeper>([transport = transport_] { transport->wake(); });
+    if (auto started = keeper_->start(); !started) {
+      keeper_.reset();
+      return fail_to_start(started.error());
+    }
+  }
+  auto made = Cell::create(common_.config);
+  if (!made) return fail_to_start(made.error());
+  place = std::move(*made);
+  ordered_ = place.get();
+  auto options = ordered_->options(common_.config, common_.self);
+  options.program = program_;
+  keeper_->order(std::move(options));
+}
+
+void Cells::take_started() {
+  if (ordered_ == nullptr) return;
+  auto started = keeper_->take();
+  if (!started) return;
+  auto* const cell = std::exchange(ordered_, nullptr);
+  if (*started) return cell->attach(std::move(**started));
+  (cell == active_.get() ? active_ : spare_).reset();
+  if (active_ == nullptr) active_ = std::move(spare_);
+  fail_to_start(started->error());
+}
+
+void Cells::fail_to_start(const Error& why) {
+  why_not_ = why;
+  on_death();
+  common_.log.error("{}: a cell cannot be started: {}", common_.self.label, why.message);
+  if (active_ == nullptr) fail_waiting(why);
+}
+
+void Cells::on_death() {
+  ++deaths_;
+  order_at_ns_ = now_ns() + (first_pause_ns << std::min(deaths_, deaths_of_longest_pause));
+}
+
+// ---- Calls
+
+void Cells::run(std::unique_ptr<HandedCall> handed) {
+  handed->in_cell = true;
+  auto& call = calls_.add(std::move(handed));
+  if (active_ == nullptr || !active_->is_free()) {
+    waiting_ = &call;
+    return order();
+  }
+  begin(call);
+}
+
+void Cells::begin(HandedCall& handed) {
+  if (auto begun = active_->begin(handed); !begun) calls_.fail(handed, begun.error());
+}
+
+size_t Cells::poll() {
+  if (active_ == nullptr || !active_->has_process()) return 0;
+  size_t messages = 0;
+  while (messages < messages_a_poll) {
+    auto event = active_->process().next();
+    if (!event) break;
+    take(*event);
+    ++messages;
+  }
+  if (waiting_ != nullptr && active_->is_free()) begin(*std::exchange(waiting_, nullptr)), ++messages;
+  return messages;
+}
+
+void Cells::take(cell::Event& event) {
+  auto* const handed = active_->handed();
+  if (const auto* const ready = std::get_if<cell::Ready>(&event)) return on_ready(*ready);
+  if (const auto* const resolved = std::get_if<cell::Resolved>(&event)) {
+    auto* const call = handed;
+    if (auto runs = active_->on_resolved(*resolved); !runs && call != nullptr) calls_.fail(*call, runs.error());
+    return;
+  }
+  if (const auto* const mapped = std::get_if<cell::Mapped>(&event)) {
+    if (mapped->status != TC_OK)
+      common_.log.warn("{}: a cell cannot map data '{}': {}", common_.self.label, mapped->name, mapped->message);
+    return;
+  }
+  if (handed == nullptr) return;
+  if (const auto* const reply = std::get_if<cell::Reply>(&event)) {
+    handed->outcome.answered = true;
+    return calls_.reply(*handed, reply->bytes);
+  }
+  if (const auto* const log = std::get_if<cell::Log>(&event))
+    return CallEffects::log(common_.log, handed->outcome, log->level, log->text);
+  if (const auto* const ask = std::get_if<cell::Ask>(&event)) return answer(*ask);
+  if (const auto* const ended = std::get_if<cell::Ended>(&event)) end_call(*ended);
+}
+
+void Cells::on_ready(const cell::Ready& ready) {
+  deaths_ = 0;
+  order_at_ns_ = 0;
+  if (!ready.lacks.empty() && !std::exchange(lacks_are_told_, true))
+    common_.log.warn("{}: cells are less strict here, as this kernel lacks {}", common_.self.label, ready.lacks);
+}
+
+void Cells::answer(const cell::Ask& ask) {
+  auto& handed = *active_->handed();
+  const CallEffects::Asker asker{handed.outcome, handed.rights};
+  tc_status_t status = TC_ERR_INTERNAL;
+  switch (ask.kind) {
+    case cell::AskKind::forward: status = calls_.forward(asker, ask.node, ask.payload); break;
+    case cell::AskKind::forward_as: status = calls_.forward_as(asker, ask.node, ask.name, ask.payload); break;
+    case cell::AskKind::inject: status = calls_.inject(asker, ask.node, ask.name, ask.payload); break;
+    case cell::AskKind::data: status = give_data(handed, ask.name); break;
+  }
+  if (auto told = active_->process().answer({.status = status, .first = handed.outcome.answered ? 1u : 0u}); !told)
+    active_->process().kill(told.error().message);
+}
+
+// Read-only where the caller may not write.
+tc_status_t Cells::give_data(HandedCall& handed, std::string_view name) {
+  const auto data = find(*handed.data, name);
+  if (data == nullptr) return TC_ERR_NOT_FOUND;
+  const CallEffects::Asker asker{handed.outcome, handed.rights};
+  if (!handed.rights->is_all() && !calls_.may_touch(asker, name)) return TC_ERR_DENIED;
+  const bool writable =
+      data->file.is_writable() && (handed.rights->is_all() || handed.rights->may_write(name).has_value());
+  const auto mapped = active_->map_data(data, writable);
+  if (mapped) return TC_OK;
+  common_.log.warn("{}: ifunc '{}': {}", common_.self.label, handed.code->name(), mapped.error().message);
+  return mapped.error().code;
+}
+
+// ---- Its end
+
+void Cells::end_call(const cell::Ended& ended) {
+  auto& handed = *active_->release();
+  ++common_.counters.cell_calls;
+  handed.took_ns = ended.run_ns;
+  if (ended.failed) CallEffects::fail(handed.outcome, ended.code, ended.message);
+  calls_.end(handed);
+}
+
+void Cells::look() {
+  if (keeper_ == nullptr) return;
+  const auto now = now_ns();
+  const bool is_over_limit = now >= next_limit_ns();
+  const bool is_order_due = order_at_ns_ != 0 && now >= order_at_ns_;
+  if (!keeper_->take_news() && !is_over_limit && !is_order_due) return;
+  take_started();
+  if (is_over_limit)
+    active_->process().kill(fmt::format("it ran for more than {} ms (execution-limit)",
+                                        common_.config.execution_limit_ms));
+  if (active_ != nullptr && active_->has_process()) {
+    active_->process().check();
+    poll();
+    if (active_->process().ending()) replace();
+  }
+  if (spare_ != nullptr && spare_->has_process()) look_at_spare();
+  order();
+  watch();
+}
+
+void Cells::look_at_spare() {
+  auto& process = spare_->process();
+  process.check();
+  while (auto event = process.next())
+    if (const auto* const ready = std::get_if<cell::Ready>(&*event)) on_ready(*ready);
+  if (!process.ending()) return;
+  const auto why = process.ending()->text();
+  spare_.reset();
+  fail_to_start({TC_ERR_IO, why});
+}
+
+void Cells::watch() {
+  std::vector<int> descriptors;
+  for (const auto* const cell : {active_.get(), spare_.get()})
+    if (cell != nullptr && cell->has_process()) descriptors.push_back(cell->process().descriptor());
+  keeper_->watch(std::move(descriptors));
+}
+
+// The spare takes over, if there is one.
+void Cells::replace() {
+  const auto ending = *active_->process().ending();
+  ++common_.counters.cell_deaths;
+  if (auto* const handed = active_->release()) {
+    const auto why = error_of(*handed, ending);
+    common_.log.error("{}: {}", common_.self.label, why.message);
+    calls_.fail(*handed, why);
+  } else {
+    fail_to_start({TC_ERR_IO, fmt::format("it {}", ending.text())});
+  }
+  active_ = std::move(spare_);
+  if (active_ == nullptr && waiting_ != nullptr) order();
+}
+
+// "ifunc 'sum' (1f2e3d4c5b6a) ended its cell: was ended by signal 11 (SIGSEGV) at address 0x0, in sum_main+0x12".
+Error Cells::error_of(const HandedCall& handed, const cell::Ending& ending) const {
+  std::string place;
+  const auto* const code = active_->running_code();
+  if (code != nullptr && ending.crash) {
+    auto at = ending.crash->pc;
+    for (size_t i = 0; !code->holds(at) && i < ending.crash->frames.size(); ++i) at = ending.crash->frames[i];
+    if (code->holds(at)) {
+      const auto found = code->place_of(at);
+      place = fmt::format(", in {}+{:#x}",
+                          found.symbol == abi_names::main ? handed.code->name() + std::string(abi_names::main_suffix)
+                                                          : std::string(found.symbol),
+                          found.offset);
+    }
+  }
+  const bool was_too_long = ending.kind == cell::Ending::Kind::killed;
+  return {was_too_long ? TC_ERR_LIMIT : TC_ERR_CRASHED,
+          fmt::format("ifunc '{}' ({}) ended its cell, which {}{}", handed.code->name(),
+                      handed.code->id().short_hex(), ending.text(), place)};
+}
+
+void Cells::fail_waiting(const Error& why) noexcept {
+  if (auto* const handed = std::exchange(waiting_, nullptr)) calls_.fail(*handed, why);
+}
+
+uint64_t Cells::next_limit_ns() const noexcept {
+  const auto limit_ms = common_.config.execution_limit_ms;
+  if (limit_ms == 0 || active_ == nullptr || active_->handed() == nullptr) return UINT64_MAX;
+  return active_->begun_ns() + uint64_t{limit_ms} * 1'000'000;
+}
+
+void Cells::set_sleeping(bool sleeping) noexcept {
+  if (active_ == nullptr || !active_->has_process()) return;
+  active_->process().set_sleeping(sleeping);
+  if (sleeping) cell::Channel::barrier();
+}
+
+void Cells::close() noexcept {
+  if (keeper_ == nullptr) return;
+  const Error why{TC_ERR_CLOSED, "this node ends"};
+  fail_waiting(why);
+  if (active_ != nullptr)
+    if (auto* const handed = active_->release()) calls_.fail(*handed, why);
+  active_.reset();
+  spare_.reset();
+  keeper_.reset();
+}
+
+}  // namespace tc::node

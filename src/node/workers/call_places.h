@@ -1,0 +1,60 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// Where a call runs: on the node's thread, on another one (Workers), or in a cell (Cells).
+//
+// Thread: the node's.
+#pragma once
+
+#include <memory>
+#include <utility>
+
+#include "node/cells/cells.h"
+#include "node/workers/call_wish.h"
+#include "node/workers/workers.h"
+
+namespace tc::node {
+
+class CallPlaces {
+ public:
+  CallPlaces(const target::Executor& executor, Workers& workers, Cells& cells) noexcept
+      : executor_(executor), workers_(workers), cells_(cells) {}
+
+  enum class Place : uint8_t {
+    here,       // on the node's thread, now
+    elsewhere,  // hand_over()
+    in_cell,    // hand_over(), too
+    later,      // when a call has ended: may_go_on()
+  };
+  // Can calls of a peer run in a cell? `restricted`: a line of the keyring limits it.
+  bool may_need_cell(bool restricted) const noexcept { return cells_.may_be_wanted(restricted); }
+  CallWish wish_of(const target::Code& code, const trust::SharedRights& rights) const noexcept {
+    return {.concurrent = code.concurrent, .in_cell = cells_.exist() && cells_.wants(*rights)};
+  }
+  Place place(const target::Code& code, const CallWish& wish) const noexcept {
+    if (wish.in_cell) return cells_.has_room() ? Place::in_cell : Place::later;
+    if (executor_.allows(code.lane)) return Place::here;
+    switch (workers_.place(code)) {
+      case Workers::Place::here: return Place::here;
+      case Workers::Place::elsewhere: return Place::elsewhere;
+      case Workers::Place::later: break;
+    }
+    return Place::later;
+  }
+  bool may_place(const CallWish& wish) const noexcept {
+    return wish.in_cell ? cells_.has_room() : workers_.may_place(wish.concurrent);
+  }
+  // May throw std::bad_alloc.
+  void hand_over(std::unique_ptr<HandedCall> handed, Place place) {
+    if (place == Place::in_cell)
+      cells_.run(std::move(handed));
+    else
+      workers_.hand_over(std::move(handed));
+  }
+
+ private:
+  const target::Executor& executor_;
+  Workers& workers_;
+  Cells& cells_;
+};
+
+}  // namespace tc::node
