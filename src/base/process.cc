@@ -29,8 +29,10 @@ std::vector<char*> pointers_to(const std::vector<std::string>& strings) {
   return pointers;
 }
 
-std::vector<std::string> environment_with(const std::vector<std::string>& additions) {
+std::vector<std::string> environment_of(const SpawnOptions& options) {
+  const auto& additions = options.environment;
   std::vector<std::string> all = additions;
+  if (!options.inherit_environment) return all;
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string_view text(*entry);
     const auto name = text.substr(0, text.find('=') + 1);
@@ -143,7 +145,7 @@ Result<ChildProcess> ChildProcess::spawn(const std::vector<std::string>& argumen
   }
   TC_ASSIGN(auto report, Pipe::create());
   const Fd nowhere(::open("/dev/null", O_RDWR | O_CLOEXEC));
-  const auto environment = environment_with(options.environment);
+  const auto environment = environment_of(options);
   const auto argument_pointers = pointers_to(arguments), environment_pointers = pointers_to(environment);
   const pid_t pid = start_child({.arguments = argument_pointers.data(),
                                  .environment = environment_pointers.data(),

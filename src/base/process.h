@@ -28,6 +28,7 @@ enum class Output { inherited, discarded, captured };
 
 struct SpawnOptions {
   std::vector<std::string> environment = {};  // "NAME=VALUE": replaces our variable of that name, or adds one
+  bool inherit_environment = true;            // false: the child has `environment` alone
   int input = STDIN_FILENO;                   // becomes standard input; -1: /dev/null
   Output output = Output::inherited;
   Output errors = Output::inherited;

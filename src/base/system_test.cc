@@ -46,6 +46,11 @@ TEST(ChildProcess, exit_codes_and_signals_are_reported_as_a_shell_does) {
   EXPECT_EQ(exit_code(shell("kill -TERM $$")), 128 + SIGTERM);
 }
 
+TEST(ChildProcess, a_child_may_have_an_environment_of_its_own_alone) {
+  EXPECT_EQ(output_of("echo ${HOME:-nothing}", {.environment = {"A=b"}, .inherit_environment = false}), "nothing\n");
+  EXPECT_EQ(output_of("echo $A", {.environment = {"A=b"}, .inherit_environment = false}), "b\n");
+}
+
 TEST(ChildProcess, an_exit_status_is_said_in_words) {
   EXPECT_EQ((ExitStatus{3, 0}.text()), "ended with exit code 3");
   EXPECT_EQ((ExitStatus{0, SIGKILL}.text()), "was killed by signal 9 (Killed)");

@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <csignal>
+#include <cstdlib>
 #include <utility>
 
 #include "base/plugin.h"
@@ -20,6 +21,17 @@ namespace tc::cell {
 using transport::RingMemory;
 
 // ---- Start and end
+
+namespace {
+
+// Where the libraries are found that code may use.
+std::vector<std::string> library_path() {
+  const char* const path = std::getenv("LD_LIBRARY_PATH");
+  if (path == nullptr) return {};
+  return {std::string("LD_LIBRARY_PATH=") + path};
+}
+
+}  // namespace
 
 Result<std::filesystem::path> CellProcess::find_program(const std::string& wish) {
   const auto path = wish.empty() ? own_program("threechains-cell") : std::filesystem::path(wish);
@@ -47,10 +59,14 @@ Result<std::unique_ptr<CellProcess>> CellProcess::start(const Options& options) 
   const int descriptors[] = {rings.descriptor().get(), crash.descriptor().get(), options.code.descriptor,
                              options.data.descriptor};
   TC_CHECK(send_packet(sockets[0].get(), encode_start(start), descriptors));
-  TC_ASSIGN(auto child, ChildProcess::spawn({options.program.string()}, {.input = sockets[1].get(),
+  // Our environment may hold secrets. Ctrl-C in a terminal is for the node: it may let the calls end first.
+  TC_ASSIGN(auto child, ChildProcess::spawn({options.program.string()}, {.environment = library_path(),
+                                                                         .inherit_environment = false,
+                                                                         .input = sockets[1].get(),
                                                                          .output = Output::discarded,
                                                                          .errors = Output::captured,
-                                                                         .output_limit = most_output}));
+                                                                         .output_limit = most_output,
+                                                                         .own_group = true}));
   crash.close_descriptor();
   return std::unique_ptr<CellProcess>(
       new CellProcess(options, std::move(child), std::move(sockets[0]), std::move(rings), std::move(crash)));

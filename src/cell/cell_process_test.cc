@@ -8,6 +8,7 @@
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 
 #include "cell/testing/cell_test_kit.h"
 
@@ -46,6 +47,17 @@ TEST(CellProcess, a_call_replies) {
   EXPECT_TRUE(heard.ended);
   EXPECT_FALSE(heard.failed);
   EXPECT_EQ(heard.reply, "hello");
+}
+
+TEST(CellProcess, has_nothing_of_the_environment_and_is_no_part_of_the_process_group) {
+  TestCell cell;
+  cell.ready();
+  const auto pid = cell.cell->pid();
+  std::ifstream file("/proc/" + std::to_string(pid) + "/environ");
+  const std::string environment{std::istreambuf_iterator<char>(file), {}};
+  EXPECT_TRUE(environment.empty() || environment.starts_with("LD_LIBRARY_PATH=")) << environment;
+  EXPECT_FALSE(environment.contains("PATH=/"));
+  EXPECT_EQ(::getpgid(pid), pid);
 }
 
 TEST(CellProcess, calls_come_one_after_the_other) {

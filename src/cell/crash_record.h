@@ -75,6 +75,7 @@ class CrashMemory {
 // In the cell: from now on, a signal that ends it is recorded first. The handler has a stack of its own, so that it can also
 // tell of a recursion without end. `stack_top` is the end of this thread's stack; then where the code lies that runs here. The
 // record must stay for good.
-Status install_crash_handler(CrashRecord* record, uint64_t stack_top, uint64_t code_begin, uint64_t code_bytes) noexcept;
+Status install_crash_handler(CrashRecord* record, uint64_t stack_top, uint64_t code_begin,
+                             uint64_t code_bytes) noexcept;
 
 }  // namespace tc::cell

@@ -148,9 +148,8 @@ Status set_transport(Config& config, std::string_view value) {
 }
 
 Status set_isolate(Config& config, std::string_view value) {
-  return parse_choice_of<Isolate>(
-      value, config.isolate, "none, untrusted or all",
-      {{"none", Isolate::none}, {"untrusted", Isolate::untrusted}, {"all", Isolate::all}});
+  return parse_choice_of<Isolate>(value, config.isolate, "none, untrusted or all",
+                                  {{"none", Isolate::none}, {"untrusted", Isolate::untrusted}, {"all", Isolate::all}});
 }
 
 Status set_bootstrap(Config& config, std::string_view value) {
@@ -270,9 +269,11 @@ constexpr Option table[] = {
      "that host. None is allowed otherwise.",
      true, one_more<&Config::allowed_exports>},
 
-    {code, "isolate", "none|untrusted|all", "none",
-     "Which code runs in cells, processes of their own that it cannot leave and may crash (docs/cells.md), besides that of "
-     "keys whose line says in=cell. untrusted: what runs by other rights than run=any. all: all code; the node does not "
+    {code, "isolate", "none|untrusted|all", "none, or $TC_ISOLATE",
+     "Which code runs in cells, processes of their own that it cannot leave and may crash (docs/cells.md), besides "
+     "that of "
+     "keys whose line says in=cell. untrusted: what runs by other rights than run=any. all: all code; the node does "
+     "not "
      "start where the kernel cannot do that.",
      false, set_isolate},
     {code, "cell-memory", "BYTES", "1G", "What the code in a cell may use.", false,
@@ -358,6 +359,7 @@ Config Config::defaults() {
   if (const char* name = std::getenv("TC_TRANSPORT"); name != nullptr)
     if (const auto choice = transport::parse_choice(name)) config.network.choice = *choice;
   if (const char* threads = std::getenv("TC_THREADS"); threads != nullptr) (void)config.set("threads", threads);
+  if (const char* isolate = std::getenv("TC_ISOLATE"); isolate != nullptr) (void)config.set("isolate", isolate);
   return config;
 }
 

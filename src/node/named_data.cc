@@ -9,7 +9,7 @@
 namespace tc::node {
 
 Result<SharedFile> SharedFile::of(int descriptor, size_t size) {
-  struct stat file {};
+  struct stat file{};
   if (::fstat(descriptor, &file) != 0 || !S_ISREG(file.st_mode))
     return fail(TC_ERR_INVALID, "descriptor {} is no file", descriptor);
   if (static_cast<uint64_t>(file.st_size) < size)

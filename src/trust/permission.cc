@@ -155,10 +155,12 @@ bool CodeRights::wants_cell() const noexcept {
 }
 
 bool CodeRights::is_trusted() const noexcept {
-  return each(*this, [](const Rights& one) -> Status {
-           if (one.run() != Run::any) return std::unexpected(Error{});
-           return {};
-         }).has_value();
+  return each(*this,
+              [](const Rights& one) -> Status {
+                if (one.run() != Run::any) return std::unexpected(Error{});
+                return {};
+              })
+      .has_value();
 }
 
 Rights Rights::by_line(const Grant& grant) {

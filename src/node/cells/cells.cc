@@ -215,8 +215,8 @@ void Cells::look() {
   if (!keeper_->take_news() && !is_over_limit && !is_order_due) return;
   take_started();
   if (is_over_limit)
-    active_->process().kill(fmt::format("it ran for more than {} ms (execution-limit)",
-                                        common_.config.execution_limit_ms));
+    active_->process().kill(
+        fmt::format("it ran for more than {} ms (execution-limit)", common_.config.execution_limit_ms));
   if (active_ != nullptr && active_->has_process()) {
     active_->process().check();
     poll();
@@ -277,8 +277,8 @@ Error Cells::error_of(const HandedCall& handed, const cell::Ending& ending) cons
   }
   const bool was_too_long = ending.kind == cell::Ending::Kind::killed;
   return {was_too_long ? TC_ERR_LIMIT : TC_ERR_CRASHED,
-          fmt::format("ifunc '{}' ({}) ended its cell, which {}{}", handed.code->name(),
-                      handed.code->id().short_hex(), ending.text(), place)};
+          fmt::format("ifunc '{}' ({}) ended its cell, which {}{}", handed.code->name(), handed.code->id().short_hex(),
+                      ending.text(), place)};
 }
 
 void Cells::fail_waiting(const Error& why) noexcept {

@@ -55,7 +55,9 @@ class Cells {
   bool has_news() noexcept { return keeper_ != nullptr && keeper_->take_news(); }
   // Around a sleep of the node.
   void set_sleeping(bool sleeping) noexcept;
-  bool has_frames() const noexcept { return active_ != nullptr && active_->has_process() && active_->process().has_frames(); }
+  bool has_frames() const noexcept {
+    return active_ != nullptr && active_->has_process() && active_->process().has_frames();
+  }
   // When the call that runs has run for too long; UINT64_MAX: none does.
   uint64_t next_limit_ns() const noexcept;
 

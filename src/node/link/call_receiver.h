@@ -57,7 +57,6 @@ inline uint64_t id_prefix_of(const ContentId& id) noexcept {
   return prefix | 1;
 }
 
-
 class CallReceiver {
  public:
   // `link`: answers to calls go back by it.

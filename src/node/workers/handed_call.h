@@ -25,7 +25,7 @@ struct HandedCall {
   Charge charge;                   // of that memory
   std::optional<Link::Hold> hold;  // on the link that it came from; none: this node made the call
 
-  bool in_cell = false;            // and on no thread of the node
+  bool in_cell = false;  // and on no thread of the node
 
   // Set by HandedCalls:
   std::shared_ptr<const NamedData> data;
