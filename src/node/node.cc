@@ -406,9 +406,9 @@ size_t Node::poll() {
 // Of this node to itself, on other threads and in cells.
 size_t Node::run_calls() {
   size_t happened = 0;
-  if (!handed_.empty()) happened += deliver_handed();
+  if (!handed_.empty() || handed_.has_freed()) happened += deliver_handed();
   if (local_calls_.has_ready()) local_calls_.run(), ++happened;
-  work_.calls = !handed_.empty() || local_calls_.has_ready();
+  work_.calls = !handed_.empty() || handed_.has_freed() || local_calls_.has_ready();
   return happened;
 }
 
@@ -428,7 +428,7 @@ size_t Node::progress() {
     moved += drain_backlogs();
   if (work_.paused_links) [[unlikely]]
     moved += links_.resume_paused();
-  cells_.look();
+  moved += cells_.look();
   if (code_.compiles_for_peers.has_answers()) code_.compiles_for_peers.send_answers();
   const bool is_late = std::exchange(transport_->poll_state.late, false);
   if (++progresses_ % progresses_between_housekeeping == 0 || work_.lost_links || is_late) [[unlikely]]

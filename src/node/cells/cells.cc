@@ -207,24 +207,27 @@ void Cells::end_call(const cell::Ended& ended) {
   calls_.end(handed);
 }
 
-void Cells::look() {
-  if (keeper_ == nullptr) return;
+size_t Cells::look() {
+  if (keeper_ == nullptr) return 0;
   const auto now = now_ns();
   const bool is_over_limit = now >= next_limit_ns();
   const bool is_order_due = order_at_ns_ != 0 && now >= order_at_ns_;
-  if (!keeper_->take_news() && !is_over_limit && !is_order_due) return;
+  const bool has_news = keeper_->take_news();
+  if (!has_news && !is_over_limit && !is_order_due) return 0;
+  size_t happened = has_news ? 1 : 0;
   take_started();
   if (is_over_limit)
     active_->process().kill(
         fmt::format("it ran for more than {} ms (execution-limit)", common_.config.execution_limit_ms));
   if (active_ != nullptr && active_->has_process()) {
     active_->process().check();
-    poll();
-    if (active_->process().ending()) replace();
+    happened += poll();
+    if (active_->process().ending()) replace(), ++happened;
   }
   if (spare_ != nullptr && spare_->has_process()) look_at_spare();
   order();
   watch();
+  return happened;
 }
 
 void Cells::look_at_spare() {

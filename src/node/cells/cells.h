@@ -50,8 +50,8 @@ class Cells {
   void run(std::unique_ptr<HandedCall> handed);
   // Takes what the cell says. How much happened.
   size_t poll();
-  // What bells, deadlines and ends want done: when take_news(), and now and then.
-  void look();
+  // What bells, deadlines and ends want done: when take_news(), and now and then. How much happened.
+  size_t look();
   bool has_news() noexcept { return keeper_ != nullptr && keeper_->take_news(); }
   // Around a sleep of the node.
   void set_sleeping(bool sleeping) noexcept;
