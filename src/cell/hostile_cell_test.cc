@@ -14,9 +14,7 @@ using testing::TestCell;
 
 // Answers and calls it as a node does, until it has ended.
 Ending ending_of(const char* how) {
-  ::setenv("TC_HOSTILE", how, 1);
-  TestCell cell({.program = TC_HOSTILE_CELL, .ring_bytes = 4096, .message_bytes = 100'000});
-  ::unsetenv("TC_HOSTILE");
+  TestCell cell({.program = TC_HOSTILE_CELL, .libraries = {how}, .ring_bytes = 4096, .message_bytes = 100'000});
   if (cell.run_until([&] { return cell.cell->is_idle(); })) cell.begin({});
   return cell.ending();
 }
@@ -62,9 +60,7 @@ TEST(HostileCellAlone, a_forged_crash_record_says_only_what_the_kernel_says_too)
 }
 
 TEST(HostileCellAlone, pads_that_lead_to_each_other_do_not_keep_its_node) {
-  ::setenv("TC_HOSTILE", "pads", 1);
-  TestCell cell({.program = TC_HOSTILE_CELL, .ring_bytes = 4096});
-  ::unsetenv("TC_HOSTILE");
+  TestCell cell({.program = TC_HOSTILE_CELL, .libraries = {"pads"}, .ring_bytes = 4096});
   ASSERT_TRUE(cell.run_until([&] { return cell.cell->has_frames(); }));
   cell.step();
   cell.cell->kill("it says nothing");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Stands in for threechains-cell: a cell that was taken over. The variable TC_HOSTILE says what it does to its node.
+// Stands in for threechains-cell: a cell that was taken over. Its first library is the name of what it does to its node.
 #include <unistd.h>
 
 #include <csignal>
@@ -106,13 +106,13 @@ int main() {
   auto packet = receive_packet(node_socket, true);
   if (!packet || !*packet) return 1;
   const auto start = decode_start((*packet)->bytes);
-  if (!start || start->ring_bytes != HostileCell::ring_bytes) return 2;
+  if (!start || start->ring_bytes != HostileCell::ring_bytes || start->libraries.empty()) return 2;
   auto& [rings, record, code, data] = (*packet)->descriptors;
   auto crash = CrashMemory::adopt(std::move(record));
   auto memory = tc::transport::RingMemory::adopt(std::move(rings), start->ring_bytes);
   if (!crash || !memory || !Channel::can_sleep()) return 3;
   auto* const ring = memory->written_by(tc::transport::RingMemory::Side::receiver).data;
   Channel channel(std::move(*memory), tc::transport::RingMemory::Side::receiver, node_socket, start->message_bytes);
-  HostileCell(channel, ring, crash->record()).misbehave(std::getenv("TC_HOSTILE"));
+  HostileCell(channel, ring, crash->record()).misbehave(start->libraries.front());
   for (;;) ::pause();
 }
