@@ -99,8 +99,13 @@ class CellProcess {
   // Something to do for the owner; nothing: not now. May throw std::bad_alloc.
   std::optional<Event> next();
   void check();
-  // Readable when check() has something to do.
+  // Readable when check() has something to do ...
   int descriptor() const noexcept { return socket_.get(); }
+  // ... but for a cell that does not become ready: not before that time. UINT64_MAX: it is ready, or has been killed.
+  uint64_t check_at_ns() const noexcept {
+    return state_ == State::starting && !is_killed() ? start_deadline_.at_ns() : UINT64_MAX;
+  }
+  bool is_killed() const noexcept { return killed_because_.has_value() || broken_because_.has_value(); }
   bool has_backlog() const noexcept { return !channel_.is_sent(); }
   bool has_frames() const noexcept { return channel_.has_frames(); }
   void set_sleeping(bool sleeping) noexcept {

@@ -373,7 +373,9 @@ void Node::renew_rights() {
   const auto lost = authority_.take_change();
   for (const auto& key : lost) code_.codes.evict_all_of(key);
   links_.renew_rights(lost);
-  if (!handed_.empty()) workers_.renew_rights();
+  if (handed_.empty()) return;
+  workers_.renew_rights();
+  cells_.renew_rights();
 }
 
 // From the watchdog's thread.
@@ -539,7 +541,7 @@ uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
     until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
   if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
   if (work_.paused_links) until = std::min(until, links_.next_resume_ns());
-  until = std::min({until, authority_.next_change_ns(), cells_.next_limit_ns()});
+  until = std::min({until, authority_.next_change_ns(), cells_.next_due_ns()});
   return until;
 }
 

@@ -67,9 +67,9 @@ Status Cells::wait_until_ready() {
 
 // One after the other: first the one that runs calls, then the spare.
 void Cells::order() {
-  if (ordered_ != nullptr || now_ns() < order_at_ns_) return;
+  if (!may_order() || now_ns() < order_at_ns_) return;
+  order_at_ns_ = 0;
   auto& place = active_ == nullptr ? active_ : spare_;
-  if (place != nullptr) return;
   if (keeper_ == nullptr) {
     keeper_ = std::make_unique<CellKeeper>([transport = transport_] { transport->wake(); });
     if (auto started = keeper_->start(); !started) {
@@ -209,14 +209,12 @@ void Cells::end_call(const cell::Ended& ended) {
 
 size_t Cells::look() {
   if (keeper_ == nullptr) return 0;
-  const auto now = now_ns();
-  const bool is_over_limit = now >= next_limit_ns();
-  const bool is_order_due = order_at_ns_ != 0 && now >= order_at_ns_;
   const bool has_news = keeper_->take_news();
-  if (!has_news && !is_over_limit && !is_order_due) return 0;
+  const auto now = now_ns();
+  if (!has_news && now < next_due_ns()) return 0;
   size_t happened = has_news ? 1 : 0;
   take_started();
-  if (is_over_limit)
+  if (now >= limit_ns())
     active_->process().kill(
         fmt::format("it ran for more than {} ms (execution-limit)", common_.config.execution_limit_ms));
   if (active_ != nullptr && active_->has_process()) {
@@ -257,7 +255,9 @@ void Cells::replace() {
     common_.log.error("{}: {}", common_.self.label, why.message);
     calls_.fail(*handed, why);
   } else {
-    fail_to_start({TC_ERR_IO, fmt::format("it {}", ending.text())});
+    fail_to_start({TC_ERR_IO, fmt::format("the cell {}", ending.text())});
+    // Else the next one would fail, too, and the call would wait for good.
+    if (ending.kind == cell::Ending::Kind::not_started) fail_waiting(why_not_);
   }
   active_ = std::move(spare_);
   if (active_ == nullptr && waiting_ != nullptr) order();
@@ -288,10 +288,26 @@ void Cells::fail_waiting(const Error& why) noexcept {
   if (auto* const handed = std::exchange(waiting_, nullptr)) calls_.fail(*handed, why);
 }
 
-uint64_t Cells::next_limit_ns() const noexcept {
+void Cells::renew_rights() noexcept {
+  if (waiting_ == nullptr || !HandedCalls::may_have_other_rights(*waiting_)) return;
+  const auto why = HandedCalls::rights_have_changed();
+  common_.log.warn("a call is not run: {}", why.message);
+  fail_waiting(why);
+}
+
+uint64_t Cells::limit_ns() const noexcept {
   const auto limit_ms = common_.config.execution_limit_ms;
-  if (limit_ms == 0 || active_ == nullptr || active_->handed() == nullptr) return UINT64_MAX;
+  if (limit_ms == 0 || active_ == nullptr || active_->handed() == nullptr || active_->process().is_killed())
+    return UINT64_MAX;
   return active_->begun_ns() + uint64_t{limit_ms} * 1'000'000;
+}
+
+uint64_t Cells::next_due_ns() const noexcept {
+  auto due = limit_ns();
+  if (order_at_ns_ != 0 && may_order()) due = std::min(due, order_at_ns_);
+  for (const auto* const cell : {active_.get(), spare_.get()})
+    if (cell != nullptr && cell->has_process()) due = std::min(due, cell->process().check_at_ns());
+  return due;
 }
 
 void Cells::set_sleeping(bool sleeping) noexcept {

@@ -58,13 +58,18 @@ class Cells {
   bool has_frames() const noexcept {
     return active_ != nullptr && active_->has_process() && active_->process().has_frames();
   }
-  // When the call that runs has run for too long; UINT64_MAX: none does.
-  uint64_t next_limit_ns() const noexcept;
+  // When look() has something to do that nothing announces: a call has run for too long, a cell does not become ready, or one may
+  // be started again. UINT64_MAX: nothing.
+  uint64_t next_due_ns() const noexcept;
+  // The keyring was read again: a call that has not begun is not run by rights that its sender may not have any more.
+  void renew_rights() noexcept;
 
   void close() noexcept;
 
  private:
   Status wait_until_ready();
+  uint64_t limit_ns() const noexcept;
+  bool may_order() const noexcept { return ordered_ == nullptr && (active_ == nullptr || spare_ == nullptr); }
   void order();
   void take_started();
   void begin(HandedCall& handed);

@@ -37,6 +37,14 @@ class HandedCalls {
   bool take_freed() noexcept { return std::exchange(freed_, false); }
   void each_call(ShowCall show) const;
   void say_what_runs() const noexcept;
+  // Of a call that has not begun, when the keyring was read again: its caller is told to call again.
+  static bool may_have_other_rights(const HandedCall& handed) noexcept {
+    const auto* const link = link_of(handed.call);
+    return link == nullptr ? !handed.rights->is_all() : !link->receiver().is_unrestricted();
+  }
+  static Error rights_have_changed() {
+    return {TC_ERR_DENIED, "what its sender may do here has changed before it ran: call again"};
+  }
 
   // ---- What a call says and asks
 

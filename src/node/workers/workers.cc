@@ -193,13 +193,7 @@ bool Workers::wait_for_calls(std::chrono::milliseconds longest) noexcept {
   return true;
 }
 
-void Workers::renew_rights() {
-  const auto has_changed = [](const HandedCall& handed) {
-    const auto* const link = link_of(handed.call);
-    return link == nullptr ? !handed.rights->is_all() : !link->receiver().is_unrestricted();
-  };
-  drop_unbegun(has_changed, Error{TC_ERR_DENIED, "what its sender may do here has changed before it ran: call again"});
-}
+void Workers::renew_rights() { drop_unbegun(&HandedCalls::may_have_other_rights, HandedCalls::rights_have_changed()); }
 
 // Calls that wait for a thread and are `chosen` are not run; their callers are told.
 void Workers::drop_unbegun(FunctionRef<bool(const HandedCall&)> chosen, const Error& why) noexcept {
