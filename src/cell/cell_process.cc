@@ -100,12 +100,33 @@ void CellProcess::break_protocol(Error error) {
 
 // ---- What the cell is told
 
+namespace {
+
+// A cell could make its mapping writable, were it not for a descriptor that only reads.
+Result<Fd> for_reading(int descriptor) {
+  const auto path = fmt::format("/proc/self/fd/{}", descriptor);
+  Fd reads(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  if (!reads) return fail(TC_ERR_IO, "opening data for reading alone: {}", system_words(errno));
+  return reads;
+}
+
+// Data that is mapped does not count against what the cell may use itself.
+void change_memory_limit(pid_t pid, uint64_t more, uint64_t less) noexcept {
+  rlimit limit{};
+  if (::prlimit(pid, RLIMIT_AS, nullptr, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
+  limit.rlim_cur = std::min(limit.rlim_cur + more - less, limit.rlim_max);
+  (void)::prlimit(pid, RLIMIT_AS, &limit, nullptr);
+}
+
+}  // namespace
+
 Status CellProcess::run(const Run& call) {
   if (!is_idle()) return fail(TC_ERR_BUSY, "the cell is not idle");
   call_number_ = (call_number_ + 1) & wire::max_number;
   wants_reply_ = call.wants_reply;
   is_replied_ = is_asked_ = false;
   state_ = State::running;
+  if (call.forgets_data) change_memory_limit(pid(), 0, std::exchange(data_bytes_, 0));
   head_.clear();
   append_run_head(head_, call);
   channel_.send(static_cast<uint8_t>(ToCell::run), call_number_, head_, call.payload);
@@ -121,33 +142,14 @@ Status CellProcess::answer(const Answer& answer) {
   return {};
 }
 
-namespace {
-
-// A cell could make its mapping writable, were it not for a descriptor that only reads.
-Result<Fd> for_reading(int descriptor) {
-  const auto path = fmt::format("/proc/self/fd/{}", descriptor);
-  Fd reads(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  if (!reads) return fail(TC_ERR_IO, "opening data for reading alone: {}", system_words(errno));
-  return reads;
-}
-
-// Data that is mapped does not count against what the cell may use itself.
-void raise_memory_limit(pid_t pid, uint64_t bytes) noexcept {
-  rlimit limit{};
-  if (::prlimit(pid, RLIMIT_AS, nullptr, &limit) != 0 || limit.rlim_cur == RLIM_INFINITY) return;
-  limit.rlim_cur = std::min(limit.rlim_cur + bytes, limit.rlim_max);
-  (void)::prlimit(pid, RLIMIT_AS, &limit, nullptr);
-}
-
-}  // namespace
-
 Status CellProcess::map_data(const std::string& name, int descriptor, uint64_t size, bool writable) {
   if (state_ != State::idle && state_ != State::running) return fail(TC_ERR_BUSY, "the cell is not ready for data");
   Fd reads;
   if (!writable) {
     TC_ASSIGN(reads, for_reading(descriptor));
   }
-  raise_memory_limit(pid(), size);
+  change_memory_limit(pid(), size, 0);
+  data_bytes_ += size;
   const int passed[] = {writable ? descriptor : reads.get()};
   TC_CHECK(send_packet(socket_.get(), encode_map({.size = size, .writable = writable, .name = name}), passed));
   ++awaited_mapped_;

@@ -141,6 +141,7 @@ class CellProcess {
   bool wants_reply_ = false;
   bool is_replied_ = false;
   bool is_asked_ = false;        // and not answered yet
+  uint64_t data_bytes_ = 0;      // that are mapped
   size_t awaited_mapped_ = 0;    // Mapped that must come
   size_t awaited_resolved_ = 0;  // and Resolved
   uint64_t sleeps_ = 0, bells_ = 0;

@@ -81,6 +81,7 @@ struct Run {
   uint64_t target_args = 0;
   uint32_t alignment = 16;  // of the payload
   bool wants_reply = false;
+  bool forgets_data = false;  // what is mapped is not this call's to have
   ByteView payload;
 };
 inline constexpr size_t run_head_bytes = 32;

@@ -95,6 +95,7 @@ Status Runner::handle(const Channel::Message& message) {
 Status Runner::run(const Channel::Message& message) {
   TC_ASSIGN(const auto call, decode_run(message.body));
   running_ = {.number = message.number, .wants_reply = call.wants_reply};
+  if (call.forgets_data) forget_data();
   const size_t size = call.payload.size();
   std::byte* const payload = aligned_copy(payload_, call.payload, call.alignment);
   const auto entry = reinterpret_cast<target::EntryPoint>(call.entry);
@@ -154,6 +155,11 @@ void Runner::map(const Map& map, const Fd& descriptor) {
   Bytes head;  // head_ may be in use: this is also called while a call asks
   append_mapped(head, {.status = is_mapped ? TC_OK : TC_ERR_NO_MEMORY, .name = map.name, .message = why});
   send(ToNode::mapped, head);
+}
+
+void Runner::forget_data() noexcept {
+  for (const auto& one : data_) ::munmap(one.address, one.size);
+  data_.clear();
 }
 
 const Runner::Data* Runner::find_data(std::string_view name) const noexcept {

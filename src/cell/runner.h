@@ -64,6 +64,7 @@ class Runner final : public target::IfuncHost {
   tc_status_t ask(const Ask& ask) noexcept;
   void read_packets();
   void map(const Map& map, const Fd& descriptor);
+  void forget_data() noexcept;
   const Data* find_data(std::string_view name) const noexcept;
 
   target::Executor executor_{*this};

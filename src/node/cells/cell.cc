@@ -103,12 +103,23 @@ Result<void*> Cell::find(const std::string& library, const std::string& symbol) 
   return fail(TC_ERR_UNRESOLVED, "'{}' is not there in a cell", symbol);
 }
 
+// Code finds what is mapped without a question. So that must be what this call may have.
+bool Cell::has_same_data(const HandedCall& handed) const noexcept {
+  const auto &before = *data_rights_, &now = *handed.rights;
+  return data_table_.lock() == handed.data && (&before == &now || (before.is_all() && now.is_all()));
+}
+
 Status Cell::run() {
   TC_ASSIGN(code_, store_->load(*handed_->code->bundle));
+  const bool forgets_data = !mapped_.empty() && !has_same_data(*handed_);
+  if (forgets_data) mapped_.clear();
+  data_rights_ = handed_->rights;
+  data_table_ = handed_->data;
   return process_->run({
       .entry = reinterpret_cast<uint64_t>(code_->entry.load()),
       .alignment = uint32_t{1} << code_->alignment_log2,
       .wants_reply = handed_->call.wants_reply,
+      .forgets_data = forgets_data,
       .payload = {handed_->payload, handed_->size},
   });
 }
@@ -116,14 +127,14 @@ Status Cell::run() {
 // ---- Data
 
 Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, bool writable) {
-  const auto same = [&](const Mapped& one) { return one.data == data && one.writable == writable; };
+  const auto same = [&](const Mapped& one) { return one.data.lock() == data && one.writable == writable; };
   if (std::ranges::any_of(mapped_, same)) return {};
   if (!data->file)
     return fail(TC_ERR_UNSUPPORTED, "data '{}' is memory of this process alone, and no file that a cell could map",
                 data->name);
   TC_CHECK(process_->map_data(data->name, data->file.descriptor(), data->size, writable));
-  std::erase_if(mapped_, [&](const Mapped& one) { return one.data->name == data->name; });
-  mapped_.push_back({data, writable});
+  std::erase_if(mapped_, [&](const Mapped& one) { return one.name == data->name; });
+  mapped_.push_back({data, data->name, writable});
   return {};
 }
 

@@ -61,13 +61,15 @@ class Cell {
  private:
   using LibrarySymbol = std::pair<std::string, std::string>;
   struct Mapped {
-    std::shared_ptr<const ExposedData> data;
+    std::weak_ptr<const ExposedData> data;  // may be withdrawn: a cell has a mapping of its own
+    std::string name;
     bool writable;
   };
 
   Cell() : policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
   Result<void*> find(const std::string& library, const std::string& symbol);
   Status ask_for_symbols(const Bundle& bundle);
+  bool has_same_data(const HandedCall& handed) const noexcept;
   Status run();
 
   target::Policy policy_;
@@ -77,8 +79,10 @@ class Cell {
   target::Code* code_ = nullptr;
   uint64_t begun_ns_ = 0;
   std::vector<Mapped> mapped_;
-  std::deque<LibrarySymbol> awaited_;  // by the order of the questions
-  std::mutex mutex_;                   // of what follows
+  trust::SharedRights data_rights_;            // of the call that has them
+  std::weak_ptr<const NamedData> data_table_;  // and the data that there was then
+  std::deque<LibrarySymbol> awaited_;          // by the order of the questions
+  std::mutex mutex_;                           // of what follows
   std::map<LibrarySymbol, void*> symbols_;
 };
 
