@@ -249,5 +249,405 @@ TEST_F(IsolatesAll, a_node_that_is_freed_while_a_call_runs_in_a_cell_tells_its_c
   EXPECT_EQ(waits->status, TC_ERR_DISCONNECTED) << waits->message;
 }
 
+// ---- What a call in a cell asks of its node
+
+class ClusterOfCells : public ::testing::Test, protected Cluster {
+ protected:
+  void start(uint32_t size) {
+    make_nodes(size, [](Config& config) { config.isolate = Isolate::all; });
+    client = net.make(9);
+    Cluster::start();
+    link = test::connect(*client, "n0");
+  }
+  std::shared_ptr<Future> call(const std::string& ifunc, std::string_view payload) {
+    return test::call(*client, *link, *message(*client, ifunc, payload));
+  }
+  std::unique_ptr<Node> client;
+  Link* link = nullptr;
+};
+
+TEST_F(ClusterOfCells, a_call_travels_from_cell_to_cell_and_its_answer_comes_from_the_last_one) {
+  start(3);
+  const auto future = test::call(*client, *link, *travel(*client, 10));
+  ASSERT_EQ(future->status, TC_OK) << future->message;
+  const auto result = result_of(*future);
+  ASSERT_EQ(result.visited, 11u);
+  for (uint32_t i = 0; i < 11; ++i) EXPECT_EQ(result.nodes[i], i % 3);
+  stop();
+  EXPECT_EQ(nodes[0]->stat("cell-calls").value(), 4u);
+}
+
+TEST_F(ClusterOfCells, calls_of_a_node_to_itself_run_in_its_cell) {
+  start(1);
+  const auto future = test::call(*client, *link, *travel(*client, 10));
+  ASSERT_EQ(future->status, TC_OK) << future->message;
+  EXPECT_EQ(result_of(*future).visited, 11u);
+  stop();
+  EXPECT_EQ(nodes[0]->stat("cell-calls").value(), 11u);
+}
+
+TEST_F(ClusterOfCells, another_ifunc_that_is_bundled_answers_in_the_place_of_one_in_a_cell) {
+  start(2);
+  using namespace std::string_literals;
+  const auto future = call("choose", "1 echo\0words"s);
+  EXPECT_EQ(future->status, TC_OK) << future->message;
+  EXPECT_EQ(text_of(*future), "words");
+}
+
+TEST_F(ClusterOfCells, an_ifunc_in_a_cell_calls_another_one_by_name) {
+  start(3);
+  stop();
+  const SharedMemory texts[] = {SharedMemory(8), SharedMemory(8), SharedMemory(8)};
+  for (uint32_t id = 0; id < 3; ++id) ASSERT_TRUE(texts[id].expose(*nodes[id], "text"));
+  ASSERT_TRUE(nodes[0]->register_bundle(load_bundle("append")));
+  Cluster::start();
+  const auto future = call("spread", "x");
+  EXPECT_EQ(future->status, TC_OK) << future->message;
+  for (const size_t id : {1u, 2u})
+    EXPECT_TRUE(tc::test::run_until([&] { return texts[id].text().substr(0, 2) == "\1x"; }, [&] { client->poll(); }));
+}
+
+TEST_F(ClusterOfCells, a_call_that_went_on_is_answered_there_alone) {
+  start(2);
+  const auto future = call("misbehave", ask_to(What::forward, {1}, ask_to(What::echo, {}, "from there")));
+  EXPECT_EQ(text_of(*future), "from there") << future->message;
+  EXPECT_EQ(text_of(*call("echo", "x")), "x");
+  EXPECT_EQ(client->stat("late-answers"), 0u);
+}
+
+TEST_F(ClusterOfCells, a_call_that_cannot_go_on_is_told_so_and_answers_itself) {
+  start(1);
+  const auto future = call("misbehave", ask_to(What::forward, {7}, "x"));
+  ASSERT_EQ(future->bytes.size(), sizeof(uint64_t)) << future->message;
+  uint64_t status = 0;
+  std::memcpy(&status, future->bytes.data(), sizeof status);
+  EXPECT_NE(status, TC_OK);
+}
+
+// ---- Whose code
+
+class HasCells : public WithKeyring {
+ protected:
+  pid_t process(Node& node, const Bundle& bundle) { return process_of(*call(node, bundle, ask_for_process())); }
+  // Not while the target reads both clocks, one after the other.
+  void let_pass(std::chrono::seconds time) {
+    running.reset();
+    test::let_pass(time);
+    run();
+  }
+  static Net::Adjust isolate(Isolate which) {
+    return [which](Config& config) { config.isolate = which; };
+  }
+  std::shared_ptr<Future> send(Node& node, const Bundle& bundle, std::string_view payload) {
+    return node.call(*connect(node, "n1"), *message(node, bundle, payload), 0, Deadline::after_ms(20'000)).value();
+  }
+  static bool until(Node& client, const std::function<bool()>& done) {
+    return tc::test::run_until(done, [&] { client.poll(); }, 60'000);
+  }
+  bool ended(Node& client, const std::shared_ptr<Future>& future) {
+    return until(client, [&] { return future->ready.load(); });
+  }
+  // A program that is no cell.
+  std::string make_program(const std::string& does) {
+    const auto path = net.home.path() / "program";
+    EXPECT_TRUE(write_file_atomically(path, as_bytes("#!/bin/sh\n" + does + "\n")));
+    std::filesystem::permissions(path, std::filesystem::perms::owner_all);
+    return path.string();
+  }
+
+  const Bundle misbehave = load_bundle("misbehave"), linger = load_bundle("linger");
+  const pid_t here = ::getpid();
+  const std::string never_ready = "exec sleep 1000";
+};
+
+TEST_F(HasCells, code_of_a_key_with_in_cell_runs_in_a_cell_and_that_of_others_does_not) {
+  start(ana.line("run=any in=cell") + bob.line("run=any"));
+  EXPECT_EQ(process(*peer(3, bob), misbehave), here);
+  EXPECT_TRUE(children().empty()) << "there is no cell before one is needed";
+  const auto cell = process(*peer(2, ana), misbehave);
+  EXPECT_NE(cell, here);
+  EXPECT_EQ(process(*peer(4, bob), misbehave), here);
+  EXPECT_EQ(process(*own_peer(5), misbehave), here);
+  EXPECT_EQ(stat("cell-calls"), 1u);
+}
+
+TEST_F(HasCells, code_that_a_key_with_in_cell_signed_runs_in_a_cell_for_others) {
+  start(ana.line() + bob.line("in=cell"));
+  const auto client = peer(2, ana);
+  EXPECT_NE(process(*client, bob.signs(misbehave)), here);
+}
+
+TEST_F(HasCells, where_the_untrusted_are_isolated_signed_code_runs_in_a_cell_and_that_of_run_any_does_not) {
+  start(ana.line("run=any") + bob.line(), isolate(Isolate::untrusted));
+  const auto cell = process(*peer(3, bob), bob.signs(misbehave));
+  EXPECT_NE(cell, here);
+  EXPECT_TRUE(children().contains(cell));
+  EXPECT_EQ(process(*peer(2, ana), misbehave), here);
+  EXPECT_EQ(process(*own_peer(4), misbehave), here);
+}
+
+// North sends what ana and bob call on to east, which isolates the untrusted.
+class OnBehalfInCells : public ::testing::Test, protected Cluster {
+ protected:
+  OnBehalfInCells() {
+    const std::pair<const char*, const Person*> places[] = {{"n0", &north}, {"n1", &east}, {"n7", &ana}, {"n8", &bob}};
+    std::string everybody;
+    for (const auto& [address, person] : places) {
+      net.network.make_foreign(address, person->public_key());
+      everybody += person->line("run=any");
+    }
+    write("everybody", everybody);
+    write("of-east", north.line("run=any") + ana.line("run=any") + bob.line("write=text"));
+    make_nodes(2, [&](Config& config) {
+      config.keyring = path(config.id == 0 ? "everybody" : "of-east");
+      if (config.id == 1) config.isolate = Isolate::untrusted;
+    });
+    for (const uint32_t id : {7u, 8u})
+      clients.push_back(net.make(id, [&](Config& config) { config.keyring = path("everybody"); }));
+    EXPECT_TRUE(text.expose(*nodes[1], "text"));
+    EXPECT_TRUE(nodes[0]->register_bundle(bob.signs(load_bundle("append"))));
+    Cluster::start();
+  }
+  std::string path(const std::string& name) { return (net.home.path() / name).string(); }
+  void write(const std::string& name, const std::string& lines) {
+    EXPECT_TRUE(write_file_atomically(path(name), as_bytes(lines)));
+  }
+  std::shared_ptr<Future> call(Node& client, const Bundle& bundle, std::string_view payload) {
+    return test::call(client, *test::connect(client, "n0"), *message(client, bundle, payload));
+  }
+  Person ana{"ana"}, bob{"bob"}, north{"north"}, east{"east"};
+  SharedMemory text{8};
+  std::vector<std::unique_ptr<Node>> clients;
+};
+
+TEST_F(OnBehalfInCells, a_call_on_behalf_of_one_who_may_run_signed_code_only_runs_in_a_cell) {
+  const auto misbehave = bob.signs(load_bundle("misbehave"));
+  const auto onwards = ask_to(What::forward, {1}, ask_for_process());
+  const auto of_bob = process_of(*call(*clients[1], misbehave, onwards));
+  EXPECT_NE(of_bob, ::getpid());
+  EXPECT_EQ(process_of(*call(*clients[0], misbehave, onwards)), ::getpid()) << "ana and north may run any code";
+}
+
+TEST_F(OnBehalfInCells, what_is_injected_on_behalf_of_such_a_one_runs_in_a_cell) {
+  EXPECT_EQ(call(*clients[1], bob.signs(load_bundle("spread")), "x")->status, TC_OK);
+  EXPECT_TRUE(tc::test::run_until([&] { return text.text().substr(0, 2) == "\1x"; }, [&] { clients[1]->poll(); }));
+  stop();
+  EXPECT_TRUE(run_until({nodes[1].get()}, [&] { return nodes[1]->stat("cell-calls").value() == 1; }));
+}
+
+// ---- Rights that change
+
+TEST_F(HasCells, in_cell_counts_from_the_next_call_on_when_it_is_added_or_removed) {
+  start(ana.line("run=any"));
+  const auto client = peer(2, ana);
+  EXPECT_EQ(process(*client, misbehave), here);
+  reload(ana.line("run=any in=cell"));
+  EXPECT_NE(process(*client, misbehave), here);
+  reload(ana.line("run=any"));
+  EXPECT_EQ(process(*client, misbehave), here);
+}
+
+TEST_F(HasCells, a_call_that_waits_behind_another_one_runs_by_the_rights_of_then) {
+  const Gate gate;
+  start(ana.line("run=any in=cell write=gate"));
+  running.reset();
+  ASSERT_TRUE(gate.expose(*target));
+  run();
+  const auto client = peer(2, ana);
+  const auto runs = send(*client, linger, "runs");
+  ASSERT_TRUE(until(*client, [&] { return gate.inside() == 1; }));
+  const auto waits = send(*client, misbehave, ask_for_process());
+  reload(ana.line("run=any write=gate"));
+  EXPECT_FALSE(waits->ready.load());
+  gate.open();
+  ASSERT_TRUE(ended(*client, runs) && ended(*client, waits));
+  EXPECT_EQ(text_of(*runs), "runs") << runs->message;
+  EXPECT_EQ(process_of(*waits), here);
+}
+
+TEST_F(HasCells, a_call_that_waits_for_a_cell_is_refused_when_the_keyring_has_changed) {
+  start(ana.line("run=any in=cell"), [&](Config& config) { config.cell = make_program(never_ready); });
+  const auto client = peer(2, ana);
+  const auto waits = send(*client, echo, "x");
+  ASSERT_TRUE(until(*client, [] { return !children().empty(); }));
+  reload(ana.line("run=any in=cell") + bob.line());
+  ASSERT_TRUE(ended(*client, waits));
+  expect_denied(*waits, "what its sender may do here has changed before it ran: call again");
+}
+
+TEST_F(HasCells, a_key_that_is_revoked_while_its_call_runs_gets_no_answer_and_others_are_served) {
+  const Gate gate;
+  start(ana.line("run=any in=cell write=gate") + bob.line("run=any in=cell"));
+  running.reset();
+  ASSERT_TRUE(gate.expose(*target));
+  run();
+  const auto client = peer(2, ana), other = peer(3, bob);
+  const auto runs = send(*client, linger, "runs");
+  ASSERT_TRUE(until(*client, [&] { return gate.inside() == 1; }));
+  reload(ana.line("run=any in=cell write=gate revoked=2026-01-01") + bob.line("run=any in=cell"));
+  ASSERT_TRUE(ended(*client, runs));
+  EXPECT_NE(runs->status, TC_OK);
+  const auto waits = send(*other, echo, "served");
+  gate.open();
+  ASSERT_TRUE(ended(*other, waits));
+  EXPECT_EQ(text_of(*waits), "served") << waits->message;
+  EXPECT_EQ(stat("cell-deaths"), 0u);
+}
+
+// ---- Named data
+
+TEST_F(HasCells, data_of_a_file_is_read_and_written_as_the_caller_may) {
+  const SharedMemory number(4);
+  std::memcpy(number.data(), "0123", 4);
+  start(ana.line("run=any in=cell write=number") + bob.line("run=any in=cell read=number") +
+        eve.line("run=any in=cell read=other"));
+  running.reset();
+  ASSERT_TRUE(number.expose(*target, "number"));
+  run();
+  const std::string name("number\0", 7);
+  const auto read = [&](Node& node) { return call(node, misbehave, ask_to(What::read, {}, name)); };
+  const auto write = [&](Node& node) { return call(node, misbehave, ask_to(What::write, {1, 'x'}, name)); };
+  EXPECT_EQ(read(*peer(4, eve))->status, TC_ERR_IFUNC) << "it may not read it";
+  const auto reader = peer(3, bob);
+  EXPECT_EQ(text_of(*read(*reader)), "0123");
+  const auto crashed = write(*reader);
+  EXPECT_EQ(crashed->status, TC_ERR_CRASHED);
+  EXPECT_THAT(crashed->message, HasSubstr("signal 11"));
+  EXPECT_EQ(number.text(), "0123");
+  EXPECT_EQ(text_of(*write(*peer(2, ana))), "0x23");
+  EXPECT_EQ(number.text(), "0x23");
+}
+
+TEST_F(HasCells, data_that_is_memory_of_the_process_is_not_there_in_a_cell_and_the_log_says_why) {
+  char memory[] = "here";
+  start(ana.line("run=any in=cell read=*"));
+  running.reset();
+  ASSERT_TRUE(target->expose("memory", memory, sizeof memory));
+  run();
+  const auto failed = call(*peer(2, ana), misbehave, ask_to(What::read, {}, std::string("memory\0", 7)));
+  EXPECT_EQ(failed->status, TC_ERR_IFUNC);
+  EXPECT_THAT(failed->message, HasSubstr("there is no such data"));
+  EXPECT_TRUE(wait_for_log("data 'memory' is memory of this process alone"));
+}
+
+TEST_F(HasCells, what_one_caller_may_read_or_write_is_not_there_for_the_next_one_in_the_same_cell) {
+  const SharedMemory number(4);
+  std::memcpy(number.data(), "0123", 4);
+  start(ana.line("run=any in=cell write=number") + bob.line("run=any in=cell read=number") +
+        eve.line("run=any in=cell read=other"));
+  running.reset();
+  ASSERT_TRUE(number.expose(*target, "number"));
+  run();
+  const std::string name("number\0", 7);
+  const auto writer = peer(2, ana), reader = peer(3, bob), other = peer(4, eve);
+  for (int round = 0; round < 3; ++round) {
+    EXPECT_EQ(text_of(*call(*writer, misbehave, ask_to(What::write, {1, 'x'}, name))), "0x23");
+    EXPECT_EQ(call(*other, misbehave, ask_to(What::read, {}, name))->status, TC_ERR_IFUNC);
+    EXPECT_EQ(text_of(*call(*reader, misbehave, ask_to(What::read, {}, name))), "0x23");
+    EXPECT_EQ(call(*other, misbehave, ask_to(What::read, {}, name))->status, TC_ERR_IFUNC);
+  }
+  EXPECT_EQ(stat("cell-deaths"), 0u);
+  EXPECT_EQ(text_of(*call(*writer, misbehave, ask_to(What::write, {1, 'y'}, name))), "0y23");
+  EXPECT_EQ(call(*reader, misbehave, ask_to(What::write, {1, 'z'}, name))->status, TC_ERR_CRASHED);
+  EXPECT_EQ(number.text(), "0y23");
+}
+
+TEST_F(HasCells, data_that_was_withdrawn_or_replaced_is_not_there_for_the_next_call) {
+  const SharedMemory first(4), second(6);
+  std::memcpy(first.data(), "0123", 4);
+  std::memcpy(second.data(), "456789", 6);
+  start(ana.line("run=any in=cell read=number"));
+  const auto client = peer(2, ana);
+  const auto read = [&] { return call(*client, misbehave, ask_to(What::read, {}, std::string("number\0", 7))); };
+  const auto expose = [&](const SharedMemory* memory) {
+    running.reset();
+    ASSERT_TRUE(memory != nullptr ? memory->expose(*target, "number") : target->expose("number", nullptr, 0));
+    run();
+  };
+  expose(&first);
+  EXPECT_EQ(text_of(*read()), "0123");
+  expose(&second);
+  EXPECT_EQ(text_of(*read()), "456789");
+  expose(nullptr);
+  EXPECT_EQ(read()->status, TC_ERR_IFUNC);
+  expose(&first);
+  EXPECT_EQ(text_of(*read()), "0123");
+}
+
+// ---- No cell
+
+TEST_F(HasCells, without_the_program_a_node_that_isolates_does_not_start_and_says_which_program) {
+  for (const auto which : {Isolate::all, Isolate::untrusted}) {
+    auto config = Config::defaults();
+    config.log = "off";
+    config.isolate = which;
+    config.cell = "/no/such/threechains-cell";
+    const auto node = Node::create(std::move(config), [this](const Config&, transport::Events& events) {
+      return Result<std::unique_ptr<transport::Transport>>(net.network.join(events));
+    });
+    ASSERT_FALSE(node);
+    EXPECT_EQ(node.error().code, TC_ERR_NOT_FOUND);
+    EXPECT_THAT(node.error().message, HasSubstr("/no/such/threechains-cell"));
+  }
+}
+
+TEST_F(HasCells, a_node_that_isolates_does_not_start_with_a_program_that_ends_at_once) {
+  auto config = Config::defaults();
+  config.log = "off";
+  config.isolate = Isolate::all;
+  config.cell = make_program("echo 'no cell today' >&2; exit 3");
+  const auto node = Node::create(std::move(config), [this](const Config&, transport::Events& events) {
+    return Result<std::unique_ptr<transport::Transport>>(net.network.join(events));
+  });
+  ASSERT_FALSE(node);
+  EXPECT_THAT(node.error().message, HasSubstr("no cell today"));
+  EXPECT_TRUE(children().empty());
+}
+
+TEST_F(HasCells, without_the_program_code_of_a_key_with_in_cell_is_refused_and_others_are_served) {
+  start(ana.line("run=any in=cell") + bob.line("run=any"),
+        [](Config& config) { config.cell = "/no/such/threechains-cell"; });
+  expect_denied(*call(*peer(2, ana), echo),
+                "line 1 (ana): in=cell, so its code may run only in a cell, which this node does not have");
+  EXPECT_EQ(call(*peer(3, bob), echo)->status, TC_OK);
+}
+
+TEST_F(HasCells, calls_are_refused_while_cells_end_at_their_start) {
+  start(ana.line("run=any in=cell") + bob.line("run=any"),
+        [&](Config& config) { config.cell = make_program("echo 'no cell today' >&2; exit 3"); });
+  const auto client = peer(2, ana);
+  for (int i = 0; i < 3; ++i) {
+    const auto refused = call(*client, echo);
+    EXPECT_EQ(refused->status, TC_ERR_IO);
+    EXPECT_THAT(refused->message, HasSubstr("did not start: no cell today"));
+  }
+  EXPECT_EQ(call(*peer(3, bob), echo)->status, TC_OK);
+}
+
+TEST_F(HasCells, a_call_is_refused_when_its_cell_is_not_ready_in_time) {
+  start(ana.line("run=any in=cell"), [&](Config& config) { config.cell = make_program(never_ready); });
+  const auto client = peer(2, ana);
+  const auto waits = send(*client, echo, "x");
+  ASSERT_TRUE(until(*client, [] { return !children().empty(); }));
+  let_pass(11s);
+  ASSERT_TRUE(ended(*client, waits));
+  EXPECT_EQ(waits->status, TC_ERR_IO);
+  EXPECT_THAT(waits->message, HasSubstr("did not become ready in time"));
+}
+
+TEST_F(HasCells, a_node_that_is_freed_while_a_cell_starts_tells_its_callers_and_leaves_no_process) {
+  start(ana.line("run=any in=cell"), [&](Config& config) { config.cell = make_program(never_ready); });
+  const auto client = peer(2, ana);
+  const auto waits = send(*client, echo, "first"), behind = send(*client, echo, "second");
+  ASSERT_TRUE(until(*client, [] { return !children().empty(); }));
+  running.reset();
+  for (int polls = 0; polls < 200; ++polls) target->poll(), client->poll();
+  target.reset();
+  EXPECT_TRUE(children().empty());
+  ASSERT_TRUE(ended(*client, waits) && ended(*client, behind));
+  EXPECT_EQ(waits->status, TC_ERR_CLOSED) << waits->message;
+  EXPECT_EQ(behind->status, TC_ERR_DISCONNECTED) << behind->message;
+}
+
 }  // namespace
 }  // namespace tc::node::test
