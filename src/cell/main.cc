@@ -39,6 +39,15 @@ std::vector<Runner::Library> open_libraries(const std::vector<std::string>& name
   return libraries;
 }
 
+// Those of the library by which C++'s throws: it comes with the first library that is written in C++.
+Runner::Unwinder unwinder() {
+  void* const library = ::dlopen("libgcc_s.so.1", RTLD_NOW | RTLD_LOCAL | RTLD_NOLOAD);
+  if (library == nullptr) return {};
+  const auto function = [&](const char* name) { return reinterpret_cast<void (*)(void*)>(::dlsym(library, name)); };
+  const Runner::Unwinder found{function("__register_frame"), function("__deregister_frame")};
+  return found.add != nullptr && found.remove != nullptr ? found : Runner::Unwinder();
+}
+
 // At the address where the node has it: all that the node links counts on it.
 Status map_half(std::string_view what, uint64_t address, uint64_t bytes, int protection, const Fd& descriptor) {
   void* const wanted = reinterpret_cast<void*>(address);
@@ -67,6 +76,7 @@ Status serve(uint64_t stack_top) {
   if (!Channel::can_sleep()) return fail(TC_ERR_UNSUPPORTED, "this kernel has no membarrier");
   Channel channel(std::move(memory), transport::RingMemory::Side::receiver, node_socket, start.message_bytes);
   auto libraries = open_libraries(start.libraries);
+  const auto throwers = unwinder();
   wipe_environment();
   code.reset();
   data.reset();
@@ -74,7 +84,7 @@ Status serve(uint64_t stack_top) {
   TC_ASSIGN(auto lacks, enter_sandbox({.memory_bytes = start.memory_bytes}));
   ::close(STDOUT_FILENO);
   ::close(STDERR_FILENO);
-  return Runner(start, channel, node_socket, std::move(libraries)).serve(std::move(lacks));
+  return Runner(start, channel, node_socket, std::move(libraries), throwers).serve(std::move(lacks));
 }
 
 }  // namespace

@@ -109,7 +109,8 @@ void append_run_head(Bytes& out, const Run& run) {
       .u64(run.target_args)
       .u32(run.alignment)
       .u8(run.wants_reply ? 1 : 0)
-      .u8(run.forgets_data ? 1 : 0);
+      .u8(run.forgets_data ? 1 : 0)
+      .u64(run.frames);
   out.resize(begin + run_head_bytes);
 }
 
@@ -121,6 +122,7 @@ Result<Run> decode_run(ByteView body) {
   run.alignment = in.u32();
   run.wants_reply = flag(in);
   run.forgets_data = flag(in);
+  run.frames = in.u64();
   in.skip(run_head_bytes - in.position());
   run.payload = in.rest();
   TC_CHECK(in.finish("call for a cell"));

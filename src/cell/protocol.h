@@ -82,6 +82,7 @@ struct Run {
   uint32_t alignment = 16;  // of the payload
   bool wants_reply = false;
   bool forgets_data = false;  // what is mapped is not this call's to have
+  uint64_t frames = 0;        // the table by which exceptions leave its code; 0: none do
   ByteView payload;
 };
 inline constexpr size_t run_head_bytes = 32;

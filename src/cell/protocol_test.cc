@@ -88,7 +88,8 @@ TEST(CellProtocol, messages_to_a_cell_are_read_as_they_were_written) {
   EXPECT_TRUE(map->writable);
   EXPECT_EQ(map->name, "board");
 
-  auto bytes = bytes_of(append_run_head, cell::Run{.entry = 1, .target_args = 2, .alignment = 64, .wants_reply = true});
+  auto bytes = bytes_of(append_run_head,
+                        cell::Run{.entry = 1, .target_args = 2, .alignment = 64, .wants_reply = true, .frames = 3});
   EXPECT_EQ(bytes.size(), run_head_bytes);
   Writer(bytes).bytes(as_bytes("payload"));
   const auto run = decode_run(bytes);
@@ -97,6 +98,7 @@ TEST(CellProtocol, messages_to_a_cell_are_read_as_they_were_written) {
   EXPECT_EQ(run->target_args, 2u);
   EXPECT_EQ(run->alignment, 64u);
   EXPECT_TRUE(run->wants_reply);
+  EXPECT_EQ(run->frames, 3u);
   EXPECT_EQ(as_text(run->payload), "payload");
 
   bytes = bytes_of(append_answer_head, Answer{.status = TC_ERR_BUSY, .first = 1, .second = 2});

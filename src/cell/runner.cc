@@ -27,8 +27,26 @@ uint64_t number_of(void* address) noexcept { return reinterpret_cast<uintptr_t>(
 
 }  // namespace
 
-Runner::Runner(const Start& start, Channel& channel, int socket, std::vector<Library> libraries)
-    : channel_(channel), socket_(socket), libraries_(std::move(libraries)) {
+// While a call runs: its code may be gone afterwards, and other code lie there.
+class Runner::KnownFrames {
+ public:
+  KnownFrames(const Unwinder& unwinder, uint64_t frames) noexcept
+      : unwinder_(unwinder), frames_(unwinder.add == nullptr ? nullptr : reinterpret_cast<void*>(frames)) {  // NOLINT
+    if (frames_ != nullptr) unwinder_.add(frames_);
+  }
+  ~KnownFrames() {
+    if (frames_ != nullptr) unwinder_.remove(frames_);
+  }
+  KnownFrames(const KnownFrames&) = delete;
+  KnownFrames& operator=(const KnownFrames&) = delete;
+
+ private:
+  const Unwinder& unwinder_;
+  void* const frames_;
+};
+
+Runner::Runner(const Start& start, Channel& channel, int socket, std::vector<Library> libraries, Unwinder unwinder)
+    : channel_(channel), socket_(socket), libraries_(std::move(libraries)), unwinder_(unwinder) {
   be_node(start.node_id, start.node_count);
 }
 
@@ -99,6 +117,7 @@ Status Runner::run(const Channel::Message& message) {
   const size_t size = call.payload.size();
   std::byte* const payload = aligned_copy(payload_, call.payload, call.alignment);
   const auto entry = reinterpret_cast<target::EntryPoint>(call.entry);
+  const KnownFrames known(unwinder_, call.frames);
   const uint64_t begun = now_ns();
   entry(payload, size, reinterpret_cast<void*>(call.target_args));
   const uint64_t took = now_ns() - begun;

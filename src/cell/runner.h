@@ -24,7 +24,12 @@ class Runner final : public target::IfuncHost {
     std::string name;
     void* handle = nullptr;  // as dlopen() gave it
   };
-  Runner(const Start& start, Channel& channel, int socket, std::vector<Library> libraries);
+  // How code is made known to those who throw exceptions through it; null: nobody throws here.
+  struct Unwinder {
+    void (*add)(void* frames) = nullptr;
+    void (*remove)(void* frames) = nullptr;
+  };
+  Runner(const Start& start, Channel& channel, int socket, std::vector<Library> libraries, Unwinder unwinder);
 
   // Tells the node that calls may come, and runs them until the node ends the cell or is gone.
   Status serve(std::string lacks);
@@ -39,6 +44,7 @@ class Runner final : public target::IfuncHost {
   void log(int level, std::string_view message) noexcept override;
 
  private:
+  class KnownFrames;
   struct Data {
     std::string name;
     void* address;
@@ -71,6 +77,7 @@ class Runner final : public target::IfuncHost {
   Channel& channel_;
   const int socket_;
   const std::vector<Library> libraries_;
+  const Unwinder unwinder_;
   std::vector<Data> data_;
   Running running_;
   Bytes payload_;  // of the call in progress

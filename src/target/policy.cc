@@ -139,6 +139,11 @@ void Policy::allow_process_symbol(std::string symbol) {
   state_->of_process.insert(std::move(symbol));
 }
 
+bool Policy::allows_library(const std::string& name) const {
+  const std::shared_lock lock(state_->mutex);
+  return state_->allows(name);
+}
+
 Result<void*> Policy::State::open_library(const std::string& name) {
   const std::unique_lock lock(mutex);
   if (!allows(name))

@@ -42,6 +42,7 @@ class Policy {
   void export_symbol(std::string symbol, void* address);
   // Lets ifuncs that declare it use this library: a dlopen name ("libsqlite3.so.0") or "*" for any.
   void allow_library(std::string name);
+  bool allows_library(const std::string& name) const;
 
   // Lets libraries that are sent here export symbols: "hash64", "hash_*", or "hash_*@HOST" for those that come from that
   // host alone. TC_ERR_INVALID for a rule that could never match.

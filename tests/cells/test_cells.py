@@ -45,6 +45,24 @@ def test_a_crash_costs_its_call_and_not_the_node(t, how):
     assert node.running()
 
 
+def test_exceptions_of_cplusplus_pass_and_libraries_are_opened_for_the_first_code_that_uses_them(t):
+    bundle = t.build(kit.ROOT / "examples/09-cplusplus/parse.cc", "-q", "--", "-fexceptions")
+    node = isolated(t, "--allow-lib", "*")
+    for _ in range(2):
+        assert t.ifunc("send", ECHO, node.address, "--payload", "x", "--raw").out == "x"
+        assert t.ifunc("send", bundle, node.address, "--payload", "12+30", "--raw").out == "42"
+        for payload, words in (("12+x", "failed with code 1: 'x' is no digit"), ("", "was thrown and not caught")):
+            result = t.ifunc("send", bundle, node.address, "--payload", payload)
+            assert result.code != 0 and words in result.err, result
+
+
+def test_a_library_that_is_not_allowed_is_not_opened_in_a_cell(t):
+    bundle = t.build(kit.ROOT / "examples/09-cplusplus/parse.cc", "-q", "--", "-fexceptions")
+    node = isolated(t)
+    result = t.ifunc("send", bundle, node.address, "--payload", "12+30")
+    assert result.code != 0 and "is not allowed on this node" in result.err, result
+
+
 def test_an_endless_call_is_killed_at_the_execution_limit(t):
     node = isolated(t, "--execution-limit", "300")
     result = t.ifunc("send", CRASH, node.address, "--payload", "l")

@@ -19,8 +19,8 @@ bool is_of_every_ifunc(std::string_view symbol) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<Cell>> Cell::create(const Config& config) {
-  std::unique_ptr<Cell> cell(new Cell);
+Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries) {
+  std::unique_ptr<Cell> cell(new Cell(std::move(libraries)));
   for (const auto& library : config.allowed_libraries) cell->policy_.allow_library(library);
   auto options = config.code;
   options.has_other_threads = true;
@@ -42,12 +42,19 @@ cell::CellProcess::Options Cell::options(const Config& config, const Identity& s
   return {
       .code = half(memory.code, 0),
       .data = half(memory.data, memory.half_bytes),
-      .libraries = config.allowed_libraries,
+      .libraries = libraries_,
       .node_id = self.id,
       .node_count = self.count(),
       .message_bytes = config.max_message,
       .memory_bytes = config.cell_memory,
   };
+}
+
+std::vector<std::string> Cell::lacking(const Bundle& bundle) const {
+  std::vector<std::string> names;
+  for (const auto& name : bundle.manifest().dependencies)
+    if (std::ranges::find(libraries_, name) == libraries_.end() && policy_.allows_library(name)) names.push_back(name);
+  return names;
 }
 
 // ---- Calls
@@ -79,8 +86,10 @@ Status Cell::on_resolved(const cell::Resolved& resolved) {
 // Of the shared libraries that the code uses: nobody may wait for the cell while code is linked.
 Status Cell::ask_for_symbols(const Bundle& bundle) {
   const auto& manifest = bundle.manifest();
+  auto symbols = manifest.imports;
+  symbols.emplace_back("_Unwind_Resume");  // bitcode does not name it: compilers call it where an exception passes
   for (const auto& library : manifest.dependencies)
-    for (const auto& symbol : manifest.imports) {
+    for (const auto& symbol : symbols) {
       if (is_of_every_ifunc(symbol)) continue;
       const std::scoped_lock lock(mutex_);
       if (symbols_.contains({library, symbol})) continue;
@@ -110,16 +119,21 @@ bool Cell::has_same_data(const HandedCall& handed) const noexcept {
 }
 
 Status Cell::run() {
-  TC_ASSIGN(code_, store_->load(*handed_->code->bundle));
+  const auto& bundle = *handed_->code->bundle;
+  TC_ASSIGN(code_, store_->load(bundle));
+  const auto entry = code_->entry.load();
+  // Only what a library throws can pass through code.
+  void* const frames = bundle.manifest().dependencies.empty() ? nullptr : store_->frames_of(*code_, entry);
   const bool forgets_data = !mapped_.empty() && !has_same_data(*handed_);
   if (forgets_data) mapped_.clear();
   data_rights_ = handed_->rights;
   data_table_ = handed_->data;
   return process_->run({
-      .entry = reinterpret_cast<uint64_t>(code_->entry.load()),
+      .entry = reinterpret_cast<uint64_t>(entry),
       .alignment = uint32_t{1} << code_->alignment_log2,
       .wants_reply = handed_->call.wants_reply,
       .forgets_data = forgets_data,
+      .frames = reinterpret_cast<uint64_t>(frames),
       .payload = {handed_->payload, handed_->size},
   });
 }

@@ -28,8 +28,8 @@ namespace tc::node {
 
 class Cell {
  public:
-  // Memory for code, and no process yet. Errors of CodeStore::create().
-  static Result<std::unique_ptr<Cell>> create(const Config& config);
+  // Memory for code, and no process yet. It will have these libraries. Errors of CodeStore::create().
+  static Result<std::unique_ptr<Cell>> create(const Config& config, std::vector<std::string> libraries);
   ~Cell();
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
@@ -41,6 +41,8 @@ class Cell {
   cell::CellProcess& process() noexcept { return *process_; }
   const cell::CellProcess& process() const noexcept { return *process_; }
 
+  // Libraries that this code uses, and may use, but that the process has not opened: it cannot open any more.
+  std::vector<std::string> lacking(const Bundle& bundle) const;
   // May a call begin?
   bool is_free() const noexcept { return process_ != nullptr && process_->is_idle() && handed_ == nullptr; }
   // The call that runs, or waits for its code to be linked; null: none.
@@ -66,12 +68,15 @@ class Cell {
     bool writable;
   };
 
-  Cell() : policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
+  explicit Cell(std::vector<std::string> libraries)
+      : libraries_(std::move(libraries)),
+        policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
   Result<void*> find(const std::string& library, const std::string& symbol);
   Status ask_for_symbols(const Bundle& bundle);
   bool has_same_data(const HandedCall& handed) const noexcept;
   Status run();
 
+  const std::vector<std::string> libraries_;
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   std::unique_ptr<cell::CellProcess> process_;

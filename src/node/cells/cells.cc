@@ -23,6 +23,9 @@ constexpr size_t messages_a_poll = 64;
 constexpr uint64_t first_pause_ns = 1'000'000;
 constexpr uint64_t deaths_of_longest_pause = 10;
 constexpr uint64_t longest_start_ms = 10'000;
+// With allow-lib "*", callers choose what cells open.
+constexpr size_t most_libraries = 64;
+constexpr size_t longest_library = 128;
 
 }  // namespace
 
@@ -45,6 +48,8 @@ Status Cells::start(transport::Transport& transport) {
   if (!program && common_.config.isolate != Isolate::none) return fail(std::move(program).error());
   if (!program) return {};
   program_ = std::move(*program);
+  for (const auto& name : common_.config.allowed_libraries)
+    if (name != "*") libraries_.push_back(name);
   transport_ = &transport;
   exists_ = true;
   authority_.set_has_cells();
@@ -77,7 +82,7 @@ void Cells::order() {
       return fail_to_start(started.error());
     }
   }
-  auto made = Cell::create(common_.config);
+  auto made = Cell::create(common_.config, libraries_);
   if (!made) return fail_to_start(made.error());
   place = std::move(*made);
   ordered_ = place.get();
@@ -122,7 +127,32 @@ void Cells::run(std::unique_ptr<HandedCall> handed) {
 }
 
 void Cells::begin(HandedCall& handed) {
+  if (const auto names = active_->lacking(*handed.code->bundle); !names.empty()) {
+    if (auto added = add_libraries(names); !added) return calls_.fail(handed, added.error());
+    return start_again_for(handed);
+  }
   if (auto begun = active_->begin(handed); !begun) calls_.fail(handed, begun.error());
+}
+
+Status Cells::add_libraries(const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    if (std::ranges::find(libraries_, name) != libraries_.end()) continue;
+    if (name.size() > longest_library)
+      return fail(TC_ERR_LIMIT, "the name of a library has {} bytes when cells take {}", name.size(), longest_library);
+    if (libraries_.size() >= most_libraries)
+      return fail(TC_ERR_LIMIT, "cells have {} libraries already, and take no more: '{}'", libraries_.size(), name);
+    libraries_.push_back(name);
+  }
+  return {};
+}
+
+// A cell opens libraries before its sandbox is shut, and never later. One that is being started is looked at when it is ready.
+void Cells::start_again_for(HandedCall& handed) {
+  waiting_ = &handed;
+  active_ = spare_ != nullptr && !spare_->has_process() ? std::move(spare_) : nullptr;
+  spare_.reset();
+  order();
+  watch();
 }
 
 size_t Cells::poll() {
@@ -220,7 +250,7 @@ size_t Cells::look() {
   if (active_ != nullptr && active_->has_process()) {
     active_->process().check();
     happened += poll();
-    if (active_->process().ending()) replace(), ++happened;
+    if (active_ != nullptr && active_->has_process() && active_->process().ending()) replace(), ++happened;
   }
   if (spare_ != nullptr && spare_->has_process()) look_at_spare();
   order();

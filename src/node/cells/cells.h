@@ -73,6 +73,8 @@ class Cells {
   void order();
   void take_started();
   void begin(HandedCall& handed);
+  Status add_libraries(const std::vector<std::string>& names);
+  void start_again_for(HandedCall& handed);
   void take(cell::Event& event);
   void answer(const cell::Ask& ask);
   tc_status_t give_data(HandedCall& handed, std::string_view name);
@@ -95,7 +97,8 @@ class Cells {
   Cell* ordered_ = nullptr;        // which of them has no process yet
   HandedCall* waiting_ = nullptr;  // for the active one's process
   std::filesystem::path program_;
-  Error why_not_;  // the last cell that was to be started was not
+  std::vector<std::string> libraries_;  // that cells are started with
+  Error why_not_;                       // the last cell that was to be started was not
   bool exists_ = false;
   bool lacks_are_told_ = false;
   uint64_t deaths_ = 0;
