@@ -1,8 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """Nodes whose code runs in cells: what crashes there costs a call, and not the node."""
 
+import contextlib
 import os
+import pathlib
 import re
+import threading
 import time
 
 import pytest
@@ -11,7 +14,12 @@ import kit
 from kit.client import Client
 
 CRASH, ECHO = (str(kit.BUILD / f"ifuncs/{name}.ifunc") for name in ("crash", "echo"))
-SENTENCE = r"ifunc 'crash' \([0-9a-f]{12}\) ended its cell, which "
+
+
+def sentence(ifunc):
+    """What a caller reads first: status, node, ifunc, content id."""
+    return rf"crashed: node [^']+: ifunc '{ifunc}' \([0-9a-f]{{12}}\) ended its cell, which "
+
 
 # How tests/ifuncs/crash.c crashes, and what its caller reads.
 CRASHES = {
@@ -22,9 +30,61 @@ CRASHES = {
     "f": r"was ended by signal 11 .* at address 0x7000dead0000, .*in crash_main\+0x[0-9a-f]+",
 }
 
+# What tests/ifuncs/mischief.c tries, and what ends its cell then. {node} is the node's process, its parent.
+MISCHIEF = {
+    "leave": r"has ended itself with exit code 3",
+    "raise": r"was ended by signal 6 \(Aborted\)",
+    "fork": r"was ended by signal 31 .*: its code called clone\(\)",
+    "open": r"was ended by signal 31 .*: its code called openat\(\)",
+    "socket": r"was ended by signal 31 .*: its code called socket\(\)",
+    "ptrace {node}": r"was ended by signal 31 .*: its code called ptrace\(\)",
+    "kill {node}": r"was ended by signal 31 .*: its code called kill\(\)",
+    "write code": r"was ended by signal 11 .* at address 0x[1-9a-f][0-9a-f]*, in code at 0x[0-9a-f]+, in mischief_main",
+}
+
 
 def isolated(t, *options, **how):
     return t.serve("--isolate", "all", *options, **how)
+
+
+def mischievous(t, *options, **how):
+    return isolated(t, "--allow-lib", "libc.so.6", *options, **how)
+
+
+def caller(t, ifunc, node, env={}, *settings):
+    client = Client(t, env, *settings)
+    client.must(f"register {ifunc}")
+    client.must(f"connect {node.address}")
+    return client
+
+
+@contextlib.contextmanager
+def another_client_that_loses_nothing(t, node):
+    """Calls all the while on a connection of its own, and each of its calls is answered well. Gives a function that waits
+    for its next answers."""
+    client = caller(t, ECHO, node)
+    answers, stop = [], threading.Event()
+
+    def call_on():
+        while not stop.is_set():
+            answers.append(client.ask(f"call 100000 {len(answers)}", seconds=150))
+
+    thread = threading.Thread(target=call_on, daemon=True)
+    thread.start()
+
+    def next_answers():
+        before = len(answers)
+        kit.run_until(lambda: len(answers) >= before + 3 or not thread.is_alive(), "the other client is answered")
+        assert thread.is_alive(), answers[-3:]
+
+    try:
+        next_answers()
+        yield next_answers
+        next_answers()
+    finally:
+        stop.set()
+        thread.join()
+    assert answers == [f"ok {number}" for number in range(len(answers))]
 
 
 def test_code_runs_in_a_cell_and_answers(t):
@@ -39,7 +99,7 @@ def test_a_crash_costs_its_call_and_not_the_node(t, how):
     node = isolated(t)
     result = t.ifunc("send", CRASH, node.address, "--payload", how)
     assert result.code != 0 and "crashed" in result.err, result
-    assert re.search(SENTENCE + CRASHES[how], result.err), result
+    assert re.search(sentence("crash") + CRASHES[how], result.err), result
     again = t.ifunc("send", CRASH, node.address, "--payload", "x", "--raw")
     assert again.code == 0 and again.out == "x", again
     assert node.running()
@@ -61,6 +121,66 @@ def test_a_library_that_is_not_allowed_is_not_opened_in_a_cell(t):
     node = isolated(t)
     result = t.ifunc("send", bundle, node.address, "--payload", "12+30")
     assert result.code != 0 and "is not allowed on this node" in result.err, result
+
+
+@pytest.mark.parametrize("what", MISCHIEF)
+def test_what_code_may_not_do_costs_its_call_alone_and_its_caller_reads_what_it_was(t, what):
+    node = mischievous(t)
+    client = caller(t, t.build("mischief.c"), node)
+    with another_client_that_loses_nothing(t, node) as next_answers:
+        for _ in range(3):
+            answer = client.ask(f"call 100000 {what.format(node=node.pid)}", seconds=150)
+            assert re.fullmatch("error " + sentence("mischief") + MISCHIEF[what] + ".*", answer), answer
+            next_answers()
+        assert client.ask("call 100000 x", seconds=150) == "ok x"
+    assert node.running()
+
+
+# What is only refused, or was made a failure when the ifunc was built, costs no cell.
+@pytest.mark.parametrize("what, words", [
+    ("get memory", "code 12: there is no memory"),
+    ("use memory", "code 12: there is no more memory"),
+    ("exit", r"code -2: exit\(\) at mischief\.c:\d+"),
+    ("abort", r"code -2: abort\(\) at mischief\.c:\d+"),
+])
+def test_what_code_can_be_refused_is_a_failure_of_its_call_and_its_cell_goes_on(t, what, words):
+    node = mischievous(t, "--cell-memory", "64M", "--stats")
+    client = caller(t, t.build("mischief.c"), node)
+    with another_client_that_loses_nothing(t, node) as next_answers:
+        for _ in range(3):
+            answer = client.ask(f"call 100000 {what}", seconds=150)
+            assert re.fullmatch(f"error ifunc failed: node [^']+: ifunc 'mischief' failed with {words}", answer), answer
+            next_answers()
+    assert node.stop() == 0 and node.stats["cell-deaths"] == 0, node.stats
+
+
+def test_data_that_the_node_gives_to_read_is_not_written(t):
+    text = t.write("text", "as it was")
+    node = mischievous(t, "--data", f"text={text}:ro")
+    client = caller(t, t.build("mischief.c"), node)
+    with another_client_that_loses_nothing(t, node):
+        assert_that_the_write_costs_its_call(client)
+    assert pathlib.Path(text).read_text() == "as it was"
+
+
+def test_data_that_its_caller_may_not_write_is_not_written(t):
+    text = t.write("text", "as it was")
+    ana, bob, home = t.home("ana"), t.home("bob"), t.home("node")
+    home.trust("ana", ana, "run=any", "read=*", "write=none")
+    home.trust("bob", bob, "run=any", "read=*", "write=*")
+    node = mischievous(t, "--listen", "127.0.0.1:0", "--data", f"text={text}", env=home.env)
+    mischief = t.build("mischief.c")
+    assert_that_the_write_costs_its_call(caller(t, mischief, node, {**kit.TCP, **ana.env}))
+    assert pathlib.Path(text).read_text() == "as it was"
+    assert caller(t, mischief, node, {**kit.TCP, **bob.env}).ask("call 100000 write data", seconds=150) == "ok data"
+    assert pathlib.Path(text).read_text() == "Xs it was"
+
+
+def assert_that_the_write_costs_its_call(client):
+    answer = client.ask("call 100000 write data", seconds=150)
+    crash = sentence("mischief") + r"was ended by signal 11 .* at address 0x[1-9a-f]\w+, .*in mischief_main\+0x\w+"
+    assert re.fullmatch("error " + crash, answer), answer
+    assert client.ask("call 100000 x", seconds=150) == "ok x"
 
 
 def test_an_endless_call_is_killed_at_the_execution_limit(t):
