@@ -231,11 +231,13 @@ class LocalCluster(Cluster):
 
     `data` gives them arrays by name: a file's path is mapped by all nodes, a buffer is copied into a file first (so
     that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `threads` are
-    those of each node that run calls (docs/threads.md). `options` go to `ifunc cluster` as they are.
+    those of each node that run calls (docs/threads.md). `isolate` says which code runs in cells, where it may crash:
+    "none", "untrusted" or "all" (docs/cells.md). `options` go to `ifunc cluster` as they are.
     """
 
     def __init__(self, count: int, *, data: Mapping[str, Any] | None = None, allow_libs: Sequence[str] = (),
-                 threads: int | None = None, options: Sequence[str] = (), timeout: float = 30.0) -> None:
+                 threads: int | None = None, isolate: str | None = None, options: Sequence[str] = (),
+                 timeout: float = 30.0) -> None:
         self._endpoints = []  # until it is made
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
@@ -248,6 +250,8 @@ class LocalCluster(Cluster):
                 line += ["--allow-lib", library]
             if threads is not None:
                 line += ["--threads", str(threads)]
+            if isolate is not None:
+                line += ["--isolate", isolate]
             # The nodes live as long as the command. It ends by a line of ours, or with our end of its standard input.
             line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; read -r _']
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
