@@ -60,7 +60,7 @@ def caller(t, ifunc, node, env={}, *settings):
 
 @contextlib.contextmanager
 def another_client_that_loses_nothing(t, node):
-    """Calls all the while on a connection of its own, and each of its calls is answered well. Gives a function that waits
+    """Calls all the while on a connection of its own, and each call is answered well. Gives a function that waits
     for its next answers."""
     client = caller(t, ECHO, node)
     answers, stop = [], threading.Event()
