@@ -91,7 +91,8 @@ class IfuncError(Error):
 def remote_error(call: _native.Call, ifunc: str) -> RemoteError:
     """What became of a ready call that failed."""
     status = call.status
-    cls = {Status.TIMEOUT: CallTimeout, Status.CRASHED: CallCrashed}.get(status, RemoteError)
+    classes: dict[int, type[RemoteError]] = {Status.TIMEOUT: CallTimeout, Status.CRASHED: CallCrashed}
+    cls = classes.get(status, RemoteError)
     return cls(status, call.error or _native.status_name(status), node=call.node, ifunc=ifunc, code=call.code)
 
 
