@@ -50,7 +50,7 @@ def test_a_numba_function_answers_from_a_cell_and_its_crash_is_told(isolated):
 
     values = np.arange(5.0)
     assert isolated.submit(item, values, 3).result() == 3.0
-    with pytest.raises(tc.CallCrashed, match=r"ifunc 'item' \([0-9a-f]{12}\) ended its cell, which was ended by signal 11"):
+    with pytest.raises(tc.CallCrashed, match=r"ifunc 'item' \([0-9a-f]{12}\) ended its cell, .* by signal 11"):
         isolated.submit(item, values, 1 << 44).result()  # indices are not checked unless asked for
     assert isolated.submit(item, values, 4).result() == 4.0
 
