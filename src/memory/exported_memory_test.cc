@@ -222,12 +222,14 @@ TEST_F(ExportedMemoryTest, two_threads_can_link_at_the_same_time) {
 }
 
 TEST_F(ExportedMemoryTest, an_arena_that_goes_leaves_no_mappings) {
+  constexpr unsigned arenas = 30;
   const auto before = testing::process_memory();
-  for (int i = 0; i < 10; ++i) {
+  for (unsigned i = 0; i < arenas; ++i) {
     const auto arena = Arena::create(Arena::Kind::exported);
     ASSERT_TRUE(arena) << arena.error().message;
   }
-  EXPECT_LE(testing::process_memory().mappings, before.mappings + 2);
+  // A sanitizer's allocator has some of its own.
+  EXPECT_LT(testing::process_memory().mappings, before.mappings + arenas);
 }
 
 }  // namespace
