@@ -123,7 +123,7 @@ def test_a_library_that_is_not_allowed_is_not_opened_in_a_cell(t):
     assert result.code != 0 and "is not allowed on this node" in result.err, result
 
 
-@pytest.mark.parametrize("what", MISCHIEF)
+@pytest.mark.parametrize("what", MISCHIEF, ids=[what.split()[0] for what in MISCHIEF])
 def test_what_code_may_not_do_costs_its_call_alone_and_its_caller_reads_what_it_was(t, what):
     node = mischievous(t)
     client = caller(t, t.build("mischief.c"), node)
@@ -142,7 +142,7 @@ def test_what_code_may_not_do_costs_its_call_alone_and_its_caller_reads_what_it_
     ("use memory", "code 12: there is no more memory"),
     ("exit", r"code -2: exit\(\) at mischief\.c:\d+"),
     ("abort", r"code -2: abort\(\) at mischief\.c:\d+"),
-])
+], ids=["get", "use", "exit", "abort"])
 def test_what_code_can_be_refused_is_a_failure_of_its_call_and_its_cell_goes_on(t, what, words):
     node = mischievous(t, "--cell-memory", "64M", "--stats")
     client = caller(t, t.build("mischief.c"), node)
