@@ -5,6 +5,7 @@ import contextlib
 import os
 import pathlib
 import re
+import signal
 import threading
 import time
 
@@ -183,6 +184,23 @@ def assert_that_the_write_costs_its_call(client):
     assert client.ask("call 100000 x", seconds=150) == "ok x"
 
 
+# The tuner's thread asks a cell for addresses.
+@pytest.mark.parametrize("bundle", [ECHO, CRASH], ids=["echo", "crash"])
+def test_a_node_lives_when_its_cells_are_killed_while_code_for_them_is_compiled(t, bundle):
+    node = isolated(t)
+    for pause in (0, 0.005, 0.02, 0.05, 0.1):
+        deadline = time.monotonic() + 60
+        while True:  # a call may begin in a cell whose end is not known yet
+            result = t.ifunc("send", bundle, node.address, "--payload", "x", "--raw")
+            assert node.running() and time.monotonic() < deadline, result
+            if result.code == 0:
+                break
+        time.sleep(pause)
+        for cell in children_of(node):
+            os.kill(cell, signal.SIGKILL)
+    assert node.running()
+
+
 def test_an_endless_call_is_killed_at_the_execution_limit(t):
     node = isolated(t, "--execution-limit", "300")
     result = t.ifunc("send", CRASH, node.address, "--payload", "l")
@@ -212,3 +230,8 @@ def test_200_crashes_in_a_row_leave_the_node_as_it_was(t):
 
 def descriptors_of(node):
     return os.listdir(f"/proc/{node.pid}/fd")
+
+
+def children_of(node):
+    return [int(pid) for task in pathlib.Path(f"/proc/{node.pid}/task").iterdir()
+            for pid in (task / "children").read_text().split()]

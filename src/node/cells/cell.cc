@@ -28,7 +28,8 @@ Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std
   return cell;
 }
 
-Cell::~Cell() = default;
+// The tuner's thread asks the process for symbols.
+Cell::~Cell() { store_.reset(); }
 
 cell::CellProcess::Options Cell::options(const Config& config, const Identity& self) const {
   const auto memory = store_->exported();
