@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "common/embedded.h"
-#include "common/machine.h"
 #include "common/ping.h"
 #include "wire/bundle.h"
 
@@ -24,14 +23,18 @@ NodeSettings settings(const char* isolate) {
 
 }  // namespace
 
-Result<std::unique_ptr<CellCalls>> CellCalls::create(const BenchTransport& transport) {
+Result<std::unique_ptr<CellCalls>> CellCalls::create(const BenchTransport& transport, const Placement& placement) {
+  pin_to_cpu(placement.cpus[1]);  // what starts from here on stays there: at the latest with the first call, the cell
+  auto calls = create_here(transport);
+  pin_to_cpu(placement.cpus[0]);
+  return calls;
+}
+
+Result<std::unique_ptr<CellCalls>> CellCalls::create_here(const BenchTransport& transport) {
   TC_ASSIGN(auto caller, make_node(transport, settings("none")));
   TC_ASSIGN(auto in_process, make_node(transport, settings("none")));
-  pin_to(1);  // its threads stay there, and so does the cell that they start
-  auto isolated = make_node(transport, settings("all"));
-  pin_to(0);
-  if (!isolated) return fail(isolated.error());
-  std::unique_ptr<CellCalls> calls(new CellCalls(std::move(caller), std::move(in_process), std::move(*isolated)));
+  TC_ASSIGN(auto isolated, make_node(transport, settings("all")));
+  std::unique_ptr<CellCalls> calls(new CellCalls(std::move(caller), std::move(in_process), std::move(isolated)));
   TC_CHECK(attempt("registering code", [&] {
     calls->ifunc_ = calls->caller_.load(numbered_ifunc());
     calls->message_ = calls->ifunc_->message(char{1});

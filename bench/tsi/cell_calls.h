@@ -8,6 +8,7 @@
 #include <memory>
 #include <optional>
 
+#include "common/machine.h"
 #include "common/node.h"
 
 namespace tc::bench {
@@ -16,9 +17,9 @@ class CellCalls {
  public:
   enum class Where : uint8_t { process, cell };
 
-  // With the code in both places. Nothing else may run on the second CPU while the calls are measured. An error where
-  // this machine has no cells.
-  static Result<std::unique_ptr<CellCalls>> create(const BenchTransport& transport);
+  // With the code in both places. Nothing else may run on the second CPU of the placement while the calls are measured.
+  // An error where this machine has no cells.
+  static Result<std::unique_ptr<CellCalls>> create(const BenchTransport& transport, const Placement& placement);
   ~CellCalls();
 
   // ns from a call to its answer, one after the other.
@@ -33,6 +34,7 @@ class CellCalls {
 
   CellCalls(threechains::Node caller, threechains::Node in_process, threechains::Node isolated)
       : caller_(std::move(caller)), in_process_{std::move(in_process), {}}, isolated_{std::move(isolated), {}} {}
+  static Result<std::unique_ptr<CellCalls>> create_here(const BenchTransport& transport);
   Status connect(Target& target);
   Status call(Target& target);
 

@@ -133,7 +133,7 @@ Status Bench::warm_up() {
 // The calls' own ring, and that of the cell: other transports add to both places what the other rows show.
 Status Bench::start_cell_calls() {
   if (options_.transport != "shm") return {};
-  auto cells = CellCalls::create(pair_.transport);
+  auto cells = CellCalls::create(pair_.transport, pair_.placement);
   if (!cells) {
     no_cells_ = cells.error().message;
     return {};
