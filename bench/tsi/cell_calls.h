@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Cached calls with an answer, to a target that runs the code in its process and to one that runs it in a cell. A cell
-// is a third process, and machines may have two CPUs. So caller and targets are nodes of this process, polled in turn on
-// the first CPU, and the cell has the second one. Thread: the one that measures.
+// is a third process, and machines may have two CPUs. So caller and targets are nodes of this process, polled in turn
+// on the first CPU, and the cell has the second one. Thread: the one that measures.
 #pragma once
 
 #include <memory>
