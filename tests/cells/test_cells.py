@@ -117,6 +117,25 @@ def test_exceptions_of_cplusplus_pass_and_libraries_are_opened_for_the_first_cod
             assert result.code != 0 and words in result.err, result
 
 
+def test_code_uses_the_version_of_a_library_that_was_sent_last_also_in_the_cell_that_takes_over(t):
+    example = kit.ROOT / "examples/10-rebind"
+    old, new = (t.build(example / f"{name}.c", "--library", "--name", "hash", "-q")
+                for name in ("fnv1a", "xxh64"))
+    digest = t.build(example / "digest.c", "--against", old, "-q")
+    node = isolated(t, "--allow-export", "hash", "--allow-export", "hash_name")
+
+    def hashed_by():
+        result = t.ifunc("send", digest, node.address, "--payload", "abc", "--hex-out")
+        assert result.code == 0, result
+        return bytes.fromhex(result.out)[:5].decode()
+
+    for library, name in ((old, "fnv1a"), (new, "xxh64")):
+        assert t.ifunc("send", library, node.address).code == 0
+        assert [hashed_by(), hashed_by()] == [name, name]
+        assert "ended its cell" in t.ifunc("send", CRASH, node.address, "--payload", "n").err
+        assert hashed_by() == name
+
+
 def test_a_library_that_is_not_allowed_is_not_opened_in_a_cell(t):
     bundle = t.build(kit.ROOT / "examples/09-cplusplus/parse.cc", "-q", "--", "-fexceptions")
     node = isolated(t)

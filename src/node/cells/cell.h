@@ -41,15 +41,19 @@ class Cell {
   cell::CellProcess& process() noexcept { return *process_; }
   const cell::CellProcess& process() const noexcept { return *process_; }
 
-  // Libraries that this code uses, and may use, but that the process has not opened: it cannot open any more.
-  std::vector<std::string> lacking(const Bundle& bundle) const;
+  // `known` is the node's store: libraries that were sent there are linked here, too, before code is.
+  //
+  // Shared libraries that this needs, and may have, but that the process has not opened: it cannot open any more.
+  std::vector<std::string> lacking(const target::Code& code, const target::CodeStore& known) const;
+  // Is code here linked to a library that the node has not got any more?
+  bool has_gone_library(const target::CodeStore& known) const;
   // May a call begin?
   bool is_free() const noexcept { return process_ != nullptr && process_->is_idle() && handed_ == nullptr; }
   // The call that runs, or waits for its code to be linked; null: none.
   HandedCall* handed() const noexcept { return handed_; }
   uint64_t begun_ns() const noexcept { return begun_ns_; }
   // The cell must be free. An error: the call cannot run here, and the cell is free again.
-  Status begin(HandedCall& handed);
+  Status begin(HandedCall& handed, const target::CodeStore& known);
   // An address that begin() asked for has come. Errors as those of begin().
   Status on_resolved(const cell::Resolved& resolved);
   // Its call has ended, or the cell has.
@@ -72,7 +76,10 @@ class Cell {
       : libraries_(std::move(libraries)),
         policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
   Result<void*> find(const std::string& library, const std::string& symbol);
+  std::vector<const Bundle*> to_link(const target::Code& code, const target::CodeStore& known) const;
   Status ask_for_symbols(const Bundle& bundle);
+  Status begin_linking(const target::CodeStore& known);
+  Status link_and_run();
   bool has_same_data(const HandedCall& handed) const noexcept;
   Status run();
 
@@ -83,6 +90,8 @@ class Cell {
   HandedCall* handed_ = nullptr;
   target::Code* code_ = nullptr;
   uint64_t begun_ns_ = 0;
+  std::vector<Bundle> linking_;   // once all of their symbols are known
+  uint64_t library_changes_ = 0;  // of the node's store, which are followed here
   std::vector<Mapped> mapped_;
   trust::SharedRights data_rights_;            // of the call that has them
   std::weak_ptr<const NamedData> data_table_;  // and the data that there was then

@@ -127,11 +127,10 @@ void Cells::run(std::unique_ptr<HandedCall> handed) {
 }
 
 void Cells::begin(HandedCall& handed) {
-  if (const auto names = active_->lacking(*handed.code->bundle); !names.empty()) {
-    if (auto added = add_libraries(names); !added) return calls_.fail(handed, added.error());
-    return start_again_for(handed);
-  }
-  if (auto begun = active_->begin(handed); !begun) calls_.fail(handed, begun.error());
+  const auto names = active_->lacking(*handed.code, calls_.store());
+  if (auto added = add_libraries(names); !added) return calls_.fail(handed, added.error());
+  if (!names.empty() || active_->has_gone_library(calls_.store())) return start_again_for(handed);
+  if (auto begun = active_->begin(handed, calls_.store()); !begun) calls_.fail(handed, begun.error());
 }
 
 Status Cells::add_libraries(const std::vector<std::string>& names) {

@@ -46,6 +46,9 @@ class HandedCalls {
     return {TC_ERR_DENIED, "what its sender may do here has changed before it ran: call again"};
   }
 
+  // Of the code of calls.
+  const target::CodeStore& store() const noexcept { return codes_.store(); }
+
   // ---- What a call says and asks
 
   void reply(HandedCall& handed, ByteView bytes) noexcept;
