@@ -76,6 +76,7 @@ class CellProcess {
 
   // ---- What the cell is told
 
+  bool is_starting() const noexcept { return state_ == State::starting; }
   bool is_idle() const noexcept { return state_ == State::idle; }
   bool is_running() const noexcept { return state_ == State::running; }
   // Starts a call; the cell must be idle. TC_ERR_BUSY: it is not.

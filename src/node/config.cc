@@ -276,6 +276,9 @@ constexpr Option table[] = {
      "not "
      "start where the kernel cannot do that.",
      false, set_isolate},
+    {code, "cells", "NUMBER", "4",
+     "How many calls run in cells at once, from 1 to 64. There is one more cell, and none before it is needed.", false,
+     [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.cells, 1, 64); }},
     {code, "cell-memory", "BYTES", "1G", "What the code in a cell may use.", false,
      [](Config& c, std::string_view v) { return parse_bytes(v, c.cell_memory, mib, 1024 * gib); }},
     {code, "objects", "on|off", "on", "Run ready machine code.", false,

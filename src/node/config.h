@@ -67,6 +67,7 @@ struct Config {
   // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
   std::function<void(int level, const char* line)> log_sink;
   Isolate isolate = Isolate::none;
+  uint32_t cells = 4;  // that run a call at once
   uint64_t cell_memory = uint64_t{1} << 30;
   std::string cell;  // path of threechains-cell; empty: beside this library
   target::CodeStoreOptions code;

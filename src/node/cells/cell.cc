@@ -19,8 +19,9 @@ bool is_of_every_ifunc(std::string_view symbol) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries) {
-  std::unique_ptr<Cell> cell(new Cell(std::move(libraries)));
+Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries,
+                                           DataTurn& turn) {
+  std::unique_ptr<Cell> cell(new Cell(std::move(libraries), turn));
   for (const auto& library : config.allowed_libraries) cell->policy_.allow_library(library);
   TC_CHECK(cell->policy_.allow_export("*"));
   auto options = config.code;
@@ -30,7 +31,10 @@ Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std
 }
 
 // The tuner's thread asks the process for symbols.
-Cell::~Cell() { store_.reset(); }
+Cell::~Cell() {
+  release();
+  store_.reset();
+}
 
 cell::CellProcess::Options Cell::options(const Config& config, const Identity& self) const {
   const auto memory = store_->exported();
@@ -136,7 +140,7 @@ Status Cell::begin(HandedCall& handed, const target::CodeStore& known) {
   begun_ns_ = now_ns();
   const bool is_linked = library_changes_ == known.library_changes() && store_->find(handed.code->id()) != nullptr;
   auto begun = is_linked ? run() : begin_linking(known);
-  if (!begun) handed_ = nullptr;
+  if (!begun) release();
   return begun;
 }
 
@@ -149,8 +153,14 @@ Status Cell::on_resolved(const cell::Resolved& resolved) {
   awaited_.pop_front();
   if (!awaited_.empty() || handed_ == nullptr) return {};
   auto runs = link_and_run();
-  if (!runs) handed_ = nullptr;
+  if (!runs) release();
   return runs;
+}
+
+HandedCall* Cell::release() noexcept {
+  turn_.give_back(*this);
+  awaited_data_.reset();
+  return std::exchange(handed_, nullptr);
 }
 
 // Code finds what is mapped without a question. So that must be what this call may have.
@@ -158,6 +168,8 @@ bool Cell::has_same_data(const HandedCall& handed) const noexcept {
   const auto &before = *data_rights_, &now = *handed.rights;
   return data_table_.lock() == handed.data && (&before == &now || (before.is_all() && now.is_all()));
 }
+
+bool Cell::may_keep_data() const noexcept { return has_same_data(*handed_) && may_have_data(); }
 
 Status Cell::run() {
   store_->housekeeping();
@@ -167,8 +179,9 @@ Status Cell::run() {
   // Only what a library throws can pass through code.
   void* const frames =
       handed_->code->bundle->manifest().dependencies.empty() ? nullptr : store_->frames_of(*code_, entry);
-  const bool forgets_data = !mapped_.empty() && !has_same_data(*handed_);
+  const bool forgets_data = !mapped_.empty() && !may_keep_data();
   if (forgets_data) mapped_.clear();
+  if (!mapped_.empty() && !is_concurrent()) turn_.take(*this);
   data_rights_ = handed_->rights;
   data_table_ = handed_->data;
   return process_->run({
@@ -183,6 +196,11 @@ Status Cell::run() {
 
 // ---- Data
 
+std::optional<std::string> Cell::take_awaited_data() noexcept {
+  if (awaits_data()) begun_ns_ = now_ns();
+  return std::exchange(awaited_data_, std::nullopt);
+}
+
 Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, bool writable) {
   const auto same = [&](const Mapped& one) { return one.data.lock() == data && one.writable == writable; };
   if (std::ranges::any_of(mapped_, same)) return {};
@@ -192,6 +210,7 @@ Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, bool writa
   TC_CHECK(process_->map_data(data->name, data->file.descriptor(), data->size, writable));
   std::erase_if(mapped_, [&](const Mapped& one) { return one.name == data->name; });
   mapped_.push_back({data, data->name, writable});
+  if (!is_concurrent()) turn_.take(*this);
   return {};
 }
 

@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cell/cell_process.h"
+#include "node/cells/data_turn.h"
 #include "node/workers/handed_call.h"
 #include "target/code_store.h"
 #include "target/policy.h"
@@ -28,8 +29,9 @@ namespace tc::node {
 
 class Cell {
  public:
-  // Memory for code, and no process yet. It will have these libraries. Errors of CodeStore::create().
-  static Result<std::unique_ptr<Cell>> create(const Config& config, std::vector<std::string> libraries);
+  // Memory for code, and no process yet. It will have these libraries. `turn` is the node's, and outlives this. Errors of
+  // CodeStore::create().
+  static Result<std::unique_ptr<Cell>> create(const Config& config, std::vector<std::string> libraries, DataTurn& turn);
   ~Cell();
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
@@ -38,6 +40,7 @@ class Cell {
   cell::CellProcess::Options options(const Config& config, const Identity& self) const;
   void attach(std::unique_ptr<cell::CellProcess> process) noexcept { process_ = std::move(process); }
   bool has_process() const noexcept { return process_ != nullptr; }
+  bool is_starting() const noexcept { return process_ != nullptr && process_->is_starting(); }
   cell::CellProcess& process() noexcept { return *process_; }
   const cell::CellProcess& process() const noexcept { return *process_; }
 
@@ -57,8 +60,16 @@ class Cell {
   // An address that begin() asked for has come. Errors as those of begin().
   Status on_resolved(const cell::Resolved& resolved);
   // Its call has ended, or the cell has.
-  HandedCall* release() noexcept { return std::exchange(handed_, nullptr); }
-  // Gives its code that data, if it has not got it already. TC_ERR_UNSUPPORTED: it is memory of this process alone.
+  HandedCall* release() noexcept;
+
+  // May its call have named data now? Else it waits: await_data(). Its time does not count meanwhile.
+  bool may_have_data() const noexcept { return is_concurrent() || turn_.may_take(*this); }
+  void await_data(std::string_view name) { awaited_data_ = name; }
+  bool awaits_data() const noexcept { return awaited_data_.has_value(); }
+  // What it waits for; from now on it does not. None: nothing.
+  std::optional<std::string> take_awaited_data() noexcept;
+  // Gives its code that data, if it has not got it already; the turn is its own. TC_ERR_UNSUPPORTED: it is memory of this
+  // process alone.
   Status map_data(const std::shared_ptr<const ExposedData>& data, bool writable);
 
   // The code of the call that runs, in this cell's memory; null: it is not linked.
@@ -72,18 +83,22 @@ class Cell {
     bool writable;
   };
 
-  explicit Cell(std::vector<std::string> libraries)
+  Cell(std::vector<std::string> libraries, DataTurn& turn)
       : libraries_(std::move(libraries)),
+        turn_(turn),
         policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
   Result<void*> find(const std::string& library, const std::string& symbol);
   std::vector<const Bundle*> to_link(const target::Code& code, const target::CodeStore& known) const;
   Status ask_for_symbols(const Bundle& bundle);
   Status begin_linking(const target::CodeStore& known);
   Status link_and_run();
+  bool is_concurrent() const noexcept { return handed_->code->concurrent; }
+  bool may_keep_data() const noexcept;
   bool has_same_data(const HandedCall& handed) const noexcept;
   Status run();
 
   const std::vector<std::string> libraries_;
+  DataTurn& turn_;
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   std::unique_ptr<cell::CellProcess> process_;
@@ -95,6 +110,7 @@ class Cell {
   std::vector<Mapped> mapped_;
   trust::SharedRights data_rights_;            // of the call that has them
   std::weak_ptr<const NamedData> data_table_;  // and the data that there was then
+  std::optional<std::string> awaited_data_;
   std::deque<LibrarySymbol> awaited_;          // by the order of the questions
   std::mutex mutex_;                           // of what follows
   std::map<LibrarySymbol, void*> symbols_;
