@@ -117,9 +117,10 @@ Status Runner::run(const Channel::Message& message) {
   const size_t size = call.payload.size();
   std::byte* const payload = aligned_copy(payload_, call.payload, call.alignment);
   const auto entry = reinterpret_cast<target::EntryPoint>(call.entry);
+  void* const target_args = call.has_target_args ? data(target_args_name, nullptr) : nullptr;
   const KnownFrames known(unwinder_, call.frames);
   const uint64_t begun = now_ns();
-  entry(payload, size, reinterpret_cast<void*>(call.target_args));
+  entry(payload, size, target_args);
   const uint64_t took = now_ns() - begun;
   if (payload_.capacity() > most_kept_payload) Bytes().swap(payload_);
   head_.clear();

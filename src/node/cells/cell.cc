@@ -163,6 +163,13 @@ HandedCall* Cell::release() noexcept {
   return std::exchange(handed_, nullptr);
 }
 
+// Only memory that a cell can have, too. A call that may not read it has none.
+bool Cell::has_target_args(const HandedCall& handed) {
+  const auto& data = target_args_of(handed);
+  return data != nullptr && (handed.rights->is_all() || handed.rights->may_read(data->name) ||
+                             handed.rights->may_write(data->name));
+}
+
 // Code finds what is mapped without a question. So that must be what this call may have.
 bool Cell::has_same_data(const HandedCall& handed) const noexcept {
   const auto &before = *data_rights_, &now = *handed.rights;
@@ -189,6 +196,7 @@ Status Cell::run() {
       .alignment = uint32_t{1} << code_->alignment_log2,
       .wants_reply = handed_->call.wants_reply,
       .forgets_data = forgets_data,
+      .has_target_args = has_target_args(*handed_),
       .frames = reinterpret_cast<uint64_t>(frames),
       .payload = {handed_->payload, handed_->size},
   });
@@ -201,15 +209,17 @@ std::optional<std::string> Cell::take_awaited_data() noexcept {
   return std::exchange(awaited_data_, std::nullopt);
 }
 
-Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, bool writable) {
-  const auto same = [&](const Mapped& one) { return one.data.lock() == data && one.writable == writable; };
+Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable) {
+  const auto same = [&](const Mapped& one) {
+    return one.data.lock() == data && one.name == name && one.writable == writable;
+  };
   if (std::ranges::any_of(mapped_, same)) return {};
   if (!data->file)
     return fail(TC_ERR_UNSUPPORTED, "data '{}' is memory of this process alone, and no file that a cell could map",
                 data->name);
-  TC_CHECK(process_->map_data(data->name, data->file.descriptor(), data->size, writable));
-  std::erase_if(mapped_, [&](const Mapped& one) { return one.name == data->name; });
-  mapped_.push_back({data, data->name, writable});
+  TC_CHECK(process_->map_data(name, data->file.descriptor(), data->size, writable));
+  std::erase_if(mapped_, [&](const Mapped& one) { return one.name == name; });
+  mapped_.push_back({data, name, writable});
   if (!is_concurrent()) turn_.take(*this);
   return {};
 }

@@ -68,9 +68,9 @@ class Cell {
   bool awaits_data() const noexcept { return awaited_data_.has_value(); }
   // What it waits for; from now on it does not. None: nothing.
   std::optional<std::string> take_awaited_data() noexcept;
-  // Gives its code that data, if it has not got it already; the turn is its own. TC_ERR_UNSUPPORTED: it is memory of this
+  // Gives its code that data by that name, if it has not got it already; the turn is its own. TC_ERR_UNSUPPORTED: it is memory of this
   // process alone.
-  Status map_data(const std::shared_ptr<const ExposedData>& data, bool writable);
+  Status map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable);
 
   // The code of the call that runs, in this cell's memory; null: it is not linked.
   const target::Code* running_code() const noexcept { return code_; }
@@ -92,6 +92,7 @@ class Cell {
   Status ask_for_symbols(const Bundle& bundle);
   Status begin_linking(const target::CodeStore& known);
   Status link_and_run();
+  static bool has_target_args(const HandedCall& handed);
   bool is_concurrent() const noexcept { return handed_->code->concurrent; }
   bool may_keep_data() const noexcept;
   bool has_same_data(const HandedCall& handed) const noexcept;

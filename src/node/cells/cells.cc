@@ -266,13 +266,13 @@ size_t Cells::give_awaited_data() {
 // Read-only where the caller may not write.
 tc_status_t Cells::give_data(Cell& cell, std::string_view name) {
   const auto& handed = *cell.handed();
-  const auto data = find(*handed.data, name);
+  const auto data = name == cell::target_args_name ? target_args_of(handed) : find(*handed.data, name);
   if (data == nullptr) return TC_ERR_NOT_FOUND;
   const CallEffects::Asker asker{cell.handed()->outcome, handed.rights};
-  if (!handed.rights->is_all() && !calls_.may_touch(asker, name)) return TC_ERR_DENIED;
+  if (!handed.rights->is_all() && !calls_.may_touch(asker, data->name)) return TC_ERR_DENIED;
   const bool writable =
-      data->file.is_writable() && (handed.rights->is_all() || handed.rights->may_write(name).has_value());
-  const auto mapped = cell.map_data(data, writable);
+      data->file.is_writable() && (handed.rights->is_all() || handed.rights->may_write(data->name).has_value());
+  const auto mapped = cell.map_data(data, std::string(name), writable);
   if (mapped) return TC_OK;
   common_.log.warn("{}: ifunc '{}': {}", common_.self.label, handed.code->name(), mapped.error().message);
   return mapped.error().code;

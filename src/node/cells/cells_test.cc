@@ -631,6 +631,26 @@ TEST_F(HasCells, data_of_a_file_is_read_and_written_as_the_caller_may) {
   EXPECT_EQ(number.text(), "0x23");
 }
 
+TEST_F(HasCells, target_args_are_there_if_they_are_a_file_that_the_caller_may_read) {
+  const SharedMemory number(sizeof(uint64_t));
+  *number.data() = 42;
+  start(ana.line("run=any in=cell read=number") + bob.line("run=any in=cell write=number") +
+        eve.line("run=any in=cell read=other"));
+  running.reset();
+  ASSERT_TRUE(number.expose(*target, "number"));
+  target->executor().target_args = number.data();
+  run();
+  const auto ask = [&](Node& node) { return call(node, misbehave, ask_to(What::target)); };
+  const auto reader = peer(2, ana), writer = peer(3, bob), other = peer(4, eve);
+  for (int round = 0; round < 2; ++round) {
+    EXPECT_EQ(process_of(*ask(*reader)), 42);
+    EXPECT_EQ(process_of(*ask(*writer)), 42);
+    const auto crashed = ask(*other);
+    EXPECT_EQ(crashed->status, TC_ERR_CRASHED) << "a null pointer";
+    EXPECT_THAT(crashed->message, HasSubstr("at address 0x0"));
+  }
+}
+
 TEST_F(HasCells, data_that_is_memory_of_the_process_is_not_there_in_a_cell_and_the_log_says_why) {
   char memory[] = "here";
   start(ana.line("run=any in=cell read=*"));

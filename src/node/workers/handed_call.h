@@ -37,4 +37,9 @@ struct HandedCall {
   uint64_t took_ns = 0;
 };
 
+// The data that its target_args are, if others can have them; null: they are memory of this process alone, or there are none.
+inline const std::shared_ptr<const ExposedData>& target_args_of(const HandedCall& handed) noexcept {
+  return find_file_at(*handed.data, handed.target_args);
+}
+
 }  // namespace tc::node
