@@ -123,7 +123,7 @@ Result<Run> decode_run(ByteView body) {
   run.wants_reply = flag(in);
   run.forgets_data = flag(in);
   run.has_target_args = flag(in);
-  in.skip(run_head_bytes - in.position());
+  if (in.u8() != 0 || in.u64() != 0) in.refuse();  // up to run_head_bytes
   run.payload = in.rest();
   TC_CHECK(in.finish("call for a cell"));
   if (run.alignment > max_alignment || !std::has_single_bit(run.alignment))

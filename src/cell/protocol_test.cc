@@ -191,6 +191,14 @@ TEST(CellProtocol, any_byte_may_be_another_one) {
   EXPECT_GT(refused, 0u);
 }
 
+TEST(CellProtocol, a_call_has_nothing_between_its_head_and_its_payload) {
+  for (size_t at = run_head_bytes - 2; at < run_head_bytes; ++at) {
+    auto bytes = bytes_of(append_run_head, cell::Run{});
+    bytes[at] = std::byte{1};
+    EXPECT_FALSE(decode_run(bytes)) << at;
+  }
+}
+
 TEST(CellProtocol, a_cell_of_another_version_says_so) {
   auto bytes = encode_start(some_start());
   bytes[1] = std::byte{99};
