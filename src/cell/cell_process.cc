@@ -2,6 +2,7 @@
 #include "cell/cell_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -207,7 +208,7 @@ void CellProcess::read_bells() {
     char bell[64];
     const auto got = ::recv(socket_.get(), bell, sizeof bell, MSG_DONTWAIT);
     if (got <= 0) {
-      is_gone_ = got == 0 || (errno != EAGAIN && errno != EINTR);
+      if (got == 0 || (errno != EAGAIN && errno != EINTR)) on_end_of_socket();
       return;
     }
     if (++bells_ <= sleeps_) continue;
@@ -215,6 +216,15 @@ void CellProcess::read_bells() {
     is_gone_ = true;
     return;
   }
+}
+
+// A cell that lives on without its socket would not be heard any more, and keep this node awake; one that ends anyway
+// ends as it would have. An empty packet looks like the end.
+void CellProcess::on_end_of_socket() {
+  is_gone_ = true;
+  pollfd socket{socket_.get(), 0, 0};
+  if (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0) return child_.kill();
+  break_protocol({TC_ERR_MALFORMED, "it sent an empty packet"});
 }
 
 // A process closes its socket a little before it can be reaped; the socket stays readable meanwhile. Then all that it sent is

@@ -118,6 +118,7 @@ class CellProcess {
   CellProcess(const Options& options, ChildProcess child, Fd socket, transport::RingMemory rings, CrashMemory crash);
   void break_protocol(Error error);
   void read_bells();
+  void on_end_of_socket();
   void find_ending();
 
   ChildProcess child_;

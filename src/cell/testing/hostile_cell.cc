@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for threechains-cell: a cell that was taken over. Its first library is the name of what it does to its node.
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -48,6 +49,8 @@ class HostileCell {
     if (how == "resolved") send(ToNode::resolved, 0, Bytes(8));
     if (how == "endless-message") send_parts();
     if (how == "bells") ring_bells();
+    if (how == "empty-packet") (void)!::send(node_socket, "", 0, MSG_NOSIGNAL);
+    if (how == "closed-socket") ::close(node_socket);
     wait_for_call();
     if (how == "other-call") send(ToNode::ended, 99, ended());
     if (how == "two-replies") reply_twice();
