@@ -82,7 +82,7 @@ struct Run {
   bool wants_reply = false;
   bool forgets_data = false;     // what is mapped is not this call's to have
   bool has_target_args = false;  // the data target_args_name
-  uint64_t frames = 0;        // the table by which exceptions leave its code; 0: none do
+  uint64_t frames = 0;           // the table by which exceptions leave its code; 0: none do
   ByteView payload;
 };
 inline constexpr std::string_view target_args_name;  // which no other data has

@@ -32,7 +32,12 @@ enum class FirstContact : uint8_t {
 enum class CompileFor : uint8_t { none, user, any };
 
 // Which code runs in cells, besides that of keys with in=cell.
-enum class Isolate : uint8_t { none, untrusted /* what runs without the right to run any code */, all };
+enum class Isolate : uint8_t {
+  none,
+  automatic,  // untrusted where this host can have cells, else none
+  untrusted,  // what runs without the right to run any code
+  all
+};
 
 struct Config {
   std::string name;

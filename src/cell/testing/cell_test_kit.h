@@ -96,10 +96,7 @@ class TestCell {
 
   void begin(const Bytes& order, bool has_target_args = false, bool wants_reply = true) {
     heard = {};
-    const Run run{.entry = entry_,
-                  .wants_reply = wants_reply,
-                  .has_target_args = has_target_args,
-                  .payload = order};
+    const Run run{.entry = entry_, .wants_reply = wants_reply, .has_target_args = has_target_args, .payload = order};
     const auto status = cell->run(run);
     if (!status) throw std::runtime_error(status.error().message);
   }

@@ -19,8 +19,7 @@ bool is_of_every_ifunc(std::string_view symbol) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries,
-                                           DataTurn& turn) {
+Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries, DataTurn& turn) {
   std::unique_ptr<Cell> cell(new Cell(std::move(libraries), turn));
   for (const auto& library : config.allowed_libraries) cell->policy_.allow_library(library);
   TC_CHECK(cell->policy_.allow_export("*"));
@@ -166,8 +165,8 @@ HandedCall* Cell::release() noexcept {
 // Only memory that a cell can have, too. A call that may not read it has none.
 bool Cell::has_target_args(const HandedCall& handed) {
   const auto& data = target_args_of(handed);
-  return data != nullptr && (handed.rights->is_all() || handed.rights->may_read(data->name) ||
-                             handed.rights->may_write(data->name));
+  return data != nullptr &&
+         (handed.rights->is_all() || handed.rights->may_read(data->name) || handed.rights->may_write(data->name));
 }
 
 // Code finds what is mapped without a question. So that must be what this call may have.

@@ -112,8 +112,8 @@ class Cell {
   trust::SharedRights data_rights_;            // of the call that has them
   std::weak_ptr<const NamedData> data_table_;  // and the data that there was then
   std::optional<std::string> awaited_data_;
-  std::deque<LibrarySymbol> awaited_;          // by the order of the questions
-  std::mutex mutex_;                           // of what follows
+  std::deque<LibrarySymbol> awaited_;  // by the order of the questions
+  std::mutex mutex_;                   // of what follows
   std::map<LibrarySymbol, void*> symbols_;
 };
 

@@ -12,6 +12,7 @@
 #include "node/config.h"
 #include "transport/transport.h"
 #include "wire/abi_names.h"
+#include "wire/text.h"
 
 namespace tc::node {
 
@@ -35,30 +36,49 @@ bool speaks(const Cell& cell) noexcept { return cell.handed() != nullptr || cell
 // ---- Which code runs there
 
 bool Cells::wants(const trust::CodeRights& rights) const noexcept {
-  if (common_.config.isolate == Isolate::all || rights.wants_cell()) return true;
-  return common_.config.isolate == Isolate::untrusted && !rights.is_trusted();
+  if (isolate_ == Isolate::all || rights.wants_cell()) return true;
+  return isolate_ == Isolate::untrusted && !rights.is_trusted();
 }
 
 bool Cells::may_be_wanted(bool restricted) const noexcept {
-  if (!exist() || common_.config.isolate == Isolate::all) return exist();
-  return restricted && (common_.config.isolate == Isolate::untrusted || authority_.names_cells());
+  if (!exist() || isolate_ == Isolate::all) return exist();
+  return restricted && (isolate_ == Isolate::untrusted || authority_.names_cells());
 }
 
 // ---- Starting
 
 Status Cells::start(transport::Transport& transport) {
-  auto program = cell::CellProcess::find_program(common_.config.cell);
-  if (!program && common_.config.isolate != Isolate::none) return fail(std::move(program).error());
-  if (!program) return {};
-  program_ = std::move(*program);
+  const auto wish = common_.config.isolate;
+  const bool is_automatic = wish == Isolate::automatic;
+  isolate_ = is_automatic ? Isolate::untrusted : wish;
+  auto begun = begin_to_exist(transport);
+  // Else the first one is started when a call wants it.
+  const bool is_needed = isolate_ != Isolate::none && (!is_automatic || authority_.has_grants());
+  if (begun && is_needed) {
+    order();
+    begun = wait_until_ready();
+  }
+  if (begun) {
+    authority_.set_has_cells();
+    return {};
+  }
+  close();
+  exists_ = false;
+  isolate_ = Isolate::none;
+  if (!is_automatic) return wish == Isolate::none ? Status() : begun;
+  if (is_needed)
+    common_.log.warn("{}: there can be no cells, so code of those who may not run any code runs in this process: {}",
+                     common_.self.label, begun.error().message);
+  return {};
+}
+
+Status Cells::begin_to_exist(transport::Transport& transport) {
+  TC_ASSIGN(program_, cell::CellProcess::find_program(common_.config.cell));
   for (const auto& name : common_.config.allowed_libraries)
     if (name != "*") libraries_.push_back(name);
   transport_ = &transport;
   exists_ = true;
-  authority_.set_has_cells();
-  if (common_.config.isolate == Isolate::none) return {};
-  order();
-  return wait_until_ready();
+  return {};
 }
 
 // While the node starts.
@@ -210,7 +230,8 @@ void Cells::take(Cell& cell, cell::Event& event) {
   }
   if (const auto* const mapped = std::get_if<cell::Mapped>(&event)) {
     if (mapped->status != TC_OK)
-      common_.log.warn("{}: a cell cannot map data '{}': {}", common_.self.label, mapped->name, mapped->message);
+      common_.log.warn("{}: a cell cannot map data '{}': {}", common_.self.label, wire::words(mapped->name),
+                       wire::words(mapped->message));
     return;
   }
   if (handed == nullptr) return;

@@ -29,6 +29,8 @@ class Transport;
 
 namespace tc::node {
 
+enum class Isolate : uint8_t;
+
 class Cells {
  public:
   Cells(const Common& common, HandedCalls& calls, Authority& authority)
@@ -69,6 +71,7 @@ class Cells {
   void close() noexcept;
 
  private:
+  Status begin_to_exist(transport::Transport& transport);
   Status wait_until_ready();
   size_t running() const noexcept;
   uint64_t limit_ns(const Cell& cell) const noexcept;
@@ -108,6 +111,7 @@ class Cells {
   std::vector<std::string> libraries_;  // that cells are started with
   Error why_not_;                       // the last cell that was to be started was not
   bool exists_ = false;
+  Isolate isolate_{};
   bool lacks_are_told_ = false;
   uint64_t deaths_ = 0;
   uint64_t order_at_ns_ = 0;  // not before: cells that die at once are started with growing pauses

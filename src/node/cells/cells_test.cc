@@ -340,7 +340,8 @@ TEST_F(TwoCells, as_many_concurrent_calls_run_at_once_as_there_may_be_and_the_ne
   test::let_pass(2s);
   EXPECT_TRUE(is_answered(calls[2])) << calls[2]->message;
   ASSERT_TRUE(until([&] { return calls[0]->ready.load() && calls[1]->ready.load(); }));
-  EXPECT_TRUE(calls[0]->status == TC_ERR_LIMIT || calls[1]->status == TC_ERR_LIMIT) << "the other one may meet the third";
+  EXPECT_TRUE(calls[0]->status == TC_ERR_LIMIT || calls[1]->status == TC_ERR_LIMIT)
+      << "the other one may meet the third";
   EXPECT_TRUE(until([&] { return children().size() <= 3; })) << "two, and a spare one";
 }
 
