@@ -203,9 +203,9 @@ Status Cell::run() {
 
 // ---- Data
 
-std::optional<std::string> Cell::take_awaited_data() noexcept {
-  if (awaits_data()) begun_ns_ = now_ns();
-  return std::exchange(awaited_data_, std::nullopt);
+std::string Cell::take_awaited_data() noexcept {
+  begun_ns_ = now_ns();
+  return *std::exchange(awaited_data_, std::nullopt);
 }
 
 Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable) {

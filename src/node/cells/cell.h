@@ -66,8 +66,8 @@ class Cell {
   bool may_have_data() const noexcept { return is_concurrent() || turn_.may_take(*this); }
   void await_data(std::string_view name) { awaited_data_ = name; }
   bool awaits_data() const noexcept { return awaited_data_.has_value(); }
-  // What it waits for; from now on it does not. None: nothing.
-  std::optional<std::string> take_awaited_data() noexcept;
+  // What it waits for; from now on it does not.
+  std::string take_awaited_data() noexcept;
   // Gives its code that data by that name, if it has not got it already; the turn is its own. TC_ERR_UNSUPPORTED: it is memory of this
   // process alone.
   Status map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable);

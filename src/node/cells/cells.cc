@@ -276,12 +276,10 @@ void Cells::answer(Cell& cell, tc_status_t status) {
 
 // The turns follow the order of the cells: each call ends, or is ended.
 size_t Cells::give_awaited_data() {
-  for (const auto& cell : cells_)
-    if (const auto name = cell->take_awaited_data()) {
-      answer(*cell, give_data(*cell, *name));
-      return 1;
-    }
-  return 0;
+  const auto next = std::ranges::find_if(cells_, [](const auto& cell) { return cell->awaits_data(); });
+  if (next == cells_.end()) return 0;
+  answer(**next, give_data(**next, (*next)->take_awaited_data()));
+  return 1;
 }
 
 // Read-only where the caller may not write.
@@ -309,8 +307,7 @@ void Cells::end_call(Cell& cell, const cell::Ended& ended) {
   calls_.end(handed);
 }
 
-size_t Cells::look() {
-  if (keeper_ == nullptr) return 0;
+size_t Cells::look_at_all() {
   const bool has_news = keeper_->take_news();
   const auto now = now_ns();
   const auto starts = [](const auto& cell) { return cell->is_starting() && cell->process().has_frames(); };

@@ -57,7 +57,7 @@ class Cells {
   // Takes what cells say. How much happened.
   size_t poll();
   // What bells, deadlines and ends want done: when take_news(), and now and then. How much happened.
-  size_t look();
+  size_t look() { return keeper_ == nullptr ? 0 : look_at_all(); }
   bool has_news() noexcept { return keeper_ != nullptr && keeper_->take_news(); }
   // Around a sleep of the node.
   void set_sleeping(bool sleeping) noexcept;
@@ -82,6 +82,7 @@ class Cells {
   void begin(Cell& cell, HandedCall& handed);
   Status add_libraries(const std::vector<std::string>& names);
   void start_again_for(HandedCall& handed);
+  size_t look_at_all();
   size_t poll(Cell& cell);
   void take(Cell& cell, cell::Event& event);
   void answer(Cell& cell, const cell::Ask& ask);
