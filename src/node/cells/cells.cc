@@ -364,6 +364,7 @@ Error Cells::error_of(const Cell& cell, const HandedCall& handed, const cell::En
       const auto found = code->place_of(at);
       place = fmt::format(", in {}+{:#x}",
                           found.symbol == abi_names::main ? handed.code->name() + std::string(abi_names::main_suffix)
+                          : found.symbol.empty()          ? "its code"
                                                           : std::string(found.symbol),
                           found.offset);
     }
