@@ -71,6 +71,8 @@ class CellProcess {
   bool is_starting() const noexcept { return conversation_.is_starting(); }
   bool is_idle() const noexcept { return conversation_.is_idle(); }
   bool is_running() const noexcept { return conversation_.is_running(); }
+  // Was the code of that call entered, as the cell says?
+  bool has_begun() const noexcept { return crash_.begun_call() == conversation_.call_number(); }
   // Starts a call; the cell must be idle. TC_ERR_BUSY: it is not.
   Status run(const Run& call);
   // The answer to an Ask, exactly one. `answer.first` 1: the call is answered by now, because it was forwarded.

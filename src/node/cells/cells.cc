@@ -343,7 +343,12 @@ void Cells::watch() {
 void Cells::on_end_of(Cell& cell) {
   const auto& ending = *cell.process().ending();
   ++common_.counters.cell_deaths;
-  if (auto* const handed = cell.release()) {
+  auto* const handed = cell.release();
+  // Somebody killed it. Once: else a cell that cannot take the call, for its size, would be followed by the next one.
+  if (handed != nullptr && !cell.process().has_begun() && waiting_ == nullptr && !handed->is_put_back) {
+    handed->is_put_back = true;
+    waiting_ = handed;
+  } else if (handed != nullptr) {
     const auto why = error_of(cell, *handed, ending);
     common_.log.error("{}: {}", common_.self.label, why.message);
     return calls_.fail(*handed, why);

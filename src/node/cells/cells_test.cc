@@ -208,6 +208,25 @@ TEST_F(IsolatesAll, a_cell_that_is_killed_between_calls_is_replaced_and_the_next
   EXPECT_NE(second, ::getpid());
 }
 
+TEST_F(IsolatesAll, a_call_whose_cell_is_killed_before_its_code_begins_runs_in_another_one) {
+  const auto first = process_of(*call(misbehave, ask_for_process()));
+  ASSERT_EQ(::kill(first, SIGSTOP), 0);
+  const auto future = send(misbehave, ask_for_process());
+  for (int polls = 0; polls < 200; ++polls) target->poll(), source->poll();
+  ASSERT_EQ(::kill(first, SIGKILL), 0);
+  ASSERT_TRUE(answered(future)) << future->message;
+  EXPECT_NE(process_of(*future), first);
+  EXPECT_EQ(stat("cell-deaths"), 1u);
+}
+
+TEST_F(IsolatesAll, a_call_whose_code_has_begun_is_not_run_again) {
+  const auto runs = send_one_that_stays();
+  for (const auto process : children()) ::kill(process, SIGKILL);
+  ASSERT_TRUE(until([&] { return runs->ready.load(); }));
+  EXPECT_EQ(runs->status, TC_ERR_CRASHED) << runs->message;
+  EXPECT_EQ(gate.inside(), 1u);
+}
+
 TEST_F(IsolatesAll, a_call_that_comes_before_the_death_of_all_cells_is_known_ends_and_later_ones_are_answered) {
   for (int round = 0; round < 5; ++round) {
     ASSERT_TRUE(until([&] { return call(echo, "x")->status == TC_OK; }));

@@ -25,7 +25,8 @@ struct HandedCall {
   Charge charge;                   // of that memory
   std::optional<Link::Hold> hold;  // on the link that it came from; none: this node made the call
 
-  bool in_cell = false;  // and on no thread of the node
+  bool in_cell = false;      // and on no thread of the node
+  bool is_put_back = false;  // as its first cell ended before the code was entered
 
   // Set by HandedCalls:
   std::shared_ptr<const NamedData> data;
