@@ -10,15 +10,13 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <climits>
 #include <ctime>
+
+#include "base/log_format.h"
 
 namespace tc {
 
 namespace {
-
-// A pipe takes this many bytes at once or none, so no reader sees half a line.
-constexpr size_t longest_line = PIPE_BUF;
 
 // The reader of standard error may be gone. SIGPIPE must then not end the process, and other code must still get the
 // signal. So this blocks it on this thread only.
@@ -45,14 +43,22 @@ class NoSigpipe {
   bool was_pending_;
 };
 
+// In front of a line for systemd's journal: "<4>". Empty: there is none.
+std::string_view priority_of(std::string_view line) noexcept {
+  const bool has_one = line.size() > 2 && line[0] == '<' && line[1] >= '0' && line[1] <= '7' && line[2] == '>';
+  return has_one ? line.substr(0, 3) : std::string_view();
+}
+
 // One entry of the log. A peer's text may have several lines. Each further line is indented, so that none can pass for
-// an entry of its own.
-std::string entry_of(std::string_view formatted) {
+// an entry of its own. The journal takes each line for an entry: all have the priority of the first.
+std::string indented(std::string_view formatted, std::string_view priority) {
   std::string entry;
   entry.reserve(formatted.size());
   for (size_t at = 0; at < formatted.size(); ++at) {
     entry += formatted[at];
-    if (formatted[at] == '\n' && at + 1 != formatted.size()) entry += "    ";
+    if (formatted[at] != '\n' || at + 1 == formatted.size()) continue;
+    entry += priority;
+    entry += "    ";
   }
   return entry;
 }
@@ -112,10 +118,22 @@ bool LogSink::write(std::string_view line) noexcept {
 
 void LogSink::say_dropped() noexcept {
   if (dropped_ == 0) return;
-  char line[96];
-  const auto end = fmt::format_to_n(line, sizeof line, "{} line{} of this log {} dropped: nobody read the log\n",
-                                    dropped_, dropped_ == 1 ? "" : "s", dropped_ == 1 ? "was" : "were");
-  if (write({line, end.size})) dropped_ = 0;
+  try {
+    const auto words = fmt::format("{} line{} of this log {} dropped: nobody read the log", dropped_,
+                                   dropped_ == 1 ? "" : "s", dropped_ == 1 ? "was" : "were");
+    const LogContext nothing{LogFields{}};
+    if (write(entry_of({name_, spdlog::level::warn, words}))) dropped_ = 0;
+  } catch (const std::exception&) {  // no memory for the sentence: the next line will say it
+  }
+}
+
+std::string LogSink::entry_of(const spdlog::details::log_msg& message) {
+  spdlog::memory_buf_t formatted;
+  formatter_->format(message, formatted);
+  const std::string_view text(formatted.data(), formatted.size());
+  std::string line = indented(text, priority_of(text));
+  if (line.size() > longest_log_line) line.replace(longest_log_line - 5, line.size(), " ...\n");
+  return line;
 }
 
 std::string LogSink::in_colour(const spdlog::details::log_msg& message, std::string_view line) const {
@@ -126,10 +144,8 @@ std::string LogSink::in_colour(const spdlog::details::log_msg& message, std::str
 }
 
 void LogSink::sink_it_(const spdlog::details::log_msg& message) {
-  spdlog::memory_buf_t formatted;
-  formatter_->format(message, formatted);
-  std::string line = entry_of({formatted.data(), formatted.size()});
-  if (line.size() > longest_line) line.replace(longest_line - 5, line.size(), " ...\n");
+  std::string line = entry_of(message);
+  name_.assign(message.logger_name.data(), message.logger_name.size());
   look_at_descriptor();
   if (is_terminal_) line = in_colour(message, line);
   say_dropped();
@@ -141,7 +157,7 @@ void FunctionSink::log(const spdlog::details::log_msg& message) {
                     : message.level == spdlog::level::info ? 1
                     : message.level == spdlog::level::warn ? 2
                                                            : 3;
-  const auto entry = entry_of({message.payload.data(), message.payload.size()});
+  const auto entry = indented({message.payload.data(), message.payload.size()}, "");
   const std::lock_guard lock(one_at_a_time_);
   function_(level, entry.c_str());
 }

@@ -35,6 +35,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   void look_at_descriptor() noexcept;
   bool write(std::string_view line) noexcept;
   void say_dropped() noexcept;
+  std::string entry_of(const spdlog::details::log_msg& message);
   std::string in_colour(const spdlog::details::log_msg& message, std::string_view line) const;
 
   const int descriptor_;
@@ -44,6 +45,7 @@ class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
   ino_t inode_ = 0;
   Fd reopened_;  // a stream opened again, because O_NONBLOCK on `descriptor_` would affect other processes
   uint64_t dropped_ = 0;
+  std::string name_;  // of the log, for the line about dropped ones
 };
 
 // Takes the lines of a log in place of standard error. `level` is that of tc_log(): from 0 (debug) to 3 (error).

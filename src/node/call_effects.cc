@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/log_format.h"
 #include "node/config.h"
 #include "node/links.h"
 
@@ -70,6 +71,8 @@ void CallEffects::log(spdlog::logger& log, const target::Call& call, int level, 
   static constexpr spdlog::level::level_enum levels[] = {spdlog::level::debug, spdlog::level::info, spdlog::level::warn,
                                                          spdlog::level::err};
   const auto* const code = call.code.get();
+  const LogContext about({.ifunc = code != nullptr ? std::string_view(code->name()) : std::string_view(),
+                          .content_id = code != nullptr ? &code->id() : nullptr});
   log.log(levels[std::clamp(level, 0, 3)], "ifunc '{}': {}", code != nullptr ? code->name() : "?", message);
 }
 
@@ -87,18 +90,22 @@ tc_status_t CallEffects::send(const Asker& asker, uint32_t node, OutgoingCall ca
     call.chain = &rights->chain;
   }
   if (Link* const known = links_.known(node); known != nullptr && known->sender().try_send(call)) return TC_OK;
+  // Made when there is something to log: most calls go out above.
+  const LogFields fields{.ifunc = call.bundle->manifest().name, .content_id = &call.bundle->id()};
   Status sent;
   if (node == common_.self.id) {
     sent = local_.add(call, rights);
   } else {
     const auto link = links_.to_node(node);
     if (!link) {
+      const LogContext about(fields);
       common_.log.warn("ifunc '{}': {}", call.bundle->manifest().name, link.error().message);
       return link.error().code;
     }
     sent = (*link)->sender().send(call, Deadline::at_ns(0));  // no time to wait, and the clock is not read
   }
   if (sent) return TC_OK;
+  const LogContext about(fields);
   common_.log.warn("ifunc '{}' to node {}: {}", call.bundle->manifest().name, node, sent.error().message);
   return sent.error().code;
 }
@@ -151,6 +158,7 @@ tc_status_t CallEffects::forward_call(const Asker& asker, uint32_t node, Outgoin
     next.return_address = call.has_return_address ? &call.return_address : &first.emplace(caller_of(call));
   // Better told now than missed until the deadline: no other node could bring the answer.
   if (next.return_address != nullptr && next.return_address->value().address.empty() && node != common_.self.id) {
+    const LogContext about({.ifunc = call.code->name(), .content_id = &call.code->id()});
     common_.log.warn("ifunc '{}' may not travel on: the caller, which waits for its answer, listens nowhere",
                      call.code->name());
     return TC_ERR_DISCONNECTED;

@@ -134,6 +134,12 @@ Status set_log(Config& config, std::string_view value) {
   return {};
 }
 
+Status set_log_format(Config& config, std::string_view value) {
+  return parse_choice_of<std::optional<LogFormat>>(
+      value, config.log_format, "text, json, journal or auto",
+      {{"text", LogFormat::text}, {"json", LogFormat::json}, {"journal", LogFormat::journal}, {"auto", std::nullopt}});
+}
+
 Status set_id(Config& config, std::string_view value) {
   TC_CHECK(parse_number<uint32_t>(value, config.id, 0, 1u << 24));
   config.id_is_set = true;
@@ -191,6 +197,12 @@ constexpr Option table[] = {
      "Which messages are logged: those of this level and above. They go to standard error unless the program takes "
      "them.",
      false, set_log},
+    {node, "log-format", "text|json|journal|auto", "auto",
+     "How lines of the log on standard error look. text: the time by RFC 3339, the node's name, the level, the "
+     "message. "
+     "json: an object a line (docs/service.md). journal: as text, with systemd's priority in place of the time. auto: "
+     "journal where systemd has connected standard error to its journal, else text.",
+     false, set_log_format},
     {node, "last-words", "on|off", "on",
      "What is said when a fatal signal ends the process inside an ifunc: which ifunc that was, who called it, and "
      "where "

@@ -8,11 +8,13 @@
 #include <cstdint>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/log_format.h"
 #include "base/result.h"
 #include "node/bootstrap/bootstrap.h"
 #include "target/code_store.h"
@@ -68,6 +70,7 @@ struct Config {
   uint32_t compile_limit_ms = 10'000;
   std::string compiler;  // path of ifunc-toolchain; empty: beside this library
   std::string log = "warn";
+  std::optional<LogFormat> log_format;  // empty: auto
   bool last_words = true;
   // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
   std::function<void(int level, const char* line)> log_sink;

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 
+#include "base/log_format.h"
 #include "node/authority.h"
 #include "node/links.h"
 
@@ -38,6 +39,8 @@ const trust::SharedRights& Invocation::running_rights() const {
 bool Invocation::may_touch(const CallEffects::Asker& asker, std::string_view data) noexcept try {
   if (asker.rights->may_read(data) || asker.rights->may_write(data)) return true;
   const auto* const code = asker.call.code.get();
+  const LogContext about({.ifunc = code != nullptr ? std::string_view(code->name()) : std::string_view(),
+                          .content_id = code != nullptr ? &code->id() : nullptr});
   authority_.log_denial(fmt::format("ifunc '{}'", code != nullptr ? code->name() : "?"),
                         asker.rights->may_read(data).error());
   return false;

@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/log_format.h"
 #include "base/random.h"
 #include "node/authority.h"
 #include "node/ended_nodes.h"
@@ -266,8 +267,11 @@ void Links::on_greeting(transport::Connection& connection, ByteView hello) {
 void Links::accept_greeting(Link& link, ByteView hello) try {
   if (const auto accepted = link.accept_greeting(hello, own_greeting()); !accepted)
     return link.channel().disconnect(accepted.error());
-  if (const auto& words = link.peer().last_words; !words.empty())
-    services_.channel.common.log.warn("{} says of the node that was there before: {}", link.peer_label(), words);
+  if (const auto& words = link.peer().last_words; !words.empty()) {
+    const auto peer = link.peer_label();
+    const LogContext about({.peer = peer});
+    services_.channel.common.log.warn("{} says of the node that was there before: {}", peer, words);
+  }
   // What let us in is the node there; what refused us may have been anything.
   if (!link.channel().is_accepted() && !link.meets_nobody)
     services_.authority.remember(link.channel().connection().peer_address(), link.channel().origin());
@@ -301,6 +305,7 @@ void Links::on_lost(transport::Connection& connection, const Error& reason) noex
 
 void Links::on_refused(const std::string& who, const Error& why) noexcept {
   ++services_.channel.common.counters.refused_peers;
+  const LogContext about({.peer = who});
   if (refusals_.record(now_ns())) services_.channel.common.log.warn("{} is refused: {}", who, why.message);
 }
 
@@ -483,9 +488,11 @@ void Links::close_all() noexcept {
 void Links::log_unsent(Link& link) noexcept try {
   const auto& channel = link.channel();
   if (!channel.has_backlog() && link.sender().waiting() == 0) return;
+  const auto peer = link.peer_label();
+  const LogContext about({.peer = peer});
   services_.channel.common.log.warn(
       "{} bytes of frames and {} calls for {} are lost: they waited to be sent when the link was closed",
-      channel.backlog_bytes(), link.sender().waiting(), link.peer_label());
+      channel.backlog_bytes(), link.sender().waiting(), peer);
 } catch (const std::exception&) {  // no memory for the sentence
 }
 
@@ -503,12 +510,15 @@ void Links::give_up(Link& link) noexcept {
 
 void Links::log_loss(const Link& link) noexcept try {
   ++services_.channel.common.counters.dropped_links;
+  auto& log = services_.channel.common.log;
+  const auto peer = link.peer_label();
+  const LogContext about({.peer = peer});
   if (link.is_awaited)
-    services_.channel.common.log.info("link to {} was not made: {}", link.peer_label(), link.reason().message);
+    log.info("link to {} was not made: {}", peer, link.reason().message);
   else if (link.reason().code == TC_ERR_DISCONNECTED)
-    services_.channel.common.log.info("link to {} ended: {}", link.peer_label(), link.reason().message);
+    log.info("link to {} ended: {}", peer, link.reason().message);
   else
-    services_.channel.common.log.warn("link to {} dropped: {}", link.peer_label(), link.reason().message);
+    log.warn("link to {} dropped: {}", peer, link.reason().message);
 } catch (const std::exception&) {  // no memory for the sentence
 }
 

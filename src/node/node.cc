@@ -9,8 +9,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 
 #include "base/file.h"
+#include "base/log_format.h"
 #include "base/log_sink.h"
 #include "base/random.h"
 #include "node/bootstrap/advertise.h"
@@ -57,6 +59,10 @@ constexpr uint64_t room_gap_ns = 200'000;
 
 uint64_t random_instance() { return random_number() | 1; }  // never 0
 
+LogFormat format_of_log(const Config& config) {
+  return log_format_of(config.log_format, STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
+}
+
 std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
   spdlog::sink_ptr sink;
   if (config.log_sink)
@@ -66,7 +72,7 @@ std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
   auto logger = std::make_shared<spdlog::logger>(config.name, std::move(sink));
   logger->set_level(config.log == "off" ? spdlog::level::off : spdlog::level::from_str(config.log));
   logger->set_error_handler([](const std::string&) {});  // a line for which there is no memory
-  logger->set_pattern("%H:%M:%S.%e %n %^%l%$: %v");
+  if (!config.log_sink) logger->set_formatter(std::make_unique<LogFormatter>(format_of_log(config)));
   return logger;
 }
 
@@ -205,7 +211,8 @@ Status Node::join_cluster() {
 void Node::have_last_words() {
   self_.last_words = take_last_words(self_.address);
   if (!self_.last_words.empty()) log_->warn("{}: of the node that was here before: {}", self_.label, self_.last_words);
-  last_words_.emplace(config_.log == "off" ? "" : config_.name, self_.label, last_words_file(self_.address));
+  last_words_.emplace(config_.log == "off" ? "" : config_.name, format_of_log(config_), self_.label,
+                      last_words_file(self_.address));
   invocation_.use(*last_words_);
 }
 
@@ -381,6 +388,7 @@ void Node::renew_rights() {
 
 // From the watchdog's thread.
 void Node::report_stuck(const std::string& ifunc, uint64_t running_ms) {
+  const LogContext about({.ifunc = ifunc});
   log_->error(
       "{}: ifunc '{}' has been running for {} ms when execution-limit is {} ms; code inside this process cannot be "
       "stopped, and nothing else runs on its thread until it returns",

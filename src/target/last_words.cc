@@ -23,12 +23,6 @@ constexpr uintptr_t stack_reach = uintptr_t{64} * 1024;
 enum class Step : uint8_t { nothing, looks, speaks };
 constinit thread_local Step step = Step::nothing;
 
-long seconds_east() noexcept {
-  const time_t now = ::time(nullptr);
-  tm local{};
-  return ::localtime_r(&now, &local) != nullptr ? local.tm_gmtoff : 0;
-}
-
 // The innermost return address on the stack that leads into the code; 0: none does. Words that were left there by earlier calls
 // may mislead, but the stack of a call that ended lies below.
 [[gnu::no_sanitize("address", "thread")]] uintptr_t caller_in(const Code& code, uintptr_t stack,
@@ -78,8 +72,12 @@ class LastWords::Sentence {
   char* end_ = text_;
 };
 
-LastWords::LastWords(std::string log, std::string node, std::string file)
-    : log_(std::move(log)), node_(std::move(node)), file_(std::move(file)), seconds_east_(seconds_east()) {
+LastWords::LastWords(std::string log, LogFormat format, std::string node, std::string file)
+    : log_(std::move(log)),
+      node_(std::move(node)),
+      file_(std::move(file)),
+      format_(format),
+      seconds_east_(seconds_east_of_greenwich(::time(nullptr))) {
   have_alternate_stack();
 }
 
@@ -126,21 +124,19 @@ void LastWords::say(const Fault& fault, const Code& code, const IfuncHost::InPro
   for (size_t i = 0; i < 6; ++i) sentence.add("{:02x}", std::to_integer<unsigned>(code.id().bytes[i]));
   sentence.add(", called by {}", call.caller);
   step = Step::speaks;
-  write_line(sentence.text());
+  write_line(sentence.text(), {.ifunc = code.name(), .content_id = &code.id(), .peer = call.caller});
   write_file(sentence.text());
 }
 
 // As the log has its lines. The log itself may be locked.
-void LastWords::write_line(std::string_view sentence) const noexcept {
+void LastWords::write_line(std::string_view sentence, const LogFields& fields) const noexcept {
   if (log_.empty()) return;
   timespec now{};
   ::clock_gettime(CLOCK_REALTIME, &now);
-  const auto second = (now.tv_sec + seconds_east_) % 86400;
-  Sentence line;
-  line.add("{:02}:{:02}:{:02}.{:03} {} critical: {}", second / 3600, second / 60 % 60, second % 60,
-           now.tv_nsec / 1'000'000, log_, sentence);
-  line.add("\n");
-  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line.text().data(), line.text().size());
+  char line[longest_log_line];
+  const size_t size =
+      write_log_line(line, format_, {now, seconds_east_, spdlog::level::critical, log_, sentence, fields});
+  [[maybe_unused]] const auto written = ::write(STDERR_FILENO, line, size);
 }
 
 void LastWords::write_file(std::string_view sentence) const noexcept {

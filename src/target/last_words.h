@@ -16,6 +16,7 @@
 #include <string>
 
 #include "base/fatal_signals.h"
+#include "base/log_format.h"
 #include "target/executor.h"
 
 namespace tc::target {
@@ -23,7 +24,7 @@ namespace tc::target {
 class LastWords {
  public:
   // `log`: the name of the node's log; empty: nothing goes to standard error. `node`: "node 3 (node3)". `file`: empty: none.
-  LastWords(std::string log, std::string node, std::string file);
+  LastWords(std::string log, LogFormat format, std::string node, std::string file);
   LastWords(const LastWords&) = delete;
   LastWords& operator=(const LastWords&) = delete;
 
@@ -31,10 +32,11 @@ class LastWords {
   class Sentence;
   static void tell(const Fault& fault) noexcept;
   void say(const Fault& fault, const Code& code, const IfuncHost::InProgress& call) const noexcept;
-  void write_line(std::string_view sentence) const noexcept;
+  void write_line(std::string_view sentence, const LogFields& fields) const noexcept;
   void write_file(std::string_view sentence) const noexcept;
 
   const std::string log_, node_, file_;
+  const LogFormat format_;
   const long seconds_east_;  // of Greenwich
   const FatalSignals signals_{tell};
 };

@@ -8,6 +8,7 @@
 #include <unordered_map>
 
 #include "base/clock.h"
+#include "base/log_format.h"
 #include "base/log_sink.h"
 #include "ucp_ifunc/exports.h"
 
@@ -19,7 +20,8 @@ std::shared_ptr<spdlog::logger> make_logger() {
   auto logger = std::make_shared<spdlog::logger>("ucp_ifunc", std::make_shared<LogSink>(STDERR_FILENO));
   const char* const level = std::getenv("UCP_IFUNC_LOG");
   logger->set_level(level != nullptr ? spdlog::level::from_str(level) : spdlog::level::warn);
-  logger->set_pattern("%H:%M:%S.%e %n %^%l%$: %v");
+  const auto format = log_format_of(std::nullopt, STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
+  logger->set_formatter(std::make_unique<LogFormatter>(format));
   return logger;
 }
 

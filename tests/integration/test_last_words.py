@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """What a node says when an ifunc ends its process, and who hears of it."""
 
+import json
 import re
 
 import pytest
@@ -38,8 +39,17 @@ def test_the_last_line_of_a_node_says_which_ifunc_ended_it(t, how):
     node = t.serve("--name", "server")
     crash(t, node, how)
     last = [line for line in node.err.splitlines() if " critical: " in line]
-    assert len(last) == 1 and re.match(r"\d\d:\d\d:\d\d\.\d{3} server critical: ", last[0]), node.err
+    assert len(last) == 1 and re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d server critical: ", last[0]), node.err
     assert words_of(how).search(last[0]), last
+
+
+def test_it_is_one_object_with_the_log_format_json(t):
+    node = t.serve("--name", "server", "--log-format", "json")
+    crash(t, node, "n")
+    last = [line for line in map(json.loads, node.err.splitlines()) if line["level"] == "critical"]
+    assert len(last) == 1 and last[0]["node"] == "server" and last[0]["ifunc"] == "crash", node.err
+    assert words_of("n").search(last[0]["message"]), last
+    assert f"content id {last[0]['content_id'][:12]}, called by {last[0]['peer']}" in last[0]["message"], last
 
 
 @each_crash

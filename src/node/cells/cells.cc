@@ -8,6 +8,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/log_format.h"
 #include "node/authority.h"
 #include "node/config.h"
 #include "transport/transport.h"
@@ -293,6 +294,7 @@ tc_status_t Cells::give_data(Cell& cell, std::string_view name) {
       data->file.is_writable() && (handed.rights->is_all() || handed.rights->may_write(data->name).has_value());
   const auto mapped = cell.map_data(data, std::string(name), writable);
   if (mapped) return TC_OK;
+  const LogContext about({.ifunc = handed.code->name(), .content_id = &handed.code->id()});
   common_.log.warn("{}: ifunc '{}': {}", common_.self.label, handed.code->name(), mapped.error().message);
   return mapped.error().code;
 }
@@ -350,6 +352,7 @@ void Cells::on_end_of(Cell& cell) {
     waiting_ = handed;
   } else if (handed != nullptr) {
     const auto why = error_of(cell, *handed, ending);
+    const LogContext about({.ifunc = handed->code->name(), .content_id = &handed->code->id()});
     common_.log.error("{}: {}", common_.self.label, why.message);
     return calls_.fail(*handed, why);
   }

@@ -7,6 +7,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/log_format.h"
 #include "node/code/slices.h"
 #include "node/config.h"
 #include "node/links.h"
@@ -96,6 +97,7 @@ Result<target::Code*> CodeLoader::load_cached(const Bundle& bundle, const CodeOr
 const Error& CodeLoader::remember(const Bundle& bundle, const Error& error) {
   if (failures_.size() >= failures_limit) failures_.clear();
   const Error told{error.code, fmt::format("ifunc '{}': {}", bundle.manifest().name, error.message)};
+  const LogContext about({.ifunc = bundle.manifest().name, .content_id = &bundle.id()});
   common_.log.warn("{}", told.message);
   return failures_.insert_or_assign(bundle.id(), Failure{told, now_ns() + failure_ns}).first->second.error;
 }

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/log_format.h"
 #include "node/authority.h"
 #include "node/link/link.h"
 #include "node/workers/call_places.h"
@@ -463,7 +464,9 @@ Result<trust::SharedRights> CallReceiver::decide(const wire::Chain& chain, const
     return rights;
   }
   ++common_.counters.denied_codes;
-  authority_.log_denial(channel_.peer_label(), rights.error());
+  const auto peer = channel_.peer_label();
+  const LogContext about({.peer = peer});
+  authority_.log_denial(peer, rights.error());
   return fail(std::move(rights).error());
 }
 

@@ -7,6 +7,7 @@
 #include <spdlog/logger.h>
 
 #include "base/clock.h"
+#include "base/log_format.h"
 #include "node/authority.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
@@ -135,9 +136,12 @@ size_t Link::receive_at_rate() {
 // A peer that is gone is not waited for: with a low rate its frames, and the memory that they are in, would stay here for
 // hours, and one that connects again and again could leave ever more of them. What a socket of a paused link held is not known.
 void Link::drop_beyond_rate() {
-  if (const auto dropped = discard_received(); dropped != 0 || paused_until_ns != 0)
+  if (const auto dropped = discard_received(); dropped != 0 || paused_until_ns != 0) {
+    const auto peer = peer_label();
+    const LogContext about({.peer = peer});
     common_.log.warn("what {} sent beyond its rate is not run, as it is gone: {} calls, and what was not read yet",
-                     peer_label(), dropped);
+                     peer, dropped);
+  }
   channel_.end(*ending_);
 }
 
@@ -381,6 +385,9 @@ bool Link::on_reply(const wire::FrameHeader& header, ByteView body) {
 
 void Link::record_failure(const Error& failure) {
   sender_.record_failure(failure);
+  if (!common_.log.should_log(spdlog::level::info)) return;
+  const auto peer = peer_label();
+  const LogContext about({.peer = peer});
   common_.log.info("a call failed: {}", failure.message);
 }
 
@@ -455,9 +462,11 @@ void Link::fail_waiting() {
     receiver_.fail_unrun(frame->header, frame->body, reason());
     channel_.drop_unsent();
   }
-  if (const auto calls = receiver_.waiting(); calls != 0)
-    common_.log.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls,
-                     peer_label());
+  if (const auto calls = receiver_.waiting(); calls != 0) {
+    const auto peer = peer_label();
+    const LogContext about({.peer = peer});
+    common_.log.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls, peer);
+  }
   receiver_.fail_waiting(reason());
 }
 

@@ -5,6 +5,8 @@
 
 #include <algorithm>
 
+#include "base/log_format.h"
+
 namespace tc::node {
 
 HandedCall& HandedCalls::add(std::unique_ptr<HandedCall> handed) {
@@ -36,8 +38,10 @@ void HandedCalls::each_call(ShowCall show) const {
 }
 
 void HandedCalls::say_what_runs() const noexcept try {
-  for (const auto& handed : calls_)
+  for (const auto& handed : calls_) {
+    const LogContext about({.ifunc = handed->code->name(), .content_id = &handed->code->id()});
     common_.log.warn("{} ends when ifunc '{}' has ended", common_.self.label, handed->code->name());
+  }
 } catch (const std::exception&) {  // no memory for the sentence
 }
 
