@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ifunc serve`, `send` and `inspect`, as people and scripts use them."""
 
+import json
 import os
 import pathlib
 import re
@@ -93,6 +94,35 @@ def test_serve_stops_cleanly_on_sigterm_and_sigint(t):
         t.ifunc("send", t.build("hello.c"), node.address)
         node.signal(number)
         assert node.wait(5) == 0, node.err
+        assert re.search(rf" warning: ifunc serve: stops, told by {number.name}\n", node.err), node.err
+
+
+def test_a_node_that_stops_says_so_in_the_format_of_its_log(t):
+    node = t.serve("--log-format", "json", "--name", "server")
+    assert node.stop() == 0
+    said = json.loads(node.err)
+    assert (said["node"], said["level"], said["message"]) == ("server", "warning", "ifunc serve: stops, told by SIGTERM")
+    node = t.serve("--log", "off")
+    assert node.stop() == 0 and node.err == ""
+
+
+def test_nodes_of_a_cluster_do_not_say_that_they_stop(t):
+    assert t.ifunc("cluster", "2", "--", "true").err == ""
+
+
+def test_a_log_that_goes_to_the_journal_has_priorities(t):
+    script = 'JOURNAL_STREAM=$(stat -L -c %d:%i /proc/self/fd/2) exec "$@"'
+    node = t.serve("--name", "server", prefix=["sh", "-c", script, "sh"])
+    assert node.stop() == 0
+    assert node.err == "<4>server warning: ifunc serve: stops, told by SIGTERM\n"
+    node = t.serve("--name", "server", env={"JOURNAL_STREAM": "1:1"})
+    assert node.stop() == 0
+    assert re.match(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}[+-]\d\d:\d\d server warning: ", node.err), node.err
+
+
+def test_an_idle_node_without_time_to_drain_stops_cleanly(t):
+    node = t.serve("--drain", "0")
+    assert node.stop() == 0, node.err
 
 
 # It lasts until the test stores something in the data `go`.
@@ -120,7 +150,8 @@ def run_until_told(t, *options):
 def test_the_ifunc_that_runs_at_sigterm_may_end_and_its_answer_arrives(t):
     node, client, data = run_until_told(t)
     node.signal(signal.SIGTERM)
-    kit.run_until(lambda: "--drain" in node.err, "it says what it waits for")
+    kit.run_until(lambda: "stops when" in node.err, "it says what it waits for")
+    assert "stops, told by SIGTERM; the running ifunc 'waits' may go on for 10000 ms (--drain)\n" in node.err
     assert "stops when the running ifunc 'waits' has ended, or after 10000 ms" in node.err
     with open(data, "r+b") as file:
         file.write(b"1")
@@ -137,6 +168,14 @@ def test_an_ifunc_that_does_not_end_delays_the_end_of_a_node_by_drain_and_no_lon
     assert client.wait() != 0 and "is gone" in client.err, client.err
 
 
+def test_an_ifunc_gets_no_time_with_drain_0(t):
+    node, client, _ = run_until_told(t, "--drain", "0")
+    node.signal(signal.SIGTERM)
+    assert node.wait() == 128 + signal.SIGTERM
+    assert "the running ifunc 'waits' has not ended within 0 ms (--drain): the node stops without it" in node.err
+    assert client.wait() != 0 and "is gone" in client.err, client.err
+
+
 @pytest.mark.parametrize("threads", ["1", "2"])
 def test_a_second_signal_ends_a_node_at_once(t, threads):
     node, _, _ = run_until_told(t, "--drain", "600000", "--threads", threads)
@@ -144,16 +183,27 @@ def test_a_second_signal_ends_a_node_at_once(t, threads):
     kit.run_until(lambda: "--drain" in node.err, "it waits")
     node.signal(signal.SIGINT)
     assert node.wait() == 128 + signal.SIGINT
+    assert "stops at once, told by a second signal, SIGINT (the running ifunc 'waits')\n" in node.err
 
 
 def test_keys_are_read_anew_while_an_ifunc_runs(t):
     node, client, data = run_until_told(t)
     node.signal(signal.SIGHUP)
-    time.sleep(0.2)
+    kit.run_until(lambda: "which takes effect when the running ifunc 'waits' has ended" in node.err, "it says so at once")
+    assert "ifunc serve: reads its keyring again (SIGHUP)" in node.err
     assert node.running() and client.running()
     with open(data, "r+b") as file:
         file.write(b"1")
     assert client.wait() == 0, client.err
+    kit.run_until(lambda: "the keyring was read again: 0 keys; nothing changed" in node.err, "it has taken effect")
+    assert node.stop() == 0, node.err
+
+
+def test_a_reload_says_what_it_does_not_read(t):
+    node = t.serve("--keyring", "none")
+    node.signal(signal.SIGHUP)
+    words = "has no keyring to read (SIGHUP); other options are read only when it starts"
+    kit.run_until(lambda: words in node.err, "it says so")
     assert node.stop() == 0, node.err
 
 

@@ -18,7 +18,7 @@ int bench_dapc(bench::DapcOptions options) {
   StopSignals signals;  // before anything starts: the servers shall not get them
   std::atomic<bool> stop{false};
   options.stop = &stop;
-  signals.start({.stop = [&] { stop = true; }, .reload = [&] { stop = true; }}, {});
+  signals.start({.stop = [&](int) { stop = true; }, .reload = [&] { stop = true; }}, {});
   const auto result = bench::run_dapc(options);
   signals.finish();
   const int printed = print(result, options.json);

@@ -107,6 +107,7 @@ Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
+    options.quiet_stop = true;
     options.set("id", std::to_string(id));
     options.set("nodes", std::to_string(count));
     options.set("bootstrap", "dir:" + rendezvous_->file("nodes"));

@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
@@ -18,6 +19,7 @@
 #include "ifunc/commands.h"
 #include "ifunc/mapped_file.h"
 #include "ifunc/serve_options.h"
+#include "ifunc/service.h"
 #include "ifunc/stop_signals.h"
 #include "trust/key_file.h"
 
@@ -26,6 +28,9 @@ namespace {
 
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr threechains::milliseconds longest_wait{30'000};
+
+// A node in which nothing runs takes a moment to stop. With --drain 0 an ifunc that runs gets no time.
+constexpr uint32_t least_drain_ms = 1000;
 
 // Each peer takes a descriptor. The usual soft limit is for programs that call select(), which this one does not. A program
 // of the user's own decides that for itself.
@@ -149,6 +154,11 @@ class Served {
   }
   // What keeps it from stopping.
   std::string what_runs() {
+    auto running = running_ifunc();
+    return running.empty() ? "what the node does" : running;
+  }
+  // Empty: none runs.
+  std::string running_ifunc() {
     const std::scoped_lock lock(mutex_);
     return ends_ ? last_ : running();
   }
@@ -156,7 +166,7 @@ class Served {
  private:
   std::string running() const {
     char name[256] = "";
-    if (node_ == nullptr || tc_node_running_ifunc(node_, name, sizeof name) != TC_OK) return "what the node does";
+    if (node_ == nullptr || tc_node_running_ifunc(node_, name, sizeof name) != TC_OK) return "";
     return fmt::format("the running ifunc '{}'", name);
   }
 
@@ -164,6 +174,64 @@ class Served {
   tc_node_t* node_ = nullptr;
   bool ends_ = false;
   std::string last_;
+};
+
+const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
+
+std::string in_parentheses(const std::string& text) { return text.empty() ? "" : fmt::format(" ({})", text); }
+
+// What the thread that takes signals does with them, and says of it.
+class Life {
+ public:
+  Life(const ServeOptions& options, Served& serving)
+      : options_(options), serving_(serving), log_(make_service_log(options)) {}
+
+  StopSignals::Handlers handlers() {
+    return {.stop = [this](int signal) { stop(signal); },
+            .again = [this](int signal) { stop_at_once(signal); },
+            .waits = [this] { say_what_it_waits_for(); },
+            .gives_up = [this] { give_up(); },
+            .reload = [this] { reload(); }};
+  }
+
+ private:
+  void stop(int signal) {
+    const auto running = serving_.running_ifunc();
+    if (!options_.quiet_stop)
+      log_->warn("ifunc serve: stops, told by {}{}", name_of(signal),
+                 running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, options_.drain_ms));
+    if (!serving_.with_node(tc_node_wake))
+      ::_exit(128 + signal);  // a bootstrap that waits for others: nothing to tidy up
+    if (options_.drain_ms != 0 || running.empty()) return;
+    give_up();
+    ::_exit(128 + signal);
+  }
+  void stop_at_once(int signal) {
+    log_->warn("ifunc serve: stops at once, told by a second signal, {}{}", name_of(signal),
+               in_parentheses(serving_.running_ifunc()));
+  }
+  void say_what_it_waits_for() {
+    log_->warn("ifunc serve: stops when {} has ended, or after {} ms (--drain)", serving_.what_runs(),
+               options_.drain_ms);
+  }
+  void give_up() {
+    log_->warn("ifunc serve: {} has not ended within {} ms (--drain): the node stops without it", serving_.what_runs(),
+               options_.drain_ms);
+  }
+  // A node that starts has just read its keyring, or is about to.
+  void reload() {
+    const bool has_keyring = options_.get("keyring") != "none";
+    const auto running = serving_.running_ifunc();
+    // The node logs what the keyring has now when it takes it over, and what is wrong with it at once.
+    log_->warn("ifunc serve: {} (SIGHUP){}; other options are read only when it starts",
+               has_keyring ? "reads its keyring again" : "has no keyring to read",
+               !has_keyring || running.empty() ? "" : fmt::format(", which takes effect when {} has ended", running));
+    serving_.with_node([](tc_node_t* node) { (void)tc_node_reload_keys(node); });
+  }
+
+  const ServeOptions& options_;
+  Served& serving_;
+  const std::shared_ptr<spdlog::logger> log_;
 };
 
 }  // namespace
@@ -176,28 +244,9 @@ Status serve(ServeOptions options) {
   raise_descriptor_limit();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
   Served serving;
+  Life life(options, serving);
   StopSignals stop;  // before the node starts threads
-  stop.start(
-      {
-          .stop =
-              [&serving, &stop] {
-                if (!serving.with_node(tc_node_wake))
-                  ::_exit(128 + stop.signal());  // a bootstrap that waits for others: nothing to tidy up
-              },
-          .waits =
-              [&serving, &options] {
-                fmt::print(stderr, "ifunc serve: stops when {} has ended, or after {} ms (--drain)\n",
-                           serving.what_runs(), options.drain_ms);
-              },
-          .gives_up =
-              [&serving, &options] {
-                fmt::print(stderr, "ifunc serve: {} has not ended within {} ms (--drain): the node stops without it\n",
-                           serving.what_runs(), options.drain_ms);
-              },
-          // A keyring that cannot be read stands in the log. A node that starts has just read it, or is about to.
-          .reload = [&serving] { serving.with_node([](tc_node_t* node) { (void)tc_node_reload_keys(node); }); },
-      },
-      options.drain_ms);
+  stop.start(life.handlers(), std::max(options.drain_ms, least_drain_ms));
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
   TC_CHECK(expose(node, files, options));

@@ -116,6 +116,7 @@ void ServeOptions::add_shared_to(CLI::App& app) {
 }
 
 void ServeOptions::add_own_to(CLI::App& app) {
+  app.add_flag("--quiet-stop", quiet_stop, "Do not log that the node stops, for a program that stops it")->group("");
   app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
       ->type_name("FILE");
   add_options(app, *this, true);
@@ -167,6 +168,7 @@ std::vector<std::string> ServeOptions::arguments() const {
   add("--ready-file", ready_file);
   add("--drain", std::to_string(drain_ms));
   if (stats) list.push_back("--stats");
+  if (quiet_stop) list.push_back("--quiet-stop");
   for (const auto& [name, value] : settings) {
     if (is_switch(option_named(name)))
       list.push_back((value == "on" ? "--" : "--no-") + name);

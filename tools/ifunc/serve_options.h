@@ -24,6 +24,7 @@ struct ServeOptions {
   std::string ready_file;
   uint32_t drain_ms = 10'000;  // from SIGTERM on, for the ifunc that runs then
   bool stats = false;
+  bool quiet_stop = false;  // it is not logged that the node stops
 
   // Options of the node by name, in the order in which they are to be set.
   std::vector<std::pair<std::string, std::string>> settings;

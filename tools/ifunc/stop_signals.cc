@@ -62,10 +62,13 @@ void StopSignals::take_signals() {
 
 void StopSignals::act_on(int signal) {
   if (signal == SIGHUP) return handlers_.reload();
-  if (requested_.exchange(true)) _exit(128 + signal);
+  if (requested_.exchange(true)) {
+    handlers_.again(signal);
+    _exit(128 + signal);
+  }
   signal_.store(signal, std::memory_order_release);
   requested_ns_ = now_ns();
-  handlers_.stop();
+  handlers_.stop(signal);
 }
 
 uint64_t StopSignals::next_step_ns() const noexcept {

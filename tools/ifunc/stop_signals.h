@@ -18,8 +18,9 @@ class StopSignals {
  public:
   // Each is called from that thread.
   struct Handlers {
-    std::function<void()> stop;              // the first signal to stop
-    std::function<void()> waits = [] {};     // half a second later: the process has not stopped yet
+    std::function<void(int signal)> stop;                // the first signal to stop
+    std::function<void(int signal)> again = [](int) {};  // the second one: the process ends when this returns
+    std::function<void()> waits = [] {};                 // half a second later: the process has not stopped yet
     std::function<void()> gives_up = [] {};  // `drain_ms` after the signal: the process ends when this returns
     std::function<void()> reload;            // each SIGHUP
   };
