@@ -184,7 +184,13 @@ std::string in_parentheses(const std::string& text) { return text.empty() ? "" :
 class Life {
  public:
   Life(const ServeOptions& options, Served& serving)
-      : options_(options), serving_(serving), log_(make_service_log(options)) {}
+      : options_(options),
+        serving_(serving),
+        log_(make_service_log(options)),
+        supervisor_(Supervisor::from_environment()) {}
+
+  // Peers can connect. The only one that another thread calls.
+  void say_ready(const std::string& address) const { supervisor_.ready("serves at " + address); }
 
   StopSignals::Handlers handlers() {
     return {.stop = [this](int signal) { stop(signal); },
@@ -197,9 +203,12 @@ class Life {
  private:
   void stop(int signal) {
     const auto running = serving_.running_ifunc();
-    if (!options_.quiet_stop)
-      log_->warn("ifunc serve: stops, told by {}{}", name_of(signal),
-                 running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, options_.drain_ms));
+    const auto what = fmt::format(
+        "stops, told by {}{}", name_of(signal),
+        running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, options_.drain_ms));
+    if (!options_.quiet_stop) log_->warn("ifunc serve: {}", what);
+    is_stopping_ = true;
+    supervisor_.stopping(what);
     if (!serving_.with_node(tc_node_wake))
       ::_exit(128 + signal);  // a bootstrap that waits for others: nothing to tidy up
     if (options_.drain_ms != 0 || running.empty()) return;
@@ -226,12 +235,19 @@ class Life {
     log_->warn("ifunc serve: {} (SIGHUP){}; other options are read only when it starts",
                has_keyring ? "reads its keyring again" : "has no keyring to read",
                !has_keyring || running.empty() ? "" : fmt::format(", which takes effect when {} has ended", running));
-    serving_.with_node([](tc_node_t* node) { (void)tc_node_reload_keys(node); });
+    serving_.with_node([this](tc_node_t* node) {
+      // One that stops is not ready any more.
+      if (!is_stopping_) supervisor_.reloading();
+      (void)tc_node_reload_keys(node);
+      if (!is_stopping_) supervisor_.ready("");
+    });
   }
 
   const ServeOptions& options_;
   Served& serving_;
   const std::shared_ptr<spdlog::logger> log_;
+  const Supervisor supervisor_;
+  bool is_stopping_ = false;
 };
 
 }  // namespace
@@ -254,6 +270,7 @@ Status serve(ServeOptions options) {
 
   serving.set(node.handle());
   Status status = announce(node, options);
+  if (status) life.say_ready(node.address());
   while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
     status = attempt([&] { node.wait(longest_wait); });
   if (options.stats) print_statistics(node);
