@@ -8,6 +8,7 @@
 #   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
+#   lib/systemd/system/threechains.service  a node as a service
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 # (Debian's packages have the plug-ins in lib/threechains: they are libraries of nobody else.)
 include(CMakePackageConfigHelpers)
@@ -71,6 +72,19 @@ if(TC_TOOLCHAIN)
   file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/headers-alone)
   file(CREATE_LINK ${headers} ${PROJECT_BINARY_DIR}/headers-alone/threechains SYMBOLIC)
   install(DIRECTORY ${PROJECT_BINARY_DIR}/headers-alone/ DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/include COMPONENT devel)
+endif()
+if(NOT TC_SMALL AND TARGET ifunc)
+  # It names the program by its whole path. `cmake --install --prefix` may choose another than the configured one, which is made
+  # then. What packages are made from is installed to a folder that they do not name.
+  set(tc_service_program ${CMAKE_INSTALL_FULL_BINDIR}/ifunc)
+  configure_file(cmake/threechains.service.in threechains.service @ONLY)
+  set(unit ${PROJECT_BINARY_DIR}/threechains.service)
+  if(NOT TC_DEBIAN_PACKAGES)
+    set(unit ${PROJECT_BINARY_DIR}/installed/threechains.service)
+    install(CODE "set(tc_service_program \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/ifunc\")
+      configure_file(\"${PROJECT_SOURCE_DIR}/cmake/threechains.service.in\" \"${unit}\" @ONLY)")
+  endif()
+  install(FILES ${unit} DESTINATION lib/systemd/system)
 endif()
 if(TC_SMALL)  # scripts/tarball takes them along
   include(licences)

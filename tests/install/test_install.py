@@ -57,6 +57,13 @@ def test_what_a_user_needs_is_installed_and_knows_nothing_of_the_build(prefix):
     assert not found, f"these installed files know where they were built:\n{found}"
 
 
+def test_the_unit_for_systemd_names_the_program_that_is_installed(tmp_path):
+    run("cmake", "--install", kit.BUILD, "--prefix", tmp_path / "here")
+    unit = (tmp_path / "here/lib/systemd/system/threechains.service").read_text()
+    program = re.search(r"^ExecStart=(\S+) serve ", unit, re.MULTILINE)[1]
+    assert program == str(tmp_path / "here/bin/ifunc") and os.access(program, os.X_OK), unit
+
+
 def is_elf(file):
     with file.open("rb") as opened:
         return opened.read(4) == b"\x7fELF"

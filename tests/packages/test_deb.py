@@ -52,6 +52,11 @@ def test_the_runtime_alone_serves_and_needs_no_llvm_and_no_ucx(machine):
     assert said == "ready 127.0.0.1:7001\n"
 
 
+def test_the_runtime_has_a_unit_for_its_program(machine):
+    unit = (machine.path / "usr/lib/systemd/system/threechains.service").read_text()
+    assert "\nExecStart=/usr/bin/ifunc serve " in unit
+
+
 def test_licences_of_what_is_inside_travel_along(machine):
     words = (machine.path / "usr/share/doc/threechains/third-party-licences.txt").read_text()
     assert all(f"= {package} =" in words for package in ("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev"))
