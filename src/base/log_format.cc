@@ -63,8 +63,8 @@ size_t utf8_character(std::string_view text) noexcept {
   return 0;
 }
 
-// `text` as the inside of a JSON string, at most `most` bytes of it. Bytes that are no UTF-8 become U+FFFD. Characters that
-// control a terminal are escaped, those above ASCII too. False: it was cut, between two characters.
+// `text` as the inside of a JSON string, at most `most` bytes of it. Bytes that are no UTF-8 become U+FFFD. Characters
+// that control a terminal are escaped, those above ASCII too. False: it was cut, between two characters.
 bool add_json(Line& line, std::string_view text, size_t most) noexcept {
   most = std::min(most, line.room());
   while (!text.empty()) {

@@ -3,7 +3,8 @@
 // How a line of a node's log looks: for people, for programs, or for systemd's journal.
 //
 //     text     2026-11-26T23:05:01.250+01:00 node3 warning: link to 10.0.0.7:7000 dropped: ...
-//     json     {"time":"2026-11-26T23:05:01.250+01:00","level":"warning","node":"node3","peer":"node 7 (node7)","message":"..."}
+//     json     {"time":"2026-11-26T23:05:01.250+01:00","level":"warning","node":"node3",
+//              "peer":"node 7 (node7)","message":"..."}
 //     journal  <4>node3 warning: link to ... (the journal has the time, and takes the priority from the front)
 //
 // Threads: any.
@@ -23,15 +24,15 @@ namespace tc {
 
 enum class LogFormat : uint8_t { text, json, journal };
 
-// `set`: what the configuration says. Without it, journal where `descriptor` is the stream that systemd has connected to its
-// journal, which `journal_stream` ($JOURNAL_STREAM, may be null) names as "DEVICE:INODE", and text everywhere else.
+// `set`: what the configuration says. Without it, journal where `descriptor` is the stream that systemd has connected to
+// its journal, which `journal_stream` ($JOURNAL_STREAM, may be null) names as "DEVICE:INODE", and text everywhere else.
 LogFormat log_format_of(std::optional<LogFormat> set, int descriptor, const char* journal_stream) noexcept;
 
 // What is known about a line besides its words. Only JSON has a place for it. What is empty is left out.
 struct LogFields {
-  std::string_view ifunc;
+  std::string_view ifunc = {};
   const ContentId* content_id = nullptr;
-  std::string_view peer;
+  std::string_view peer = {};
 };
 
 // While it lives, what this thread logs is about these. What they refer to must live as long. The innermost one counts.
@@ -58,8 +59,8 @@ struct LogLine {
   LogFields fields = {};
 };
 
-// The line with its line feed, or as much of it as there is room for: the message is cut then, and ends in " ...". It needs
-// no memory and takes no lock, so that a handler of signals may call it. Returns the size.
+// The line with its line feed, or as much of it as there is room for: the message is cut then, and ends in " ...". It
+// needs no memory and takes no lock, so that a handler of signals may call it. Returns the size.
 size_t write_log_line(std::span<char> out, LogFormat format, const LogLine& line) noexcept;
 
 // How long a line of JSON can get: a pipe takes that many bytes at once or none.
