@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ifunc serve` under a supervisor: what it tells systemd."""
 
+import json
 import os
 import pathlib
 import re
@@ -114,3 +115,111 @@ def test_a_node_needs_no_other_system_calls_than_the_unit_allows(t, options):
     node.signal(signal.SIGHUP)
     assert notify.next()["RELOADING"] == "1" and notify.next()["READY"] == "1"
     assert node.stop() == 0, node.err
+
+
+# ---- --supervise
+
+class Supervised:
+    """A node with a supervisor, at an address of its own."""
+
+    def __init__(self, t, *options):
+        self.t, self.address = t, kit.free_addresses(1)[0]
+        self.process = t.serve("--supervise", "--listen", self.address, "--name", "server", *options)
+
+    def node(self):
+        """The process number of the node itself."""
+        children = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/children").read_text().split()
+        return int(children[0]) if children else None
+
+    def other_than(self, before):
+        return kit.run_until(lambda: self.node() not in (None, before) and self.node(), "there is another node")
+
+    def answers(self):
+        result = self.t.ifunc("send", ECHO, self.address, "--payload", "x", "--raw", "--timeout", "20000")
+        assert (result.code, result.out) == (0, "x"), result
+
+    def starts(self):
+        return self.process.out.count(f"ready {self.address}\n")
+
+
+def test_a_node_that_is_killed_is_started_again_after_pauses_that_grow(t):
+    supervised = Supervised(t)
+    for times, pause in enumerate((100, 200, 400), start=1):
+        node = supervised.node()
+        os.kill(node, signal.SIGKILL)
+        supervised.other_than(node)
+        kit.run_until(lambda: supervised.starts() == times + 1, "it is ready again")
+        words = rf"server error: ifunc serve --supervise: the node was killed by signal 9 .*again in {pause} ms; its last words: none"
+        assert re.search(words, supervised.process.err), supervised.process.err
+    supervised.answers()
+    assert supervised.process.stop() == 0, supervised.process.err
+    assert "stops, told by SIGTERM" in supervised.process.err
+
+
+@pytest.mark.release_only  # a sanitizer has last words of its own
+def test_a_supervisor_says_which_ifunc_its_node_died_of(t):
+    supervised = Supervised(t)
+    assert t.ifunc("send", CRASH, supervised.address, "--payload", "n").code != 0
+    kit.run_until(lambda: supervised.starts() == 2, "it is ready again")
+    said = supervised.process.err
+    assert re.search(r"the node was killed by signal 11 .*its last words: .* ended while it ran ifunc 'crash'", said), said
+    supervised.answers()
+    assert supervised.process.stop() == 0
+
+
+def test_signals_reach_the_node_of_a_supervisor(t):
+    supervised = Supervised(t)
+    node = supervised.node()
+    supervised.process.signal(signal.SIGHUP)
+    kit.run_until(lambda: "ifunc serve: reads its keyring again" in supervised.process.err, "it is told to read its keyring")
+    assert supervised.node() == node
+    supervised.process.signal(signal.SIGINT)
+    assert supervised.process.wait() == 0
+    assert "stops, told by SIGINT" in supervised.process.err
+    assert not os.path.exists(f"/proc/{node}")
+
+
+def test_a_node_whose_configuration_is_wrong_is_not_started_again(t):
+    config = t.write("node.conf", "ring-bites = 4K\n")
+    result = t.ifunc("serve", "--supervise", "--config", config)
+    assert result.code == 2 and "there is no option 'ring-bites'" in result.err and "again" not in result.err, result
+
+
+def test_a_supervisor_has_the_log_that_the_file_of_options_asks_for(t):
+    supervised = Supervised(t, "--config", t.write("node.conf", "log-format = json\n"))
+    os.kill(supervised.node(), signal.SIGKILL)
+    kit.run_until(lambda: supervised.starts() == 2, "it is ready again")
+    said = [json.loads(line) for line in supervised.process.err.splitlines()]
+    assert [line["level"] for line in said] == ["error"] and said[0]["node"] == "server", said
+    assert supervised.process.stop() == 0
+
+
+def test_a_node_that_cannot_start_is_tried_again_until_the_supervisor_is_told_to_stop(t):
+    taken = t.serve().address
+    process = t.start(kit.IFUNC, "serve", "--supervise", "--listen", taken)
+    kit.run_until(lambda: "is started again in 400 ms" in process.err, "it is tried again")
+    assert re.search(r"the node ended with exit code 1 and is started again in 100 ms; its last words: ifunc serve: ", process.err)
+    process.signal(signal.SIGTERM)
+    assert process.wait(10) in (0, 128 + signal.SIGTERM)
+
+
+def test_a_node_ends_with_its_supervisor(t):
+    supervised = Supervised(t)
+    node = supervised.node()
+    supervised.process.signal(signal.SIGKILL)
+    supervised.process.wait()
+    kit.run_until(lambda: not os.path.exists(f"/proc/{node}"), "the node is gone")
+
+
+def test_a_supervisor_whose_log_nobody_reads_still_supervises(t):
+    log = t.path("log")
+    os.mkfifo(log)
+    reader = os.open(log, os.O_RDONLY | os.O_NONBLOCK)
+    address = kit.free_addresses(1)[0]
+    process = t.serve("--supervise", "--listen", address, prefix=["sh", "-c", 'exec "$@" 2>"$0"', log])
+    os.close(reader)
+    children = lambda: pathlib.Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text().split()
+    before = children()
+    os.kill(int(before[0]), signal.SIGKILL)
+    kit.run_until(lambda: process.out.count("ready ") == 2 and children() != before, "it is started again")
+    assert process.stop() == 0

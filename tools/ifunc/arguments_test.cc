@@ -83,6 +83,9 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   options.scratch = {"m=4K"};
   options.stats = true;
   options.target_args_data = "a";
+  options.config_file = "node.conf";
+  options.supervise = true;
+  options.quiet_stop = true;
   for (const auto* library : {"libz.so.1", "libm.so.6"}) options.set("allow-lib", library);
   options.set("bitcode", "off");
   options.set("warm-up", "on");
@@ -101,6 +104,9 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   EXPECT_EQ(again.data, options.data);
   EXPECT_EQ(again.scratch, options.scratch);
   EXPECT_TRUE(again.stats);
+  EXPECT_EQ(again.config_file, "node.conf");
+  EXPECT_TRUE(again.supervise);
+  EXPECT_TRUE(again.quiet_stop);
 }
 
 TEST(ServeOptions, every_option_of_the_library_can_be_said_to_the_command) {

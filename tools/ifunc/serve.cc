@@ -21,6 +21,7 @@
 #include "ifunc/serve_options.h"
 #include "ifunc/service.h"
 #include "ifunc/stop_signals.h"
+#include "ifunc/supervise.h"
 #include "trust/key_file.h"
 
 namespace tc::command {
@@ -296,11 +297,19 @@ void add_serve(CLI::App& app, int& exit_code) {
   options->add_own_to(*sub);
   options->add_shared_to(*sub);
   sub->callback([options, &exit_code] {
-    if (auto status = serve(*options); !status) {
-      std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());
-      const auto code = status.error().code;
-      exit_code = code == TC_ERR_INVALID || code == TC_ERR_DENIED ? 2 : 1;
+    Status status;
+    if (options->supervise) {
+      if (const auto ended = supervise(*options))
+        exit_code = *ended;
+      else
+        status = fail(ended.error());
+    } else {
+      status = serve(*options);
     }
+    if (status) return;
+    std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());
+    const auto code = status.error().code;
+    exit_code = code == TC_ERR_INVALID || code == TC_ERR_DENIED ? 2 : 1;
   });
 }
 

@@ -116,6 +116,10 @@ void ServeOptions::add_shared_to(CLI::App& app) {
 }
 
 void ServeOptions::add_own_to(CLI::App& app) {
+  app.add_flag(
+      "--supervise", supervise,
+      "Run the node as a child process, and start it again when it dies of a signal or an error: after 0.1 s at "
+      "first, after 30 s at most");
   app.add_flag("--quiet-stop", quiet_stop, "Do not log that the node stops, for a program that stops it")->group("");
   app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
       ->type_name("FILE");
@@ -164,10 +168,12 @@ std::vector<std::string> ServeOptions::arguments() const {
   for (const auto& one : data) add("--data", one);
   for (const auto& one : scratch) add("--scratch", one);
   for (const auto& one : ifuncs) add("--ifunc", one);
+  add("--config", config_file);
   add("--target-args-data", target_args_data);
   add("--ready-file", ready_file);
   add("--drain", std::to_string(drain_ms));
   if (stats) list.push_back("--stats");
+  if (supervise) list.push_back("--supervise");
   if (quiet_stop) list.push_back("--quiet-stop");
   for (const auto& [name, value] : settings) {
     if (is_switch(option_named(name)))

@@ -24,6 +24,7 @@ struct ServeOptions {
   std::string ready_file;
   uint32_t drain_ms = 10'000;  // from SIGTERM on, for the ifunc that runs then
   bool stats = false;
+  bool supervise = false;   // the node is a child, which is started again when it dies
   bool quiet_stop = false;  // it is not logged that the node stops
 
   // Options of the node by name, in the order in which they are to be set.
@@ -45,7 +46,7 @@ struct ServeOptions {
   // The same for one node of a cluster: `{id}` in the files of `data` becomes its number.
   ServeOptions of_node(unsigned id) const;
 
-  // The arguments behind "serve" that mean the same again, without the file, which was read.
+  // The arguments behind "serve" that mean the same again: with the file, unless it was read.
   std::vector<std::string> arguments() const;
 
   // Options that contradict each other or would be unsafe: TC_ERR_INVALID, TC_ERR_DENIED.

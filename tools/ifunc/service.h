@@ -16,7 +16,7 @@
 
 namespace tc::command {
 
-// A log beside that of the node, which there may not be yet, or no more: same place, same level, same format, same name.
+// A log beside that of the node, which there may not be yet, or no more: the same place, level, format and name.
 std::shared_ptr<spdlog::logger> make_service_log(const ServeOptions& options);
 
 // The option log-format, or what it means for standard error when it is not set.
