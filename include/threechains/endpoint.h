@@ -71,6 +71,30 @@ TC_API tc_status_t tc_endpoint_call(tc_endpoint_t *endpoint, tc_message_t *messa
  * library called. */
 TC_API tc_status_t tc_endpoint_flush(tc_endpoint_t *endpoint, uint32_t timeout_ms);
 
+/* Asks the peer about itself: which node it is, what it runs, and its statistics (docs/statistics.md). A peer that may connect
+ * there may ask, also one that may run no code. The peer's own thread answers, between the ifuncs that run on it, at once
+ * and before calls that wait; so the time until the future is ready is that of a round trip through both nodes.
+ * The answer must come within `deadline_ms` (0: no deadline; the peer's loss still ends it). tc_future_bytes() has it as text,
+ * a thing a line, each line with a line feed:
+ *
+ *     name NAME          its label; may have blanks
+ *     version A.B.C      of Three-Chains there
+ *     id N               its number in its cluster; no such line outside of one
+ *     uptime-ns N        how long it has been there, in nanoseconds
+ *     running NAME       the ifunc that runs there now; no such line when none does
+ *     draining 0|1       1: it is ending, and takes no more calls
+ *     stat NAME VALUE    one of its statistics, as tc_node_stat() gives it there; as many lines as there are
+ *
+ * Programs skip lines that they do not know. The future is the caller's: free it with tc_future_free(), also before the
+ * answer is there. Threads are as for tc_endpoint_call().
+ * TC_ERR_BUSY: the peer has not answered an earlier question on this connection; wait for that answer, and ask again.
+ * TC_ERR_DISCONNECTED and what else ended the connection: connect again. TC_ERR_CLOSED: this node is being destroyed.
+ * TC_ERR_LIMIT: too much waits for the peer to read it; poll, and ask again. TC_ERR_NO_MEMORY.
+ * The future ends with TC_ERR_TIMEOUT: no answer within the deadline, for instance because a long ifunc runs on the peer's
+ * thread; ask again when the answer may have come. TC_ERR_DENIED: this node may not connect there, and was connected to;
+ * the peer's keyring must have its key. TC_ERR_DISCONNECTED: the peer was lost. */
+TC_API tc_status_t tc_endpoint_ask_statistics(tc_endpoint_t *endpoint, uint32_t deadline_ms, tc_future_t **future);
+
 #ifdef __cplusplus
 }
 #endif

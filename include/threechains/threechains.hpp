@@ -256,6 +256,12 @@ class Endpoint {
   void flush(milliseconds timeout = milliseconds(10'000)) {
     detail::check(tc_endpoint_flush(handle_.get(), detail::count(timeout)));
   }
+  // Asks the peer about itself; the answer is text, as tc_endpoint_ask_statistics() says.
+  Future ask_statistics(milliseconds deadline = milliseconds(10'000)) {
+    tc_future_t *future = nullptr;
+    detail::check(tc_endpoint_ask_statistics(handle_.get(), detail::count(deadline), &future));
+    return Future(future);
+  }
   // How long send() and call() wait for room when the peer is behind.
   void set_timeout(milliseconds timeout) noexcept { tc_endpoint_set_timeout(handle_.get(), detail::count(timeout)); }
 

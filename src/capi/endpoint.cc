@@ -148,4 +148,16 @@ tc_status_t tc_endpoint_call(tc_endpoint_t* endpoint, tc_message_t* message, uin
   });
 }
 
+tc_status_t tc_endpoint_ask_statistics(tc_endpoint_t* endpoint, uint32_t deadline_ms, tc_future_t** future) {
+  TC_NOT_NULL(endpoint);
+  TC_NOT_NULL(future);
+  return guarded([&]() -> tc::Status {
+    const auto entry = enter(*endpoint->owner);
+    auto made = std::make_unique<tc_future>(endpoint->owner);
+    TC_ASSIGN(made->future, endpoint->owner->node->ask_statistics(*endpoint->link, deadline_ms));
+    *future = made.release();
+    return {};
+  });
+}
+
 }  // extern "C"

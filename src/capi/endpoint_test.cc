@@ -152,6 +152,30 @@ TEST_F(Waiting, for_room_keeps_no_other_thread_waiting) {
   tc_message_free(message);
 }
 
+// ---- Questions about the peer
+
+TEST_P(Endpoints, say_what_the_peer_tells_of_itself) {
+  Served server(options);
+  Node client(options);
+  auto* const endpoint = client.connect(server);
+  tc_future_t* future = nullptr;
+  ASSERT_EQ(tc_endpoint_ask_statistics(endpoint, 20'000, &future), TC_OK) << tc_error_message();
+  tc_future_t* too_early = nullptr;
+  EXPECT_EQ(tc_endpoint_ask_statistics(endpoint, 20'000, &too_early), TC_ERR_BUSY);
+  EXPECT_EQ(too_early, nullptr);
+  ASSERT_EQ(tc_future_wait(future, 20'000), TC_OK) << tc_error_message();
+  ASSERT_EQ(tc_future_status(future), TC_OK) << tc_error_message();
+  size_t size = 0;
+  const auto* const bytes = static_cast<const char*>(tc_future_bytes(future, &size));
+  const std::string text(bytes, size);
+  EXPECT_THAT(text, HasSubstr(std::string("\nversion ") + tc_version() + "\n"));
+  for (size_t i = 0; i < tc_statistic_count(); ++i)
+    EXPECT_THAT(text, HasSubstr(std::string("\nstat ") + tc_statistic_name(tc_statistic_at(i)) + " "));
+  tc_future_free(future);
+  EXPECT_EQ(tc_endpoint_ask_statistics(nullptr, 0, &future), TC_ERR_INVALID);
+  EXPECT_EQ(tc_endpoint_ask_statistics(endpoint, 0, nullptr), TC_ERR_INVALID);
+}
+
 // Rings alone need no look at the system in each poll. What waits for room in one does.
 TEST(Answers, that_waited_for_room_leave_with_the_next_poll) {
   const test::Options options{{"transport", "shm"}, {"ring-bytes", "64K"}};

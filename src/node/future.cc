@@ -15,7 +15,9 @@ constexpr size_t failures_remembered = 64;
 }
 
 std::string Future::what() const {
-  return fmt::format("ifunc '{}' on {}", ifunc != nullptr ? ifunc->name() : "?", peer != nullptr ? *peer : "this node");
+  const std::string_view where = peer != nullptr ? std::string_view(*peer) : "this node";
+  return ifunc != nullptr ? fmt::format("ifunc '{}' on {}", ifunc->name(), where)
+                          : fmt::format("the statistics of {}", where);
 }
 
 uint64_t FutureTable::next_token() {
@@ -149,8 +151,9 @@ void FutureTable::fail_all(const Error& error) {
 size_t FutureTable::expire(uint64_t now_ns) {
   return by_deadline_.expire(now_ns, [&](Future& future) {
     const auto died = failed_since(future);
-    settle(future, Error{TC_ERR_TIMEOUT, "no answer within the call's deadline; it may still run" +
-                                             (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});
+    const std::string late = future.ifunc != nullptr ? "no answer within the call's deadline; it may still run"
+                                                     : "no answer within the deadline";
+    settle(future, Error{TC_ERR_TIMEOUT, late + (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});
     waiting_.erase(uint64_t{future.token});
   });
 }

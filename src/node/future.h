@@ -43,7 +43,8 @@ struct Future : std::enable_shared_from_this<Future> {
   uint64_t token = 0;        // in its FutureTable
   uint64_t deadline_ns = 0;  // 0: none
   Hook of_link, of_deadline;
-  // For messages: "ifunc 'tsi' on node 1 (name)". Put together when there is something to say.
+  // For messages: "ifunc 'tsi' on node 1 (name)"; without an ifunc, the peer was asked about itself. Put together when
+  // there is something to say.
   std::shared_ptr<const source::Ifunc> ifunc;
   std::shared_ptr<const std::string> peer;
   std::string what() const;

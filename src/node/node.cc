@@ -6,6 +6,7 @@
 #include <sched.h>
 #include <spdlog/logger.h>
 #include <spdlog/spdlog.h>
+#include <threechains/version.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -98,6 +99,7 @@ Node::Node(Config config)
           .code = code_,
           .peer_failures = peer_failures_,
           .places = places_,
+          .report = [this] { return report(); },
       },
       watchdog_(
           executor_, workers_.executors(), config_.execution_limit_ms,
@@ -291,6 +293,19 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   return future;
 }
 
+Result<std::shared_ptr<Future>> Node::ask_statistics(Link& link, uint32_t answer_ms) {
+  if (closing_) return fail(TC_ERR_CLOSED, "this node is being closed");
+  auto future = std::make_shared<Future>();
+  future->deadline_ns = answer_ms != 0 ? now_ns() + uint64_t{answer_ms} * 1'000'000 : 0;
+  future->peer = link.channel().shared_label();
+  work_.awaits_answers = true;
+  if (auto asked = link.ask_statistics(futures_.add(future, link.futures)); !asked) {
+    futures_.forget(*future);
+    return fail(std::move(asked).error());
+  }
+  return future;
+}
+
 Status Node::expose(std::string name, void* data, size_t size, SharedFile file) {
   auto old = find(*invocation_.exposed(), name);
   const bool is_replaced = old != nullptr && (old->data != data || old->size > size);
@@ -348,6 +363,22 @@ Numbers Node::numbers() const {
       .compile_requests = counters_.compile_requests,
       .compiled_for_others = counters_.compiled_for_others,
   };
+}
+
+// Also while calls run on other threads and in cells. A call on this thread holds the answer up.
+wire::NodeReport Node::report() const {
+  wire::NodeReport report{
+      .name = self_.name,
+      .version = fmt::format("{}.{}.{}", TC_VERSION_MAJOR, TC_VERSION_MINOR, TC_VERSION_PATCH),
+      .running = running_ifunc().value_or(cells_.running_name()),
+      .node_id = self_.wire_id(),
+      .uptime_ns = now_ns() - started_ns_,
+      .is_draining = closing_,
+      .numbers = {},
+  };
+  const auto now = numbers();
+  for (const auto& known : statistics()) report.numbers.emplace_back(known.name, now.*known.number);
+  return report;
 }
 
 Result<uint64_t> Node::stat(std::string_view name) const {

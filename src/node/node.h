@@ -19,6 +19,7 @@
 #include <memory>
 #include <string>
 
+#include "base/clock.h"
 #include "base/memory_reserve.h"
 #include "node/authority.h"
 #include "node/bootstrap/bootstrap.h"
@@ -115,6 +116,8 @@ class Node final : private Waiter {
   // Sends a call whose answer must come within `answer_ms` (0: no limit). Waits for room until `deadline`.
   Result<std::shared_ptr<Future>> call(Link& link, const source::Message& message, uint32_t answer_ms,
                                        Deadline deadline);
+  // Asks the peer about itself; its answer must come within `answer_ms` (0: no limit). TC_ERR_BUSY: Link::ask_statistics().
+  Result<std::shared_ptr<Future>> ask_statistics(Link& link, uint32_t answer_ms);
   void forget(Future& future) { futures_.forget(future); }
   // Calls `notify` once, from polling, when the future, which is not ready yet, is (FutureTable::notify_when_ready()).
   void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
@@ -146,6 +149,7 @@ class Node final : private Waiter {
   Status join_cluster();
   void have_last_words();
   std::string make_label() const;
+  wire::NodeReport report() const;
   void forget_code(const target::Code& code);
   void renew_rights();
   void report_stuck(const std::string& ifunc, uint64_t running_ms);
@@ -179,6 +183,7 @@ class Node final : private Waiter {
 
   Config config_;
   Identity self_;
+  const uint64_t started_ns_ = now_ns();
   std::shared_ptr<spdlog::logger> log_;
   Counters counters_;
   std::shared_ptr<BufferPool> buffers_;

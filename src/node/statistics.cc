@@ -1,7 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/statistics.h"
 
+#include <fmt/format.h>
+
 #include <string>
+
+#include "node/identity.h"
 
 namespace tc::node {
 
@@ -54,6 +58,18 @@ constexpr Statistic table[] = {
 
 }  // namespace
 
+static_assert(std::size(table) <= wire::most_statistics, "one answer tells them all");
+
 std::span<const Statistic> statistics() noexcept { return table; }
+
+std::string lines_of(const wire::NodeReport& report) {
+  auto lines = fmt::format("name {}\nversion {}\n", report.name, report.version);
+  if (report.node_id != Identity::no_id) lines += fmt::format("id {}\n", report.node_id);
+  lines += fmt::format("uptime-ns {}\n", report.uptime_ns);
+  if (!report.running.empty()) lines += fmt::format("running {}\n", report.running);
+  lines += fmt::format("draining {}\n", report.is_draining ? 1 : 0);
+  for (const auto& [name, value] : report.numbers) lines += fmt::format("stat {} {}\n", name, value);
+  return lines;
+}
 
 }  // namespace tc::node

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The numbers that a node tells about itself: one table, from which come tc_node_stat(), the list that tc_statistic_at()
-// gives to programs, `ifunc serve --stats`, and docs/statistics.md.
+// gives to programs, `ifunc serve --stats`, and docs/statistics.md. A peer that asks gets all of them.
 //
 // Thread: any for the table, which is constant; Node::statistics() is the node's thread's.
 #pragma once
 
 #include <cstdint>
 #include <span>
+#include <string>
+
+#include "wire/statistics.h"
 
 namespace tc::node {
 
@@ -28,5 +31,8 @@ struct Statistic {
 };
 
 std::span<const Statistic> statistics() noexcept;
+
+// What a node told about itself, as tc_endpoint_ask_statistics() gives it to programs: a line for each thing.
+std::string lines_of(const wire::NodeReport& report);
 
 }  // namespace tc::node

@@ -25,7 +25,7 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 5;
+inline constexpr uint32_t protocol_version = 6;
 
 enum class Kind : uint8_t {
   none = 0,            // the zero word: no frame
@@ -36,6 +36,7 @@ enum class Kind : uint8_t {
   known = 5,           // the target holds code `number` now (acknowledgement of code and call_code)
   reply = 6,           // Reply: the result of a call
   barrier = 7,         // asks the receiver to answer when it has handled all before it, and the answer
+  statistics = 8,      // asks the receiver about itself, and the answer (wire/statistics.h)
   disconnect = 9,      // Disconnect: the last frame, with the reason
   fragment = 10,       // a piece of a frame too large for the stream; number 1 marks the last piece
   pad = 11,            // nothing: skip `length` bytes (a ring's end)

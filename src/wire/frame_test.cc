@@ -10,6 +10,7 @@
 
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
+#include "wire/statistics.h"
 #include "wire/testing/bundles.h"
 #include "wire/testing/frames.h"
 
@@ -19,6 +20,7 @@ namespace {
 using tc::testing::bytes_of;
 using testing::code_body;
 using ::testing::HasSubstr;
+using testing::sample_answer;
 using testing::sample_hello;
 using testing::sample_question;
 
@@ -203,7 +205,7 @@ TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
   const auto hello = decode_hello(body);
   ASSERT_FALSE(hello);
   EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
-  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 6 when this build speaks version 5");
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 7 when this build speaks version 6");
 }
 
 TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
@@ -469,6 +471,68 @@ TEST(CompileFrames, an_answer_holds_an_object_or_a_reason) {
   EXPECT_FALSE(decode_compile_answer(encode_compile_answer({9, TC_ERR_COMPILE, "no", as_bytes("object")})));
 }
 
+// ---- Statistics
+
+TEST(StatisticsFrames, an_answer_is_read_as_it_was_written) {
+  const auto answer = decode_statistics_answer(encode_statistics_answer(sample_answer()));
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, TC_OK);
+  EXPECT_EQ(answer->report.name, "node four");
+  EXPECT_EQ(answer->report.version, "0.1.0");
+  EXPECT_EQ(answer->report.running, "tsi");
+  EXPECT_EQ(answer->report.node_id, 4u);
+  EXPECT_EQ(answer->report.uptime_ns, 1'500'000'000u);
+  EXPECT_TRUE(answer->report.is_draining);
+  EXPECT_EQ(answer->report.numbers, sample_answer().report.numbers);
+}
+
+TEST(StatisticsFrames, a_refusal_is_a_status_and_words_alone) {
+  const auto bytes = encode_statistics_answer({.status = TC_ERR_DENIED, .message = "not for you\x1b[2J"});
+  const auto answer = decode_statistics_answer(bytes);
+  ASSERT_TRUE(answer) << answer.error().message;
+  EXPECT_EQ(answer->status, TC_ERR_DENIED);
+  EXPECT_EQ(answer->message, "not for you?[2J");
+  EXPECT_FALSE(decode_statistics_answer(ByteView(bytes).first(bytes.size() - 1)));
+}
+
+TEST(StatisticsFrames, a_question_with_a_body_is_refused) {
+  EXPECT_TRUE(decode_statistics_question({}));
+  EXPECT_EQ(decode_statistics_question(as_bytes("x")).error().message,
+            "statistics question: it has 1 bytes when it has no body");
+}
+
+TEST(StatisticsFrames, more_numbers_than_are_taken_are_refused_before_any_is_read) {
+  auto answer = sample_answer();
+  answer.report.numbers.assign(most_statistics, {"n", 1});
+  EXPECT_TRUE(decode_statistics_answer(encode_statistics_answer(answer)));
+  answer.report.numbers.emplace_back("one-more", 1);
+  EXPECT_EQ(decode_statistics_answer(encode_statistics_answer(answer)).error().message,
+            "statistics answer: 257 numbers when at most 256 are taken");
+}
+
+TEST(StatisticsFrames, names_that_could_act_in_a_terminal_or_a_table_are_refused) {
+  for (const std::string& name : {std::string("two words"), std::string("line\n"), std::string("\x1b[2J"),
+                                  std::string(), std::string(longest_statistic_name + 1, 'n')}) {
+    auto answer = sample_answer();
+    answer.report.numbers = {{name, 1}};
+    EXPECT_EQ(decode_statistics_answer(encode_statistics_answer(answer)).error().code, TC_ERR_MALFORMED) << name;
+  }
+  for (const auto field : {&NodeReport::name, &NodeReport::version, &NodeReport::running}) {
+    auto answer = sample_answer();
+    answer.report.*field = "two\nlines";
+    EXPECT_EQ(decode_statistics_answer(encode_statistics_answer(answer)).error().code, TC_ERR_MALFORMED);
+  }
+}
+
+TEST(StatisticsFrames, flags_that_nobody_knows_are_refused) {
+  auto answer = sample_answer();
+  answer.report.numbers.clear();
+  auto bytes = encode_statistics_answer(answer);
+  bytes[bytes.size() - 3] = std::byte{2};
+  EXPECT_EQ(decode_statistics_answer(bytes).error().message,
+            "statistics answer: its flags are 2 when 0 and 1 are known");
+}
+
 // ---- Each decoder, on frames that are cut short, damaged or too long
 
 // A greeting is no frame, but is read like one.
@@ -492,6 +556,9 @@ bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
     case Kind::compile:
       if (number == compile_question) return decode_compile_question(body).has_value();
       return decode_compile_answer(body).has_value();
+    case Kind::statistics:
+      if (number == statistics_question) return decode_statistics_question(body).has_value();
+      return decode_statistics_answer(body).has_value();
     default: return false;
   }
 }
@@ -517,7 +584,12 @@ std::vector<Sample> samples() {
   const auto question = sample_question();
   const auto object = encode_compile_answer({1, TC_OK, "", as_bytes("x")});
   const auto refused = encode_compile_answer({1, TC_ERR_DENIED, "words", {}});
-  return {{Kind::compile, question, question.size(), compile_question},
+  const auto statistics = encode_statistics_answer(sample_answer());
+  const auto no_statistics = encode_statistics_answer({.status = TC_ERR_DENIED, .message = "words"});
+  return {{Kind::statistics, {}, 0, statistics_question},
+          {Kind::statistics, statistics, statistics.size(), statistics_answer},
+          {Kind::statistics, no_statistics, no_statistics.size(), statistics_answer},
+          {Kind::compile, question, question.size(), compile_question},
           {Kind::compile, object, object.size(), compile_answer},
           {Kind::compile, refused, refused.size(), compile_answer},
           {Kind::cluster_event, gone, gone.size(), event_gone},
@@ -555,7 +627,7 @@ TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
 TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
   for (auto& [kind, body, least, number] : samples()) {
     const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::disconnect || kind == greeting;
-    if (!fixed && kind != Kind::cluster_event) continue;
+    if (!fixed && kind != Kind::cluster_event && kind != Kind::statistics) continue;
     auto longer = body;
     longer.push_back(std::byte{0});
     EXPECT_FALSE(any_decoder_takes(kind, number, longer)) << static_cast<int>(kind);

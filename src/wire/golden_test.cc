@@ -14,6 +14,7 @@
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
+#include "wire/statistics.h"
 #include "wire/testing/bundles.h"
 
 namespace tc {
@@ -178,6 +179,22 @@ TEST(Golden, compiling_for_others) {
   expect_golden(
       "frame/compile_refused.bin",
       frame(compile_answer, encode_compile_answer({question.token, TC_ERR_DENIED, "node 2 compiles for nobody", {}})));
+}
+
+TEST(Golden, statistics) {
+  const auto frame = [](uint32_t what, const Bytes& body) { return make_frame(Kind::statistics, 0, what, body); };
+  const NodeReport report{.name = "two",
+                          .version = "0.1.0",
+                          .running = "golden",
+                          .node_id = 2,
+                          .uptime_ns = 1'500'000'000,
+                          .is_draining = true,
+                          .numbers = {{"executed", 7}, {"code-bytes", 0x0102030405060708}}};
+  expect_golden("frame/statistics_question.bin", frame(statistics_question, {}));
+  expect_golden("frame/statistics_answer.bin", frame(statistics_answer, encode_statistics_answer({.report = report})));
+  expect_golden("frame/statistics_refused.bin",
+                frame(statistics_answer,
+                      encode_statistics_answer({.status = TC_ERR_DENIED, .message = "node 2: not for this peer"})));
 }
 
 TEST(Golden, pad) { expect_golden("frame/pad.bin", make_frame(Kind::pad, 0, 0, Bytes(24))); }

@@ -9,6 +9,7 @@
 #include "wire/cluster_event.h"
 #include "wire/compile.h"
 #include "wire/frame.h"
+#include "wire/statistics.h"
 
 namespace {
 
@@ -86,6 +87,17 @@ void check_compile(uint32_t what, tc::ByteView body) {
   }
 }
 
+void check_statistics(uint32_t what, tc::ByteView body) {
+  if (what == statistics_question) {
+    expect(decode_statistics_question(body).has_value() == body.empty());
+  } else if (const auto answer = decode_statistics_answer(body)) {
+    const auto same = decode_statistics_answer(encode_statistics_answer(*answer));
+    expect(same && same->status == answer->status && same->message == answer->message);
+    expect(same->report.name == answer->report.name && same->report.running == answer->report.running);
+    expect(same->report.numbers == answer->report.numbers && same->report.numbers.size() <= most_statistics);
+  }
+}
+
 void check_control(Kind kind, tc::ByteView body) {
   if (kind == Kind::need)
     if (const auto need = decode_need(body)) expect(std::ranges::equal(encode_need(*need), body));
@@ -115,6 +127,7 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     case Kind::reply: check_reply(body); break;
     case Kind::cluster_event: check_cluster_event(header.number, body); break;
     case Kind::compile: check_compile(header.number, body); break;
+    case Kind::statistics: check_statistics(header.number, body); break;
     default: check_control(header.kind, body); break;
   }
   return 0;

@@ -97,6 +97,12 @@ size_t Cells::running() const noexcept {
   return static_cast<size_t>(std::ranges::count_if(cells_, [](const auto& cell) { return cell->handed() != nullptr; }));
 }
 
+std::string Cells::running_name() const {
+  for (const auto& cell : cells_)
+    if (cell->handed() != nullptr) return std::string(cell->handed()->code->name());
+  return {};
+}
+
 // One for each call, and a spare one.
 bool Cells::may_order() const noexcept {
   if (ordered_ != nullptr) return false;

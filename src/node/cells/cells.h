@@ -61,6 +61,8 @@ class Cells {
   bool has_news() noexcept { return keeper_ != nullptr && keeper_->take_news(); }
   // Around a sleep of the node.
   void set_sleeping(bool sleeping) noexcept;
+  // The name of an ifunc that runs in a cell now; empty: none does.
+  std::string running_name() const;
   bool has_frames() const noexcept;
   // When look() has something to do that nothing announces: a call has run for too long, a cell does not become ready, or one may
   // be started again. UINT64_MAX: nothing.

@@ -11,6 +11,7 @@
 #include "node/authority.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
+#include "node/statistics.h"
 
 namespace tc::node {
 
@@ -47,6 +48,7 @@ Link::Link(Links& links, const LinkServices& services, std::unique_ptr<transport
       peer_failures_(services.peer_failures),
       code_(services.code),
       waiter_(services.channel.waiter),
+      report_(services.report),
       common_(services.channel.common),
       assembly_(common_.buffers, common_.config.max_message + frame_overhead) {
   channel_.connection().set_owner(this);
@@ -227,6 +229,7 @@ bool Link::on_control(const wire::FrameHeader& header, ByteView body) {
       return header.number == wire::barrier_ask ? receiver_.on_barrier(header, body) : on_barrier_answer(header, body);
     case wire::Kind::cluster_event: return on_event(header.number, body);
     case wire::Kind::compile: return on_compile(header.number, body);
+    case wire::Kind::statistics: return on_statistics(header.number, body);
     case wire::Kind::disconnect: return on_disconnect(body);
     default:
       on_broken(fmt::format("a frame of kind {} has no place among calls", static_cast<int>(header.kind)));
@@ -357,7 +360,10 @@ void Link::report_untold_failures() {
 
 bool Link::drain_backlog() {
   channel_.drain_backlog();
-  if (!channel_.has_backlog()) report_untold_failures();
+  if (!channel_.has_backlog()) {
+    report_untold_failures();
+    if (owes_statistics_ && is_ready()) answer_statistics();
+  }
   if (!receiver_.may_run_held() || !is_ready()) return false;
   links_.come_back_to(*this);
   return true;
@@ -435,6 +441,68 @@ bool Link::on_barrier_answer(const wire::FrameHeader& header, ByteView body) {
         fmt::format("a barrier frame of type {} answers barrier {} when {} were sent and {} answered", header.number,
                     *number, barriers_sent_, barriers_passed_));
   barriers_passed_ = *number;
+  return true;
+}
+
+// ---- Questions about a node
+//
+//   asker       one question at a time: the next one only when the answer has come, be it that nobody waits for it any more
+//   answerer    answers at once. While the peer is behind with reading it keeps one question in mind, and no more: what such
+//               a peer can make us keep is bounded
+
+Status Link::ask_statistics(uint64_t token) {
+  if (is_lost()) return fail(reason());
+  if (awaited_statistics_)
+    return fail(TC_ERR_BUSY, "{} has not answered the last question for its statistics yet", peer_label());
+  TC_CHECK(channel_.post(wire::Kind::statistics, 0, wire::statistics_question, {}));
+  awaited_statistics_ = token;
+  return {};
+}
+
+bool Link::on_statistics(uint32_t what, ByteView body) {
+  if (what == wire::statistics_question) return on_statistics_question(body);
+  if (what == wire::statistics_answer) return on_statistics_answer(body);
+  return channel_.disconnect_for(fmt::format("a statistics frame is of type {} when 0 and 1 are known", what));
+}
+
+bool Link::on_statistics_question(ByteView body) {
+  if (const auto question = wire::decode_statistics_question(body); !question)
+    return channel_.disconnect_for(question.error().message);
+  if (owes_statistics_)
+    return channel_.disconnect_for("it asks for statistics again when the last question is not answered yet");
+  if (channel_.has_backlog())
+    owes_statistics_ = true;
+  else
+    answer_statistics();
+  return !is_lost();
+}
+
+void Link::answer_statistics() {
+  owes_statistics_ = false;
+  if (ending_) return;  // nobody is there to read it
+  wire::StatisticsAnswer answer;
+  if (receiver_.rights() != nullptr) {
+    answer.report = report_();
+  } else {
+    answer.status = TC_ERR_DENIED;
+    answer.message = fmt::format("{}: {} may not connect here, and is told nothing about this node", common_.self.label,
+                                 peer_label());
+  }
+  channel_.post_or_disconnect(wire::Kind::statistics, 0, wire::statistics_answer,
+                              wire::encode_statistics_answer(answer));
+}
+
+bool Link::on_statistics_answer(ByteView body) {
+  const auto copy = wire::private_copy(body);
+  const auto answer = wire::decode_statistics_answer(copy);
+  if (!answer) return channel_.disconnect_for(answer.error().message);
+  if (!awaited_statistics_) return channel_.disconnect_for("it tells its statistics when nobody asked for them");
+  const auto lines = answer->status == TC_OK ? lines_of(answer->report) : std::string();
+  answers_.complete({.token = *std::exchange(awaited_statistics_, std::nullopt),
+                     .status = answer->status,
+                     .node_id = peer().node_id,
+                     .message = answer->message,
+                     .bytes = as_bytes(lines)});
   return true;
 }
 

@@ -8,7 +8,7 @@
 //   CallReceiver   the peer's calls, and the code that they need here
 //   SliceExchange  questions for code that runs on other CPUs
 //
-// What is left is the link's own: replies, barriers, and frames that put together what came in pieces.
+// What is left is the link's own: replies, barriers, questions about a node, and frames that put together what came in pieces.
 //
 // Thread: the node's. Links owns it.
 #pragma once
@@ -55,6 +55,9 @@ class alignas(64) Link final : public target::FrameHandler {
   void post_event(uint32_t what, ByteView body);
   // A request to the peer to compile, or the answer to one of its own (wire/compile.h).
   void post_compile(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::compile, 0, what, body); }
+  // Asks the peer about itself. Its answer, as text (statistics.h), completes the future of that token. TC_ERR_BUSY: it has
+  // not answered the question before this one.
+  Status ask_statistics(uint64_t token);
   // Waits until the peer ran everything sent so far. Errors: the first failure since the last flush.
   Status flush(Deadline deadline);
   // A flush for which nobody waits here: each advance() does what can be done now. True: it has ended, well or not.
@@ -175,6 +178,10 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_barrier_answer(const wire::FrameHeader& header, ByteView body);
   bool on_event(uint32_t what, ByteView body);
   bool on_compile(uint32_t what, ByteView body);
+  bool on_statistics(uint32_t what, ByteView body);
+  bool on_statistics_question(ByteView body);
+  bool on_statistics_answer(ByteView body);
+  void answer_statistics();
   bool on_disconnect(ByteView body);
   void record_for_snapshots(const wire::FrameHeader& header, ByteView body);
   void record_failure(const Error& failure);
@@ -199,6 +206,7 @@ class alignas(64) Link final : public target::FrameHandler {
   PeerFailures& peer_failures_;
   NodeCode& code_;
   Waiter& waiter_;
+  const std::function<wire::NodeReport()>& report_;
   const Common& common_;
 
   Assembly assembly_;
@@ -211,7 +219,9 @@ class alignas(64) Link final : public target::FrameHandler {
   std::optional<Error> ending_;  // why, while what came before is still to be run
   uint64_t barriers_sent_ = 0;
   uint64_t barriers_passed_ = 0;
-  uint64_t untold_failures_ = 0;  // of the peer's calls, while it is behind with reading
+  std::optional<uint64_t> awaited_statistics_;  // the future's token, until the peer has answered
+  bool owes_statistics_ = false;                // the peer asked, while it was behind with reading
+  uint64_t untold_failures_ = 0;                // of the peer's calls, while it is behind with reading
 };
 
 // The link that a call came from; null for a call of this node itself. Every FrameHandler of a node is one of its links.

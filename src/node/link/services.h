@@ -5,9 +5,12 @@
 // Thread: the node's.
 #pragma once
 
+#include <functional>
+
 #include "node/answers.h"
 #include "node/config.h"
 #include "node/link/channel.h"
+#include "wire/statistics.h"
 
 namespace tc::node {
 
@@ -24,6 +27,7 @@ struct LinkServices {
   NodeCode& code;
   PeerFailures& peer_failures;
   CallPlaces& places;
+  std::function<wire::NodeReport()> report;  // about this node, for a peer that asks
 };
 
 }  // namespace tc::node

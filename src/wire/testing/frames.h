@@ -5,6 +5,7 @@
 
 #include "wire/compile.h"
 #include "wire/frame.h"
+#include "wire/statistics.h"
 
 namespace tc::wire::testing {
 
@@ -26,6 +27,16 @@ inline Hello sample_hello() {
           .triple = "x86_64-linux-gnu",
           .cpu = "sapphirerapids",
           .last_words = "node 4 ended"};
+}
+
+inline StatisticsAnswer sample_answer() {
+  return {.report = {.name = "node four",
+                     .version = "0.1.0",
+                     .running = "tsi",
+                     .node_id = 4,
+                     .uptime_ns = 1'500'000'000,
+                     .is_draining = true,
+                     .numbers = {{"executed", 7}, {"code-bytes", uint64_t{1} << 40}}}};
 }
 
 inline Bytes sample_question() {
