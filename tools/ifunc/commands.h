@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The subcommands of `ifunc`. Each add_ function describes one to the parser and leaves a callback that runs it
-// and stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage.
+// and stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage. Those that look at
+// nodes have more of them (asking.h).
 // Thread: the main one.
 #pragma once
 
@@ -23,6 +24,8 @@ void add_sign(CLI::App& app, int& exit_code);
 void add_trust(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app);
 void add_lists(CLI::App& app);
+void add_ping(CLI::App& app, int& exit_code);
+void add_stat(CLI::App& app, int& exit_code);
 
 // `ifunc build` and `ifunc inspect --asm` are a program of their own because it links LLVM, `ifunc bench` because it links UCX.
 // Each replaces the process by that program, with the same arguments ("build" and what follows). Returns only when that failed.

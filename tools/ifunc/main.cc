@@ -50,6 +50,8 @@ int run(int argc, char** argv) {
   add_serve(app, exit_code);
   add_send(app, exit_code);
   add_cluster(app, command, exit_code);
+  add_ping(app, exit_code);
+  add_stat(app, exit_code);
   add_key(app, exit_code);
   add_bench(app);
   add_lists(app);
