@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ifunc ping` and `ifunc stat`, as operators and their scripts use them."""
+"""`ifunc ping`, `ifunc stat` and `ifunc info`, as operators and their scripts use them."""
 
 import contextlib
 import json
@@ -206,3 +206,36 @@ def test_what_a_node_is_asked_holds_no_call_up_and_leaves_nothing_behind(t):
         assert t.ifunc("ping", "-c", "5", "-i", "0", node.address, env=SHM).code == OK
     told = json.loads(t.ifunc("stat", "--json", node.address, env=SHM).out)["statistics"]
     assert (told["links"], told["executed"], told["code_loads"], told["failures"]) == (1, 0, 0, 0), told
+
+
+# ---- ifunc info
+
+
+def test_info_tells_where_each_part_was_loaded_from_and_how_to_get_what_is_missing(t):
+    told = json.loads(t.ifunc("info", "--json").out)
+    assert told["schema"] == "threechains-info/1" and TIME.fullmatch(told["time"]) and told["state"] == "ok", told
+    for part in told["parts"]:
+        assert bool(part["path"]) != bool(part["get"] and part["error"]), part
+        assert part["purpose"] and (part["path"] is None or os.path.exists(part["path"])), part
+    paths = {part["name"]: part["path"] for part in told["parts"]}
+    assert paths["library"].startswith(str(kit.BUILD / "lib/libthreechains.so")), told
+    assert told["transports"]["tls"] == (paths["tls"] is not None) and told["transports"]["shm"] is True, told
+    assert told["cpu"]["cores"] >= 1 and told["limits"]["memory_bytes"] > 2**20, told
+    assert told["keys"]["home"] == str(t.own_home.path) and told["keys"]["own_key"] == t.own_home.public_key(), told
+
+
+def test_info_names_each_missing_part_with_what_to_do(t):
+    result = t.ifunc("info", env={"TC_LIBEXEC": t.path("nowhere")})
+    assert result.code == OK and "\nmissing\n" in result.out, result
+    for name, program in (("cell", "threechains-cell"), ("toolchain", "ifunc-toolchain"), ("bench", "ifunc-bench")):
+        assert re.search(rf"\n  {name} \(.*\)\n    to get it: install .*\n    why: \S*/nowhere/{program} is not there", result.out), result
+
+
+@pytest.mark.parametrize("file", ["key", "keyring"])
+def test_info_finds_keys_that_cannot_be_used(t, file):
+    broken = t.home("broken")
+    path = {"key": broken.key_file(), "keyring": broken.keyring}[file]
+    path.write_text("nonsense\n")
+    for options in ([], ["--json"]):
+        result = t.ifunc("info", *options, env=broken.env)
+        assert result.code == BAD_CONFIGURATION and result.err.startswith("ifunc info: ") and str(path) in result.err, result

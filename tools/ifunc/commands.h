@@ -24,6 +24,7 @@ void add_sign(CLI::App& app, int& exit_code);
 void add_trust(CLI::App& app, int& exit_code);
 void add_bench(CLI::App& app);
 void add_lists(CLI::App& app);
+void add_info(CLI::App& app, int& exit_code);
 void add_ping(CLI::App& app, int& exit_code);
 void add_stat(CLI::App& app, int& exit_code);
 

@@ -46,6 +46,7 @@ int run(int argc, char** argv) {
   add_inspect(app, exit_code);
   add_sign(app, exit_code);
   add_trust(app, exit_code);
+  add_info(app, exit_code);
 #endif
   add_serve(app, exit_code);
   add_send(app, exit_code);
