@@ -15,6 +15,16 @@ if(TC_SMALL)  # its program does not need it: without the plug-in there are no e
 else()
   pkg_check_modules(openssl REQUIRED IMPORTED_TARGET openssl>=3.0)
 endif()
+# Files of settings; a small node has no room for them. Headers are all there is to it, and they are the same for every
+# processor: those of this machine do for cross builds, too, from a folder that has nothing else of it.
+if(NOT TC_SMALL)
+  find_path(tc_toml_headers toml++/toml.h REQUIRED NO_CMAKE_FIND_ROOT_PATH)
+  file(MAKE_DIRECTORY ${PROJECT_BINARY_DIR}/third-party)
+  file(CREATE_LINK ${tc_toml_headers}/toml++ ${PROJECT_BINARY_DIR}/third-party/toml++ SYMBOLIC)
+  add_library(tc_toml INTERFACE)
+  target_include_directories(tc_toml SYSTEM INTERFACE ${PROJECT_BINARY_DIR}/third-party)
+  target_compile_definitions(tc_toml INTERFACE TC_HAVE_TOML)
+endif()
 set(TC_HAVE_PMIX OFF)
 if(TC_PMIX STREQUAL "ON")
   pkg_check_modules(pmix REQUIRED IMPORTED_TARGET pmix>=4.1)

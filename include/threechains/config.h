@@ -24,9 +24,11 @@ TC_API void tc_config_free(tc_config_t *config);
  * are. */
 TC_API tc_status_t tc_config_set(tc_config_t *config, const char *key, const char *value);
 
-/* Sets the options in a file: one `key = value` a line; empty lines and lines that begin with # are left out. Options
- * set later, by the file or by tc_config_set(), replace those set before.
- * TC_ERR_NOT_FOUND, TC_ERR_IO: the file cannot be read. TC_ERR_INVALID names the line; those before it are set. */
+/* Sets the options in a file in TOML: `name = value`, with strings in quotes, true and false for what is on or off, and
+ * lists of strings for repeatable options (docs/options.md). Options set later by tc_config_set() replace those set
+ * before; those of a file replace what was set before it.
+ * TC_ERR_NOT_FOUND, TC_ERR_IO: the file cannot be read. TC_ERR_INVALID: the message names each fault in a line of its
+ * own, with the line of the file, and nothing is set. TC_ERR_UNSUPPORTED: a small build, which reads no such files. */
 TC_API tc_status_t tc_config_read(tc_config_t *config, const char *file);
 
 /* Takes one line of a node's log: UTF-8, without time, level and line feed; valid until it returns. `level` is 0 debug,

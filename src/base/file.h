@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Whole small files, files of settings, and temporary directories. Errors name the path and the system's reason.
+// Whole small files and temporary directories. Errors name the path and the system's reason.
 //
 // Threads: any; one thread at a time uses a TemporaryDirectory.
 #pragma once
@@ -20,16 +20,6 @@ Result<Bytes> read_file(const std::filesystem::path& path, size_t limit);
 
 // Writes a new file beside the old one and renames it. So a reader sees the old bytes or the new ones, never a part.
 Status write_file_atomically(const std::filesystem::path& path, ByteView bytes);
-
-// A line of a file of settings: `key = value`. Lines that begin with # are comments.
-struct Setting {
-  std::string key, value;
-  unsigned line = 0;
-};
-
-// Reads the settings in the order of the file. The value is the text behind the first =, without blanks at its ends. It
-// may be empty. TC_ERR_NOT_FOUND and TC_ERR_IO as read_file(). TC_ERR_INVALID names the line.
-Result<std::vector<Setting>> read_settings(const std::string& path);
 
 // A new directory in TMPDIR or /tmp, which only our user can enter. Its destructor removes it with all that is in it.
 class TemporaryDirectory {

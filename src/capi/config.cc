@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "node/config.h"
 
-#include "base/file.h"
+#include "base/settings.h"
 #include "capi/handles.h"
 
 using tc::capi::guarded;
@@ -37,10 +37,12 @@ tc_status_t tc_config_read(tc_config_t* config, const char* file) {
   TC_NOT_NULL(config);
   TC_NOT_NULL(file);
   return guarded([&]() -> tc::Status {
-    TC_ASSIGN(const auto settings, tc::read_settings(file));
-    for (const auto& setting : settings)
-      if (auto done = config->config.set(setting.key, setting.value); !done)
-        return tc::fail(done.error().code, "{}, line {}: {}", file, setting.line, done.error().message);
+    std::vector<tc::KnownSetting> known;
+    for (const auto& option : tc::node::options()) known.push_back({option.name, option.value, option.repeatable});
+    auto changed = config->config;  // a file with a fault sets nothing
+    const auto set = [&](std::string_view name, std::string_view value) { return changed.set(name, value); };
+    TC_CHECK(tc::read_settings(file, known, set));
+    config->config = std::move(changed);
     return {};
   });
 }

@@ -79,10 +79,10 @@ TEST_F(ConfigApi, bytes_may_end_in_k_m_and_g) {
     EXPECT_EQ(tc_config_set(config, "code-budget", value), TC_OK) << tc_error_message();
 }
 
-TEST_F(ConfigApi, a_file_sets_options_and_an_error_names_its_line) {
+TEST_F(ConfigApi, a_file_sets_options_and_an_error_names_every_line) {
   const auto directory = std::move(TemporaryDirectory::create().value());
-  const auto file = directory.file("node.conf");
-  ASSERT_TRUE(write_file_atomically(file, as_bytes("# a node\nid = 7\nlisten = none\n")));
+  const auto file = directory.file("node.toml");
+  ASSERT_TRUE(write_file_atomically(file, as_bytes("# a node\nid = 7\nlisten = \"none\"\n")));
   ASSERT_EQ(tc_config_read(config, file.c_str()), TC_OK) << tc_error_message();
   tc_node_t* node = nullptr;
   ASSERT_EQ(tc_node_create(config, &node), TC_OK) << tc_error_message();
@@ -90,9 +90,13 @@ TEST_F(ConfigApi, a_file_sets_options_and_an_error_names_its_line) {
   EXPECT_STREQ(tc_node_address(node), "");
   tc_node_free(node);
 
-  ASSERT_TRUE(write_file_atomically(file, as_bytes("id = 7\nhops = many\n")));
+  ASSERT_TRUE(write_file_atomically(file, as_bytes("id = 8\nhops = 70000\nlog = \"loud\"\n")));
   EXPECT_EQ(tc_config_read(config, file.c_str()), TC_ERR_INVALID);
-  EXPECT_THAT(tc_error_message(), HasSubstr("line 2: hops is 'many'"));
+  EXPECT_THAT(tc_error_message(), HasSubstr("line 2: hops is '70000' when it is a whole number from 0 to 65535\n"));
+  EXPECT_THAT(tc_error_message(), HasSubstr("line 3: log is 'loud' when it is off, error"));
+  ASSERT_EQ(tc_node_create(config, &node), TC_OK) << tc_error_message();
+  EXPECT_EQ(tc_node_id(node), 7u) << "a file with a fault sets nothing";
+  tc_node_free(node);
   EXPECT_EQ(tc_config_read(config, directory.file("nowhere").c_str()), TC_ERR_NOT_FOUND);
 }
 

@@ -9,7 +9,7 @@ import re
 SOURCE = pathlib.Path(__file__).resolve().parents[2] / "src"
 # Headers of libraries that only some folders may know, by the name that tc_may_include() takes.
 LIBRARIES = {"ucx": r"(ucp|uct|ucs)/", "llvm": r"(llvm|llvm-c|clang|lld)/", "sodium": r"sodium\.h", "zstd": r"zstd",
-             "pmix": r"pmix", "openssl": r"openssl/"}
+             "pmix": r"pmix", "openssl": r"openssl/", "toml": r"toml\+\+/"}
 
 
 def rules():

@@ -123,29 +123,60 @@ TEST(ServeOptions, every_option_of_the_library_can_be_said_to_the_command) {
   }
 }
 
-TEST(ServeOptions, a_file_says_what_was_not_said_otherwise) {
-  const auto directory = std::move(TemporaryDirectory::create().value());
+class ConfigFile : public testing::Test {
+ protected:
+  Result<size_t> read(std::string_view text) {
+    options.config_file = directory.file("node.toml");
+    EXPECT_TRUE(write_file_atomically(options.config_file, as_bytes(std::string(text))));
+    return options.read_config_file();
+  }
+  const TemporaryDirectory directory = std::move(TemporaryDirectory::create().value());
   ServeOptions options;
-  options.config_file = directory.file("node.conf");
-  ASSERT_TRUE(write_file_atomically(options.config_file, as_bytes("# ours\nid = 3\nlisten = none\nallow-lib = a\n")));
+};
+
+TEST_F(ConfigFile, says_what_was_not_said_otherwise) {
   options.set("id", "4");
   options.set("allow-lib", "b");
-  const auto read = options.read_config_file();
-  ASSERT_TRUE(read) << read.error().message;
+  const auto read_options = read("# ours\nid = 3\nlisten = \"none\"\nallow-lib = [\"a\"]\ntune = false\n");
+  ASSERT_TRUE(read_options) << read_options.error().message;
+  EXPECT_EQ(*read_options, 4u);
   using Settings = decltype(options.settings);
-  EXPECT_EQ(options.settings, (Settings{{"listen", "none"}, {"allow-lib", "a"}, {"id", "4"}, {"allow-lib", "b"}}));
+  EXPECT_EQ(options.settings,
+            (Settings{{"listen", "none"}, {"allow-lib", "a"}, {"tune", "off"}, {"id", "4"}, {"allow-lib", "b"}}));
 }
 
-TEST(ServeOptions, a_file_with_an_unknown_option_is_refused_with_its_line) {
-  const auto directory = std::move(TemporaryDirectory::create().value());
-  ServeOptions options;
-  options.config_file = directory.file("node.conf");
-  ASSERT_TRUE(write_file_atomically(options.config_file, as_bytes("id = 3\nring-byte = 4K\n")));
-  const auto read = options.read_config_file();
-  ASSERT_FALSE(read);
-  EXPECT_EQ(read.error().code, TC_ERR_INVALID);
-  EXPECT_NE(read.error().message.find("line 2: there is no option 'ring-byte'"), std::string::npos)
-      << read.error().message;
+TEST_F(ConfigFile, sets_the_options_of_the_command_as_well) {
+  options.data = {"table=x"};
+  const auto read_options = read(
+      "data = [\"graph=y:ro\"]\nscratch = \"memory=4K\"\nifunc = \"a.ifunc\"\ntarget-args-data = \"graph\"\n"
+      "drain = 5\nstats = true\n");
+  ASSERT_TRUE(read_options) << read_options.error().message;
+  EXPECT_EQ(options.data, (std::vector<std::string>{"graph=y:ro", "table=x"}));
+  EXPECT_EQ(options.scratch, std::vector<std::string>{"memory=4K"});
+  EXPECT_EQ(options.ifuncs, std::vector<std::string>{"a.ifunc"});
+  EXPECT_EQ(options.target_args_data, "graph");
+  EXPECT_EQ(options.drain_ms(), 5u);
+  EXPECT_TRUE(options.stats);
+}
+
+TEST_F(ConfigFile, counts_less_than_the_command_line_even_where_that_says_the_default) {
+  options.drain = 10'000;
+  options.target_args_data = "ours";
+  ASSERT_TRUE(read("drain = 5\ntarget-args-data = \"theirs\"\n"));
+  EXPECT_EQ(options.drain_ms(), 10'000u);
+  EXPECT_EQ(options.target_args_data, "ours");
+}
+
+TEST_F(ConfigFile, is_refused_with_every_fault_and_its_line) {
+  const auto read_options = read("id = 3\nring-byte = 4096\nhops = 70000\ndata = \"x\"\ndrain = -1\nlisten = none\n");
+  ASSERT_FALSE(read_options);
+  EXPECT_EQ(read_options.error().code, TC_ERR_INVALID);
+  for (const auto* words :
+       {"line 2: there is no option 'ring-byte'; did you mean 'ring-bytes'?",
+        "line 3: hops is '70000' when it is a whole number from 0 to 65535", "line 4: 'x' is not NAME=FILE",
+        "line 5: drain is '-1' when", "line 6: strings stand in quotes: listen = \"none\""})
+    EXPECT_NE(read_options.error().message.find(words), std::string::npos) << read_options.error().message;
+  EXPECT_TRUE(options.settings.empty());
 }
 
 TEST(ServeOptions, a_node_may_listen_anywhere_as_strangers_are_refused) {

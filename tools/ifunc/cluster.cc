@@ -103,7 +103,7 @@ Status Cluster::start(unsigned count, const ServeOptions& shared, uint32_t ready
   std::error_code error;
   const auto self = std::filesystem::read_symlink("/proc/self/exe", error);
   if (error) return fail(TC_ERR_IO, "cannot find this program's own file: {}", error.message());
-  stop_deadline_ms_ = shared.drain_ms + grace_ms;
+  stop_deadline_ms_ = shared.drain_ms() + grace_ms;
   nodes_.reserve(count);
   for (unsigned id = 0; id < count; ++id) {
     ServeOptions options = shared.of_node(id);
@@ -215,7 +215,6 @@ void Cluster::stop() {
 
 Result<int> run_cluster(unsigned count, ServeOptions shared, const std::vector<std::string>& command,
                         uint32_t ready_timeout_ms) {
-  TC_CHECK(shared.read_config_file());
   TC_CHECK(shared.check());
   Cluster cluster;
   TC_CHECK(cluster.start(count, shared, ready_timeout_ms));
@@ -254,6 +253,11 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
     if (command.empty()) {
       std::fprintf(stderr, "ifunc cluster: no command to run: write `ifunc cluster N -- COMMAND`\n");
       exit_code = 2;
+      return;
+    }
+    if (const auto read = options->serve.read_config_file(); !read) {
+      std::fprintf(stderr, "ifunc cluster: %s\n", read.error().message.c_str());
+      exit_code = exit_bad_configuration;
       return;
     }
     const auto result =

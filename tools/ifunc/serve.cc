@@ -206,13 +206,13 @@ class Life {
     const auto running = serving_.running_ifunc();
     const auto what = fmt::format(
         "stops, told by {}{}", name_of(signal),
-        running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, options_.drain_ms));
+        running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, options_.drain_ms()));
     if (!options_.quiet_stop) log_->warn("ifunc serve: {}", what);
     is_stopping_ = true;
     supervisor_.stopping(what);
     if (!serving_.with_node(tc_node_wake))
       ::_exit(128 + signal);  // a bootstrap that waits for others: nothing to tidy up
-    if (options_.drain_ms != 0 || running.empty()) return;
+    if (options_.drain_ms() != 0 || running.empty()) return;
     give_up();
     ::_exit(128 + signal);
   }
@@ -222,11 +222,11 @@ class Life {
   }
   void say_what_it_waits_for() {
     log_->warn("ifunc serve: stops when {} has ended, or after {} ms (--drain)", serving_.what_runs(),
-               options_.drain_ms);
+               options_.drain_ms());
   }
   void give_up() {
     log_->warn("ifunc serve: {} has not ended within {} ms (--drain): the node stops without it", serving_.what_runs(),
-               options_.drain_ms);
+               options_.drain_ms());
   }
   // A node that starts has just read its keyring, or is about to.
   void reload() {
@@ -254,7 +254,6 @@ class Life {
 }  // namespace
 
 Status serve(ServeOptions options) {
-  TC_CHECK(options.read_config_file());
   isolate_the_untrusted(options);
   TC_CHECK(options.check());
   TC_CHECK(make_key_if_missing(options));
@@ -263,7 +262,7 @@ Status serve(ServeOptions options) {
   Served serving;
   Life life(options, serving);
   StopSignals stop;  // before the node starts threads
-  stop.start(life.handlers(), std::max(options.drain_ms, least_drain_ms));
+  stop.start(life.handlers(), std::max(options.drain_ms(), least_drain_ms));
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
   TC_CHECK(expose(node, files, options));
@@ -297,6 +296,12 @@ void add_serve(CLI::App& app, int& exit_code) {
   options->add_own_to(*sub);
   options->add_shared_to(*sub);
   sub->callback([options, &exit_code] {
+    auto read = *options;
+    if (const auto status = read.read_config_file(); !status) {
+      std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());
+      exit_code = exit_bad_configuration;
+      return;
+    }
     Status status;
     if (options->supervise) {
       if (const auto ended = supervise(*options))
@@ -304,7 +309,7 @@ void add_serve(CLI::App& app, int& exit_code) {
       else
         status = fail(ended.error());
     } else {
-      status = serve(*options);
+      status = serve(std::move(read));
     }
     if (status) return;
     std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());

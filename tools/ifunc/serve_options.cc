@@ -5,9 +5,12 @@
 
 #include <algorithm>
 #include <array>
+#include <charconv>
+#include <cstdint>
 
-#include "base/file.h"
+#include "base/settings.h"
 #include "ifunc/arguments.h"
+#include "ifunc/attempt.h"
 
 namespace tc::command {
 
@@ -19,6 +22,14 @@ constexpr std::array<std::string_view, 8> own_options = {"name",    "listen",   
 
 constexpr std::array<std::string_view, 5> identity_options = {"key", "keyring", "trust-network", "first-contact",
                                                               "tls-plugin"};
+
+// What a file may set besides the options of the node. --ready-file is for the one who starts it.
+constexpr std::array<KnownSetting, 6> settings_of_the_command = {{{"data", "NAME=FILE[:ro]", true},
+                                                                  {"scratch", "NAME=BYTES", true},
+                                                                  {"ifunc", "FILE.ifunc", true},
+                                                                  {"target-args-data", "NAME"},
+                                                                  {"drain", "MILLISECONDS"},
+                                                                  {"stats", "on|off"}}};
 
 bool is_switch(const tc_option_t* option) { return std::string_view(tc_option_value(option)) == "on|off"; }
 
@@ -69,6 +80,43 @@ void add_options(CLI::App& app, ServeOptions& options, bool own) {
   }
 }
 
+// Takes settings of a file. Those of the node are tried on a configuration, which knows what is wrong with them.
+class FileSettings {
+ public:
+  Status take(std::string_view name, std::string_view value) {
+    if (option_named(name) != nullptr) {
+      TC_CHECK(attempt([&] { tried_.set(std::string(name), std::string(value)); }));
+      options_.set(name, value);
+      return {};
+    }
+    if (name == "data") {
+      TC_CHECK(parse_data(value));
+      options_.data.emplace_back(value);
+    } else if (name == "scratch") {
+      TC_CHECK(parse_scratch(value));
+      options_.scratch.emplace_back(value);
+    } else if (name == "ifunc") {
+      options_.ifuncs.emplace_back(value);
+    } else if (name == "target-args-data") {
+      options_.target_args_data = value;
+    } else if (name == "stats") {
+      options_.stats = value == "on";
+    } else if (name == "drain") {
+      uint32_t number = 0;
+      const auto [end, error] = std::from_chars(value.data(), value.data() + value.size(), number);
+      if (error != std::errc{} || end != value.data() + value.size())
+        return fail(TC_ERR_INVALID, "drain is '{}' when it is a whole number from 0 to {}", value, UINT32_MAX);
+      options_.drain = number;
+    }
+    return {};
+  }
+  ServeOptions& options() { return options_; }
+
+ private:
+  threechains::Config tried_;
+  ServeOptions options_;
+};
+
 }  // namespace
 
 void ServeOptions::set(std::string_view name, std::string_view value) {
@@ -103,12 +151,12 @@ void ServeOptions::add_shared_to(CLI::App& app) {
       ->allow_extra_args(false);
   app.add_option(
          "--config", config_file,
-         "Options of the node, one `name = value` a line, as they are called below; those given here count more")
+         "A file in TOML with options by their names here, one `name = value` a line; those given here count more")
       ->type_name("FILE");
-  app.add_option("--drain", drain_ms,
+  app.add_option("--drain", drain,
                  "How long the ifunc that runs when SIGTERM or SIGINT comes may go on; then the node stops without it")
       ->type_name("MILLISECONDS")
-      ->capture_default_str();
+      ->default_str(std::to_string(drain_ms()));
   app.add_flag(
       "--stats", stats,
       "Print the node's numbers when it stops, one `stat NAME VALUE` a line (`ifunc statistics` explains them)");
@@ -131,20 +179,28 @@ void ServeOptions::add_identity_to(CLI::App& app) {
     if (const auto* const option = option_named(name); option != nullptr) add_value(app, *this, option);
 }
 
-Status ServeOptions::read_config_file() {
-  if (config_file.empty()) return {};
-  TC_ASSIGN(const auto file, read_settings(config_file));
-  const auto given = std::move(settings);
-  settings.clear();
-  for (const auto& setting : file) {
-    if (option_named(setting.key) == nullptr)
-      return fail(TC_ERR_INVALID, "{}, line {}: there is no option '{}' (`ifunc options` lists them)", config_file,
-                  setting.line, setting.key);
-    set(setting.key, setting.value);
+Result<size_t> ServeOptions::read_config_file() {
+  if (config_file.empty()) return 0;
+  std::vector<KnownSetting> known(settings_of_the_command.begin(), settings_of_the_command.end());
+  for (size_t i = 0; i < tc_option_count(); ++i) {
+    const auto* const option = tc_option_at(i);
+    known.push_back({tc_option_name(option), tc_option_value(option), tc_option_repeatable(option) != 0});
   }
-  for (const auto& [name, value] : given) set(name, value);
+  FileSettings file;
+  TC_ASSIGN(const auto count, read_settings(config_file, known, [&](std::string_view name, std::string_view value) {
+              return file.take(name, value);
+            }));
+  auto& merged = file.options();
+  for (const auto& [name, value] : settings) merged.set(name, value);
+  settings = std::move(merged.settings);
+  for (const auto& [ours, theirs] :
+       {std::pair{&data, &merged.data}, {&scratch, &merged.scratch}, {&ifuncs, &merged.ifuncs}})
+    ours->insert(ours->begin(), theirs->begin(), theirs->end());
+  if (target_args_data.empty()) target_args_data = merged.target_args_data;
+  if (!drain) drain = merged.drain;
+  stats = stats || merged.stats;
   config_file.clear();
-  return {};
+  return count;
 }
 
 ServeOptions ServeOptions::of_node(unsigned node) const {
@@ -171,7 +227,7 @@ std::vector<std::string> ServeOptions::arguments() const {
   add("--config", config_file);
   add("--target-args-data", target_args_data);
   add("--ready-file", ready_file);
-  add("--drain", std::to_string(drain_ms));
+  add("--drain", std::to_string(drain_ms()));
   if (stats) list.push_back("--stats");
   if (supervise) list.push_back("--supervise");
   if (quiet_stop) list.push_back("--quiet-stop");

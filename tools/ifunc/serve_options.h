@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -22,7 +23,7 @@ struct ServeOptions {
   std::string target_args_data;
   std::string config_file;
   std::string ready_file;
-  uint32_t drain_ms = 10'000;  // from SIGTERM on, for the ifunc that runs then
+  std::optional<uint32_t> drain;  // drain_ms(), when it was set
   bool stats = false;
   bool supervise = false;   // the node is a child, which is started again when it dies
   bool quiet_stop = false;  // it is not logged that the node stops
@@ -34,14 +35,18 @@ struct ServeOptions {
   // Empty when it was not set.
   std::string get(std::string_view name) const;
 
+  // From SIGTERM on, for the ifunc that runs then.
+  uint32_t drain_ms() const { return drain.value_or(10'000); }
+
   // Describes the options to the parser: those that nodes of a cluster share, and a single node's own.
   void add_shared_to(CLI::App& app);
   void add_own_to(CLI::App& app);
   // And those by which a node that calls others proves who it is, and knows them: for `ifunc send`.
   void add_identity_to(CLI::App& app);
 
-  // Takes in what the file says that was not said otherwise. TC_ERR_NOT_FOUND, TC_ERR_IO, TC_ERR_INVALID.
-  Status read_config_file();
+  // Takes in what the file says that was not said otherwise, and returns how many options it sets. The errors of
+  // read_settings(); then nothing is changed.
+  Result<size_t> read_config_file();
 
   // The same for one node of a cluster: `{id}` in the files of `data` becomes its number.
   ServeOptions of_node(unsigned id) const;
@@ -52,6 +57,9 @@ struct ServeOptions {
   // Options that contradict each other or would be unsafe: TC_ERR_INVALID, TC_ERR_DENIED.
   Status check() const;
 };
+
+// The exit code for a configuration that is wrong: EX_CONFIG of <sysexits.h>. Supervisors need not try again.
+constexpr int exit_bad_configuration = 78;
 
 // Runs a node until SIGTERM or SIGINT.
 Status serve(ServeOptions options);

@@ -28,7 +28,7 @@ constexpr uint64_t longest_pause_ms = 30'000;
 // A node that has lived so long was well: what it dies of then is news.
 constexpr uint64_t well_after_ms = 60'000;
 // What a node says of a configuration that is wrong: to start it again would change nothing.
-constexpr int exit_code_of_bad_configuration = 2;
+constexpr int exit_code_of_bad_usage = 2;
 // Of what a node said last, for the line about its death.
 constexpr size_t last_words_bytes = 1024;
 constexpr uint64_t longest_wait_ms = 60'000;
@@ -51,8 +51,9 @@ class Supervision {
       auto node = ChildProcess::spawn(arguments, {.errors = Output::captured, .own_group = true});
       if (node) {
         const auto exit = wait_for_end(*node);
-        if (has_to_stop_ || exit.success() || (exit.signal == 0 && exit.code == exit_code_of_bad_configuration))
-          return exit.as_shell();
+        const bool is_misused =
+            exit.signal == 0 && (exit.code == exit_code_of_bad_usage || exit.code == exit_bad_configuration);
+        if (has_to_stop_ || exit.success() || is_misused) return exit.as_shell();
         if (now_ns() - begun_ns >= well_after_ms * 1'000'000) pause_ms = first_pause_ms;
         log_->error("ifunc serve --supervise: the node {} and is started again in {} ms; its last words: {}",
                     exit.text(), pause_ms, last_words());

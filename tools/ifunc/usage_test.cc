@@ -63,15 +63,5 @@ TEST(WrongUsage, what_is_missing_or_too_much_is_named) {
   EXPECT_EQ(said_to({"serve", "--listen", "x"}), "");
 }
 
-TEST(WrongUsage, a_word_is_guessed_when_it_is_near_or_the_beginning) {
-  const std::vector<std::string> known{"--sign", "--size", "--timeout"};
-  EXPECT_EQ(closest("--singn", known), "--sign");
-  EXPECT_EQ(closest("--isgn", known), "--sign");
-  EXPECT_EQ(closest("--time", known), "--timeout");
-  EXPECT_EQ(closest("--output", known), "");
-  EXPECT_EQ(closest("", known), "");
-  EXPECT_EQ(closest("-x", {}), "");
-}
-
 }  // namespace
 }  // namespace tc::command
