@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The subcommands of `ifunc`. Each add_ function describes one to the parser and leaves a callback that runs it
-// and stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage. Those that look at
-// nodes have more of them (asking.h).
+// and stores the program's exit code: 0 success, 1 failure with a sentence on stderr, 2 wrong usage, 78 a configuration
+// file that is wrong. Those that look at nodes have more of them (asking.h).
 // Thread: the main one.
 #pragma once
 

@@ -38,7 +38,7 @@ constexpr const char* options_intro =
     "command\n"
     "line says counts more. All that is wrong with a file is said at once, each with its line, and `ifunc serve` "
     "exits with\n"
-    "78 then.\n\n"
+    "78 then. `ifunc serve --check-config FILE` only checks it.\n\n"
     "BYTES may end in K, M or G, which are powers of 1024. Programs find this list with `tc_option_at()`. The page is "
     "the\n"
     "output of `ifunc options --markdown`.\n";

@@ -250,6 +250,13 @@ class Life {
   const Supervisor supervisor_;
   bool is_stopping_ = false;
 };
+// The file, and whether it and the command line together make sense.
+Result<size_t> read_whole_configuration(ServeOptions& options) {
+  const auto file = options.config_file;
+  TC_ASSIGN(const auto count, options.read_config_file());
+  if (auto checked = options.check(); !checked) return context(file, std::move(checked).error());
+  return count;
+}
 
 }  // namespace
 
@@ -287,7 +294,7 @@ void add_serve(CLI::App& app, int& exit_code) {
   sub->footer(
       "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT. The ifunc\n"
       "that runs then may end first (--drain); a second signal ends the node at once. SIGHUP reads the keyring anew.\n"
-      "An idle node costs no CPU.\n\n"
+      "An idle node costs no CPU. The exit code is 78 when its --config is wrong, which trying again does not mend.\n\n"
       "  ifunc serve &                                  # ready 127.0.0.1:41234\n"
       "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n\n"
       "Processes of your own user on this host may send any code; others only what the keyring allows (`ifunc key\n"
@@ -295,12 +302,27 @@ void add_serve(CLI::App& app, int& exit_code) {
   auto options = std::make_shared<ServeOptions>();
   options->add_own_to(*sub);
   options->add_shared_to(*sub);
-  sub->callback([options, &exit_code] {
+  const auto checked_file = std::make_shared<std::string>();
+  sub->add_option("--check-config", *checked_file,
+                  "Say all that is wrong with this file for --config, each fault with its line, and run no node: exit "
+                  "code 0 when it is good, else 78")
+      ->type_name("FILE")
+      ->excludes("--config");
+  sub->callback([options, checked_file, &exit_code] {
     auto read = *options;
-    if (const auto status = read.read_config_file(); !status) {
-      std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());
-      exit_code = exit_bad_configuration;
-      return;
+    const bool only_checks = !checked_file->empty();
+    if (only_checks) read.config_file = *checked_file;
+    if (const auto file = read.config_file; !file.empty()) {
+      const auto count = read_whole_configuration(read);
+      if (!count) {
+        std::fprintf(stderr, "ifunc serve: %s\n", count.error().message.c_str());
+        exit_code = exit_bad_configuration;
+        return;
+      }
+      if (only_checks) {
+        fmt::print("{}: good, {} option{}\n", file, *count, *count == 1 ? "" : "s");
+        return;
+      }
     }
     Status status;
     if (options->supervise) {

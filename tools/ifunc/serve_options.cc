@@ -80,11 +80,20 @@ void add_options(CLI::App& app, ServeOptions& options, bool own) {
   }
 }
 
+// An address in an option that the library takes as any text.
+Status check_address(std::string_view name, std::string_view value) {
+  if (name == "listen" && (value.empty() || value == "none" || is_path(value))) return {};
+  if (name == "compile-at" && value.empty()) return {};
+  if (name == "listen" || name == "compile-at") TC_CHECK(parse_address(value));
+  return {};
+}
+
 // Takes settings of a file. Those of the node are tried on a configuration, which knows what is wrong with them.
 class FileSettings {
  public:
   Status take(std::string_view name, std::string_view value) {
     if (option_named(name) != nullptr) {
+      TC_CHECK(check_address(name, value));
       TC_CHECK(attempt([&] { tried_.set(std::string(name), std::string(value)); }));
       options_.set(name, value);
       return {};
@@ -241,9 +250,7 @@ std::vector<std::string> ServeOptions::arguments() const {
 }
 
 Status ServeOptions::check() const {
-  if (const auto listen = get("listen"); !listen.empty() && listen != "none" && !is_path(listen)) {
-    TC_CHECK(parse_address(listen));
-  }
+  for (const auto& [name, value] : settings) TC_CHECK(check_address(name, value));
   for (const auto& [name, value] : settings)
     if (name == "trust-network" && value.ends_with("/0") && get("trust") != "any")
       return fail(
@@ -253,7 +260,6 @@ Status ServeOptions::check() const {
           value);
   if (get("bitcode") == "off" && get("objects") == "off")
     return fail(TC_ERR_INVALID, "--no-bitcode and --no-objects together leave no code that could run");
-  if (const auto at = get("compile-at"); !at.empty()) TC_CHECK(parse_address(at));
   bool found = target_args_data.empty();
   for (const auto& text : data) {
     TC_ASSIGN(const auto option, parse_data(text));
