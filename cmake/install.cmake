@@ -9,6 +9,7 @@
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
 #   lib/systemd/system/threechains.service  a node as a service
+#   share/man/man1, share/bash-completion, share/zsh, share/fish   manual pages and completion, from the command's own words
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 # (Debian's packages have the plug-ins in lib/threechains: they are libraries of nobody else.)
 include(CMakePackageConfigHelpers)
@@ -49,6 +50,9 @@ foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench threechains-cell)  # 
     add_dependencies(product ${program})
   endif()
 endforeach()
+if(TARGET ifunc-words)
+  add_dependencies(product ifunc-words)
+endif()
 if(TC_TOOLCHAIN AND (TC_EXAMPLES OR TC_BENCH))
   # With the folders below: the READMEs of the examples name what is built there.
   get_property(folders DIRECTORY examples PROPERTY SUBDIRECTORIES)

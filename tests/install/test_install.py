@@ -49,7 +49,9 @@ def package_config(prefix, name, *options):
 
 def test_what_a_user_needs_is_installed_and_knows_nothing_of_the_build(prefix):
     for file in ("bin/ifunc", "include/threechains/threechains.h", "include/threechains/threechains.hpp",
-                 "include/threechains/ifunc.h"):
+                 "include/threechains/ifunc.h", "share/man/man1/ifunc.1", "share/man/man1/ifunc-serve.1",
+                 "share/bash-completion/completions/ifunc", "share/zsh/site-functions/_ifunc",
+                 "share/fish/vendor_completions.d/ifunc.fish"):
         assert (prefix / file).exists(), f"not installed: {file}"
     assert not (prefix / "include/threechains/.clang-format").exists(), "installed what is ours alone"
     found = subprocess.run(["grep", "-rIl", "--exclude-dir=bin", str(kit.BUILD), str(prefix)], capture_output=True,

@@ -62,6 +62,11 @@ def test_licences_of_what_is_inside_travel_along(machine):
     assert all(f"= {package} =" in words for package in ("libcli11-dev", "nlohmann-json3-dev", "libfmt-dev"))
 
 
+def test_manual_pages_and_completion_are_where_debian_has_them(machine):
+    for file in ("man/man1/ifunc.1.gz", "man/man1/ifunc-serve.1.gz", "bash-completion/completions/ifunc"):
+        assert (machine.path / "usr/share" / file).exists(), file
+
+
 def test_an_ifunc_is_built_and_answers(machine):
     install(machine, *NAMES[:4])
     shutil.copy(kit.ROOT / "examples/02-hello/hello.c", machine.path / "work/hello.c")

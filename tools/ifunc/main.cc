@@ -9,6 +9,7 @@
 #include <string_view>
 
 #include "ifunc/commands.h"
+#include "ifunc/completion.h"
 #include "ifunc/usage.h"
 
 namespace {
@@ -56,6 +57,9 @@ int run(int argc, char** argv) {
   add_key(app, exit_code);
   add_bench(app);
   add_lists(app);
+#ifdef TC_HAVE_FILE_COMMANDS
+  add_completion(app, exit_code);
+#endif
   return parse_and_run(app, own, argv, exit_code);
 }
 
