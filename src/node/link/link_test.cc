@@ -333,10 +333,13 @@ class HeldCallsOfAPeer : public HeldCalls {
   // The peer reads nothing meanwhile. Sends calls until the node takes no more of them for a while.
   void call_without_reading(size_t most) {
     peer.set_reading(false);
-    size_t refused = 0;
+    size_t refused = 0, executed = 0;
     while (calls < most && refused < 2000 && !link_of_peer->is_lost()) {
       const bool sent = peer.send(Kind::call, wire::flag_call_header, 0, call_header(10 + calls) + Bytes(size));
       refused = sent ? 0 : refused + 1;
+      // Another thread may run one, and may not have had a CPU yet.
+      if (refused % 100 == 99) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+      if (std::exchange(executed, node->stat("executed").value()) != executed) refused = 0;
       calls += sent ? 1 : 0;
       peer.progress();
       node->poll();
