@@ -172,7 +172,8 @@ TEST_F(KeyringLimits, code_stops_running_when_its_authors_key_expires) {
   const auto client = peer(2, bob);
   const auto signed_echo = ana.signs(echo);
   let_pass(500s);
-  EXPECT_EQ(call(*client, signed_echo)->status, TC_OK);
+  const auto before = call(*client, signed_echo);
+  EXPECT_EQ(before->status, TC_OK) << before->message;
   let_pass(500s);
   expect_denied(*call(*client, signed_echo), "line 1 (ana): the key expired");
 }
