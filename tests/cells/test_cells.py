@@ -220,12 +220,12 @@ def test_200_crashes_in_a_row_leave_the_node_as_it_was(t):
     for _ in range(140):
         assert "ended its cell" in client.ask("call 20000 n")
     assert client.ask("call 20000 x") == "ok x"
-    # A cell that is just being started has some descriptors more.
+    # One descriptor lost with each crash would be 140 more. A cell has some, and is between two lives or is not.
     deadline = time.monotonic() + 30
-    while len(descriptors_of(node)) > before[0] + 2 and time.monotonic() < deadline:
+    while len(descriptors_of(node)) > before[0] + 16 and time.monotonic() < deadline:
         time.sleep(0.05)
     after = (len(descriptors_of(node)), node.memory_kib())
-    assert after[0] <= before[0] + 2 and after[1] <= before[1] * 1.1 + 1024, (before, after)
+    assert after[0] <= before[0] + 16 and after[1] <= before[1] * 1.1 + 1024, (before, after)
 
 
 def descriptors_of(node):
