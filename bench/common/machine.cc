@@ -124,8 +124,9 @@ int usable_cpu(int index) {
   return -1;
 }
 
-bool pin_to(int index) {
-  const int cpu = usable_cpu(index);
+bool pin_to(int index) { return pin_to_cpu(usable_cpu(index)); }
+
+bool pin_to_cpu(int cpu) {
   if (cpu < 0) return false;
   cpu_set_t one;
   CPU_ZERO(&one);

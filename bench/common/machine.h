@@ -46,6 +46,8 @@ std::string shell_quoted(const std::string& argument);
 int usable_cpu(int index);
 // Keeps this process on it. False when there are fewer, or when the system refuses.
 bool pin_to(int index);
+// To the CPU of that number, also when the thread has been pinned to another one.
+bool pin_to_cpu(int cpu);
 // CPUs this process may use.
 int usable_cpus();
 

@@ -95,6 +95,11 @@ Result<std::string> obey(Peers& peers, Talk& talk, const std::string& order) {
     TC_ASSIGN(const auto value, peers.ifunc->stat(word.c_str()));
     return std::to_string(value);
   }
+  if (verb == "pause") {  // asleep, so that this CPU is another's
+    TC_CHECK(talk.say("go"));
+    TC_CHECK(talk.expect("on"));
+    return "done";
+  }
   if (verb == "use") {
     TC_CHECK(peers.use(word == "bitcode" ? SliceForm::bitcode : SliceForm::object));
     return "used";

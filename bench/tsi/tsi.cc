@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "common/progress.h"
+#include "tsi/cell_calls.h"
 #include "tsi/measure.h"
 #include "wire/frame.h"
 
@@ -18,6 +19,14 @@ namespace {
 struct FirstExecution {
   Summary all_us;   // last byte received to end of first execution
   Summary load_us;  // of that: check and link, or compile
+};
+
+// A call and its answer, in ns.
+enum class Call : uint8_t {
+  flags,  // two raw flags, there and back
+  process,
+  cell,
+  added  // by the cell
 };
 
 class Bench {
@@ -39,6 +48,9 @@ class Bench {
   Result<double> ask_stat_us(const std::string& name);
   Status latency(Mode mode, uint64_t rounds, Samples<Mode>& into);
   Status rate(Mode mode, uint64_t calls, Samples<Mode>& into);
+  Status start_cell_calls();
+  Status measure_cell_calls();
+  std::string cell_calls() const;
   void add_frame_sizes();
   bool by_network() const noexcept { return pair_.transport.by_network; }
   // Whose latency is the floor: two flags in memory, or a socket.
@@ -61,6 +73,9 @@ class Bench {
   FirstExecution ten_symbols_;            // the object of ten_symbols.c
   double am_dispatch_ns_ = 0;             // "lookup and execution"
   double cached_dispatch_ns_ = 0;
+  std::unique_ptr<CellCalls> cells_;
+  std::string no_cells_;  // why there are none, where there should be some
+  Samples<Call> calls_;
   Progress progress_{"tsi"};
 };
 
@@ -111,7 +126,40 @@ Status Bench::warm_up() {
     TC_CHECK(rate(Mode::plain, 6400, ignored));
   }
   TC_CHECK(use(SliceForm::bitcode));
-  return latency(Mode::uncached_bitcode, 200, ignored);
+  TC_CHECK(latency(Mode::uncached_bitcode, 200, ignored));
+  return start_cell_calls();
+}
+
+// The calls' own ring, and that of the cell: other transports add to both places what the other rows show.
+Status Bench::start_cell_calls() {
+  if (options_.transport != "shm") return {};
+  auto cells = CellCalls::create(pair_.transport, pair_.placement);
+  if (!cells) {
+    no_cells_ = cells.error().message;
+    return {};
+  }
+  cells_ = std::move(*cells);
+  return {};
+}
+
+// While the other process sleeps: the cell needs its CPU.
+Status Bench::measure_cell_calls() {
+  using enum CellCalls::Where;
+  const auto calls = options_.latency_rounds != 0 ? options_.latency_rounds : 20'000;
+  double in_process = 0;
+  TC_ASSIGN(const auto in_cell, pair_.measure("pause", poll(), [&] -> Result<double> {
+    TC_CHECK(cells_->latency(process, calls / 10 + 1));
+    TC_ASSIGN(in_process, cells_->latency(process, calls));
+    TC_CHECK(cells_->latency(cell, calls / 10 + 1));
+    TC_ASSIGN(const auto ns, cells_->latency(cell, calls));
+    TC_CHECK(pair_.talk().say("on"));
+    return ns;
+  }));
+  calls_.add(Call::flags, 2 * latency_.last(Mode::raw_flags));
+  calls_.add(Call::process, in_process);
+  calls_.add(Call::cell, in_cell);
+  calls_.add(Call::added, in_cell - in_process);
+  return {};
 }
 
 Status Bench::one_run() {
@@ -124,6 +172,7 @@ Status Bench::one_run() {
   for (const auto mode : {Mode::raw_flags, Mode::raw, Mode::am}) TC_CHECK(latency(mode, rounds, latency_));
   if (plain) TC_CHECK(latency(Mode::plain, rounds, latency_));
   TC_CHECK(latency(Mode::cached, rounds, latency_));
+  if (cells_ != nullptr) TC_CHECK(measure_cell_calls());
   TC_CHECK(latency(Mode::uncached_object, rounds / 4, latency_));
   TC_CHECK(rate(Mode::raw, calls, rate_));
   TC_CHECK(rate(Mode::am, slow_calls, rate_));
@@ -288,7 +337,25 @@ std::string Bench::table() const {
                   number(first_.at(Mode::uncached_bitcode).all_us.median, "{:.1f}"),
                   quartiles(first_.at(Mode::uncached_bitcode).all_us, "{:.1f}"),
                   number(ten_symbols_.all_us.median, "{:.2f}"), quartiles(ten_symbols_.all_us, "{:.2f}")));
+  table.text(cell_calls());
   table.text(breakdown());
+  return table.take();
+}
+
+std::string Bench::cell_calls() const {
+  if (!no_cells_.empty()) return fmt::format("\nNo call in a cell: {}\n", no_cells_);
+  if (cells_ == nullptr) return "";
+  Table table("\n", {{"Call and answer", -26}, {"ns", 10}, {"", 20}, {"x flags", 9}});
+  const auto row = [&](const char* name, Call call) {
+    const auto value = calls_.of(call);
+    table.row({name, number(value.median, "{:.0f}"), quartiles(value, "{:.0f}"),
+               number(calls_.ratio(call, Call::flags).median, "{:.2f}")});
+  };
+  row("Two raw flags", Call::flags);
+  row("In the target's process", Call::process);
+  row("In a warm cell of it", Call::cell);
+  row("  which that adds", Call::added);
+  table.text("(Caller and target are nodes of one thread; the cell has the other CPU.)\n");
   return table.take();
 }
 
@@ -341,6 +408,14 @@ Json Bench::json() const {
   }
   cached["lookup_execution_ns"] = cached_dispatch_ns_;
   if (pair_.transport.encrypted()) put_plain(root);
+  if (cells_ != nullptr) {
+    auto& cell = root["cell"];
+    put(cell, "call_ns", calls_.of(Call::cell));
+    put(cell, "process_call_ns", calls_.of(Call::process));
+    put(cell, "flags_ns", calls_.of(Call::flags));
+    put(cell, "call_ratio_to_process", calls_.ratio(Call::cell, Call::process));
+    put(cell, "added_ratio_to_flags", calls_.ratio(Call::added, Call::flags));
+  }
   root["uncached_object"] = uncached(Mode::uncached_object);
   root["uncached_bitcode"] = uncached(Mode::uncached_bitcode);
   auto& ten = root["uncached_object_ten_symbols"];

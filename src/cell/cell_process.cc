@@ -2,6 +2,7 @@
 #include "cell/cell_process.h"
 
 #include <fcntl.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -122,28 +123,24 @@ void change_memory_limit(pid_t pid, uint64_t more, uint64_t less) noexcept {
 
 Status CellProcess::run(const Run& call) {
   if (!is_idle()) return fail(TC_ERR_BUSY, "the cell is not idle");
-  call_number_ = (call_number_ + 1) & wire::max_number;
-  wants_reply_ = call.wants_reply;
-  is_replied_ = is_asked_ = false;
-  state_ = State::running;
+  const auto number = conversation_.begin(call.wants_reply);
   if (call.forgets_data) change_memory_limit(pid(), 0, std::exchange(data_bytes_, 0));
   head_.clear();
   append_run_head(head_, call);
-  channel_.send(static_cast<uint8_t>(ToCell::run), call_number_, head_, call.payload);
+  channel_.send(static_cast<uint8_t>(ToCell::run), number, head_, call.payload);
   return {};
 }
 
 Status CellProcess::answer(const Answer& answer) {
-  if (!std::exchange(is_asked_, false)) return fail(TC_ERR_INVALID, "the cell has asked nothing");
-  if (answer.first != 0) is_replied_ = true;
+  if (!conversation_.answer(answer.first != 0)) return fail(TC_ERR_INVALID, "the cell has asked nothing");
   head_.clear();
   append_answer_head(head_, answer);
-  channel_.send(static_cast<uint8_t>(ToCell::answer), call_number_, head_, answer.bytes);
+  channel_.send(static_cast<uint8_t>(ToCell::answer), conversation_.call_number(), head_, answer.bytes);
   return {};
 }
 
 Status CellProcess::map_data(const std::string& name, int descriptor, uint64_t size, bool writable) {
-  if (state_ != State::idle && state_ != State::running) return fail(TC_ERR_BUSY, "the cell is not ready for data");
+  if (!is_idle() && !is_running()) return fail(TC_ERR_BUSY, "the cell is not ready for data");
   Fd reads;
   if (!writable) {
     TC_ASSIGN(reads, for_reading(descriptor));
@@ -152,93 +149,36 @@ Status CellProcess::map_data(const std::string& name, int descriptor, uint64_t s
   data_bytes_ += size;
   const int passed[] = {writable ? descriptor : reads.get()};
   TC_CHECK(send_packet(socket_.get(), encode_map({.size = size, .writable = writable, .name = name}), passed));
-  ++awaited_mapped_;
+  conversation_.await_mapped();
   return {};
 }
 
 Status CellProcess::resolve(const std::string& library, const std::string& symbol) {
-  if (state_ != State::idle && state_ != State::running) return fail(TC_ERR_BUSY, "the cell is not ready for symbols");
+  if (!is_idle() && !is_running()) return fail(TC_ERR_BUSY, "the cell is not ready for symbols");
   head_.clear();
   append_resolve(head_, {.library = library, .symbol = symbol});
-  channel_.send(static_cast<uint8_t>(ToCell::resolve), call_number_, head_);
-  ++awaited_resolved_;
+  channel_.send(static_cast<uint8_t>(ToCell::resolve), conversation_.call_number(), head_);
+  conversation_.await_resolved();
   return {};
 }
 
 // ---- What comes from it
 
 std::optional<Event> CellProcess::next() {
-  if (state_ == State::ended || broken_because_) return {};
+  if (conversation_.is_over() || broken_because_) return {};
   if (has_backlog()) (void)channel_.progress();
   if (const auto message = channel_.receive()) {
-    auto event = read(*message);
-    if (event) return std::move(*event);
+    auto event = conversation_.read(*message);
+    if (event) {
+      if (const auto* const ready = std::get_if<Ready>(&*event)) ready_ = *ready;
+      return std::move(*event);
+    }
     break_protocol(std::move(event).error());
   } else if (channel_.broken()) {
     break_protocol(*channel_.broken());
   } else if (exit_) {
     is_drained_ = true;
   }
-  return {};
-}
-
-namespace {
-
-template <class T>
-Result<Event> as_event(Result<T> decoded) {
-  if (!decoded) return fail(std::move(decoded).error());
-  return Event(std::move(*decoded));
-}
-
-Result<Event> out_of_place(const Channel::Message& message) {
-  return fail(TC_ERR_MALFORMED, "it sent a message of kind {} of call {}, when none such was due", message.kind,
-              message.number);
-}
-
-}  // namespace
-
-Result<Event> CellProcess::read(const Channel::Message& message) {
-  const auto kind = static_cast<ToNode>(message.kind);
-  if (state_ == State::starting) {
-    if (kind != ToNode::ready) return out_of_place(message);
-    TC_ASSIGN(auto ready, decode_ready(message.body));
-    TC_CHECK(on_ready(ready));
-    return Event(std::move(ready));
-  }
-  if (kind == ToNode::mapped) {
-    if (awaited_mapped_ == 0) return out_of_place(message);
-    --awaited_mapped_;
-    return as_event(decode_mapped(message.body));
-  }
-  if (kind == ToNode::resolved) {
-    if (awaited_resolved_ == 0) return out_of_place(message);
-    --awaited_resolved_;
-    return as_event(decode_resolved(message.body));
-  }
-  if (state_ != State::running || message.number != call_number_ || is_asked_) return out_of_place(message);
-  return read_of_call(kind, message);
-}
-
-Result<Event> CellProcess::read_of_call(ToNode kind, const Channel::Message& message) {
-  switch (kind) {
-    case ToNode::reply:
-      if (!wants_reply_ || std::exchange(is_replied_, true)) return out_of_place(message);
-      return Event(Reply{message.body});
-    case ToNode::log: return as_event(decode_log(message.body));
-    case ToNode::ask: is_asked_ = true; return as_event(decode_ask(message.body));
-    case ToNode::ended: state_ = State::idle; return as_event(decode_ended(message.body));
-    default: return out_of_place(message);
-  }
-}
-
-Status CellProcess::on_ready(const Ready& ready) {
-  const size_t functions = std::size(abi_names::functions), runtime = std::size(abi_names::compiler_runtime);
-  if (ready.functions.size() != functions || ready.runtime.size() != runtime)
-    return fail(TC_ERR_MALFORMED, "it has {} and {} functions when this node knows {} and {}", ready.functions.size(),
-                ready.runtime.size(), functions, runtime);
-  ready_ = ready;
-  ready_.lacks = wire::words(ready.lacks);
-  state_ = State::idle;
   return {};
 }
 
@@ -255,9 +195,9 @@ void* CellProcess::symbol(std::string_view name) const noexcept {
 // ---- The end
 
 void CellProcess::check() {
-  if (state_ == State::ended) return;
+  if (conversation_.is_over()) return;
   if (!is_gone_) read_bells();
-  if (state_ == State::starting && !is_gone_ && start_deadline_.passed()) kill("it did not become ready in time");
+  if (conversation_.is_starting() && !is_gone_ && start_deadline_.passed()) kill("it did not become ready in time");
   if (is_gone_) find_ending();
 }
 
@@ -268,7 +208,7 @@ void CellProcess::read_bells() {
     char bell[64];
     const auto got = ::recv(socket_.get(), bell, sizeof bell, MSG_DONTWAIT);
     if (got <= 0) {
-      is_gone_ = got == 0 || (errno != EAGAIN && errno != EINTR);
+      if (got == 0 || (errno != EAGAIN && errno != EINTR)) on_end_of_socket();
       return;
     }
     if (++bells_ <= sleeps_) continue;
@@ -278,13 +218,22 @@ void CellProcess::read_bells() {
   }
 }
 
+// A cell that lives on without its socket would not be heard any more, and keep this node awake; one that ends anyway
+// ends as it would have. An empty packet looks like the end.
+void CellProcess::on_end_of_socket() {
+  is_gone_ = true;
+  pollfd socket{socket_.get(), 0, 0};
+  if (::poll(&socket, 1, 0) > 0 && (socket.revents & POLLHUP) != 0) return child_.kill();
+  break_protocol({TC_ERR_MALFORMED, "it sent an empty packet"});
+}
+
 // A process closes its socket a little before it can be reaped; the socket stays readable meanwhile. Then all that it sent is
 // taken before its end is told.
 void CellProcess::find_ending() {
   if (!exit_) exit_ = child_.poll();
   if (!exit_ || (!broken_because_ && !is_drained_)) return;
-  const bool was_ready = state_ != State::starting;
-  state_ = State::ended;
+  const bool was_ready = !conversation_.is_starting();
+  conversation_.end();
   Ending ending{.signal = exit_->signal, .exit_code = exit_->code};
   auto crash = crash_.read();
   if (crash && crash->signal == exit_->signal) ending.crash = std::move(crash);

@@ -23,24 +23,16 @@
 #include <memory>
 #include <optional>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/process.h"
 #include "cell/channel.h"
+#include "cell/conversation.h"
 #include "cell/ending.h"
 #include "cell/protocol.h"
 
 namespace tc::cell {
-
-// The answer of the call.
-struct Reply {
-  ByteView bytes;
-};
-
-// What comes from a cell. Views are valid until the next next().
-using Event = std::variant<Ready, Reply, Log, Ask, Ended, Mapped, Resolved>;
 
 class CellProcess {
  public:
@@ -76,8 +68,11 @@ class CellProcess {
 
   // ---- What the cell is told
 
-  bool is_idle() const noexcept { return state_ == State::idle; }
-  bool is_running() const noexcept { return state_ == State::running; }
+  bool is_starting() const noexcept { return conversation_.is_starting(); }
+  bool is_idle() const noexcept { return conversation_.is_idle(); }
+  bool is_running() const noexcept { return conversation_.is_running(); }
+  // Was the code of that call entered, as the cell says?
+  bool has_begun() const noexcept { return crash_.begun_call() == conversation_.call_number(); }
   // Starts a call; the cell must be idle. TC_ERR_BUSY: it is not.
   Status run(const Run& call);
   // The answer to an Ask, exactly one. `answer.first` 1: the call is answered by now, because it was forwarded.
@@ -96,14 +91,15 @@ class CellProcess {
 
   // ---- What comes from it
 
-  // Something to do for the owner; nothing: not now. May throw std::bad_alloc.
+  // Something to do for the owner; nothing: not now. Its views are valid until the next next(). May throw
+  // std::bad_alloc.
   std::optional<Event> next();
   void check();
   // Readable when check() has something to do ...
   int descriptor() const noexcept { return socket_.get(); }
   // ... but for a cell that does not become ready: not before that time. UINT64_MAX: it is ready, or has been killed.
   uint64_t check_at_ns() const noexcept {
-    return state_ == State::starting && !is_killed() ? start_deadline_.at_ns() : UINT64_MAX;
+    return conversation_.is_starting() && !is_killed() ? start_deadline_.at_ns() : UINT64_MAX;
   }
   bool is_killed() const noexcept { return killed_because_.has_value() || broken_because_.has_value(); }
   bool has_backlog() const noexcept { return !channel_.is_sent(); }
@@ -121,29 +117,19 @@ class CellProcess {
   pid_t pid() const noexcept { return child_.pid(); }
 
  private:
-  enum class State : uint8_t { starting, idle, running, ended };
-
   CellProcess(const Options& options, ChildProcess child, Fd socket, transport::RingMemory rings, CrashMemory crash);
-  Result<Event> read(const Channel::Message& message);
-  Result<Event> read_of_call(ToNode kind, const Channel::Message& message);
-  Status on_ready(const Ready& ready);
   void break_protocol(Error error);
   void read_bells();
+  void on_end_of_socket();
   void find_ending();
 
-  State state_ = State::starting;
   ChildProcess child_;
   Fd socket_;
   Channel channel_;
+  Conversation conversation_;
   CrashMemory crash_;
   const Deadline start_deadline_;
-  uint32_t call_number_ = 0;
-  bool wants_reply_ = false;
-  bool is_replied_ = false;
-  bool is_asked_ = false;        // and not answered yet
-  uint64_t data_bytes_ = 0;      // that are mapped
-  size_t awaited_mapped_ = 0;    // Mapped that must come
-  size_t awaited_resolved_ = 0;  // and Resolved
+  uint64_t data_bytes_ = 0;  // that are mapped
   uint64_t sleeps_ = 0, bells_ = 0;
   bool is_told_to_end_ = false;
   bool is_gone_ = false;     // its end of the socket is closed

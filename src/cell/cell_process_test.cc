@@ -116,7 +116,7 @@ TEST(CellProcess, a_call_that_was_forwarded_does_not_reply_any_more) {
 
 TEST(CellProcess, a_reply_that_nobody_wants_is_not_sent) {
   TestCell cell;
-  cell.ready().begin(order(What::echo, {}, "hello"), nullptr, false);
+  cell.ready().begin(order(What::echo, {}, "hello"), false, false);
   EXPECT_TRUE(cell.run_until([&] { return cell.heard.ended; }));
   EXPECT_EQ(cell.heard.reply, std::nullopt);
 }
@@ -216,13 +216,15 @@ TEST(CellProcess, more_data_than_the_limit_of_memory_is_mapped) {
 
 // ---- Symbols and addresses
 
-TEST(CellProcess, the_target_args_are_an_address_in_the_cell) {
+TEST(CellProcess, the_target_args_are_data_that_has_been_mapped) {
   TestCell cell;
   cell.ready();
-  auto* const place = static_cast<std::byte*>(cell.code().data().address) + (size_t{32} << 20);
+  const Fd file(::memfd_create("test-target-args", MFD_CLOEXEC));
   const uint64_t value = 4711;
-  std::memcpy(place, &value, sizeof value);
-  EXPECT_EQ(cell.call(order(What::target), place).number(), value);
+  ASSERT_EQ(::write(file.get(), &value, sizeof value), static_cast<ssize_t>(sizeof value));
+  ASSERT_TRUE(cell.cell->map_data(std::string(target_args_name), file.get(), sizeof value, false));
+  EXPECT_EQ(cell.call(order(What::target), true).number(), value);
+  EXPECT_EQ(cell.call(order(What::target), true).number(), value);
 }
 
 TEST(CellProcess, symbols_of_the_libraries_it_was_given_are_found) {

@@ -99,6 +99,15 @@ std::optional<uint64_t> Channel::next_header() noexcept {
   return {};
 }
 
+// All parts are as long as a sender makes them. With shorter ones a peer could go on for ever in one message: with
+// empty ones, it need not even write, as the ring leads back to them.
+bool Channel::takes(const wire::FrameHeader& header) {
+  if (static_cast<uint8_t>(header.kind) != kind_part || header.length == out_.piece_length()) return true;
+  broken_ = Error{TC_ERR_MALFORMED,
+                  fmt::format("a part of a message has {} bytes when each has {}", header.length, out_.piece_length())};
+  return false;
+}
+
 bool Channel::join(size_t length) {
   if (length > message_bytes_ || body_.size() > message_bytes_ - length) {
     broken_ = Error{TC_ERR_TOO_LARGE, fmt::format("a message has more than {} bytes, with the {} that came before it",
@@ -121,7 +130,7 @@ std::optional<Channel::Message> Channel::receive() {
   }
   while (const auto word = next_header()) {
     const auto header = wire::decode(*word);
-    if (!join(header.length)) return {};
+    if (!takes(header) || !join(header.length)) return {};
     if (static_cast<uint8_t>(header.kind) == kind_part) {
       in_.release();
       continue;

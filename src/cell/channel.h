@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Messages between a node and its cell, over two rings: one end of them. A message that is longer than a quarter of the ring
-// goes in parts, and is joined before anybody sees it. What does not fit now waits here.
+// goes in parts of one length, and is joined before anybody sees it. What does not fit now waits here.
 //
 // The other side may write to the ring at any time. So a frame's header is loaded once, and its body is copied before it is
 // read.
@@ -59,6 +59,7 @@ class Channel {
   bool put(uint8_t kind, uint32_t number, ByteView head, ByteView tail) noexcept;
   bool put_some(Waiting& waiting) noexcept;
   std::optional<uint64_t> next_header() noexcept;
+  bool takes(const wire::FrameHeader& header);
   bool join(size_t length);
   void wake() noexcept;
 

@@ -31,6 +31,7 @@ struct CrashRecord {
   uint64_t pc;
   uint32_t frame_count;          // counted up with each frame, so that a fault on the way costs only the rest
   uint64_t frames[most_frames];  // return addresses, the innermost first
+  uint32_t begun_call;           // the number of the last call whose code was entered
 };
 
 // A crash as the node knows it.
@@ -64,6 +65,9 @@ class CrashMemory {
   CrashRecord* record() const noexcept { return record_; }
   // Nothing: the cell's handler has written nothing that makes sense.
   std::optional<Crash> read() const;
+  uint32_t begun_call() const noexcept {
+    return record_ == nullptr ? 0 : std::atomic_ref(record_->begun_call).load(std::memory_order_relaxed);
+  }
 
  private:
   static Result<CrashMemory> map(Fd descriptor);

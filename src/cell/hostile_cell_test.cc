@@ -40,6 +40,8 @@ INSTANTIATE_TEST_SUITE_P(Ways, HostileCell,
                                            std::pair{"mapped", "a message of kind 6"},
                                            std::pair{"resolved", "a message of kind 7"},
                                            std::pair{"endless-message", "a message has more than 100000 bytes"},
+                                           std::pair{"empty-parts", "a part of a message has 0 bytes when each has"},
+                                           std::pair{"empty-packet", "it sent an empty packet"},
                                            std::pair{"other-call", "a message of kind 5 of call 99"},
                                            std::pair{"two-replies", "a message of kind 2 of call 1"},
                                            std::pair{"reply-while-asking", "a message of kind 2 of call 1"},
@@ -57,6 +59,13 @@ TEST(HostileCellAlone, a_forged_crash_record_says_only_what_the_kernel_says_too)
   EXPECT_EQ(ending.signal, SIGKILL);
   ASSERT_TRUE(ending.crash);
   EXPECT_EQ(ending.crash->frames.size(), CrashRecord::most_frames);
+}
+
+// Its node would hear nothing more of it, and could not sleep any more.
+TEST(HostileCellAlone, that_closes_its_socket_and_lives_on_is_ended) {
+  const auto ending = ending_of("closed-socket");
+  EXPECT_EQ(ending.kind, Ending::Kind::crashed) << ending.text();
+  EXPECT_EQ(ending.signal, SIGKILL);
 }
 
 TEST(HostileCellAlone, pads_that_lead_to_each_other_do_not_keep_its_node) {

@@ -84,7 +84,8 @@ Status serve(uint64_t stack_top) {
   TC_ASSIGN(auto lacks, enter_sandbox({.memory_bytes = start.memory_bytes}));
   ::close(STDOUT_FILENO);
   ::close(STDERR_FILENO);
-  return Runner(start, channel, node_socket, std::move(libraries), throwers).serve(std::move(lacks));
+  return Runner(start, channel, node_socket, crash.record()->begun_call, std::move(libraries), throwers)
+      .serve(std::move(lacks));
 }
 
 }  // namespace

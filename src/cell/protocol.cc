@@ -106,11 +106,11 @@ void append_run_head(Bytes& out, const Run& run) {
   const size_t begin = out.size();
   Writer(out)
       .u64(run.entry)
-      .u64(run.target_args)
+      .u64(run.frames)
       .u32(run.alignment)
       .u8(run.wants_reply ? 1 : 0)
       .u8(run.forgets_data ? 1 : 0)
-      .u64(run.frames);
+      .u8(run.has_target_args ? 1 : 0);
   out.resize(begin + run_head_bytes);
 }
 
@@ -118,12 +118,12 @@ Result<Run> decode_run(ByteView body) {
   Reader in(body);
   Run run;
   run.entry = in.u64();
-  run.target_args = in.u64();
+  run.frames = in.u64();
   run.alignment = in.u32();
   run.wants_reply = flag(in);
   run.forgets_data = flag(in);
-  run.frames = in.u64();
-  in.skip(run_head_bytes - in.position());
+  run.has_target_args = flag(in);
+  if (in.u8() != 0 || in.u64() != 0) in.refuse();  // up to run_head_bytes
   run.payload = in.rest();
   TC_CHECK(in.finish("call for a cell"));
   if (run.alignment > max_alignment || !std::has_single_bit(run.alignment))

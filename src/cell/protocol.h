@@ -78,13 +78,14 @@ Result<Map> decode_map(ByteView packet);
 // A frame's body begins at a multiple of 16, and so does the payload in it.
 struct Run {
   uint64_t entry = 0;
-  uint64_t target_args = 0;
   uint32_t alignment = 16;  // of the payload
   bool wants_reply = false;
-  bool forgets_data = false;  // what is mapped is not this call's to have
-  uint64_t frames = 0;        // the table by which exceptions leave its code; 0: none do
+  bool forgets_data = false;     // what is mapped is not this call's to have
+  bool has_target_args = false;  // the data target_args_name
+  uint64_t frames = 0;           // the table by which exceptions leave its code; 0: none do
   ByteView payload;
 };
+inline constexpr std::string_view target_args_name;  // which no other data has
 inline constexpr size_t run_head_bytes = 32;
 void append_run_head(Bytes& out, const Run& run);
 Result<Run> decode_run(ByteView body);

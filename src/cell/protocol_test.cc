@@ -45,7 +45,7 @@ std::vector<Kind> all_kinds() {
       {"start", encode_start(some_start()), false, [](ByteView b) { return decode_start(b).has_value(); }},
       {"map", encode_map({.size = 10, .writable = true, .name = "board"}), false,
        [](ByteView b) { return decode_map(b).has_value(); }},
-      {"run", bytes_of(append_run_head, cell::Run{.entry = 1, .target_args = 2, .alignment = 64}), true,
+      {"run", bytes_of(append_run_head, cell::Run{.entry = 1, .alignment = 64, .frames = 2}), true,
        [](ByteView b) { return decode_run(b).has_value(); }},
       {"answer", bytes_of(append_answer_head, Answer{.status = TC_ERR_BUSY, .first = 1, .second = 2}), true,
        [](ByteView b) { return decode_answer(b).has_value(); }},
@@ -88,16 +88,18 @@ TEST(CellProtocol, messages_to_a_cell_are_read_as_they_were_written) {
   EXPECT_TRUE(map->writable);
   EXPECT_EQ(map->name, "board");
 
-  auto bytes = bytes_of(append_run_head,
-                        cell::Run{.entry = 1, .target_args = 2, .alignment = 64, .wants_reply = true, .frames = 3});
+  auto bytes =
+      bytes_of(append_run_head,
+               cell::Run{.entry = 1, .alignment = 64, .wants_reply = true, .has_target_args = true, .frames = 3});
   EXPECT_EQ(bytes.size(), run_head_bytes);
   Writer(bytes).bytes(as_bytes("payload"));
   const auto run = decode_run(bytes);
   ASSERT_TRUE(run);
   EXPECT_EQ(run->entry, 1u);
-  EXPECT_EQ(run->target_args, 2u);
   EXPECT_EQ(run->alignment, 64u);
   EXPECT_TRUE(run->wants_reply);
+  EXPECT_FALSE(run->forgets_data);
+  EXPECT_TRUE(run->has_target_args);
   EXPECT_EQ(run->frames, 3u);
   EXPECT_EQ(as_text(run->payload), "payload");
 
@@ -187,6 +189,14 @@ TEST(CellProtocol, any_byte_may_be_another_one) {
       }
   EXPECT_GT(taken, 0u);
   EXPECT_GT(refused, 0u);
+}
+
+TEST(CellProtocol, a_call_has_nothing_between_its_head_and_its_payload) {
+  for (size_t at = run_head_bytes - 9; at < run_head_bytes; ++at) {
+    auto bytes = bytes_of(append_run_head, cell::Run{});
+    bytes[at] = std::byte{1};
+    EXPECT_FALSE(decode_run(bytes)) << at;
+  }
 }
 
 TEST(CellProtocol, a_cell_of_another_version_says_so) {

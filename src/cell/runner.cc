@@ -45,8 +45,13 @@ class Runner::KnownFrames {
   void* const frames_;
 };
 
-Runner::Runner(const Start& start, Channel& channel, int socket, std::vector<Library> libraries, Unwinder unwinder)
-    : channel_(channel), socket_(socket), libraries_(std::move(libraries)), unwinder_(unwinder) {
+Runner::Runner(const Start& start, Channel& channel, int socket, uint32_t& begun_call, std::vector<Library> libraries,
+               Unwinder unwinder)
+    : channel_(channel),
+      socket_(socket),
+      begun_call_(begun_call),
+      libraries_(std::move(libraries)),
+      unwinder_(unwinder) {
   be_node(start.node_id, start.node_count);
 }
 
@@ -117,9 +122,11 @@ Status Runner::run(const Channel::Message& message) {
   const size_t size = call.payload.size();
   std::byte* const payload = aligned_copy(payload_, call.payload, call.alignment);
   const auto entry = reinterpret_cast<target::EntryPoint>(call.entry);
+  void* const target_args = call.has_target_args ? data(target_args_name, nullptr) : nullptr;
   const KnownFrames known(unwinder_, call.frames);
+  std::atomic_ref(begun_call_).store(message.number, std::memory_order_release);
   const uint64_t begun = now_ns();
-  entry(payload, size, reinterpret_cast<void*>(call.target_args));
+  entry(payload, size, target_args);
   const uint64_t took = now_ns() - begun;
   if (payload_.capacity() > most_kept_payload) Bytes().swap(payload_);
   head_.clear();

@@ -29,7 +29,9 @@ class Runner final : public target::IfuncHost {
     void (*add)(void* frames) = nullptr;
     void (*remove)(void* frames) = nullptr;
   };
-  Runner(const Start& start, Channel& channel, int socket, std::vector<Library> libraries, Unwinder unwinder);
+  // `begun_call` is told the number of each call whose code is entered (CrashRecord).
+  Runner(const Start& start, Channel& channel, int socket, uint32_t& begun_call, std::vector<Library> libraries,
+         Unwinder unwinder);
 
   // Tells the node that calls may come, and runs them until the node ends the cell or is gone.
   Status serve(std::string lacks);
@@ -76,6 +78,7 @@ class Runner final : public target::IfuncHost {
   target::Executor executor_{*this};
   Channel& channel_;
   const int socket_;
+  uint32_t& begun_call_;
   const std::vector<Library> libraries_;
   const Unwinder unwinder_;
   std::vector<Data> data_;

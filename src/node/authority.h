@@ -64,6 +64,8 @@ class Authority {
   Result<trust::Rights> rights_of(const transport::Origin& peer) const;
   // The node can run code in cells.
   void set_has_cells() noexcept { has_cells_ = true; }
+  // Are there others than processes of this user who may be let in?
+  bool has_grants() const noexcept { return !rules_.keyring.grants().empty(); }
   // Does a line of the keyring say in=cell?
   bool names_cells() const noexcept;
   // May it run this code on behalf of those in `chain`?

@@ -40,6 +40,7 @@ struct Counters {
   uint64_t failures = 0;
   uint64_t cell_calls = 0;
   uint64_t cell_deaths = 0;
+  uint64_t cell_data_waits = 0;
   uint64_t dropped_links = 0;
   uint64_t refused_peers = 0;
   uint64_t denied_codes = 0;

@@ -148,8 +148,11 @@ Status set_transport(Config& config, std::string_view value) {
 }
 
 Status set_isolate(Config& config, std::string_view value) {
-  return parse_choice_of<Isolate>(value, config.isolate, "none, untrusted or all",
-                                  {{"none", Isolate::none}, {"untrusted", Isolate::untrusted}, {"all", Isolate::all}});
+  return parse_choice_of<Isolate>(value, config.isolate, "none, auto, untrusted or all",
+                                  {{"none", Isolate::none},
+                                   {"auto", Isolate::automatic},
+                                   {"untrusted", Isolate::untrusted},
+                                   {"all", Isolate::all}});
 }
 
 Status set_bootstrap(Config& config, std::string_view value) {
@@ -269,13 +272,14 @@ constexpr Option table[] = {
      "that host. None is allowed otherwise.",
      true, one_more<&Config::allowed_exports>},
 
-    {code, "isolate", "none|untrusted|all", "none, or $TC_ISOLATE",
+    {code, "isolate", "none|auto|untrusted|all", "none, or $TC_ISOLATE; auto for ifunc serve",
      "Which code runs in cells, processes of their own that it cannot leave and may crash (docs/cells.md), besides "
-     "that of "
-     "keys whose line says in=cell. untrusted: what runs by other rights than run=any. all: all code; the node does "
-     "not "
-     "start where the kernel cannot do that.",
+     "that of keys whose line says in=cell. untrusted: what runs by other rights than run=any. all: all code. With "
+     "both, the node does not start where this host cannot have cells. auto: untrusted where it can, else none.",
      false, set_isolate},
+    {code, "cells", "NUMBER", "4",
+     "How many calls run in cells at once, from 1 to 64. There is one more cell, and none before it is needed.", false,
+     [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.cells, 1, 64); }},
     {code, "cell-memory", "BYTES", "1G", "What the code in a cell may use.", false,
      [](Config& c, std::string_view v) { return parse_bytes(v, c.cell_memory, mib, 1024 * gib); }},
     {code, "objects", "on|off", "on", "Run ready machine code.", false,

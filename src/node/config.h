@@ -32,7 +32,12 @@ enum class FirstContact : uint8_t {
 enum class CompileFor : uint8_t { none, user, any };
 
 // Which code runs in cells, besides that of keys with in=cell.
-enum class Isolate : uint8_t { none, untrusted /* what runs without the right to run any code */, all };
+enum class Isolate : uint8_t {
+  none,
+  automatic,  // untrusted where this host can have cells, else none
+  untrusted,  // what runs without the right to run any code
+  all
+};
 
 struct Config {
   std::string name;
@@ -67,6 +72,7 @@ struct Config {
   // Takes each line of the log, at a level from 0 (debug) to 3 (error). Empty: the log goes to standard error.
   std::function<void(int level, const char* line)> log_sink;
   Isolate isolate = Isolate::none;
+  uint32_t cells = 4;  // that run a call at once
   uint64_t cell_memory = uint64_t{1} << 30;
   std::string cell;  // path of threechains-cell; empty: beside this library
   target::CodeStoreOptions code;

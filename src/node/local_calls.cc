@@ -63,7 +63,7 @@ void LocalCalls::run(Call& local) {
   auto* const code = code_of(local, *rights);
   if (code == nullptr) return;
   const auto wish = places_->wish_of(*code, *rights);
-  const auto place = places_->place(*code, wish);
+  const auto place = places_->place(*code, wish, nullptr);
   if (place == CallPlaces::Place::later) {
     ready_.push_front(std::move(local));
     awaits_worker_ = true;

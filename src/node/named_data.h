@@ -42,11 +42,21 @@ struct ExposedData {
 
 using NamedData = std::vector<std::shared_ptr<const ExposedData>>;  // few: found by looking at each
 
+template <typename Fits>
+const std::shared_ptr<const ExposedData>& find_first(const NamedData& all, const Fits& fits) noexcept {
+  static const std::shared_ptr<const ExposedData> none;
+  const auto found = std::ranges::find_if(all, [&](const auto& one) { return fits(*one); });
+  return found != all.end() ? *found : none;
+}
+
 // Null: there is none of that name.
 inline const std::shared_ptr<const ExposedData>& find(const NamedData& all, std::string_view name) noexcept {
-  static const std::shared_ptr<const ExposedData> none;
-  const auto found = std::ranges::find_if(all, [&](const auto& one) { return one->name == name; });
-  return found != all.end() ? *found : none;
+  return find_first(all, [&](const ExposedData& one) { return one.name == name; });
+}
+
+// Null: no file is mapped there.
+inline const std::shared_ptr<const ExposedData>& find_file_at(const NamedData& all, const void* address) noexcept {
+  return find_first(all, [&](const ExposedData& one) { return one.data == address && one.file; });
 }
 
 }  // namespace tc::node

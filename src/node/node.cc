@@ -316,6 +316,7 @@ Numbers Node::numbers() const {
       .stuck = reports_of_stuck_calls(),
       .cell_calls = counters_.cell_calls,
       .cell_deaths = counters_.cell_deaths,
+      .cell_data_waits = counters_.cell_data_waits,
       .codes = store.codes,
       .code_bytes = store.bytes,
       .code_loads = store.loads,

@@ -14,6 +14,8 @@ constexpr Statistic table[] = {
     {"cell-calls", "calls", "Of the ifuncs that ran, those in cells.", &Numbers::cell_calls},
     {"cell-deaths", "cells", "Cells that code has ended, or that were killed at execution-limit.",
      &Numbers::cell_deaths},
+    {"cell-data-waits", "times", "Ordinary calls in cells that waited for named data which another one had.",
+     &Numbers::cell_data_waits},
 
     {"codes", "ifuncs", "Codes that are loaded.", &Numbers::codes},
     {"code-bytes", "bytes", "Memory of the loaded codes, as code-budget counts it.", &Numbers::code_bytes},

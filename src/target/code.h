@@ -38,10 +38,14 @@ enum class Lane : uint8_t {
 struct CodeMemory {
   LoadedImage image;
   JitCode jitted;
+  uintptr_t image_entry = 0;  // where that image is entered
   size_t bytes() const noexcept { return image.bytes() + jitted.bytes(); }
   bool holds(uintptr_t address) const noexcept { return image.holds(address) || jitted.holds(address); }
+  // An image has no symbols any more: what lies behind its entry point is counted from there.
   CodePlace place_of(uintptr_t address) const noexcept {
-    return image.holds(address) ? CodePlace{{}, address - image.text()} : jitted.place_of(address);
+    if (!image.holds(address)) return jitted.place_of(address);
+    return address >= image_entry ? CodePlace{abi_names::main, address - image_entry}
+                                  : CodePlace{{}, address - image.text()};
   }
 };
 
@@ -100,14 +104,9 @@ class alignas(64) Code {
   }
   // Does the address lie in the text of a tier? This and place_of() are for a signal's handler.
   bool holds(uintptr_t address) const noexcept { return holder_of(address) != nullptr; }
-  // Of an address that it holds. What ready objects have no symbols for is counted from the entry point.
   CodePlace place_of(uintptr_t address) const noexcept {
     const auto* const holder = holder_of(address);
-    const auto main = reinterpret_cast<uintptr_t>(entry.load(std::memory_order_relaxed));
-    if (holder == nullptr) return {};
-    const auto place = holder->place_of(address);
-    return place.symbol.empty() && address >= main && holder->holds(main) ? CodePlace{abi_names::main, address - main}
-                                                                          : place;
+    return holder != nullptr ? holder->place_of(address) : CodePlace();
   }
   // Shows all memory that its code may be running in.
   template <class Use>

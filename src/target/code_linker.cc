@@ -98,6 +98,7 @@ Status CodeLinker::link_image(const Code& code, const ElfImage& image, Linked& l
   if (!entry) return fail(TC_ERR_MALFORMED, "its object defines no function '{}'", abi_names::main);
   TC_ASSIGN(linked.memory.image, load_image(image, *arena_, resolver_for(code)));
   linked.entry = reinterpret_cast<EntryPoint>(linked.memory.image.at(*entry));
+  linked.memory.image_entry = reinterpret_cast<uintptr_t>(linked.entry);
   for (const auto& name : code.bundle->manifest().exports) {
     const auto address = image.find(name);
     if (!address) return fail(TC_ERR_MALFORMED, "its object does not define '{}', which it exports", name);

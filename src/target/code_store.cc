@@ -268,6 +268,13 @@ Status CodeStore::check_exports(const std::vector<std::string>& symbols, const S
   return {};
 }
 
+std::vector<const Code*> CodeStore::libraries() const {
+  std::vector<const Code*> found;
+  for (const auto& [id, code] : codes_)
+    if (!code->exports.empty()) found.push_back(code.get());
+  return found;
+}
+
 Code* CodeStore::exporting(const std::string& name) {
   const auto found = std::ranges::find_if(
       codes_, [&](const auto& entry) { return !entry.second->exports.empty() && entry.second->name() == name; });
@@ -323,6 +330,7 @@ Status CodeStore::bind_library(Code& library, const Sender& from) {
     if (user->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*user);
   }
   if (!changed) return changed;
+  ++library_changes_;
   if (before != nullptr) {
     before->exports.clear();  // others stand under those names now
     free(*before);
@@ -344,6 +352,7 @@ Status CodeStore::link_users(const std::vector<Code*>& users, std::vector<CodeLi
 // Its users go with it: they would call what is gone.
 void CodeStore::withdraw(Code& library) {
   if (library.exports.empty()) return;
+  ++library_changes_;
   for (auto* user : users_of(library.exports, {})) free(*user);
   (void)policy_.replace_exports(std::exchange(library.exports, {}), {});
 }

@@ -114,6 +114,10 @@ class CodeStore {
   // Shows all codes. `show` must not change the store.
   void each(FunctionRef<void(const Code&)> show) const;
 
+  // The libraries that were sent here, each in the version to which code is linked now; and how often that has changed.
+  std::vector<const Code*> libraries() const;
+  uint64_t library_changes() const noexcept { return library_changes_; }
+
   // Frees one code now. It must not be running.
   void evict(const ContentId& id);
 
@@ -188,6 +192,7 @@ class CodeStore {
   };
   std::vector<Outlived> outlived_;
   Code* last_loaded_ = nullptr;
+  uint64_t library_changes_ = 0;
   CodeStoreStats stats_;
   Tuner tuner_;  // last, so that its thread ends before what it uses does
 };

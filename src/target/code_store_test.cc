@@ -53,6 +53,16 @@ TEST_F(CodeStoreTest, an_object_is_loaded_found_and_run) {
   EXPECT_EQ(codes.stats().bytes, (*loaded)->bytes);
 }
 
+TEST_F(CodeStoreTest, an_address_in_an_object_is_counted_from_its_entry_point_also_once_other_code_is_entered) {
+  auto& code = **store().load(numbered(1));
+  const auto main = reinterpret_cast<uintptr_t>(code.entry.load());
+  for (const auto entry : {code.entry.load(), EntryPoint{nullptr}}) {
+    code.entry = entry;
+    EXPECT_EQ(code.place_of(main + 1).symbol, abi_names::main);
+    EXPECT_EQ(code.place_of(main + 1).offset, 1u);
+  }
+}
+
 TEST_F(CodeStoreTest, loading_what_is_held_gives_the_same_code) {
   auto& codes = store();
   const auto first = codes.load(numbered(1));

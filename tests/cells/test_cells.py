@@ -117,6 +117,25 @@ def test_exceptions_of_cplusplus_pass_and_libraries_are_opened_for_the_first_cod
             assert result.code != 0 and words in result.err, result
 
 
+def test_code_uses_the_version_of_a_library_that_was_sent_last_also_in_the_cell_that_takes_over(t):
+    example = kit.ROOT / "examples/10-rebind"
+    old, new = (t.build(example / f"{name}.c", "--library", "--name", "hash", "-q")
+                for name in ("fnv1a", "xxh64"))
+    digest = t.build(example / "digest.c", "--against", old, "-q")
+    node = isolated(t, "--allow-export", "hash", "--allow-export", "hash_name")
+
+    def hashed_by():
+        result = t.ifunc("send", digest, node.address, "--payload", "abc", "--hex-out")
+        assert result.code == 0, result
+        return bytes.fromhex(result.out)[:5].decode()
+
+    for library, name in ((old, "fnv1a"), (new, "xxh64")):
+        assert t.ifunc("send", library, node.address).code == 0
+        assert [hashed_by(), hashed_by()] == [name, name]
+        assert "ended its cell" in t.ifunc("send", CRASH, node.address, "--payload", "n").err
+        assert hashed_by() == name
+
+
 def test_a_library_that_is_not_allowed_is_not_opened_in_a_cell(t):
     bundle = t.build(kit.ROOT / "examples/09-cplusplus/parse.cc", "-q", "--", "-fexceptions")
     node = isolated(t)
@@ -208,6 +227,45 @@ def test_an_endless_call_is_killed_at_the_execution_limit(t):
     assert t.ifunc("send", CRASH, node.address, "--payload", "x").code == 0
 
 
+def test_beside_a_call_that_never_ends_others_are_served_and_the_node_can_be_stopped(t):
+    node = isolated(t, "--execution-limit", "0", "--drain", "500")
+    stuck = caller(t, CRASH, node)
+    stuck.tell("call 600000 l")
+    with another_client_that_loses_nothing(t, node):
+        kit.run_until(lambda: max(map(cpu_seconds_of, children_of(node))) > 0.3, "the call runs")
+    node.signal(signal.SIGTERM)
+    assert node.wait(seconds=120) is not None
+
+
+def a_client_whose_code_needs_a_signature(t):
+    """Its caller, as a function of a node; and the home of that node."""
+    ana, home = t.home("ana"), t.home("node")
+    home.trust("ana", ana, "run=signed", "read=*", "write=*")
+    file = t.write("crash.ifunc", pathlib.Path(CRASH).read_bytes())
+    assert t.ifunc("sign", file, "--key", ana.key_file(), env=ana.env).code == 0
+    return (lambda node: caller(t, file, node, {**kit.TCP, **ana.env})), home
+
+
+def test_a_service_runs_the_code_of_those_who_may_not_run_any_code_in_cells_unless_it_is_told_otherwise(t):
+    call, home = a_client_whose_code_needs_a_signature(t)
+    node = t.serve("--listen", "127.0.0.1:0", env=home.env)
+    client = call(node)
+    assert "ended its cell" in client.ask("call 20000 n")
+    assert client.ask("call 20000 x") == "ok x"
+    other = t.serve("--listen", "127.0.0.1:0", "--isolate", "none", env=home.env)
+    assert call(other).ask("call 20000 x") == "ok x"
+    assert not children_of(other)
+
+
+def test_a_service_that_cannot_have_cells_says_so_and_runs_that_code_itself(t):
+    call, home = a_client_whose_code_needs_a_signature(t)
+    node = t.serve("--listen", "127.0.0.1:0", "--cell", "/no/such/program", env=home.env)
+    assert call(node).ask("call 20000 x") == "ok x"
+    node.stop()
+    assert "there can be no cells, so code of those who may not run any code runs in this process" in node.err
+    assert "/no/such/program" in node.err
+
+
 def test_200_crashes_in_a_row_leave_the_node_as_it_was(t):
     node = isolated(t)
     client = Client(t, {})
@@ -230,6 +288,11 @@ def test_200_crashes_in_a_row_leave_the_node_as_it_was(t):
 
 def descriptors_of(node):
     return os.listdir(f"/proc/{node.pid}/fd")
+
+
+def cpu_seconds_of(pid):
+    user, system = pathlib.Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    return (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
 
 
 def children_of(node):

@@ -46,6 +46,9 @@ def check_tsi(t, transport):
                   "single_rate_ratio_to_raw")
     for name in ("uncached_object", "uncached_bitcode"):
         check_figures(found[name], "latency_ns", "rate_msgs_per_s", "first_execution_us", "load_us")
+    assert ("cell" in found) == (transport == "shm"), found
+    if "cell" in found:
+        check_figures(found["cell"], "call_ns", "process_call_ns", "flags_ns", "call_ratio_to_process")
     return found
 
 

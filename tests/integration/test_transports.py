@@ -99,6 +99,12 @@ def test_a_peer_that_asks_for_ucx_of_a_node_without_it_is_told_what_to_do(t):
     assert mapped(node, "libuc") == [], node.maps()
 
 
+def test_memory_for_puts_that_ucx_takes_from_the_heap_has_nothing_of_what_was_there(t):
+    env = {**UCX_TCP, "UCX_ALLOC_PRIO": "heap", "MALLOC_PERTURB_": "85"}
+    node = t.serve("--transport", "ucx-put", env=env)
+    expect_answers(t, node, "ucx-put", env)
+
+
 def test_ucx_over_all_network_devices_is_refused_with_the_choices(t):
     result = t.ifunc("serve", "--transport", "ucx", env={"UCX_TLS": None, "UCX_NET_DEVICES": None})
     assert result.code == 2 and "ucx-devices" in result.err, result

@@ -6,6 +6,7 @@
 
 #include <csignal>
 #include <cstdio>
+#include <cstdlib>
 #include <filesystem>
 #include <functional>
 #include <mutex>
@@ -33,6 +34,11 @@ void raise_descriptor_limit() {
   if (getrlimit(RLIMIT_NOFILE, &limit) != 0) return;
   limit.rlim_cur = limit.rlim_max;
   (void)setrlimit(RLIMIT_NOFILE, &limit);
+}
+
+// A service is more exposed than a program of the user's own, whose functions and memory its ifuncs may count on.
+void isolate_the_untrusted(ServeOptions& options) {
+  if (options.get("isolate").empty() && std::getenv("TC_ISOLATE") == nullptr) options.set("isolate", "auto");
 }
 
 Result<threechains::Node> create_node(const ServeOptions& options) {
@@ -164,6 +170,7 @@ class Served {
 
 Status serve(ServeOptions options) {
   TC_CHECK(options.read_config_file());
+  isolate_the_untrusted(options);
   TC_CHECK(options.check());
   TC_CHECK(make_key_if_missing(options));
   raise_descriptor_limit();

@@ -77,7 +77,7 @@ std::optional<trust::PublicKey> own_key(const Options& options) {
 std::string place_of(const trust::CodeRights& code) {
   if (code.wants_cell()) return "in a cell: a line of the keyring says in=cell";
   return code.is_trusted() ? "in the node's process, and in a cell where the node has isolate=all"
-                           : "in the node's process, and in a cell where the node has isolate=untrusted or all";
+                           : "in a cell, where `ifunc serve` can have one; in the node's process where isolate is none";
 }
 
 Result<Explanation> explain(const Options& options) {

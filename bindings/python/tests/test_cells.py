@@ -56,5 +56,5 @@ def test_a_numba_function_answers_from_a_cell_and_its_crash_is_told(isolated):
 
 
 def test_a_cluster_with_a_wrong_word_for_isolate_says_which_there_are():
-    with pytest.raises(tc.Error, match="none, untrusted or all"):
+    with pytest.raises(tc.Error, match="none, auto, untrusted or all"):
         tc.LocalCluster(1, isolate="some")

@@ -94,18 +94,15 @@ class TestCell {
     while (auto event = cell->next()) std::visit([&](auto& what) { on(what); }, *event);
   }
 
-  void begin(const Bytes& order, void* target_args = nullptr, bool wants_reply = true) {
+  void begin(const Bytes& order, bool has_target_args = false, bool wants_reply = true) {
     heard = {};
-    const Run run{.entry = entry_,
-                  .target_args = reinterpret_cast<uintptr_t>(target_args),
-                  .wants_reply = wants_reply,
-                  .payload = order};
+    const Run run{.entry = entry_, .wants_reply = wants_reply, .has_target_args = has_target_args, .payload = order};
     const auto status = cell->run(run);
     if (!status) throw std::runtime_error(status.error().message);
   }
   // Runs it to its end, or that of the cell.
-  Heard call(const Bytes& order, void* target_args = nullptr) {
-    begin(order, target_args);
+  Heard call(const Bytes& order, bool has_target_args = false) {
+    begin(order, has_target_args);
     (void)run_until([&] { return heard.ended; });
     return heard;
   }

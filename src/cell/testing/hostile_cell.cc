@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // Stands in for threechains-cell: a cell that was taken over. Its first library is the name of what it does to its node.
+#include <sys/socket.h>
 #include <unistd.h>
 
 #include <csignal>
@@ -37,6 +38,7 @@ class HostileCell {
     if (how == "short-greeting") return send(ToNode::ready, 0, Bytes(3));
     if (how == "few-functions") return send(ToNode::ready, 0, Bytes(10));
     if (how == "long-frame") return write_header(wire::encode(wire::Kind::call, 0, 0, 0x7fffffff));
+    if (how == "empty-parts") return fill_with_empty_parts();
     if (how == "pads") return write_header(wire::encode(wire::Kind::pad, 0, 0, ring_bytes - wire::header_bytes));
     if (how == "record") return forge_record();
     greet();
@@ -47,6 +49,8 @@ class HostileCell {
     if (how == "resolved") send(ToNode::resolved, 0, Bytes(8));
     if (how == "endless-message") send_parts();
     if (how == "bells") ring_bells();
+    if (how == "empty-packet") (void)!::send(node_socket, "", 0, MSG_NOSIGNAL);
+    if (how == "closed-socket") ::close(node_socket);
     wait_for_call();
     if (how == "other-call") send(ToNode::ended, 99, ended());
     if (how == "two-replies") reply_twice();
@@ -63,9 +67,19 @@ class HostileCell {
     return out;
   }
   void write_header(uint64_t word) { transport::store_header(ring_ + transport::ring_start, word); }
+  // The last of them is a pad that leads to the first one, and no writing goes on.
+  void fill_with_empty_parts() {
+    const auto part = static_cast<wire::Kind>(kind_part);
+    constexpr size_t end = ring_bytes - wire::header_bytes;
+    transport::store_header(ring_ + end, wire::encode(wire::Kind::pad, 0, 0, wire::header_bytes));
+    for (size_t at = end; at > transport::ring_start;) {
+      at -= wire::alignment;
+      transport::store_header(ring_ + at, wire::encode(part, 0, 0, 0));
+    }
+  }
   void send_parts() {
     for (int i = 0; i < 1000; ++i) {
-      channel_.send(kind_part, 0, Bytes(512));
+      channel_.send(kind_part, 0, Bytes(transport::ring_piece_length(ring_bytes)));
       while (!channel_.progress()) ::usleep(10);
     }
   }

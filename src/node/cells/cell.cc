@@ -19,9 +19,10 @@ bool is_of_every_ifunc(std::string_view symbol) noexcept {
 
 }  // namespace
 
-Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries) {
-  std::unique_ptr<Cell> cell(new Cell(std::move(libraries)));
+Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std::string> libraries, DataTurn& turn) {
+  std::unique_ptr<Cell> cell(new Cell(std::move(libraries), turn));
   for (const auto& library : config.allowed_libraries) cell->policy_.allow_library(library);
+  TC_CHECK(cell->policy_.allow_export("*"));
   auto options = config.code;
   options.has_other_threads = true;
   TC_ASSIGN(cell->store_, target::CodeStore::create(std::move(options), cell->policy_, [](target::Code&) {}));
@@ -29,7 +30,10 @@ Result<std::unique_ptr<Cell>> Cell::create(const Config& config, std::vector<std
 }
 
 // The tuner's thread asks the process for symbols.
-Cell::~Cell() { store_.reset(); }
+Cell::~Cell() {
+  release();
+  store_.reset();
+}
 
 cell::CellProcess::Options Cell::options(const Config& config, const Identity& self) const {
   const auto memory = store_->exported();
@@ -51,42 +55,42 @@ cell::CellProcess::Options Cell::options(const Config& config, const Identity& s
   };
 }
 
-std::vector<std::string> Cell::lacking(const Bundle& bundle) const {
+// ---- Linking
+
+// Libraries first: code is linked to those that are there.
+std::vector<const Bundle*> Cell::to_link(const target::Code& code, const target::CodeStore& known) const {
+  std::vector<const Bundle*> bundles;
+  const auto add = [&](const target::Code& one) {
+    if (store_->find(one.id()) == nullptr) bundles.push_back(one.bundle.get());
+  };
+  if (library_changes_ != known.library_changes())
+    for (const auto* library : known.libraries())
+      if (library != &code) add(*library);
+  add(code);
+  return bundles;
+}
+
+std::vector<std::string> Cell::lacking(const target::Code& code, const target::CodeStore& known) const {
   std::vector<std::string> names;
-  for (const auto& name : bundle.manifest().dependencies)
-    if (std::ranges::find(libraries_, name) == libraries_.end() && policy_.allows_library(name)) names.push_back(name);
+  for (const auto* bundle : to_link(code, known))
+    for (const auto& name : bundle->manifest().dependencies)
+      if (std::ranges::find(libraries_, name) == libraries_.end() && policy_.allows_library(name))
+        names.push_back(name);
   return names;
 }
 
-// ---- Calls
-
-Status Cell::begin(HandedCall& handed) {
-  handed_ = &handed;
-  code_ = nullptr;
-  begun_ns_ = now_ns();
-  if (auto asked = ask_for_symbols(*handed.code->bundle); !asked) return handed_ = nullptr, asked;
-  if (!awaited_.empty()) return {};
-  auto runs = run();
-  if (!runs) handed_ = nullptr;
-  return runs;
-}
-
-Status Cell::on_resolved(const cell::Resolved& resolved) {
-  if (awaited_.empty()) return {};
-  {
-    const std::scoped_lock lock(mutex_);
-    symbols_.insert_or_assign(std::move(awaited_.front()), reinterpret_cast<void*>(resolved.address));  // NOLINT
-  }
-  awaited_.pop_front();
-  if (!awaited_.empty() || handed_ == nullptr) return {};
-  auto runs = run();
-  if (!runs) handed_ = nullptr;
-  return runs;
+bool Cell::has_gone_library(const target::CodeStore& known) const {
+  if (library_changes_ == known.library_changes()) return false;
+  const auto there = known.libraries();
+  return std::ranges::any_of(store_->libraries(), [&](const target::Code* here) {
+    return std::ranges::none_of(there, [&](const target::Code* one) { return one->name() == here->name(); });
+  });
 }
 
 // Of the shared libraries that the code uses: nobody may wait for the cell while code is linked.
 Status Cell::ask_for_symbols(const Bundle& bundle) {
   const auto& manifest = bundle.manifest();
+  if (manifest.dependencies.empty()) return {};
   auto symbols = manifest.imports;
   symbols.emplace_back("_Unwind_Resume");  // bitcode does not name it: compilers call it where an exception passes
   for (const auto& library : manifest.dependencies)
@@ -98,6 +102,20 @@ Status Cell::ask_for_symbols(const Bundle& bundle) {
       awaited_.emplace_back(library, symbol);
     }
   return {};
+}
+
+Status Cell::begin_linking(const target::CodeStore& known) {
+  linking_.clear();
+  for (const auto* bundle : to_link(*handed_->code, known)) linking_.push_back(*bundle);
+  library_changes_ = known.library_changes();
+  for (const auto& bundle : linking_) TC_CHECK(ask_for_symbols(bundle));
+  return awaited_.empty() ? link_and_run() : Status();
+}
+
+// What is exported here was allowed where the node loaded it.
+Status Cell::link_and_run() {
+  for (auto& bundle : std::exchange(linking_, {})) TC_CHECK(store_->load(std::move(bundle)));
+  return run();
 }
 
 Result<void*> Cell::find(const std::string& library, const std::string& symbol) {
@@ -113,20 +131,63 @@ Result<void*> Cell::find(const std::string& library, const std::string& symbol) 
   return fail(TC_ERR_UNRESOLVED, "'{}' is not there in a cell", symbol);
 }
 
+// ---- Calls
+
+Status Cell::begin(HandedCall& handed, const target::CodeStore& known) {
+  handed_ = &handed;
+  code_ = nullptr;
+  begun_ns_ = now_ns();
+  const bool is_linked = library_changes_ == known.library_changes() && store_->find(handed.code->id()) != nullptr;
+  auto begun = is_linked ? run() : begin_linking(known);
+  if (!begun) release();
+  return begun;
+}
+
+Status Cell::on_resolved(const cell::Resolved& resolved) {
+  if (awaited_.empty()) return {};
+  {
+    const std::scoped_lock lock(mutex_);
+    symbols_.insert_or_assign(std::move(awaited_.front()), reinterpret_cast<void*>(resolved.address));  // NOLINT
+  }
+  awaited_.pop_front();
+  if (!awaited_.empty() || handed_ == nullptr) return {};
+  auto runs = link_and_run();
+  if (!runs) release();
+  return runs;
+}
+
+HandedCall* Cell::release() noexcept {
+  turn_.give_back(*this);
+  awaited_data_.reset();
+  return std::exchange(handed_, nullptr);
+}
+
+// Only memory that a cell can have, too. A call that may not read it has none.
+bool Cell::has_target_args(const HandedCall& handed) {
+  const auto& data = target_args_of(handed);
+  return data != nullptr &&
+         (handed.rights->is_all() || handed.rights->may_read(data->name) || handed.rights->may_write(data->name));
+}
+
 // Code finds what is mapped without a question. So that must be what this call may have.
 bool Cell::has_same_data(const HandedCall& handed) const noexcept {
   const auto &before = *data_rights_, &now = *handed.rights;
   return data_table_.lock() == handed.data && (&before == &now || (before.is_all() && now.is_all()));
 }
 
+bool Cell::may_keep_data() const noexcept { return has_same_data(*handed_) && may_have_data(); }
+
 Status Cell::run() {
-  const auto& bundle = *handed_->code->bundle;
-  TC_ASSIGN(code_, store_->load(bundle));
+  store_->housekeeping();
+  code_ = store_->find(handed_->code->id());
+  if (code_ == nullptr) return fail(TC_ERR_LIMIT, "a cell has no room for it beside the libraries that it uses");
   const auto entry = code_->entry.load();
   // Only what a library throws can pass through code.
-  void* const frames = bundle.manifest().dependencies.empty() ? nullptr : store_->frames_of(*code_, entry);
-  const bool forgets_data = !mapped_.empty() && !has_same_data(*handed_);
+  void* const frames =
+      handed_->code->bundle->manifest().dependencies.empty() ? nullptr : store_->frames_of(*code_, entry);
+  const bool forgets_data = !mapped_.empty() && !may_keep_data();
   if (forgets_data) mapped_.clear();
+  if (!mapped_.empty() && !is_concurrent()) turn_.take(*this);
   data_rights_ = handed_->rights;
   data_table_ = handed_->data;
   return process_->run({
@@ -134,6 +195,7 @@ Status Cell::run() {
       .alignment = uint32_t{1} << code_->alignment_log2,
       .wants_reply = handed_->call.wants_reply,
       .forgets_data = forgets_data,
+      .has_target_args = has_target_args(*handed_),
       .frames = reinterpret_cast<uint64_t>(frames),
       .payload = {handed_->payload, handed_->size},
   });
@@ -141,15 +203,23 @@ Status Cell::run() {
 
 // ---- Data
 
-Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, bool writable) {
-  const auto same = [&](const Mapped& one) { return one.data.lock() == data && one.writable == writable; };
+std::string Cell::take_awaited_data() noexcept {
+  begun_ns_ = now_ns();
+  return *std::exchange(awaited_data_, std::nullopt);
+}
+
+Status Cell::map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable) {
+  const auto same = [&](const Mapped& one) {
+    return one.data.lock() == data && one.name == name && one.writable == writable;
+  };
   if (std::ranges::any_of(mapped_, same)) return {};
   if (!data->file)
     return fail(TC_ERR_UNSUPPORTED, "data '{}' is memory of this process alone, and no file that a cell could map",
                 data->name);
-  TC_CHECK(process_->map_data(data->name, data->file.descriptor(), data->size, writable));
-  std::erase_if(mapped_, [&](const Mapped& one) { return one.name == data->name; });
-  mapped_.push_back({data, data->name, writable});
+  TC_CHECK(process_->map_data(name, data->file.descriptor(), data->size, writable));
+  std::erase_if(mapped_, [&](const Mapped& one) { return one.name == name; });
+  mapped_.push_back({data, name, writable});
+  if (!is_concurrent()) turn_.take(*this);
   return {};
 }
 

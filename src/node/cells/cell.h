@@ -20,6 +20,7 @@
 #include <utility>
 
 #include "cell/cell_process.h"
+#include "node/cells/data_turn.h"
 #include "node/workers/handed_call.h"
 #include "target/code_store.h"
 #include "target/policy.h"
@@ -28,8 +29,9 @@ namespace tc::node {
 
 class Cell {
  public:
-  // Memory for code, and no process yet. It will have these libraries. Errors of CodeStore::create().
-  static Result<std::unique_ptr<Cell>> create(const Config& config, std::vector<std::string> libraries);
+  // Memory for code, and no process yet. It will have these libraries. `turn` is the node's, and outlives this. Errors of
+  // CodeStore::create().
+  static Result<std::unique_ptr<Cell>> create(const Config& config, std::vector<std::string> libraries, DataTurn& turn);
   ~Cell();
   Cell(const Cell&) = delete;
   Cell& operator=(const Cell&) = delete;
@@ -38,24 +40,37 @@ class Cell {
   cell::CellProcess::Options options(const Config& config, const Identity& self) const;
   void attach(std::unique_ptr<cell::CellProcess> process) noexcept { process_ = std::move(process); }
   bool has_process() const noexcept { return process_ != nullptr; }
+  bool is_starting() const noexcept { return process_ != nullptr && process_->is_starting(); }
   cell::CellProcess& process() noexcept { return *process_; }
   const cell::CellProcess& process() const noexcept { return *process_; }
 
-  // Libraries that this code uses, and may use, but that the process has not opened: it cannot open any more.
-  std::vector<std::string> lacking(const Bundle& bundle) const;
+  // `known` is the node's store: libraries that were sent there are linked here, too, before code is.
+  //
+  // Shared libraries that this needs, and may have, but that the process has not opened: it cannot open any more.
+  std::vector<std::string> lacking(const target::Code& code, const target::CodeStore& known) const;
+  // Is code here linked to a library that the node has not got any more?
+  bool has_gone_library(const target::CodeStore& known) const;
   // May a call begin?
   bool is_free() const noexcept { return process_ != nullptr && process_->is_idle() && handed_ == nullptr; }
   // The call that runs, or waits for its code to be linked; null: none.
   HandedCall* handed() const noexcept { return handed_; }
   uint64_t begun_ns() const noexcept { return begun_ns_; }
   // The cell must be free. An error: the call cannot run here, and the cell is free again.
-  Status begin(HandedCall& handed);
+  Status begin(HandedCall& handed, const target::CodeStore& known);
   // An address that begin() asked for has come. Errors as those of begin().
   Status on_resolved(const cell::Resolved& resolved);
   // Its call has ended, or the cell has.
-  HandedCall* release() noexcept { return std::exchange(handed_, nullptr); }
-  // Gives its code that data, if it has not got it already. TC_ERR_UNSUPPORTED: it is memory of this process alone.
-  Status map_data(const std::shared_ptr<const ExposedData>& data, bool writable);
+  HandedCall* release() noexcept;
+
+  // May its call have named data now? Else it waits: await_data(). Its time does not count meanwhile.
+  bool may_have_data() const noexcept { return is_concurrent() || turn_.may_take(*this); }
+  void await_data(std::string_view name) { awaited_data_ = name; }
+  bool awaits_data() const noexcept { return awaited_data_.has_value(); }
+  // What it waits for; from now on it does not.
+  std::string take_awaited_data() noexcept;
+  // Gives its code that data by that name, if it has not got it already; the turn is its own. TC_ERR_UNSUPPORTED: it is memory of this
+  // process alone.
+  Status map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable);
 
   // The code of the call that runs, in this cell's memory; null: it is not linked.
   const target::Code* running_code() const noexcept { return code_; }
@@ -68,26 +83,37 @@ class Cell {
     bool writable;
   };
 
-  explicit Cell(std::vector<std::string> libraries)
+  Cell(std::vector<std::string> libraries, DataTurn& turn)
       : libraries_(std::move(libraries)),
+        turn_(turn),
         policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
   Result<void*> find(const std::string& library, const std::string& symbol);
+  std::vector<const Bundle*> to_link(const target::Code& code, const target::CodeStore& known) const;
   Status ask_for_symbols(const Bundle& bundle);
+  Status begin_linking(const target::CodeStore& known);
+  Status link_and_run();
+  static bool has_target_args(const HandedCall& handed);
+  bool is_concurrent() const noexcept { return handed_->code->concurrent; }
+  bool may_keep_data() const noexcept;
   bool has_same_data(const HandedCall& handed) const noexcept;
   Status run();
 
   const std::vector<std::string> libraries_;
+  DataTurn& turn_;
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   std::unique_ptr<cell::CellProcess> process_;
   HandedCall* handed_ = nullptr;
   target::Code* code_ = nullptr;
   uint64_t begun_ns_ = 0;
+  std::vector<Bundle> linking_;   // once all of their symbols are known
+  uint64_t library_changes_ = 0;  // of the node's store, which are followed here
   std::vector<Mapped> mapped_;
   trust::SharedRights data_rights_;            // of the call that has them
   std::weak_ptr<const NamedData> data_table_;  // and the data that there was then
-  std::deque<LibrarySymbol> awaited_;          // by the order of the questions
-  std::mutex mutex_;                           // of what follows
+  std::optional<std::string> awaited_data_;
+  std::deque<LibrarySymbol> awaited_;  // by the order of the questions
+  std::mutex mutex_;                   // of what follows
   std::map<LibrarySymbol, void*> symbols_;
 };
 

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// The cells of a node: processes of their own for code that may not run in the node's (docs/cells.md). One runs calls, one at
-// a time; a spare one takes over when it ends.
+// The cells of a node: processes of their own for code that may not run in the node's (docs/cells.md). Each runs one call at a
+// time. There is one more than there are calls: it takes the next call, also when another cell ends.
 //
-//     the node's thread                                          the cell
+//     the node's thread                                          a cell
 //     run() ---- the call, its payload ------------------------> runs it
 //     poll() <-- its answer, its log, what it asks ------------- waits for what it asked
 //            <-- its end ---------------------------------------
-//     look() <-- it has ended: its call fails, the spare goes on, another one is started
+//     look() <-- it has ended: its call fails, another one is started
+//
+// Code in a cell is alone with its memory, whatever runs elsewhere. But for named data: DataTurn.
 //
 // Thread: the node's.
 #pragma once
@@ -15,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <vector>
 
 #include "node/cells/cell.h"
 #include "node/cells/cell_keeper.h"
@@ -25,6 +28,8 @@ class Transport;
 }
 
 namespace tc::node {
+
+enum class Isolate : uint8_t;
 
 class Cells {
  public:
@@ -44,20 +49,19 @@ class Cells {
   // Can that be so of code of a peer? `restricted`: a line of the keyring limits it.
   bool may_be_wanted(bool restricted) const noexcept;
 
-  // May a call be given to run()?
-  bool has_room() const noexcept { return waiting_ == nullptr && (active_ == nullptr || active_->handed() == nullptr); }
+  // May a call that came by that link be given to run()? Null: one of this node. The ordinary calls of one link run in their
+  // order.
+  bool has_room(const void* link, bool concurrent) const noexcept;
   // May throw std::bad_alloc.
   void run(std::unique_ptr<HandedCall> handed);
-  // Takes what the cell says. How much happened.
+  // Takes what cells say. How much happened.
   size_t poll();
   // What bells, deadlines and ends want done: when take_news(), and now and then. How much happened.
-  size_t look();
+  size_t look() { return keeper_ == nullptr ? 0 : look_at_all(); }
   bool has_news() noexcept { return keeper_ != nullptr && keeper_->take_news(); }
   // Around a sleep of the node.
   void set_sleeping(bool sleeping) noexcept;
-  bool has_frames() const noexcept {
-    return active_ != nullptr && active_->has_process() && active_->process().has_frames();
-  }
+  bool has_frames() const noexcept;
   // When look() has something to do that nothing announces: a call has run for too long, a cell does not become ready, or one may
   // be started again. UINT64_MAX: nothing.
   uint64_t next_due_ns() const noexcept;
@@ -67,39 +71,48 @@ class Cells {
   void close() noexcept;
 
  private:
+  Status begin_to_exist(transport::Transport& transport);
   Status wait_until_ready();
-  uint64_t limit_ns() const noexcept;
-  bool may_order() const noexcept { return ordered_ == nullptr && (active_ == nullptr || spare_ == nullptr); }
+  size_t running() const noexcept;
+  uint64_t limit_ns(const Cell& cell) const noexcept;
+  bool may_order() const noexcept;
   void order();
   void take_started();
-  void begin(HandedCall& handed);
+  Cell* free_cell() noexcept;
+  void begin(Cell& cell, HandedCall& handed);
   Status add_libraries(const std::vector<std::string>& names);
   void start_again_for(HandedCall& handed);
-  void take(cell::Event& event);
-  void answer(const cell::Ask& ask);
-  tc_status_t give_data(HandedCall& handed, std::string_view name);
-  void end_call(const cell::Ended& ended);
+  size_t look_at_all();
+  size_t poll(Cell& cell);
+  void take(Cell& cell, cell::Event& event);
+  void answer(Cell& cell, const cell::Ask& ask);
+  void answer(Cell& cell, tc_status_t status);
+  size_t give_awaited_data();
+  tc_status_t give_data(Cell& cell, std::string_view name);
+  void end_call(Cell& cell, const cell::Ended& ended);
   void fail_waiting(const Error& why) noexcept;
   void on_ready(const cell::Ready& ready);
   void on_death();
   void fail_to_start(const Error& why);
-  void look_at_spare();
+  bool look_at(Cell& cell, uint64_t now);
   void watch();
-  void replace();
-  Error error_of(const HandedCall& handed, const cell::Ending& ending) const;
+  void on_end_of(Cell& cell);
+  Error error_of(const Cell& cell, const HandedCall& handed, const cell::Ending& ending) const;
 
   const Common& common_;
   HandedCalls& calls_;
   Authority& authority_;
   transport::Transport* transport_ = nullptr;
   std::unique_ptr<CellKeeper> keeper_;
-  std::unique_ptr<Cell> active_, spare_;
-  Cell* ordered_ = nullptr;        // which of them has no process yet
-  HandedCall* waiting_ = nullptr;  // for the active one's process
+  DataTurn data_turn_;
+  std::vector<std::unique_ptr<Cell>> cells_;  // the first one that is free takes a call, as its code is linked there
+  Cell* ordered_ = nullptr;                   // which of them has no process yet
+  HandedCall* waiting_ = nullptr;             // for a cell
   std::filesystem::path program_;
   std::vector<std::string> libraries_;  // that cells are started with
   Error why_not_;                       // the last cell that was to be started was not
   bool exists_ = false;
+  Isolate isolate_{};
   bool lacks_are_told_ = false;
   uint64_t deaths_ = 0;
   uint64_t order_at_ns_ = 0;  // not before: cells that die at once are started with growing pauses

@@ -123,7 +123,7 @@ bool CallReceiver::run(const wire::FrameHeader& header, target::Code& code, cons
                        std::byte* body) {
   using Place = CallPlaces::Place;
   const auto wish = places_.wish_of(code, on_behalf != nullptr ? on_behalf->rights : rights_of(&code));
-  const auto place = places_.place(code, wish);
+  const auto place = places_.place(code, wish, &link_);
   if (place == Place::later) [[unlikely]]
     return queue_for_worker(header, {body, header.length}, &wish);
   const Running running(running_, on_behalf);
@@ -329,7 +329,7 @@ bool CallReceiver::queue_for_worker(const wire::FrameHeader& header, ByteView bo
 }
 
 bool CallReceiver::may_go_on() noexcept {
-  if (awaits_its_own_calls_ ? handed_over_ != 0 : !places_.may_place(wish_)) return false;
+  if (awaits_its_own_calls_ ? handed_over_ != 0 : !places_.may_place(wish_, &link_)) return false;
   awaits_worker_ = false;
   return true;
 }

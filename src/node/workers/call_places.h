@@ -30,8 +30,9 @@ class CallPlaces {
   CallWish wish_of(const target::Code& code, const trust::SharedRights& rights) const noexcept {
     return {.concurrent = code.concurrent, .in_cell = cells_.exist() && cells_.wants(*rights)};
   }
-  Place place(const target::Code& code, const CallWish& wish) const noexcept {
-    if (wish.in_cell) return cells_.has_room() ? Place::in_cell : Place::later;
+  // `link`: that the call came by; null: it is one of this node.
+  Place place(const target::Code& code, const CallWish& wish, const void* link) const noexcept {
+    if (wish.in_cell) return cells_.has_room(link, wish.concurrent) ? Place::in_cell : Place::later;
     if (executor_.allows(code.lane)) return Place::here;
     switch (workers_.place(code)) {
       case Workers::Place::here: return Place::here;
@@ -40,8 +41,8 @@ class CallPlaces {
     }
     return Place::later;
   }
-  bool may_place(const CallWish& wish) const noexcept {
-    return wish.in_cell ? cells_.has_room() : workers_.may_place(wish.concurrent);
+  bool may_place(const CallWish& wish, const void* link) const noexcept {
+    return wish.in_cell ? cells_.has_room(link, wish.concurrent) : workers_.may_place(wish.concurrent);
   }
   // May throw std::bad_alloc.
   void hand_over(std::unique_ptr<HandedCall> handed, Place place) {

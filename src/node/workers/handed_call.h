@@ -25,7 +25,8 @@ struct HandedCall {
   Charge charge;                   // of that memory
   std::optional<Link::Hold> hold;  // on the link that it came from; none: this node made the call
 
-  bool in_cell = false;  // and on no thread of the node
+  bool in_cell = false;      // and on no thread of the node
+  bool is_put_back = false;  // as its first cell ended before the code was entered
 
   // Set by HandedCalls:
   std::shared_ptr<const NamedData> data;
@@ -36,5 +37,10 @@ struct HandedCall {
   target::Call outcome;  // a copy of `call` to begin with, with what the ifunc did in the end
   uint64_t took_ns = 0;
 };
+
+// The data that its target_args are, if others can have them; null: they are memory of this process alone, or there are none.
+inline const std::shared_ptr<const ExposedData>& target_args_of(const HandedCall& handed) noexcept {
+  return find_file_at(*handed.data, handed.target_args);
+}
 
 }  // namespace tc::node

@@ -32,9 +32,10 @@ class HandedCalls {
   size_t on_threads() const noexcept { return on_threads_; }
   // Does ordinary code run on another thread? Then no other ordinary code may, in this process.
   bool exclusive_runs() const noexcept { return exclusive_runs_; }
-  // Has a call ended since take_freed() was called last? Then what was to wait may be placed anew.
+  // Has a call ended, or begun that waited, since take_freed() was called last? Then what was to wait may be placed anew.
   bool has_freed() const noexcept { return freed_; }
   bool take_freed() noexcept { return std::exchange(freed_, false); }
+  void tell_freed() noexcept { freed_ = true; }
   void each_call(ShowCall show) const;
   void say_what_runs() const noexcept;
   // Of a call that has not begun, when the keyring was read again: its caller is told to call again.
@@ -45,6 +46,9 @@ class HandedCalls {
   static Error rights_have_changed() {
     return {TC_ERR_DENIED, "what its sender may do here has changed before it ran: call again"};
   }
+
+  // Of the code of calls.
+  const target::CodeStore& store() const noexcept { return codes_.store(); }
 
   // ---- What a call says and asks
 

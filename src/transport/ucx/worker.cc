@@ -160,6 +160,8 @@ Result<std::unique_ptr<OwnMemory>> OwnMemory::allocate(ucp_context_h context, si
     ucp_mem_unmap(context, handle);
     return fail(TC_ERR_NO_MEMORY, "UCX gave {} bytes when {} were asked for", attributes.length, bytes);
   }
+  // UCX may have taken it from the heap. What was there before is not for the peer to read, and is no counter of puts.
+  std::memset(attributes.address, 0, bytes);
   return std::unique_ptr<OwnMemory>(new OwnMemory(context, handle, attributes.address));
 }
 
