@@ -180,13 +180,13 @@ def test_signals_reach_the_node_of_a_supervisor(t):
 
 
 def test_a_node_whose_configuration_is_wrong_is_not_started_again(t):
-    config = t.write("node.conf", "ring-bites = 4K\n")
+    config = t.write("node.conf", "ring-bites = \"4K\"\n")
     result = t.ifunc("serve", "--supervise", "--config", config)
-    assert result.code == 2 and "there is no option 'ring-bites'" in result.err and "again" not in result.err, result
+    assert result.code == 78 and "there is no option 'ring-bites'" in result.err and "again" not in result.err, result
 
 
 def test_a_supervisor_has_the_log_that_the_file_of_options_asks_for(t):
-    supervised = Supervised(t, "--config", t.write("node.conf", "log-format = json\n"))
+    supervised = Supervised(t, "--config", t.write("node.conf", "log-format = \"json\"\n"))
     os.kill(supervised.node(), signal.SIGKILL)
     kit.run_until(lambda: supervised.starts() == 2, "it is ready again")
     said = [json.loads(line) for line in supervised.process.err.splitlines()]
