@@ -43,7 +43,7 @@ int run(int argc, char** argv) {
       "  ifunc send hello.ifunc 127.0.0.1:7000 --payload you\n\n"
       "`ifunc COMMAND --help` explains each.");
   add_build(app);
-#ifdef TC_HAVE_FILE_COMMANDS
+#ifdef TC_HAVE_OPERATORS_COMMANDS
   add_inspect(app, exit_code);
   add_sign(app, exit_code);
   add_trust(app, exit_code);
@@ -52,12 +52,14 @@ int run(int argc, char** argv) {
   add_serve(app, exit_code);
   add_send(app, exit_code);
   add_cluster(app, command, exit_code);
+#ifdef TC_HAVE_OPERATORS_COMMANDS
   add_ping(app, exit_code);
   add_stat(app, exit_code);
+#endif
   add_key(app, exit_code);
   add_bench(app);
   add_lists(app);
-#ifdef TC_HAVE_FILE_COMMANDS
+#ifdef TC_HAVE_OPERATORS_COMMANDS
   add_completion(app, exit_code);
 #endif
   return parse_and_run(app, own, argv, exit_code);
