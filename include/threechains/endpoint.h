@@ -84,6 +84,20 @@ TC_API tc_status_t tc_endpoint_flush(tc_endpoint_t *endpoint, uint32_t timeout_m
  *     running NAME       the ifunc that runs there now; no such line when none does
  *     draining 0|1       1: it is ending, and takes no more calls
  *     stat NAME VALUE    one of its statistics, as tc_node_stat() gives it there; as many lines as there are
+ *     failure REASON N   calls that ended badly there, by reason: a status in lower case, as "denied"
+ *     time NAME TIMES    how long something took there: "load" (check and load or compilation of never-seen code),
+ *                        "handshake" (of a peer's encrypted connection)
+ *     ifunc CALLS FAILURES RUN LATENCY NAME
+ *                        one of its ifuncs: calls that ran, calls that ended badly; RUN and LATENCY are TIMES: how long its code
+ *                        ran, and how long that took with the wait for a thread or a cell. At most 100, those with most
+ *                        calls; "other" has the sums of the rest
+ *     link TRANSPORT CALLS RECEIVED SENT WAITING PEER
+ *                        one of its connections: calls that came by it, bytes in both directions, bytes that wait to be
+ *                        sent. At most 100, those by which most calls came
+ *
+ * TIMES is SUM,C0,C1,...,C13: nanoseconds in all, and how many took at most 250 ns, 1 us, 4 us, 16 us and so on up to 4.2 s (each
+ * class four times the last), and how many took longer. What is short is measured now and then: SUM and the counts are
+ * those of what was measured.
  *
  * Programs skip lines that they do not know. The future is the caller's: free it with tc_future_free(), also before the
  * answer is there. Threads are as for tc_endpoint_call().

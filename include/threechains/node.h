@@ -155,6 +155,12 @@ TC_API tc_status_t tc_node_arm(tc_node_t *node, int *timeout_ms);
  * names; the message lists those that there are. */
 TC_API tc_status_t tc_node_stat(tc_node_t *node, const char *name, uint64_t *value);
 
+/* What the node says of itself, as tc_endpoint_ask_statistics() has it of a peer: its name and state, all statistics, its
+ * ifuncs and its connections, a thing a line. `size` receives how many bytes that is. They are copied to `text`, which is the
+ * caller's, where `capacity` is enough; no zero stands behind them. With `capacity` 0, `text` may be NULL.
+ * Thread: the node's. TC_ERR_LIMIT: `capacity` is too small; `size` says what is needed now. TC_ERR_NO_MEMORY. */
+TC_API tc_status_t tc_node_report(tc_node_t *node, char *text, size_t capacity, size_t *size);
+
 /* What numbers there are: constants of the library. Any thread. */
 TC_API size_t tc_statistic_count(void);
 /* Number `index`, from 0 on; NULL from tc_statistic_count() on. */

@@ -376,6 +376,20 @@ class Node {
     return value;
   }
 
+  // What the node says of itself, a thing a line: tc_endpoint_ask_statistics() has the lines.
+  std::string report() const {
+    std::string text;
+    size_t size = 16384;
+    tc_status_t status = TC_OK;
+    do {
+      text.resize(size);
+      status = tc_node_report(handle(), text.data(), text.size(), &size);
+    } while (status == TC_ERR_LIMIT);
+    detail::check(status);
+    text.resize(size);
+    return text;
+  }
+
   // Connects and waits until both sides have greeted.
   Endpoint connect(const std::string &address, milliseconds timeout = milliseconds(10'000)) {
     tc_endpoint_t *endpoint = nullptr;

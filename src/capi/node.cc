@@ -229,6 +229,21 @@ tc_status_t tc_node_stop_progress(tc_node_t* node) {
   return guarded([&] { return node->progress.stop(); });
 }
 
+tc_status_t tc_node_report(tc_node_t* node, char* text, size_t capacity, size_t* size) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(size);
+  if (capacity != 0) TC_NOT_NULL(text);
+  return guarded([&]() -> tc::Status {
+    const auto entry = enter(*node);
+    const auto lines = tc::node::lines_of(node->node->report());
+    *size = lines.size();
+    if (lines.size() > capacity)
+      return tc::fail(TC_ERR_LIMIT, "the report has {} bytes when {} are given", lines.size(), capacity);
+    std::memcpy(text, lines.data(), lines.size());
+    return {};
+  });
+}
+
 tc_status_t tc_node_stat(tc_node_t* node, const char* name, uint64_t* value) {
   TC_NOT_NULL(node);
   TC_NOT_NULL(name);

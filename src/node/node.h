@@ -100,6 +100,8 @@ class Node final : private Waiter {
   // Statistics, and one of them by name (statistics.h).
   Numbers numbers() const;
   Result<uint64_t> stat(std::string_view name) const;
+  // What it tells who asks about it.
+  wire::NodeReport report() const;
   // The name of the ifunc that runs now; none: no call runs. Any thread.
   std::optional<std::string> running_ifunc() const { return watchdog_.running(); }
   uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }  // any thread
@@ -149,7 +151,6 @@ class Node final : private Waiter {
   Status join_cluster();
   void have_last_words();
   std::string make_label() const;
-  wire::NodeReport report() const;
   void forget_code(const target::Code& code);
   void renew_rights();
   void report_stuck(const std::string& ifunc, uint64_t running_ms);
