@@ -75,8 +75,9 @@ TEST(LogFormat, json_has_the_fields_that_are_known_and_no_others) {
 }
 
 TEST(LogFormat, json_keeps_characters_and_escapes_what_controls) {
-  const std::string_view hostile(
-      "quote\" back\\slash \n\r\t\b\0 \x1b[2J \x7f \xc2\x9b x \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80", 50);
+  const char text_with_zero[] =
+      "quote\" back\\slash \n\r\t\b\0 \x1b[2J \x7f \xc2\x9b x \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80";
+  const std::string_view hostile(text_with_zero, sizeof text_with_zero - 1);
   auto line = line_of(hostile);
   line.node = line.fields.ifunc = line.fields.peer = "\",\"level\":\"forged";
   const auto text = written(LogFormat::json, line);

@@ -8,12 +8,16 @@
 #include <time.h>
 
 #include <atomic>
+#include <filesystem>
+#include <iterator>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <thread>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/testing/run_until.h"
 #include "capi/handles.h"
 #include "capi/testing/node.h"
 
@@ -323,9 +327,15 @@ TEST_F(FutureApi, the_progress_thread_may_destroy_its_node_in_a_function_that_it
   tc_future_free(future);
 }
 
+size_t threads_of_this_process() {
+  const std::filesystem::directory_iterator threads("/proc/self/task");
+  return static_cast<size_t>(std::distance(begin(threads), end(threads)));
+}
+
 // The progress thread ends the node when the call has ended.
 TEST(ANodeOfTwoThreads, may_be_destroyed_by_a_call_on_its_other_thread) {
-  const Node source;
+  const size_t threads_before = threads_of_this_process();
+  auto source = std::make_unique<Node>();
   Node target({{"transport", "tcp"}, {"threads", "2"}});
   static std::atomic<tc_node_t*> doomed;
   doomed = target.handle;
@@ -335,15 +345,19 @@ TEST(ANodeOfTwoThreads, may_be_destroyed_by_a_call_on_its_other_thread) {
   };
   ASSERT_EQ(tc_node_export(target.handle, "application_answer", reinterpret_cast<void*>(destroy)), TC_OK);
   ASSERT_EQ(tc_node_start_progress(target.handle), TC_OK);
-  auto* const endpoint = source.connect(target);
-  auto* const future = source.call(endpoint, "exported");
+  auto* const endpoint = source->connect(target);
+  auto* const future = source->call(endpoint, "exported");
   target.handle = nullptr;
   EXPECT_EQ(tc_future_wait(future, 20'000), TC_OK);
   EXPECT_EQ(tc_future_status(future), TC_OK);
   tc_future_free(future);
   for (const auto deadline = Deadline::after_ms(20'000); tc_endpoint_status(endpoint) == TC_OK && !deadline.passed();)
-    tc_node_wait(source.handle, 100, nullptr);
+    tc_node_wait(source->handle, 100, nullptr);
   EXPECT_EQ(tc_endpoint_status(endpoint), TC_ERR_DISCONNECTED) << "the node has ended";
+  source.reset();
+  // Threads of the other node may still use what ends with the process.
+  EXPECT_TRUE(tc::test::run_until([&] { return threads_of_this_process() <= threads_before; },
+                                  [] { std::this_thread::yield(); }));
 }
 
 // ---- Shared progress: threads that wait poll the node themselves
