@@ -2,9 +2,12 @@
 #include "node/statistics.h"
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
+#include <array>
 #include <string>
 
+#include "node/common.h"
 #include "node/identity.h"
 
 namespace tc::node {
@@ -18,6 +21,7 @@ constexpr Statistic table[] = {
     {"executed", "calls", "Ifuncs that ran.", &Numbers::executed, total},
     {"failures", "calls", "Calls that ended badly here.", &Numbers::failures, total},
     {"stuck", "reports", "Calls reported for running longer than execution-limit.", &Numbers::stuck, total},
+    {"waiting-calls", "calls", "Calls that wait for a thread or a cell.", &Numbers::waiting_calls, now},
     {"cell-calls", "calls", "Of the ifuncs that ran, those in cells.", &Numbers::cell_calls, total},
     {"cell-deaths", "cells", "Cells that code has ended, or that were killed at execution-limit.",
      &Numbers::cell_deaths, total},
@@ -44,6 +48,8 @@ constexpr Statistic table[] = {
 
     {"links", "connections", "Connections to peers.", &Numbers::links, now},
     {"dropped-links", "connections", "Connections that were lost.", &Numbers::dropped_links, total},
+    {"handshakes", "connections", "Encrypted connections that peers have made to this node.", &Numbers::handshakes,
+     total},
     {"refused-peers", "connections", "Peers that were turned away before they had greeted.", &Numbers::refused_peers,
      total},
     {"denied-codes", "ifuncs", "Times that code was not run because of who sent or signed it.", &Numbers::denied_codes,
@@ -53,6 +59,10 @@ constexpr Statistic table[] = {
      "answers.",
      &Numbers::throttled, total},
     {"late-answers", "answers", "Answers for which nobody waited any more.", &Numbers::late_answers, total},
+
+    {"received-bytes", "bytes", "What has come from peers.", &Numbers::received_bytes, total},
+    {"sent-bytes", "bytes", "What has left to peers.", &Numbers::sent_bytes, total},
+    {"waiting-bytes", "bytes", "Messages that wait here, as message-memory counts them.", &Numbers::waiting_bytes, now},
 
     {"code-bytes-sent", "bytes", "Code given to peers.", &Numbers::code_bytes_sent, total},
     {"needs", "requests", "Times that this node asked a peer for code that it lacked.", &Numbers::needs, total},
@@ -69,6 +79,38 @@ static_assert(std::size(table) <= wire::most_statistics, "one answer tells them 
 
 std::span<const Statistic> statistics() noexcept { return table; }
 
+namespace {
+
+// By tc_status_t; the last is for codes of the ifuncs' own, and for what has no name.
+constexpr std::array<const char*, Failures::reasons> reason_names = {
+    "ok",       "invalid",     "not_found", "malformed",    "version", "too_large", "denied", "unresolved",
+    "no_slice", "compile",     "timeout",   "disconnected", "busy",    "ifunc",     "limit",  "no_memory",
+    "io",       "unsupported", "closed",    "internal",     "crashed", "code"};
+static_assert(Failures::by_code == TC_ERR_CRASHED + 1);
+
+}  // namespace
+
+uint64_t Failures::all() const noexcept {
+  uint64_t sum = 0;
+  for (const auto one : counts_) sum += one;
+  return sum;
+}
+
+std::vector<std::pair<std::string, uint64_t>> Failures::by_reason() const {
+  std::vector<std::pair<std::string, uint64_t>> found;
+  for (size_t i = 0; i < reason_names.size(); ++i)
+    if (counts_[i] != 0) found.emplace_back(reason_names[i], counts_[i]);
+  return found;
+}
+
+namespace {
+
+std::string text_of(const wire::Times& times) {
+  return fmt::format("{},{}", times.sum_ns, fmt::join(times.counts, ","));
+}
+
+}  // namespace
+
 std::string lines_of(const wire::NodeReport& report) {
   auto lines = fmt::format("name {}\nversion {}\n", report.name, report.version);
   if (report.node_id != Identity::no_id) lines += fmt::format("id {}\n", report.node_id);
@@ -76,6 +118,14 @@ std::string lines_of(const wire::NodeReport& report) {
   if (!report.running.empty()) lines += fmt::format("running {}\n", report.running);
   lines += fmt::format("draining {}\n", report.is_draining ? 1 : 0);
   for (const auto& [name, value] : report.numbers) lines += fmt::format("stat {} {}\n", name, value);
+  for (const auto& [name, count] : report.failures) lines += fmt::format("failure {} {}\n", name, count);
+  for (const auto& [name, times] : report.times) lines += fmt::format("time {} {}\n", name, text_of(times));
+  for (const auto& one : report.ifuncs)
+    lines += fmt::format("ifunc {} {} {} {} {}\n", one.calls, one.failures, text_of(one.run), text_of(one.latency),
+                         one.name);
+  for (const auto& one : report.links)
+    lines += fmt::format("link {} {} {} {} {} {}\n", one.transport, one.calls, one.received_bytes, one.sent_bytes,
+                         one.waiting_bytes, one.peer);
   return lines;
 }
 
