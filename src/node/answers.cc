@@ -67,7 +67,8 @@ void Answers::send_at_end(const target::Call& call) {
     reply.code = call.fail_code;
     reply.message = fmt::format("{}: ifunc '{}' failed with code {}: {}", common_.self.label, call.code->name(),
                                 call.fail_code, call.fail_message);
-    ++common_.counters.failures;
+    common_.counters.failures.add_code();
+    if (call.code->use != nullptr) ++call.code->use->failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
   }
   answer(call, reply);
@@ -99,8 +100,9 @@ void Answers::complete(const wire::Reply& reply, PooledBuffer memory) {
   common_.log.debug("an answer to call {} came when nobody waited for it any more", reply.token);
 }
 
-void Answers::count_failure(const Error& why) {
-  ++common_.counters.failures;
+void Answers::count_failure(const Error& why, const target::Code* code) {
+  common_.counters.failures.add(why.code);
+  if (code != nullptr && code->use != nullptr) ++code->use->failures;
   common_.log.info("a call failed here: {}", why.message);
 }
 

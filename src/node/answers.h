@@ -55,8 +55,8 @@ class Answers {
   void send_pending_failures();
   // An answer to a call of this node came. `memory`: where its bytes lie, when that is a buffer; the future keeps it.
   void complete(const wire::Reply& reply, PooledBuffer memory = {});
-  // A call failed here: counts it, and logs why.
-  void count_failure(const Error& why);
+  // A call failed here: counts it, and logs why. `code`: that it called; null: it is not here.
+  void count_failure(const Error& why, const target::Code* code);
   // Failures that have not been sent yet.
   void each_pending(ShowCall show) const;
   // The caller of this node's own calls.

@@ -43,7 +43,7 @@ void CallEffects::refuse(const target::Call& call, const Error& why) {
   reply.status = why.code;
   reply.node_id = common_.self.wire_id();
   reply.message = fmt::format("{}: {}", common_.self.label, why.message);
-  answers_.count_failure(why);
+  answers_.count_failure(why, call.code);
   answers_.answer(call, reply);
 }
 

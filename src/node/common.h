@@ -6,11 +6,17 @@
 // Thread: the node's.
 #pragma once
 
+#include <algorithm>
+#include <array>
 #include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include "base/buffer_pool.h"
 #include "base/memory_reserve.h"
 #include "node/identity.h"
+#include "wire/times.h"
 
 namespace spdlog {
 class logger;
@@ -30,6 +36,21 @@ struct PendingWork {
   bool calls = false;           // calls of this node to itself wait, or calls run on other threads
 };
 
+// Calls that ended badly here, by reason.
+class Failures {
+ public:
+  static constexpr size_t by_code = TC_ERR_CRASHED + 1;  // tc_fail()
+  static constexpr size_t reasons = by_code + 1;
+  void add(tc_status_t why) noexcept { ++counts_[std::min<size_t>(static_cast<size_t>(why), by_code)]; }
+  void add_code() noexcept { ++counts_[by_code]; }
+  uint64_t all() const noexcept;
+  // Of those that there were: "denied". In statistics.cc, as the other names are.
+  std::vector<std::pair<std::string, uint64_t>> by_reason() const;
+
+ private:
+  std::array<uint64_t, reasons> counts_{};
+};
+
 // What a node counts, for its statistics (Node::stat).
 struct Counters {
   uint64_t code_bytes_sent = 0;
@@ -37,7 +58,7 @@ struct Counters {
   uint64_t slice_requests = 0;
   uint64_t compile_requests = 0;
   uint64_t compiled_for_others = 0;
-  uint64_t failures = 0;
+  Failures failures;
   uint64_t cell_calls = 0;
   uint64_t cell_deaths = 0;
   uint64_t cell_data_waits = 0;
@@ -48,6 +69,8 @@ struct Counters {
   uint64_t late_answers = 0;
   uint64_t first_execution_ns = 0;
   uint64_t load_ns = 0;
+  wire::Times loads;       // how long check and load or compilation of never-seen code took
+  wire::Times handshakes;  // and encrypted connections of peers, until they had greeted
 };
 
 struct Common {

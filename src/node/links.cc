@@ -226,6 +226,28 @@ void Links::each(FunctionRef<void(Link&)> show) const {
   for (size_t i = 0; i < links_.size(); ++i) show(*links_[i]);
 }
 
+transport::Traffic Links::traffic() const noexcept {
+  auto all = ended_;
+  for (const auto& link : links_) {
+    const auto one = link->channel().connection().traffic();
+    all.received += one.received;
+    all.sent += one.sent;
+  }
+  return all;
+}
+
+std::vector<wire::LinkReport> Links::report() const {
+  std::vector<wire::LinkReport> told;
+  for (const auto& link : links_) {
+    if (!link->is_ready()) continue;
+    const auto& channel = link->channel();
+    const auto traffic = channel.connection().traffic();
+    told.push_back({link->peer_label(), std::string(channel.connection().transport()), link->calls(), traffic.received,
+                    traffic.sent, traffic.waiting + channel.backlog_bytes()});
+  }
+  return told;
+}
+
 void Links::each_waiting_call(ShowCall show) const {
   for (const auto& link : links_) link->each_waiting_call(show);
 }
@@ -257,6 +279,8 @@ Status Links::is_expected(std::string_view address, const transport::Origin& ori
 
 void Links::on_accept(std::unique_ptr<transport::Connection> connection, ByteView hello) {
   if (is_leaving_) return connection->refuse(Error{TC_ERR_CLOSED, "this node ends"});
+  if (const auto took = connection->origin().handshake_ns; took != 0)
+    services_.channel.common.counters.handshakes.add(took);
   accept_greeting(adopt(std::move(connection), false), hello);
 }
 
@@ -536,6 +560,12 @@ bool Links::tell_loss(Link& link) noexcept try {
   return false;
 }
 
+void Links::add_ended(const Link& link) noexcept {
+  const auto traffic = link.channel().connection().traffic();
+  ended_.received += traffic.received;
+  ended_.sent += traffic.sent;
+}
+
 void Links::handle_losses() {
   auto& work = services_.channel.common.work;
   if (!work.lost_links || services_.executor.inside_call()) return;
@@ -552,6 +582,8 @@ void Links::handle_losses() {
   }
   const auto goes = [](const Link& link) { return link.loss_is_told && link.endpoints == 0 && link.holds == 0; };
   std::erase_if(pending_, [&](const Link* link) { return goes(*link); });
+  for (const auto& link : links_)
+    if (goes(*link)) add_ended(*link);
   std::erase_if(links_, [&](const auto& link) { return goes(*link); });
 }
 

@@ -14,6 +14,7 @@
 
 #include "node/link/link.h"
 #include "node/refusals.h"
+#include "wire/statistics.h"
 
 namespace tc::node {
 
@@ -58,6 +59,10 @@ class Links final : public transport::Events {
   Link* with_id(uint64_t id) const noexcept;
   void each(FunctionRef<void(Link&)> show) const;
   size_t size() const noexcept { return links_.size(); }
+  // Bytes of all that there are, and that there were.
+  transport::Traffic traffic() const noexcept;
+  // Of those whose peers have greeted.
+  std::vector<wire::LinkReport> report() const;
   // Calls with a token that wait on any link here.
   void each_waiting_call(ShowCall show) const;
 
@@ -147,6 +152,7 @@ class Links final : public transport::Events {
   // There was no memory for what it sends, or for what its loss wants done.
   void give_up(Link& link) noexcept;
   bool tell_loss(Link& link) noexcept;
+  void add_ended(const Link& link) noexcept;
   void log_loss(const Link& link) noexcept;
   void log_unsent(Link& link) noexcept;
 
@@ -165,6 +171,7 @@ class Links final : public transport::Events {
   std::optional<trust::PublicKey> caller_key_;
   bool some_are_released_ = false;  // by their peers; no endpoint uses them, but something else may, or the peer does
   bool is_leaving_ = false;
+  transport::Traffic ended_;  // of links that are gone
 };
 
 }  // namespace tc::node

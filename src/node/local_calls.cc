@@ -4,6 +4,7 @@
 #include <new>
 #include <utility>
 
+#include "base/clock.h"
 #include "node/workers/call_places.h"
 
 namespace tc::node {
@@ -42,7 +43,7 @@ Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
 
 // Also for a caller that does not wait: the log is told.
 void LocalCalls::fail(const Call& call, const Error& why) {
-  answers_.count_failure(why);
+  answers_.count_failure(why, code_.codes.find(call.bundle.id()));
   answers_.fail_later(call.header.token, call.caller(), why);
 }
 
@@ -84,6 +85,7 @@ void LocalCalls::hand_over(Call& local, target::Code& code, bool in_cell) {
   handed->code = &code;
   handed->call = executor_.running();
   handed->rights = running_rights_;
+  handed->since_ns = now_ns();
   handed->size = local.payload.size();
   handed->payload = aligned_copy(handed->memory, local.payload, size_t{1} << code.alignment_log2);
   handed->charge = std::move(local.charge);

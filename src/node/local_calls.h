@@ -30,6 +30,8 @@ class LocalCalls {
   // called may do no more for the same peer. TC_ERR_LIMIT: too much waits (message-memory).
   Status add(const OutgoingCall& call, trust::SharedRights rights);
   // Are there some that can run now?
+  // So many wait for a thread or a cell.
+  size_t awaiting_worker() const noexcept { return awaits_worker_ ? ready_.size() : 0; }
   bool has_ready() const noexcept { return !ready_.empty() && !awaits_worker_; }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();

@@ -330,12 +330,21 @@ bool Node::end_handed_calls() noexcept {
 
 // ---- Statistics
 
-Numbers Node::numbers() const {
+// For a thread or a cell.
+size_t Node::waiting_calls() {
+  size_t waiting = local_calls_.awaiting_worker() + workers_.unbegun() + (cells_.has_waiting() ? 1 : 0);
+  links_.each([&](Link& link) { waiting += link.receiver().awaits_worker() ? link.receiver().waiting() : 0; });
+  return waiting;
+}
+
+Numbers Node::numbers() {
+  const auto traffic = links_.traffic();
   const auto store = code_.codes.store().stats();
   return {
       .executed = executed(),
-      .failures = counters_.failures,
+      .failures = counters_.failures.all(),
       .stuck = reports_of_stuck_calls(),
+      .waiting_calls = waiting_calls(),
       .cell_calls = counters_.cell_calls,
       .cell_deaths = counters_.cell_deaths,
       .cell_data_waits = counters_.cell_data_waits,
@@ -353,10 +362,14 @@ Numbers Node::numbers() const {
       .first_execution_ns = counters_.first_execution_ns,
       .links = links_.size(),
       .dropped_links = counters_.dropped_links,
+      .handshakes = counters_.handshakes.count(),
       .refused_peers = counters_.refused_peers,
       .denied_codes = counters_.denied_codes,
       .throttled = counters_.throttled,
       .late_answers = counters_.late_answers,
+      .received_bytes = traffic.received,
+      .sent_bytes = traffic.sent,
+      .waiting_bytes = buffers_->budget().used(),
       .code_bytes_sent = counters_.code_bytes_sent,
       .needs = counters_.needs,
       .slice_requests = counters_.slice_requests,
@@ -366,7 +379,7 @@ Numbers Node::numbers() const {
 }
 
 // Also while calls run on other threads and in cells. A call on this thread holds the answer up.
-wire::NodeReport Node::report() const {
+wire::NodeReport Node::report() {
   wire::NodeReport report{
       .name = self_.name,
       .version = fmt::format("{}.{}.{}", TC_VERSION_MAJOR, TC_VERSION_MINOR, TC_VERSION_PATCH),
@@ -375,13 +388,18 @@ wire::NodeReport Node::report() const {
       .uptime_ns = now_ns() - started_ns_,
       .is_draining = closing_,
       .numbers = {},
+      .failures = counters_.failures.by_reason(),
+      .times = {{"load", counters_.loads}, {"handshake", counters_.handshakes}},
+      .ifuncs = code_.codes.uses(),
+      .links = links_.report(),
   };
   const auto now = numbers();
   for (const auto& known : statistics()) report.numbers.emplace_back(known.name, now.*known.number);
+  report.keep_busiest(wire::most_ifuncs);
   return report;
 }
 
-Result<uint64_t> Node::stat(std::string_view name) const {
+Result<uint64_t> Node::stat(std::string_view name) {
   std::string names;
   for (const auto& known : statistics()) {
     if (known.name == name) return numbers().*known.number;
@@ -393,7 +411,7 @@ Result<uint64_t> Node::stat(std::string_view name) const {
 // ---- What the parts tell
 
 // The store is about to free it.
-void Node::forget_code(const target::Code& code) {
+void Node::forget_code(target::Code& code) {
   links_.forget(code);
   executor_.forget(code);
   watchdog_.forget(code);

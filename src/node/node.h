@@ -98,10 +98,10 @@ class Node final : private Waiter {
   uint32_t node_id() const noexcept { return invocation_.node_id(); }
   uint32_t node_count() const noexcept { return invocation_.node_count(); }
   // Statistics, and one of them by name (statistics.h).
-  Numbers numbers() const;
-  Result<uint64_t> stat(std::string_view name) const;
+  Numbers numbers();
+  Result<uint64_t> stat(std::string_view name);
   // What it tells who asks about it.
-  wire::NodeReport report() const;
+  wire::NodeReport report();
   // The name of the ifunc that runs now; none: no call runs. Any thread.
   std::optional<std::string> running_ifunc() const { return watchdog_.running(); }
   uint64_t reports_of_stuck_calls() const noexcept { return stuck_.load(std::memory_order_relaxed); }  // any thread
@@ -151,7 +151,8 @@ class Node final : private Waiter {
   Status join_cluster();
   void have_last_words();
   std::string make_label() const;
-  void forget_code(const target::Code& code);
+  void forget_code(target::Code& code);
+  size_t waiting_calls();
   void renew_rights();
   void report_stuck(const std::string& ifunc, uint64_t running_ms);
 

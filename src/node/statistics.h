@@ -16,18 +16,24 @@ namespace tc::node {
 
 // In the order of the table.
 struct Numbers {
-  uint64_t executed, failures, stuck, cell_calls, cell_deaths, cell_data_waits;
+  uint64_t executed, failures, stuck, waiting_calls, cell_calls, cell_deaths, cell_data_waits;
   uint64_t codes, code_bytes, code_loads, object_loads, baseline_compiles, tuned, code_evictions, rebinds, retired;
   uint64_t cache_hits, load_ns, first_execution_ns;
-  uint64_t links, dropped_links, refused_peers, denied_codes, throttled, late_answers;
+  uint64_t links, dropped_links, handshakes, refused_peers, denied_codes, throttled, late_answers;
+  uint64_t received_bytes, sent_bytes, waiting_bytes;
   uint64_t code_bytes_sent, needs, slice_requests, compile_requests, compiled_for_others;
 };
 
 struct Statistic {
+  enum class Kind : uint8_t {
+    total,  // only grows since the node began
+    now,    // what is so now, or was so last
+  };
   const char* name;  // "code-bytes"
   const char* unit;  // "bytes", "ns", "calls", ...
   const char* help;  // one sentence
   uint64_t Numbers::* number;
+  Kind kind;
 };
 
 std::span<const Statistic> statistics() noexcept;

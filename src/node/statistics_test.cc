@@ -33,9 +33,134 @@ TEST(Statistics, are_a_line_each_behind_what_the_node_says_of_itself) {
                           .numbers = {{"executed", 9}}};
   EXPECT_EQ(lines_of(report),
             "name a node\nversion 1.2.3\nid 7\nuptime-ns 5\nrunning tsi\ndraining 1\nstat executed 9\n");
+  auto busy = report;
+  wire::Times times;
+  times.add(400, 2);
+  busy.failures = {{"denied", 3}};
+  busy.times = {{"load", times}};
+  busy.ifuncs = {{"two words", 4, 5, times, {}}};
+  busy.links = {{"node 1 (a node)", "shm", 6, 7, 8, 9}};
+  EXPECT_EQ(lines_of(busy).substr(lines_of(report).size()),
+            "failure denied 3\n"
+            "time load 400,2,0,0,0,0,0,0,0,0,0,0,0,0,0\n"
+            "ifunc 4 5 400,2,0,0,0,0,0,0,0,0,0,0,0,0,0 0,0,0,0,0,0,0,0,0,0,0,0,0,0,0 two words\n"
+            "link shm 6 7 8 9 node 1 (a node)\n");
   report.running.clear();
   report.node_id = Identity::no_id;
   EXPECT_EQ(lines_of(report), "name a node\nversion 1.2.3\nuptime-ns 5\ndraining 1\nstat executed 9\n");
+}
+
+// ---- What ifuncs do
+
+class Uses : public ::testing::Test {
+ protected:
+  void call(const Bundle& bundle, std::string_view payload = "x") {
+    const Background running(*target);
+    last = test::call(*client, *test::connect(*client, "n1"), *message(*client, bundle, payload));
+  }
+  wire::IfuncReport use(std::string_view name) {
+    for (const auto& one : target->report().ifuncs)
+      if (one.name == name) return one;
+    return {};
+  }
+
+  Net net;
+  std::unique_ptr<Node> target = net.make(1), client = net.make(2);
+  Bundle echo = load_bundle("echo");
+  std::shared_ptr<Future> last;
+};
+
+TEST_F(Uses, calls_and_failures_are_counted_by_the_name_of_the_ifunc) {
+  EXPECT_TRUE(target->report().ifuncs.empty());
+  for (int i = 0; i < 3; ++i) call(echo);
+  for (int i = 0; i < 2; ++i) call(load_bundle("refuse"));
+  EXPECT_EQ(use("echo").calls, 3u);
+  EXPECT_EQ(use("echo").failures, 0u);
+  EXPECT_EQ(use("refuse").calls, 2u);
+  EXPECT_EQ(use("refuse").failures, 2u);
+  EXPECT_EQ(target->stat("failures").value(), 2u);
+  EXPECT_THAT(lines_of(target->report()), HasSubstr("\nfailure code 2\n"));
+}
+
+TEST_F(Uses, what_an_ifunc_did_is_not_forgotten_when_its_code_is_evicted_and_comes_again) {
+  for (uint64_t calls = 1; calls <= 3; ++calls) {
+    call(echo);
+    EXPECT_EQ(use("echo").calls, calls);
+    target->store().evict(echo.id());
+    EXPECT_EQ(use("echo").calls, calls);
+  }
+}
+
+TEST_F(Uses, other_code_of_the_same_name_counts_with_it) {
+  call(echo);
+  call(renamed(load_bundle("refuse"), "echo"));
+  EXPECT_EQ(use("echo").calls, 2u);
+  EXPECT_EQ(use("echo").failures, 1u);
+}
+
+TEST_F(Uses, names_beyond_the_limit_share_one) {
+  for (size_t i = 0; i < IfuncUses::most_names + 3; ++i) call(renamed(echo, fmt::format("ifunc number {}", i)));
+  const auto ifuncs = target->report().ifuncs;
+  EXPECT_EQ(ifuncs.size(), wire::most_ifuncs);
+  EXPECT_EQ(use("ifunc number 0").calls, 1u);
+  EXPECT_EQ(use("other").calls, 3u);
+  uint64_t calls = 0;
+  for (const auto& one : ifuncs) calls += one.calls;
+  EXPECT_EQ(calls, target->executed());
+}
+
+TEST_F(Uses, calls_that_come_one_by_one_are_measured_now_and_then) {
+  const Background running(*target);
+  auto* const link = test::connect(*client, "n1");
+  const auto one = message(*client, echo);
+  for (int i = 0; i < 400; ++i) ASSERT_EQ(test::call(*client, *link, *one)->status, TC_OK);
+  const auto asked = client->ask_statistics(*link, 0).value();
+  ASSERT_TRUE(client->poll_until(Deadline::after_ms(60'000), [&] { return asked->ready.load(); }));
+  const auto text = text_of(*asked);
+  const auto line = text.substr(text.find("\nifunc 400 0 ") + 1);
+  ASSERT_TRUE(line.starts_with("ifunc 400 0 ")) << text;
+  EXPECT_FALSE(line.starts_with("ifunc 400 0 0,")) << "the sum of what was measured";
+  EXPECT_THAT(text, HasSubstr("\nlink simulated 400 "));
+}
+
+TEST(UsesOfOneNode, calls_of_a_node_to_itself_count) {
+  Cluster cluster(1);
+  const auto client = cluster.net.make(9);
+  cluster.start();
+  EXPECT_EQ(test::call(*client, *test::connect(*client, "n0"), *travel(*client, 3))->status, TC_OK);
+  cluster.stop();
+  const auto ifuncs = cluster.nodes[0]->report().ifuncs;
+  ASSERT_EQ(ifuncs.size(), 1u);
+  EXPECT_EQ(ifuncs[0].name, "travel");
+  EXPECT_EQ(ifuncs[0].calls, 4u);
+}
+
+TEST_F(Uses, the_time_of_a_load_is_told_for_never_seen_code_alone) {
+  call(echo);
+  call(echo);
+  const auto report = target->report();
+  ASSERT_EQ(report.times.size(), 2u);
+  EXPECT_EQ(report.times[0].first, "load");
+  EXPECT_EQ(report.times[0].second.count(), 1u);
+  EXPECT_EQ(report.times[1].first, "handshake");
+  EXPECT_EQ(report.times[1].second.count(), 0u);
+}
+
+TEST_F(Uses, bytes_of_links_that_have_ended_stay_in_the_sum) {
+  call(echo, std::string(1000, 'x'));
+  const auto received = target->stat("received-bytes").value(), sent = target->stat("sent-bytes").value();
+  EXPECT_GT(received, 1000u);
+  EXPECT_GT(sent, 1000u);
+  const auto links = target->report().links;
+  ASSERT_EQ(links.size(), 1u);
+  EXPECT_EQ(links[0].calls, 1u);
+  EXPECT_EQ(links[0].received_bytes, received);
+  EXPECT_EQ(links[0].sent_bytes, sent);
+  client.reset();
+  ASSERT_TRUE(run_until({target.get()}, [&] { return target->stat("links").value() == 0; }));
+  EXPECT_GE(target->stat("received-bytes").value(), received);
+  EXPECT_GE(target->stat("sent-bytes").value(), sent);
+  EXPECT_TRUE(target->report().links.empty());
 }
 
 // ---- Between two nodes

@@ -11,9 +11,11 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/content_id.h"
+#include "target/code_use.h"
 #include "target/jit_host.h"
 #include "target/loader.h"
 #include "target/policy.h"
@@ -68,7 +70,7 @@ class alignas(64) Code {
   bool concurrent = false;         // its author says that it may run at the same time as other code
   bool has_other_threads = false;  // the node can hand its calls to other threads
   std::unique_ptr<Bundle> bundle;  // kept whole: forwarding needs it
-  uint64_t load_ns = 0;            // what loading took
+  uint64_t calls = 0;              // that ran in place and are not in `use` yet
   size_t bytes = 0;                // what it costs against the budget
   uint64_t queue_key = 0;          // its place in the EvictionQueue
   uint32_t long_us = 0;            // what long calls of it took, the longest for most
@@ -77,6 +79,8 @@ class alignas(64) Code {
 
   // ---- The rest is the store's
 
+  uint64_t load_ns = 0;             // what loading took
+  CodeUse* use = nullptr;           // of its name, at its node; null: nobody wants to know
   CodeMemory memory;                // of the tier that `entry` shows; behind it for a moment while a swap is adopted
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
   // All tiers use the variables of the first, which is kept for them, with its code: they may point to that.
@@ -94,6 +98,10 @@ class alignas(64) Code {
       lane = Lane::cold;
     else
       lane = concurrent ? Lane::shared : Lane::exclusive;
+  }
+  // The code is about to be freed, or its numbers are told.
+  void fold_calls() noexcept {
+    if (use != nullptr) use->calls += std::exchange(calls, 0);
   }
   const ContentId& id() const noexcept { return bundle->id(); }
   const std::string& name() const noexcept { return bundle->manifest().name; }

@@ -83,7 +83,7 @@ Code* CodeStore::find(const ContentId& id) noexcept {
   return found != codes_.end() ? found->second.get() : nullptr;
 }
 
-void CodeStore::each(FunctionRef<void(const Code&)> show) const {
+void CodeStore::each(FunctionRef<void(Code&)> show) const {
   for (const auto& [id, code] : codes_) show(*code);
 }
 

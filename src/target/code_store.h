@@ -112,7 +112,7 @@ class CodeStore {
   bool lacks_object(const Bundle& bundle) const noexcept;
 
   // Shows all codes. `show` must not change the store.
-  void each(FunctionRef<void(const Code&)> show) const;
+  void each(FunctionRef<void(Code&)> show) const;
 
   // The libraries that were sent here, each in the version to which code is linked now; and how often that has changed.
   std::vector<const Code*> libraries() const;

@@ -80,8 +80,10 @@ void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
     at += stride;
   } while (speed::alike && left != 0 && at <= last && transport::load_header(at) == word);
   run.at = at;
-  run.taken += most - left;
-  executor.slice().after(code, static_cast<uint32_t>(most - left));
+  const size_t ran = most - left;
+  run.taken += ran;
+  in.count_calls(ran);
+  executor.slice().after(code, static_cast<uint32_t>(ran));
 }
 
 // No whole frame at hand: a pad, or the end of what has come. False: stop.

@@ -20,6 +20,8 @@ constexpr uint64_t look_ns = 5'000;
 constexpr uint64_t most_calls_a_look = 512;
 // While code ran for so long, much may have come by descriptors that are not asked in each poll.
 constexpr uint64_t late_ns = 1'000'000;
+// Of so many turns one is sampled. The pauses differ, as links that have their turns in order would meet the same one.
+constexpr uint32_t shortest_pause = 33, pauses = 63;
 
 }  // namespace
 
@@ -45,14 +47,44 @@ void TimeSlice::learn(Code& code, uint64_t took_ns, uint32_t calls) noexcept {
   code.settle_lane();
 }
 
+void TimeSlice::look_before(const Code& code) noexcept {
+  if (calls_ != to_sample) return look(code.calls_a_look == 0);
+  calls_ = 0;
+  if (code.calls_a_look == 0) return look(true);
+  state_ = samples;
+  sampled_ns_ = now_ns();
+}
+
+bool TimeSlice::is_over_now() noexcept {
+  if (state_ == measures) look(false);
+  if (state_ == samples) end_sample();
+  return state_ == over;
+}
+
+void TimeSlice::choose_sample() noexcept {
+  random_ = random_ * 1'664'525 + 1'013'904'223;  // Numerical Recipes
+  turns_to_sample_ = shortest_pause + (random_ >> 16) % pauses;
+  calls_ = to_sample;
+}
+
+void TimeSlice::end_sample() noexcept {
+  const uint64_t took = now_ns() - sampled_ns_;
+  if (last_ != nullptr && last_->use != nullptr && calls_ != 0) last_->use->add_in_place(took, calls_);
+  state_ = goes_on;
+}
+
 void TimeSlice::look(bool long_code_follows) noexcept {
   const uint64_t now = now_ns();
   bool was_long = false;
+  if (calls_ == to_sample) calls_ = 0;
   if (looked_ns_ == 0) {
     begun_ns_ = now;
   } else {
     const uint64_t took = now - looked_ns_;
-    if (last_ != nullptr && calls_ != 0) learn(*last_, took, calls_);
+    if (last_ != nullptr && calls_ != 0) {
+      learn(*last_, took, calls_);
+      if (last_->use != nullptr) last_->use->add_in_place(took, calls_);
+    }
     was_long = took > long_call_ns;
     if (took >= late_ns && transport_ != nullptr) transport_->poll_state.late = transport_->poll_state.urgent = true;
   }

@@ -66,6 +66,10 @@ class InStream {
   // Gives consumed memory back to the sender. Call after a run of frames, not after each.
   virtual void release() noexcept = 0;
 
+  // Whoever runs calls straight off the stream counts them here, where it writes anyway.
+  void count_calls(size_t calls) noexcept { calls_ += calls; }
+  uint64_t calls() const noexcept { return calls_; }
+
   // The sender broke the rules of the stream: nothing more can be read.
   bool broken() const noexcept { return broken_; }
 
@@ -78,6 +82,7 @@ class InStream {
   bool broken_ = false;
 
  private:
+  uint64_t calls_ = 0;
   alignas(16) std::byte empty_[8] = {};  // where a stream without frames points
 };
 

@@ -32,6 +32,13 @@ struct Origin {
   bool on_trusted_network = false;      // TCP from a network that the operator trusts, plain or encrypted
   std::optional<trust::PublicKey> key;  // of an encrypted connection
   bool is_key_temporary = false;        // it lasts only as long as the peer's process
+  uint64_t handshake_ns = 0;  // of an encrypted connection that was accepted: from then until the peer had greeted
+};
+
+// Bytes of frames, with what the transport puts between them, that passed a connection since its beginning; and those that were
+// committed and have not left, or were not read in shared memory. 0 where a transport does not know.
+struct Traffic {
+  uint64_t received = 0, sent = 0, waiting = 0;
 };
 
 // An ordered connection to one peer, in both directions. Owned by the node's link, which destroys it before the
@@ -69,6 +76,8 @@ class Connection {
   // "127.0.0.1:7001", for messages: the address that we connected to, or that the peer comes from.
   virtual const std::string& peer_address() const noexcept = 0;
   virtual const Origin& origin() const noexcept = 0;
+  // Also of one that has ended.
+  virtual Traffic traffic() const noexcept { return {}; }
 
   // A pointer of the owner's, to find its link from an event: the connection in an event may be another object, which
   // does the work for the one that connect() returned. Set it before the next progress().

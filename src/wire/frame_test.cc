@@ -23,6 +23,7 @@ using ::testing::HasSubstr;
 using testing::sample_answer;
 using testing::sample_hello;
 using testing::sample_question;
+using testing::sample_times;
 
 TEST(FrameHeader, holds_kind_flags_number_and_length_in_one_word) {
   for (const uint32_t number : {0u, 1u, 255u, 256u, max_number})
@@ -483,7 +484,12 @@ TEST(StatisticsFrames, an_answer_is_read_as_it_was_written) {
   EXPECT_EQ(answer->report.node_id, 4u);
   EXPECT_EQ(answer->report.uptime_ns, 1'500'000'000u);
   EXPECT_TRUE(answer->report.is_draining);
-  EXPECT_EQ(answer->report.numbers, sample_answer().report.numbers);
+  const auto report = sample_answer().report;
+  EXPECT_EQ(answer->report.numbers, report.numbers);
+  EXPECT_EQ(answer->report.failures, report.failures);
+  EXPECT_EQ(answer->report.times, report.times);
+  EXPECT_EQ(answer->report.ifuncs, report.ifuncs);
+  EXPECT_EQ(answer->report.links, report.links);
 }
 
 TEST(StatisticsFrames, a_refusal_is_a_status_and_words_alone) {
@@ -508,6 +514,83 @@ TEST(StatisticsFrames, more_numbers_than_are_taken_are_refused_before_any_is_rea
   answer.report.numbers.emplace_back("one-more", 1);
   EXPECT_EQ(decode_statistics_answer(encode_statistics_answer(answer)).error().message,
             "statistics answer: 257 numbers when at most 256 are taken");
+}
+
+TEST(StatisticsFrames, longer_lists_than_are_taken_are_refused) {
+  const auto refused = [](const StatisticsAnswer& answer) {
+    const auto read = decode_statistics_answer(encode_statistics_answer(answer));
+    return read ? std::string() : read.error().message;
+  };
+  auto answer = sample_answer();
+  answer.report.ifuncs.assign(most_ifuncs, {.name = "one", .run = {}, .latency = {}});
+  answer.report.links.assign(most_links, {.peer = "peer", .transport = "tcp"});
+  EXPECT_EQ(refused(answer), "");
+  answer.report.links.emplace_back(answer.report.links.front());
+  EXPECT_EQ(refused(answer), "statistics answer: 101 links when at most 100 are taken");
+  answer.report.ifuncs.emplace_back(answer.report.ifuncs.front());
+  EXPECT_EQ(refused(answer), "statistics answer: 101 ifuncs when at most 100 are taken");
+  answer.report.times.assign(most_times + 1, {"load", {}});
+  EXPECT_EQ(refused(answer), "statistics answer: 33 times when at most 32 are taken");
+  answer.report.failures.assign(most_failures + 1, {"denied", 1});
+  EXPECT_EQ(refused(answer), "statistics answer: 65 failures when at most 64 are taken");
+}
+
+TEST(StatisticsFrames, ifuncs_and_links_whose_names_could_act_in_a_terminal_are_refused) {
+  const auto is_refused = [](const auto& change) {
+    auto answer = sample_answer();
+    change(answer.report);
+    return decode_statistics_answer(encode_statistics_answer(answer)).error().code == TC_ERR_MALFORMED;
+  };
+  for (const std::string name : {"line\n", "\x1b[2J", "\xc3\xa9"}) {
+    EXPECT_TRUE(is_refused([&](NodeReport& report) { report.ifuncs[0].name = name; }));
+    EXPECT_TRUE(is_refused([&](NodeReport& report) { report.links[0].peer = name; }));
+    EXPECT_TRUE(is_refused([&](NodeReport& report) { report.links[0].transport = name; }));
+    EXPECT_TRUE(is_refused([&](NodeReport& report) { report.failures[0].first = name; }));
+    EXPECT_TRUE(is_refused([&](NodeReport& report) { report.times[0].first = name; }));
+  }
+  EXPECT_TRUE(is_refused([](NodeReport& report) { report.ifuncs[0].name.clear(); }));
+  EXPECT_TRUE(is_refused([](NodeReport& report) { report.links[0].transport = "two words"; }));
+}
+
+TEST(StatisticsFrames, an_answer_that_is_too_long_has_the_busiest_ifuncs_and_links_and_the_sum_of_the_rest) {
+  auto answer = sample_answer();
+  answer.report.ifuncs.clear();
+  answer.report.links.clear();
+  for (uint64_t i = 0; i < 100; ++i) {
+    answer.report.ifuncs.push_back({std::string(255, static_cast<char>('!' + i % 90)), i, 1, sample_times(), {}});
+    answer.report.links.push_back({std::string(255, 'p'), "tcp", i, 0, 0, 0});
+  }
+  const auto bytes = encode_statistics_answer(answer, longest_statistics_answer / 2);
+  EXPECT_LE(bytes.size(), longest_statistics_answer / 2);
+  const auto read = decode_statistics_answer(bytes);
+  ASSERT_TRUE(read) << read.error().message;
+  const auto& report = read->report;
+  ASSERT_GT(report.ifuncs.size(), 1u);
+  EXPECT_EQ(report.ifuncs.front().calls, 99u);
+  EXPECT_EQ(report.ifuncs.back().name, "other");
+  EXPECT_EQ(report.links.front().calls, 99u);
+  uint64_t calls = 0, failures = 0;
+  Times run;
+  for (const auto& one : report.ifuncs) calls += one.calls, failures += one.failures, run += one.run;
+  EXPECT_EQ(calls, 4950u);
+  EXPECT_EQ(failures, 100u);
+  EXPECT_EQ(run.count(), 100 * sample_times().count());
+  EXPECT_EQ(decode_statistics_answer(encode_statistics_answer(answer, 1))->report.ifuncs.size(), 0u);
+}
+
+TEST(Times, each_class_is_four_times_as_long_as_the_one_before_and_the_last_has_no_bound) {
+  for (size_t i = 0; i + 1 < Times::classes; ++i) {
+    Times times;
+    times.add(Times::bound_ns(i));
+    times.add(Times::bound_ns(i) + 1);
+    EXPECT_EQ(times.counts[i], 1u);
+    EXPECT_EQ(times.counts[i + 1], 1u);
+  }
+  Times times;
+  times.add(3 * 1000, 3);
+  EXPECT_EQ(times.sum_ns, 3000u);
+  EXPECT_EQ(times.counts[1], 3u);
+  EXPECT_EQ(times.count(), 3u);
 }
 
 TEST(StatisticsFrames, names_that_could_act_in_a_terminal_or_a_table_are_refused) {

@@ -183,13 +183,20 @@ TEST(Golden, compiling_for_others) {
 
 TEST(Golden, statistics) {
   const auto frame = [](uint32_t what, const Bytes& body) { return make_frame(Kind::statistics, 0, what, body); };
+  Times times;
+  times.add(1'000'000);
+  times.add(300, 2);
   const NodeReport report{.name = "two",
                           .version = "0.1.0",
                           .running = "golden",
                           .node_id = 2,
                           .uptime_ns = 1'500'000'000,
                           .is_draining = true,
-                          .numbers = {{"executed", 7}, {"code-bytes", 0x0102030405060708}}};
+                          .numbers = {{"executed", 7}, {"code-bytes", 0x0102030405060708}},
+                          .failures = {{"denied", 3}},
+                          .times = {{"load", times}},
+                          .ifuncs = {{"golden", 7, 1, times, times}},
+                          .links = {{"client one", "tcp", 7, 1024, 2048, 0}}};
   expect_golden("frame/statistics_question.bin", frame(statistics_question, {}));
   expect_golden("frame/statistics_answer.bin", frame(statistics_answer, encode_statistics_answer({.report = report})));
   expect_golden("frame/statistics_refused.bin",

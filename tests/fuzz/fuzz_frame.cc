@@ -95,6 +95,9 @@ void check_statistics(uint32_t what, tc::ByteView body) {
     expect(same && same->status == answer->status && same->message == answer->message);
     expect(same->report.name == answer->report.name && same->report.running == answer->report.running);
     expect(same->report.numbers == answer->report.numbers && same->report.numbers.size() <= most_statistics);
+    expect(same->report.failures == answer->report.failures && same->report.times == answer->report.times);
+    expect(same->report.ifuncs == answer->report.ifuncs && same->report.ifuncs.size() <= most_ifuncs);
+    expect(same->report.links == answer->report.links && same->report.links.size() <= most_links);
   }
 }
 

@@ -63,6 +63,7 @@ class Cells {
   void set_sleeping(bool sleeping) noexcept;
   // The name of an ifunc that runs in a cell now; empty: none does.
   std::string running_name() const;
+  bool has_waiting() const noexcept { return waiting_ != nullptr; }
   bool has_frames() const noexcept;
   // When look() has something to do that nothing announces: a call has run for too long, a cell does not become ready, or one may
   // be started again. UINT64_MAX: nothing.

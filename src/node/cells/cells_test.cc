@@ -507,6 +507,22 @@ TEST_F(HasCells, code_that_a_key_with_in_cell_signed_runs_in_a_cell_for_others) 
   EXPECT_NE(process(*client, bob.signs(misbehave)), here);
 }
 
+TEST_F(HasCells, a_call_in_a_cell_is_counted_once_and_measured) {
+  start(ana.line("run=any in=cell"));
+  const auto client = peer(2, ana);
+  EXPECT_EQ(call(*client, echo)->status, TC_OK);
+  running.reset();
+  const auto has_ended = [&] { return target->poll(), target->stat("cell-calls").value() == 1; };
+  ASSERT_TRUE(tc::test::run_until(has_ended, [] {}));
+  const auto ifuncs = target->report().ifuncs;
+  ASSERT_EQ(ifuncs.size(), 1u);
+  EXPECT_EQ(ifuncs[0].calls, 1u);
+  EXPECT_EQ(ifuncs[0].run.count(), 1u);
+  EXPECT_EQ(ifuncs[0].latency.count(), 1u);
+  EXPECT_GE(ifuncs[0].latency.sum_ns, ifuncs[0].run.sum_ns);
+  run();
+}
+
 TEST_F(HasCells, where_the_untrusted_are_isolated_signed_code_runs_in_a_cell_and_that_of_run_any_does_not) {
   start(ana.line("run=any") + bob.line(), isolate(Isolate::untrusted));
   const auto cell = process(*peer(3, bob), bob.signs(misbehave));

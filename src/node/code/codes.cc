@@ -104,11 +104,22 @@ Result<target::Code*> Codes::load(Bundle bundle, const CodeOrigin& from, Bytes o
   }
   loaded_names_.insert_or_assign(code->name(), code->id());
   common_.counters.load_ns = code->load_ns;
+  if (is_new) common_.counters.loads.add(code->load_ns);
+  if (code->use == nullptr) code->use = &uses_.of(code->name());
   on_loaded_(*code);
   return code;
 }
 
-void Codes::forget(const target::Code& code) {
+std::vector<wire::IfuncReport> Codes::uses() const {
+  store_->each([](target::Code& code) { code.fold_calls(); });
+  std::vector<wire::IfuncReport> told;
+  for (const auto& [name, use] : uses_.all())
+    if (use.calls != 0 || use.failures != 0) told.push_back({name, use.calls, use.failures, use.run, use.latency});
+  return told;
+}
+
+void Codes::forget(target::Code& code) {
+  code.fold_calls();
   shares_.forget(code);
   bundled_.erase(code.id());
   if (const auto known = loaded_names_.find(code.name()); known != loaded_names_.end() && known->second == code.id())

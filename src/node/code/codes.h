@@ -16,6 +16,7 @@
 
 #include "node/code/code_shares.h"
 #include "node/common.h"
+#include "node/ifunc_uses.h"
 #include "source/registry.h"
 #include "source/sent_code.h"
 #include "target/code_store.h"
@@ -74,7 +75,9 @@ class Codes {
   // What this key brought, and what it signed.
   void evict_all_of(const trust::PublicKey& key) { shares_.evict_all_of(key); }
   // The store is about to free it.
-  void forget(const target::Code& code);
+  void forget(target::Code& code);
+  // What the code that is or was here has done, by name.
+  std::vector<wire::IfuncReport> uses() const;
   // Counts up when a library was loaded: code that could not be linked before may be usable now.
   uint64_t libraries_loaded() const noexcept { return libraries_loaded_; }
 
@@ -100,6 +103,7 @@ class Codes {
   // Bundled ifuncs that running code called, by the code they came with; gone with it.
   std::unordered_map<ContentId, std::map<std::string, Bundle, std::less<>>> bundled_;
   uint64_t libraries_loaded_ = 0;
+  IfuncUses uses_;
 };
 
 }  // namespace tc::node

@@ -54,7 +54,7 @@ struct NodeCode {
     compiles_for_peers.forget(link_id);
   }
   // The store is about to free it.
-  void forget(const target::Code& code) {
+  void forget(target::Code& code) {
     slices.forget(code.id());
     codes.forget(code);
   }

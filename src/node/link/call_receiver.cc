@@ -168,6 +168,7 @@ Status CallReceiver::hand_over(target::Code& code, ByteView payload, bool in_cel
   handed->code = &code;
   handed->call = executor_.running();
   handed->rights = rights_of(&code);
+  handed->since_ns = resumed_since_ns_.value_or(now_ns());
   handed->size = payload.size();
   handed->payload = aligned_copy(handed->memory, payload, size_t{1} << code.alignment_log2);
   handed->hold.emplace(link_);
@@ -183,7 +184,7 @@ void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const 
   reply.status = why.code;
   reply.node_id = common_.self.wire_id();
   reply.message = fmt::format("{}: {}", common_.self.label, why.message);
-  answers_.count_failure(why);
+  answers_.count_failure(why, numbers_.find(header.number));
   if (!call.return_address) return answers_.send(&link_, nullptr, reply);
   // A refused call makes us connect to nobody.
   if (!answers_.send_if_connected(*call.return_address, reply)) link_.post_reply_for(*call.return_address, reply);

@@ -210,6 +210,7 @@ void Link::on_compiled() {
 // ---- Frames
 
 bool Link::on_frame(const wire::FrameHeader& header, std::byte* body) {
+  other_calls_ += header.kind == wire::Kind::call || header.kind == wire::Kind::call_code;
   const ByteView view(body, header.length);
   switch (header.kind) {
     case wire::Kind::call: record_for_snapshots(header, view); return receiver_.on_call(header, body);
@@ -488,8 +489,10 @@ void Link::answer_statistics() {
     answer.message = fmt::format("{}: {} may not connect here, and is told nothing about this node", common_.self.label,
                                  peer_label());
   }
+  // What the peer takes may be less, and it counts the answer's other parts, too.
+  const auto most = std::min<size_t>(wire::longest_statistics_answer, peer().max_message + frame_overhead / 2);
   channel_.post_or_disconnect(wire::Kind::statistics, 0, wire::statistics_answer,
-                              wire::encode_statistics_answer(answer));
+                              wire::encode_statistics_answer(std::move(answer), most));
 }
 
 bool Link::on_statistics_answer(ByteView body) {

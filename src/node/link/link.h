@@ -71,6 +71,9 @@ class alignas(64) Link final : public target::FrameHandler {
   // That code has more signatures here than before: the next call of it that this node sends, by any link, brings it again.
   void send_code_again(const ContentId& id);
 
+  // Calls that came by it.
+  uint64_t calls() const noexcept { return in_->calls() + other_calls_; }
+
   // ---- Receiving
 
   // The peer's greeting. An error: the peer is not taken, and the caller tells it.
@@ -210,6 +213,7 @@ class alignas(64) Link final : public target::FrameHandler {
   const Common& common_;
 
   Assembly assembly_;
+  uint64_t other_calls_ = 0;  // that the stream has not counted
   bool is_released_by_peer_ = false;
   Flush last_flush_;  // is_run_by_peer()
   uint64_t last_flush_by_ns_ = 0;

@@ -23,6 +23,7 @@ struct HandedCall {
   std::byte* payload = nullptr;    // aligned as the code wants it
   size_t size = 0;                 // of the payload
   Charge charge;                   // of that memory
+  uint64_t since_ns = 0;           // when it came, or was taken in to wait for this
   std::optional<Link::Hold> hold;  // on the link that it came from; none: this node made the call
 
   bool in_cell = false;      // and on no thread of the node

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/log_format.h"
 
 namespace tc::node {
@@ -54,7 +55,9 @@ void HandedCalls::reply(HandedCall& handed, ByteView bytes) noexcept {
 
 // Who has the answer finds the call counted.
 void HandedCalls::count(HandedCall& handed) noexcept {
-  if (!std::exchange(handed.is_counted, true)) executor_.count_elsewhere();
+  if (std::exchange(handed.is_counted, true)) return;
+  executor_.count_elsewhere();
+  if (handed.code->use != nullptr) ++handed.code->use->calls;
 }
 
 // Where there is no memory for an answer, its link ends, as for an answer of a call that runs here.
@@ -76,9 +79,19 @@ void HandedCalls::send(const HandedCall& handed, FunctionRef<void()> send) noexc
 
 void HandedCalls::end(HandedCall& handed) {
   count(handed);
+  measure(handed);
   send(handed, [&] { invocation_.effects().end(handed.outcome); });
   target::TimeSlice::learn(*handed.code, handed.took_ns, 1);
   take_out(handed);
+}
+
+// A cell says how long its call ran, and is not believed more than it can be.
+void HandedCalls::measure(const HandedCall& handed) noexcept {
+  auto* const use = handed.code->use;
+  if (use == nullptr) return;
+  const auto latency_ns = now_ns() - handed.since_ns;
+  use->latency.add(latency_ns);
+  use->run.add(std::min(handed.took_ns, latency_ns));
 }
 
 void HandedCalls::fail(HandedCall& handed, const Error& why) noexcept {

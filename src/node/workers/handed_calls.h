@@ -76,6 +76,7 @@ class HandedCalls {
 
  private:
   void count(HandedCall& handed) noexcept;
+  static void measure(const HandedCall& handed) noexcept;
   void take_out(HandedCall& handed);
   void send(const HandedCall& handed, FunctionRef<void()> send) noexcept;
 

@@ -60,6 +60,11 @@ class Workers {
   bool may_place(bool concurrent) const noexcept {
     return concurrent ? calls_.on_threads() < most_calls() : !calls_.exclusive_runs();
   }
+  // So many were handed over, and no thread has taken them up.
+  size_t unbegun() noexcept {
+    const std::scoped_lock lock(mutex_);
+    return ready_.size();
+  }
   // Of a call whose place is elsewhere. May throw std::bad_alloc.
   void hand_over(std::unique_ptr<HandedCall> handed);
   // Sends answers, does what calls ask, and ends those that have run. How much happened.

@@ -251,6 +251,25 @@ TEST_F(Workers, code_that_was_long_runs_on_other_threads_until_it_was_short_for_
   EXPECT_TRUE(visits.was_on(main_thread));
 }
 
+TEST_F(Workers, calls_on_other_threads_are_counted_once_and_measured) {
+  const auto stays = send_one_that_stays(ordinary);
+  const auto waits = send(*source, *link, ordinary, "x");
+  EXPECT_TRUE(until([&] { return target->stat("waiting-calls").value() == 1; }));
+  visits.let_go();
+  ASSERT_TRUE(answered(stays) && answered(waits));
+  const auto all_ended = [&] {
+    const auto ifuncs = target->report().ifuncs;
+    return ifuncs.size() == 1 && ifuncs[0].calls == 2 && ifuncs[0].latency.count() != 0;
+  };
+  EXPECT_TRUE(until(all_ended));
+  const auto use = target->report().ifuncs[0];
+  EXPECT_EQ(use.name, "visit");
+  EXPECT_EQ(use.failures, 0u);
+  EXPECT_EQ(use.run.count(), use.latency.count());
+  EXPECT_GE(use.latency.sum_ns, use.run.sum_ns);
+  EXPECT_EQ(target->stat("waiting-calls").value(), 0u);
+}
+
 TEST_F(Workers, a_flush_waits_for_calls_on_other_threads) {
   ASSERT_TRUE(source->send(*link, *test::message(*source, ordinary, "!"), false, Deadline::after_ms(20'000)));
   ASSERT_TRUE(until([&] { return visits.inside() == 1; }));

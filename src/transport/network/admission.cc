@@ -213,6 +213,7 @@ PendingPeer::~PendingPeer() { hub_.poller.remove(peer_.stream.socket()); }
 Status PendingPeer::start() { return hub_.poller.add(peer_.stream.socket(), *this, watched_); }
 
 GreetedPeer PendingPeer::take() noexcept {
+  if (has_proved_its_key()) peer_.origin.handshake_ns = now_ns() - (deadline_ns_ - greeting_ns);
   if (stage_ == Stage::handshake && can_be_told()) (void)peer_.stream.take_session();  // to be told in plain
   stage_ = Stage::ended;
   handshake_.reset();

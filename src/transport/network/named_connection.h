@@ -106,6 +106,7 @@ class NamedConnection final : public Connection, private NameLookups::Client {
   std::string_view transport() const noexcept override { return inner_ != nullptr ? inner_->transport() : ""; }
   const std::string& peer_address() const noexcept override { return address_; }
   const Origin& origin() const noexcept override { return inner_ != nullptr ? inner_->origin() : no_origin_; }
+  Traffic traffic() const noexcept override { return inner_ != nullptr ? inner_->traffic() : Traffic(); }
 
   // For the transport, as those of SocketConnection.
   bool deliver_loss() noexcept;

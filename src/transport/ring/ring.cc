@@ -101,6 +101,7 @@ void RingOut::shut() noexcept {
   if (!is_open()) return;
   flush();
   list_.remove(*this);
+  lap_ = written();
   ring_ = {};
   cursor_ = end_ = nullptr;
   max_length_ = 0;
@@ -136,6 +137,12 @@ void RingOut::wake_reader() noexcept {
 void RingOut::update_consumed() noexcept {
   const uint64_t now = std::atomic_ref(ring_.control->consumed).load(std::memory_order_acquire);
   if (now >= consumed_ && now <= position()) consumed_ = now;
+}
+
+uint64_t RingOut::unread() const noexcept {
+  if (!is_open()) return 0;
+  const uint64_t now = std::atomic_ref(ring_.control->consumed).load(std::memory_order_acquire);
+  return position() - (now >= consumed_ && now <= position() ? now : consumed_);
 }
 
 void RingOut::set_end() noexcept {

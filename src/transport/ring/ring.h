@@ -157,6 +157,9 @@ class RingOut final : public OutStream {
   void shut() noexcept;
 
   void flush() noexcept override;
+  // Bytes of frames committed so far, and how many of them the reader has not taken off.
+  uint64_t written() const noexcept { return is_open() ? position() - ring_start : lap_; }
+  uint64_t unread() const noexcept;
 
  private:
   std::byte* make_room(size_t length) noexcept override;
@@ -174,7 +177,7 @@ class RingOut final : public OutStream {
   FlushList& list_;
   const std::function<void()> ring_doorbell_;
   RingView ring_;
-  uint64_t lap_ = 0;
+  uint64_t lap_ = 0;       // as in RingIn; once shut, of what was written
   uint64_t consumed_ = 0;  // the last plausible value of RingControl::consumed
 };
 

@@ -35,6 +35,7 @@ class RingConnection final : public SocketConnection {
   InStream& in() noexcept override { return in_; }
   bool is_polled() const noexcept override { return true; }
   std::string_view transport() const noexcept override { return name; }
+  Traffic traffic() const noexcept override { return {in_.consumed(), out_.written(), out_.unread()}; }
   // Tells the peer whether we sleep, and so must be woken.
   void set_sleeping(bool sleeping) noexcept { in_.set_sleeping(sleeping); }
 

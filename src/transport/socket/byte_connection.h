@@ -15,6 +15,7 @@ class ByteConnection : public SocketConnection, protected ByteOut::Owner {
   OutStream& out() noexcept override { return out_; }
   InStream& in() noexcept override { return in_; }
   bool is_polled() const noexcept override { return false; }
+  Traffic traffic() const noexcept override { return {in_.received(), out_.sent(), out_.waiting()}; }
   void set_paused(bool paused) noexcept override { is_paused_ = paused; }
   bool is_paused() const noexcept { return is_paused_; }
 

@@ -40,6 +40,7 @@ Result<size_t> ByteIn::fill(Channel& channel) {
   if (room == 0 || is_shut_) return 0;
   TC_ASSIGN(const size_t got, channel.receive({filled_, room}));
   filled_ += got;
+  received_ += got;
   end_ = filled_;
   std::memset(filled_, 0, wire::header_bytes);
   return got;
@@ -104,6 +105,7 @@ void ByteOut::send() noexcept {
         return owner_.on_channel_full();
       }
       sent_ += *took;
+      sent_bytes_ += *took;
     }
   } catch (const std::exception& problem) {
     return lose_channel(Error{TC_ERR_NO_MEMORY, problem.what()});
@@ -126,7 +128,10 @@ size_t ByteOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
   }
   try {
     const auto took = channel_->send_gathered({parts.data(), count});
-    if (took) return keep_rest(frames, *took);
+    if (took) {
+      sent_bytes_ += *took;
+      return keep_rest(frames, *took);
+    }
     lose_channel(took.error());
   } catch (const std::exception& problem) {
     lose_channel(Error{TC_ERR_NO_MEMORY, problem.what()});

@@ -73,6 +73,7 @@ class ByteIn final : public InStream {
 
   bool refill() noexcept override;
   void release() noexcept override;
+  uint64_t received() const noexcept { return received_; }  // bytes so far
 
  private:
   void make_room() noexcept;
@@ -81,6 +82,7 @@ class ByteIn final : public InStream {
   std::byte* base_ = nullptr;    // where the first frame lies
   std::byte* filled_ = nullptr;  // behind the last byte that came; a zero word stands there
   size_t least_room_ = 0;
+  uint64_t received_ = 0;
   bool is_shut_ = false;
 };
 
@@ -116,6 +118,9 @@ class ByteOut final : public OutStream {
   void discard() noexcept;
   // What was committed before shut() and was not sent.
   ByteView unsent() const noexcept { return unsent_; }
+  // Bytes that the channel has taken so far, and those that wait for it.
+  uint64_t sent() const noexcept { return sent_bytes_; }
+  size_t waiting() const noexcept { return is_open() ? static_cast<size_t>(cursor_ - sent_) : 0; }
 
  private:
   static constexpr uint32_t always = 1;
@@ -134,6 +139,7 @@ class ByteOut final : public OutStream {
   std::byte* base_ = nullptr;  // where the first frame lies
   std::byte* sent_ = nullptr;  // the channel has taken everything before
   ByteView unsent_;
+  uint64_t sent_bytes_ = 0;
   uint64_t sent_in_poll_ = 0;  // the last poll that a frame was sent in at once
   bool is_full_ = false;       // the channel takes nothing now: wait for on_channel_room()
   bool discards_ = false;

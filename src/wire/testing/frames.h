@@ -29,6 +29,14 @@ inline Hello sample_hello() {
           .last_words = "node 4 ended"};
 }
 
+inline Times sample_times() {
+  Times times;
+  times.add(250);
+  times.add(3'000, 3);
+  times.add(UINT64_MAX / 2);
+  return times;
+}
+
 inline StatisticsAnswer sample_answer() {
   return {.report = {.name = "node four",
                      .version = "0.1.0",
@@ -36,7 +44,11 @@ inline StatisticsAnswer sample_answer() {
                      .node_id = 4,
                      .uptime_ns = 1'500'000'000,
                      .is_draining = true,
-                     .numbers = {{"executed", 7}, {"code-bytes", uint64_t{1} << 40}}}};
+                     .numbers = {{"executed", 7}, {"code-bytes", uint64_t{1} << 40}},
+                     .failures = {{"denied", 2}, {"code", 1}},
+                     .times = {{"load", sample_times()}, {"handshake", {}}},
+                     .ifuncs = {{"two words", 9, 1, sample_times(), sample_times()}, {"other", 1, 0, {}, {}}},
+                     .links = {{"node 3 (a name)", "shm", 5, 6, 7, 8}}}};
 }
 
 inline Bytes sample_question() {

@@ -33,6 +33,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
   std::string_view transport() const noexcept override { return "simulated"; }
   const std::string& peer_address() const noexcept override { return peer_; }
   const Origin& origin() const noexcept override { return origin_; }
+  Traffic traffic() const noexcept override { return {in_.received(), out_.sent(), out_.waiting()}; }
   void set_paused(bool paused) noexcept override { paused_ = paused; }
 
   // For the transport. Delivers what has arrived; returns how much.
