@@ -31,6 +31,8 @@ class LocalCalls {
   Status add(const OutgoingCall& call, trust::SharedRights rights);
   // Are there some that can run now?
   bool has_ready() const noexcept { return !ready_.empty() && !awaits_worker_; }
+  // And all that wait.
+  size_t waiting() const noexcept { return ready_.size() + uncompiled_.size(); }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();
   // Of the call that runs.
