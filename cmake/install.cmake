@@ -8,7 +8,7 @@
 #   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
-#   lib/systemd/system/threechains.service  a node as a service
+#   lib/systemd/system/threechains.service  a node as a service, and threechains.socket
 #   share/man/man1, share/bash-completion, share/zsh, share/fish   manual pages and completion, from the command's own words
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 # (Debian's packages have the plug-ins in lib/threechains: they are libraries of nobody else.)
@@ -88,7 +88,7 @@ if(NOT TC_SMALL AND TARGET ifunc)
     install(CODE "set(tc_service_program \"\${CMAKE_INSTALL_PREFIX}/${CMAKE_INSTALL_BINDIR}/ifunc\")
       configure_file(\"${PROJECT_SOURCE_DIR}/cmake/threechains.service.in\" \"${unit}\" @ONLY)")
   endif()
-  install(FILES ${unit} DESTINATION lib/systemd/system)
+  install(FILES ${unit} cmake/threechains.socket DESTINATION lib/systemd/system)
 endif()
 if(TC_SMALL)  # scripts/tarball takes them along
   include(licences)

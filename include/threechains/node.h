@@ -35,6 +35,22 @@ TC_API tc_status_t tc_node_create(const tc_config_t *config, tc_node_t **node);
  * that functions need which such calls use (tc_node_export()). */
 TC_API void tc_node_free(tc_node_t *node);
 
+/* From now on the node refuses new calls, because it is to end; the program goes on to poll it, and frees it when it likes. It
+ * cannot be taken back. May be called again, to learn whether calls are left:
+ *
+ *     while (tc_node_drain(node) == TC_ERR_BUSY && there_is_time()) tc_node_wait(node, 50, NULL);
+ *     tc_node_free(node);
+ *
+ * The caller of a call that comes reads TC_ERR_CLOSED, "node X is draining: it ends, and takes no more calls", and calls
+ * another node; of a call without an answer it learns that by tc_endpoint_flush(). That call has not run. Calls that came before
+ * go on and are answered: those that run, on any thread and in cells, and those that wait here. So do the calls of their ifuncs to
+ * this node, and to others; what another node forwards or injects to this one is a new call. The node's own calls are
+ * made and answered as ever, peers can still connect, and who asks is told that the node is draining (tc_node_report()).
+ * Inside an ifunc or a function that the library calls, it takes effect when the poll that calls it returns, at the latest.
+ * TC_OK: no call is left; answers may still be on their way, for which tc_node_free() waits. TC_ERR_BUSY: calls run or wait
+ * here, and the message says how many; or calls of this node wait to be sent. */
+TC_API tc_status_t tc_node_drain(tc_node_t *node);
+
 /* Where peers can connect to: "127.0.0.1:41234"; "" when the node does not listen. The node's; valid while it is. Any
  * thread. */
 TC_API const char *tc_node_address(const tc_node_t *node);
@@ -108,6 +124,10 @@ TC_API tc_status_t tc_node_running_ifunc(const tc_node_t *node, char *name, size
  * brought or signed goes. Any thread, but no signal handlers. TC_ERR_INVALID, TC_ERR_DENIED, TC_ERR_IO,
  * TC_ERR_TOO_LARGE: the file is bad, with the line that is; the node goes on with the keyring that it has. */
 TC_API tc_status_t tc_node_reload_keys(tc_node_t *node);
+
+/* Which messages are logged from now on, as option log has it: "info". Any thread, but no signal handlers. TC_ERR_INVALID: there is
+ * no such level. */
+TC_API tc_status_t tc_node_set_log_level(tc_node_t *node, const char *level);
 
 /* Starts a thread of the node's that polls and sleeps, so that the application need not. Ifuncs run on it, and functions
  * given to tc_future_on_ready() are called on it. Any thread may call functions of the node meanwhile; the library takes

@@ -347,6 +347,15 @@ class Node {
     if (status != TC_ERR_NOT_FOUND) detail::check(status);
     return name;
   }
+  // From now on new calls are refused: tc_node_drain() in node.h. True: no call is left. False: some run or wait; poll, and
+  // call it again.
+  bool drain() {
+    const auto status = tc_node_drain(handle());
+    if (status != TC_ERR_BUSY) detail::check(status);
+    return status == TC_OK;
+  }
+  // Which messages are logged from now on: "info". Any thread.
+  void set_log_level(const std::string &level) { detail::check(tc_node_set_log_level(handle(), level.c_str())); }
   // Reads the keyring file anew. Any thread.
   void reload_keys() { detail::check(tc_node_reload_keys(handle())); }
 

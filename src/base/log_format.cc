@@ -138,6 +138,8 @@ void add_json_line(Line& line, const LogLine& what) noexcept {
     line.add("\",");
   }
   if (!what.fields.peer.empty()) add_field(line, "peer", what.fields.peer);
+  if (!what.fields.key.empty()) add_field(line, "key", what.fields.key);
+  if (what.fields.link != 0) line.print("\"link\":{},", what.fields.link);
   constexpr std::string_view end = "\"}\n";
   line.add("\"message\":\"");
   const size_t reserved = end.size() + cut_mark.size();

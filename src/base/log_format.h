@@ -4,7 +4,7 @@
 //
 //     text     2026-11-26T23:05:01.250+01:00 node3 warning: link to 10.0.0.7:7000 dropped: ...
 //     json     {"time":"2026-11-26T23:05:01.250+01:00","level":"warning","node":"node3",
-//              "peer":"node 7 (node7)","message":"..."}
+//              "peer":"node 7 (node7)","key":"ed25519:...","link":12,"message":"..."}
 //     journal  <4>node3 warning: link to ... (the journal has the time, and takes the priority from the front)
 //
 // Threads: any.
@@ -33,6 +33,8 @@ struct LogFields {
   std::string_view ifunc = {};
   const ContentId* content_id = nullptr;
   std::string_view peer = {};
+  std::string_view key = {};  // the peer's
+  uint64_t link = 0;          // to it; 0: there is none
 };
 
 // While it lives, what this thread logs is about these. What they refer to must live as long. The innermost one counts.

@@ -67,11 +67,13 @@ TEST(LogFormat, json_has_the_fields_that_are_known_and_no_others) {
       nlohmann::json(
           {{"time", "2026-11-26T22:05:01.250+00:00"}, {"level", "warning"}, {"node", "node3"}, {"message", "hello"}}));
   const auto id = ContentId::of(as_bytes(std::string_view("code")));
-  line.fields = {.ifunc = "sum", .content_id = &id, .peer = "client 7"};
+  line.fields = {.ifunc = "sum", .content_id = &id, .peer = "client 7", .key = "k7", .link = 12};
   const auto all = parsed(written(LogFormat::json, line));
   EXPECT_EQ(all["ifunc"], "sum");
   EXPECT_EQ(all["content_id"], id.hex());
   EXPECT_EQ(all["peer"], "client 7");
+  EXPECT_EQ(all["key"], "k7");
+  EXPECT_EQ(all["link"], 12);
 }
 
 TEST(LogFormat, json_keeps_characters_and_escapes_what_controls) {
@@ -79,13 +81,14 @@ TEST(LogFormat, json_keeps_characters_and_escapes_what_controls) {
       "quote\" back\\slash \n\r\t\b\0 \x1b[2J \x7f \xc2\x9b x \xc3\xa4 \xe2\x82\xac \xf0\x9f\x98\x80";
   const std::string_view hostile(text_with_zero, sizeof text_with_zero - 1);
   auto line = line_of(hostile);
-  line.node = line.fields.ifunc = line.fields.peer = "\",\"level\":\"forged";
+  line.node = line.fields.ifunc = line.fields.peer = line.fields.key = "\",\"level\":\"forged";
   const auto text = written(LogFormat::json, line);
   const auto json = parsed(text);
   EXPECT_EQ(json["message"], hostile);
   EXPECT_EQ(json["node"], line.node);
   EXPECT_EQ(json["ifunc"], line.node);
   EXPECT_EQ(json["peer"], line.node);
+  EXPECT_EQ(json["key"], line.node);
   EXPECT_EQ(json["level"], "warning");
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
   EXPECT_EQ(text.find('\x7f'), std::string::npos);

@@ -263,6 +263,8 @@ TEST_F(NullArguments, of_configurations_and_nodes_are_named) {
       {"node", [] { return tc_node_poll(nullptr, nullptr); }},
       {"node", [] { return tc_node_wait(nullptr, 1, nullptr); }},
       {"node", [] { return tc_node_reload_keys(nullptr); }},
+      {"node", [] { return tc_node_drain(nullptr); }},
+      {"node", [] { return tc_node_set_log_level(nullptr, "info"); }},
       {"node", [] { return tc_node_start_progress(nullptr); }},
       {"node", [] { return tc_node_start_shared_progress(nullptr); }},
       {"node", [] { return tc_node_stop_progress(nullptr); }},

@@ -93,6 +93,14 @@ void tc_node_free(tc_node_t* node) {
   tc::capi::end_and_free(*node);
 }
 
+tc_status_t tc_node_drain(tc_node_t* node) {
+  TC_NOT_NULL(node);
+  return guarded([&]() -> tc::Status {
+    const auto entry = enter(*node);
+    return node->node->drain();
+  });
+}
+
 const char* tc_node_address(const tc_node_t* node) { return node != nullptr ? node->node->address().c_str() : ""; }
 
 uint32_t tc_node_id(const tc_node_t* node) { return node != nullptr ? node->node->node_id() : 0; }
@@ -189,6 +197,12 @@ tc_status_t tc_node_running_ifunc(const tc_node_t* node, char* name, size_t capa
 tc_status_t tc_node_reload_keys(tc_node_t* node) {
   TC_NOT_NULL(node);
   return guarded([&] { return node->node->reload_keys(); });
+}
+
+tc_status_t tc_node_set_log_level(tc_node_t* node, const char* level) {
+  TC_NOT_NULL(node);
+  TC_NOT_NULL(level);
+  return guarded([&] { return node->node->set_log_level(level); });
 }
 
 tc_status_t tc_node_fd(tc_node_t* node, int* fd) {

@@ -59,6 +59,7 @@ class Answers {
   void count_failure(const Error& why, const target::Code* code);
   // Failures that have not been sent yet.
   void each_pending(ShowCall show) const;
+  size_t pending() const noexcept { return pending_failures_.size(); }
   // The caller of this node's own calls.
   uint64_t own_instance() const noexcept { return common_.self.instance; }
 

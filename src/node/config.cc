@@ -184,9 +184,10 @@ constexpr const char* files = "Parts of Three-Chains";
 constexpr Option table[] = {
     {node, "name", "LABEL", "host name and process number", "Label of this node in messages and logs.", false,
      [](Config& c, std::string_view v) { return c.name = v.substr(0, 100), Status{}; }},
-    {node, "listen", "ADDRESS:PORT|unix:PATH|none", "127.0.0.1:0",
+    {node, "listen", "ADDRESS:PORT|unix:PATH|fd:N|none", "127.0.0.1:0",
      "Where to accept peers; port 0 picks a free one. unix:PATH accepts processes of the same user on this host alone, "
-     "through shared memory. none accepts nobody.",
+     "through shared memory. fd:N takes the listening TCP socket that this process was given as descriptor N. none "
+     "accepts nobody.",
      false, [](Config& c, std::string_view v) { return c.listen = v == "none" ? "" : v, Status{}; }},
     {node, "advertise", "ADDRESS[:PORT]", "what follows from listen",
      "What peers are told to connect to. With listen on 0.0.0.0 or [::], the address of the first network interface "

@@ -293,7 +293,7 @@ void Links::accept_greeting(Link& link, ByteView hello) try {
     return link.channel().disconnect(accepted.error());
   if (const auto& words = link.peer().last_words; !words.empty()) {
     const auto peer = link.peer_label();
-    const LogContext about({.peer = peer});
+    const AboutLink about(link.channel());
     services_.channel.common.log.warn("{} says of the node that was there before: {}", peer, words);
   }
   // What let us in is the node there; what refused us may have been anything.
@@ -486,6 +486,17 @@ void Links::send_again(const ContentId& id) {
 
 // ---- The node's end
 
+void Links::drain() noexcept {
+  for (const auto& link : links_) link->receiver().take_no_more();
+}
+
+size_t Links::waiting_calls() const noexcept {
+  size_t waiting = 0;
+  for (const auto& link : links_)
+    if (!link->is_lost()) waiting += link->receiver().waiting() + link->sender().waiting();
+  return waiting;
+}
+
 size_t Links::unsent() const noexcept {
   size_t unsent = 0;
   for (const auto& link : links_) unsent += link->unsent();
@@ -513,7 +524,7 @@ void Links::log_unsent(Link& link) noexcept try {
   const auto& channel = link.channel();
   if (!channel.has_backlog() && link.sender().waiting() == 0) return;
   const auto peer = link.peer_label();
-  const LogContext about({.peer = peer});
+  const AboutLink about(link.channel());
   services_.channel.common.log.warn(
       "{} bytes of frames and {} calls for {} are lost: they waited to be sent when the link was closed",
       channel.backlog_bytes(), link.sender().waiting(), peer);
@@ -536,7 +547,7 @@ void Links::log_loss(const Link& link) noexcept try {
   ++services_.channel.common.counters.dropped_links;
   auto& log = services_.channel.common.log;
   const auto peer = link.peer_label();
-  const LogContext about({.peer = peer});
+  const AboutLink about(link.channel());
   if (link.is_awaited)
     log.info("link to {} was not made: {}", peer, link.reason().message);
   else if (link.reason().code == TC_ERR_DISCONNECTED)

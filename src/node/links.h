@@ -114,6 +114,10 @@ class Links final : public transport::Events {
 
   // ---- At the node's end
 
+  // The node drains: calls that come from now on are refused (CallPlaces::take_no_more()).
+  void drain() noexcept;
+  // How many calls wait here: of peers, to be run, and to peers, to be sent.
+  size_t waiting_calls() const noexcept;
   // From now on nothing that comes is run.
   void stop_receiving() noexcept { is_leaving_ = true; }
   // How much waits on all links to be sent (Link::unsent()).

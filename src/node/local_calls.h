@@ -33,6 +33,8 @@ class LocalCalls {
   // So many wait for a thread or a cell.
   size_t awaiting_worker() const noexcept { return awaits_worker_ ? ready_.size() : 0; }
   bool has_ready() const noexcept { return !ready_.empty() && !awaits_worker_; }
+  // And all that wait.
+  size_t waiting() const noexcept { return ready_.size() + uncompiled_.size(); }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();
   // Of the call that runs.

@@ -64,6 +64,10 @@ LogFormat format_of_log(const Config& config) {
   return log_format_of(config.log_format, STDERR_FILENO, std::getenv("JOURNAL_STREAM"));
 }
 
+spdlog::level::level_enum level_of(const std::string& log) {
+  return log == "off" ? spdlog::level::off : spdlog::level::from_str(log);
+}
+
 std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
   spdlog::sink_ptr sink;
   if (config.log_sink)
@@ -71,7 +75,7 @@ std::shared_ptr<spdlog::logger> make_logger(const Config& config) {
   else
     sink = std::make_shared<LogSink>(STDERR_FILENO);
   auto logger = std::make_shared<spdlog::logger>(config.name, std::move(sink));
-  logger->set_level(config.log == "off" ? spdlog::level::off : spdlog::level::from_str(config.log));
+  logger->set_level(level_of(config.log));
   logger->set_error_handler([](const std::string&) {});  // a line for which there is no memory
   if (!config.log_sink) logger->set_formatter(std::make_unique<LogFormatter>(format_of_log(config)));
   return logger;
@@ -322,6 +326,26 @@ Status Node::expose(std::string name, void* data, size_t size, SharedFile file) 
               "calls that run on other threads still have the data '{}': keep its memory until they have ended", name);
 }
 
+// ---- The end
+
+Status Node::drain() {
+  if (places_.takes_calls()) {
+    places_.take_no_more();
+    links_.drain();
+    log_->info("{} is draining: it takes no more calls", self_.label);
+  }
+  const auto left = calls_left();
+  if (left == 0) return {};
+  return fail(TC_ERR_BUSY, "{} call{} run{} or wait{} here still", left, left == 1 ? "" : "s", left == 1 ? "s" : "",
+              left == 1 ? "s" : "");
+}
+
+// What calls ask of this node itself belongs to them, and counts, too.
+size_t Node::calls_left() const noexcept {
+  return (executor_.inside_call() ? 1 : 0) + handed_.size() + local_calls_.waiting() + answers_.pending() +
+         links_.waiting_calls();
+}
+
 bool Node::end_handed_calls() noexcept {
   links_.stop_receiving();
   cells_.close();
@@ -386,7 +410,7 @@ wire::NodeReport Node::report() {
       .running = running_ifunc().value_or(cells_.running_name()),
       .node_id = self_.wire_id(),
       .uptime_ns = now_ns() - started_ns_,
-      .is_draining = closing_,
+      .is_draining = closing_ || !places_.takes_calls(),
       .numbers = {},
       .failures = counters_.failures.by_reason(),
       .times = {{"load", counters_.loads}, {"handshake", counters_.handshakes}},
@@ -421,6 +445,13 @@ void Node::forget_code(target::Code& code) {
 Status Node::reload_keys() {
   TC_CHECK(authority_.reload());
   wake();
+  return {};
+}
+
+Status Node::set_log_level(std::string_view level) {
+  Config tried;
+  TC_CHECK(tried.set("log", level));
+  log_->set_level(level_of(tried.log));
   return {};
 }
 

@@ -76,6 +76,9 @@ class Node final : private Waiter {
   bool is_in_handed_call() const noexcept { return !polling_ && executor_.inside_call(); }
   // Fails futures whose deadline has passed.
   void expire();
+  // From now on calls of peers are refused; those that run or wait here go on. TC_ERR_BUSY: some do. At the latest when the poll
+  // that this is called from returns.
+  Status drain();
   // Ends calls that still wait, with TC_ERR_CLOSED, and accepts no more.
   void close_calls() noexcept;
   // Before the node is freed while other threads may enter it: nothing that comes from now on is run, and calls on other
@@ -85,6 +88,8 @@ class Node final : private Waiter {
   // Reads the keyring anew. What follows from it happens in the next poll or wait of the node's thread, which is woken.
   // Any thread. TC_ERR_INVALID and others: the file is bad, and nothing changes.
   Status reload_keys();
+  // As option log. Any thread. TC_ERR_INVALID.
+  Status set_log_level(std::string_view level);
   // An ifunc that runs, and a function that a ready future calls, cannot wait for `what`: the thread that waited would be the
   // one that has to bring it. TC_ERR_INVALID.
   Status can_wait_for(std::string_view what) const;
@@ -165,6 +170,7 @@ class Node final : private Waiter {
   size_t block(Deadline deadline);
   bool yield(Deadline deadline, uint32_t polls);
   uint64_t latest_end_of_sleep(uint64_t until) const noexcept;
+  size_t calls_left() const noexcept;
   void notify_ready() noexcept;
   size_t progress();
   size_t drain_backlogs();

@@ -2,6 +2,7 @@
 #include "transport/address.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -137,6 +138,30 @@ Result<std::vector<SocketAddress>> look_up(const std::string& host) { return add
 Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen) {
   TC_ASSIGN(const auto where, parse_host_and_port(address));
   return addresses_of(where, to_listen ? AI_PASSIVE : 0);
+}
+
+Result<Fd> take_listener(std::string_view descriptor) {
+  int number = -1;
+  const auto* const end = descriptor.data() + descriptor.size();
+  const auto read = std::from_chars(descriptor.data(), end, number);
+  if (read.ec != std::errc{} || read.ptr != end || number <= STDERR_FILENO)
+    return fail(TC_ERR_INVALID, "'{}' is no number of a descriptor above 2", descriptor);
+  const auto value_of = [&](int option) {
+    int value = -1;
+    socklen_t size = sizeof value;
+    return ::getsockopt(number, SOL_SOCKET, option, &value, &size) == 0 ? value : -1;
+  };
+  const int domain = value_of(SO_DOMAIN);
+  if (domain == -1) return fail(TC_ERR_INVALID, "descriptor {} is no socket: {}", number, system_words(errno));
+  if (value_of(SO_TYPE) != SOCK_STREAM || (domain != AF_INET && domain != AF_INET6))
+    return fail(TC_ERR_INVALID, "descriptor {} is a socket of family {} and type {} when one of TCP is needed", number,
+                domain, value_of(SO_TYPE));
+  if (value_of(SO_ACCEPTCONN) != 1)
+    return fail(TC_ERR_INVALID, "descriptor {} is a socket that does not listen", number);
+  const int flags = ::fcntl(number, F_GETFL);
+  if (flags < 0 || ::fcntl(number, F_SETFL, flags | O_NONBLOCK) != 0 || ::fcntl(number, F_SETFD, FD_CLOEXEC) != 0)
+    return fail(TC_ERR_IO, "descriptor {}: {}", number, system_words(errno));
+  return Fd(number);
 }
 
 Result<Fd> listen_at(const SocketAddress& address) {

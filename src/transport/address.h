@@ -48,6 +48,8 @@ class SocketAddress {
 };
 
 inline constexpr std::string_view unix_prefix = "unix:";
+// Of a listening socket that the process was given: "fd:3".
+inline constexpr std::string_view descriptor_prefix = "fd:";
 
 // "HOST:PORT", taken apart. An empty host is any interface to listen, and this host to connect.
 struct HostAndPort {
@@ -64,6 +66,8 @@ Result<std::vector<SocketAddress>> look_up(const std::string& host);
 // All that "HOST:PORT" stands for, the best first. Waits as look_up() does. TC_ERR_INVALID, TC_ERR_NOT_FOUND, TC_ERR_IO.
 Result<std::vector<SocketAddress>> resolve(std::string_view address, bool to_listen);
 
+// The listening TCP socket that this process has as descriptor "3"; whoever takes it owns it. TC_ERR_INVALID: it is none.
+Result<Fd> take_listener(std::string_view descriptor);
 // Listens there. TC_ERR_IO.
 Result<Fd> listen_at(const SocketAddress& address);
 // Starts to connect; when the socket becomes writable, socket_error() says how it ended. TC_ERR_IO.

@@ -1,15 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // `ifunc serve`: a node that runs what it is sent.
+#include <fmt/ranges.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <atomic>
 #include <csignal>
 #include <cstdio>
 #include <cstdlib>
 #include <filesystem>
 #include <functional>
+#include <map>
 #include <mutex>
 #include <vector>
 
@@ -17,6 +21,7 @@
 #include "ifunc/arguments.h"
 #include "ifunc/attempt.h"
 #include "ifunc/commands.h"
+#include "ifunc/given_socket.h"
 #include "ifunc/mapped_file.h"
 #include "ifunc/serve_options.h"
 #include "ifunc/service.h"
@@ -30,8 +35,8 @@ namespace {
 // A wake ends the wait; the deadline only bounds what a lost wake would cost. Two wake-ups a minute are free.
 constexpr threechains::milliseconds longest_wait{30'000};
 
-// A node in which nothing runs takes a moment to stop. With --drain 0 an ifunc that runs gets no time.
-constexpr uint32_t least_drain_ms = 1000;
+// Between two looks at what is left of a node that drains; the end of a call ends the wait.
+constexpr threechains::milliseconds drain_step{50};
 
 // Each peer takes a descriptor. The usual soft limit is for programs that call select(), which this one does not. A program
 // of the user's own decides that for itself.
@@ -116,7 +121,8 @@ void print_statistics(const threechains::Node& node) {
 // Others can only trust a node whose key lasts: one that they can reach makes itself a key, as sshd does. Where a launcher
 // vouches for the node, a fresh key will do.
 Status make_key_if_missing(const ServeOptions& options) {
-  const auto listen = options.get("listen");
+  auto listen = options.get("listen");
+  if (listen.starts_with("fd:")) listen = address_of(std::atoi(listen.c_str() + 3));
   if (listen.empty() || listen == "none" || is_path(listen) || !options.get("key").empty()) return {};
   if (const auto bootstrap = options.get("bootstrap"); !bootstrap.empty() && bootstrap != "none") return {};
   TC_ASSIGN(const auto address, parse_address(listen));
@@ -147,7 +153,10 @@ class Served {
     node_ = nullptr;
     ends_ = true;
   }
-  // With the node; false: there is none yet, or no more.
+  // No call gets any more time.
+  void set_time_is_over() noexcept { time_is_over_.store(true); }
+  bool is_time_over() const noexcept { return time_is_over_.load(); }
+  // With the node; false: there is none yet.
   bool with_node(const std::function<void(tc_node_t*)>& use) {
     const std::scoped_lock lock(mutex_);
     if (node_ != nullptr) use(node_);
@@ -156,7 +165,7 @@ class Served {
   // What keeps it from stopping.
   std::string what_runs() {
     auto running = running_ifunc();
-    return running.empty() ? "what the node does" : running;
+    return running.empty() ? "what runs in cells, waits or is to be sent" : running;
   }
   // Empty: none runs.
   std::string running_ifunc() {
@@ -175,81 +184,13 @@ class Served {
   tc_node_t* node_ = nullptr;
   bool ends_ = false;
   std::string last_;
+  std::atomic<bool> time_is_over_{false};
 };
 
 const char* name_of(int signal) { return signal == SIGINT ? "SIGINT" : "SIGTERM"; }
 
 std::string in_parentheses(const std::string& text) { return text.empty() ? "" : fmt::format(" ({})", text); }
 
-// What the thread that takes signals does with them, and says of it.
-class Life {
- public:
-  Life(const ServeOptions& options, Served& serving)
-      : options_(options),
-        serving_(serving),
-        log_(make_service_log(options)),
-        supervisor_(Supervisor::from_environment()) {}
-
-  // Peers can connect. The only one that another thread calls.
-  void say_ready(const std::string& address) const { supervisor_.ready("serves at " + address); }
-
-  StopSignals::Handlers handlers() {
-    return {.stop = [this](int signal) { stop(signal); },
-            .again = [this](int signal) { stop_at_once(signal); },
-            .waits = [this] { say_what_it_waits_for(); },
-            .gives_up = [this] { give_up(); },
-            .reload = [this] { reload(); }};
-  }
-
- private:
-  void stop(int signal) {
-    const auto running = serving_.running_ifunc();
-    const auto what = fmt::format(
-        "stops, told by {}{}", name_of(signal),
-        running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, options_.drain_ms()));
-    if (!options_.quiet_stop) log_->warn("ifunc serve: {}", what);
-    is_stopping_ = true;
-    supervisor_.stopping(what);
-    if (!serving_.with_node(tc_node_wake))
-      ::_exit(128 + signal);  // a bootstrap that waits for others: nothing to tidy up
-    if (options_.drain_ms() != 0 || running.empty()) return;
-    give_up();
-    ::_exit(128 + signal);
-  }
-  void stop_at_once(int signal) {
-    log_->warn("ifunc serve: stops at once, told by a second signal, {}{}", name_of(signal),
-               in_parentheses(serving_.running_ifunc()));
-  }
-  void say_what_it_waits_for() {
-    log_->warn("ifunc serve: stops when {} has ended, or after {} ms (--drain)", serving_.what_runs(),
-               options_.drain_ms());
-  }
-  void give_up() {
-    log_->warn("ifunc serve: {} has not ended within {} ms (--drain): the node stops without it", serving_.what_runs(),
-               options_.drain_ms());
-  }
-  // A node that starts has just read its keyring, or is about to.
-  void reload() {
-    const bool has_keyring = options_.get("keyring") != "none";
-    const auto running = serving_.running_ifunc();
-    // The node logs what the keyring has now when it takes it over, and what is wrong with it at once.
-    log_->warn("ifunc serve: {} (SIGHUP){}; other options are read only when it starts",
-               has_keyring ? "reads its keyring again" : "has no keyring to read",
-               !has_keyring || running.empty() ? "" : fmt::format(", which takes effect when {} has ended", running));
-    serving_.with_node([this](tc_node_t* node) {
-      // One that stops is not ready any more.
-      if (!is_stopping_) supervisor_.reloading();
-      (void)tc_node_reload_keys(node);
-      if (!is_stopping_) supervisor_.ready("");
-    });
-  }
-
-  const ServeOptions& options_;
-  Served& serving_;
-  const std::shared_ptr<spdlog::logger> log_;
-  const Supervisor supervisor_;
-  bool is_stopping_ = false;
-};
 // The file, and whether it and the command line together make sense.
 Result<size_t> read_whole_configuration(ServeOptions& options) {
   const auto file = options.config_file;
@@ -258,18 +199,153 @@ Result<size_t> read_whole_configuration(ServeOptions& options) {
   return count;
 }
 
+// What SIGHUP changes. All other options are those of the node's start.
+constexpr std::array<std::string_view, 2> changeable_options = {"log", "drain"};
+
+std::string list_of(const std::vector<std::string>& names) { return fmt::format("{}", fmt::join(names, ", ")); }
+
+// What the thread that takes signals does with them, and says of it.
+class Life {
+ public:
+  // `given`: the options without those of the file.
+  Life(const ServeOptions& options, const ServeOptions& given, Served& serving)
+      : options_(options),
+        given_(given),
+        serving_(serving),
+        values_(options.values()),
+        drain_ms_(options.drain_ms()),
+        log_(make_service_log(options)),
+        supervisor_(Supervisor::from_environment()) {}
+
+  // Peers can connect. This and the next one are called by the thread of the node.
+  void say_ready(const std::string& address) const { supervisor_.ready("serves at " + address); }
+  void say_what_is_left(const Error& what) const {
+    log_->warn("ifunc serve: after {} ms (--drain) the node stops: {}", drain_ms_.load(), what.message);
+  }
+
+  // For these signals, which end before this object does.
+  StopSignals::Handlers handlers(StopSignals& signals) {
+    signals_ = &signals;
+    return {.stop = [this](int signal) { stop(signal); },
+            .again = [this](int signal) { stop_at_once(signal); },
+            .waits = [this] { say_what_it_waits_for(); },
+            .gives_up = [this] { return give_up(); },
+            .reload = [this] { reload(); }};
+  }
+
+ private:
+  void stop(int signal) {
+    const auto running = serving_.running_ifunc();
+    const auto what = fmt::format(
+        "stops, told by {}{}", name_of(signal),
+        running.empty() ? "" : fmt::format("; {} may go on for {} ms (--drain)", running, drain_ms_.load()));
+    if (!options_.quiet_stop) log_->warn("ifunc serve: {}", what);
+    is_stopping_ = true;
+    supervisor_.stopping(what);
+    if (!serving_.with_node(tc_node_wake))
+      ::_exit(128 + signal);  // a bootstrap that waits for others: nothing to tidy up
+  }
+  void stop_at_once(int signal) {
+    log_->warn("ifunc serve: stops at once, told by a second signal, {}{}", name_of(signal),
+               in_parentheses(serving_.running_ifunc()));
+  }
+  void say_what_it_waits_for() {
+    log_->warn("ifunc serve: stops when {} has ended, or after {} ms (--drain)", serving_.what_runs(),
+               drain_ms_.load());
+  }
+  // Code in this process cannot be stopped. Without it the node ends in good order, which takes a moment.
+  bool give_up() {
+    if (!serving_.is_time_over() && serving_.running_ifunc().empty()) {
+      serving_.set_time_is_over();
+      serving_.with_node(tc_node_wake);
+      return false;
+    }
+    log_->warn("ifunc serve: {} has not ended within {} ms (--drain): the node stops without it", serving_.what_runs(),
+               drain_ms_.load());
+    return true;
+  }
+  // A node that starts has just read its keyring, or is about to.
+  void reload() {
+    const bool has_keyring = options_.get("keyring") != "none";
+    const auto running = serving_.running_ifunc();
+    // The node logs what the keyring has now when it takes it over, and what is wrong with it at once.
+    log_->warn("ifunc serve: {} (SIGHUP){}{}", has_keyring ? "reads its keyring again" : "has no keyring to read",
+               !has_keyring || running.empty() ? "" : fmt::format(", which takes effect when {} has ended", running),
+               given_.config_file.empty() ? "; other options are read only when it starts"
+                                          : fmt::format("; reads {} again", given_.config_file));
+    serving_.with_node([this](tc_node_t* node) {
+      // One that stops is not ready any more.
+      if (!is_stopping_) supervisor_.reloading();
+      (void)tc_node_reload_keys(node);
+      if (!given_.config_file.empty()) reload_options(node);
+      if (!is_stopping_) supervisor_.ready("");
+    });
+  }
+
+  // The file is good as a whole, or nothing changes.
+  void reload_options(tc_node_t* node) {
+    auto fresh = given_;
+    isolate_the_untrusted(fresh);
+    if (const auto read = read_whole_configuration(fresh); !read)
+      return log_->error("ifunc serve: the options stay as they were: {}", read.error().message);
+    if (fresh.get("listen").empty() && options_.get("listen").starts_with("fd:"))
+      fresh.set("listen", options_.get("listen"));
+    std::vector<std::string> changed, fixed;
+    const auto values = fresh.values();
+    for (const auto& [name, value] : values) {
+      if (value == values_.at(name)) continue;
+      const bool can_change = std::ranges::find(changeable_options, name) != changeable_options.end();
+      (can_change ? changed : fixed).push_back(name);
+    }
+    for (const auto& name : changed) values_[name] = values.at(name);
+    set_drain_ms(fresh.drain_ms());
+    // Said before the level changes, which may hide it.
+    if (!fixed.empty())
+      log_->warn("ifunc serve: {} changed, and take{} effect when the node starts again", list_of(fixed),
+                 fixed.size() == 1 ? "s" : "");
+    log_->warn("ifunc serve: the options were read again; new: {}", changed.empty() ? "none" : list_of(changed));
+    const auto level = fresh.get("log").empty() ? std::string("warn") : fresh.get("log");
+    (void)tc_node_set_log_level(node, level.c_str());
+    log_->set_level(level_of(level));
+  }
+  void set_drain_ms(uint32_t drain_ms) {
+    drain_ms_ = drain_ms;
+    signals_->set_drain_ms(drain_ms);
+  }
+
+  const ServeOptions& options_;
+  const ServeOptions& given_;
+  Served& serving_;
+  std::map<std::string, std::vector<std::string>> values_;  // that are in effect, or of the node's start
+  std::atomic<uint32_t> drain_ms_;
+  StopSignals* signals_ = nullptr;
+  const std::shared_ptr<spdlog::logger> log_;
+  const Supervisor supervisor_;
+  bool is_stopping_ = false;
+};
+
+// Until no call is left. An error: some are, when the time is over.
+Status drain(threechains::Node& node, const Served& serving) {
+  while (true) {
+    auto drained = attempt([&] { return node.drain(); });
+    if (drained && *drained) return {};
+    if (serving.is_time_over()) return fail(drained ? Error{TC_ERR_TIMEOUT, tc_error_message()} : drained.error());
+    (void)attempt([&] { node.wait(drain_step); });  // no memory, which cost a call, and no more
+  }
+}
+
 }  // namespace
 
-Status serve(ServeOptions options) {
+Result<int> serve(ServeOptions options, ServeOptions given) {
   isolate_the_untrusted(options);
   TC_CHECK(options.check());
   TC_CHECK(make_key_if_missing(options));
   raise_descriptor_limit();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
   Served serving;
-  Life life(options, serving);
+  Life life(options, given, serving);
   StopSignals stop;  // before the node starts threads
-  stop.start(life.handlers(), std::max(options.drain_ms(), least_drain_ms));
+  stop.start(life.handlers(stop), options.drain_ms());
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
   TC_CHECK(expose(node, files, options));
@@ -280,20 +356,44 @@ Status serve(ServeOptions options) {
   if (status) life.say_ready(node.address());
   while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
     status = attempt([&] { node.wait(longest_wait); });
+  Status drained;
+  if (stop.requested()) drained = drain(node, serving);
+  if (!drained) life.say_what_is_left(drained.error());
   if (options.stats) print_statistics(node);
   serving.begin_end();
   {
     const auto ended = std::move(node);
-  }  // waits for what runs on other threads, at most as long as --drain says
+  }  // waits for what runs on other threads, at most until Life::give_up()
+  const auto exit_code = drained ? 0 : 128 + stop.signal();
   stop.finish();
-  return status;
+  TC_CHECK(status);
+  return exit_code;
 }
+
+namespace {
+
+// One that this process was given, where nothing else says where to listen.
+Status take_socket(ServeOptions& read, ServeOptions& given) {
+  TC_ASSIGN(const auto socket, take_given_socket());
+  if (!socket || !read.get("listen").empty()) return {};
+  if (given.supervise) TC_CHECK(keep_for_children(*socket));
+  for (auto* const options : {&read, &given}) options->set("listen", fmt::format("fd:{}", *socket));
+  return {};
+}
+
+Result<int> run(ServeOptions read, ServeOptions given) {
+  TC_CHECK(take_socket(read, given));
+  return given.supervise ? supervise(std::move(given)) : serve(std::move(read), std::move(given));
+}
+
+}  // namespace
 
 void add_serve(CLI::App& app, int& exit_code) {
   auto* sub = app.add_subcommand("serve", "Run a node that executes the ifuncs it is sent");
   sub->footer(
-      "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT. The ifunc\n"
-      "that runs then may end first (--drain); a second signal ends the node at once. SIGHUP reads the keyring anew.\n"
+      "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT. Calls that\n"
+      "run or wait then may end first (--drain), and new ones are refused; a second signal ends the node at once.\n"
+      "SIGHUP reads the keyring anew.\n"
       "An idle node costs no CPU. The exit code is 78 when its --config is wrong, which trying again does not mend.\n\n"
       "  ifunc serve &                                  # ready 127.0.0.1:41234\n"
       "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n\n"
@@ -324,18 +424,13 @@ void add_serve(CLI::App& app, int& exit_code) {
         return;
       }
     }
-    Status status;
-    if (options->supervise) {
-      if (const auto ended = supervise(*options))
-        exit_code = *ended;
-      else
-        status = fail(ended.error());
-    } else {
-      status = serve(std::move(read));
+    const auto ended = run(std::move(read), *options);
+    if (ended) {
+      exit_code = *ended;
+      return;
     }
-    if (status) return;
-    std::fprintf(stderr, "ifunc serve: %s\n", status.error().message.c_str());
-    const auto code = status.error().code;
+    std::fprintf(stderr, "ifunc serve: %s\n", ended.error().message.c_str());
+    const auto code = ended.error().code;
     exit_code = code == TC_ERR_INVALID || code == TC_ERR_DENIED ? 2 : 1;
   });
 }

@@ -82,7 +82,7 @@ void add_options(CLI::App& app, ServeOptions& options, bool own) {
 
 // An address in an option that the library takes as any text.
 Status check_address(std::string_view name, std::string_view value) {
-  if (name == "listen" && (value.empty() || value == "none" || is_path(value))) return {};
+  if (name == "listen" && (value.empty() || value == "none" || value.starts_with("fd:") || is_path(value))) return {};
   if (name == "compile-at" && value.empty()) return {};
   if (name == "listen" || name == "compile-at") TC_CHECK(parse_address(value));
   return {};
@@ -162,8 +162,10 @@ void ServeOptions::add_shared_to(CLI::App& app) {
          "--config", config_file,
          "A file in TOML with options by their names here, one `name = value` a line; those given here count more")
       ->type_name("FILE");
-  app.add_option("--drain", drain,
-                 "How long the ifunc that runs when SIGTERM or SIGINT comes may go on; then the node stops without it")
+  app.add_option(
+         "--drain", drain,
+         "How long the calls that run or wait when SIGTERM or SIGINT comes may go on, while new ones are refused; then "
+         "the node stops without them")
       ->type_name("MILLISECONDS")
       ->default_str(std::to_string(drain_ms()));
   app.add_flag(
@@ -210,6 +212,17 @@ Result<size_t> ServeOptions::read_config_file() {
   stats = stats || merged.stats;
   config_file.clear();
   return count;
+}
+
+std::map<std::string, std::vector<std::string>> ServeOptions::values() const {
+  std::map<std::string, std::vector<std::string>> values = {{"data", data}, {"scratch", scratch}, {"ifunc", ifuncs}};
+  values["target-args-data"] = {target_args_data};
+  values["drain"] = {std::to_string(drain_ms())};
+  values["stats"] = {stats ? "on" : "off"};
+  for (size_t i = 0; i < tc_option_count(); ++i) values[tc_option_name(tc_option_at(i))];
+  for (const auto& [name, value] : settings)
+    if (value != tc_option_default(option_named(name))) values[name].push_back(value);
+  return values;
 }
 
 ServeOptions ServeOptions::of_node(unsigned node) const {

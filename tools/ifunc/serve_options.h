@@ -6,6 +6,7 @@
 
 #include <CLI/CLI.hpp>
 
+#include <map>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -35,7 +36,7 @@ struct ServeOptions {
   // Empty when it was not set.
   std::string get(std::string_view name) const;
 
-  // From SIGTERM on, for the ifunc that runs then.
+  // From SIGTERM on, for the calls that run or wait then.
   uint32_t drain_ms() const { return drain.value_or(10'000); }
 
   // Describes the options to the parser: those that nodes of a cluster share, and a single node's own.
@@ -47,6 +48,9 @@ struct ServeOptions {
   // Takes in what the file says that was not said otherwise, and returns how many options it sets. The errors of
   // read_settings(); then nothing is changed.
   Result<size_t> read_config_file();
+
+  // All options that a file can set, by name; what a node's option is without being set counts as not set.
+  std::map<std::string, std::vector<std::string>> values() const;
 
   // The same for one node of a cluster: `{id}` in the files of `data` becomes its number.
   ServeOptions of_node(unsigned id) const;
@@ -61,7 +65,8 @@ struct ServeOptions {
 // The exit code for a configuration that is wrong: EX_CONFIG of <sysexits.h>. Supervisors need not try again.
 constexpr int exit_bad_configuration = 78;
 
-// Runs a node until SIGTERM or SIGINT.
-Status serve(ServeOptions options);
+// Runs a node until SIGTERM or SIGINT. `given`: the options without those of the file that they name, which SIGHUP reads
+// again. The exit code.
+Result<int> serve(ServeOptions options, ServeOptions given);
 
 }  // namespace tc::command

@@ -35,6 +35,10 @@ std::string one_line(std::string_view text) {
 
 }  // namespace
 
+spdlog::level::level_enum level_of(const std::string& log) {
+  return log == "off" ? spdlog::level::off : spdlog::level::from_str(log);
+}
+
 LogFormat log_format_of(const ServeOptions& options) {
   const auto set = options.get("log-format");
   const auto format = set == "text"      ? std::optional(LogFormat::text)
@@ -48,7 +52,7 @@ std::shared_ptr<spdlog::logger> make_service_log(const ServeOptions& options) {
   auto log = std::make_shared<spdlog::logger>(node_name(options), std::make_shared<LogSink>(STDERR_FILENO));
   log->set_formatter(std::make_unique<LogFormatter>(log_format_of(options)));
   const auto level = options.get("log");
-  log->set_level(level.empty() ? spdlog::level::warn : spdlog::level::from_str(level));
+  log->set_level(level.empty() ? spdlog::level::warn : level_of(level));
   log->set_error_handler([](const std::string&) {});  // a line for which there is no memory
   return log;
 }

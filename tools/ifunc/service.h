@@ -19,6 +19,9 @@ namespace tc::command {
 // A log beside that of the node, which there may not be yet, or no more: the same place, level, format and name.
 std::shared_ptr<spdlog::logger> make_service_log(const ServeOptions& options);
 
+// A value of option log.
+spdlog::level::level_enum level_of(const std::string& log);
+
 // The option log-format, or what it means for standard error when it is not set.
 LogFormat log_format_of(const ServeOptions& options);
 

@@ -14,6 +14,7 @@ namespace {
 
 // A call ends sooner, as a rule: then there is nothing to tell.
 constexpr uint64_t told_after_ns = 500'000'000;
+constexpr uint64_t grace_ns = 1'000'000'000;
 
 sigset_t stop_set() {
   sigset_t set;
@@ -73,14 +74,16 @@ void StopSignals::act_on(int signal) {
 
 uint64_t StopSignals::next_step_ns() const noexcept {
   if (requested_ns_ == 0 || !drain_ns_) return UINT64_MAX;
-  return requested_ns_ + (has_told_ ? *drain_ns_ : std::min(*drain_ns_, told_after_ns));
+  const auto end_ns = *drain_ns_ + grace_ns_;
+  return requested_ns_ + (has_told_ ? end_ns : std::min(end_ns, told_after_ns));
 }
 
 void StopSignals::take_step() {
   const uint64_t now = now_ns();
-  if (now >= requested_ns_ + *drain_ns_) {
-    handlers_.gives_up();
-    _exit(128 + signal());
+  if (now >= requested_ns_ + *drain_ns_ + grace_ns_) {
+    if (handlers_.gives_up() || grace_ns_ != 0) _exit(128 + signal());
+    grace_ns_ = grace_ns;
+    return;
   }
   if (has_told_ || now < requested_ns_ + told_after_ns) return;
   has_told_ = true;

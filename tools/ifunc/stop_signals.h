@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// SIGTERM and SIGINT as a request to stop, and SIGHUP as one to read keys anew, without a signal handler and so without a
+// SIGTERM and SIGINT as a request to stop, and SIGHUP as one to read keys and options anew, without a signal handler and so without a
 // global.
 #pragma once
 
@@ -21,8 +21,9 @@ class StopSignals {
     std::function<void(int signal)> stop;                // the first signal to stop
     std::function<void(int signal)> again = [](int) {};  // the second one: the process ends when this returns
     std::function<void()> waits = [] {};                 // half a second later: the process has not stopped yet
-    std::function<void()> gives_up = [] {};  // `drain_ms` after the signal: the process ends when this returns
-    std::function<void()> reload;            // each SIGHUP
+    // `drain_ms` after the signal, and after a second of grace once more. True: the process ends when this returns.
+    std::function<bool()> gives_up = [] { return true; };
+    std::function<void()> reload;  // each SIGHUP
   };
 
   StopSignals();
@@ -32,6 +33,8 @@ class StopSignals {
 
   // Without `drain_ms` the process may take as long as it likes to stop.
   void start(Handlers handlers, std::optional<uint32_t> drain_ms);
+  // From now on. For handlers.
+  void set_drain_ms(uint32_t drain_ms) noexcept { drain_ns_ = uint64_t{drain_ms} * 1'000'000; }
   // Afterwards no handler is called any more and signals have their usual effect on this thread.
   void finish();
   // The one that was taken first; 0 before. For `Handlers::stop` too.
@@ -49,6 +52,7 @@ class StopSignals {
   std::optional<uint64_t> drain_ns_;
   uint64_t requested_ns_ = 0;  // the thread's own; 0: not yet
   bool has_told_ = false;      // Handlers::waits
+  uint64_t grace_ns_ = 0;      // that was given
   std::atomic<int> signal_{0};
   std::atomic<bool> requested_{false};
   std::atomic<bool> closing_{false};

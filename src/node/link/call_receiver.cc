@@ -4,7 +4,6 @@
 #include <algorithm>
 
 #include "base/clock.h"
-#include "base/log_format.h"
 #include "node/authority.h"
 #include "node/link/link.h"
 #include "node/workers/call_places.h"
@@ -109,7 +108,8 @@ bool CallReceiver::check(const wire::FrameHeader& header) {
 bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
   const ByteView view(body, header.length);
   if (!check(header)) return false;
-  if (!may_run_) return refuse(header, view, why_not_), true;
+  if (turns_away()) [[unlikely]]
+    return turn_away(header, view);
   if (must_wait()) return queue(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr) return run(header, *code, nullptr, body);
   if (const auto* const one = on_behalf(header.number); one != nullptr) return run(header, *one->code, one, body);
@@ -178,13 +178,30 @@ Status CallReceiver::hand_over(target::Code& code, ByteView payload, bool in_cel
 }
 
 void CallReceiver::refuse(const wire::FrameHeader& header, ByteView body, const Error& why) {
+  answers_.count_failure(why, numbers_.find(header.number));
+  answer_refused(header, body, why.code, fmt::format("{}: {}", common_.self.label, why.message));
+}
+
+// A node that drains counts no failure: nothing is wrong, and the caller goes elsewhere.
+void CallReceiver::refuse_as_draining(const wire::FrameHeader& header, ByteView body) {
+  answer_refused(header, body, TC_ERR_CLOSED,
+                 fmt::format("{} is draining: it ends, and takes no more calls", common_.self.label));
+}
+
+bool CallReceiver::turn_away(const wire::FrameHeader& header, ByteView body) {
+  if (!may_run_) return refuse(header, body, why_not_), true;
+  if (channel_.is_behind()) return queue(header, body);
+  return refuse_as_draining(header, body), true;
+}
+
+void CallReceiver::answer_refused(const wire::FrameHeader& header, ByteView body, tc_status_t status,
+                                  std::string message) {
   const auto call = read_call_front(header, body);
   wire::Reply reply;
   reply.token = call.header ? call.header->token : 0;
-  reply.status = why.code;
+  reply.status = status;
   reply.node_id = common_.self.wire_id();
-  reply.message = fmt::format("{}: {}", common_.self.label, why.message);
-  answers_.count_failure(why, numbers_.find(header.number));
+  reply.message = std::move(message);
   if (!call.return_address) return answers_.send(&link_, nullptr, reply);
   // A refused call makes us connect to nobody.
   if (!answers_.send_if_connected(*call.return_address, reply)) link_.post_reply_for(*call.return_address, reply);
@@ -205,7 +222,7 @@ bool CallReceiver::on_barrier(const wire::FrameHeader& header, ByteView body) {
 bool CallReceiver::on_call_code(const wire::FrameHeader& header, ByteView body) {
   const auto started = now_ns();
   if (!check(header)) return false;
-  if (!may_run_) return refuse(header, body, why_not_), true;
+  if (turns_away()) return turn_away(header, body);
   if (must_wait()) return queue(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
@@ -294,6 +311,7 @@ bool CallReceiver::queue(const wire::FrameHeader& header, ByteView body) {
   Waiting waiting{header, {}, resumed_since_ns_ ? *resumed_since_ns_ : now_ns(), {}};
   const auto bytes = body.size() + sizeof(Waiting);
   const bool is_barrier = header.kind == wire::Kind::barrier;
+  waiting.is_refused = turns_away() && !is_barrier;
   const auto most =
       (channel_.is_behind() || awaits_worker_ ? held_limit : waiting_limit) + (is_barrier ? barriers_limit : 0);
   Status may_wait;
@@ -365,13 +383,17 @@ bool CallReceiver::resume_one(const wire::FrameHeader& header, Bytes& body) {
 // is over.
 bool CallReceiver::resume() {
   while (has_waiting() && !is_stuck() && !channel_.is_behind() && !executor_.slice().is_over()) {
-    auto [header, body, since_ns, charge] = std::move(waiting_.front());
+    auto [header, body, since_ns, charge, is_refused] = std::move(waiting_.front());
     waiting_.pop_front();
     waiting_bytes_ -= body.size() + sizeof(Waiting);
     if (header.kind == wire::Kind::code) {  // it was compiled
       awaited_ = header.number;
       const auto code = wire::decode_code(body);
       return code ? on_code(header, *code, body) : broken(code.error().message);
+    }
+    if (is_refused) {
+      refuse_as_draining(header, body);
+      continue;
     }
     if (is_late(header, body, since_ns)) {
       refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited here past its deadline and was not run"});
@@ -430,6 +452,8 @@ bool has_other_size(const wire::CodeBody& code, const Bundle& held) noexcept {
 
 }  // namespace
 
+void CallReceiver::take_no_more() noexcept { takes_calls_ = runs_at_once_ = false; }
+
 // Its numbers are withdrawn when a line of the keyring is in play: their code is asked for again, and checked.
 void CallReceiver::renew_rights() {
   auto rights = authority_.rights_of(channel_.origin());
@@ -443,7 +467,8 @@ void CallReceiver::renew_rights() {
     why_not_ = std::move(rights).error();
   else if (!may_run_)
     why_not_ = {TC_ERR_DENIED, fmt::format("{} may run nothing here: run=none", rights_->whose())};
-  runs_at_once_ = may_run_ && !places_.may_need_cell(is_restricted_);
+  takes_calls_ = may_run_ && places_.takes_calls();
+  runs_at_once_ = takes_calls_ && !places_.may_need_cell(is_restricted_);
   on_behalf_.clear();
   if (!was_restricted && !is_restricted_) return;
   numbers_ = {};
@@ -466,7 +491,7 @@ Result<trust::SharedRights> CallReceiver::decide(const wire::Chain& chain, const
   }
   ++common_.counters.denied_codes;
   const auto peer = channel_.peer_label();
-  const LogContext about({.peer = peer});
+  const AboutLink about(channel_);
   authority_.log_denial(peer, rights.error());
   return fail(std::move(rights).error());
 }

@@ -33,6 +33,9 @@
 //   4. A peer that reads nothing at all makes soft_limit_ rise above what may wait. From then on reading never stops.
 //      Calls beyond are refused, and these answers, which nobody reads, end the link as ever (Channel::may_queue).
 //
+// A node that drains takes no new call: each is refused at once, also while earlier ones wait here, which go on. But while the
+// peer is behind, what comes is held, to be refused in its turn: else refusals would fill the backlog, and end the link.
+//
 // Whatever a frame says is copied before it is checked: its memory may be the peer's to change.
 //
 // Thread: the node's.
@@ -77,6 +80,8 @@ class CallReceiver {
   bool on_code(const wire::FrameHeader& header, const wire::CodeBody& code, ByteView body);
   // The peer asks to be told when all calls before have ended.
   bool on_barrier(const wire::FrameHeader& header, ByteView body);
+  // The node drains: calls that come from now on are refused (CallPlaces::takes_calls()).
+  void take_no_more() noexcept;
   // Fails a call that is not run, with the answer that its caller waits for.
   void refuse(const wire::FrameHeader& header, ByteView body, const Error& why);
 
@@ -90,7 +95,7 @@ class CallReceiver {
   bool may_run_held() const noexcept { return has_waiting() && !is_stuck() && !channel_.is_behind(); }
   // So many calls are held that the peer is not to be read now.
   bool is_full() const noexcept {
-    if (awaits_worker_) return waiting_bytes_ >= worker_limit;
+    if (awaits_worker_) return takes_calls_ && waiting_bytes_ >= worker_limit;
     return waiting_bytes_ >= soft_limit_ && channel_.is_behind() && !is_stuck();
   }
   // It must be read all the same, as nothing drains: some more may wait.
@@ -150,6 +155,7 @@ class CallReceiver {
     Bytes body;
     uint64_t since_ns;
     Charge charge;
+    bool is_refused = false;                                                // it came while the node drained
     size_t size() const noexcept { return body.size() + sizeof(Waiting); }  // never 0
   };
   // What a number stands for by which the peer calls on behalf of others.
@@ -162,6 +168,11 @@ class CallReceiver {
   static const target::NumberTable& no_numbers() noexcept;
   bool check(const wire::FrameHeader& header);
   bool broken(const std::string& what);
+  // Is a call that comes now, or is taken up, not to be run, whatever it calls?
+  bool turns_away() const noexcept { return !takes_calls_ && !(may_run_ && resumed_since_ns_); }
+  bool turn_away(const wire::FrameHeader& header, ByteView body);
+  void refuse_as_draining(const wire::FrameHeader& header, ByteView body);
+  void answer_refused(const wire::FrameHeader& header, ByteView body, tc_status_t status, std::string message);
   // Runs a call here, on another thread, or later. `on_behalf`: null: the peer calls for itself.
   bool run(const wire::FrameHeader& header, target::Code& code, const OnBehalf* on_behalf, std::byte* body);
   Status hand_over(target::Code& code, ByteView payload, bool in_cell);
@@ -209,6 +220,7 @@ class CallReceiver {
   const Common& common_;
   const size_t longest_call_;
 
+  bool takes_calls_ = false;  // the peer may run code, and the node does not drain
   bool may_run_ = false;
   bool runs_at_once_ = false;  // in the node's process, without a look at the rights of each call
   bool is_restricted_ = true;  // a line of the keyring says what code of this peer may do

@@ -6,7 +6,6 @@
 #include <spdlog/logger.h>
 
 #include "base/clock.h"
-#include "base/log_format.h"
 #include "node/code/node_code.h"
 
 namespace tc::node {
@@ -179,7 +178,7 @@ bool CallSender::on_need(uint32_t number) {
 // It was sent once, and is neither registered nor kept any more. The peer fails the calls that wait for it.
 void CallSender::deny(uint32_t number, const ContentId& id) {
   const auto peer = channel_.peer_label();
-  const LogContext about({.content_id = &id, .peer = peer});
+  const AboutLink about(channel_, {.content_id = &id});
   common_.log.warn("{} asks for the code {} again, which is not registered here any more: register it again", peer,
                    id.short_hex());
   withdraw(number);

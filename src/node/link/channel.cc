@@ -429,4 +429,12 @@ Status Channel::keep_rest(std::span<const ByteView> frame, size_t from) {
   return fail(reason_);
 }
 
+// ---- What the log says of it
+
+AboutLink::AboutLink(const Channel& channel, const LogFields& code)
+    : peer_(channel.peer_label()),
+      key_(channel.origin().key ? channel.origin().key->text() : ""),
+      context_({.ifunc = code.ifunc, .content_id = code.content_id, .peer = peer_, .key = key_, .link = channel.id()}) {
+}
+
 }  // namespace tc::node

@@ -18,6 +18,7 @@
 
 #include "base/clock.h"
 #include "base/function_ref.h"
+#include "base/log_format.h"
 #include "node/common.h"
 #include "transport/transport.h"
 #include "wire/frame.h"
@@ -219,6 +220,16 @@ class Channel {
   size_t backlog_bytes_ = 0;
   const size_t behind_bytes_;
   uint64_t drained_bytes_ = 0;
+};
+
+// While it lives, what this thread logs is about the link of that channel, and about that code where it is given.
+class AboutLink {
+ public:
+  explicit AboutLink(const Channel& channel, const LogFields& code = {});
+
+ private:
+  const std::string peer_, key_;
+  const LogContext context_;
 };
 
 }  // namespace tc::node

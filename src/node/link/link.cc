@@ -7,7 +7,6 @@
 #include <spdlog/logger.h>
 
 #include "base/clock.h"
-#include "base/log_format.h"
 #include "node/authority.h"
 #include "node/links.h"
 #include "node/liveness/peer_failures.h"
@@ -140,7 +139,7 @@ size_t Link::receive_at_rate() {
 void Link::drop_beyond_rate() {
   if (const auto dropped = discard_received(); dropped != 0 || paused_until_ns != 0) {
     const auto peer = peer_label();
-    const LogContext about({.peer = peer});
+    const AboutLink about(channel_);
     common_.log.warn("what {} sent beyond its rate is not run, as it is gone: {} calls, and what was not read yet",
                      peer, dropped);
   }
@@ -394,7 +393,7 @@ void Link::record_failure(const Error& failure) {
   sender_.record_failure(failure);
   if (!common_.log.should_log(spdlog::level::info)) return;
   const auto peer = peer_label();
-  const LogContext about({.peer = peer});
+  const AboutLink about(channel_);
   common_.log.info("a call failed: {}", failure.message);
 }
 
@@ -535,7 +534,7 @@ void Link::fail_waiting() {
   }
   if (const auto calls = receiver_.waiting(); calls != 0) {
     const auto peer = peer_label();
-    const LogContext about({.peer = peer});
+    const AboutLink about(channel_);
     common_.log.warn("{} calls of {} are not run: they waited for code that it was asked for again", calls, peer);
   }
   receiver_.fail_waiting(reason());

@@ -7,7 +7,6 @@
 #include <system_error>
 
 #include "base/clock.h"
-#include "base/log_format.h"
 #include "node/config.h"
 #include "node/links.h"
 
@@ -52,7 +51,7 @@ Status CompilesForPeers::take(Link& from, const wire::CompileQuestion& question)
   if (!slice) return fail(TC_ERR_NO_SLICE, "no bitcode for {} came with the question", triple.text);
   const auto limit = std::min(question.limit_ms, common_.config.compile_limit_ms);
   const auto peer = from.peer_label();
-  const LogContext about({.ifunc = bundle.manifest().name, .content_id = &bundle.id(), .peer = peer});
+  const AboutLink about(from.channel(), {.ifunc = bundle.manifest().name, .content_id = &bundle.id()});
   common_.log.info("ifunc '{}' is compiled for {}", bundle.manifest().name, peer);
   return service_->add({from.id(), question.token, triple.text, question.cpu, question.features,
                         target::BitcodeSlice(bundle, *slice), now_ns() + uint64_t{limit} * 1'000'000, limit});

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Where a call runs: on the node's thread, on another one (Workers), or in a cell (Cells).
+// Where a call runs: on the node's thread, on another one (Workers), or in a cell (Cells). Nowhere, once the node drains: then
+// it ends, and takes no more calls.
 //
 // Thread: the node's.
 #pragma once
@@ -25,6 +26,9 @@ class CallPlaces {
     in_cell,    // hand_over(), too
     later,      // when a call has ended: may_go_on()
   };
+  // From now on no new call is taken; those that were taken before go on. Links::drain() tells those that ask here.
+  void take_no_more() noexcept { takes_calls_ = false; }
+  bool takes_calls() const noexcept { return takes_calls_; }
   // Can calls of a peer run in a cell? `restricted`: a line of the keyring limits it.
   bool may_need_cell(bool restricted) const noexcept { return cells_.may_be_wanted(restricted); }
   CallWish wish_of(const target::Code& code, const trust::SharedRights& rights) const noexcept {
@@ -56,6 +60,7 @@ class CallPlaces {
   const target::Executor& executor_;
   Workers& workers_;
   Cells& cells_;
+  bool takes_calls_ = true;
 };
 
 }  // namespace tc::node

@@ -28,6 +28,7 @@ class HandedCalls {
   // From here on the call is here, until end(). May throw std::bad_alloc; then nothing has happened.
   HandedCall& add(std::unique_ptr<HandedCall> handed);
   bool empty() const noexcept { return calls_.empty(); }
+  size_t size() const noexcept { return calls_.size(); }
   // Of those that have no cell.
   size_t on_threads() const noexcept { return on_threads_; }
   // Does ordinary code run on another thread? Then no other ordinary code may, in this process.

@@ -392,13 +392,26 @@ Result<std::unique_ptr<SocketConnection>> Network::accept(GreetedPeer& peer) {
               wanted.starts_with("ucx") ? fmt::format("; start it with the option transport={}", wanted) : "");
 }
 
+namespace {
+
+Result<Fd> listen_at_first(std::string_view address) {
+  TC_ASSIGN(const auto found, resolve(address, true));
+  return listen_at(found.front());
+}
+
+}  // namespace
+
 Result<std::string> Network::listen(std::string_view address) {
   if (address.starts_with(unix_prefix)) return listen_on_path(address.substr(unix_prefix.size()));
-  TC_ASSIGN(const auto found, resolve(address, true));
-  auto socket = listen_at(found.front());
+  const bool is_given = address.starts_with(descriptor_prefix);
+  auto socket = is_given ? take_listener(address.substr(descriptor_prefix.size())) : listen_at_first(address);
   if (!socket) return context(fmt::format("listening at {}", address), std::move(socket).error());
-  auto name = local_address(*socket).text();
-  TC_CHECK(admission_.open(std::move(*socket), false));
+  return listen_on(std::move(*socket));
+}
+
+Result<std::string> Network::listen_on(Fd socket) {
+  auto name = local_address(socket).text();
+  TC_CHECK(admission_.open(std::move(socket), false));
   open_local_listener(name);
   return name;
 }

@@ -66,6 +66,7 @@ class Network final : public Transport, private Hub {
 
   // Listening.
   Result<std::string> listen_on_path(std::string_view path);
+  Result<std::string> listen_on(Fd socket);
   void open_local_listener(const std::string& listening);
 
   // Connecting, and accepting peers that have greeted.
