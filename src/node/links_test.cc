@@ -19,7 +19,7 @@ using transport::NameServer;
 
 class LinkEnd : public testing::Test {
  protected:
-  static uint64_t links_of(const Node& node) { return node.stat("links").value(); }
+  static uint64_t links_of(Node& node) { return node.stat("links").value(); }
   // To a node that somebody has to drive meanwhile.
   static Link* connect(Node& from, Node& to) {
     const Background running(to);

@@ -259,7 +259,7 @@ void CallSender::send_waiting() {
     waiting_.pop_front();
     waiting_bytes_ -= call.payload.size();
     if (const auto sent = send_late(call); !sent) {
-      answers_.count_failure(sent.error());
+      answers_.count_failure(sent.error(), nullptr);
       if (call.header)
         answers_.fail_later(call.header->token, call.caller(), sent.error());
       else

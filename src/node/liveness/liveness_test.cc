@@ -68,7 +68,7 @@ class PeerFailures : public ::testing::Test, protected Cluster {
     ASSERT_TRUE(run_until([&] { return future->ready.load(); }));
     ASSERT_EQ(future->status, TC_OK) << future->message;
   }
-  uint64_t stat(const Node& node, const char* name) { return node.stat(name).value(); }
+  uint64_t stat(Node& node, const char* name) { return node.stat(name).value(); }
   // Puts a call to where nobody runs it: it is on its way to, or waits at, the node `at`.
   std::shared_ptr<Future> strand(Link& link, uint32_t hops, uint32_t at, uint32_t deadline_ms = long_ms) {
     asleep.insert(at);
