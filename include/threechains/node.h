@@ -171,6 +171,8 @@ TC_API const char *tc_statistic_name(const tc_statistic_t *statistic);
 TC_API const char *tc_statistic_unit(const tc_statistic_t *statistic);
 /* A sentence about what it means. */
 TC_API const char *tc_statistic_help(const tc_statistic_t *statistic);
+/* 1: it only grows since the node began, as a counter. 0: it is so now, or was so the last time, as a gauge; also for NULL. */
+TC_API int tc_statistic_is_total(const tc_statistic_t *statistic);
 
 #ifdef __cplusplus
 }

@@ -117,6 +117,16 @@ TEST(Statistics, each_number_that_is_listed_can_be_asked_for) {
   EXPECT_THAT(tc_error_message(), HasSubstr("there are: executed, "));
 }
 
+TEST(Statistics, a_number_says_whether_it_only_grows) {
+  const std::set<std::string> now = {"codes", "code-bytes", "retired", "links", "load-ns", "first-execution-ns"};
+  for (size_t i = 0; i < tc_statistic_count(); ++i) {
+    const auto* const statistic = tc_statistic_at(i);
+    EXPECT_EQ(tc_statistic_is_total(statistic), now.contains(tc_statistic_name(statistic)) ? 0 : 1)
+        << tc_statistic_name(statistic);
+  }
+  EXPECT_EQ(tc_statistic_is_total(nullptr), 0);
+}
+
 TEST(Statistics, the_numbers_are_those_of_their_names) {
   Served target;
   Node source;

@@ -271,5 +271,8 @@ const char* tc_statistic_unit(const tc_statistic_t* statistic) {
 const char* tc_statistic_help(const tc_statistic_t* statistic) {
   return statistic != nullptr ? statistic_of(statistic).help : "";
 }
+int tc_statistic_is_total(const tc_statistic_t* statistic) {
+  return statistic != nullptr && statistic_of(statistic).kind == tc::node::Statistic::Kind::total ? 1 : 0;
+}
 
 }  // extern "C"

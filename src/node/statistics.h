@@ -24,10 +24,15 @@ struct Numbers {
 };
 
 struct Statistic {
+  enum class Kind : uint8_t {
+    total,  // only grows since the node began
+    now,    // what is so now, or was so last
+  };
   const char* name;  // "code-bytes"
   const char* unit;  // "bytes", "ns", "calls", ...
   const char* help;  // one sentence
   uint64_t Numbers::* number;
+  Kind kind;
 };
 
 std::span<const Statistic> statistics() noexcept;
