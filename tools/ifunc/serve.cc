@@ -18,6 +18,7 @@
 #include "ifunc/attempt.h"
 #include "ifunc/commands.h"
 #include "ifunc/mapped_file.h"
+#include "ifunc/metrics.h"
 #include "ifunc/serve_options.h"
 #include "ifunc/service.h"
 #include "ifunc/stop_signals.h"
@@ -184,14 +185,22 @@ std::string in_parentheses(const std::string& text) { return text.empty() ? "" :
 // What the thread that takes signals does with them, and says of it.
 class Life {
  public:
-  Life(const ServeOptions& options, Served& serving)
+  Life(const ServeOptions& options, Served& serving, Metrics& metrics)
       : options_(options),
         serving_(serving),
+        metrics_(metrics),
         log_(make_service_log(options)),
         supervisor_(Supervisor::from_environment()) {}
 
-  // Peers can connect. The only one that another thread calls.
+  // Peers can connect. Another thread calls this and the next one.
   void say_ready(const std::string& address) const { supervisor_.ready("serves at " + address); }
+  // Nobody else knows a port that the system chose.
+  void say_where_metrics_are() const {
+    const auto address = metrics_.address();
+    if (address.empty()) return;
+    const auto level = options_.metrics.ends_with(":0") ? spdlog::level::warn : spdlog::level::info;
+    log_->log(level, "ifunc serve: metrics at http://{}/metrics", address);
+  }
 
   StopSignals::Handlers handlers() {
     return {.stop = [this](int signal) { stop(signal); },
@@ -203,6 +212,7 @@ class Life {
 
  private:
   void stop(int signal) {
+    metrics_.set_draining();
     const auto running = serving_.running_ifunc();
     const auto what = fmt::format(
         "stops, told by {}{}", name_of(signal),
@@ -246,6 +256,7 @@ class Life {
 
   const ServeOptions& options_;
   Served& serving_;
+  Metrics& metrics_;
   const std::shared_ptr<spdlog::logger> log_;
   const Supervisor supervisor_;
   bool is_stopping_ = false;
@@ -267,8 +278,12 @@ Status serve(ServeOptions options) {
   raise_descriptor_limit();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
   Served serving;
-  Life life(options, serving);
+  Metrics metrics(
+      {.wake = [&] { serving.with_node(tc_node_wake); }, .what_runs = [&] { return serving.running_ifunc(); }});
+  Life life(options, serving, metrics);
   StopSignals stop;  // before the node starts threads
+  TC_CHECK(metrics.start(options.metrics));
+  life.say_where_metrics_are();
   stop.start(life.handlers(), std::max(options.drain_ms(), least_drain_ms));
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
@@ -278,8 +293,11 @@ Status serve(ServeOptions options) {
   serving.set(node.handle());
   Status status = announce(node, options);
   if (status) life.say_ready(node.address());
-  while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
+  if (status) metrics.set_serving();
+  while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested()) {  // which cost a call, and no more
     status = attempt([&] { node.wait(longest_wait); });
+    metrics.answer(node.handle());
+  }
   if (options.stats) print_statistics(node);
   serving.begin_end();
   {
