@@ -1,7 +1,7 @@
 # What an installed copy consists of:
 #   bin/ifunc                           the command
-#   lib/libthreechains.so               the library; libthreechains_jit.so, libthreechains_ucx.so, libthreechains_tls.so and
-#                                       libthreechains_pmix.so beside it, loaded on demand
+#   lib/libthreechains.so               the library; libthreechains_jit.so, libthreechains_ucx.so, libthreechains_tls.so,
+#                                       libthreechains_pmix.so and libthreechains_metrics.so beside it, loaded on demand
 #   lib/libucp_ifunc.so                 the papers' API, for programs that own their UCX context
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
 #   libexec/threechains/threechains-cell  the process that a node starts to run ifuncs in
@@ -9,6 +9,7 @@
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
 #   lib/systemd/system/threechains.service  a node as a service, and threechains.socket
+#   share/threechains/monitoring        a dashboard for Grafana, alerts and a configuration for Prometheus
 #   share/man/man1, share/bash-completion, share/zsh, share/fish   manual pages and completion, from the command's own words
 #   lib/pkgconfig/*.pc, lib/cmake/ThreeChains/      how others find it
 # (Debian's packages have the plug-ins in lib/threechains: they are libraries of nobody else.)
@@ -40,7 +41,7 @@ endif()
 if(TARGET threechains_jit)
   add_dependencies(product threechains_jit)
 endif()
-foreach(plugin IN ITEMS threechains_tls threechains_ucx threechains_pmix)  # installed where they are built
+foreach(plugin IN ITEMS threechains_tls threechains_ucx threechains_pmix threechains_metrics)  # installed where they are built
   if(TARGET ${plugin})
     add_dependencies(product ${plugin})
   endif()
@@ -89,6 +90,9 @@ if(NOT TC_SMALL AND TARGET ifunc)
       configure_file(\"${PROJECT_SOURCE_DIR}/cmake/threechains.service.in\" \"${unit}\" @ONLY)")
   endif()
   install(FILES ${unit} cmake/threechains.socket DESTINATION lib/systemd/system)
+endif()
+if(TARGET threechains_metrics)
+  install(DIRECTORY monitoring/ DESTINATION ${CMAKE_INSTALL_DATADIR}/threechains/monitoring)
 endif()
 if(TC_SMALL)  # scripts/tarball takes them along
   include(licences)

@@ -86,6 +86,8 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   options.config_file = "node.conf";
   options.supervise = true;
   options.quiet_stop = true;
+  options.metrics = "0.0.0.0:9100";
+  options.metrics_open = true;
   for (const auto* library : {"libz.so.1", "libm.so.6"}) options.set("allow-lib", library);
   options.set("bitcode", "off");
   options.set("warm-up", "on");
@@ -107,6 +109,28 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   EXPECT_EQ(again.config_file, "node.conf");
   EXPECT_TRUE(again.supervise);
   EXPECT_TRUE(again.quiet_stop);
+  EXPECT_EQ(again.metrics, "0.0.0.0:9100");
+  EXPECT_TRUE(again.metrics_open);
+}
+
+TEST(ServeOptions, metrics_are_for_this_machine_unless_it_is_said_that_they_are_open) {
+  ServeOptions options;
+  for (const auto* address : {"127.0.0.1:0", "[::1]:9100", "localhost:9100", ""}) {
+    options.metrics = address;
+    EXPECT_TRUE(options.check()) << address;
+  }
+  for (const auto* address : {"0.0.0.0:9100", "10.0.0.1:9100", "[::]:9100", "some.host:9100"}) {
+    options.metrics = address;
+    options.metrics_open = false;
+    const auto checked = options.check();
+    ASSERT_FALSE(checked) << address;
+    EXPECT_EQ(checked.error().code, TC_ERR_DENIED);
+    EXPECT_NE(checked.error().message.find("--metrics-open"), std::string::npos);
+    options.metrics_open = true;
+    EXPECT_TRUE(options.check()) << address;
+  }
+  options.metrics = "9100";
+  EXPECT_FALSE(options.check());
 }
 
 TEST(ServeOptions, every_option_of_the_library_can_be_said_to_the_command) {

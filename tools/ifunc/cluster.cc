@@ -260,6 +260,12 @@ void add_cluster(CLI::App& app, const std::vector<char*>& command, int& exit_cod
       exit_code = exit_bad_configuration;
       return;
     }
+    if (!options->serve.metrics.empty()) {
+      std::fprintf(stderr,
+                   "ifunc cluster: the file sets metrics, which is one node's: nodes cannot share an address\n");
+      exit_code = exit_bad_configuration;
+      return;
+    }
     const auto result =
         run_cluster(options->count, options->serve, {command.begin(), command.end()}, options->ready_timeout_ms);
     if (result) {

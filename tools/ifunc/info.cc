@@ -114,6 +114,8 @@ void find_parts(Information& all) {
            "install the package threechains-hpc and UCX, or name the file with the option ucx-plugin", "", ""};
   Part pmix{"pmix", "bootstrap=pmix: nodes that Slurm, PRRTE or Flux start",
             "install the package threechains-hpc and PMIx, or name the file with the option pmix-plugin", "", ""};
+  Part metrics{"metrics", "`ifunc serve --metrics`: the page for Prometheus",
+               "install the package threechains, libmicrohttpd and prometheus-cpp", "", ""};
   Part cell{"cell", "runs code in processes of its own (option isolate)",
             "install the package threechains, or name the program with the option cell", "", ""};
   Part toolchain{"toolchain", "`ifunc build`, and compilation for other nodes",
@@ -130,10 +132,11 @@ void find_parts(Information& all) {
       open(ucx, "libthreechains_ucx.so");
   }
   open(pmix, "libthreechains_pmix.so");
+  open(metrics, "libthreechains_metrics.so");
   find_program(cell, own_program("threechains-cell"));
   find_program(toolchain, own_program("ifunc-toolchain"));
   find_program(bench, own_program("ifunc-bench"));
-  all.parts = {library, jit, tls, ucx, pmix, cell, toolchain, bench};
+  all.parts = {library, jit, tls, ucx, pmix, metrics, cell, toolchain, bench};
 }
 
 // ---- This machine, and whose keys there are

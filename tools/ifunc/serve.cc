@@ -23,6 +23,7 @@
 #include "ifunc/commands.h"
 #include "ifunc/given_socket.h"
 #include "ifunc/mapped_file.h"
+#include "ifunc/metrics.h"
 #include "ifunc/serve_options.h"
 #include "ifunc/service.h"
 #include "ifunc/stop_signals.h"
@@ -208,17 +209,25 @@ std::string list_of(const std::vector<std::string>& names) { return fmt::format(
 class Life {
  public:
   // `given`: the options without those of the file.
-  Life(const ServeOptions& options, const ServeOptions& given, Served& serving)
+  Life(const ServeOptions& options, const ServeOptions& given, Served& serving, Metrics& metrics)
       : options_(options),
         given_(given),
         serving_(serving),
+        metrics_(metrics),
         values_(options.values()),
         drain_ms_(options.drain_ms()),
         log_(make_service_log(options)),
         supervisor_(Supervisor::from_environment()) {}
 
-  // Peers can connect. This and the next one are called by the thread of the node.
+  // Peers can connect. This and the next two are called by the thread of the node.
   void say_ready(const std::string& address) const { supervisor_.ready("serves at " + address); }
+  // Nobody else knows a port that the system chose.
+  void say_where_metrics_are() const {
+    const auto address = metrics_.address();
+    if (address.empty()) return;
+    const auto level = options_.metrics.ends_with(":0") ? spdlog::level::warn : spdlog::level::info;
+    log_->log(level, "ifunc serve: metrics at http://{}/metrics", address);
+  }
   void say_what_is_left(const Error& what) const {
     log_->warn("ifunc serve: after {} ms (--drain) the node stops: {}", drain_ms_.load(), what.message);
   }
@@ -235,6 +244,7 @@ class Life {
 
  private:
   void stop(int signal) {
+    metrics_.set_draining();
     const auto running = serving_.running_ifunc();
     const auto what = fmt::format(
         "stops, told by {}{}", name_of(signal),
@@ -316,6 +326,7 @@ class Life {
   const ServeOptions& options_;
   const ServeOptions& given_;
   Served& serving_;
+  Metrics& metrics_;
   std::map<std::string, std::vector<std::string>> values_;  // that are in effect, or of the node's start
   std::atomic<uint32_t> drain_ms_;
   StopSignals* signals_ = nullptr;
@@ -325,12 +336,13 @@ class Life {
 };
 
 // Until no call is left. An error: some are, when the time is over.
-Status drain(threechains::Node& node, const Served& serving) {
+Status drain(threechains::Node& node, const Served& serving, Metrics& metrics) {
   while (true) {
     auto drained = attempt([&] { return node.drain(); });
     if (drained && *drained) return {};
     if (serving.is_time_over()) return fail(drained ? Error{TC_ERR_TIMEOUT, tc_error_message()} : drained.error());
     (void)attempt([&] { node.wait(drain_step); });  // no memory, which cost a call, and no more
+    metrics.answer(node.handle());
   }
 }
 
@@ -343,8 +355,12 @@ Result<int> serve(ServeOptions options, ServeOptions given) {
   raise_descriptor_limit();
   std::signal(SIGXFSZ, SIG_IGN);  // a limit of file sizes (ulimit -f) costs what cannot be written, and not the node
   Served serving;
-  Life life(options, given, serving);
+  Metrics metrics(
+      {.wake = [&] { serving.with_node(tc_node_wake); }, .what_runs = [&] { return serving.running_ifunc(); }});
+  Life life(options, given, serving, metrics);
   StopSignals stop;  // before the node starts threads
+  TC_CHECK(metrics.start(options.metrics));
+  life.say_where_metrics_are();
   stop.start(life.handlers(stop), options.drain_ms());
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them
   TC_ASSIGN(auto node, create_node(options));
@@ -354,10 +370,13 @@ Result<int> serve(ServeOptions options, ServeOptions given) {
   serving.set(node.handle());
   Status status = announce(node, options);
   if (status) life.say_ready(node.address());
-  while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested())  // which cost a call, and no more
+  if (status) metrics.set_serving();
+  while ((status || status.error().code == TC_ERR_NO_MEMORY) && !stop.requested()) {  // which cost a call, and no more
     status = attempt([&] { node.wait(longest_wait); });
+    metrics.answer(node.handle());
+  }
   Status drained;
-  if (stop.requested()) drained = drain(node, serving);
+  if (stop.requested()) drained = drain(node, serving, metrics);
   if (!drained) life.say_what_is_left(drained.error());
   if (options.stats) print_statistics(node);
   serving.begin_end();

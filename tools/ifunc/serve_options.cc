@@ -24,12 +24,14 @@ constexpr std::array<std::string_view, 5> identity_options = {"key", "keyring", 
                                                               "tls-plugin"};
 
 // What a file may set besides the options of the node. --ready-file is for the one who starts it.
-constexpr std::array<KnownSetting, 6> settings_of_the_command = {{{"data", "NAME=FILE[:ro]", true},
+constexpr std::array<KnownSetting, 8> settings_of_the_command = {{{"data", "NAME=FILE[:ro]", true},
                                                                   {"scratch", "NAME=BYTES", true},
                                                                   {"ifunc", "FILE.ifunc", true},
                                                                   {"target-args-data", "NAME"},
                                                                   {"drain", "MILLISECONDS"},
-                                                                  {"stats", "on|off"}}};
+                                                                  {"stats", "on|off"},
+                                                                  {"metrics", "ADDRESS:PORT"},
+                                                                  {"metrics-open", "on|off"}}};
 
 bool is_switch(const tc_option_t* option) { return std::string_view(tc_option_value(option)) == "on|off"; }
 
@@ -88,6 +90,18 @@ Status check_address(std::string_view name, std::string_view value) {
   return {};
 }
 
+// Those who ask for metrics do not prove who they are.
+Status check_metrics(const std::string& address, bool is_open) {
+  if (address.empty()) return {};
+  TC_ASSIGN(const auto where, parse_address(address));
+  if (is_open || is_loopback(where)) return {};
+  return fail(
+      TC_ERR_DENIED,
+      "--metrics {} can be reached from other machines, and whoever asks there is told what this node runs and for "
+      "how many: name a loopback address, or say `--metrics-open` if you mean that",
+      address);
+}
+
 // Takes settings of a file. Those of the node are tried on a configuration, which knows what is wrong with them.
 class FileSettings {
  public:
@@ -108,6 +122,11 @@ class FileSettings {
       options_.ifuncs.emplace_back(value);
     } else if (name == "target-args-data") {
       options_.target_args_data = value;
+    } else if (name == "metrics") {
+      TC_CHECK(parse_address(value));
+      options_.metrics = value;
+    } else if (name == "metrics-open") {
+      options_.metrics_open = value == "on";
     } else if (name == "stats") {
       options_.stats = value == "on";
     } else if (name == "drain") {
@@ -182,6 +201,12 @@ void ServeOptions::add_own_to(CLI::App& app) {
   app.add_flag("--quiet-stop", quiet_stop, "Do not log that the node stops, for a program that stops it")->group("");
   app.add_option("--ready-file", ready_file, "Write the address to this file once peers can connect")
       ->type_name("FILE");
+  app.add_option("--metrics", metrics,
+                 "Serve the node's numbers there by HTTP, for Prometheus (/metrics), with /healthz and /readyz: "
+                 "docs/metrics.md")
+      ->type_name("ADDRESS:PORT");
+  app.add_flag("--metrics-open", metrics_open,
+               "--metrics may be an address that other machines can reach; who asks there does not prove who they are");
   add_options(app, *this, true);
 }
 
@@ -210,6 +235,8 @@ Result<size_t> ServeOptions::read_config_file() {
   if (target_args_data.empty()) target_args_data = merged.target_args_data;
   if (!drain) drain = merged.drain;
   stats = stats || merged.stats;
+  if (metrics.empty()) metrics = merged.metrics;
+  metrics_open = metrics_open || merged.metrics_open;
   config_file.clear();
   return count;
 }
@@ -249,8 +276,10 @@ std::vector<std::string> ServeOptions::arguments() const {
   add("--config", config_file);
   add("--target-args-data", target_args_data);
   add("--ready-file", ready_file);
+  add("--metrics", metrics);
   add("--drain", std::to_string(drain_ms()));
   if (stats) list.push_back("--stats");
+  if (metrics_open) list.push_back("--metrics-open");
   if (supervise) list.push_back("--supervise");
   if (quiet_stop) list.push_back("--quiet-stop");
   for (const auto& [name, value] : settings) {
@@ -263,6 +292,7 @@ std::vector<std::string> ServeOptions::arguments() const {
 }
 
 Status ServeOptions::check() const {
+  TC_CHECK(check_metrics(metrics, metrics_open));
   for (const auto& [name, value] : settings) TC_CHECK(check_address(name, value));
   for (const auto& [name, value] : settings)
     if (name == "trust-network" && value.ends_with("/0") && get("trust") != "any")

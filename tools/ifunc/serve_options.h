@@ -24,6 +24,8 @@ struct ServeOptions {
   std::string target_args_data;
   std::string config_file;
   std::string ready_file;
+  std::string metrics;            // ADDRESS:PORT
+  bool metrics_open = false;      // it may be one that others can reach
   std::optional<uint32_t> drain;  // drain_ms(), when it was set
   bool stats = false;
   bool supervise = false;   // the node is a child, which is started again when it dies
