@@ -608,10 +608,11 @@ TEST(StatisticsFrames, names_that_could_act_in_a_terminal_or_a_table_are_refused
 }
 
 TEST(StatisticsFrames, flags_that_nobody_knows_are_refused) {
-  auto answer = sample_answer();
-  answer.report.numbers.clear();
+  const auto answer = sample_answer();
+  const auto& report = answer.report;
   auto bytes = encode_statistics_answer(answer);
-  bytes[bytes.size() - 3] = std::byte{2};
+  // Behind the status, an empty message, three texts, and two numbers.
+  bytes[4 + 2 + 3 + report.name.size() + report.version.size() + report.running.size() + 4 + 8] = std::byte{2};
   EXPECT_EQ(decode_statistics_answer(bytes).error().message,
             "statistics answer: its flags are 2 when 0 and 1 are known");
 }

@@ -556,7 +556,7 @@ TEST(NodeWatchdog, a_node_that_only_sends_has_no_watchdog_and_one_without_a_limi
     const Background running(*target);
     test::call(*source, *test::connect(*source, "n1"), *test::message(*source, "echo", "x"));
   }
-  EXPECT_TRUE(tc::test::run_until([&] { return threads_now() == before; }, [] {})) << "one that was joined may be seen";
+  EXPECT_TRUE(tc::test::run_until([&] { return threads_now() <= before; }, [] {})) << "one that was joined may be seen";
 }
 
 }  // namespace
