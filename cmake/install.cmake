@@ -6,6 +6,7 @@
 #   libexec/threechains/ifunc-toolchain what `ifunc build` runs: the part that needs LLVM
 #   libexec/threechains/threechains-cell  the process that a node starts to run ifuncs in
 #   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
+#   libexec/threechains/ifunc-top       what `ifunc top` runs: the part that needs ncurses
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
 #                                       ifunc.h, ucp_ifunc.h
 #   lib/systemd/system/threechains.service  a node as a service, and threechains.socket
@@ -46,7 +47,7 @@ foreach(plugin IN ITEMS threechains_tls threechains_ucx threechains_pmix threech
     add_dependencies(product ${plugin})
   endif()
 endforeach()
-foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench threechains-cell)  # installed where they are built, in tools/ and src/cell/
+foreach(program IN ITEMS ifunc ifunc-toolchain ifunc-bench ifunc-top threechains-cell)  # installed where they are built, in tools/ and src/cell/
   if(TARGET ${program})
     add_dependencies(product ${program})
   endif()

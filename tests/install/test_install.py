@@ -94,6 +94,7 @@ def test_libraries_are_found_from_every_folder_wherever_they_are(tmp_path, folde
     assert written.pop("bin/ifunc") == f"/../{folder}"
     assert written.pop("libexec/threechains/ifunc-toolchain") == f"/../../{folder}"
     assert written.pop("libexec/threechains/ifunc-bench", f"/../../{folder}") == f"/../../{folder}"
+    assert written.pop("libexec/threechains/ifunc-top", f"/../../{folder}") == f"/../../{folder}"
     assert f"{folder}/libthreechains_jit.so" in written
     assert all(name.startswith(folder) and rpath == "" for name, rpath in written.items()), written
     assert f"prefix=${{pcfiledir}}/{prefix_of_pc}\n" in (tmp_path / "threechains.pc").read_text()

@@ -227,7 +227,8 @@ def test_info_tells_where_each_part_was_loaded_from_and_how_to_get_what_is_missi
 def test_info_names_each_missing_part_with_what_to_do(t):
     result = t.ifunc("info", env={"TC_LIBEXEC": t.path("nowhere")})
     assert result.code == OK and "\nmissing\n" in result.out, result
-    for name, program in (("cell", "threechains-cell"), ("toolchain", "ifunc-toolchain"), ("bench", "ifunc-bench")):
+    for name, program in (("cell", "threechains-cell"), ("toolchain", "ifunc-toolchain"), ("bench", "ifunc-bench"),
+                          ("top", "ifunc-top")):
         assert re.search(rf"\n  {name} \(.*\)\n    to get it: install .*\n    why: \S*/nowhere/{program} is not there", result.out), result
 
 

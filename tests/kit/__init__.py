@@ -5,4 +5,5 @@ from .build import *
 from .home import Home
 from .network import Namespaces, free_addresses, inside
 from .process import Node, Process, Result, environment, run, run_until, slowness
+from .terminal import Terminal
 from .workspace import Workspace

@@ -27,10 +27,14 @@ void add_lists(CLI::App& app);
 void add_info(CLI::App& app, int& exit_code);
 void add_ping(CLI::App& app, int& exit_code);
 void add_stat(CLI::App& app, int& exit_code);
+// `argv` is what exec_top() gets.
+void add_top(CLI::App& app, char** argv, int& exit_code);
 
-// `ifunc build` and `ifunc inspect --asm` are a program of their own because it links LLVM, `ifunc bench` because it links UCX.
+// `ifunc build` and `ifunc inspect --asm` are a program of their own because it links LLVM, `ifunc bench` because it links UCX,
+// `ifunc top` because it links ncurses.
 // Each replaces the process by that program, with the same arguments ("build" and what follows). Returns only when that failed.
 int exec_toolchain(char** argv);
 int exec_bench(char** argv);
+int exec_top(char** argv);
 
 }  // namespace tc::command

@@ -123,6 +123,8 @@ void find_parts(Information& all) {
                  ""};
   Part bench{"bench", "`ifunc bench`",
              "install the package threechains-hpc, or set TC_LIBEXEC to the folder that holds ifunc-bench", "", ""};
+  Part top{"top", "`ifunc top`",
+           "install the package threechains and ncurses, or set TC_LIBEXEC to the folder that holds ifunc-top", "", ""};
   all.llvm = llvm_of(open(jit, "libthreechains_jit.so"));
   open(tls, "libthreechains_tls.so");
   // A self-contained build has no dependency on UCX, and finds it when it is wanted.
@@ -136,7 +138,8 @@ void find_parts(Information& all) {
   find_program(cell, own_program("threechains-cell"));
   find_program(toolchain, own_program("ifunc-toolchain"));
   find_program(bench, own_program("ifunc-bench"));
-  all.parts = {library, jit, tls, ucx, pmix, metrics, cell, toolchain, bench};
+  find_program(top, own_program("ifunc-top"));
+  all.parts = {library, jit, tls, ucx, pmix, metrics, cell, toolchain, bench, top};
 }
 
 // ---- This machine, and whose keys there are

@@ -55,6 +55,7 @@ int run(int argc, char** argv) {
 #ifdef TC_HAVE_OPERATORS_COMMANDS
   add_ping(app, exit_code);
   add_stat(app, exit_code);
+  add_top(app, argv, exit_code);
 #endif
   add_key(app, exit_code);
   add_bench(app);

@@ -47,4 +47,8 @@ int exec_toolchain(char** argv) { return become("ifunc-toolchain", "LLVM and cla
 
 int exec_bench(char** argv) { return become("ifunc-bench", "UCX", argv); }
 
+int exec_top(char** argv) {
+  return become("ifunc-top", "ncurses (install the package threechains, or libncurses-dev before building)", argv);
+}
+
 }  // namespace tc::command
