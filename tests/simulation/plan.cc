@@ -59,7 +59,7 @@ void make_call(Event& event, Dice& dice, uint32_t nodes, uint64_t largest) {
   event.filler = dice.skewed(largest);
   if (dice.once_in(3)) event.route = some_nodes(dice, nodes, 8);
   if (dice.once_in(16)) event.injections = static_cast<uint32_t>(event.route.size());
-  event.for_ns = 1'000'000 * (1 + dice.skewed(30'000));
+  event.for_ns = 1'000'000 * (dice.once_in(8) ? 1 + dice.skewed(20) : 20 + dice.skewed(30'000));
 }
 
 }  // namespace
@@ -76,7 +76,7 @@ std::vector<Event> make_plan(uint64_t seed, const PlanOptions& options) {
     Event event{.kind = kind_by(weights, dice), .at_ns = at_ns, .seed = dice.number()};
     event.node = static_cast<uint32_t>(dice.below(options.nodes));
     event.other = static_cast<uint32_t>(dice.below(options.nodes));
-    event.for_ns = 1000 * (1 + dice.skewed(2'000'000));  // up to two seconds
+    event.for_ns = 1000 + dice.skewed(longest_gap_ns * 64);
     if (event.kind == Kind::call) make_call(event, dice, options.nodes, largest);
     if (event.kind == Kind::partition) event.route = some_nodes(dice, options.nodes, options.nodes);
     plan.push_back(std::move(event));
