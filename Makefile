@@ -1,10 +1,13 @@
 # The few commands a person types. `make help` lists them; CMakePresets.json is behind them.
 .DEFAULT_GOAL := help
-.PHONY: help demo demo-graph test check fuzz mutants bench results format format-check tidy setup release wheel deb tarball clean
+.PHONY: help demo demo-graph test check fuzz simulate mutants bench results format format-check tidy setup release wheel deb tarball clean
 SECONDS_PER_TARGET ?= 600
 MODULE ?= src/node
 COUNT ?= 10
 SEED ?= 1
+SEEDS ?= 1-1000
+NODES ?= 3-16
+STEPS ?= 2000
 
 help:            ## this list
 	@sed -nE 's/^([a-z-]+): .*## (.*)/  make \1\t\2/p' $(MAKEFILE_LIST) | expand -t 22
@@ -33,6 +36,10 @@ results: release ## the reference run: every benchmark, then docs/results/ (quie
 
 fuzz: setup      ## long fuzzing: SECONDS_PER_TARGET=600, TARGETS="fuzz_bundle …"
 	@scripts/fuzz --seconds $(SECONDS_PER_TARGET) $(TARGETS)
+
+simulate: setup  ## a cluster in one thread, for each seed (docs/simulation.md): SEEDS=1-1000 NODES=3-16 STEPS=2000 ARGS=--shrink
+	@scripts/build release simulate
+	@build/release/bin/simulate --seeds $(SEEDS) --nodes $(NODES) --steps $(STEPS) $(ARGS)
 
 mutants: setup   ## deliberate faults, and whether the tests notice: MODULE=src/node COUNT=10 SEED=1 (no part of `make test`)
 	@scripts/mutants --module $(MODULE) --count $(COUNT) --seed $(SEED)

@@ -676,7 +676,8 @@ bool Node::arm(Deadline& deadline) {
   housekeep();
   if (poll() != 0 || futures_.settled() != settled || local_calls_.has_ready()) return false;
   auto until = latest_end_of_sleep(deadline.at_ns());
-  if (const auto next = futures_.next_deadline_ns(); next != 0)
+  // The table remembers deadlines of calls that have their answer; it is asked while one waits.
+  if (const auto next = futures_.next_deadline_ns(); next != 0 && !futures_.empty())
     until = std::min(until, std::max(next, next_expiry_ns_));
   deadline = Deadline::at_ns(until);
   cells_.set_sleeping(true);  // it rings once; nothing is lost when nobody sleeps

@@ -25,6 +25,24 @@ TEST(Node, an_ifunc_that_the_target_never_saw_runs_there_and_answers) {
   EXPECT_EQ(text_of(*answer), "over there");
 }
 
+// An event loop would otherwise wake up all the time from then on.
+TEST(Node, a_call_that_has_its_answer_leaves_no_deadline_to_wait_for) {
+  Net net;
+  auto target = net.make(1);
+  auto source = net.make(2);
+  auto* const link = [&] {
+    const Background running(*target);
+    auto* const connected = connect(*source, "n1");
+    EXPECT_EQ(call(*source, *connected, *message(*source, "echo", "x"), 30'000)->status, TC_OK);
+    return connected;
+  }();
+  ASSERT_FALSE(link->is_lost());
+  let_pass(std::chrono::seconds(31));
+  auto deadline = Deadline::never();
+  ASSERT_TRUE(run_until({}, [&] { return source->arm(deadline = Deadline::never()); }));
+  EXPECT_GT(deadline.at_ns(), now_ns());
+}
+
 TEST(Node, code_travels_once_and_later_calls_go_by_number) {
   Net net;
   auto target = net.make(1);

@@ -16,8 +16,11 @@ void notify(Sleeper& sleeper) {
   sleeper.condition.notify_all();
 }
 
-std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver) {
+std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver,
+                                                std::string from, std::string to) {
   auto pipe = std::make_shared<Pipe>();
+  pipe->from = std::move(from);
+  pipe->to = std::move(to);
   pipe->sender = std::move(sender);
   pipe->receiver = std::move(receiver);
   pipe->cut = faults.disconnect;
@@ -26,13 +29,21 @@ std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender,
   return pipe;
 }
 
+uint64_t SimulatedState::arrival_of(Pipe& pipe, size_t bytes) const {
+  if (!travel.arrival) return 0;
+  return pipe.last_arrival_ns = std::max(pipe.last_arrival_ns, travel.arrival(pipe.from, pipe.to, bytes));
+}
+
 size_t SimulatedState::send(Pipe& pipe, ByteView bytes) {
   if (pipe.cut || pipe.abandoned || pipe.end) return bytes.size();  // they are lost
   bytes = bytes.first(std::min(bytes.size(), Pipe::capacity - std::min(Pipe::capacity, pipe.bytes)));
   if (bytes.empty()) return 0;
   const unsigned count = ++pipe.sent;
-  Message message{
-      .delay = faults.delay_progress, .number = count, .cuts = false, .bytes = {bytes.begin(), bytes.end()}};
+  Message message{.delay = faults.delay_progress,
+                  .arrives_ns = arrival_of(pipe, bytes.size()),
+                  .number = count,
+                  .cuts = false,
+                  .bytes = {bytes.begin(), bytes.end()}};
   if (nth(count, faults.truncate_every)) {
     message.bytes.resize(message.bytes.size() / 2);
     message.cuts = true;
@@ -54,7 +65,28 @@ size_t SimulatedState::send(Pipe& pipe, ByteView bytes) {
 void SimulatedState::end(Pipe& pipe, Error why) {
   if (pipe.end) return;
   pipe.end = std::move(why);
+  pipe.end_arrives_ns = arrival_of(pipe, 0);
   notify(*pipe.receiver);
+}
+
+// The first message may have been taken in part, so it stays.
+void SimulatedState::break_off(Pipe& pipe, unsigned parts) {
+  if (pipe.end) return;
+  size_t kept = pipe.bytes * parts / 256;
+  for (auto message = pipe.messages.begin(); message != pipe.messages.end(); ++message) {
+    const size_t size = message->bytes.size();
+    if (message != pipe.messages.begin() && size > kept) {
+      pipe.bytes -= size;
+      message->bytes.resize(kept);
+      pipe.bytes += kept;
+      const auto rest = kept == 0 ? message : message + 1;
+      for (auto lost = rest; lost != pipe.messages.end(); ++lost) pipe.bytes -= lost->bytes.size();
+      pipe.messages.erase(rest, pipe.messages.end());
+      break;
+    }
+    kept -= std::min(kept, size);
+  }
+  end(pipe, Error{TC_ERR_DISCONNECTED, "the connection broke off"});
 }
 
 void SimulatedState::cut_all() {
@@ -99,6 +131,50 @@ void SimulatedNetwork::set_faults(const Faults& faults) {
   const std::scoped_lock lock(state_->mutex);
   state_->faults = faults;
   if (faults.disconnect) state_->cut_all();
+}
+
+void SimulatedNetwork::set_travel(Travel travel) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->travel = std::move(travel);
+}
+
+void SimulatedNetwork::set_sleep(std::function<void(Deadline)> sleep) {
+  const std::scoped_lock lock(state_->mutex);
+  state_->sleep = std::move(sleep);
+}
+
+uint64_t SimulatedNetwork::next_arrival_ns() const {
+  const std::scoped_lock lock(state_->mutex);
+  uint64_t next = UINT64_MAX;
+  const auto look = [&](uint64_t arrives_ns) {
+    if (!state_->has_arrived(arrives_ns)) next = std::min(next, arrives_ns);
+  };
+  for (const auto& weak : state_->pipes) {
+    const auto pipe = weak.lock();
+    if (pipe == nullptr || pipe->abandoned) continue;
+    if (pipe->greeting) look(pipe->greeting_arrives_ns);
+    if (!pipe->messages.empty()) look(pipe->messages.front().arrives_ns);
+    if (pipe->end) look(pipe->end_arrives_ns);
+  }
+  for (const auto& [address, listener] : state_->listeners)
+    if (!listener.arrivals.empty()) look(listener.arrivals.front().arrives_ns);
+  return next;
+}
+
+void SimulatedNetwork::break_off(std::string_view one, std::string_view other, unsigned parts) {
+  const std::scoped_lock lock(state_->mutex);
+  for (const auto& weak : state_->pipes) {
+    const auto pipe = weak.lock();
+    if (pipe != nullptr && ((pipe->from == one && pipe->to == other) || (pipe->from == other && pipe->to == one)))
+      state_->break_off(*pipe, parts);
+  }
+}
+
+void SimulatedNetwork::break_off(std::string_view one, unsigned parts) {
+  const std::scoped_lock lock(state_->mutex);
+  for (const auto& weak : state_->pipes)
+    if (const auto pipe = weak.lock(); pipe != nullptr && (pipe->from == one || pipe->to == one))
+      state_->break_off(*pipe, parts);
 }
 
 size_t SimulatedNetwork::in_flight() const {

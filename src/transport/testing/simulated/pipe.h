@@ -25,9 +25,10 @@ struct Sleeper {
 };
 
 struct Message {
-  unsigned delay = 0;   // progress() calls of the receiver until the message arrives
-  unsigned number = 0;  // in its direction, from 1
-  bool cuts = false;    // the connection is lost after it
+  unsigned delay = 0;       // progress() calls of the receiver until the message arrives
+  uint64_t arrives_ns = 0;  // not before, by Travel::now
+  unsigned number = 0;      // in its direction, from 1
+  bool cuts = false;        // the connection is lost after it
   Bytes bytes;
 };
 
@@ -35,14 +36,17 @@ struct Pipe {
   // The most bytes in flight, as in the buffers of a socket.
   static constexpr size_t capacity = 1024 * 1024;
 
+  std::string from, to;           // addresses
   std::optional<Bytes> greeting;  // comes first
   std::deque<Message> messages;
   std::optional<Error> end;  // comes last
-  size_t bytes = 0;          // in `messages`
-  unsigned sent = 0;         // messages so far
-  unsigned taken = 0;        // the number of the last message that arrived
-  bool cut = false;          // Faults::disconnect: nothing passes any more
-  bool abandoned = false;    // the receiver has ended and reads no more
+  // When greeting, end, and what was sent last arrive, by Travel::now.
+  uint64_t greeting_arrives_ns = 0, end_arrives_ns = 0, last_arrival_ns = 0;
+  size_t bytes = 0;        // in `messages`
+  unsigned sent = 0;       // messages so far
+  unsigned taken = 0;      // the number of the last message that arrived
+  bool cut = false;        // Faults::disconnect: nothing passes any more
+  bool abandoned = false;  // the receiver has ended and reads no more
   std::shared_ptr<Sleeper> receiver, sender;
 };
 
@@ -51,6 +55,7 @@ struct SimulatedState {
     std::shared_ptr<Pipe> in, out;
     std::string from;
     Bytes hello;
+    uint64_t arrives_ns = 0;
   };
   struct Listener {
     std::shared_ptr<Sleeper> sleeper;
@@ -59,6 +64,8 @@ struct SimulatedState {
 
   std::mutex mutex;
   Faults faults;
+  Travel travel;
+  std::function<void(Deadline)> sleep;
   std::map<std::string, Listener, std::less<>> listeners;
   // What nodes at these addresses prove; all others are of our own user.
   struct Proof {
@@ -70,10 +77,16 @@ struct SimulatedState {
   unsigned next_port = 1;
 
   // All with the mutex held.
-  std::shared_ptr<Pipe> make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver);
+  std::shared_ptr<Pipe> make_pipe(std::shared_ptr<Sleeper> sender, std::shared_ptr<Sleeper> receiver, std::string from,
+                                  std::string to);
+  // When what leaves now arrives, behind all that left before; 0: at once.
+  uint64_t arrival_of(Pipe& pipe, size_t bytes) const;
+  bool has_arrived(uint64_t arrives_ns) const { return arrives_ns == 0 || arrives_ns <= travel.now(); }
   // Applies the faults. Returns how many bytes were taken.
   size_t send(Pipe& pipe, ByteView bytes);
   void end(Pipe& pipe, Error why);
+  // The connection is lost: of what travels, so many parts of 256 arrive.
+  void break_off(Pipe& pipe, unsigned parts);
   void cut_all();
   Origin origin_of(const std::string& address) const;
 };

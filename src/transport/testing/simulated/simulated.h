@@ -6,7 +6,9 @@
 // Thread: any.
 #pragma once
 
+#include <functional>
 #include <optional>
+#include <string_view>
 
 #include "transport/transport.h"
 
@@ -27,6 +29,13 @@ struct Faults {
   bool disconnect = false;       // the peer is gone from now on; both sides see on_lost
 };
 
+// How long what is sent travels, by a clock of the test's. Without it, everything arrives at once.
+struct Travel {
+  std::function<uint64_t()> now;
+  // When so many bytes that leave now arrive: never before those that left earlier in the same direction of a connection.
+  std::function<uint64_t(std::string_view from, std::string_view to, size_t bytes)> arrival;
+};
+
 class SimulatedNetwork {
  public:
   SimulatedNetwork();
@@ -35,6 +44,15 @@ class SimulatedNetwork {
   std::unique_ptr<Transport> join(Events& events);
   // Applies to everything sent on the network from now on.
   void set_faults(const Faults& faults);
+  void set_travel(Travel travel);
+  // When the next thing that travels arrives; UINT64_MAX: nothing does.
+  uint64_t next_arrival_ns() const;
+  // A node that sleeps calls this, until the deadline at most, instead of waiting on its thread.
+  void set_sleep(std::function<void(Deadline)> sleep);
+  // All connections between the two are lost, at any byte: of what travels, the first so many parts of 256 arrive.
+  void break_off(std::string_view one, std::string_view other, unsigned parts);
+  // The same, between one and all others.
+  void break_off(std::string_view one, unsigned parts);
   // From now on the node at `address` is not of our own user: new connections to and from it have this key as their
   // origin. Without a key its origin proves nothing.
   void make_foreign(std::string address, std::optional<trust::PublicKey> key = {});

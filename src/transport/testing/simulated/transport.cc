@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <utility>
 
 namespace tc::transport {
 
@@ -37,16 +38,17 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
     const auto found = state_.listeners.find(address);
     const bool is_unreachable = found == state_.listeners.end() || state_.faults.disconnect;
     const auto& other = is_unreachable ? sleeper_ : found->second.sleeper;
-    ours.in = state_.make_pipe(other, sleeper_);
-    ours.out = state_.make_pipe(sleeper_, other);
+    const auto from = addresses_.empty() ? std::string("a node that does not listen") : addresses_.front();
+    ours.in = state_.make_pipe(other, sleeper_, std::string(address), from);
+    ours.out = state_.make_pipe(sleeper_, other, from, std::string(address));
     ours.from = address;
     if (is_unreachable || !is_expected) {
       state_.end(*ours.in, is_unreachable ? Error{TC_ERR_DISCONNECTED, fmt::format("no node listens at '{}'", address)}
                                           : is_expected.error());
       ours.out->abandoned = true;
     } else {
-      const auto from = addresses_.empty() ? std::string("a node that does not listen") : addresses_.front();
-      found->second.arrivals.push_back({ours.out, ours.in, from, Bytes(hello.begin(), hello.end())});
+      const auto arrives_ns = state_.arrival_of(*ours.out, hello.size());
+      found->second.arrivals.push_back({ours.out, ours.in, from, Bytes(hello.begin(), hello.end()), arrives_ns});
       notify(*found->second.sleeper);
     }
   }
@@ -96,7 +98,8 @@ unsigned SimulatedTransport::accept_arrivals() {
   {
     const std::scoped_lock lock(state_.mutex);
     for (const auto& address : addresses_)
-      for (auto& queue = state_.listeners.find(address)->second.arrivals; !queue.empty(); queue.pop_front())
+      for (auto& queue = state_.listeners.find(address)->second.arrivals;
+           !queue.empty() && state_.has_arrived(queue.front().arrives_ns); queue.pop_front())
         arrivals.push_back(std::move(queue.front()));
   }
   for (auto& arrival : arrivals) {
@@ -113,20 +116,31 @@ unsigned SimulatedTransport::accept_arrivals() {
 }
 
 bool SimulatedTransport::has_events() {
-  for (const auto& address : addresses_)
-    if (!state_.listeners.find(address)->second.arrivals.empty()) return true;
+  for (const auto& address : addresses_) {
+    const auto& arrivals = state_.listeners.find(address)->second.arrivals;
+    if (!arrivals.empty() && state_.has_arrived(arrivals.front().arrives_ns)) return true;
+  }
   return std::ranges::any_of(connections_, [](auto* c) { return c != nullptr && c->has_events(); });
 }
 
 void SimulatedTransport::sleep(Deadline deadline) noexcept {
   flush_list_.flush_all();
-  {
+  if (state_.sleep) {
+    state_.sleep(deadline);
+  } else {
     std::unique_lock lock(state_.mutex);
     const auto left = std::chrono::nanoseconds(deadline.remaining_ns());
     if (!has_events()) sleeper_->condition.wait_for(lock, left, [this] { return sleeper_->awake; });
     sleeper_->awake = false;
   }
   (void)progress();
+}
+
+// Nobody can wait on a descriptor here: for who asks whether there is something to do.
+bool SimulatedTransport::arm(Deadline&) noexcept {
+  flush_list_.flush_all();
+  const std::scoped_lock lock(state_.mutex);
+  return !has_events() && !std::exchange(sleeper_->awake, false);
 }
 
 void SimulatedTransport::wake() noexcept {
@@ -173,6 +187,7 @@ Status SimulatedConnection::open(ByteView hello) {
   if (!accepted_) return {};
   const std::scoped_lock lock(state_.mutex);
   out_pipe_->greeting = Bytes(hello.begin(), hello.end());
+  out_pipe_->greeting_arrives_ns = state_.arrival_of(*out_pipe_, hello.size());
   notify(*out_pipe_->receiver);
   return {};
 }
@@ -197,6 +212,7 @@ Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
   const std::scoped_lock lock(state_.mutex);
   auto& messages = in_pipe_->messages;
   if (receive_error_ || messages.empty() || messages.front().delay != 0) return 0;
+  if (!state_.has_arrived(messages.front().arrives_ns)) return 0;
   auto& message = messages.front();
   if (offset_ == 0 && message.number != ++in_pipe_->taken) {
     receive_error_ =
@@ -219,8 +235,9 @@ Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
 bool SimulatedConnection::has_events() noexcept {
   if (!paused_ && in_.peek() != 0 && in_.refill()) return true;
   if (has_ended()) return false;
-  const bool has_messages = !paused_ && !in_pipe_->messages.empty();
-  return in_pipe_->greeting || has_messages || (in_pipe_->end && (in_pipe_->messages.empty() || !open_)) ||
+  const auto& messages = in_pipe_->messages;
+  const bool has_messages = !paused_ && !messages.empty() && state_.has_arrived(messages.front().arrives_ns);
+  return (in_pipe_->greeting && state_.has_arrived(in_pipe_->greeting_arrives_ns)) || has_messages || ends() ||
          in_pipe_->cut || out_pipe_->cut || (full_ && out_pipe_->bytes < Pipe::capacity);
 }
 
@@ -244,7 +261,7 @@ bool SimulatedConnection::deliver_greeting(Events& events) {
   bool has_room = false;
   {
     const std::scoped_lock lock(state_.mutex);
-    hello.swap(in_pipe_->greeting);
+    if (state_.has_arrived(in_pipe_->greeting_arrives_ns)) hello.swap(in_pipe_->greeting);
     for (auto& message : in_pipe_->messages)
       if (message.delay > 0) --message.delay;
     has_room = out_pipe_->bytes < Pipe::capacity;
@@ -272,9 +289,12 @@ std::optional<Error> SimulatedConnection::why_ended() {
   const std::scoped_lock lock(state_.mutex);
   if (in_pipe_->cut || out_pipe_->cut) return Error{TC_ERR_DISCONNECTED, "the network was cut"};
   if (receive_error_) return receive_error_;
-  // What was sent before the end is delivered first, if the connection is open.
-  const bool all_taken = in_pipe_->messages.empty() || !open_;
-  return all_taken ? in_pipe_->end : std::nullopt;
+  return ends() ? in_pipe_->end : std::nullopt;
+}
+
+// What was sent before the end is delivered first, if the connection is open.
+bool SimulatedConnection::ends() const {
+  return in_pipe_->end && state_.has_arrived(in_pipe_->end_arrives_ns) && (in_pipe_->messages.empty() || !open_);
 }
 
 }  // namespace tc::transport

@@ -49,6 +49,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
   bool deliver_greeting(Events& events);
   bool deliver_bytes(Events& events);
   std::optional<Error> why_ended();
+  bool ends() const;  // with the mutex held
 
   Result<size_t> send(ByteView bytes) override;
   Result<size_t> receive(std::span<std::byte> into) override;
@@ -85,6 +86,7 @@ class SimulatedTransport final : public Transport {
   unsigned progress() noexcept override;
   void flush() noexcept override { flush_list_.flush_all(); }
   void sleep(Deadline deadline) noexcept override;
+  bool arm(Deadline& deadline) noexcept override;
   void wake() noexcept override;
 
   // For connections, when they are destroyed.

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// The books of a simulated cluster: which calls were made, where they ran, and how they ended. What may never be is an error.
+//
+// Thread: one.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <tuple>
+#include <vector>
+
+#include "base/result.h"
+#include "node/future.h"
+#include "simulation/plan.h"
+#include "story.h"
+
+namespace tc::simulation {
+
+// A node from its start to its end.
+struct Life {
+  uint32_t node = 0, number = 0;
+  auto operator<=>(const Life&) const = default;
+};
+
+class Books {
+ public:
+  struct Run {
+    uint32_t step;
+    Life life;
+    uint64_t at_ns;
+  };
+  struct Call {
+    const Event* event = nullptr;
+    Life from;
+    uint64_t link = 0;  // its number at the caller
+    uint16_t version = 0;
+    bool accepted = false, is_checked = false;
+    uint64_t due_ns = 0;
+    std::shared_ptr<node::Future> future;  // null: nobody waits
+    std::vector<Run> runs;
+  };
+
+  explicit Books(size_t events) : calls_(events) {}
+
+  static uint64_t number_of(size_t event) noexcept { return event + 1; }
+  Call& call(size_t event) { return calls_[event]; }
+  // The node has accepted it, or not.
+  void record(size_t event, Call call);
+  // What a node wrote into its journal.
+  Status ran(const Life& life, const story_entry& entry, uint64_t at_ns);
+  // Looks at the calls that have ended. `resumed_ns`: when each node got its CPU back last.
+  Status settle(uint64_t now_ns, const std::vector<uint64_t>& resumed_ns);
+  // That node is gone: nobody there waits any more.
+  void forget(const Life& life);
+  // A flush of that link has ended.
+  Status flushed(const Life& from, uint64_t link, bool well);
+  size_t open() const noexcept { return open_.size(); }
+  std::string words_of_open() const;
+
+  struct Sums {
+    uint64_t accepted = 0, refused = 0, runs = 0, answered = 0, failed = 0;
+    Sums& operator+=(const Sums& other) noexcept;
+  };
+  const Sums& sums() const noexcept { return sums_; }
+  uint64_t hash() const noexcept { return hash_; }
+
+ private:
+  Status check_order(const Call& call, size_t event, const Life& at);
+  Status check_end(Call& call, size_t event, uint64_t now_ns, uint64_t resumed_ns);
+  void mix(uint64_t value) noexcept { hash_ = (hash_ ^ value) * 0x100000001b3; }
+
+  std::vector<Call> calls_;                // by event
+  std::vector<size_t> open_;               // somebody waits for them
+  std::map<uint64_t, uint32_t> injected_;  // by number: how often they ran
+  // The last of them that ran: from whom, by which link, where.
+  std::map<std::tuple<Life, uint64_t, Life>, size_t> last_;
+  uint64_t hash_ = 0xcbf29ce484222325;
+  Sums sums_;
+};
+
+}  // namespace tc::simulation

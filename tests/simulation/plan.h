@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// What happens in a simulated cluster, made from a seed before it begins: so that parts of it can be left out, and the rest
+// stays what it was.
+//
+// Thread: one; plain values.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace tc::simulation {
+
+struct Event {
+  enum class Kind : uint8_t {
+    call,        // `node` calls `other`
+    cut,         // connections of the two are lost, at any byte
+    block,       // what `node` sends to `other` is held up for a while: one way
+    partition,   // the same, between the nodes of `route` and all others, both ways
+    crash,       // the node is gone without a word, with all its memory; another one comes in its place after a while
+    leave,       // the node ends in good order, and another one comes in its place
+    pause,       // the node gets no CPU for a while
+    swap,        // from now on the node has other code under the name
+    drop_code,   // the node frees the code that it can
+    flush,       // `node` waits until `other` has run what it was sent
+    wall_clock,  // is set
+  };
+  Kind kind = Kind::call;
+  uint64_t at_ns = 0;  // from the beginning
+  uint32_t node = 0, other = 0;
+  uint64_t for_ns = 0;  // how long it lasts; of a call, its deadline
+  uint64_t seed = 0;    // for what is thrown on the way
+  // Of a call:
+  bool wants_answer = false;
+  uint32_t end = 0, injections = 0;
+  size_t filler = 0;
+  std::vector<uint8_t> route;
+};
+
+struct PlanOptions {
+  uint32_t nodes = 3;
+  uint32_t steps = 2000;
+};
+
+std::vector<Event> make_plan(uint64_t seed, const PlanOptions& options);
+// A sentence.
+std::string words_of(const Event& event);
+
+}  // namespace tc::simulation

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// `simulate --seeds 1-1000`: a simulated cluster for each seed (docs/simulation.md).
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cstdio>
+#include <cstdlib>
+
+#include "base/file.h"
+#include "simulation/world.h"
+
+namespace tc::simulation {
+namespace {
+
+struct Options {
+  std::string seeds = "1-300";
+  std::string nodes = "3-16";
+  uint32_t steps = 2000;
+  bool twice = false, shrink = false, tell = false;
+};
+
+struct Range {
+  uint64_t first = 0, last = 0;
+};
+
+Range range_of(const std::string& text) {
+  const auto dash = text.find('-');
+  const auto first = std::stoull(text.substr(0, dash));
+  return {first, dash == std::string::npos ? first : std::stoull(text.substr(dash + 1))};
+}
+
+struct Outcome {
+  Status status;
+  uint64_t hash = 0, turns = 0;
+  Books::Sums sums;
+};
+
+Outcome simulate(uint64_t seed, uint32_t nodes, const Stories& stories, const std::vector<Event>& plan) {
+  World world(seed, nodes, stories, plan);
+  Outcome outcome{.status = world.run()};
+  outcome.hash = world.books().hash();
+  outcome.sums = world.books().sums();
+  outcome.turns = world.turns();
+  return outcome;
+}
+
+uint32_t nodes_of(uint64_t seed, const Range& nodes) {
+  return static_cast<uint32_t>(nodes.first + Dice(seed ^ 0xc0de).below(nodes.last - nodes.first + 1));
+}
+
+// Leaves out as much as can go: halves, quarters, and so on, as long as it fails.
+std::vector<Event> shrink(uint64_t seed, uint32_t nodes, const Stories& stories, std::vector<Event> plan) {
+  for (size_t piece = std::max<size_t>(plan.size() / 2, 1); piece != 0;) {
+    bool has_shrunk = false;
+    for (size_t at = 0; at < plan.size();) {
+      auto less = plan;
+      less.erase(less.begin() + static_cast<ptrdiff_t>(at),
+                 less.begin() + static_cast<ptrdiff_t>(std::min(at + piece, plan.size())));
+      if (!simulate(seed, nodes, stories, less).status)
+        plan = std::move(less), has_shrunk = true;
+      else
+        at += piece;
+    }
+    if (!has_shrunk || piece != 1) piece /= 2;
+  }
+  return plan;
+}
+
+void tell(const std::vector<Event>& plan) {
+  for (size_t i = 0; i < plan.size(); ++i) fmt::print("{:>5}  {}\n", i + 1, words_of(plan[i]));
+}
+
+int run(const Options& options) {
+  const auto stories = Stories::load();
+  if (!stories) {
+    fmt::print(stderr, "simulate: {}\n", stories.error().message);
+    return 2;
+  }
+  const auto seeds = range_of(options.seeds), range = range_of(options.nodes);
+  const auto began = std::chrono::steady_clock::now();
+  uint64_t failed = 0, turns = 0;
+  Books::Sums sums;
+  for (auto seed = seeds.first; seed <= seeds.last; ++seed) {
+    const auto nodes = nodes_of(seed, range);
+    auto plan = make_plan(seed, {.nodes = nodes, .steps = options.steps});
+    const auto outcome = simulate(seed, nodes, *stories, plan);
+    sums += outcome.sums;
+    turns += outcome.turns;
+    if (options.twice && simulate(seed, nodes, *stories, plan).hash != outcome.hash) {
+      fmt::print("seed {}: the same seed makes another story the second time\n", seed);
+      ++failed;
+    }
+    if (options.tell)
+      fmt::print("seed {}: {} nodes, {} runs, hash {:016x}\n", seed, nodes, outcome.sums.runs, outcome.hash);
+    if (outcome.status) continue;
+    ++failed;
+    fmt::print("seed {} with {} nodes: {}\n  again: simulate --seeds {} --nodes {} --steps {} --shrink\n", seed, nodes,
+               outcome.status.error().message, seed, options.nodes, options.steps);
+    if (!options.shrink) continue;
+    plan = shrink(seed, nodes, *stories, std::move(plan));
+    fmt::print("what is left of it: {}\n", simulate(seed, nodes, *stories, plan).status.error().message);
+    tell(plan);
+  }
+  const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
+  fmt::print(
+      "{} seeds of {} steps: {} failed\n"
+      "{} calls accepted, {} refused at once; {} runs; {} answers, {} failures told; {} turns in {:.1f} s\n",
+      seeds.last - seeds.first + 1, options.steps, failed, sums.accepted, sums.refused, sums.runs, sums.answered,
+      sums.failed, turns, seconds);
+  return failed == 0 ? 0 : 1;
+}
+
+}  // namespace
+}  // namespace tc::simulation
+
+int main(int argc, char** argv) {
+  tc::simulation::Options options;
+  CLI::App app("A simulated cluster in one thread, for each seed.", "simulate");
+  app.add_option("--seeds", options.seeds, "FIRST-LAST, or one")->capture_default_str();
+  app.add_option("--nodes", options.nodes, "From how many to how many")->capture_default_str();
+  app.add_option("--steps", options.steps, "Events of a seed")->capture_default_str();
+  app.add_flag("--twice", options.twice, "Run each seed twice, and compare");
+  app.add_flag("--shrink", options.shrink, "Leave out of a seed that fails what can go, and tell the rest");
+  app.add_flag("--tell", options.tell, "A line for each seed");
+  CLI11_PARSE(app, argc, argv);
+  const auto home = tc::TemporaryDirectory::create();
+  if (!home) return 2;
+  ::setenv("THREECHAINS_HOME", home->path().c_str(), 1);
+  return tc::simulation::run(options);
+}

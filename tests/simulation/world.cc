@@ -1,0 +1,329 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/world.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <cstring>
+
+#include "base/file.h"
+
+namespace tc::simulation {
+
+namespace {
+
+constexpr uint64_t turn_takes_ns = 200;
+constexpr uint64_t longest_wait_ns = 40'000'000'000;
+// Small enough that codes are evicted.
+constexpr size_t largest_message = size_t{1} << 20;
+
+std::string name_of(uint32_t number) { return fmt::format("n{}", number); }
+
+uint32_t number_of(std::string_view name) {
+  uint32_t number = 0;
+  std::from_chars(name.data() + 1, name.data() + name.size(), number);
+  return number;
+}
+
+Bytes payload_of(const Event& event, uint64_t number) {
+  Bytes payload(sizeof(story) + event.filler);
+  Dice dice(event.seed);
+  for (size_t i = sizeof(story); i < payload.size(); ++i) payload[i] = static_cast<std::byte>(dice.number());
+  story what{.id = number,
+             .sum = story_sum(reinterpret_cast<const unsigned char*>(payload.data()) + sizeof(story), event.filler),
+             .end = event.end,
+             .step = 0,
+             .steps = event.injections != 0 ? 0 : static_cast<uint32_t>(event.route.size()),
+             .injections = event.injections,
+             .route = {}};
+  std::ranges::copy(event.route, what.route);
+  std::memcpy(payload.data(), &what, sizeof what);
+  return payload;
+}
+
+}  // namespace
+
+Result<Stories> Stories::load() {
+  Stories stories;
+  for (const int version : {1, 2}) {
+    TC_ASSIGN(const auto bytes, read_file(fmt::format("{}/story_{}.ifunc", TC_TEST_IFUNCS, version), 1 << 24));
+    TC_ASSIGN(auto bundle, Bundle::read(bytes));
+    stories.versions.push_back(std::move(bundle));
+  }
+  return stories;
+}
+
+World::World(uint64_t seed, uint32_t nodes, const Stories& stories, const std::vector<Event>& plan)
+    : plan_(plan),
+      stories_(stories),
+      dice_(seed ^ 0x5eed),
+      books_(plan.size()),
+      members_(nodes),
+      paths_(nodes * nodes),
+      resumed_ns_(nodes) {
+  environment::reset(seed);
+  network_.set_travel({.now = environment::time_ns,
+                       .arrival = [this](auto from, auto to, size_t bytes) { return arrival(from, to, bytes); }});
+  network_.set_sleep([this](Deadline deadline) {
+    if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), environment::skew_ns()));
+  });
+  for (auto& path : paths_)
+    path = {.latency_ns = 500 + dice_.skewed(2'000'000),
+            .ns_per_kib = 100 + dice_.skewed(100'000),
+            .jitter_ns = 1 + dice_.skewed(500'000)};
+  for (auto& member : members_) member.skew_ns = dice_.skewed(1'000'000'000'000);
+}
+
+World::~World() {
+  for (uint32_t number = 0; number < members_.size(); ++number) end(number);
+}
+
+uint64_t World::arrival(std::string_view from, std::string_view to, size_t bytes) {
+  const auto& way = path(number_of(from), number_of(to));
+  return std::max(environment::time_ns(), way.blocked_until_ns) + way.latency_ns + dice_.below(way.jitter_ns) +
+         bytes * way.ns_per_kib / 1024;
+}
+
+// ---- Nodes
+
+Status World::start(uint32_t number) {
+  auto& member = members_[number];
+  const environment::ClockOfNode clock(member.skew_ns);
+  auto config = node::Config::defaults();
+  config.name = fmt::format("{}.{}", number, ++member.life);
+  config.id = number;
+  config.id_is_set = true;
+  config.listen = name_of(number);
+  for (uint32_t other = 0; other < members_.size(); ++other) config.cluster.push_back(name_of(other));
+  config.log = "off";
+  config.keyring = "none";
+  config.last_words = false;
+  config.execution_limit_ms = 0;
+  config.max_message = largest_message;
+  config.code.use_bitcode = false;
+  TC_ASSIGN(member.node, node::Node::create(std::move(config), [this](const node::Config&, transport::Events& events) {
+              return Result<std::unique_ptr<transport::Transport>>(network_.join(events));
+            }));
+  member.node->set_pause([this, &member](Deadline deadline) {
+    if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
+  });
+  member.journal.count = 0;
+  TC_CHECK(member.node->expose("journal", &member.journal, sizeof member.journal));
+  return register_story(member);
+}
+
+Status World::register_story(Member& member) {
+  TC_ASSIGN(member.story, member.node->register_bundle(stories_.versions[member.version - 1]));
+  return {};
+}
+
+// In good order, unless its connections were broken off before.
+void World::end(uint32_t number) {
+  auto& member = members_[number];
+  if (member.node == nullptr) return;
+  if (auto seen = look(); !seen) found_ = std::move(seen);
+  books_.forget(life_of(number));
+  const environment::ClockOfNode clock(member.skew_ns);
+  member.story.reset();
+  auto node = std::move(member.node);
+  node->set_pause({});
+  node.reset();
+}
+
+// ---- What happens
+
+Status World::happen(size_t index) {
+  using Kind = Event::Kind;
+  const auto& event = plan_[index];
+  auto& member = members_[event.node];
+  const auto now = environment::time_ns();
+  switch (event.kind) {
+    case Kind::call: return call(index);
+    case Kind::flush: return flush(event);
+    case Kind::cut:
+      network_.break_off(name_of(event.node), name_of(event.other), static_cast<unsigned>(event.seed % 257));
+      break;
+    case Kind::block: block(event); break;
+    case Kind::partition: part(event); break;
+    case Kind::crash: crash(event); break;
+    case Kind::leave:
+      end(event.node);
+      member.back_at_ns = environment::time_ns();
+      break;
+    case Kind::pause:
+      member.paused_until_ns = std::max(member.paused_until_ns, now + event.for_ns);
+      resumed_ns_[event.node] = member.paused_until_ns;
+      break;
+    case Kind::swap:
+      if (member.node == nullptr) break;
+      member.version = static_cast<uint16_t>(3 - member.version);
+      return register_story(member);
+    case Kind::drop_code: drop_code(event); break;
+    case Kind::wall_clock: environment::jump_wall_clock(static_cast<int64_t>(event.seed % 20'000) - 10'000); break;
+  }
+  return {};
+}
+
+Status World::call(size_t index) {
+  const auto& event = plan_[index];
+  auto& member = members_[event.node];
+  if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  Books::Call call{.event = &event, .from = life_of(event.node), .version = member.version, .future = {}, .runs = {}};
+  const auto link = member.node->links().to_node(event.other);
+  if (!link) return {};  // and its application is told so
+  call.link = (*link)->id();
+  call.due_ns = environment::time_ns() + event.for_ns;
+  const auto payload = payload_of(event, Books::number_of(index));
+  TC_ASSIGN(const auto message, source::Message::create(member.story, payload.data(), payload.size(), largest_message));
+  if (event.wants_answer) {
+    auto future =
+        member.node->call(**link, *message, static_cast<uint32_t>(event.for_ns / 1'000'000), Deadline::at_ns(0));
+    call.accepted = future.has_value();
+    if (future) call.future = std::move(*future);
+  } else {
+    call.accepted = member.node->send(**link, *message, false, Deadline::at_ns(0)).has_value();
+  }
+  books_.record(index, std::move(call));
+  return {};
+}
+
+Status World::flush(const Event& event) {
+  auto& member = members_[event.node];
+  if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  const auto link = member.node->links().to_node(event.other);
+  if (!link) return {};
+  const node::Link::Hold hold(**link);
+  const auto number = (*link)->id();
+  const auto flushed = (*link)->flush(Deadline::after_ms(event.for_ns / 1'000'000));
+  TC_CHECK(look());
+  return books_.flushed(life_of(event.node), number, flushed.has_value());
+}
+
+void World::block(const Event& event) {
+  auto& way = path(event.node, event.other);
+  way.blocked_until_ns = std::max(way.blocked_until_ns, environment::time_ns() + event.for_ns);
+}
+
+void World::part(const Event& event) {
+  const auto is_inside = [&](uint32_t number) { return std::ranges::find(event.route, number) != event.route.end(); };
+  for (uint32_t from = 0; from < members_.size(); ++from)
+    for (uint32_t to = 0; to < members_.size(); ++to)
+      if (is_inside(from) != is_inside(to))
+        path(from, to).blocked_until_ns =
+            std::max(path(from, to).blocked_until_ns, environment::time_ns() + event.for_ns);
+}
+
+void World::crash(const Event& event) {
+  if (members_[event.node].node == nullptr) return;
+  network_.break_off(name_of(event.node), static_cast<unsigned>(event.seed % 257));
+  end(event.node);
+  members_[event.node].back_at_ns = environment::time_ns() + event.for_ns;
+}
+
+void World::drop_code(const Event& event) {
+  auto& member = members_[event.node];
+  if (member.node == nullptr) return;
+  const environment::ClockOfNode clock(member.skew_ns);
+  for (const auto& version : stories_.versions)
+    if (event.seed & 1 || version.id() == stories_.versions[0].id()) member.node->store().evict(version.id());
+}
+
+// ---- Time
+
+// Each node gets its turn. True: something happened.
+bool World::turn() {
+  ++turns_;
+  environment::advance_to(environment::time_ns() + turn_takes_ns);
+  bool happened = false;
+  node_due_ns_ = UINT64_MAX;
+  const auto first = dice_.below(members_.size());
+  for (size_t i = 0; i < members_.size(); ++i) {
+    auto& member = members_[(first + i) % members_.size()];
+    if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) continue;
+    const environment::ClockOfNode clock(member.skew_ns);
+    happened |= member.node->poll() != 0;
+    auto deadline = Deadline::never();
+    happened |= !member.node->arm(deadline);
+    if (deadline.at_ns() != UINT64_MAX)
+      node_due_ns_ = std::min(node_due_ns_, deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
+  }
+  if (auto seen = look(); !seen && found_) found_ = std::move(seen);
+  return happened;
+}
+
+// What was written into the journals, and what has ended.
+Status World::look() {
+  for (uint32_t number = 0; number < members_.size(); ++number) {
+    auto& journal = members_[number].journal;
+    const auto count = std::exchange(journal.count, 0);
+    if (count > std::size(journal.entries)) return fail(TC_ERR_INTERNAL, "the journal of node {} is full", number);
+    for (uint64_t i = 0; i < count; ++i)
+      TC_CHECK(books_.ran(life_of(number), journal.entries[i], environment::time_ns()));
+  }
+  return books_.settle(environment::time_ns(), resumed_ns_);
+}
+
+uint64_t World::next_ns() const {
+  uint64_t next = std::min(node_due_ns_, network_.next_arrival_ns());
+  for (const auto& member : members_) {
+    if (member.paused_until_ns > environment::time_ns()) next = std::min(next, member.paused_until_ns);
+  }
+  return next;
+}
+
+void World::pass_time(uint64_t limit_ns) { environment::advance_to(std::min(next_ns(), limit_ns)); }
+
+Status World::run_until(uint64_t time_ns) {
+  while (environment::time_ns() < time_ns) {
+    for (uint32_t number = 0; number < members_.size(); ++number) {
+      if (members_[number].node == nullptr && members_[number].back_at_ns <= environment::time_ns())
+        TC_CHECK(start(number));
+    }
+    if (!turn()) pass_time(time_ns);
+    TC_CHECK(Status(found_));
+  }
+  return {};
+}
+
+Status World::run() {
+  const auto beginning = environment::time_ns();
+  for (uint32_t number = 0; number < members_.size(); ++number) TC_CHECK(start(number));
+  for (size_t i = 0; i < plan_.size(); ++i) {
+    TC_CHECK(run_until(beginning + plan_[i].at_ns));
+    TC_CHECK(happen(i));
+    TC_CHECK(Status(found_));
+  }
+  TC_CHECK(wait_for_the_open());
+  return balance();
+}
+
+Status World::wait_for_the_open() {
+  for (auto& way : paths_) way.blocked_until_ns = 0;
+  const auto limit = environment::time_ns() + longest_wait_ns;
+  while (books_.open() != 0 && environment::time_ns() < limit) TC_CHECK(run_until(environment::time_ns() + 1'000'000));
+  if (books_.open() == 0) return {};
+  return fail(TC_ERR_INTERNAL, "{} ms after the end:\n{}", longest_wait_ns / 1'000'000, books_.words_of_open());
+}
+
+// Nothing is left anywhere.
+Status World::balance() {
+  TC_CHECK(run_until(environment::time_ns() + longest_wait_ns));
+  for (uint32_t number = 0; number < members_.size(); ++number) {
+    const auto& node = members_[number].node;
+    if (node == nullptr) continue;
+    if (!node->futures().empty())
+      return fail(TC_ERR_INTERNAL, "{} futures wait at node {} when nobody there waits", node->futures().size(),
+                  number);
+    if (const auto used = node->buffers().budget().used(); used != 0)
+      return fail(TC_ERR_INTERNAL, "{} bytes of messages wait at node {} when nothing is under way", used, number);
+  }
+  for (uint32_t number = 0; number < members_.size(); ++number) end(number);
+  TC_CHECK(Status(found_));
+  if (network_.in_flight() == 0) return {};
+  return fail(TC_ERR_INTERNAL, "{} bytes are under way when no node is there any more", network_.in_flight());
+}
+
+}  // namespace tc::simulation

@@ -1,0 +1,90 @@
+// SPDX-License-Identifier: Apache-2.0
+//
+// A cluster in one thread: nodes on a simulated network, and the clock that jumps when none of them has work.
+//
+// Thread: one.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "node/node.h"
+#include "simulation/books.h"
+#include "simulation/environment.h"
+#include "simulation/plan.h"
+#include "transport/testing/simulated/simulated.h"
+
+namespace tc::simulation {
+
+// Two versions of the ifunc `story`.
+struct Stories {
+  static Result<Stories> load();
+  std::vector<Bundle> versions;
+};
+
+class World {
+ public:
+  World(uint64_t seed, uint32_t nodes, const Stories& stories, const std::vector<Event>& plan);
+  ~World();
+  World(const World&) = delete;
+  World& operator=(const World&) = delete;
+
+  // Everything that is to happen, until nothing moves any more. An error: what may never be, was.
+  Status run();
+  const Books& books() const noexcept { return books_; }
+  uint64_t turns() const noexcept { return turns_; }
+
+ private:
+  struct Member {
+    std::unique_ptr<node::Node> node;  // null: it is not there
+    std::shared_ptr<source::Ifunc> story;
+    uint32_t life = 0;
+    uint16_t version = 1;
+    uint64_t skew_ns = 0;
+    uint64_t back_at_ns = 0;  // while it is not there
+    uint64_t paused_until_ns = 0;
+    story_journal journal{};
+  };
+  // One direction between two nodes.
+  struct Path {
+    uint64_t latency_ns = 0, ns_per_kib = 0, jitter_ns = 0, blocked_until_ns = 0;
+  };
+
+  Life life_of(uint32_t number) const { return {number, members_[number].life}; }
+  Path& path(uint32_t from, uint32_t to) { return paths_[from * members_.size() + to]; }
+  uint64_t arrival(std::string_view from, std::string_view to, size_t bytes);
+
+  Status start(uint32_t number);
+  Status register_story(Member& member);
+  void end(uint32_t number);
+  Status happen(size_t index);
+  Status call(size_t index);
+  Status flush(const Event& event);
+  void block(const Event& event);
+  void part(const Event& event);
+  void crash(const Event& event);
+  void drop_code(const Event& event);
+
+  Status run_until(uint64_t time_ns);
+  bool turn();
+  Status look();
+  void pass_time(uint64_t limit_ns);
+  uint64_t next_ns() const;
+  Status wait_for_the_open();
+  Status balance();
+
+  const std::vector<Event>& plan_;
+  const Stories& stories_;
+  Dice dice_;
+  Books books_;
+  transport::SimulatedNetwork network_;
+  std::vector<Member> members_;
+  std::vector<Path> paths_;
+  std::vector<uint64_t> resumed_ns_;
+  uint64_t node_due_ns_ = UINT64_MAX;
+  uint64_t turns_ = 0;
+  Status found_;  // in the middle of a wait
+};
+
+}  // namespace tc::simulation
