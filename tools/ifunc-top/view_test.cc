@@ -153,13 +153,13 @@ TEST(TopView, pauses_and_changes_its_interval_within_bounds) {
 TEST(TopView, is_exactly_as_large_as_the_screen_whatever_keys_were_pressed) {
   View view(2, "");
   std::vector<Seen> nodes{north(), lost("10.0.0.7:7000", std::string(300, 'x'), 69)};
-  for (int i = 0; i < 40; ++i) nodes.push_back(north());
+  for (int i = 0; i < 12; ++i) nodes.push_back(north());
   for (const int key : {0, int{'\t'}, int{Key::page_down}, int{Key::end}, int{'\t'}, int{Key::page_down},
                         int{Key::page_up}, int{'>'}, int{'h'}}) {
     view.show(nodes);
     view.press(key);
-    for (const size_t height : {1, 2, 3, 4, 5, 11, 12, 24, 60, 200})
-      for (const size_t width : {1, 2, 7, 20, 79, 80, 132, 300}) {
+    for (const size_t height : {1, 2, 3, 5, 24, 60})
+      for (const size_t width : {1, 7, 79, 80, 132}) {
         const auto lines = view.lines({width, height}, "12:00:00Z");
         ASSERT_EQ(lines.size(), height);
         for (const auto& line : lines) {
