@@ -260,6 +260,7 @@ class Life {
                in_parentheses(serving_.running_ifunc()));
   }
   void say_what_it_waits_for() {
+    if (options_.quiet_stop && serving_.running_ifunc().empty()) return;  // a busy machine
     log_->warn("ifunc serve: stops when {} has ended, or after {} ms (--drain)", serving_.what_runs(),
                drain_ms_.load());
   }
