@@ -55,6 +55,10 @@ uint64_t statistic(const Told& told, std::string_view name) {
   return found == told.statistics.end() ? 0 : found->second;
 }
 
+bool has_statistic(const Told& told, std::string_view name) {
+  return std::ranges::find(told.statistics, name, &std::pair<std::string, uint64_t>::first) != told.statistics.end();
+}
+
 Span span_of(const std::optional<Told>& before, const Told& now) {
   if (!before || before->uptime_ns >= now.uptime_ns) return {};
   // It began anew, and has been there for longer than before already.
@@ -191,6 +195,11 @@ NodeRates rates_between(const std::optional<Told>& before, const Told& now) {
     rates.sent = sum_of(rates.sent, link.sent_per_s);
   }
   const auto* const old = span.before;
+  // What has come by links that have ended since is in these alone.
+  if (old != nullptr && has_statistic(*old, "received-bytes")) {
+    rates.received = span.rate(statistic(*old, "received-bytes"), statistic(now, "received-bytes"));
+    rates.sent = span.rate(statistic(*old, "sent-bytes"), statistic(now, "sent-bytes"));
+  }
   append_numbers(rates.numbers, span, "", old != nullptr ? &old->statistics : nullptr, now.statistics);
   append_numbers(rates.numbers, span, "failures: ", old != nullptr ? &old->failures : nullptr, now.failures);
   return rates;

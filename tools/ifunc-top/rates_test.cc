@@ -134,5 +134,12 @@ TEST(TopRates, of_links_to_the_same_peer_are_one_and_make_those_of_the_node) {
   EXPECT_EQ(rates.sent, 20);
 }
 
+TEST(TopRates, of_bytes_have_those_of_links_that_have_ended) {
+  const auto rates = rates_between(told(1, "stat received-bytes 100\nstat sent-bytes 10\nlink shm 1 100 10 0 p\n"),
+                                   told(2, "stat received-bytes 400\nstat sent-bytes 50\nlink shm 1 7 7 0 q\n"));
+  EXPECT_EQ(rates.received, 300);
+  EXPECT_EQ(rates.sent, 40);
+}
+
 }  // namespace
 }  // namespace tc::top

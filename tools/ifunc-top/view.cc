@@ -86,6 +86,14 @@ Style style_of(const Seen& node) {
   return node.now->is_draining ? Style::warning : Style::good;
 }
 
+// The error without the address, which the line has already.
+std::string_view reason(const Seen& node) {
+  std::string_view text = *node.error;
+  for (const auto& prefix : {"connecting to " + node.address + ": ", "the peer at " + node.address + ": "})
+    if (text.starts_with(prefix)) text.remove_prefix(prefix.size());
+  return text;
+}
+
 Row node_row(const Seen& node, const NodeRates& rates) {
   const auto state = state_of(node);
   Row row;
@@ -93,7 +101,7 @@ Row node_row(const Seen& node, const NodeRates& rates) {
   row.cells[0].style = style_of(node);
   row.instead_from = row.cells.size();
   if (node.error) {
-    row.instead = printable(*node.error);
+    row.instead = printable(reason(node));
     if (node.again_in_s) row.instead = fmt::format("{:.0f} s: {}", std::max(0.0, *node.again_in_s), row.instead);
     return row;
   }

@@ -94,7 +94,8 @@ TEST(TopView, sorts_by_the_column_that_was_chosen_and_in_reverse) {
 
 TEST(TopView, keeps_a_node_that_does_not_answer_with_the_reason) {
   View view(2, "");
-  view.show({north(), lost("10.0.0.7:7000", "nobody is there", 69), lost("10.0.0.8:7000", "it does not trust us", 77)});
+  view.show({north(), lost("10.0.0.7:7000", "connecting to 10.0.0.7:7000: nobody is there", 69),
+             lost("10.0.0.8:7000", "it does not trust us", 77)});
   const auto screen = text(view);
   EXPECT_THAT(screen, HasSubstr("3 nodes, 2 without an answer"));
   EXPECT_THAT(screen, HasSubstr("gone   -        10.0.0.7:7000  4 s: nobody is there"));
