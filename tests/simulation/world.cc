@@ -123,6 +123,8 @@ void World::end(uint32_t number) {
   auto& member = members_[number];
   if (member.node == nullptr) return;
   if (auto seen = look(); !seen) found_ = std::move(seen);
+  if (auto late = books_.came_late(life_of(number), member.node->stat("late-answers").value()); !late && found_)
+    found_ = std::move(late);
   books_.forget(life_of(number));
   const environment::ClockOfNode clock(member.skew_ns);
   member.story.reset();
