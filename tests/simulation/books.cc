@@ -100,6 +100,7 @@ Status Books::check_end(Call& call, size_t event, uint64_t now_ns, uint64_t resu
     return broken(event, "it ended {} ms after its deadline", (now_ns - call.due_ns) / 1'000'000);
   ++(future.status == TC_OK ? sums_.answered : sums_.failed);
   if (future.status != TC_OK) {
+    ++ended_without_answer_[call.from];
     if (future.message.empty() || future.message.size() > longest_error)
       return broken(event, "it failed with status {} and {} bytes of reason", static_cast<int>(future.status),
                     future.message.size());
@@ -122,9 +123,20 @@ Status Books::check_end(Call& call, size_t event, uint64_t now_ns, uint64_t resu
 void Books::forget(const Life& life) {
   std::erase_if(open_, [&](size_t event) {
     if (calls_[event].from != life) return false;
+    ++left_behind_[life.node];
     calls_[event].future.reset();
     return true;
   });
+}
+
+Status Books::came_late(const Life& life, uint64_t answers) const {
+  const auto found = ended_without_answer_.find(life);
+  const auto before = left_behind_.find(life.node);
+  const auto most =
+      (found != ended_without_answer_.end() ? found->second : 0) + (before != left_behind_.end() ? before->second : 0);
+  if (answers <= most) return {};
+  return fail(TC_ERR_INTERNAL, "node {} got {} answers for which nobody waited, when {} of its calls can have had one",
+              life.node, answers, most);
 }
 
 // One that did not go well has told a failure, and any of them may be that.

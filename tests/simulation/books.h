@@ -55,6 +55,9 @@ class Books {
   Status settle(uint64_t now_ns, const std::vector<uint64_t>& resumed_ns);
   // That node is gone: nobody there waits any more.
   void forget(const Life& life);
+  // How many answers came to it for which nobody waited: at most one for each call that had ended without, and for
+  // each one that its earlier lives left behind.
+  Status came_late(const Life& life, uint64_t answers) const;
   // A flush of that link has ended.
   Status flushed(const Life& from, uint64_t link, bool well);
   size_t open() const noexcept { return open_.size(); }
@@ -72,9 +75,11 @@ class Books {
   Status check_end(Call& call, size_t event, uint64_t now_ns, uint64_t resumed_ns);
   void mix(uint64_t value) noexcept { hash_ = (hash_ ^ value) * 0x100000001b3; }
 
-  std::vector<Call> calls_;                // by event
-  std::vector<size_t> open_;               // somebody waits for them
-  std::map<uint64_t, uint32_t> injected_;  // by number: how often they ran
+  std::vector<Call> calls_;  // by event
+  std::map<Life, uint64_t> ended_without_answer_;
+  std::map<uint32_t, uint64_t> left_behind_;  // by node
+  std::vector<size_t> open_;                  // somebody waits for them
+  std::map<uint64_t, uint32_t> injected_;     // by number: how often they ran
   // The last of them that ran: from whom, by which link, where.
   std::map<std::tuple<Life, uint64_t, Life>, size_t> last_;
   uint64_t hash_ = 0xcbf29ce484222325;

@@ -123,6 +123,8 @@ void World::end(uint32_t number) {
   auto& member = members_[number];
   if (member.node == nullptr) return;
   if (auto seen = look(); !seen) found_ = std::move(seen);
+  if (auto late = books_.came_late(life_of(number), member.node->stat("late-answers").value()); !late && found_)
+    found_ = std::move(late);
   books_.forget(life_of(number));
   const environment::ClockOfNode clock(member.skew_ns);
   member.story.reset();
@@ -237,6 +239,7 @@ void World::drop_code(const Event& event) {
 bool World::turn() {
   ++turns_;
   environment::advance_to(environment::time_ns() + turn_takes_ns);
+  turn_began_ns_ = environment::time_ns();
   bool happened = false;
   node_due_ns_ = UINT64_MAX;
   const auto first = dice_.below(members_.size());
@@ -266,11 +269,11 @@ Status World::look() {
   return books_.settle(environment::time_ns(), resumed_ns_);
 }
 
+// What came in the middle of the last turn may have come too late for it.
 uint64_t World::next_ns() const {
-  uint64_t next = std::min(node_due_ns_, network_.next_arrival_ns());
-  for (const auto& member : members_) {
-    if (member.paused_until_ns > environment::time_ns()) next = std::min(next, member.paused_until_ns);
-  }
+  uint64_t next = std::min(node_due_ns_, network_.next_arrival_ns(turn_began_ns_));
+  for (const auto& member : members_)
+    if (member.paused_until_ns > turn_began_ns_) next = std::min(next, member.paused_until_ns);
   return next;
 }
 

@@ -82,7 +82,7 @@ class World {
   std::vector<Member> members_;
   std::vector<Path> paths_;
   std::vector<uint64_t> resumed_ns_;
-  uint64_t node_due_ns_ = UINT64_MAX;
+  uint64_t node_due_ns_ = UINT64_MAX, turn_began_ns_ = 0;
   uint64_t turns_ = 0;
   Status found_;  // in the middle of a wait
 };

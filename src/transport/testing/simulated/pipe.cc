@@ -143,11 +143,11 @@ void SimulatedNetwork::set_sleep(std::function<void(Deadline)> sleep) {
   state_->sleep = std::move(sleep);
 }
 
-uint64_t SimulatedNetwork::next_arrival_ns() const {
+uint64_t SimulatedNetwork::next_arrival_ns(uint64_t after_ns) const {
   const std::scoped_lock lock(state_->mutex);
   uint64_t next = UINT64_MAX;
   const auto look = [&](uint64_t arrives_ns) {
-    if (!state_->has_arrived(arrives_ns)) next = std::min(next, arrives_ns);
+    if (arrives_ns > after_ns) next = std::min(next, arrives_ns);
   };
   for (const auto& weak : state_->pipes) {
     const auto pipe = weak.lock();
