@@ -147,6 +147,8 @@ Status Books::flushed(const Life& from, uint64_t link, bool well) {
     call.is_checked = true;
     if (!well || call.event->wants_answer) continue;
     if (call.runs.empty()) return broken(event, "a flush said that it has run, and it has not");
+    if (call.event->end == story_fails && steps_of(*call.event) == 0 && call.event->injections == 0)
+      return broken(event, "it failed, and a flush said that all had gone well");
   }
   return {};
 }
