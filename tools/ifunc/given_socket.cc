@@ -58,7 +58,9 @@ std::string address_of(int socket) {
   socklen_t size = sizeof address;
   auto* const plain = reinterpret_cast<sockaddr*>(&address);
   char host[NI_MAXHOST], port[NI_MAXSERV];
-  if (::getsockname(socket, plain, &size) != 0 ||
+  // getnameinfo() has a name for a socket of AF_UNIX as well.
+  const auto is_internet = [&] { return address.ss_family == AF_INET || address.ss_family == AF_INET6; };
+  if (::getsockname(socket, plain, &size) != 0 || !is_internet() ||
       ::getnameinfo(plain, size, host, sizeof host, port, sizeof port, NI_NUMERICHOST | NI_NUMERICSERV) != 0)
     return "";
   const bool has_colons = address.ss_family == AF_INET6;
