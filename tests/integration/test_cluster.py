@@ -18,6 +18,10 @@ def nodes_of(pid):
     return [int(row[0]) for row in rows if len(row) == 3 and int(row[1]) == pid and " serve" in row[2]]
 
 
+def arguments_of(pid):
+    return pathlib.Path(f"/proc/{pid}/cmdline").read_text()
+
+
 def all_gone(pids):
     return not any(os.path.exists(f"/proc/{pid}") for pid in pids)
 
@@ -33,8 +37,8 @@ def has_ended(pid):
 def start_cluster(t, *arguments):
     """A cluster that is ready, with a command that sleeps; and its nodes."""
     flag = t.path("up")
-    cluster = t.start(kit.IFUNC, "cluster", *arguments, "--", "sh", "-c", f"touch {flag}; exec sleep 600")
-    kit.run_until(lambda: os.path.exists(flag) or not cluster.running(), "cluster ready")
+    cluster = t.start(kit.IFUNC, "cluster", *arguments, "--", "sh", "-c", f"echo $TC_CLUSTER_ADDRESSES >{flag}; exec sleep 600")
+    kit.run_until(lambda: os.path.exists(flag) and os.path.getsize(flag) or not cluster.running(), "cluster ready")
     assert cluster.running(), cluster.err
     return cluster, nodes_of(cluster.pid)
 
@@ -143,6 +147,33 @@ def test_a_node_that_dies_is_reported_with_its_last_words(t):
     cluster, nodes = start_cluster(t, "2")
     os.kill(nodes[1], signal.SIGKILL)
     kit.run_until(lambda: "node 1 died with exit code 137" in cluster.err, "report of the death")
+
+
+def test_a_node_that_dies_is_started_again_where_it_was_and_the_others_find_it(t):
+    hop, cluster = t.build("hop.c"), start_cluster(t, "3", "--restart")[0]
+    addresses = pathlib.Path(t.path("up")).read_text().strip().split(",")
+
+    def goes_round():
+        return t.ifunc("send", hop, addresses[0], "--payload", "1201202").out == "2"
+    assert goes_round()
+    for deaths in (1, 2):
+        victim = next(pid for pid in nodes_of(cluster.pid) if "\0--id=1\0" in arguments_of(pid))
+        os.kill(victim, signal.SIGKILL)
+        kit.run_until(lambda deaths=deaths: cluster.err.count("node 1 is started again in") == deaths, "its death is reported")
+        kit.run_until(goes_round, "it is there again")  # the first call may find the connection that ended
+    assert cluster.err.count("died with exit code 137") == 2, cluster.err
+
+
+def test_a_node_that_is_about_to_be_started_again_does_not_hold_up_the_end(t):
+    cluster, nodes = start_cluster(t, "2", "--restart")
+    for _ in range(3):
+        victim = kit.run_until(lambda: next((pid for pid in nodes_of(cluster.pid) if pid != nodes[0]), None), "a second node")
+        os.kill(victim, signal.SIGKILL)
+        kit.run_until(lambda victim=victim: all_gone([victim]), "it is gone")
+    kit.run_until(lambda: cluster.err.count("node 1 is started again in") == 3, "the third death is reported")
+    cluster.signal(signal.SIGTERM)
+    assert cluster.wait() == 128 + signal.SIGTERM
+    assert nodes_of(cluster.pid) == []
 
 
 def test_nodes_that_cannot_start_end_the_cluster_with_their_reason(t):
