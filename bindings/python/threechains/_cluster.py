@@ -3,19 +3,22 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
+import logging
 import os
 import pathlib
 import selectors
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from threechains import _native, _tool
+from threechains import _native, _progress, _tool
 from threechains._errors import Error, Status
 from threechains._future import Future
 from threechains._ifunc import Ifunc, as_ifunc
@@ -28,6 +31,11 @@ _ROOM_SECONDS = 10.0
 _OUT_OF_CTRL_C: dict[str, Any] = {"process_group": 0} if sys.version_info >= (3, 11) else {"start_new_session": True}
 # So long a flush may keep Ctrl-C waiting.
 _SIGNALS_SECONDS = 0.1
+# Between tries to reach a node that is gone.
+_FIRST_PAUSE, _LONGEST_PAUSE, _TRY_SECONDS = 0.1, 5.0, 1.0
+# From then on close() says what it waits for.
+_QUIET_SECONDS = 2.0
+_LOG = logging.getLogger("threechains")
 
 
 class Endpoint:
@@ -37,6 +45,7 @@ class Endpoint:
         self._node = node
         self._engine = node._engine
         self._index = index
+        self._is_lost = False  # and its cluster tries to reach it again
         self.address = address
 
     def submit(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> Future:
@@ -141,13 +150,20 @@ class Cluster:
     """Nodes to send functions to, by their addresses; a node's number is its place in the list.
 
     `node` is this process's own node; without one, a node is made and closed with the cluster. Any thread may use it.
+
+    A node that is gone leaves the rotation of `submit` and `send`, which the logger "threechains" says, and is in it
+    again when it can be reached again. Calls that were there when it went fail.
     """
 
     def __init__(self, addresses: Iterable[str], *, node: Node | None = None, timeout: float = 10.0) -> None:
+        self._endpoints: list[Endpoint] = []
+        self._closing = threading.Event()
+        self._lost_lock = threading.Lock()
+        if isinstance(addresses, str):
+            raise TypeError(f"Cluster takes a list of addresses, as [{addresses!r}], and not one text")
         self._own_node = node is None
         self._node = node if node is not None else Node()
         self._next = itertools.count()
-        self._endpoints: list[Endpoint] = []
         try:
             for address in addresses:
                 self._endpoints.append(Endpoint(self._node, self._node._engine.connect(address, timeout), address))
@@ -157,20 +173,35 @@ class Cluster:
 
     def submit(self, function: Ifunc, /, *args: Any, node: int | None = None, deadline: float | None = 60.0) -> Future:
         """Sends the function to one node, the next in turn when `node` is None, and gives the answer's future."""
-        return self._choose(node).submit(function, *args, deadline=deadline)
+        while True:
+            endpoint = self._choose(node)
+            try:
+                return endpoint.submit(function, *args, deadline=deadline)
+            except Error as error:
+                self._go_on_after(error, endpoint, node)
 
     def broadcast(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> list[Future]:
         """The same to all nodes: their futures, by number."""
         return [endpoint.submit(function, *args, deadline=deadline) for endpoint in self._endpoints]
 
-    def map(self, function: Ifunc, /, *iterables: Iterable[Any], deadline: float | None = 60.0) -> Iterator[Any]:
-        """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order."""
+    def map(self, function: Ifunc, /, *iterables: Iterable[Any], deadline: float | None = 60.0,
+            progress: bool | None = None) -> Iterator[Any]:
+        """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order.
+
+        `progress`: shows how many answers were taken, by tqdm where it is installed. None: where standard error is a
+        terminal, and it takes longer than a second.
+        """
         futures = [self.submit(function, *args, deadline=deadline) for args in zip(*iterables)]
-        return (future.result() for future in futures)
+        return (future.result() for future in _progress.shown(futures, as_ifunc(function).name, progress))
 
     def send(self, function: Ifunc, /, *args: Any, node: int | None = None) -> None:
         """Sends the function to one node and waits for nothing; `flush` tells whether it failed."""
-        self._choose(node).send(function, *args)
+        while True:
+            endpoint = self._choose(node)
+            try:
+                return endpoint.send(function, *args)
+            except Error as error:
+                self._go_on_after(error, endpoint, node)
 
     def flush(self, timeout: float = 10.0) -> None:
         """Waits until all nodes have run everything sent to them. Raises the first failure since the last flush."""
@@ -186,8 +217,14 @@ class Cluster:
         """This process's own node."""
         return self._node
 
+    @property
+    def alive(self) -> list[int]:
+        """The numbers of the nodes that can be reached now."""
+        return [number for number, endpoint in enumerate(self._endpoints) if endpoint.status == Status.OK]
+
     def close(self) -> None:
         """Disconnects. Calls that still wait fail with Status.CLOSED, unless the node was given from outside."""
+        self._closing.set()
         if self._own_node:
             self._node.close()
         elif not self._node.closed and not self._node._engine.inherited:
@@ -213,17 +250,76 @@ class Cluster:
     def __exit__(self, *_: object) -> None:
         self.close()
 
+    async def __aenter__(self) -> Any:
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await asyncio.get_running_loop().run_in_executor(None, self.close)
+
     def __repr__(self) -> str:
-        return f"<threechains.{type(self).__name__} of {len(self)}: {', '.join(self.addresses)}>"
+        gone = [] if self._node.closed else [number for number in range(len(self)) if number not in self.alive]
+        words = f"; gone: {', '.join(map(str, gone))}" if gone else ""
+        return f"<threechains.{type(self).__name__} of {len(self)}: {', '.join(self.addresses)}{words}>"
 
     def _choose(self, node: int | None) -> Endpoint:
-        if not self._endpoints:
+        endpoints = self._endpoints
+        if not endpoints:
             raise Error(Status.CLOSED, "this cluster is closed, or has no nodes")
         if node is None:
-            return self._endpoints[next(self._next) % len(self._endpoints)]
-        if not 0 <= node < len(self._endpoints):
-            raise IndexError(f"there is no node {node}: the cluster has nodes 0 to {len(self._endpoints) - 1}")
-        return self._endpoints[node]
+            for _ in endpoints:
+                endpoint = endpoints[next(self._next) % len(endpoints)]
+                if not endpoint._is_lost:
+                    return endpoint
+            raise Error(Status.DISCONNECTED, f"no node can be reached: {', '.join(self.addresses)}{self._last_words()}")
+        if not 0 <= node < len(endpoints):
+            raise IndexError(f"there is no node {node}: the cluster has nodes 0 to {len(endpoints) - 1}")
+        return endpoints[node]
+
+    def _go_on_after(self, error: Error, endpoint: Endpoint, node: int | None) -> None:
+        """A call could not be sent. Raises the error, unless another node may take the call."""
+        if error.status not in (Status.DISCONNECTED, Status.CLOSED) or endpoint.status == Status.OK:
+            raise error
+        self._lose(endpoint)
+        if node is not None or not endpoint._is_lost:
+            raise error
+
+    def _last_words(self) -> str:
+        """What a message about the loss of all nodes ends with."""
+        return ""
+
+    # ---- Nodes that are gone
+
+    def _lose(self, endpoint: Endpoint) -> None:
+        """Says that the node is gone, and begins to look for it."""
+        with self._lost_lock:
+            if endpoint._is_lost or self._closing.is_set() or self._node.closed:
+                return
+            endpoint._is_lost = True
+            number = self._endpoints.index(endpoint)
+        _LOG.warning("node %d at %s is gone: calls go to the other nodes until it can be reached again", number, endpoint.address)
+        # It must not keep a cluster alive that nobody uses any more.
+        search = (weakref.ref(self), self._closing, endpoint, number)
+        threading.Thread(target=_search, args=search, name=f"threechains looks for node {number}", daemon=True).start()
+
+
+def _search(cluster: weakref.ref[Cluster], closing: threading.Event, endpoint: Endpoint, number: int) -> None:
+    """Until the node can be reached again, or nobody wants it any more."""
+    pause, engine = _FIRST_PAUSE, endpoint._engine
+    while not closing.wait(pause):
+        if cluster() is None or engine.closed:
+            return
+        pause = min(2 * pause, _LONGEST_PAUSE)
+        try:
+            index = engine.connect(endpoint.address, _TRY_SECONDS)
+        except Error:
+            continue
+        before, endpoint._index, endpoint._is_lost = endpoint._index, index, False
+        _LOG.warning("node %d at %s can be reached again", number, endpoint.address)
+        try:
+            engine.disconnect(before, _TRY_SECONDS)
+        except Error:
+            pass  # that it is gone is why we are here
+        return
 
 
 class LocalCluster(Cluster):
@@ -232,13 +328,16 @@ class LocalCluster(Cluster):
     `data` gives them arrays by name: a file's path is mapped by all nodes, a buffer is copied into a file first (so
     that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `threads` are
     those of each node that run calls (docs/threads.md). `isolate` says which code runs in cells, where it may crash:
-    "none", "untrusted" or "all" (docs/cells.md). `options` go to `ifunc cluster` as they are.
+    "none", "untrusted" or "all" (docs/cells.md). With `restart` a node that dies is started again. `options` go to
+    `ifunc cluster` as they are.
     """
 
     def __init__(self, count: int, *, data: Mapping[str, Any] | None = None, allow_libs: Sequence[str] = (),
-                 threads: int | None = None, isolate: str | None = None, options: Sequence[str] = (),
-                 timeout: float = 30.0) -> None:
+                 threads: int | None = None, isolate: str | None = None, restart: bool = False,
+                 options: Sequence[str] = (), timeout: float = 30.0) -> None:
         self._endpoints = []  # until it is made
+        if data is not None and not isinstance(data, Mapping):
+            raise TypeError(f"data is names and what they stand for, as {{'prices': prices}}, and not of type {type(data).__name__}")
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         self._directory = tempfile.TemporaryDirectory(prefix="threechains-", dir=_memory_directory())
@@ -252,6 +351,8 @@ class LocalCluster(Cluster):
                 line += ["--threads", str(threads)]
             if isolate is not None:
                 line += ["--isolate", isolate]
+            if restart:
+                line += ["--restart"]
             # The nodes live as long as the command. It ends by a line of ours, or with our end of its standard input.
             line += ["--", "/bin/sh", "-c", 'echo "$TC_CLUSTER_ADDRESSES"; read -r _']
             self._errors = open(os.path.join(self._directory.name, "stderr"), "w+b")
@@ -263,16 +364,23 @@ class LocalCluster(Cluster):
             self._end()
             raise
 
-    @property
-    def log(self) -> str:
-        """What the nodes have written on standard error so far."""
+    def log(self, node: int | None = None) -> str:
+        """What the nodes, or one of them, have written on standard error so far; also how those ended that died."""
         with open(self._errors.name, "rb") as file:
-            return file.read().decode(errors="replace")
+            text = file.read().decode(errors="replace")
+        if node is None:
+            return text
+        own = (f"[node {node}] ", f"ifunc cluster: node {node} ")
+        return "".join(line for line in text.splitlines(keepends=True) if line.startswith(own))
 
     def close(self) -> None:
-        """Ends the nodes."""
+        """Ends the nodes. When their calls keep it waiting, the logger "threechains" says so."""
         super().close()
         self._end()
+
+    def _last_words(self) -> str:
+        deaths = [line for line in self.log().splitlines() if line.startswith("ifunc cluster: node ")]
+        return "; " + "; ".join(deaths[-3:]) if deaths else ""
 
     def _file(self, name: str, value: Any) -> str:
         if isinstance(value, (str, os.PathLike)):
@@ -292,11 +400,11 @@ class LocalCluster(Cluster):
             selector.register(process.stdout, selectors.EVENT_READ)
             while not text.endswith(b"\n"):
                 if not selector.select(max(0.0, end - time.monotonic())):
-                    raise Error(Status.TIMEOUT, f"the nodes were not ready within {timeout} s: {self.log.strip()}")
+                    raise Error(Status.TIMEOUT, f"the nodes were not ready within {timeout} s: {self.log().strip()}")
                 piece = os.read(process.stdout.fileno(), 65536)
                 if not piece:
                     process.wait()
-                    raise Error(Status.IO, f"the nodes could not be started: {self.log.strip()}")
+                    raise Error(Status.IO, f"the nodes could not be started: {self.log().strip()}")
                 text += piece
         return text.decode().strip().split(",")
 
@@ -311,9 +419,14 @@ class LocalCluster(Cluster):
         except OSError:
             pass  # the command has ended before
         process.stdin.close()
-        try:
-            process.wait(15)  # it gives its nodes 5 s
-        except subprocess.TimeoutExpired:
+        for seconds, words in ((_QUIET_SECONDS, "close() waits for calls that still run at the nodes, 15 s at most"),
+                               (15 - _QUIET_SECONDS, "the nodes have not ended within 15 s: they are killed")):
+            try:
+                process.wait(seconds)  # it gives its nodes 5 s
+                break
+            except subprocess.TimeoutExpired:
+                _LOG.warning("%s", words)
+        else:
             process.kill()
             process.wait()
         process.stdout.close()

@@ -61,14 +61,27 @@ class Future(concurrent.futures.Future[Any]):
         Raises TimeoutError when it is not there in time (and can be asked again), `RemoteError` when the call failed.
         """
         if self._state == _RUNNING:
-            timeout = self._wait(timeout)
+            left = self._wait(timeout)
+            try:
+                return super().result(left)
+            except concurrent.futures.TimeoutError:
+                if self.done():
+                    raise  # the call's own, of that class as well
+                raise self._not_yet(timeout) from None
         return super().result(timeout)
 
     def exception(self, timeout: float | None = None) -> BaseException | None:
         """The error that `result` would raise, or None. Waits as `result` does."""
         if self._state == _RUNNING:
-            timeout = self._wait(timeout)
+            left = self._wait(timeout)
+            try:
+                return super().exception(left)
+            except concurrent.futures.TimeoutError:
+                raise self._not_yet(timeout) from None
         return super().exception(timeout)
+
+    def _not_yet(self, timeout: float | None) -> concurrent.futures.TimeoutError:
+        return concurrent.futures.TimeoutError(f"ifunc '{self._ifunc}' has not answered within {timeout} s; it may be asked again")
 
     def __await__(self) -> Generator[Any, None, Any]:
         return asyncio.wrap_future(self).__await__()
