@@ -276,8 +276,9 @@ constexpr Option table[] = {
      "address, and accept no other there; or refuse it. keyring: remember it as long as the keyring has no line, and "
      "refuse it then. ask: `ifunc send` asks at its terminal, as ssh does; everything else refuses it.",
      false, set_first_contact},
-    {trust, "allow-lib", "LIBRARY", "",
-     "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. None is allowed otherwise.",
+    {trust, "allow-lib", "LIBRARY", "libm.so.6",
+     "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. The mathematics of C, libm.so.6, is "
+     "always allowed.",
      true, one_more<&Config::allowed_libraries>},
     {trust, "allow-export", "SYMBOL[@HOST]", "",
      "A symbol that libraries sent here may export to other ifuncs, as hash64 or hash_*; with @HOST, only libraries "

@@ -73,16 +73,17 @@ def test_functions_of_c_are_called_with_numbers_and_arrays(nodes):
 
 def test_functions_of_c_are_checked_when_compiled():
     hypot = tc.external("hypot", np.float64, np.float64, np.float64)
+    nowhere = tc.external("no_such_function", np.int64, np.int64)
 
     def wrong(a: float):
         return hypot(a)
 
-    def undeclared(a: float):
-        return hypot(a, a)
+    def undeclared(a: int):
+        return nowhere(a)
 
     assert "is called with (float64)" in str(refusal(wrong))
     error = refusal(undeclared)
-    assert error.symbol == "hypot" and "deps=" in error.hint
+    assert error.symbol == "no_such_function" and "deps=" in error.hint
     with pytest.raises(tc.IfuncError, match="no library's name"):
         tc.ifunc(deps=["m\" ; x"])(undeclared)
 

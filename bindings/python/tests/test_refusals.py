@@ -2,7 +2,9 @@
 """What cannot become an ifunc is refused when it is compiled, with the symbol, the place and what to do instead."""
 
 import functools
-import math
+import importlib
+import io
+import sys
 
 import numpy as np
 import pytest
@@ -123,11 +125,58 @@ def test_a_global_that_is_written_is_refused():
 
 
 def test_a_function_of_a_library_that_is_not_declared_is_refused_with_how_to_declare_it():
-    def grows(x: float):
-        return math.exp(x)
+    adler = tc.external("adler32", np.uint64, np.uint64, tc.array(np.uint8), np.uint32)
 
-    error = refusal(grows)
-    assert error.symbol == "exp" and 'deps=["m"]' in error.hint and "#pragma" not in str(error)
+    def sums(text: tc.array(np.uint8)):
+        return adler(1, text, len(text))
+
+    error = refusal(sums)
+    assert error.symbol == "adler32" and 'deps=["m"]' in error.hint and "#pragma" not in str(error)
+
+
+def test_what_only_this_process_has_is_refused_with_the_line_and_what_to_write():
+    log, table = io.StringIO(), {"a": 1.0}
+
+    def writes(x: float):
+        y = x + 1
+        log.write("x")
+        return y
+
+    def looks(x: float):
+        return x + NO_SUCH_NAME  # noqa: F821
+
+    def column(x: float):
+        return x * table["a"]
+
+    error = refusal(writes)
+    line = writes.__code__.co_firstlineno + 2
+    assert error.symbol == "log" and f"test_refusals.py:{line}: writes: 'log' is of type _io.StringIO" in str(error)
+    assert "read it here" in error.hint
+    error = refusal(looks)
+    assert "'NO_SUCH_NAME' is not defined" in str(error) and "test_refusals.py:" in str(error)
+    assert "numbers and NumPy arrays" in refusal(column).hint
+
+
+def test_a_data_frame_is_refused_with_what_to_do_with_its_columns(tmp_path, monkeypatch):
+    (tmp_path / "pandas.py").write_text("class DataFrame:\n    pass\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    monkeypatch.delitem(sys.modules, "pandas", raising=False)
+    frame = importlib.import_module("pandas").DataFrame()
+    monkeypatch.delitem(sys.modules, "pandas")
+
+    def looks(x: float):
+        return x + frame.a[0]
+
+    error = refusal(looks)
+    assert error.symbol == "frame" and "tc.data(name, dtype)" in error.hint and "columns" in error.hint
+
+
+def test_linear_algebra_is_refused_with_what_there_is():
+    def multiplies(x: tc.array(np.float64), answer: tc.out(np.float64, 1)):
+        answer[0] = np.linalg.det(x.reshape(2, 2))
+
+    error = refusal(multiplies)
+    assert "linear algebra" in str(error) or "NRT_" in error.symbol
 
 
 def test_random_numbers_and_the_clock_are_refused():

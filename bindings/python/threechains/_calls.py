@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, errors, types
-from numba.extending import intrinsic
+from numba.extending import intrinsic, register_jitable
 from numba.np import arrayobj, numpy_support
 
 from threechains import _types
@@ -221,7 +222,20 @@ def _external_argument(symbol: str, given: Any) -> Any:
     return numpy_support.from_dtype(dtype_of(symbol, "an argument", given))
 
 
+@register_jitable
+def _dot(a: Any, b: Any) -> Any:
+    """np.dot without BLAS."""
+    if len(a) != len(b):
+        raise ValueError("np.dot of arrays of different lengths")
+    total = a.dtype.type(0) * b.dtype.type(0)
+    for i in range(len(a)):
+        total += a[i] * b[i]
+    return total
+
+
 MEANINGS: dict[Any, Any] = {
+    np.dot: _dot,
+    np.inner: _dot,
     _types.node_id: _number_of("tc_id"),
     _types.node_count: _number_of("tc_count"),
     _types.forward_as: _sent_by_name("tc_forward_as"),

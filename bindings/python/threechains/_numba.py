@@ -221,7 +221,25 @@ def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, opt
     _check_result(compiled.fndesc.restype, signature)
     library.add_ir_module(_Entry(context, signature, compiled, options.concurrent).write())
     library.finalize()
+    if "m" not in options.deps and any(map(_is_mathematics, library._final_module.functions)):
+        library._final_module.link_in(ll.parse_assembly(_declared(["m"])))
     return library._final_module, compiled.fndesc.restype
+
+
+# Functions of C's mathematics that are no instructions everywhere (_runtime.ll has those), and have no state.
+_MATHEMATICS = frozenset("""
+    acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fma fmod frexp hypot ldexp log log10 log1p
+    log2 logb modf nextafter pow remainder round scalbn sin sincos sinh tan tanh tgamma lgamma nearbyint fmax fmin fdim
+""".split())
+
+
+def _is_mathematics(function: Any) -> bool:
+    """Does the code need the library m for that? Also for an intrinsic that becomes a call of it."""
+    if not function.is_declaration:
+        return False
+    name = function.name
+    intrinsic = re.fullmatch(r"llvm\.(acos|asin|atan|cos|cosh|exp|exp2|log|log10|log2|pow|sin|sinh|tan|tanh)\.f(?:32|64)", name)
+    return intrinsic is not None or name in _MATHEMATICS or name.removesuffix("f") in _MATHEMATICS
 
 
 def _bitcode_for(module: Any, triple: str, name: str) -> bytes:
@@ -360,12 +378,44 @@ def _lower_or_refuse(function: Callable[..., Any], signature: Signature, flags: 
         try:
             return _lower_where_it_may(function, signature, flags, options)
         except (errors.NumbaError, errors.UnsupportedBytecodeError) as error:
-            raise _refusal(signature.name, error) from None
+            raise _refusal(function, error) from None
+        except ImportError as error:  # Numba wants SciPy's BLAS, which a target does not have either
+            raise IfuncError(f"{_place(function, None)}: {signature.name}: it needs a library of linear algebra ({error}), which "
+                             f"a target does not have; {_LINEAR}", "numpy.linalg", _LINEAR) from None
 
 
-def _refusal(name: str, error: Exception) -> IfuncError:
-    words = str(error).strip()
+_LINEAR = "write loops over the elements; np.dot and np.inner of two one-dimensional arrays are there"
+
+
+def _place(function: Callable[..., Any], location: Any) -> str:
+    if location is not None and location.filename:
+        return f"{location.filename}:{location.line}"
+    return f"{function.__code__.co_filename}:{function.__code__.co_firstlineno}"
+
+
+# What Numba says of a name that stands for something of this process.
+_OF_THIS_PROCESS = re.compile(r"Untyped \S+ (?:name )?'([^']+)'.*?Cannot determine Numba type of <class '([^']+)'>", re.S)
+
+
+def _refusal(function: Callable[..., Any], error: Exception) -> IfuncError:
+    words, place = str(error).strip(), _place(function, getattr(error, "loc", None))
+    name = function.__name__
+    if found := _OF_THIS_PROCESS.search(words):
+        symbol, kind = found.groups()
+        hint = _advice_about(kind)
+        return IfuncError(f"{place}: {name}: '{symbol}' is of type {kind}, which a target does not have; {hint}", symbol, hint)
+    if found := re.search(r"NameError: name '([^']+)' is not defined", words):
+        hint = "define it before the function is decorated"
+        return IfuncError(f"{place}: {name}: '{found[1]}' is not defined; {hint}", found[1], hint)
     symbol = words.split("'")[1] if words.count("'") >= 2 else ""
-    return IfuncError(f"{name}: Numba cannot compile it: {words}", symbol,
+    return IfuncError(f"{place}: {name}: Numba cannot compile it: {words}", symbol,
                       "an ifunc works on numbers and NumPy arrays, without Python objects; pass data as arguments, "
-                      "tc.array or tc.data", Status.COMPILE)
+                      "tc.array or tc.data")
+
+
+def _advice_about(kind: str) -> str:
+    if kind.startswith(("pandas.", "polars.", "pyarrow.")):
+        return "pass its columns as arguments tc.array(dtype), or let nodes have them as tc.data(name, dtype)"
+    if kind.startswith(("_io.", "io.", "pathlib.", "socket.")):
+        return "read it here and pass what it holds, or let nodes have the file as tc.data(name, dtype)"
+    return "work on numbers and NumPy arrays; pass what the function needs as arguments, tc.array or tc.data"

@@ -17,6 +17,7 @@ import weakref
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
 from llvmlite import binding as ll
 from llvmlite import ir
 from numba.core import (
@@ -26,6 +27,7 @@ from numba.core.registry import CPUDispatcher
 from numba.core.target_extension import CPU, dispatcher_registry, jit_registry, target_registry
 
 from threechains import _types
+from threechains._ifunc import Ifunc
 
 NAME = "threechains"
 # Lowered for this one. Plain code differs from other 64-bit little-endian targets' in the two lines that name it.
@@ -179,13 +181,24 @@ class _Typing(typing.Context):
                 self.meanings[val] = self.meaning_of_external(val)
                 self.refresh()  # Numba registers what is new only then
             val = self.meanings[val]
-        elif isinstance(val, types.FunctionType):
-            val = self.meanings.get(val, val)
+        elif isinstance(val, (types.FunctionType, type(np.dot))) and val in self.meanings:
+            val = self.meanings[val]
         elif isinstance(val, CPUDispatcher):
-            if val not in self._helpers:
-                self._helpers[val] = _jit(val.py_func, **val.targetoptions)
-            val = self._helpers[val]
-        return super().resolve_value_type(val)
+            val = self._helper(val, val.py_func, val.targetoptions)
+        elif isinstance(val, Ifunc) and val.__wrapped__ is not None:
+            val = self._helper(val, val.__wrapped__, {})
+        try:
+            return super().resolve_value_type(val)
+        except ValueError:  # Numba does not know it
+            if not isinstance(val, types.FunctionType):
+                raise
+        return super().resolve_value_type(self._helper(val, val, {}))
+
+    def _helper(self, key: Any, function: Callable[..., Any], options: Any) -> Any:
+        """A function that an ifunc calls: what compiles it along with it."""
+        if key not in self._helpers:
+            self._helpers[key] = _jit(function, **options)
+        return self._helpers[key]
 
 
 class _Descriptor(descriptors.TargetDescriptor):
