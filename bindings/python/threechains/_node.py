@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from threechains import _native
+from threechains import _data, _native
 from threechains._errors import Error, Status
 from threechains._ifunc import Ifunc
 
@@ -59,6 +59,7 @@ class Node:
         self._engine = _native.Engine(pairs)
         self._exposed: dict[str, memoryview] = {}
         self._outlived: list[memoryview] = []  # withdrawn, but calls on other threads may still use them
+        self._known = _data.Known()
         self._changing = threading.Lock()
         self._ifuncs: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
@@ -66,8 +67,10 @@ class Node:
         self._keeper.start()
         self._finalizer = weakref.finalize(self, _end, self._engine, self._keeper)
         try:
-            for name, buffer in (data or {}).items():
+            for name, buffer in _data.items_of(data):
                 self.expose(name, buffer)
+            if self.address:
+                _data.HERE[self.address] = self._known
         except BaseException:
             self.close()
             raise
@@ -90,10 +93,8 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it
         raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
         """
-        view = memoryview(buffer)
-        if not view.c_contiguous:
-            raise ValueError(f"'{name}' is not C-contiguous; expose numpy.ascontiguousarray(...) of it")
-        self._change(name, view)
+        self._change(name, _data.view_of(name, buffer))
+        self._known.note(name, _data.kind_of(buffer))
 
     def withdraw(self, name: str) -> None:
         """Takes the name back. Ifuncs that run from now on do not find it.
@@ -101,6 +102,7 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use the buffer. Then it raises Status.BUSY,
         and keeps the buffer alive until its own end.
         """
+        self._known.note(name, None)
         self._change(name, None)
 
     def stat(self, name: str) -> int:
