@@ -173,6 +173,14 @@ def test_a_local_cluster_knows_its_data_and_not_its_files(tmp_path):
             assert cluster.submit(first).result() == 0.0
 
 
+def test_a_node_that_is_closed_is_not_known_any_more():
+    server = tc.Node(data={"column": COLUMN.astype(np.int32)})
+    address = server.address
+    assert address in tc._data.HERE
+    server.close()
+    assert address not in tc._data.HERE
+
+
 def test_data_in_another_order_is_refused():
     for column in (COLUMN[::2], COLUMN.reshape(2, 3).T):
         for make in (lambda data: tc.LocalCluster(1, data=data), lambda data: tc.Node(data=data)):

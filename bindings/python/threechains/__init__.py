@@ -38,7 +38,8 @@ __version__: str = _native.version()
 
 __all__ = [
     "ArgumentError", "ArgumentOverflowError", "ArgumentTypeError", "ArgumentValueError", "CallCrashed", "CallTimeout", "Cluster",
-    "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster", "Message", "Node", "NotAtANodeError", "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as",
-    "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
+    "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster", "Message", "Node", "NotAtANodeError",
+    "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as", "has_data", "ifunc",
+    "inject", "log", "node_count", "node_id", "out",
     "__version__",
 ]

@@ -148,10 +148,11 @@ def _payload(ifunc: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -> A
         try:
             view = memoryview(payload)
         except TypeError as error:
-            raise ArgumentTypeError(f"the payload of ifunc '{ifunc.name}' is a {type(payload).__name__}, which has no bytes to send: "
-                                    f"give bytes, text or an array ({error})") from None
+            raise ArgumentTypeError(f"the payload of ifunc '{ifunc.name}' is a {type(payload).__name__}, which has no bytes "
+                                    f"to send: give bytes, text or an array ({error})") from None
         if not view.c_contiguous:
-            raise ArgumentValueError(f"the payload of ifunc '{ifunc.name}' is not C-contiguous; send numpy.ascontiguousarray(...) of it")
+            raise ArgumentValueError(f"the payload of ifunc '{ifunc.name}' is not C-contiguous; send "
+                                     "numpy.ascontiguousarray(...) of it")
     if ifunc.builds_payload and not isinstance(payload, _native.Message) and memoryview(payload).readonly:
         return bytearray(payload)  # its payload functions may write to it
     return payload

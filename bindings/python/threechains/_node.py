@@ -93,8 +93,7 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it
         raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
         """
-        self._change(name, _data.view_of(name, buffer))
-        self._known.note(name, _data.kind_of(buffer))
+        self._change(name, _data.view_of(name, buffer), _data.kind_of(buffer))
 
     def withdraw(self, name: str) -> None:
         """Takes the name back. Ifuncs that run from now on do not find it.
@@ -102,7 +101,6 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use the buffer. Then it raises Status.BUSY,
         and keeps the buffer alive until its own end.
         """
-        self._known.note(name, None)
         self._change(name, None)
 
     def stat(self, name: str) -> int:
@@ -133,6 +131,8 @@ class Node:
     def close(self) -> None:
         """Disconnects from all peers. Calls that wait fail with Status.CLOSED."""
         self._finalizer()
+        for address in [known for known, node in _data.HERE.items() if node is self._known]:
+            del _data.HERE[address]
         if not self._engine.inherited:
             self._exposed.clear()
             self._outlived.clear()
@@ -146,7 +146,7 @@ class Node:
     def __repr__(self) -> str:
         return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
 
-    def _change(self, name: str, view: memoryview | None) -> None:
+    def _change(self, name: str, view: memoryview | None, kind: _data.Kind | None = None) -> None:
         """What the name stands for; None: nothing."""
         with self._changing:
             busy: Error | None = None
@@ -159,6 +159,7 @@ class Node:
                 if error.status != Status.BUSY:
                     raise
                 busy = error  # it is changed, but calls on other threads still use what was there before
+            self._known.note(name, kind)
             before = self._exposed.pop(name, None)
             if view is not None:
                 self._exposed[name] = view

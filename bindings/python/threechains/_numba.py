@@ -294,7 +294,8 @@ def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Op
 
 def compile_ifunc(function: Callable[..., Any], options: Options, targets: Sequence[str], along: Sequence[bytes],
                   scope: Mapping[str, Any]) -> bytes:
-    """The bundle for all `targets`, with the function's signature. The bundles `along` travel with it. `scope` are names for annotations, beside the function's globals."""
+    """The bundle for all `targets`, with the function's signature. The bundles `along` travel with it. `scope` are names
+    for annotations, beside the function's globals."""
     signature = Signature.of(function, options.name, scope)
     bitcode, result = emit_bitcode(signature, function, options, targets)
     with tempfile.TemporaryDirectory(prefix="threechains-") as directory:

@@ -39,8 +39,8 @@ def _bound(function: Callable[..., Any], signature: Signature, args: tuple[Any, 
     names = {parameter.name for parameter in signature.parameters if not parameter.only_positional}
     for name, value in named.items():
         if name not in names or name in given:
-            raise ArgumentTypeError(f"{label} " + (f"got two values for '{name}'" if name in given else f"has no parameter '{name}'"),
-                                    name)
+            told = f"got two values for '{name}'" if name in given else f"has no parameter '{name}'"
+            raise ArgumentTypeError(f"{label} {told}", name)
         given[name] = value
     return given
 
@@ -52,8 +52,8 @@ def _value(signature: Signature, parameter: Parameter, given: Mapping[str, Any])
             return _with_fields(_data.as_node_has_it(label, parameter, given[name]))
         if parameter.optional:
             return np.empty(0, parameter.dtype)
-        raise ArgumentTypeError(f"{label} is tc.data('{parameter.data_name}'), which a node has, and no node is here: pass an array of "
-                                f"{parameter.dtype} in its place, {signature.name}(..., {name}=ARRAY)", name)
+        raise ArgumentTypeError(f"{label} is tc.data('{parameter.data_name}'), which a node has, and no node is here: pass an "
+                                f"array of {parameter.dtype} in its place, {signature.name}(..., {name}=ARRAY)", name)
     if parameter.kind == "out":
         if given.get(name) is None:
             return np.zeros(parameter.count, parameter.dtype)

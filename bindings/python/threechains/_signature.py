@@ -329,8 +329,8 @@ def _default(label: str, parameter: Parameter, value: Any) -> bytes:
     if not parameter.travels:
         if value is None:
             return b""
-        raise IfuncError(f"{label}: '{parameter.name}', {_told(parameter)}, has a default value, and does not travel", parameter.name,
-                         "its default can be None, where Python wants one", Status.INVALID)
+        raise IfuncError(f"{label}: '{parameter.name}', {_told(parameter)}, has a default value, and does not travel",
+                         parameter.name, "its default can be None, where Python wants one", Status.INVALID)
     try:
         made = number_of(label, parameter, value) if parameter.kind == "scalar" else array_of(label, parameter, value)
     except ArgumentError as error:
@@ -472,8 +472,8 @@ def _converted(label: str, name: str, dtype: Any, value: Any) -> Any:
     if isinstance(value, _native.Message):
         raise ArgumentTypeError(f"{label} is an array of {dtype}, and a Message for ifunc '{value.ifunc}' was given", name)
     if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
-        raise ArgumentValueError(f"{label} is an array of {dtype}, and elements of what was given are masked; pass .filled(VALUE), or "
-                                 "the mask as an array of its own", name)
+        raise ArgumentValueError(f"{label} is an array of {dtype}, and elements of what was given are masked; pass "
+                                 ".filled(VALUE), or the mask as an array of its own", name)
     if dtype.kind == "V":
         return _structured(label, name, dtype, value)
     try:
@@ -555,8 +555,8 @@ def from_text(text: bytes) -> tuple[Signature, Answer, str | None]:
     try:
         given = json.loads(text)
         if given["version"] != _VERSION:
-            raise Error(Status.VERSION, f"the signature in the .ifunc file has version {given['version']!r} when this package reads "
-                        f"version {_VERSION}")
+            raise Error(Status.VERSION, f"the signature in the .ifunc file has version {given['version']!r} when this package "
+                        f"reads version {_VERSION}")
         name = str(given["name"])
         signature = Signature(name, tuple(_parameter_of(name, item) for item in given["parameters"]))
         returned = given["answer"]
