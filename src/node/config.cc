@@ -277,7 +277,8 @@ constexpr Option table[] = {
      "refuse it then. ask: `ifunc send` asks at its terminal, as ssh does; everything else refuses it.",
      false, set_first_contact},
     {trust, "allow-lib", "LIBRARY", "libm.so.6",
-     "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. The mathematics of C, libm.so.6, is "
+     "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. The mathematics of C, "
+     "libm.so.6, is "
      "always allowed.",
      true, one_more<&Config::allowed_libraries>},
     {trust, "allow-export", "SYMBOL[@HOST]", "",

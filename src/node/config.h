@@ -56,7 +56,7 @@ struct Config {
   FirstContact first_contact = FirstContact::keyring;
   std::vector<std::filesystem::path> path;
   std::vector<std::string> allowed_libraries = {"libm.so.6"};  // it computes, and does nothing else
-  std::vector<std::string> allowed_exports;  // rules of target::Policy::allow_export
+  std::vector<std::string> allowed_exports;                    // rules of target::Policy::allow_export
   bool warm_up = false;
   size_t max_message = 256u * 1024 * 1024;
   size_t message_memory = size_t{1} << 30;  // of all messages of all peers that wait here

@@ -73,8 +73,8 @@ bool has_source_slices(const Bundle& bundle) {
 }
 
 Status load_payload_functions(Ifunc& ifunc, const Bundle& bundle) {
-  // Those of an ifunc that was received stayed with its first sender.
-  if (!has_source_slices(bundle)) return {};
+  // Source slices of other ifuncs hold no code. Those of an ifunc that was received stayed with its first sender.
+  if (!source::has_payload_functions(bundle.manifest()) || !has_source_slices(bundle)) return {};
   TC_ASSIGN(const std::shared_ptr<target::PayloadCode> code, target::PayloadCode::load(bundle));
   const auto address_of = [&](const char* name) { return code->symbol(name); };
   ifunc.functions = source::bind_payload_functions(bundle.manifest(), code, address_of);

@@ -87,6 +87,8 @@ def test_what_the_file_does_wrong_is_told_with_its_line(build):
     done = build("import threechains as tc\n@tc.ifunc\ndef foo(x: float): return x\nfoo.save('x')\n")
     assert done.returncode == 1 and 'if __name__ == "__main__"' in done.stderr
     assert "pip install" not in done.stderr  # nothing is missing
+    done = build("import threechains as tc\n@tc.ifunc\ndef foo(x: float): return x\nfoo(1.5)\n")
+    assert done.returncode == 1 and 'if __name__ == "__main__"' in done.stderr
     assert "Numba takes no options (-O3)" in build(MANY, "--name", "twice", "--", "-O3").stderr
 
 

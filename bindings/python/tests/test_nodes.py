@@ -118,7 +118,7 @@ def test_a_wait_that_is_over_says_for_what(cluster, slow):
 def test_what_is_no_list_of_addresses_or_no_names_of_data_is_refused_with_what_to_write():
     with pytest.raises(TypeError, match=r"as \['127.0.0.1'\]"):
         tc.Cluster("127.0.0.1")
-    with pytest.raises(TypeError, match="as {'prices': prices}.* list"):
+    with pytest.raises(TypeError, match='list.*{"prices": prices}'):
         tc.LocalCluster(1, data=[1, 2])
 
 

@@ -186,13 +186,6 @@ def test_random_numbers_and_the_clock_are_refused():
     assert "interpreter" in refusal(draws).hint
 
 
-def test_a_default_value_is_refused():
-    def adds(x: float, y: float = 2.0):
-        return x + y
-
-    assert refusal(adds).symbol == "y"
-
-
 @pytest.mark.parametrize("count", [0, -5, 1 << 40])
 def test_an_answer_of_no_size_or_too_much_is_refused(count):
     def fills(answer: tc.out(np.int64, count)):

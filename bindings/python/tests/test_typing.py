@@ -29,7 +29,11 @@ def ask(cluster: tc.Cluster) -> tc.Future:
     reveal_type(view.nbytes)
     reveal_type(above)
     reveal_type(twice)
-    return cluster.submit(above, 1.0)
+    print(twice(1.0), cluster.submit(above, limit=1.0, node=0))
+    try:
+        return cluster.submit(above, 1.0)
+    except tc.ArgumentError as error:
+        raise tc.ArgumentTypeError(error.parameter) from error
 
 async def wait(cluster: tc.LocalCluster) -> None:
     await ask(cluster)

@@ -21,7 +21,10 @@ except ImportError as error:
 
 from threechains import _tool as _tool
 from threechains._cluster import Cluster, Endpoint, LocalCluster
-from threechains._errors import CallCrashed, CallTimeout, Error, IfuncError, RemoteError, Status
+from threechains._errors import (
+    ArgumentError, ArgumentOverflowError, ArgumentTypeError, ArgumentValueError, CallCrashed, CallTimeout, Error, IfuncError,
+    NotAtANodeError, RemoteError, Status,
+)
 from threechains._future import Future
 from threechains._ifunc import Ifunc, ifunc
 from threechains._native import Message, Reply
@@ -34,8 +37,9 @@ _tool.offer_ucx()
 __version__: str = _native.version()
 
 __all__ = [
-    "CallCrashed", "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster",
-    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as",
-    "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
+    "ArgumentError", "ArgumentOverflowError", "ArgumentTypeError", "ArgumentValueError", "CallCrashed", "CallTimeout", "Cluster",
+    "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster", "Message", "Node", "NotAtANodeError",
+    "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as", "has_data", "ifunc",
+    "inject", "log", "node_count", "node_id", "out",
     "__version__",
 ]

@@ -18,12 +18,14 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from threechains import _native, _progress, _tool
-from threechains._errors import Error, Status
+from threechains import _data, _native, _progress, _tool
+from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._future import Future
 from threechains._ifunc import Ifunc, as_ifunc
 from threechains._node import Node
 
+# That of calls that are given none.
+_DEADLINE = 60.0
 # Between being full and TC_ERR_BUSY: how long submit() and send() wait for room.
 _ROOM_SECONDS = 10.0
 # A terminal's Ctrl-C is for this program and not for its nodes. A session of their own would do as well, but Linux
@@ -47,21 +49,25 @@ class Endpoint:
         self._index = index
         self._is_lost = False  # and its cluster tries to reach it again
         self.address = address
+        self._known = _data.HERE.get(address, _data.NOTHING)
+        self._fits: dict[Any, Any] = {}  # ifuncs whose named data was checked, with what was known of the data then
 
-    def submit(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> Future:
+    def submit(self, function: Ifunc, /, *args: Any, deadline: float | None = _DEADLINE, **named: Any) -> Future:
         """Sends the function there and gives the answer's future at once.
 
-        `args` are what the function takes; for one written in C, one payload: anything with the buffer protocol, text
-        or a `Message`. `deadline` is in seconds: after it the future fails with `CallTimeout` (None: never).
+        `args` and `named` are what the function takes; for one written in C, one payload: anything with the buffer protocol,
+        text or a `Message`. `deadline` is in seconds: after it the future fails with `CallTimeout` (None: never).
         """
         ifunc = as_ifunc(function)
         number = self._number(ifunc)
         future = Future(self._node, ifunc.name, ifunc.decode)
+        if deadline != _DEADLINE:
+            ifunc._refuse_ambiguous("deadline", args)
         if ifunc.encode is not None:
-            parts = ifunc.encode(args)
+            parts = self._parts(ifunc, args, named)
             future._call = self._engine.call_parts(self._index, number, parts, 16, deadline, _ROOM_SECONDS, future)
             return future
-        payload = _payload(ifunc, args)
+        payload = _payload(ifunc, args, named)
         if type(payload) is _native.Message:
             self._check(payload, ifunc, number)
             future._call = self._engine.call_message(self._index, payload, deadline, _ROOM_SECONDS, future)
@@ -69,14 +75,14 @@ class Endpoint:
             future._call = self._engine.call(self._index, number, payload, deadline, _ROOM_SECONDS, future)
         return future
 
-    def send(self, function: Ifunc, /, *args: Any) -> None:
+    def send(self, function: Ifunc, /, *args: Any, **named: Any) -> None:
         """Sends the function there and waits for nothing; `flush` tells whether it failed."""
         ifunc = as_ifunc(function)
         number = self._number(ifunc)
         if ifunc.encode is not None:
-            self._engine.send_parts(self._index, number, ifunc.encode(args), 16, _ROOM_SECONDS)
+            self._engine.send_parts(self._index, number, self._parts(ifunc, args, named), 16, _ROOM_SECONDS)
             return
-        payload = _payload(ifunc, args)
+        payload = _payload(ifunc, args, named)
         if type(payload) is _native.Message:
             self._check(payload, ifunc, number)
             self._engine.send_message(self._index, payload, _ROOM_SECONDS)
@@ -122,6 +128,14 @@ class Endpoint:
         number = self._node._ifuncs.get(ifunc._identity)
         return self._node._register(ifunc) if number is None else number
 
+    def _parts(self, ifunc: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -> list[Any]:
+        """The payload of an ifunc that takes Python arguments, after a look at what is known of its named data."""
+        if ifunc._data and self._fits.get(ifunc._identity) is not (kinds := self._known.kinds):
+            _data.check(ifunc.name, ifunc._data, kinds)
+            self._fits[ifunc._identity] = kinds
+        assert ifunc.encode is not None
+        return ifunc.encode(ifunc._bound(args, named) if named else args)
+
     def _check(self, message: _native.Message, ifunc: Ifunc, number: int) -> None:
         """A message carries its ifunc: another one would run than the one that was submitted."""
         if not message.is_for(self._engine, number):
@@ -129,18 +143,25 @@ class Endpoint:
                         f"ifunc '{ifunc.name}', from {self._node!r}; make one with Endpoint.message")
 
 
-def _payload(ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
+def _payload(ifunc: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    if named:
+        ifunc._bound(args, named)  # refuses them
     if not args:
         return None
     if len(args) > 1:
-        raise TypeError(f"ifunc '{ifunc.name}' takes one payload but {len(args)} arguments were given")
+        raise ArgumentTypeError(f"ifunc '{ifunc.name}' takes one payload but {len(args)} arguments were given")
     payload = args[0]
     if type(payload) is str:
         payload = payload.encode()
     if not isinstance(payload, (bytes, _native.Message)):
-        view = memoryview(payload)  # TypeError for what has no bytes
+        try:
+            view = memoryview(payload)
+        except TypeError as error:
+            raise ArgumentTypeError(f"the payload of ifunc '{ifunc.name}' is a {type(payload).__name__}, which has no bytes "
+                                    f"to send: give bytes, text or an array ({error})") from None
         if not view.c_contiguous:
-            raise ValueError("the payload is not C-contiguous; send numpy.ascontiguousarray(...) of it")
+            raise ArgumentValueError(f"the payload of ifunc '{ifunc.name}' is not C-contiguous; send "
+                                     "numpy.ascontiguousarray(...) of it")
     if ifunc.builds_payload and not isinstance(payload, _native.Message) and memoryview(payload).readonly:
         return bytearray(payload)  # its payload functions may write to it
     return payload
@@ -160,7 +181,7 @@ class Cluster:
         self._closing = threading.Event()
         self._lost_lock = threading.Lock()
         if isinstance(addresses, str):
-            raise TypeError(f"Cluster takes a list of addresses, as [{addresses!r}], and not one text")
+            raise ArgumentTypeError(f"Cluster takes a list of addresses, as [{addresses!r}], and not one text", "addresses")
         self._own_node = node is None
         self._node = node if node is not None else Node()
         self._next = itertools.count()
@@ -171,20 +192,26 @@ class Cluster:
             self.close()
             raise
 
-    def submit(self, function: Ifunc, /, *args: Any, node: int | None = None, deadline: float | None = 60.0) -> Future:
-        """Sends the function to one node, the next in turn when `node` is None, and gives the answer's future."""
+    def submit(self, function: Ifunc, /, *args: Any, node: int | None = None, deadline: float | None = _DEADLINE,
+               **named: Any) -> Future:
+        """Sends the function to one node, the next in turn when `node` is None, and gives the answer's future.
+
+        `named` are arguments by name. A parameter that is called `node` or `deadline` is passed by place.
+        """
+        if node is not None:
+            as_ifunc(function)._refuse_ambiguous("node", args)
         while True:
             endpoint = self._choose(node)
             try:
-                return endpoint.submit(function, *args, deadline=deadline)
+                return endpoint.submit(function, *args, deadline=deadline, **named)
             except Error as error:
                 self._go_on_after(error, endpoint, node)
 
-    def broadcast(self, function: Ifunc, /, *args: Any, deadline: float | None = 60.0) -> list[Future]:
+    def broadcast(self, function: Ifunc, /, *args: Any, deadline: float | None = _DEADLINE, **named: Any) -> list[Future]:
         """The same to all nodes: their futures, by number."""
-        return [endpoint.submit(function, *args, deadline=deadline) for endpoint in self._endpoints]
+        return [endpoint.submit(function, *args, deadline=deadline, **named) for endpoint in self._endpoints]
 
-    def map(self, function: Ifunc, /, *iterables: Iterable[Any], deadline: float | None = 60.0,
+    def map(self, function: Ifunc, /, *iterables: Iterable[Any], deadline: float | None = _DEADLINE,
             progress: bool | None = None) -> Iterator[Any]:
         """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order.
 
@@ -194,12 +221,14 @@ class Cluster:
         futures = [self.submit(function, *args, deadline=deadline) for args in zip(*iterables)]
         return (future.result() for future in _progress.shown(futures, as_ifunc(function).name, progress))
 
-    def send(self, function: Ifunc, /, *args: Any, node: int | None = None) -> None:
+    def send(self, function: Ifunc, /, *args: Any, node: int | None = None, **named: Any) -> None:
         """Sends the function to one node and waits for nothing; `flush` tells whether it failed."""
+        if node is not None:
+            as_ifunc(function)._refuse_ambiguous("node", args)
         while True:
             endpoint = self._choose(node)
             try:
-                return endpoint.send(function, *args)
+                return endpoint.send(function, *args, **named)
             except Error as error:
                 self._go_on_after(error, endpoint, node)
 
@@ -336,15 +365,15 @@ class LocalCluster(Cluster):
                  threads: int | None = None, isolate: str | None = None, restart: bool = False,
                  options: Sequence[str] = (), timeout: float = 30.0) -> None:
         self._endpoints = []  # until it is made
-        if data is not None and not isinstance(data, Mapping):
-            raise TypeError(f"data is names and what they stand for, as {{'prices': prices}}, and not of type {type(data).__name__}")
         self._process: subprocess.Popen[bytes] | None = None
         self._owner = os.getpid()
         self._directory = tempfile.TemporaryDirectory(prefix="threechains-", dir=_memory_directory())
         try:
             line = [_tool.command(), "cluster", str(count), *options]
-            for name, value in (data or {}).items():
+            known = _data.Known()
+            for name, value in _data.items_of(data):
                 line += ["--data", f"{name}={self._file(name, value)}"]
+                known.note(name, _data.kind_of(value))
             for library in allow_libs:
                 line += ["--allow-lib", library]
             if threads is not None:
@@ -360,6 +389,8 @@ class LocalCluster(Cluster):
                                              stderr=self._errors, **_OUT_OF_CTRL_C)
             _LOCAL_CLUSTERS.add(self)
             super().__init__(self._wait_until_ready(self._process, timeout), timeout=timeout)
+            for endpoint in self._endpoints:
+                endpoint._known = known
         except BaseException:
             self._end()
             raise
@@ -386,9 +417,7 @@ class LocalCluster(Cluster):
         if isinstance(value, (str, os.PathLike)):
             return os.path.abspath(value)
         path = pathlib.Path(self._directory.name, f"data-{len(list(pathlib.Path(self._directory.name).iterdir()))}")
-        view = memoryview(value)
-        if not view.c_contiguous:
-            raise ValueError(f"'{name}' is not C-contiguous; give numpy.ascontiguousarray(...) of it")
+        view = _data.view_of(name, value)
         path.write_bytes(view.cast("B") if view.nbytes else b"")
         return str(path)
 

@@ -88,6 +88,40 @@ class IfuncError(Error):
         return type(self), (self.message, self.symbol, self.hint, int(self.status))
 
 
+class ArgumentError(Error):
+    """An argument, or named data, that an ifunc does not take: `parameter` is its name. What is raised is one of its subclasses,
+    which are also Python's TypeError, ValueError and OverflowError."""
+
+    def __init__(self, message: str, parameter: str = "") -> None:
+        super().__init__(Status.INVALID, message)
+        self.parameter = parameter
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message, self.parameter)
+
+
+class ArgumentTypeError(ArgumentError, TypeError):
+    """An argument of another type than the ifunc takes, or too few or too many of them."""
+
+
+class ArgumentValueError(ArgumentError, ValueError):
+    """An argument of the right type, in a form that cannot travel."""
+
+
+class ArgumentOverflowError(ArgumentError, OverflowError):
+    """A number that the parameter's type does not hold."""
+
+
+class NotAtANodeError(Error, RuntimeError):
+    """What has a meaning at a node only (`tc.node_id()` and the like) is called here."""
+
+    def __init__(self, message: str) -> None:
+        super().__init__(Status.INVALID, message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.message,)
+
+
 def remote_error(call: _native.Call, ifunc: str) -> RemoteError:
     """What became of a ready call that failed."""
     status = call.status

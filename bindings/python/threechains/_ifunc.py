@@ -13,10 +13,13 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
-from typing import Any, overload
+from typing import TYPE_CHECKING, Any, overload
 
-from threechains import _native, _tool
-from threechains._errors import Error, IfuncError, Status
+from threechains import _bundle, _native, _tool
+from threechains._errors import ArgumentTypeError, Error, IfuncError, Status
+
+if TYPE_CHECKING:  # they import NumPy
+    from threechains._signature import Answer, Parameter, Signature
 
 _PAYLOAD_INIT = 4 | 16  # of the manifest's entries: the 2021 and the 2022 form
 
@@ -29,43 +32,126 @@ class Ifunc:
     """A function that can be sent: a bundle of code for several kinds of machines.
 
     Made by `tc.ifunc`. `encode` turns arguments into pieces of a payload and `decode` a reply into a value; without
-    them the argument is the payload, and the reply is the value.
+    them the argument is the payload, and the reply is the value. Ifuncs are values: they can be compared, copied and pickled.
     """
 
     def __init__(self, bundle: bytes, encode: Callable[[tuple[Any, ...]], list[Any]] | None = None,
                  decode: Callable[[_native.Reply], Any] | None = None) -> None:
-        manifest = _manifest(bundle)
+        manifest = _bundle.manifest_of(bundle)
         self.bundle = bundle
         self.encode = encode
         self.decode = decode
         self.name = manifest[5 : 5 + manifest[4]].decode("ascii", "replace")
         self.content_id = hashlib.sha256(manifest).hexdigest()
-        # Under which nodes register it. Signatures change the bundle, and not its content id.
+        # Under which nodes register it. Signatures of keys change the bundle, and not its content id.
         self._identity = (self.content_id, hash(bundle))
         # Does it build payloads by functions of its own? They get the source args to read and write.
         self.builds_payload = bool(manifest[2] & _PAYLOAD_INIT)
-        self.__wrapped__: Callable[..., Any] | None = None  # the Python function that it was made of
+        self._signature: Signature | None = None
+        self._answer: Answer | None = None
+        self._data: tuple[Parameter, ...] = ()  # its named data
+        self._own: frozenset[str] = frozenset()  # parameters that are called as keywords of submit() are
+        self.__wrapped__: Callable[..., Any] | None  # the Python function that it was made of, where that is here
+        self.__name__ = self.__qualname__ = self.name
+        self.__doc__ = None
+
+    @classmethod
+    def _with_signature(cls, bundle: bytes) -> Ifunc:
+        """One whose bundle may say what its callers pass."""
+        ifunc = cls(bundle)
+        text = _bundle.signature_in(bundle)
+        if text is None:
+            return ifunc
+        try:
+            from threechains import _signature
+        except ImportError as error:
+            raise Error(Status.UNSUPPORTED, f"ifunc '{ifunc.name}' takes Python arguments, which needs NumPy: {error}; "
+                        "pip install numpy") from None
+        signature, answer, doc = _signature.from_text(text)
+        ifunc.encode, ifunc.decode = signature.encoder(), answer.decoder(ifunc.name)
+        ifunc._signature, ifunc._answer, ifunc.__doc__ = signature, answer, doc
+        ifunc._data = tuple(parameter for parameter in signature.parameters if parameter.kind == "data")
+        ifunc._own = _SUBMITS.intersection(parameter.name for parameter in signature.travelling)
+        vars(ifunc)["__signature__"] = signature.for_inspection(answer)  # for inspect.signature
+        return ifunc
+
+    def _is_of(self, function: Callable[..., Any]) -> None:
+        """It was made of this Python function."""
+        functools.update_wrapper(self, function, updated=())
+        self.__doc__ = inspect.getdoc(function)
+        del vars(self)["__signature__"]
+
+    def bind(self, *args: Any, **named: Any) -> tuple[Any, ...]:
+        """The arguments by place: those that are given by name, and defaults, are put where the function has them.
+        `submit(f, *f.bind(1.5, node=3))` passes a parameter that is called as a keyword of submit() is."""
+        return self._bound(args, named)
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Writes the .ifunc file, for `ifunc send`, programs in other languages, and `tc.ifunc.load`."""
         pathlib.Path(path).write_bytes(self.bundle)
 
+    def __call__(self, *args: Any, **named: Any) -> Any:
+        """Calls the Python function here, without a node, for tests. docs/python.md says what named data, answers and
+        `tc.node_id()` are then."""
+        function = vars(self).get("__wrapped__")
+        if function is None or self._signature is None or self._answer is None:
+            came = "was loaded or unpickled, and has its machine code alone" if self._signature is not None else \
+                "is no Python function"
+            raise ArgumentTypeError(f"ifunc '{self.name}' {came}: it runs at nodes only, by submit()")
+        from threechains import _plain
+
+        return _plain.call(function, self._signature, self._answer, args, named)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        if self._signature is None:
+            return Ifunc, (self.bundle, self.encode, self.decode)
+        return _unpickled, (self.bundle, self.__module__, self.__name__, self.__qualname__)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Ifunc):
+            return NotImplemented
+        if self._signature is None and (self.encode, self.decode) != (other.encode, other.decode):
+            return False
+        return self.bundle == other.bundle and (self._signature is None) == (other._signature is None)
+
+    def __hash__(self) -> int:
+        return hash(self._identity)
+
     def __repr__(self) -> str:
         return f"<threechains.Ifunc {self.name} {self.content_id[:12]}, {len(self.bundle)} bytes>"
 
+    def _bound(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        if self._signature is not None:
+            return self._signature.bind(args, named)
+        if named:
+            raise ArgumentTypeError(f"ifunc '{self.name}' takes one payload and no argument named '{next(iter(named))}'",
+                                    next(iter(named)))
+        return args
 
-def _manifest(bundle: bytes) -> bytes:
-    """What docs/wire-format.md says that a bundle begins with. The library checks the rest when it is registered."""
-    size = int.from_bytes(bundle[4:8], "little")
-    if bundle[:4] != b"TCB1" or size < 8 or len(bundle) < 8 + size:
-        raise Error(Status.MALFORMED, f"{len(bundle)} bytes that begin with {bundle[:8]!r} are no .ifunc file")
-    return bundle[8 : 8 + size]
+    def _refuse_ambiguous(self, keyword: str, args: tuple[Any, ...]) -> None:
+        """submit() was given this keyword of its own, and the function has a parameter of the same name: it has its value from
+        its place then, or it may be what was meant."""
+        if keyword in self._own and self._signature is not None:
+            place = [parameter.name for parameter in self._signature.travelling].index(keyword)
+            if place >= len(args):
+                raise ArgumentTypeError(f"'{keyword}' is a parameter of ifunc '{self.name}' and a keyword of submit(): pass the "
+                                        f"parameter by place (it is number {place + 1}), or by f.bind(...)", keyword)
+
+
+# Keywords of submit() and its like.
+_SUBMITS = frozenset({"node", "deadline"})
+
+
+def _unpickled(bundle: bytes, module: str, name: str, qualname: str) -> Ifunc:
+    ifunc = Ifunc._with_signature(bundle)
+    ifunc.__module__, ifunc.__name__, ifunc.__qualname__ = module, name, qualname
+    return ifunc
 
 
 def as_ifunc(function: Any) -> Ifunc:
     if isinstance(function, Ifunc):
         return function
-    raise TypeError(f"{function!r} is no ifunc: decorate it with @tc.ifunc, or use tc.ifunc.from_c, from_bitcode, load")
+    raise ArgumentTypeError(f"{function!r} is no ifunc: decorate it with @tc.ifunc, or use tc.ifunc.from_c, from_bitcode, load")
 
 
 def _choices(targets: Sequence[str], extern: Sequence[str]) -> list[str]:
@@ -88,9 +174,8 @@ def _compile(function: Callable[..., Any], *, scope: Mapping[str, Any], targets:
         raise IfuncError(f"@tc.ifunc needs Numba: {error}", "numba", f"pip install '{NUMBA}' numpy",
                          Status.UNSUPPORTED) from None
     along = [as_ifunc(one).bundle for one in bundled]
-    ifunc = Ifunc(*_numba.compile_ifunc(function, _numba.Options(**options), targets, along, scope))
-    ifunc.__wrapped__ = function
-    ifunc.__doc__ = inspect.getdoc(function)
+    ifunc = Ifunc._with_signature(_numba.compile_ifunc(function, _numba.Options(**options), targets, along, scope))
+    ifunc._is_of(function)
     return ifunc
 
 
@@ -172,8 +257,9 @@ class IfuncMaker:
             return Ifunc(_tool.build(paths, name, _choices((), extern)))
 
     def load(self, path: str | os.PathLike[str]) -> Ifunc:
-        """Reads an .ifunc file."""
-        return Ifunc(pathlib.Path(path).read_bytes())
+        """Reads an .ifunc file. One that `save` wrote takes the same arguments as before, and decodes its answer; without that,
+        as bytes, it is `tc.Ifunc(pathlib.Path(path).read_bytes())`."""
+        return Ifunc._with_signature(pathlib.Path(path).read_bytes())
 
     def _from_file(self, path: pathlib.Path, name: str, targets: Sequence[str], extern: Sequence[str],
                    deps: Sequence[str], flags: Sequence[str]) -> Ifunc:

@@ -10,7 +10,7 @@ import weakref
 from collections.abc import Mapping
 from typing import Any
 
-from threechains import _native
+from threechains import _data, _native
 from threechains._errors import Error, Status
 from threechains._ifunc import Ifunc
 
@@ -59,6 +59,7 @@ class Node:
         self._engine = _native.Engine(pairs)
         self._exposed: dict[str, memoryview] = {}
         self._outlived: list[memoryview] = []  # withdrawn, but calls on other threads may still use them
+        self._known = _data.Known()
         self._changing = threading.Lock()
         self._ifuncs: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
@@ -66,8 +67,10 @@ class Node:
         self._keeper.start()
         self._finalizer = weakref.finalize(self, _end, self._engine, self._keeper)
         try:
-            for name, buffer in (data or {}).items():
+            for name, buffer in _data.items_of(data):
                 self.expose(name, buffer)
+            if self.address:
+                _data.HERE[self.address] = self._known
         except BaseException:
             self.close()
             raise
@@ -90,10 +93,7 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it
         raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
         """
-        view = memoryview(buffer)
-        if not view.c_contiguous:
-            raise ValueError(f"'{name}' is not C-contiguous; expose numpy.ascontiguousarray(...) of it")
-        self._change(name, view)
+        self._change(name, _data.view_of(name, buffer), _data.kind_of(buffer))
 
     def withdraw(self, name: str) -> None:
         """Takes the name back. Ifuncs that run from now on do not find it.
@@ -131,6 +131,8 @@ class Node:
     def close(self) -> None:
         """Disconnects from all peers. Calls that wait fail with Status.CLOSED."""
         self._finalizer()
+        for address in [known for known, node in _data.HERE.items() if node is self._known]:
+            del _data.HERE[address]
         if not self._engine.inherited:
             self._exposed.clear()
             self._outlived.clear()
@@ -144,7 +146,7 @@ class Node:
     def __repr__(self) -> str:
         return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
 
-    def _change(self, name: str, view: memoryview | None) -> None:
+    def _change(self, name: str, view: memoryview | None, kind: _data.Kind | None = None) -> None:
         """What the name stands for; None: nothing."""
         with self._changing:
             busy: Error | None = None
@@ -157,6 +159,7 @@ class Node:
                 if error.status != Status.BUSY:
                     raise
                 busy = error  # it is changed, but calls on other threads still use what was there before
+            self._known.note(name, kind)
             before = self._exposed.pop(name, None)
             if view is not None:
                 self._exposed[name] = view

@@ -10,6 +10,7 @@ These are Numba's internals: pyproject.toml pins the version that this was teste
 
 from __future__ import annotations
 
+import inspect
 import os
 import pathlib
 import re
@@ -26,12 +27,12 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 from numba.np import arrayobj, numpy_support
 
-from threechains import _target, _tool, _types
+from threechains import _bundle, _target, _tool, _types
 from threechains._calls import (
     BYTE, INT32, INT64, MEANINGS, POINTER, declare, external_for, forward_for, numba_type, text,
 )
 from threechains._errors import IfuncError, Status
-from threechains._signature import Decode, Encode, Parameter, Signature
+from threechains._signature import Answer, Parameter, Signature, to_text
 from threechains._target import EXCEPTION_CODE
 
 # Replies larger than this are built in the ifunc's own memory instead of on the target's stack.
@@ -310,9 +311,9 @@ def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Op
 
 
 def compile_ifunc(function: Callable[..., Any], options: Options, targets: Sequence[str], along: Sequence[bytes],
-                  scope: Mapping[str, Any]) -> tuple[bytes, Encode, Decode]:
-    """The bundle for all `targets`, and what packs arguments and unpacks answers. The bundles `along` travel with it.
-    `scope` are names for annotations, beside the function's globals."""
+                  scope: Mapping[str, Any]) -> bytes:
+    """The bundle for all `targets`, with the function's signature. The bundles `along` travel with it. `scope` are names
+    for annotations, beside the function's globals."""
     signature = Signature.of(function, options.name, scope)
     bitcode, result = emit_bitcode(signature, function, options, targets)
     with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
@@ -326,7 +327,7 @@ def compile_ifunc(function: Callable[..., Any], options: Options, targets: Seque
             bundle = _tool.build(inputs, signature.name, choices)
         except IfuncError as error:
             raise _in_python(error, function, inputs) from None
-    return bundle, signature.encoder(), _decoder(signature, result)
+    return _bundle.with_signature(bundle, to_text(signature, _answer(signature, result), inspect.getdoc(function)))
 
 
 # The importer's advice is for files of C.
@@ -347,12 +348,14 @@ def _in_python(error: IfuncError, function: Callable[..., Any], inputs: Sequence
     return IfuncError(words.replace(error.hint, hint) if error.hint else words, error.symbol, hint, error.status)
 
 
-def _decoder(signature: Signature, result: types.Type) -> Decode:
+def _answer(signature: Signature, result: types.Type) -> Answer:
+    if signature.out is not None:
+        return Answer("out", (signature.out.dtype,), signature.out.count)
     if isinstance(result, types.BaseTuple):
-        return signature.decoder(tuple(numpy_support.as_dtype(member) for member in result), None, None)
+        return Answer("tuple", tuple(numpy_support.as_dtype(member) for member in result))
     if isinstance(result, types.Array):
-        return signature.decoder(None, None, numpy_support.as_dtype(result.dtype))
-    return signature.decoder(None, None if result is types.none else numpy_support.as_dtype(result), None)
+        return Answer("array", (numpy_support.as_dtype(result.dtype),))
+    return Answer("nothing") if result is types.none else Answer("number", (numpy_support.as_dtype(result),))
 
 
 def _lower_where_it_may(function: Callable[..., Any], signature: Signature, flags: Flags,

@@ -8,24 +8,32 @@ The answer: a number as it lies in memory; a tuple's numbers in slots of 8 bytes
 
 from __future__ import annotations
 
+import collections.abc
 import inspect
+import json
+import operator
 import struct
+import types
 import typing
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated, Any
 
 import numpy as np
 
 from threechains import _native, _types
-from threechains._errors import Error, IfuncError, Status
+from threechains._errors import (
+    ArgumentError, ArgumentOverflowError, ArgumentTypeError, ArgumentValueError, Error, IfuncError, Status,
+)
 
 Encode = Callable[[tuple[Any, ...]], list[Any]]
 Decode = Callable[[_native.Reply], Any]
 # The ifunc's own memory at every target holds it for as long as the code is kept.
 _OUT_BYTES = 64 << 20
 _OURS = (_types.Data, _types.Array, _types.Out)
-_PYTHON_TYPES = {int: np.int64, float: np.float64, bool: np.bool_}
+_PYTHON_TYPES: dict[Any, Any] = {int: np.int64, float: np.float64, bool: np.bool_}
+# Types of numbers that struct takes as they are, or not at all.
+_QUICK = frozenset({int, float, bool, np.float64, np.float32, np.int64, np.int32, np.uint64, np.uint32})
 
 
 @dataclass(frozen=True)
@@ -36,17 +44,63 @@ class Parameter:
     data_name: str = ""
     count: int = 0
     optional: bool = False
+    default: bytes | None = None  # of a parameter that travels: its elements
+    only_positional: bool = False
 
     @property
     def travels(self) -> bool:
         return self.kind in ("scalar", "array")
+
+    @property
+    def default_value(self) -> Any:
+        assert self.default is not None
+        elements = np.frombuffer(self.default, self.dtype)
+        return elements[0].item() if self.kind == "scalar" else elements
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a function was found to return."""
+
+    kind: str  # number, tuple, array, out, nothing
+    dtypes: tuple[Any, ...] = ()
+    count: int = 0  # of out
+
+    def decoder(self, name: str) -> Decode:
+        """From the reply to the value."""
+        dtypes = self.dtypes
+        if self.kind == "out":
+            return _checked(name, dtypes[0].itemsize * self.count, lambda reply: reply.array(dtypes[0]))
+        if self.kind == "tuple":
+            unpack = struct.Struct("<" + "".join(_code(dtype) for dtype in dtypes)).unpack
+            return _checked(name, 8 * len(dtypes), unpack)
+        if self.kind == "array":
+            return _array_decoder(name, dtypes[0])
+        if self.kind == "nothing":
+            return lambda reply: None
+        single = dtypes[0]
+        if _fits_a_slot(single):
+            unpack_one = struct.Struct("<" + single.char.replace("l", "q").replace("L", "Q")).unpack
+            return _checked(name, single.itemsize, lambda reply: unpack_one(reply)[0])
+        return _checked(name, single.itemsize, lambda reply: reply.array(single)[0])
+
+    def of(self, value: Any) -> Any:
+        """What a caller gets when the function has returned `value` at a node."""
+        if self.kind == "nothing":
+            return None
+        if self.kind == "tuple":
+            return tuple(dtype.type(member).item() for dtype, member in zip(self.dtypes, value))
+        if self.kind == "number":
+            number = np.asarray(value).astype(self.dtypes[0])[()]
+            return number.item() if _fits_a_slot(self.dtypes[0]) else number
+        return np.array(value, self.dtypes[0])
 
 
 @dataclass(frozen=True)
 class Signature:
     name: str
     parameters: tuple[Parameter, ...]
-    result: Any  # a dtype, a tuple of them, tc.array, "none", or None: to be inferred
+    result: Any = None  # a dtype, a tuple of them, tc.array, "none", or None: to be inferred
 
     @staticmethod
     def of(function: Callable[..., Any], name: str | None, scope: Mapping[str, Any] | None = None) -> Signature:
@@ -70,10 +124,10 @@ class Signature:
                 raise IfuncError(f"{label}: parameter '{parameter.name}' has no annotation", parameter.name,
                                  "annotate it: np.float64, tc.array(np.float64), tc.data('name', np.float64)",
                                  Status.INVALID)
+            made = _parameter(label, parameter.name, hints[parameter.name])
             if parameter.default is not parameter.empty:
-                raise IfuncError(f"{label}: parameter '{parameter.name}' has a default value, which does not travel",
-                                 parameter.name, "give the value to submit()", Status.INVALID)
-            parameters.append(_parameter(label, parameter.name, hints[parameter.name]))
+                made = replace(made, default=_default(label, made, parameter.default))
+            parameters.append(replace(made, only_positional=parameter.kind is parameter.POSITIONAL_ONLY))
         if sum(parameter.kind == "out" for parameter in parameters) > 1:
             raise IfuncError(f"{label}: has two tc.out parameters when an ifunc has one answer", "tc.out",
                              "use one array for both", Status.INVALID)
@@ -82,6 +136,10 @@ class Signature:
     @property
     def travelling(self) -> tuple[Parameter, ...]:
         return tuple(parameter for parameter in self.parameters if parameter.travels)
+
+    @property
+    def out(self) -> Parameter | None:
+        return next((parameter for parameter in self.parameters if parameter.kind == "out"), None)
 
     @property
     def header_bytes(self) -> int:
@@ -98,62 +156,105 @@ class Signature:
             return types.Tuple([from_dtype(dtype) for dtype in self.result])
         return from_dtype(self.result)
 
+    def bind(self, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+        """The arguments in the order of the parameters that travel, as Python binds them: by place, by name, defaults."""
+        travelling = self.travelling
+        label = f"{self.name}({', '.join(parameter.name for parameter in travelling)})"
+        if len(args) > len(travelling):
+            raise ArgumentTypeError(f"{label} takes {len(travelling)} arguments but {len(args)} were given")
+        left = dict(named)
+        values = list(args)
+        for parameter in travelling[: len(args)]:
+            if parameter.name in left and not parameter.only_positional:
+                raise ArgumentTypeError(f"{label} got two values for '{parameter.name}'", parameter.name)
+        for parameter in travelling[len(args) :]:
+            if parameter.name in left and not parameter.only_positional:
+                values.append(left.pop(parameter.name))
+            elif parameter.default is not None:
+                values.append(parameter.default_value)
+            else:
+                raise ArgumentTypeError(f"{label} takes {len(travelling)} arguments but {len(args) + len(named)} were given: "
+                                        f"'{parameter.name}', {_told(parameter)}, is missing", parameter.name)
+        if left:
+            raise self._unknown(label, next(iter(left)))
+        return tuple(values)
+
+    def _unknown(self, label: str, name: str) -> ArgumentTypeError:
+        parameter = next((parameter for parameter in self.parameters if parameter.name == name), None)
+        if parameter is None:
+            return ArgumentTypeError(f"{label} has no parameter '{name}'", name)
+        if parameter.only_positional:
+            return ArgumentTypeError(f"{label} takes '{name}' by place only", name)
+        return ArgumentTypeError(f"{label} is not sent '{name}', {_told(parameter)}: " +
+                                 ("the node has it" if parameter.kind == "data" else "it is the answer"), name)
+
     def encoder(self) -> Encode:
         """From arguments to pieces of the payload, without copying arrays."""
         travelling, name = self.travelling, self.name
         scalars_only = all(parameter.kind == "scalar" for parameter in travelling)
         pack = struct.Struct("<" + "".join(_slot(parameter) for parameter in travelling)).pack
-
-        def check(args: tuple[Any, ...]) -> None:
-            if len(args) != len(travelling):
-                names = ", ".join(parameter.name for parameter in travelling)
-                raise TypeError(f"{name}({names}) takes {len(travelling)} arguments but {len(args)} were given")
+        # struct takes anything for a bool, and the real part of NumPy's complex numbers for a float.
+        quick = frozenset() if any(parameter.dtype.kind == "b" for parameter in travelling) else _QUICK
 
         def encode_scalars(args: tuple[Any, ...]) -> list[Any]:
-            try:
-                return [pack(*args)]
-            except struct.error as error:
-                check(args)
-                raise TypeError(f"{name}: {error}") from None
+            if quick.issuperset(map(type, args)):
+                try:
+                    return [pack(*args)]
+                except (struct.error, OverflowError):
+                    pass  # said below, by parameter
+            if len(args) != len(travelling):
+                args = self.bind(args, {})
+            return [pack(*(number_of(name, parameter, value) for parameter, value in zip(travelling, args)))]
 
         def encode(args: tuple[Any, ...]) -> list[Any]:
-            check(args)
+            if len(args) != len(travelling):
+                args = self.bind(args, {})
             slots, arrays = [], []
             for parameter, value in zip(travelling, args):
                 if parameter.kind == "scalar":
-                    slots.append(value)
+                    slots.append(number_of(name, parameter, value))
                 else:
-                    array = _array_of(name, parameter.name, parameter.dtype, value)
-                    if array.ndim != 1:
-                        raise TypeError(f"{name}: '{parameter.name}' has {array.ndim} dimensions when it must have 1")
+                    array = array_of(name, parameter, value)
                     slots.append(array.size)
                     arrays.append(array)
-            if not self.header_bytes:
-                return arrays
-            try:
-                return [pack(*slots), *arrays]
-            except struct.error as error:
-                raise TypeError(f"{name}: {error}") from None
+            return [pack(*slots), *arrays] if self.header_bytes else arrays
 
         return encode_scalars if scalars_only else encode
 
-    def decoder(self, members: tuple[Any, ...] | None, single: Any, array: Any) -> Decode:
-        """From the reply to the value: of a tuple's `members`, of one number `single`, of an `array`'s elements, of
-        tc.out, or None."""
-        out = next((parameter for parameter in self.parameters if parameter.kind == "out"), None)
-        if out is not None:
-            return _checked(self.name, out.dtype.itemsize * out.count, lambda reply: reply.array(out.dtype))
-        if members is not None:
-            unpack = struct.Struct("<" + "".join(_code(dtype) for dtype in members)).unpack
-            return _checked(self.name, 8 * len(members), unpack)
-        if array is not None:
-            return _array_decoder(self.name, array)
-        if single is None:
-            return lambda reply: None
-        if single.kind in "iufb" and single.itemsize <= 8:
-            unpack_one = struct.Struct("<" + single.char.replace("l", "q").replace("L", "Q")).unpack
-            return _checked(self.name, single.itemsize, lambda reply: unpack_one(reply)[0])
-        return _checked(self.name, single.itemsize, lambda reply: reply.array(single)[0])
+    def for_inspection(self, answer: Answer) -> inspect.Signature:
+        """What `inspect.signature` says of an ifunc whose Python function is not here."""
+        made = []
+        for parameter in self.parameters:
+            kind = inspect.Parameter.POSITIONAL_ONLY if parameter.only_positional else inspect.Parameter.POSITIONAL_OR_KEYWORD
+            default = inspect.Parameter.empty if parameter.default is None else \
+                parameter.default_value if parameter.travels else None
+            made.append(inspect.Parameter(parameter.name, kind, default=default, annotation=_annotation(parameter)))
+        returned: Any = None
+        if answer.kind in ("array", "out"):
+            returned = _types.Array(answer.dtypes[0])
+        elif answer.kind == "number":
+            returned = answer.dtypes[0].type
+        elif answer.kind == "tuple":
+            returned = tuple(dtype.type for dtype in answer.dtypes)
+        return inspect.Signature(made, return_annotation=returned)
+
+
+def _annotation(parameter: Parameter) -> Any:
+    dtype = parameter.dtype.type if parameter.dtype.names is None else parameter.dtype
+    if parameter.kind == "data":
+        return _types.Data(parameter.data_name, dtype, parameter.optional)
+    if parameter.kind == "out":
+        return _types.Out(dtype, parameter.count)
+    return dtype if parameter.kind == "scalar" else _types.Array(dtype)
+
+
+def _told(parameter: Parameter) -> str:
+    """A parameter's type, in sentences."""
+    if parameter.kind == "scalar":
+        return f"of type {parameter.dtype}"
+    if parameter.kind == "data":
+        return f"tc.data('{parameter.data_name}')"
+    return f"an array of {parameter.dtype}" if parameter.kind == "array" else "tc.out"
 
 
 def _checked(name: str, size: int, decode: Decode) -> Decode:
@@ -175,11 +276,75 @@ def _array_decoder(name: str, dtype: Any) -> Decode:
     return decode
 
 
+# ---- Annotations --------------------------------------------------------------------------------------------
+
+# Families of NumPy's types, each with the member that is meant most often.
+_FAMILIES: dict[Any, str] = {np.generic: "np.float64", np.number: "np.float64", np.inexact: "np.float64", np.floating: "np.float64",
+                             np.integer: "np.int64", np.signedinteger: "np.int64", np.unsignedinteger: "np.uint64",
+                             np.complexfloating: "np.complex128"}
+_SEQUENCES = (np.ndarray, list, tuple, set, frozenset, collections.abc.Sequence, collections.abc.Iterable)
+
+
+def _element_of(given: Any) -> str:
+    """The type of the elements of npt.NDArray[np.float32] or list[int], as it is written."""
+    for item in typing.get_args(given):
+        for member in (item, *typing.get_args(item)):
+            if member in _PYTHON_TYPES:
+                return f"np.{np.dtype(_PYTHON_TYPES[member]).name}"
+            if isinstance(member, type) and issubclass(member, np.generic) and member not in _FAMILIES:
+                return f"np.{np.dtype(member).name}"
+    return "np.float64"
+
+
+def _instead(given: Any) -> tuple[str, str] | None:
+    """What is wrong with an annotation that is too vague, and what to write in its place."""
+    origin = typing.get_origin(given) or given
+    if any(origin is kind for kind in _SEQUENCES):
+        element = _element_of(given)
+        return "does not say where the array comes from, or of what type it is", \
+            f"write tc.array({element}) for an array that is passed, tc.data('NAME', {element}) for one that the node has, or " \
+            f"tc.out({element}, COUNT) for the answer"
+    if isinstance(origin, type) and origin in _FAMILIES:
+        return "is a family of types", f"write one of them, such as {_FAMILIES[origin]}"
+    if given is Any or given is object:
+        return "can be anything", "say what travels, such as np.float64, np.int64 or tc.array(np.float64)"
+    if any(origin is kind for kind in (str, bytes, bytearray, memoryview)):
+        return "is not of a fixed size", "write tc.array(np.uint8), and pass np.frombuffer(TEXT.encode(), np.uint8)"
+    if origin is typing.Union or origin is types.UnionType:
+        kinds = [getattr(kind, "__name__", str(kind)) for kind in typing.get_args(given) if kind is not type(None)]
+        return "is one of several types, and a number is always of one", f"write {kinds[0] if kinds else 'np.float64'}"
+    return None
+
+
+def _vague(label: str, name: str, given: Any) -> None:
+    """Raises IfuncError for an annotation that many types fit."""
+    found = _instead(given)
+    if found is not None:
+        shown = given.__name__ if isinstance(given, type) and typing.get_origin(given) is None else str(given)
+        raise IfuncError(f"{label}: '{name}' is annotated {shown}, which {found[0]}; {found[1]}", name, found[1], Status.INVALID)
+
+
+def _default(label: str, parameter: Parameter, value: Any) -> bytes:
+    """The bytes of a default value. Those of data and answers, which do not travel, can be None only."""
+    if not parameter.travels:
+        if value is None:
+            return b""
+        raise IfuncError(f"{label}: '{parameter.name}', {_told(parameter)}, has a default value, and does not travel",
+                         parameter.name, "its default can be None, where Python wants one", Status.INVALID)
+    try:
+        made = number_of(label, parameter, value) if parameter.kind == "scalar" else array_of(label, parameter, value)
+    except ArgumentError as error:
+        raise IfuncError(f"the default value of {error.message}", parameter.name, "give a default value of the parameter's type",
+                         Status.INVALID) from None
+    return np.asarray(made, parameter.dtype).tobytes()
+
+
 def dtype_of(label: str, name: str, given: Any) -> Any:
     """The NumPy type that is meant. Raises IfuncError for what has no fixed bytes."""
+    _vague(label, name, given)
     try:
         dtype = np.dtype(_PYTHON_TYPES.get(given, given))
-    except TypeError:
+    except (TypeError, ValueError):
         dtype = np.dtype(object)
     if dtype.kind not in "iufcbV" or (dtype.kind == "V" and dtype.names is None) or dtype.itemsize == 0:
         raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which has no fixed bytes", name,
@@ -212,7 +377,7 @@ def _parameter(label: str, name: str, hint: Any) -> Parameter:
     dtype = dtype_of(label, name, given)
     if dtype.kind not in "iufb" or dtype.itemsize > 8:
         raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which is no number of up to 8 bytes", name,
-                         "pass it in an array: tc.array(dtype)", Status.INVALID)
+                         f"pass it in an array of one element: tc.array(np.{dtype.name})", Status.INVALID)
     return Parameter(name, "scalar", dtype)
 
 
@@ -224,7 +389,7 @@ def _result(label: str, hints: dict[str, Any]) -> Any:
         return _types.Array(dtype_of(label, "return", given.dtype))
     if given is None or given is type(None):
         return "none"
-    if typing.get_origin(given) is tuple:
+    if typing.get_origin(given) is tuple and Ellipsis not in typing.get_args(given):
         given = typing.get_args(given)
     if isinstance(given, tuple):
         return tuple(dtype_of(label, "return", member) for member in given)
@@ -243,67 +408,197 @@ def _code(dtype: Any) -> str:
     return letters[dtype.kind][dtype.itemsize] + (f"{padding}x" if padding else "")
 
 
-# ---- Arguments that are arrays ------------------------------------------------------------------------------
+# ---- Arguments ----------------------------------------------------------------------------------------------
 #
-# None is converted so that a value is lost: what does not fit is refused, as for numbers. Types decide as NumPy's
-# "same_kind" does, so that float64 goes to float32. Whole numbers are looked at one by one.
+# None is converted so that a value is lost: what does not fit is refused. Of arrays, types decide as NumPy's "same_kind"
+# does, so that float64 goes to float32. Whole numbers are looked at one by one.
 
 
-def _array_of(ifunc: str, name: str, dtype: Any, value: Any) -> Any:
-    """The argument `name` of an ifunc as an array of `dtype` in one piece: `value` itself where it is one."""
-    if type(value) is np.ndarray and value.dtype == dtype:
-        return np.ascontiguousarray(value)
-    return np.ascontiguousarray(_converted(f"{ifunc}: '{name}'", dtype, value))
+def _fits_a_slot(dtype: Any) -> bool:
+    return dtype.kind in "iufb" and dtype.itemsize <= 8
 
 
-def _converted(label: str, dtype: Any, value: Any) -> Any:
+def _shown(value: Any) -> str:
+    return f"{str(value)[:80]} of {type(value).__name__}"
+
+
+def number_of(ifunc: str, parameter: Parameter, value: Any) -> Any:
+    """An argument as a number of Python's, which the parameter's type holds."""
+    name, dtype = parameter.name, parameter.dtype
+    if isinstance(value, np.ndarray) and value.ndim == 0:
+        value = value[()]
+    told = f"{ifunc}: '{name}' is of type {dtype}, which does not hold {_shown(value)}"
+    if isinstance(value, (bool, np.bool_)):
+        return int(value)
+    if dtype.kind == "f":
+        if isinstance(value, (str, bytes, bytearray, complex, np.complexfloating, np.ndarray)) or not hasattr(value, "__float__") \
+                and not hasattr(value, "__index__"):
+            raise ArgumentTypeError(told + (_REAL if isinstance(value, (complex, np.complexfloating)) else ""), name)
+        try:
+            number = float(value)
+            struct.pack("<" + _code(dtype), number)
+        except OverflowError:
+            raise ArgumentOverflowError(told, name) from None
+        except (TypeError, ValueError) as error:
+            raise ArgumentTypeError(f"{told}: {error}", name) from None
+        return number
+    try:
+        whole = operator.index(value)
+    except TypeError:
+        raise ArgumentTypeError(told + (_WHOLE if isinstance(value, (float, np.floating)) else ""), name) from None
+    low, high = (0, 1) if dtype.kind == "b" else (int(np.iinfo(dtype).min), int(np.iinfo(dtype).max))
+    if not low <= whole <= high:
+        raise ArgumentOverflowError(f"{told}: it holds {low} to {high}", name)
+    return whole
+
+
+_REAL = "; its imaginary part would be lost: pass its .real, or both parts, or a tc.array(np.complex128)"
+_WHOLE = "; convert it by int() or round() where that is meant"
+
+
+def array_of(ifunc: str, parameter: Parameter, value: Any) -> Any:
+    """The argument as an array in one piece: `value` itself where it is one."""
+    name, dtype = parameter.name, parameter.dtype
+    if type(value) is not np.ndarray or value.dtype != dtype:
+        value = _converted(f"{ifunc}: '{name}'", name, dtype, value)
+    if value.ndim != 1:
+        raise ArgumentTypeError(f"{ifunc}: '{name}' has {value.ndim} dimensions when it must have 1, as an array of {dtype}", name)
+    return np.ascontiguousarray(value)
+
+
+def _converted(label: str, name: str, dtype: Any, value: Any) -> Any:
+    if value is None:
+        raise ArgumentTypeError(f"{label} is an array of {dtype}, and None was given; an empty array is []", name)
     if isinstance(value, _native.Message):
-        raise TypeError(f"{label} is an array of {dtype}, and a Message for ifunc '{value.ifunc}' was given")
+        raise ArgumentTypeError(f"{label} is an array of {dtype}, and a Message for ifunc '{value.ifunc}' was given", name)
+    if isinstance(value, np.ma.MaskedArray) and np.ma.is_masked(value):
+        raise ArgumentValueError(f"{label} is an array of {dtype}, and elements of what was given are masked; pass "
+                                 ".filled(VALUE), or the mask as an array of its own", name)
     if dtype.kind == "V":
-        return _structured(label, dtype, value)
-    given = np.asarray(value)
-    if given.dtype.kind == "O" and given is not value and all(type(item) is int for item in given.flat):
-        _check_range(label, dtype, given)  # whole numbers that no type of NumPy's holds
+        return _structured(label, name, dtype, value)
+    try:
+        given = np.asarray(value)
+    except (TypeError, ValueError) as error:
+        raise ArgumentValueError(f"{label} is an array of {dtype}, and {_shown(value)} is none: {error}", name) from None
+    if given.dtype.kind == "O" and given is not value and given.ndim and all(type(item) is int for item in given.flat):
+        _check_range(label, name, dtype, given)  # whole numbers that no type of NumPy's holds
     if given.dtype.kind not in "biufc":
-        raise _refused(TypeError, label, dtype, given, 0)
+        raise _refused(ArgumentTypeError, label, name, dtype, given, 0)
     if given.dtype.kind in "iu" and dtype.kind in "iub":
-        _check_range(label, dtype, given)
+        _check_range(label, name, dtype, given)
     elif given.size and not np.can_cast(given.dtype, dtype, "same_kind"):
-        raise _refused(TypeError, label, dtype, given, 0)
+        raise _refused(ArgumentTypeError, label, name, dtype, given, 0)
     with np.errstate(over="ignore"):
         made = given.astype(dtype, copy=False)
     if dtype.kind in "fc" and not np.can_cast(given.dtype, dtype, "safe"):
         lost = np.isfinite(given) & ~np.isfinite(made)
         if lost.any():
-            raise _refused(OverflowError, label, dtype, given, int(np.argmax(lost)))
+            raise _refused(ArgumentOverflowError, label, name, dtype, given, int(np.argmax(lost)))
     return made
 
 
-def _check_range(label: str, dtype: Any, given: Any) -> None:
+def _check_range(label: str, name: str, dtype: Any, given: Any) -> None:
     low, high = (0, 1) if dtype.kind == "b" else (-np.inf, np.inf)
     if dtype.kind in "iu":
         low, high = int(np.iinfo(dtype).min), int(np.iinfo(dtype).max)
     if given.size and (int(given.min()) < low or int(given.max()) > high):
         place = next(i for i, item in enumerate(given.flat) if not low <= int(item) <= high)
-        raise _refused(OverflowError, label, dtype, given, place)
+        raise _refused(ArgumentOverflowError, label, name, dtype, given, place)
 
 
-def _structured(label: str, dtype: Any, value: Any) -> Any:
+def _structured(label: str, name: str, dtype: Any, value: Any) -> Any:
     if isinstance(value, np.ndarray):
         if not np.can_cast(value.dtype, dtype, "safe"):
-            raise _refused(TypeError, label, dtype, value, 0)
+            raise _refused(ArgumentTypeError, label, name, dtype, value, 0)
         return value.astype(dtype, copy=False)
-    rows = list(value)
+    try:
+        rows = [tuple(row) for row in value]
+    except TypeError as error:
+        raise ArgumentTypeError(f"{label} is an array of {dtype}, and {_shown(value)} has no rows: {error}", name) from None
+    if any(len(row) != len(dtype.names) for row in rows):
+        raise ArgumentTypeError(f"{label} is an array of {dtype}, and a row has not {len(dtype.names)} fields", name)
     made = np.empty(len(rows), dtype)
-    for i, name in enumerate(dtype.names):
-        field = dtype[name]
+    for i, field_name in enumerate(dtype.names):
+        field = dtype[field_name]
         column = [row[i] for row in rows]
-        made[name] = _converted(f"{label}, field '{name}'", field.base, column).reshape(len(rows), *field.shape) \
-            if rows else []
+        made[field_name] = _converted(f"{label}, field '{field_name}'", name, field.base, column) \
+            .reshape(len(rows), *field.shape) if rows else []
     return made
 
 
-def _refused(kind: type[Exception], label: str, dtype: Any, given: Any, place: int) -> Exception:
+def _refused(kind: type[ArgumentError], label: str, name: str, dtype: Any, given: Any, place: int) -> ArgumentError:
     value = given.flat[place] if given.size else given
-    return kind(f"{label} is an array of {dtype}, which does not hold {str(value)[:80]} of {given.dtype} (element {place}); "
-                "convert it by astype() where that is meant")
+    advice = _REAL if given.dtype.kind == "c" and dtype.kind == "f" else "; convert it by astype() where that is meant"
+    return kind(f"{label} is an array of {dtype}, which does not hold {str(value)[:80]} of {given.dtype} (element {place}){advice}",
+                name)
+
+
+# ---- As text ------------------------------------------------------------------------------------------------
+#
+# What travels in a saved ifunc. It may come from anywhere: what is no signature is a threechains.Error.
+
+_VERSION = 1
+
+
+def to_text(signature: Signature, answer: Answer, doc: str | None) -> bytes:
+    parameters = [{"name": parameter.name, "kind": parameter.kind, "dtype": np.lib.format.dtype_to_descr(parameter.dtype),
+                   "data": parameter.data_name, "count": parameter.count, "optional": parameter.optional,
+                   "default": None if parameter.default is None else parameter.default.hex(),
+                   "only_positional": parameter.only_positional} for parameter in signature.parameters]
+    returned = {"kind": answer.kind, "dtypes": [np.lib.format.dtype_to_descr(dtype) for dtype in answer.dtypes],
+                "count": answer.count}
+    return json.dumps({"version": _VERSION, "name": signature.name, "doc": doc, "parameters": parameters,
+                       "answer": returned}).encode()
+
+
+def from_text(text: bytes) -> tuple[Signature, Answer, str | None]:
+    try:
+        given = json.loads(text)
+        if given["version"] != _VERSION:
+            raise Error(Status.VERSION, f"the signature in the .ifunc file has version {given['version']!r} when this package "
+                        f"reads version {_VERSION}")
+        name = str(given["name"])
+        signature = Signature(name, tuple(_parameter_of(name, item) for item in given["parameters"]))
+        returned = given["answer"]
+        dtypes = tuple(_dtype_in(name, "return", item) for item in returned["dtypes"])
+        answer = Answer(str(returned["kind"]), dtypes, int(returned["count"]))
+        if not _is_answer(answer):
+            raise ValueError(f"an answer {returned}")
+        signature.for_inspection(answer)  # raises what Python says of names and their order
+        return signature, answer, None if given["doc"] is None else str(given["doc"])
+    except (ValueError, TypeError, LookupError, AttributeError, RecursionError, OverflowError, SyntaxError, IfuncError) as error:
+        raise Error(Status.MALFORMED, f"the signature in the .ifunc file is malformed: {error!r}; the code itself is "
+                    "threechains.Ifunc(BYTES)") from None
+
+
+def _is_answer(answer: Answer) -> bool:
+    counts = {"number": 1, "array": 1, "out": 1, "nothing": 0, "tuple": len(answer.dtypes)}
+    fits = answer.kind != "tuple" or all(_fits_a_slot(dtype) for dtype in answer.dtypes)
+    return counts.get(answer.kind) == len(answer.dtypes) and answer.count >= 0 and fits
+
+
+def _as_descr(given: Any) -> Any:
+    """JSON has no tuples, of which NumPy's descriptions are made."""
+    if isinstance(given, str):
+        return given
+    if given and all(isinstance(field, list) for field in given):
+        return [(tuple(field[0]) if isinstance(field[0], list) else field[0], _as_descr(field[1]), *map(tuple, field[2:]))
+                for field in given]
+    return _as_descr(given[0]), tuple(given[1])
+
+
+def _dtype_in(label: str, name: str, given: Any) -> Any:
+    return dtype_of(label, name, np.lib.format.descr_to_dtype(_as_descr(given)))
+
+
+def _parameter_of(label: str, given: Any) -> Parameter:
+    name, kind = str(given["name"]), str(given["kind"])
+    dtype = _dtype_in(label, name, given["dtype"])
+    default = None if given["default"] is None else bytes.fromhex(given["default"])
+    if not name.isidentifier() or kind not in ("scalar", "array", "data", "out") or kind == "scalar" and not _fits_a_slot(dtype):
+        raise ValueError(f"a parameter {name!r} of kind {kind!r} and type {dtype}")
+    if default is not None and kind in ("scalar", "array") and \
+            (len(default) % dtype.itemsize or kind == "scalar" and len(default) != dtype.itemsize):
+        raise ValueError(f"a default value of {len(default)} bytes for '{name}', of type {dtype}")
+    return Parameter(name, kind, dtype, str(given["data"]), int(given["count"]), bool(given["optional"]), default,
+                     bool(given["only_positional"]))

@@ -3,8 +3,13 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Callable, Collection
+from contextvars import ContextVar
 from dataclasses import dataclass
 from typing import Any
+
+from threechains._errors import NotAtANodeError, Status
 
 
 @dataclass(frozen=True)
@@ -40,7 +45,7 @@ class External:
     arguments: tuple[Any, ...]
 
     def __call__(self, *arguments: Any) -> Any:
-        raise RuntimeError(f"{self.symbol}() is for ifuncs: it is the target's, and not in this process")
+        raise NotAtANodeError(f"{self.symbol}() is for ifuncs, at nodes: it is the target's, and not in this process")
 
 
 def data(name: str, dtype: Any, *, optional: bool = False) -> Any:
@@ -91,14 +96,36 @@ class Failure(Exception):
         super().__init__(code, message)
 
 
+@dataclass(frozen=True)
+class Here:
+    """What stands for the node while an ifunc is called plainly, in this process."""
+
+    data: Collection[str]  # names of the data that the caller passed
+    forward: Callable[[tuple[Any, ...]], int]
+
+
+HERE: ContextVar[Here | None] = ContextVar("threechains_here", default=None)
+_LOG = logging.getLogger("threechains")
+_LEVELS = (logging.DEBUG, logging.INFO, logging.WARNING, logging.ERROR)
+
+
+def _here(function: str) -> Here:
+    here = HERE.get()
+    if here is None:
+        raise NotAtANodeError(f"{function}() is for ifuncs: it has a meaning at a node, or within an ifunc that is called here")
+    return here
+
+
 def node_id() -> int:
-    """In an ifunc: the number of the node that it runs on."""
-    raise RuntimeError("node_id() is for ifuncs: it has a meaning at a target only")
+    """In an ifunc: the number of the node that it runs on; 0 in one that is called here."""
+    _here("node_id")
+    return 0
 
 
 def node_count() -> int:
-    """In an ifunc: how many nodes its cluster has."""
-    raise RuntimeError("node_count() is for ifuncs: it has a meaning at a target only")
+    """In an ifunc: how many nodes its cluster has; 1 in one that is called here."""
+    _here("node_count")
+    return 1
 
 
 def forward(node: int, *arguments: Any) -> int:
@@ -107,7 +134,8 @@ def forward(node: int, *arguments: Any) -> int:
 
     For ifuncs whose parameters that travel are numbers, or one array.
     """
-    raise RuntimeError("forward() is for ifuncs: it has a meaning at a target only")
+    here = _here("forward")
+    return here.forward(arguments) if node == 0 else int(Status.NOT_FOUND)
 
 
 def forward_as(node: int, name: str, *payload: Any) -> int:
@@ -117,19 +145,20 @@ def forward_as(node: int, name: str, *payload: Any) -> int:
     The payload is one array; or numbers, in slots of 8 bytes: bool and whole numbers as 64-bit integers, others as
     float64, which is what an ifunc in Python with parameters `int` and `float` takes.
     """
-    raise RuntimeError("forward_as() is for ifuncs: it has a meaning at a target only")
+    raise NotAtANodeError("forward_as() is for ifuncs, at nodes: submit the one that calls it, as to a LocalCluster")
 
 
 def inject(node: int, name: str, *payload: Any) -> int:
     """In an ifunc: sends another ifunc to a node, and nobody waits for it. Otherwise like `forward_as`."""
-    raise RuntimeError("inject() is for ifuncs: it has a meaning at a target only")
+    raise NotAtANodeError("inject() is for ifuncs, at nodes: submit the one that calls it, as to a LocalCluster")
 
 
 def has_data(name: str) -> bool:
     """In an ifunc: does this node expose data under this name (a constant)?"""
-    raise RuntimeError("has_data() is for ifuncs: it has a meaning at a target only")
+    return name in _here("has_data").data
 
 
 def log(level: int, message: str) -> None:
     """In an ifunc: writes a line (a constant) to the node's log. Levels: 0 debug, 1 info, 2 warning, 3 error."""
-    raise RuntimeError("log() is for ifuncs: it has a meaning at a target only")
+    _here("log")
+    _LOG.log(_LEVELS[min(max(level, 0), 3)], "%s", message)

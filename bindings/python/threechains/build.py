@@ -33,6 +33,9 @@ class Declared:
         self.options = options
         self.name = str(options.get("name") or getattr(function, "__name__", "?"))
 
+    def __call__(self, *_: Any, **__: Any) -> Any:
+        return self.call  # raises, as for all attributes
+
     def __getattr__(self, attribute: str) -> Any:
         raise IfuncError(f"'{attribute}' of ifunc '{self.name}' is asked for while its file is only compiled", attribute,
                          "put what runs it under: if __name__ == \"__main__\":", Status.INVALID)
