@@ -20,6 +20,7 @@ except ImportError as error:
                       "version of Python that it was built for (docs/install.md)") from error
 
 from threechains import _tool as _tool
+from threechains._arrow import as_arrow, columns
 from threechains._cluster import Cluster, Endpoint, LocalCluster
 from threechains._errors import CallCrashed, CallTimeout, Error, IfuncError, RemoteError, Status
 from threechains._future import Future
@@ -27,7 +28,7 @@ from threechains._ifunc import Ifunc, ifunc
 from threechains._native import Message, Reply
 from threechains._node import Node
 from threechains._types import (
-    Failure, array, data, external, forward, forward_as, has_data, inject, log, node_count, node_id, out,
+    Failure, array, column, data, external, forward, forward_as, has_data, inject, log, node_count, node_id, out,
 )
 
 _tool.offer_ucx()
@@ -35,7 +36,7 @@ __version__: str = _native.version()
 
 __all__ = [
     "CallCrashed", "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster",
-    "Message", "Node", "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as",
-    "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
+    "Message", "Node", "RemoteError", "Reply", "Status", "array", "as_arrow", "column", "columns", "data",
+    "external", "forward", "forward_as", "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
     "__version__",
 ]

@@ -13,7 +13,7 @@ from numba.core import cgutils, errors, types
 from numba.extending import intrinsic
 from numba.np import arrayobj, numpy_support
 
-from threechains import _types
+from threechains import _columns, _types
 from threechains._signature import Parameter, Signature, dtype_of
 from threechains._target import c_string
 
@@ -22,6 +22,8 @@ POINTER = BYTE.as_pointer()
 
 
 def numba_type(parameter: Parameter) -> types.Type:
+    if parameter.kind == "column":
+        return _columns.type_of(parameter)
     scalar = numpy_support.from_dtype(parameter.dtype)
     return scalar if parameter.kind == "scalar" else types.Array(scalar, 1, "C")
 

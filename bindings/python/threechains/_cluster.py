@@ -15,7 +15,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from threechains import _native, _tool
+from threechains import _arrow, _native, _tool
 from threechains._errors import Error, Status
 from threechains._future import Future
 from threechains._ifunc import Ifunc, as_ifunc
@@ -230,7 +230,8 @@ class LocalCluster(Cluster):
     """`count` nodes on this machine, as processes that end with this object, or with this process.
 
     `data` gives them arrays by name: a file's path is mapped by all nodes, a buffer is copied into a file first (so
-    that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `threads` are
+    that all nodes see, and change, the same one). Arrow tables, IPC and Parquet files are there by columns (`tc.column`,
+    docs/arrow.md). `allow_libs` are shared libraries that ifuncs may use. `threads` are
     those of each node that run calls (docs/threads.md). `isolate` says which code runs in cells, where it may crash:
     "none", "untrusted" or "all" (docs/cells.md). `options` go to `ifunc cluster` as they are.
     """
@@ -245,7 +246,9 @@ class LocalCluster(Cluster):
         try:
             line = [_tool.command(), "cluster", str(count), *options]
             for name, value in (data or {}).items():
-                line += ["--data", f"{name}={self._file(name, value)}"]
+                table = _arrow.files(name, value, count, pathlib.Path(self._directory.name))
+                for one, file in table or [(name, self._file(name, value))]:
+                    line += ["--data", f"{one}={file}"]
             for library in allow_libs:
                 line += ["--allow-lib", library]
             if threads is not None:

@@ -24,18 +24,19 @@ Encode = Callable[[tuple[Any, ...]], list[Any]]
 Decode = Callable[[_native.Reply], Any]
 # The ifunc's own memory at every target holds it for as long as the code is kept.
 _OUT_BYTES = 64 << 20
-_OURS = (_types.Data, _types.Array, _types.Out)
+_OURS = (_types.Data, _types.Column, _types.Array, _types.Out)
 _PYTHON_TYPES = {int: np.int64, float: np.float64, bool: np.bool_}
 
 
 @dataclass(frozen=True)
 class Parameter:
     name: str
-    kind: str  # scalar, array, data, out
+    kind: str  # scalar, array, data, column, out
     dtype: Any
     data_name: str = ""
     count: int = 0
     optional: bool = False
+    nulls: bool = False
 
     @property
     def travels(self) -> bool:
@@ -201,6 +202,8 @@ def _parameter(label: str, name: str, hint: Any) -> Parameter:
             raise IfuncError(f"{label}: '{name}' asks for data named {given.name!r}, which no target can have", name,
                              "name what the target exposes", Status.INVALID)
         return Parameter(name, "data", dtype_of(label, name, given.dtype), given.name, optional=given.optional)
+    if isinstance(given, _types.Column):
+        return _column(label, name, given)
     if isinstance(given, _types.Array):
         return Parameter(name, "array", dtype_of(label, name, given.dtype))
     if isinstance(given, _types.Out):
@@ -214,6 +217,21 @@ def _parameter(label: str, name: str, hint: Any) -> Parameter:
         raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which is no number of up to 8 bytes", name,
                          "pass it in an array: tc.array(dtype)", Status.INVALID)
     return Parameter(name, "scalar", dtype)
+
+
+def _column(label: str, name: str, given: _types.Column) -> Parameter:
+    table, _, column = given.name.partition(".")
+    if not table or not column or "\0" in given.name:
+        raise IfuncError(f"{label}: '{name}' asks for the column {given.name!r}, which no target can have", name,
+                         'name the table and its column: tc.column("trips.fare", np.float64)', Status.INVALID)
+    if given.dtype is str or given.dtype is bytes:
+        return Parameter(name, "column", np.dtype("S"), given.name, nulls=given.nulls)
+    dtype = dtype_of(label, name, given.dtype)
+    if dtype.kind not in "iufb" or dtype.itemsize > 8 or dtype == np.float16:
+        raise IfuncError(f"{label}: '{name}' is annotated as a column of {dtype}, which Arrow or Numba does not have", name,
+                         "use whole numbers, np.float32, np.float64, bool, or str; dates and times are whole numbers",
+                         Status.INVALID)
+    return Parameter(name, "column", dtype, given.name, nulls=given.nulls)
 
 
 def _result(label: str, hints: dict[str, Any]) -> Any:
