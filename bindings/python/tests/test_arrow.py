@@ -121,6 +121,11 @@ def test_the_columns_of_a_table_are_there_in_every_form(forms, form):
         assert client.submit(summary).result() == SUMMARY
 
 
+def test_code_in_a_cell_has_the_columns(forms):
+    with tc.LocalCluster(1, data={"trips": forms["ipc"]}, isolate="all") as cluster:
+        assert cluster.submit(summary).result() == SUMMARY
+
+
 def test_each_node_has_a_file_of_its_own(tmp_path):
     for i in range(2):
         ipc_file(tmp_path / f"trips-{i}.arrow", pa.table({"n": [i, i + 10]}))
@@ -431,7 +436,7 @@ def test_the_same_columns_are_there_in_c(forms, suffix, tmp_path):
 
 
 def test_nodes_of_the_command_have_the_columns_that_a_directory_names(forms, tmp_path):
-    (tmp_path / "trips.columns").write_bytes(tc.columns(forms["ipc"]))
+    (tmp_path / "trips.columns").write_bytes(tc.columns_of(forms["ipc"]))
     options = ["--data", f"trips={forms['ipc']}:ro", "--data", f"trips.columns={tmp_path}/trips.columns:ro"]
     with tc.LocalCluster(1, options=options) as cluster:
         assert cluster.submit(summary).result() == SUMMARY

@@ -20,7 +20,7 @@ except ImportError as error:
                       "version of Python that it was built for (docs/install.md)") from error
 
 from threechains import _tool as _tool
-from threechains._arrow import as_arrow, columns
+from threechains._arrow import as_arrow, columns_of
 from threechains._cluster import Cluster, Endpoint, LocalCluster
 from threechains._errors import CallCrashed, CallTimeout, Error, IfuncError, RemoteError, Status
 from threechains._future import Future
@@ -36,7 +36,7 @@ __version__: str = _native.version()
 
 __all__ = [
     "CallCrashed", "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster",
-    "Message", "Node", "RemoteError", "Reply", "Status", "array", "as_arrow", "column", "columns", "data",
+    "Message", "Node", "RemoteError", "Reply", "Status", "array", "as_arrow", "column", "columns_of", "data",
     "external", "forward", "forward_as", "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
     "__version__",
 ]

@@ -32,11 +32,13 @@ def is_table(value: Any) -> bool:
 
 def kind_of_file(path: str | os.PathLike[str]) -> str:
     """"ipc" or "parquet", by how the file begins; "" for all others."""
+    if not os.path.isfile(path):
+        return ""  # who maps it says why not
     try:
         with open(path, "rb") as file:
             begin = file.read(8)
     except OSError:
-        return ""  # who maps it says why not
+        return ""
     return "ipc" if begin[:6] == b"ARROW1" else "parquet" if begin[:4] == b"PAR1" else ""
 
 
@@ -58,7 +60,7 @@ def check_name(name: str) -> None:
         raise ValueError(f"a table cannot be named {name!r}: tc.column(\"NAME.COLUMN\", ...) has the first dot behind its name")
 
 
-def columns(path: str | os.PathLike[str]) -> bytes:
+def columns_of(path: str | os.PathLike[str]) -> bytes:
     """The directory of an Arrow IPC file, for nodes that are started by `ifunc serve`: write it to a file, and give them
     both, `--data trips=trips.arrow:ro --data trips.columns=FILE:ro`."""
     if kind_of_file(path) != "ipc":
@@ -70,7 +72,7 @@ def in_memory(value: Any) -> tuple[Any, bytes]:
     """Memory with the columns of a table or file, for this process's node, and the directory."""
     if not is_table(value) and kind_of_file(value) == "ipc":
         with open(value, "rb") as given:
-            return mmap.mmap(given.fileno(), 0, access=mmap.ACCESS_READ), columns(value)
+            return mmap.mmap(given.fileno(), 0, access=mmap.ACCESS_READ), columns_of(value)
     with open(os.memfd_create("threechains"), "w+b") as file:
         directory = bytes(_tables().write(value, file))
         return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ), directory
@@ -99,7 +101,7 @@ def files(name: str, value: Any, count: int, directory: pathlib.Path) -> list[tu
     made = f"table-{len(list(directory.iterdir()))}"
     for i, one in enumerate(paths):
         if mapped:
-            described = columns(one)
+            described = columns_of(one)
         else:
             with open(directory / f"{made}-{i}", "wb") as file:
                 described = _tables().write(one, file)

@@ -191,7 +191,7 @@ def find(context: Any, builder: ir.IRBuilder, parameter: Parameter, body: tuple[
     octets = parameter.data_name.partition(".")[2].encode()
     name = cgutils.global_constant(builder.module, ".column", c_string(octets.decode())).bitcast(_POINTER)
     place, size = directory
-    code = parameter.dtype.kind.replace("?", "b")
+    code = parameter.dtype.kind
     width = 0 if code in "bS" else parameter.dtype.itemsize
     numbers = [types.int64] * 4
     found_type = types.UniTuple(types.int64, 8)
