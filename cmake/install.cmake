@@ -8,7 +8,7 @@
 #   libexec/threechains/ifunc-bench     what `ifunc bench` runs: the part that needs UCX
 #   libexec/threechains/ifunc-top       what `ifunc top` runs: the part that needs ncurses
 #   include/threechains/                headers: threechains.h and what it includes, threechains.hpp, benchmark.h,
-#                                       ifunc.h, ucp_ifunc.h
+#                                       ifunc.h, arrow.h, ucp_ifunc.h
 #   lib/systemd/system/threechains.service  a node as a service, and threechains.socket
 #   share/threechains/monitoring        a dashboard for Grafana, alerts and a configuration for Prometheus
 #   share/man/man1, share/bash-completion, share/zsh, share/fish   manual pages and completion, from the command's own words

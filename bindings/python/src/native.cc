@@ -17,6 +17,7 @@
 #include <cstdlib>
 
 #include "engine.h"
+#include "threechains/arrow.h"
 
 namespace nb = nanobind;
 using namespace tc::python;
@@ -80,6 +81,65 @@ int get_reply_buffer(PyObject* self, Py_buffer* view, int flags) {
 PyType_Slot reply_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_reply_buffer)}, {0, nullptr}};
 
 nb::bytes bytes_of(const Reply& reply) { return nb::bytes(reply.data, reply.size); }
+
+// ---- Answers for Arrow --------------------------------------------------------------------------------------
+//
+// What the C data interface asks for: structs with a function that releases them, which may be called by any thread.
+
+// An array without nulls whose values are some object's buffer.
+struct ExportedArray {
+  Buffer buffer;
+  std::array<const void*, 2> buffers{};
+  explicit ExportedArray(nb::handle object) : buffer(object) { buffers[1] = buffer.data(); }
+};
+
+void release_array(ArrowArray* array) {
+  array->release = nullptr;
+  if (Py_IsInitialized() == 0) return;  // the interpreter has ended, and its objects with it
+  const nb::gil_scoped_acquire acquired;
+  delete static_cast<ExportedArray*>(array->private_data);
+}
+
+void release_schema(ArrowSchema* schema) {
+  schema->release = nullptr;
+  delete static_cast<std::string*>(schema->private_data);
+}
+
+// The capsule of a struct that nobody has taken the content of releases it.
+template <class Exported>
+nb::object capsule(std::unique_ptr<Exported> exported, const char* name) {
+  const auto end = [](PyObject* self) {
+    auto* const held = static_cast<Exported*>(PyCapsule_GetPointer(self, PyCapsule_GetName(self)));
+    if (held->release != nullptr) held->release(held);
+    delete held;
+  };
+  auto made = nb::steal(PyCapsule_New(exported.get(), name, end));
+  if (!made.is_valid()) {
+    exported->release(exported.get());
+    nb::raise_python_error();
+  }
+  (void)exported.release();
+  return made;
+}
+
+nb::tuple arrow_array(nb::handle object, const std::string& format, int64_t length) {
+  auto text = std::make_unique<std::string>(format);
+  auto schema = std::make_unique<ArrowSchema>();
+  schema->format = text->c_str();
+  schema->name = "";
+  schema->release = release_schema;
+  schema->private_data = text.release();
+  auto first = capsule(std::move(schema), "arrow_schema");
+
+  auto held = std::make_unique<ExportedArray>(object);
+  auto array = std::make_unique<ArrowArray>();
+  array->length = length;
+  array->n_buffers = 2;
+  array->buffers = held->buffers.data();
+  array->release = release_array;
+  array->private_data = held.release();
+  return nb::make_tuple(first, capsule(std::move(array), "arrow_array"));
+}
 
 // ---- Calls --------------------------------------------------------------------------------------------------
 
@@ -413,6 +473,10 @@ NB_MODULE(_native, module) {
   bind_message(module);
   bind_engine(module);
   module.def("make_message", zeroed_message, nb::arg("engine"), nb::arg("number"), nb::arg("ifunc"), nb::arg("size"));
+  module.def(
+      "arrow_array", arrow_array, nb::arg("buffer"), nb::arg("format"), nb::arg("length"),
+      nb::sig("def arrow_array(buffer: typing.Any, format: str, length: int) -> tuple[typing.Any, typing.Any]"),
+      "The capsules of Arrow's C data interface, \"arrow_schema\" and \"arrow_array\", for a buffer of numbers.");
   module.def("set_error_class", [](nb::object cls) { error_class = cls.release().ptr(); }, nb::arg("cls"));
   module.def(
       "statistics",

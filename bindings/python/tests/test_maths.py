@@ -24,12 +24,14 @@ def run(cluster, function, *arguments):
 
 
 ONE = ["acos", "asin", "atan", "cos", "sin", "tan", "cosh", "sinh", "tanh", "acosh", "asinh", "atanh", "exp", "expm1", "log", "log10",
-       "log2", "log1p", "sqrt", "erf", "erfc", "gamma", "lgamma", "floor", "ceil", "trunc", "fabs"]
+       "log2", "log1p", "cbrt", "exp2", "sqrt", "erf", "erfc", "gamma", "lgamma", "floor", "ceil", "trunc", "fabs"]
 
 
 @pytest.mark.parametrize("name", ONE)
 def test_the_functions_of_math_give_what_they_give_here(cluster, name):
-    function = getattr(math, name)
+    function = getattr(math, name, None)
+    if function is None:
+        pytest.skip(f"math.{name} is not in this version of Python")
     x = 1.25 if name == "acosh" else 0.75
 
     def calls(x: float) -> float:

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""docs/python.md is a program: its blocks run one after another, and what they print is what it says."""
+"""docs/python.md and docs/arrow.md are programs: their blocks run one after another, and what they print is what the page says."""
 
 import re
 import subprocess
@@ -11,10 +11,13 @@ from conftest import ROOT
 pytest.importorskip("numba", reason="the tutorial uses the extra [numba]")
 
 
-def test_the_tutorial_runs_and_prints_what_it_says(tmp_path):
-    text = (ROOT / "docs/python.md").read_text()
+@pytest.mark.parametrize("page", ["python.md", "arrow.md"])
+def test_the_tutorial_runs_and_prints_what_it_says(page, tmp_path):
+    if page == "arrow.md":
+        pytest.importorskip("pyarrow", reason="the page uses the extra [arrow]")
+    text = (ROOT / "docs" / page).read_text()
     blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, re.M | re.S)
-    assert len(blocks) > 8
+    assert len(blocks) > 5
     program = tmp_path / "tutorial.py"
     program.write_text("\n".join(block for block, _ in blocks))
     done = subprocess.run([sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, timeout=120,

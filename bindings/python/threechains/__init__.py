@@ -20,6 +20,7 @@ except ImportError as error:
                       "version of Python that it was built for (docs/install.md)") from error
 
 from threechains import _tool as _tool
+from threechains._arrow import as_arrow, columns_of
 from threechains._cluster import Cluster, Endpoint, LocalCluster
 from threechains._errors import (
     ArgumentError, ArgumentOverflowError, ArgumentTypeError, ArgumentValueError, CallCrashed, CallTimeout, Error, IfuncError,
@@ -30,7 +31,7 @@ from threechains._ifunc import Ifunc, ifunc
 from threechains._native import Message, Reply
 from threechains._node import Node
 from threechains._types import (
-    Failure, array, data, external, forward, forward_as, has_data, inject, log, node_count, node_id, out,
+    Failure, array, column, data, external, forward, forward_as, has_data, inject, log, node_count, node_id, out,
 )
 
 _tool.offer_ucx()
@@ -39,7 +40,7 @@ __version__: str = _native.version()
 __all__ = [
     "ArgumentError", "ArgumentOverflowError", "ArgumentTypeError", "ArgumentValueError", "CallCrashed", "CallTimeout", "Cluster",
     "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster", "Message", "Node", "NotAtANodeError",
-    "RemoteError", "Reply", "Status", "array", "data", "external", "forward", "forward_as", "has_data", "ifunc",
-    "inject", "log", "node_count", "node_id", "out",
+    "RemoteError", "Reply", "Status", "array", "as_arrow", "column", "columns_of", "data", "external", "forward", "forward_as",
+    "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
     "__version__",
 ]

@@ -6,6 +6,7 @@ Each is a call of C that Numba writes into the function. Texts are constants, wh
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
@@ -14,7 +15,7 @@ from numba.core import cgutils, errors, types
 from numba.extending import intrinsic, register_jitable
 from numba.np import arrayobj, numpy_support
 
-from threechains import _types
+from threechains import _columns, _types
 from threechains._signature import Parameter, Signature, dtype_of
 from threechains._target import c_string
 
@@ -23,6 +24,8 @@ POINTER = BYTE.as_pointer()
 
 
 def numba_type(parameter: Parameter) -> types.Type:
+    if parameter.kind == "column":
+        return _columns.type_of(parameter)
     scalar = numpy_support.from_dtype(parameter.dtype)
     return scalar if parameter.kind == "scalar" else types.Array(scalar, 1, "C")
 
@@ -233,7 +236,26 @@ def _dot(a: Any, b: Any) -> Any:
     return total
 
 
+@register_jitable
+def _fmod(x: Any, y: Any) -> Any:
+    return np.fmod(x, y)
+
+
+@register_jitable
+def _cbrt(x: Any) -> Any:
+    return np.cbrt(x)
+
+
+@register_jitable
+def _exp2(x: Any) -> Any:
+    return np.exp2(x)
+
+
+# Functions of `math` that Numba does not know, and NumPy's that are the same.
+_OF_MATH = {"fmod": _fmod, "cbrt": _cbrt, "exp2": _exp2}
+
 MEANINGS: dict[Any, Any] = {
+    **{getattr(math, name): meaning for name, meaning in _OF_MATH.items() if hasattr(math, name)},
     np.dot: _dot,
     np.inner: _dot,
     _types.node_id: _number_of("tc_id"),

@@ -18,7 +18,7 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from threechains import _data, _native, _progress, _tool
+from threechains import _arrow, _data, _native, _progress, _tool
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._future import Future
 from threechains._ifunc import Ifunc, as_ifunc
@@ -355,7 +355,8 @@ class LocalCluster(Cluster):
     """`count` nodes on this machine, as processes that end with this object, or with this process.
 
     `data` gives them arrays by name: a file's path is mapped by all nodes, a buffer is copied into a file first (so
-    that all nodes see, and change, the same one). `allow_libs` are shared libraries that ifuncs may use. `threads` are
+    that all nodes see, and change, the same one). Arrow tables, IPC and Parquet files are there by columns (`tc.column`,
+    docs/arrow.md). `allow_libs` are shared libraries that ifuncs may use. `threads` are
     those of each node that run calls (docs/threads.md). `isolate` says which code runs in cells, where it may crash:
     "none", "untrusted" or "all" (docs/cells.md). With `restart` a node that dies is started again. `options` go to
     `ifunc cluster` as they are.
@@ -372,8 +373,10 @@ class LocalCluster(Cluster):
             line = [_tool.command(), "cluster", str(count), *options]
             known = _data.Known()
             for name, value in _data.items_of(data):
-                line += ["--data", f"{name}={self._file(name, value)}"]
-                known.note(name, _data.kind_of(value))
+                table = _arrow.files(name, value, count, pathlib.Path(self._directory.name))
+                for one, file in table or [(name, self._file(name, value))]:
+                    line += ["--data", f"{one}={file}"]
+                known.note(name, None if table else _data.kind_of(value))
             for library in allow_libs:
                 line += ["--allow-lib", library]
             if threads is not None:

@@ -201,7 +201,7 @@ class IfuncMaker:
             @tc.ifunc
             def above(limit: np.float64, prices: tc.data("prices", np.float64)) -> np.int64: ...
 
-        Annotations say what travels: NumPy's scalar types, `tc.array`, `tc.data`, `tc.out`. Raises `IfuncError` with
+        Annotations say what travels: NumPy's scalar types, `tc.array`, `tc.data`, `tc.column`, `tc.out`. Raises `IfuncError` with
         the symbol and a hint when it cannot run elsewhere. Options: `name`; `targets` (triples); `boundscheck` (an
         index that is out of bounds fails the call; off); `fastmath` (off); `concurrent` (a node may run it at the same
         time as other code: it writes no data that other code uses, and reads none that other code writes; off);

@@ -4,14 +4,15 @@
 from __future__ import annotations
 
 import logging
+import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from threechains import _data, _native
-from threechains._errors import Error, Status
+from threechains import _arrow, _data, _native
+from threechains._errors import ArgumentTypeError, Error, Status
 from threechains._ifunc import Ifunc
 
 _LOG = logging.getLogger("concurrent.futures")  # callbacks that raise are reported there
@@ -42,7 +43,8 @@ def _end(engine: _native.Engine, keeper: threading.Thread) -> None:
 class Node:
     """A node that other processes can connect to, and that can connect to others.
 
-    `data` are arrays (or other buffers) that ifuncs find here by name; more can be exposed later. All other options
+    `data` are arrays (or other buffers), Arrow tables, and paths of Arrow IPC and Parquet files, that ifuncs find here by name;
+    more can be exposed later. All other options
     are those of docs/options.md (`ifunc options`), with _ for -: `Node(listen="0.0.0.0:7001", key="default")`.
 
     It serves from the start, by a thread of its own, until it is closed, or nobody refers to it any more. Any thread
@@ -60,6 +62,7 @@ class Node:
         self._exposed: dict[str, memoryview] = {}
         self._outlived: list[memoryview] = []  # withdrawn, but calls on other threads may still use them
         self._known = _data.Known()
+        self._tables: set[str] = set()
         self._changing = threading.Lock()
         self._ifuncs: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
@@ -92,8 +95,15 @@ class Node:
 
         A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it
         raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
+
+        An Arrow table, or the path of an Arrow IPC or Parquet file, is there by its columns (`tc.column`). An IPC file is
+        mapped, and the columns of others are copied. It has two names, `name` and `name`.columns.
         """
-        self._change(name, _data.view_of(name, buffer), _data.kind_of(buffer))
+        if _arrow.is_table(buffer) or isinstance(buffer, (str, os.PathLike)):
+            self._expose_table(name, buffer)
+            return
+        self._change_all([*self._directory(name), (name, _data.view_of(name, buffer))], _data.kind_of(buffer))
+        self._tables.discard(name)
 
     def withdraw(self, name: str) -> None:
         """Takes the name back. Ifuncs that run from now on do not find it.
@@ -101,7 +111,8 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use the buffer. Then it raises Status.BUSY,
         and keeps the buffer alive until its own end.
         """
-        self._change(name, None)
+        self._change_all([*self._directory(name), (name, None)])
+        self._tables.discard(name)
 
     def stat(self, name: str) -> int:
         """One number about the node; docs/statistics.md lists the names."""
@@ -145,6 +156,34 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
+
+    def _expose_table(self, name: str, table: Any) -> None:
+        if not _arrow.is_table(table) and not _arrow.kind_of_file(table):
+            raise ArgumentTypeError(f"data '{name}': {os.fspath(table)!r} is no Arrow IPC or Parquet file that can be read; map others with "
+                            "numpy.memmap(path, dtype)", name)
+        _arrow.check_name(name)
+        body, directory = _arrow.in_memory(table)
+        # Without a directory no call finds columns in data that they are not of.
+        changes = [*self._directory(name), (name, memoryview(body)), (name + _arrow.SUFFIX, memoryview(directory))]
+        self._tables.add(name)
+        self._change_all(changes)
+
+    def _directory(self, name: str) -> list[tuple[str, memoryview | None]]:
+        """The change that withdraws the directory of a table, if the name is one's."""
+        return [(name + _arrow.SUFFIX, None)] if name in self._tables else []
+
+    def _change_all(self, changes: Sequence[tuple[str, memoryview | None]], kind: _data.Kind | None = None) -> None:
+        """Raises Status.BUSY after all were changed. `kind`: what is known of the last one."""
+        busy: Error | None = None
+        for name, view in changes:
+            try:
+                self._change(name, view, kind if name == changes[-1][0] else None)
+            except Error as error:
+                if error.status != Status.BUSY:
+                    raise
+                busy = error
+        if busy is not None:
+            raise busy
 
     def _change(self, name: str, view: memoryview | None, kind: _data.Kind | None = None) -> None:
         """What the name stands for; None: nothing."""

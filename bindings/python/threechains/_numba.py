@@ -27,7 +27,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 from numba.np import arrayobj, numpy_support
 
-from threechains import _bundle, _target, _tool, _types
+from threechains import _bundle, _columns, _target, _tool, _types
 from threechains._calls import (
     BYTE, INT32, INT64, MEANINGS, POINTER, declare, external_for, forward_for, numba_type, text,
 )
@@ -99,6 +99,8 @@ class _Entry:
         for parameter in signature.parameters:
             if parameter.kind == "data":
                 values.append(self._data(parameter))
+            elif parameter.kind == "column":
+                values.append(self._column(parameter))
             elif parameter.kind == "out":
                 values.append(self._out(parameter))
             elif parameter.kind == "scalar":
@@ -139,6 +141,24 @@ class _Entry:
             bytes_there = builder.load(size)
         count = builder.udiv(bytes_there, INT64(parameter.dtype.itemsize))
         return self._array(parameter, found, count)
+
+    def _bytes_of(self, data_name: str, missing: str) -> tuple[Any, Any]:
+        """Where this named data is, and how many bytes it has."""
+        size = cgutils.alloca_once(self.builder, INT64)
+        find = declare(self.module, "tc_data", POINTER, POINTER, INT64.as_pointer())
+        found = self.builder.call(find, [text(self.module, data_name), size])
+        self._fail_if(cgutils.is_null(self.builder, found), EXCEPTION_CODE, missing)
+        return found, self.builder.load(size)
+
+    def _column(self, parameter: Parameter) -> Any:
+        table = parameter.data_name.partition(".")[0]
+        body = self._bytes_of(table, f"this node exposes no data '{table}'")
+        directory = self._bytes_of(table + _columns.SUFFIX, f"this node's data '{table}' is no Arrow table")
+        found, outcome = _columns.find(self.context, self.builder, parameter, body, directory)
+        for code, words in _columns.REFUSALS.items():
+            refused = self.builder.icmp_signed("==", outcome, INT64(code))
+            self._fail_if(refused, EXCEPTION_CODE, words.format(name=parameter.data_name, type=_columns.name_of(parameter)))
+        return found
 
     def _out(self, parameter: Parameter) -> Any:
         size = parameter.dtype.itemsize * parameter.count
@@ -220,10 +240,10 @@ def _lower(function: Callable[..., Any], signature: Signature, flags: Flags, opt
         compiled = compile_extra(typing_context, context, function, arguments, result, flags, locals={},
                                  library=library)
     _check_result(compiled.fndesc.restype, signature)
-    library.add_ir_module(_Entry(context, signature, compiled, options.concurrent).write())
+    with target_override(_target.NAME), context.push_code_library(library):
+        library.add_ir_module(_Entry(context, signature, compiled, options.concurrent).write())
     library.finalize()
-    if "m" not in options.deps and any(map(_is_mathematics, library._final_module.functions)):
-        library._final_module.link_in(ll.parse_assembly(_declared(["m"])))
+    _add_mathematics(library._final_module, options)
     return library._final_module, compiled.fndesc.restype
 
 
@@ -232,6 +252,25 @@ _MATHEMATICS = frozenset("""
     acos acosh asin asinh atan atan2 atanh cbrt cos cosh erf erfc exp exp2 expm1 fma fmod frexp hypot ldexp log log10 log1p
     log2 logb modf nextafter pow remainder round scalbn sin sincos sinh tan tanh tgamma lgamma nearbyint fmax fmin fdim
 """.split())
+
+
+# Numba has names of its own for the gamma function.
+_GAMMA = """
+define {type} @numba_gamma{suffix}({type} %x) {{
+  %y = call {type} @tgamma{suffix}({type} %x)
+  ret {type} %y
+}}
+declare {type} @tgamma{suffix}({type})
+"""
+
+
+def _add_mathematics(module: Any, options: Options) -> None:
+    """Declares the library m where the code needs it."""
+    for suffix, kind in (("", "double"), ("f", "float")):
+        if any(function.is_declaration and function.name == f"numba_gamma{suffix}" for function in module.functions):
+            module.link_in(ll.parse_assembly(_GAMMA.format(suffix=suffix, type=kind)))
+    if "m" not in options.deps and any(map(_is_mathematics, module.functions)):
+        module.link_in(ll.parse_assembly(_declared(["m"])))
 
 
 def _is_mathematics(function: Any) -> bool:

@@ -54,6 +54,11 @@ def _value(signature: Signature, parameter: Parameter, given: Mapping[str, Any])
             return np.empty(0, parameter.dtype)
         raise ArgumentTypeError(f"{label} is tc.data('{parameter.data_name}'), which a node has, and no node is here: pass an "
                                 f"array of {parameter.dtype} in its place, {signature.name}(..., {name}=ARRAY)", name)
+    if parameter.kind == "column":
+        if given.get(name) is None:
+            raise ArgumentTypeError(f"{label} is tc.column('{parameter.data_name}'), which a node has, and no node is here: pass its "
+                                    f"values in its place, {signature.name}(..., {name}=LIST)", name)
+        return _column_of(label, parameter, given[name])
     if parameter.kind == "out":
         if given.get(name) is None:
             return np.zeros(parameter.count, parameter.dtype)
@@ -62,6 +67,44 @@ def _value(signature: Signature, parameter: Parameter, given: Mapping[str, Any])
         raise ArgumentTypeError(f"{label}, of type {parameter.dtype}, is missing", name)
     value = given.get(name, parameter.default_value if parameter.default is not None else None)
     return _travelled(signature, parameter, value)
+
+
+class _Column:
+    """What a column with nulls, of bools or of texts is in a function that runs here."""
+
+    def __init__(self, given: list[Any], dtype: Any) -> None:
+        self._given = given
+        if dtype.kind != "S":
+            self.values = np.array([dtype.type() if value is None else value for value in given], dtype)
+
+    def __len__(self) -> int:
+        return len(self._given)
+
+    def __getitem__(self, row: int) -> Any:
+        if not 0 <= row < len(self._given):
+            raise IndexError("the column has no such row")
+        value = self._given[row]
+        return np.frombuffer(_bytes_of(value), np.uint8) if not hasattr(self, "values") else self.values[row]
+
+    def is_valid(self, row: int) -> bool:
+        self[row]
+        return self._given[row] is not None
+
+    def equals(self, row: int, text: str) -> bool:
+        return bytes(self[row]) == text.encode()
+
+
+def _bytes_of(text: Any) -> bytes:
+    return text.encode() if isinstance(text, str) else bytes(text or b"")
+
+
+def _column_of(label: str, parameter: Parameter, given: Any) -> Any:
+    if parameter.dtype.kind in "iuf" and not parameter.nulls:
+        return _data.as_node_has_it(label, parameter, given)
+    rows = list(given)
+    if not parameter.nulls and None in rows:
+        raise ArgumentTypeError(f"{label} has nulls: annotate it with nulls=True, and ask is_valid(i)", parameter.name)
+    return _Column(rows, parameter.dtype)
 
 
 def _travelled(signature: Signature, parameter: Parameter, value: Any) -> Any:

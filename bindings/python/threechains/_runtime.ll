@@ -134,15 +134,3 @@ define float @rintf(float %x) {
   ret float %y
 }
 declare float @llvm.rint.f32(float)
-
-; Numba has names of its own for these functions of C.
-define double @numba_gamma(double %x) {
-  %y = call double @tgamma(double %x)
-  ret double %y
-}
-declare double @tgamma(double)
-define float @numba_gammaf(float %x) {
-  %y = call float @tgammaf(float %x)
-  ret float %y
-}
-declare float @tgammaf(float)

@@ -30,7 +30,7 @@ Encode = Callable[[tuple[Any, ...]], list[Any]]
 Decode = Callable[[_native.Reply], Any]
 # The ifunc's own memory at every target holds it for as long as the code is kept.
 _OUT_BYTES = 64 << 20
-_OURS = (_types.Data, _types.Array, _types.Out)
+_OURS = (_types.Data, _types.Column, _types.Array, _types.Out)
 _PYTHON_TYPES: dict[Any, Any] = {int: np.int64, float: np.float64, bool: np.bool_}
 # Types of numbers that struct takes as they are, or not at all.
 _QUICK = frozenset({int, float, bool, np.float64, np.float32, np.int64, np.int32, np.uint64, np.uint32})
@@ -39,13 +39,14 @@ _QUICK = frozenset({int, float, bool, np.float64, np.float32, np.int64, np.int32
 @dataclass(frozen=True)
 class Parameter:
     name: str
-    kind: str  # scalar, array, data, out
+    kind: str  # scalar, array, data, column, out
     dtype: Any
     data_name: str = ""
     count: int = 0
     optional: bool = False
     default: bytes | None = None  # of a parameter that travels: its elements
     only_positional: bool = False
+    nulls: bool = False
 
     @property
     def travels(self) -> bool:
@@ -186,7 +187,7 @@ class Signature:
         if parameter.only_positional:
             return ArgumentTypeError(f"{label} takes '{name}' by place only", name)
         return ArgumentTypeError(f"{label} is not sent '{name}', {_told(parameter)}: " +
-                                 ("the node has it" if parameter.kind == "data" else "it is the answer"), name)
+                                 ("the node has it" if parameter.kind in ("data", "column") else "it is the answer"), name)
 
     def encoder(self) -> Encode:
         """From arguments to pieces of the payload, without copying arrays."""
@@ -243,6 +244,8 @@ def _annotation(parameter: Parameter) -> Any:
     dtype = parameter.dtype.type if parameter.dtype.names is None else parameter.dtype
     if parameter.kind == "data":
         return _types.Data(parameter.data_name, dtype, parameter.optional)
+    if parameter.kind == "column":
+        return _types.Column(parameter.data_name, str if parameter.dtype.kind == "S" else dtype, parameter.nulls)
     if parameter.kind == "out":
         return _types.Out(dtype, parameter.count)
     return dtype if parameter.kind == "scalar" else _types.Array(dtype)
@@ -254,6 +257,8 @@ def _told(parameter: Parameter) -> str:
         return f"of type {parameter.dtype}"
     if parameter.kind == "data":
         return f"tc.data('{parameter.data_name}')"
+    if parameter.kind == "column":
+        return f"tc.column('{parameter.data_name}')"
     return f"an array of {parameter.dtype}" if parameter.kind == "array" else "tc.out"
 
 
@@ -366,6 +371,8 @@ def _parameter(label: str, name: str, hint: Any) -> Parameter:
             raise IfuncError(f"{label}: '{name}' asks for data named {given.name!r}, which no target can have", name,
                              "name what the target exposes", Status.INVALID)
         return Parameter(name, "data", dtype_of(label, name, given.dtype), given.name, optional=given.optional)
+    if isinstance(given, _types.Column):
+        return _column(label, name, given)
     if isinstance(given, _types.Array):
         return Parameter(name, "array", dtype_of(label, name, given.dtype))
     if isinstance(given, _types.Out):
@@ -379,6 +386,21 @@ def _parameter(label: str, name: str, hint: Any) -> Parameter:
         raise IfuncError(f"{label}: '{name}' is annotated {given!r}, which is no number of up to 8 bytes", name,
                          f"pass it in an array of one element: tc.array(np.{dtype.name})", Status.INVALID)
     return Parameter(name, "scalar", dtype)
+
+
+def _column(label: str, name: str, given: _types.Column) -> Parameter:
+    table, _, column = given.name.partition(".")
+    if not table or not column or "\0" in given.name:
+        raise IfuncError(f"{label}: '{name}' asks for the column {given.name!r}, which no target can have", name,
+                         'name the table and its column: tc.column("trips.fare", np.float64)', Status.INVALID)
+    if given.dtype is str or given.dtype is bytes:
+        return Parameter(name, "column", np.dtype("S"), given.name, nulls=given.nulls)
+    dtype = dtype_of(label, name, given.dtype)
+    if dtype.kind not in "iufb" or dtype.itemsize > 8 or dtype == np.float16:
+        raise IfuncError(f"{label}: '{name}' is annotated as a column of {dtype}, which Arrow or Numba does not have", name,
+                         "use whole numbers, np.float32, np.float64, bool, or str; dates and times are whole numbers",
+                         Status.INVALID)
+    return Parameter(name, "column", dtype, given.name, nulls=given.nulls)
 
 
 def _result(label: str, hints: dict[str, Any]) -> Any:
@@ -544,7 +566,7 @@ def to_text(signature: Signature, answer: Answer, doc: str | None) -> bytes:
     parameters = [{"name": parameter.name, "kind": parameter.kind, "dtype": np.lib.format.dtype_to_descr(parameter.dtype),
                    "data": parameter.data_name, "count": parameter.count, "optional": parameter.optional,
                    "default": None if parameter.default is None else parameter.default.hex(),
-                   "only_positional": parameter.only_positional} for parameter in signature.parameters]
+                   "only_positional": parameter.only_positional, "nulls": parameter.nulls} for parameter in signature.parameters]
     returned = {"kind": answer.kind, "dtypes": [np.lib.format.dtype_to_descr(dtype) for dtype in answer.dtypes],
                 "count": answer.count}
     return json.dumps({"version": _VERSION, "name": signature.name, "doc": doc, "parameters": parameters,
@@ -593,12 +615,14 @@ def _dtype_in(label: str, name: str, given: Any) -> Any:
 
 def _parameter_of(label: str, given: Any) -> Parameter:
     name, kind = str(given["name"]), str(given["kind"])
-    dtype = _dtype_in(label, name, given["dtype"])
+    kinds = ("scalar", "array", "data", "out", "column")
+    # Texts have no fixed size.
+    dtype = np.dtype("S") if kind == "column" and given["dtype"] == "|S0" else _dtype_in(label, name, given["dtype"])
     default = None if given["default"] is None else bytes.fromhex(given["default"])
-    if not name.isidentifier() or kind not in ("scalar", "array", "data", "out") or kind == "scalar" and not _fits_a_slot(dtype):
+    if not name.isidentifier() or kind not in kinds or kind == "scalar" and not _fits_a_slot(dtype):
         raise ValueError(f"a parameter {name!r} of kind {kind!r} and type {dtype}")
     if default is not None and kind in ("scalar", "array") and \
             (len(default) % dtype.itemsize or kind == "scalar" and len(default) != dtype.itemsize):
         raise ValueError(f"a default value of {len(default)} bytes for '{name}', of type {dtype}")
     return Parameter(name, kind, dtype, str(given["data"]), int(given["count"]), bool(given["optional"]), default,
-                     bool(given["only_positional"]))
+                     bool(given["only_positional"]), bool(given["nulls"]))

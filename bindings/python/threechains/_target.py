@@ -181,7 +181,7 @@ class _Typing(typing.Context):
                 self.meanings[val] = self.meaning_of_external(val)
                 self.refresh()  # Numba registers what is new only then
             val = self.meanings[val]
-        elif isinstance(val, (types.FunctionType, type(np.dot))) and val in self.meanings:
+        elif isinstance(val, (types.FunctionType, types.BuiltinFunctionType, type(np.dot))) and val in self.meanings:
             val = self.meanings[val]
         elif isinstance(val, CPUDispatcher):
             val = self._helper(val, val.py_func, val.targetoptions)

@@ -22,6 +22,15 @@ class Data:
 
 
 @dataclass(frozen=True)
+class Column:
+    """See `column`."""
+
+    name: str
+    dtype: Any
+    nulls: bool = False
+
+
+@dataclass(frozen=True)
 class Array:
     """See `array`."""
 
@@ -56,6 +65,19 @@ def data(name: str, dtype: Any, *, optional: bool = False) -> Any:
     The call fails when the target exposes no such data; with `optional`, the array is empty then.
     """
     return Data(name, dtype, optional)
+
+
+def column(name: str, dtype: Any, *, nulls: bool = False) -> Any:
+    """A parameter that is not sent: a column of an Arrow table that the target has, "TABLE.COLUMN". It is read-only.
+
+        def total(fares: tc.column("trips.fare", np.float64)) -> np.float64: ...
+
+    With a type of numbers it is an array. With `nulls`, and always with `bool` and `str`, it is a column: `len(c)`, `c[i]`,
+    `c.is_valid(i)`; of numbers also `c.values`, and of texts (where `c[i]` are bytes) `c.equals(i, "text")`. Dates and times
+    are whole numbers, as Arrow has them. The call fails when the target has no such column, or one of another type, or nulls
+    that were not asked for.
+    """
+    return Column(name, dtype, nulls)
 
 
 def array(dtype: Any) -> Any:
