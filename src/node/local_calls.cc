@@ -35,8 +35,10 @@ void LocalCalls::run() {
   }
 }
 
-// Any code that runs here may call what the application registered. Other code must be code that the peer may send.
+// Any code that runs here may call what the application registered. Other code must be code that the peer may send. Code that
+// calls its own node again and again ends when the keyring changes.
 Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
+  if (!authority_.are_current(*call.rights)) return tc::fail(HandedCalls::rights_have_changed());
   if (call.rights->is_all() || code_.codes.is_registered(call.bundle.id())) return call.rights;
   return authority_.rights_of_code(call.rights->peer, call.rights->chain, call.bundle);
 }

@@ -2,10 +2,13 @@
 #include "simulation/environment.h"
 
 #include <bit>
+#include <cerrno>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/random.h"
 
 namespace tc::simulation {
@@ -54,6 +57,11 @@ int64_t wall_clock_s() noexcept {
 
 void random_bytes(std::span<std::byte> bytes) noexcept {
   for (auto& byte : bytes) byte = static_cast<std::byte>(simulation::random_numbers.number());
+}
+
+// A node can live without its other threads.
+std::thread quiet_thread(std::move_only_function<void()>) {
+  throw std::system_error(EAGAIN, std::generic_category(), "a simulated cluster has one thread");
 }
 
 }  // namespace tc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the simulated cluster gets in place of the system's clock and of its random numbers (base/clock.h, base/random.h).
+// What the simulated cluster gets in place of the system's clock, its random numbers and its threads (base/clock.h,
+// base/random.h, base/quiet_thread.h).
 //
 // Thread: one.
 #pragma once

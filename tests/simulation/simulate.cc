@@ -37,8 +37,8 @@ struct Outcome {
   Books::Sums sums;
 };
 
-Outcome simulate(uint64_t seed, uint32_t nodes, const Stories& stories, const std::vector<Event>& plan) {
-  World world(seed, nodes, stories, plan);
+Outcome simulate(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
+  World world(seed, nodes, code, plan);
   Outcome outcome{.status = world.run()};
   outcome.hash = world.books().hash();
   outcome.sums = world.books().sums();
@@ -51,14 +51,14 @@ uint32_t nodes_of(uint64_t seed, const Range& nodes) {
 }
 
 // Leaves out as much as can go: halves, quarters, and so on, as long as it fails.
-std::vector<Event> shrink(uint64_t seed, uint32_t nodes, const Stories& stories, std::vector<Event> plan) {
+std::vector<Event> shrink(uint64_t seed, uint32_t nodes, const Code& code, std::vector<Event> plan) {
   for (size_t piece = std::max<size_t>(plan.size() / 2, 1); piece != 0;) {
     bool has_shrunk = false;
     for (size_t at = 0; at < plan.size();) {
       auto less = plan;
       less.erase(less.begin() + static_cast<ptrdiff_t>(at),
                  less.begin() + static_cast<ptrdiff_t>(std::min(at + piece, plan.size())));
-      if (!simulate(seed, nodes, stories, less).status)
+      if (!simulate(seed, nodes, code, less).status)
         plan = std::move(less), has_shrunk = true;
       else
         at += piece;
@@ -73,9 +73,9 @@ void tell(const std::vector<Event>& plan) {
 }
 
 int run(const Options& options) {
-  const auto stories = Stories::load();
-  if (!stories) {
-    fmt::print(stderr, "simulate: {}\n", stories.error().message);
+  const auto code = Code::load();
+  if (!code) {
+    fmt::print(stderr, "simulate: {}\n", code.error().message);
     return 2;
   }
   const auto seeds = range_of(options.seeds), range = range_of(options.nodes);
@@ -85,10 +85,10 @@ int run(const Options& options) {
   for (auto seed = seeds.first; seed <= seeds.last; ++seed) {
     const auto nodes = nodes_of(seed, range);
     auto plan = make_plan(seed, {.nodes = nodes, .steps = options.steps});
-    const auto outcome = simulate(seed, nodes, *stories, plan);
+    const auto outcome = simulate(seed, nodes, *code, plan);
     sums += outcome.sums;
     turns += outcome.turns;
-    if (options.twice && simulate(seed, nodes, *stories, plan).hash != outcome.hash) {
+    if (options.twice && simulate(seed, nodes, *code, plan).hash != outcome.hash) {
       fmt::print("seed {}: the same seed makes another story the second time\n", seed);
       ++failed;
     }
@@ -99,8 +99,8 @@ int run(const Options& options) {
     fmt::print("seed {} with {} nodes: {}\n  again: simulate --seeds {} --nodes {} --steps {} --shrink\n", seed, nodes,
                outcome.status.error().message, seed, options.nodes, options.steps);
     if (!options.shrink) continue;
-    plan = shrink(seed, nodes, *stories, std::move(plan));
-    fmt::print("what is left of it: {}\n", simulate(seed, nodes, *stories, plan).status.error().message);
+    plan = shrink(seed, nodes, *code, std::move(plan));
+    fmt::print("what is left of it: {}\n", simulate(seed, nodes, *code, plan).status.error().message);
     tell(plan);
   }
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();

@@ -18,7 +18,13 @@ constexpr uint64_t longest_wait_ns = 40'000'000'000;
 // Small enough that codes are evicted.
 constexpr size_t largest_message = size_t{1} << 20;
 
-std::string name_of(uint32_t number) { return fmt::format("n{}", number); }
+std::string name_of(uint32_t number) { return fmt::format("n{}:1", number); }
+
+std::vector<std::string> names_of(uint32_t nodes) {
+  std::vector<std::string> names;
+  for (uint32_t number = 0; number < nodes; ++number) names.push_back(name_of(number));
+  return names;
+}
 
 uint32_t number_of(std::string_view name) {
   uint32_t number = 0;
@@ -44,23 +50,33 @@ Bytes payload_of(const Event& event, uint64_t number) {
 
 }  // namespace
 
-Result<Stories> Stories::load() {
-  Stories stories;
-  for (const int version : {1, 2}) {
-    TC_ASSIGN(const auto bytes, read_file(fmt::format("{}/story_{}.ifunc", TC_TEST_IFUNCS, version), 1 << 24));
-    TC_ASSIGN(auto bundle, Bundle::read(bytes));
-    stories.versions.push_back(std::move(bundle));
+Result<Code> Code::load() {
+  const auto read = [](std::string_view name) -> Result<Bundle> {
+    TC_ASSIGN(const auto bytes, read_file(fmt::format("{}/{}.ifunc", TC_TEST_IFUNCS, name), 1 << 24));
+    return Bundle::read(bytes);
+  };
+  TC_ASSIGN(auto user, read("uses_library"));
+  Code code{.stories = {}, .libraries = {}, .user = std::move(user)};
+  for (const auto* const name : {"story_1", "story_2"}) {
+    TC_ASSIGN(auto story, read(name));
+    code.stories.push_back(std::move(story));
   }
-  return stories;
+  for (const auto* const name : {"greeting_1", "greeting_2"}) {
+    TC_ASSIGN(auto library, read(name));
+    code.libraries.push_back(std::move(library));
+  }
+  return code;
 }
 
-World::World(uint64_t seed, uint32_t nodes, const Stories& stories, const std::vector<Event>& plan)
+World::World(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan)
     : plan_(plan),
-      stories_(stories),
+      code_(code),
+      addresses_(names_of(nodes + 1)),
       dice_(seed ^ 0x5eed),
-      books_(plan.size()),
+      keyrings_(dice_, network_, addresses_),
+      books_(plan.size(), keyrings_),
       members_(nodes),
-      paths_(nodes * nodes),
+      paths_(addresses_.size() * addresses_.size()),
       resumed_ns_(nodes) {
   environment::reset(seed);
   network_.set_travel({.now = environment::time_ns,
@@ -95,9 +111,11 @@ Status World::start(uint32_t number) {
   config.id = number;
   config.id_is_set = true;
   config.listen = name_of(number);
-  for (uint32_t other = 0; other < members_.size(); ++other) config.cluster.push_back(name_of(other));
+  config.cluster.assign(addresses_.begin(), addresses_.end() - 1);
   config.log = "off";
-  config.keyring = "none";
+  config.keyring = keyrings_.file(number);
+  config.first_contact = node::FirstContact::refuse;
+  config.allowed_exports = {"greeting_*"};
   config.last_words = false;
   config.execution_limit_ms = 0;
   config.max_message = largest_message;
@@ -114,7 +132,7 @@ Status World::start(uint32_t number) {
 }
 
 Status World::register_story(Member& member) {
-  TC_ASSIGN(member.story, member.node->register_bundle(stories_.versions[member.version - 1]));
+  TC_ASSIGN(member.story, member.node->register_bundle(code_.stories[member.version - 1]));
   return {};
 }
 
@@ -123,14 +141,21 @@ void World::end(uint32_t number) {
   auto& member = members_[number];
   if (member.node == nullptr) return;
   if (auto seen = look(); !seen) found_ = std::move(seen);
-  if (auto late = books_.came_late(life_of(number), member.node->stat("late-answers").value()); !late && found_)
-    found_ = std::move(late);
+  if (auto late = check_late_answers(number); !late && found_) found_ = std::move(late);
   books_.forget(life_of(number));
+  libraries_.forget(number, environment::time_ns());
   const environment::ClockOfNode clock(member.skew_ns);
   member.story.reset();
   auto node = std::move(member.node);
   node->set_pause({});
   node.reset();
+}
+
+// The stranger sends some that nobody has asked for.
+Status World::check_late_answers(uint32_t number) {
+  if (stranger_) return {};
+  return books_.came_late(life_of(number), members_[number].node->stat("late-answers").value(),
+                          libraries_.without_answer(number));
 }
 
 // ---- What happens
@@ -163,14 +188,25 @@ Status World::happen(size_t index) {
       return register_story(member);
     case Kind::drop_code: drop_code(event); break;
     case Kind::wall_clock: environment::jump_wall_clock(static_cast<int64_t>(event.seed % 20'000) - 10'000); break;
+    case Kind::keyring: return set_keyring(event);
+    case Kind::library: return send_library(index);
+    case Kind::use: return use_library(index);
+    case Kind::mischief:
+      if (!stranger_) stranger_.emplace(network_, addresses_.back(), code_.stories[0]);
+      stranger_->act(Dice(event.seed), event.node, addresses_);
+      break;
   }
   return {};
+}
+
+bool World::is_awake(const Member& member) const {
+  return member.node != nullptr && member.paused_until_ns <= environment::time_ns();
 }
 
 Status World::call(size_t index) {
   const auto& event = plan_[index];
   auto& member = members_[event.node];
-  if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) return {};
+  if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
   Books::Call call{.event = &event, .from = life_of(event.node), .version = member.version, .future = {}, .runs = {}};
   const auto link = member.node->links().to_node(event.other);
@@ -193,7 +229,7 @@ Status World::call(size_t index) {
 
 Status World::flush(const Event& event) {
   auto& member = members_[event.node];
-  if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) return {};
+  if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
   const auto link = member.node->links().to_node(event.other);
   if (!link) return {};
@@ -220,7 +256,7 @@ void World::part(const Event& event) {
 
 void World::crash(const Event& event) {
   if (members_[event.node].node == nullptr) return;
-  network_.break_off(name_of(event.node), static_cast<unsigned>(event.seed % 257));
+  network_.die(name_of(event.node), static_cast<unsigned>(event.seed % 257));
   end(event.node);
   members_[event.node].back_at_ns = environment::time_ns() + event.for_ns;
 }
@@ -229,8 +265,48 @@ void World::drop_code(const Event& event) {
   auto& member = members_[event.node];
   if (member.node == nullptr) return;
   const environment::ClockOfNode clock(member.skew_ns);
-  for (const auto& version : stories_.versions)
-    if (event.seed & 1 || version.id() == stories_.versions[0].id()) member.node->store().evict(version.id());
+  for (const auto& version : code_.stories)
+    if (event.seed & 1 || version.id() == code_.stories[0].id()) member.node->store().evict(version.id());
+}
+
+// What came before was run by the rights that there were.
+Status World::set_keyring(const Event& event) {
+  TC_CHECK(look());
+  TC_CHECK(keyrings_.set(event.node, event.other, leave_of(event)));
+  auto& member = members_[event.node];
+  if (member.node == nullptr) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  TC_CHECK(member.node->reload_keys());
+  auto deadline = Deadline::never();
+  (void)member.node->arm(deadline);  // takes it over
+  return {};
+}
+
+Status World::send_library(size_t index) {
+  const auto version = library_version_of(plan_[index]);
+  return call_library(index, code_.libraries[static_cast<size_t>(version) - 1], {.version = version});
+}
+
+Status World::use_library(size_t index) {
+  return call_library(index, code_.user, {.value = static_cast<uint32_t>(plan_[index].seed % 100'000)});
+}
+
+Status World::call_library(size_t index, const Bundle& bundle, Libraries::Call call) {
+  const auto& event = plan_[index];
+  auto& member = members_[event.node];
+  if (!is_awake(member)) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  const auto link = member.node->links().to_node(event.other);
+  if (!link) return {};
+  TC_ASSIGN(const auto ifunc, member.node->register_bundle(bundle));
+  TC_ASSIGN(const auto message, source::Message::create(ifunc, &call.value, sizeof call.value, largest_message));
+  call.event = index, call.from = event.node, call.to = event.other, call.sent_ns = environment::time_ns();
+  auto future =
+      member.node->call(**link, *message, static_cast<uint32_t>(event.for_ns / 1'000'000), Deadline::at_ns(0));
+  if (!future) return {};
+  call.future = std::move(*future);
+  libraries_.record(std::move(call));
+  return {};
 }
 
 // ---- Time
@@ -245,7 +321,7 @@ bool World::turn() {
   const auto first = dice_.below(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
     auto& member = members_[(first + i) % members_.size()];
-    if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) continue;
+    if (!is_awake(member)) continue;
     const environment::ClockOfNode clock(member.skew_ns);
     happened |= member.node->poll() != 0;
     auto deadline = Deadline::never();
@@ -253,6 +329,7 @@ bool World::turn() {
     if (deadline.at_ns() != UINT64_MAX)
       node_due_ns_ = std::min(node_due_ns_, deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
   }
+  if (stranger_) stranger_->progress();
   if (auto seen = look(); !seen && found_) found_ = std::move(seen);
   return happened;
 }
@@ -266,6 +343,7 @@ Status World::look() {
     for (uint64_t i = 0; i < count; ++i)
       TC_CHECK(books_.ran(life_of(number), journal.entries[i], environment::time_ns()));
   }
+  TC_CHECK(libraries_.settle(environment::time_ns()));
   return books_.settle(environment::time_ns(), resumed_ns_);
 }
 
@@ -313,6 +391,7 @@ Status World::wait_for_the_open() {
 
 // Nothing is left anywhere.
 Status World::balance() {
+  if (stranger_) stranger_->vanish();
   TC_CHECK(run_until(environment::time_ns() + longest_wait_ns));
   for (uint32_t number = 0; number < members_.size(); ++number) {
     const auto& node = members_[number].node;

@@ -170,11 +170,12 @@ void SimulatedNetwork::break_off(std::string_view one, std::string_view other, u
   }
 }
 
-void SimulatedNetwork::break_off(std::string_view one, unsigned parts) {
+void SimulatedNetwork::die(std::string address, unsigned parts) {
   const std::scoped_lock lock(state_->mutex);
   for (const auto& weak : state_->pipes)
-    if (const auto pipe = weak.lock(); pipe != nullptr && (pipe->from == one || pipe->to == one))
+    if (const auto pipe = weak.lock(); pipe != nullptr && (pipe->from == address || pipe->to == address))
       state_->break_off(*pipe, parts);
+  state_->dead.insert(std::move(address));
 }
 
 size_t SimulatedNetwork::in_flight() const {

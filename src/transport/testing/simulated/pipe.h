@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -67,6 +68,7 @@ struct SimulatedState {
   Travel travel;
   std::function<void(Deadline)> sleep;
   std::map<std::string, Listener, std::less<>> listeners;
+  std::set<std::string, std::less<>> dead;  // addresses, until another node listens there
   // What nodes at these addresses prove; all others are of our own user.
   struct Proof {
     std::optional<trust::PublicKey> key;

@@ -51,8 +51,8 @@ class SimulatedNetwork {
   void set_sleep(std::function<void(Deadline)> sleep);
   // All connections between the two are lost, at any byte: of what travels, the first so many parts of 256 arrive.
   void break_off(std::string_view one, std::string_view other, unsigned parts);
-  // The same, between one and all others.
-  void break_off(std::string_view one, unsigned parts);
+  // The node at `address` has died, whatever its object still does: it loses all its connections so, and has no others.
+  void die(std::string address, unsigned parts);
   // From now on the node at `address` is not of our own user: new connections to and from it have this key as their
   // origin. Without a key its origin proves nothing.
   void make_foreign(std::string address, std::optional<trust::PublicKey> key = {});

@@ -26,6 +26,7 @@ Result<std::string> SimulatedTransport::listen(std::string_view address) {
   if (name.empty()) return fail(TC_ERR_INVALID, "a node on the simulated network needs a name to listen at");
   if (!state_.listeners.try_emplace(name, SimulatedState::Listener{sleeper_, {}}).second)
     return fail(TC_ERR_INVALID, "another node listens at '{}' already", name);
+  state_.dead.erase(name);
   addresses_.push_back(name);
   return name;
 }
@@ -36,9 +37,10 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
   {
     const std::scoped_lock lock(state_.mutex);
     const auto found = state_.listeners.find(address);
-    const bool is_unreachable = found == state_.listeners.end() || state_.faults.disconnect;
-    const auto& other = is_unreachable ? sleeper_ : found->second.sleeper;
     const auto from = addresses_.empty() ? std::string("a node that does not listen") : addresses_.front();
+    const bool is_unreachable =
+        found == state_.listeners.end() || state_.faults.disconnect || state_.dead.contains(from);
+    const auto& other = is_unreachable ? sleeper_ : found->second.sleeper;
     ours.in = state_.make_pipe(other, sleeper_, std::string(address), from);
     ours.out = state_.make_pipe(sleeper_, other, from, std::string(address));
     ours.from = address;
@@ -186,6 +188,7 @@ Status SimulatedConnection::open(ByteView hello) {
   open_ = true;
   if (!accepted_) return {};
   const std::scoped_lock lock(state_.mutex);
+  if (out_pipe_->end) return {};
   out_pipe_->greeting = Bytes(hello.begin(), hello.end());
   out_pipe_->greeting_arrives_ns = state_.arrival_of(*out_pipe_, hello.size());
   notify(*out_pipe_->receiver);
