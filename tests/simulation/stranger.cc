@@ -74,6 +74,7 @@ void Stranger::connect(Dice& dice, size_t node, const std::vector<std::string>& 
 void Stranger::send(Dice& dice) {
   if (!peer_.frames.empty() && dice.once_in(4)) {
     const auto& seen = peer_.frames[dice.below(peer_.frames.size())];
+    if (seen.header.kind == wire::Kind::call || seen.header.kind == wire::Kind::call_code) return answer(seen);
     (void)peer_.send(seen.header.kind, seen.header.flags, seen.header.number, seen.body);
     return;
   }
@@ -85,6 +86,24 @@ void Stranger::send(Dice& dice) {
                                           : dice.once_in(2) ? wire::flag_call_header
                                                             : 0);
   (void)peer_.send(kind, flags, number, body);
+}
+
+// A call that is not meant for her.
+void Stranger::answer(const node::test::RawPeer::Frame& frame) {
+  ByteView body = frame.body;
+  if (frame.header.kind == wire::Kind::call_code) {
+    const auto code = wire::decode_code(body);
+    if (!code) return;
+    body = code->payload;
+  }
+  if ((frame.header.flags & wire::flag_call_header) == 0 || body.size() < wire::call_header_bytes) return;
+  const wire::Reply reply{.token = wire::read_call_header(body.data()).token,
+                          .status = TC_OK,
+                          .code = 0,
+                          .node_id = 0,
+                          .message = {},
+                          .bytes = {}};
+  (void)peer_.send(wire::Kind::reply, 0, wire::encode_reply(reply));
 }
 
 // Mostly what a frame of that kind has.

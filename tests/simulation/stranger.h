@@ -30,6 +30,7 @@ class Stranger {
  private:
   void connect(Dice& dice, size_t node, const std::vector<std::string>& addresses);
   void send(Dice& dice);
+  void answer(const node::test::RawPeer::Frame& frame);
   Bytes body_of(Dice& dice, wire::Kind kind) const;
 
   const std::string address_;
