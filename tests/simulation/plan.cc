@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "simulation/environment.h"
+#include "simulation/memory.h"
 #include "story.h"
 
 namespace tc::simulation {
@@ -24,7 +25,7 @@ struct Weight {
 constexpr Weight weights[] = {
     {Kind::call, 900},     {Kind::cut, 12},   {Kind::block, 12},     {Kind::partition, 4},
     {Kind::crash, 4},      {Kind::leave, 4},  {Kind::pause, 10},     {Kind::swap, 15},
-    {Kind::drop_code, 15}, {Kind::flush, 15}, {Kind::wall_clock, 3},
+    {Kind::drop_code, 15}, {Kind::flush, 15}, {Kind::wall_clock, 3}, {Kind::no_memory, 12},
 };
 
 std::vector<Weight> weights_of(Dice& dice) {
@@ -109,6 +110,11 @@ std::string words_of(const Event& event) {
     case Kind::flush: return when + fmt::format("node {} waits until node {} has run all", event.node, event.other);
     case Kind::wall_clock:
       return when + fmt::format("the wall clock is set, by {} s", static_cast<int64_t>(event.seed % 20'000) - 10'000);
+    case Kind::no_memory: {
+      const auto shortage = shortage_of(event);
+      return when + fmt::format("of node {}, {} allocations succeed and then {} fail", event.node, shortage.succeed,
+                                shortage.fail);
+    }
   }
   return when;
 }

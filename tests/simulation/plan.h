@@ -25,6 +25,7 @@ struct Event {
     drop_code,   // the node frees the code that it can
     flush,       // `node` waits until `other` has run what it was sent
     wall_clock,  // is set
+    no_memory,   // some of the next allocations of the node fail (memory.h)
   };
   Kind kind = Kind::call;
   uint64_t at_ns = 0;  // from the beginning
