@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "simulation/environment.h"
+#include "simulation/memory.h"
 #include "story.h"
 
 namespace tc::simulation {
@@ -22,9 +23,10 @@ struct Weight {
   uint32_t weight;
 };
 constexpr Weight weights[] = {
-    {Kind::call, 900},     {Kind::cut, 12},     {Kind::block, 12},    {Kind::partition, 4},  {Kind::crash, 4},
-    {Kind::leave, 4},      {Kind::pause, 10},   {Kind::swap, 15},     {Kind::drop_code, 15}, {Kind::flush, 15},
-    {Kind::wall_clock, 3}, {Kind::keyring, 15}, {Kind::mischief, 20}, {Kind::library, 10},   {Kind::use, 30},
+    {Kind::call, 900},     {Kind::cut, 12},     {Kind::block, 12},     {Kind::partition, 4},
+    {Kind::crash, 4},      {Kind::leave, 4},    {Kind::pause, 10},     {Kind::swap, 15},
+    {Kind::drop_code, 15}, {Kind::flush, 15},   {Kind::wall_clock, 3}, {Kind::keyring, 15},
+    {Kind::mischief, 20},  {Kind::library, 10}, {Kind::use, 30},       {Kind::no_memory, 12},
 };
 
 std::vector<Weight> weights_of(Dice& dice) {
@@ -134,6 +136,11 @@ std::string words_of(const Event& event) {
                                 library_version_of(event));
     case Kind::use:
       return when + fmt::format("node {} calls node {} with what uses the library", event.node, event.other);
+    case Kind::no_memory: {
+      const auto shortage = shortage_of(event);
+      return when + fmt::format("of node {}, {} allocations succeed and then {} fail", event.node, shortage.succeed,
+                                shortage.fail);
+    }
   }
   return when;
 }

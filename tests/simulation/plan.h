@@ -30,6 +30,7 @@ struct Event {
     mischief,    // somebody whose code may run nowhere connects to `node`, and sends it what it likes
     library,     // `node` sends `other` one of two versions of a library
     use,         // `node` calls at `other` what uses that library
+    no_memory,   // some of the next allocations of the node fail (memory.h)
   };
   Kind kind = Kind::call;
   uint64_t at_ns = 0;  // from the beginning

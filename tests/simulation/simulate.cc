@@ -106,9 +106,11 @@ int run(const Options& options) {
   const auto seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - began).count();
   fmt::print(
       "{} seeds of {} steps: {} failed\n"
-      "{} calls accepted, {} refused at once; {} runs; {} answers, {} failures told; {} turns in {:.1f} s\n",
+      "{} calls accepted, {} refused at once; {} runs; {} answers, {} failures told; {} allocations failed; {} turns "
+      "in "
+      "{:.1f} s\n",
       seeds.last - seeds.first + 1, options.steps, failed, sums.accepted, sums.refused, sums.runs, sums.answered,
-      sums.failed, turns, seconds);
+      sums.failed, failed_allocations(), turns, seconds);
   return failed == 0 ? 0 : 1;
 }
 

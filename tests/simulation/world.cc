@@ -15,6 +15,8 @@ namespace {
 
 constexpr uint64_t turn_takes_ns = 200;
 constexpr uint64_t longest_wait_ns = 40'000'000'000;
+// A node that could not start for lack of memory is started again.
+constexpr uint64_t start_again_ns = 1'000'000;
 // Small enough that codes are evicted.
 constexpr size_t largest_message = size_t{1} << 20;
 
@@ -25,6 +27,19 @@ std::vector<std::string> names_of(uint32_t nodes) {
   for (uint32_t number = 0; number < nodes; ++number) names.push_back(name_of(number));
   return names;
 }
+
+// What the program of a node does: it is told that there is no memory as the C API tells it.
+template <class Body>
+Status with_memory_of(Shortage& shortage, Body&& body) {
+  const MemoryOfNode memory(&shortage);
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(TC_ERR_NO_MEMORY, "no memory");
+  }
+}
+
+bool is_for_lack_of_memory(const Status& status) { return !status && status.error().code == TC_ERR_NO_MEMORY; }
 
 uint32_t number_of(std::string_view name) {
   uint32_t number = 0;
@@ -120,19 +135,37 @@ Status World::start(uint32_t number) {
   config.execution_limit_ms = 0;
   config.max_message = largest_message;
   config.code.use_bitcode = false;
+  member.journal.count = 0;
+  const auto made = with_memory_of(member.shortage, [&]() -> Status { return make_node(member, std::move(config)); });
+  if (!is_for_lack_of_memory(made)) return made;
+  end(number);
+  member.back_at_ns = environment::time_ns() + start_again_ns;
+  return {};
+}
+
+Status World::make_node(Member& member, node::Config config) {
   TC_ASSIGN(member.node, node::Node::create(std::move(config), [this](const node::Config&, transport::Events& events) {
               return Result<std::unique_ptr<transport::Transport>>(network_.join(events));
             }));
   member.node->set_pause([this, &member](Deadline deadline) {
     if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
   });
-  member.journal.count = 0;
   TC_CHECK(member.node->expose("journal", &member.journal, sizeof member.journal));
   return register_story(member);
 }
 
 Status World::register_story(Member& member) {
   TC_ASSIGN(member.story, member.node->register_bundle(code_.stories[member.version - 1]));
+  return {};
+}
+
+Status World::swap_story(Member& member) {
+  if (member.node == nullptr) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  const auto before = std::exchange(member.version, static_cast<uint16_t>(3 - member.version));
+  const auto registered = with_memory_of(member.shortage, [&] { return register_story(member); });
+  if (!is_for_lack_of_memory(registered)) return registered;
+  member.version = before;
   return {};
 }
 
@@ -145,6 +178,7 @@ void World::end(uint32_t number) {
   books_.forget(life_of(number));
   libraries_.forget(number, environment::time_ns());
   const environment::ClockOfNode clock(member.skew_ns);
+  const MemoryOfNode memory(&member.shortage);
   member.story.reset();
   auto node = std::move(member.node);
   node->set_pause({});
@@ -182,10 +216,7 @@ Status World::happen(size_t index) {
       member.paused_until_ns = std::max(member.paused_until_ns, now + event.for_ns);
       resumed_ns_[event.node] = member.paused_until_ns;
       break;
-    case Kind::swap:
-      if (member.node == nullptr) break;
-      member.version = static_cast<uint16_t>(3 - member.version);
-      return register_story(member);
+    case Kind::swap: return swap_story(member);
     case Kind::drop_code: drop_code(event); break;
     case Kind::wall_clock: environment::jump_wall_clock(static_cast<int64_t>(event.seed % 20'000) - 10'000); break;
     case Kind::keyring: return set_keyring(event);
@@ -195,6 +226,7 @@ Status World::happen(size_t index) {
       if (!stranger_) stranger_.emplace(network_, addresses_.back(), code_.stories[0]);
       stranger_->act(Dice(event.seed), event.node, addresses_);
       break;
+    case Kind::no_memory: member.shortage = shortage_of(event); break;
   }
   return {};
 }
@@ -209,21 +241,20 @@ Status World::call(size_t index) {
   if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
   Books::Call call{.event = &event, .from = life_of(event.node), .version = member.version, .future = {}, .runs = {}};
-  const auto link = member.node->links().to_node(event.other);
-  if (!link) return {};  // and its application is told so
-  call.link = (*link)->id();
-  call.due_ns = environment::time_ns() + event.for_ns;
   const auto payload = payload_of(event, Books::number_of(index));
+  call.accepted = with_memory_of(member.shortage, [&] { return send(member, event, payload, call); }).has_value();
+  if (call.link != 0) books_.record(index, std::move(call));  // else its application is told that there is no link
+  return {};
+}
+
+Status World::send(Member& member, const Event& event, const Bytes& payload, Books::Call& call) {
+  TC_ASSIGN(auto* const link, member.node->links().to_node(event.other));
+  call.link = link->id();
+  call.due_ns = environment::time_ns() + event.for_ns;
   TC_ASSIGN(const auto message, source::Message::create(member.story, payload.data(), payload.size(), largest_message));
-  if (event.wants_answer) {
-    auto future =
-        member.node->call(**link, *message, static_cast<uint32_t>(event.for_ns / 1'000'000), Deadline::at_ns(0));
-    call.accepted = future.has_value();
-    if (future) call.future = std::move(*future);
-  } else {
-    call.accepted = member.node->send(**link, *message, false, Deadline::at_ns(0)).has_value();
-  }
-  books_.record(index, std::move(call));
+  if (!event.wants_answer) return member.node->send(*link, *message, false, Deadline::at_ns(0));
+  const auto answer_ms = static_cast<uint32_t>(event.for_ns / 1'000'000);
+  TC_ASSIGN(call.future, member.node->call(*link, *message, answer_ms, Deadline::at_ns(0)));
   return {};
 }
 
@@ -231,11 +262,14 @@ Status World::flush(const Event& event) {
   auto& member = members_[event.node];
   if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
-  const auto link = member.node->links().to_node(event.other);
-  if (!link) return {};
-  const node::Link::Hold hold(**link);
-  const auto number = (*link)->id();
-  const auto flushed = (*link)->flush(Deadline::after_ms(event.for_ns / 1'000'000));
+  uint64_t number = 0;
+  const auto flushed = with_memory_of(member.shortage, [&]() -> Status {
+    TC_ASSIGN(auto* const link, member.node->links().to_node(event.other));
+    const node::Link::Hold hold(*link);
+    number = link->id();
+    return link->flush(Deadline::after_ms(event.for_ns / 1'000'000));
+  });
+  if (number == 0) return {};
   TC_CHECK(look());
   return books_.flushed(life_of(event.node), number, flushed.has_value());
 }
@@ -265,6 +299,7 @@ void World::drop_code(const Event& event) {
   auto& member = members_[event.node];
   if (member.node == nullptr) return;
   const environment::ClockOfNode clock(member.skew_ns);
+  const MemoryOfNode memory(&member.shortage);
   for (const auto& version : code_.stories)
     if (event.seed & 1 || version.id() == code_.stories[0].id()) member.node->store().evict(version.id());
 }
@@ -296,15 +331,16 @@ Status World::call_library(size_t index, const Bundle& bundle, Libraries::Call c
   auto& member = members_[event.node];
   if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
-  const auto link = member.node->links().to_node(event.other);
-  if (!link) return {};
-  TC_ASSIGN(const auto ifunc, member.node->register_bundle(bundle));
-  TC_ASSIGN(const auto message, source::Message::create(ifunc, &call.value, sizeof call.value, largest_message));
+  const auto called = with_memory_of(member.shortage, [&]() -> Status {
+    TC_ASSIGN(auto* const link, member.node->links().to_node(event.other));
+    TC_ASSIGN(const auto ifunc, member.node->register_bundle(bundle));
+    TC_ASSIGN(const auto message, source::Message::create(ifunc, &call.value, sizeof call.value, largest_message));
+    const auto answer_ms = static_cast<uint32_t>(event.for_ns / 1'000'000);
+    TC_ASSIGN(call.future, member.node->call(*link, *message, answer_ms, Deadline::at_ns(0)));
+    return {};
+  });
+  if (!called) return {};
   call.event = index, call.from = event.node, call.to = event.other, call.sent_ns = environment::time_ns();
-  auto future =
-      member.node->call(**link, *message, static_cast<uint32_t>(event.for_ns / 1'000'000), Deadline::at_ns(0));
-  if (!future) return {};
-  call.future = std::move(*future);
   libraries_.record(std::move(call));
   return {};
 }
@@ -313,6 +349,7 @@ Status World::call_library(size_t index, const Bundle& bundle, Libraries::Call c
 
 // Each node gets its turn. True: something happened.
 bool World::turn() {
+  const MemoryOfNode nobodys(nullptr);  // it may be in the middle of a node's call
   ++turns_;
   environment::advance_to(environment::time_ns() + turn_takes_ns);
   turn_began_ns_ = environment::time_ns();
@@ -323,9 +360,13 @@ bool World::turn() {
     auto& member = members_[(first + i) % members_.size()];
     if (!is_awake(member)) continue;
     const environment::ClockOfNode clock(member.skew_ns);
-    happened |= member.node->poll() != 0;
     auto deadline = Deadline::never();
-    happened |= !member.node->arm(deadline);
+    const auto polled = with_memory_of(member.shortage, [&]() -> Status {
+      happened |= member.node->poll() != 0;
+      happened |= !member.node->arm(deadline);
+      return {};
+    });
+    happened |= !polled;  // its program goes on
     if (deadline.at_ns() != UINT64_MAX)
       node_due_ns_ = std::min(node_due_ns_, deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
   }

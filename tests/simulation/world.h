@@ -15,6 +15,7 @@
 #include "simulation/environment.h"
 #include "simulation/keyrings.h"
 #include "simulation/libraries.h"
+#include "simulation/memory.h"
 #include "simulation/plan.h"
 #include "simulation/stranger.h"
 #include "transport/testing/simulated/simulated.h"
@@ -50,6 +51,7 @@ class World {
     uint64_t skew_ns = 0;
     uint64_t back_at_ns = 0;  // while it is not there
     uint64_t paused_until_ns = 0;
+    Shortage shortage{};
     story_journal journal{};
   };
   // One direction between two nodes.
@@ -63,11 +65,14 @@ class World {
   uint64_t arrival(std::string_view from, std::string_view to, size_t bytes);
 
   Status start(uint32_t number);
+  Status make_node(Member& member, node::Config config);
   Status register_story(Member& member);
+  Status swap_story(Member& member);
   void end(uint32_t number);
   Status check_late_answers(uint32_t number);
   Status happen(size_t index);
   Status call(size_t index);
+  Status send(Member& member, const Event& event, const Bytes& payload, Books::Call& call);
   Status flush(const Event& event);
   void block(const Event& event);
   void part(const Event& event);

@@ -9,7 +9,14 @@ namespace {
 
 bool nth(unsigned count, unsigned every) noexcept { return every != 0 && count % every == 0; }
 
+// Of this thread.
+thread_local unsigned works = 0;
+
 }  // namespace
+
+NetworkWork::NetworkWork() noexcept { ++works; }
+NetworkWork::~NetworkWork() { --works; }
+bool NetworkWork::is_on() noexcept { return works != 0; }
 
 void notify(Sleeper& sleeper) {
   sleeper.awake = true;
@@ -118,33 +125,33 @@ Origin SimulatedState::origin_of(const std::string& address) const {
 }
 
 void SimulatedNetwork::make_foreign(std::string address, std::optional<trust::PublicKey> key) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->proofs[std::move(address)] = {key, false};
 }
 
 void SimulatedNetwork::make_trusted_network(std::string address) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->proofs[std::move(address)] = {{}, true};
 }
 
 void SimulatedNetwork::set_faults(const Faults& faults) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->faults = faults;
   if (faults.disconnect) state_->cut_all();
 }
 
 void SimulatedNetwork::set_travel(Travel travel) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->travel = std::move(travel);
 }
 
 void SimulatedNetwork::set_sleep(std::function<void(Deadline)> sleep) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->sleep = std::move(sleep);
 }
 
 uint64_t SimulatedNetwork::next_arrival_ns(uint64_t after_ns) const {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   uint64_t next = UINT64_MAX;
   const auto look = [&](uint64_t arrives_ns) {
     if (arrives_ns > after_ns) next = std::min(next, arrives_ns);
@@ -162,7 +169,7 @@ uint64_t SimulatedNetwork::next_arrival_ns(uint64_t after_ns) const {
 }
 
 void SimulatedNetwork::break_off(std::string_view one, std::string_view other, unsigned parts) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   for (const auto& weak : state_->pipes) {
     const auto pipe = weak.lock();
     if (pipe != nullptr && ((pipe->from == one && pipe->to == other) || (pipe->from == other && pipe->to == one)))
@@ -171,7 +178,7 @@ void SimulatedNetwork::break_off(std::string_view one, std::string_view other, u
 }
 
 void SimulatedNetwork::die(std::string address, unsigned parts) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   for (const auto& weak : state_->pipes)
     if (const auto pipe = weak.lock(); pipe != nullptr && (pipe->from == address || pipe->to == address))
       state_->break_off(*pipe, parts);
@@ -179,7 +186,7 @@ void SimulatedNetwork::die(std::string address, unsigned parts) {
 }
 
 size_t SimulatedNetwork::in_flight() const {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   size_t bytes = 0;
   for (const auto& weak : state_->pipes)
     if (const auto pipe = weak.lock()) bytes += pipe->bytes;

@@ -52,6 +52,12 @@ struct Pipe {
 };
 
 struct SimulatedState {
+  // The network is at work, alone. No node's code runs meanwhile.
+  struct Lock {
+    explicit Lock(const SimulatedState& state) : lock(state.mutex) {}
+    NetworkWork work;
+    std::scoped_lock<std::mutex> lock;
+  };
   struct Arrival {
     std::shared_ptr<Pipe> in, out;
     std::string from;
@@ -63,7 +69,7 @@ struct SimulatedState {
     std::deque<Arrival> arrivals;
   };
 
-  std::mutex mutex;
+  mutable std::mutex mutex;
   Faults faults;
   Travel travel;
   std::function<void(Deadline)> sleep;

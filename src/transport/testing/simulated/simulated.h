@@ -16,6 +16,17 @@ namespace tc::transport {
 
 struct SimulatedState;
 
+// While one lives, what this thread allocates is the network's own and no node's: a test in which allocations of nodes
+// fail lets those of the network succeed.
+class NetworkWork {
+ public:
+  NetworkWork() noexcept;
+  ~NetworkWork();
+  NetworkWork(const NetworkWork&) = delete;
+  NetworkWork& operator=(const NetworkWork&) = delete;
+  static bool is_on() noexcept;
+};
+
 // What happens to the next messages from one node to another. A message is what one flush sends. Messages are counted
 // for each direction of a connection, from 1. Greetings and the end of a connection are no messages: they always
 // arrive. The receiver checks the numbers: a missing or repeated message ends the connection, because TCP would never
