@@ -37,6 +37,7 @@ void environment::reset(uint64_t seed) noexcept {
 
 uint64_t environment::time_ns() noexcept { return time; }
 void environment::advance_to(uint64_t time_ns) noexcept { time = time_ns > time ? time_ns : time; }
+void environment::go_to(uint64_t time_ns) noexcept { time = time_ns; }
 void environment::jump_wall_clock(int64_t seconds) noexcept { wall_jumps_s += seconds; }
 
 environment::ClockOfNode::ClockOfNode(uint64_t skew_ns) noexcept : before_(std::exchange(skew, skew_ns)) {}

@@ -36,6 +36,8 @@ namespace environment {
 void reset(uint64_t seed) noexcept;
 uint64_t time_ns() noexcept;
 void advance_to(uint64_t time_ns) noexcept;
+// Another node goes on, whose time may be an earlier one.
+void go_to(uint64_t time_ns) noexcept;
 // The wall clock is set.
 void jump_wall_clock(int64_t seconds) noexcept;
 

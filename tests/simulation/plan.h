@@ -41,7 +41,7 @@ struct Event {
   bool wants_answer = false;
   uint32_t end = 0, injections = 0;
   size_t filler = 0;
-  std::vector<uint8_t> route;
+  std::vector<uint8_t> route{};
 };
 
 struct PlanOptions {

@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "simulation/scale.h"
 #include "simulation/world.h"
 
 namespace tc::simulation {
@@ -114,6 +115,25 @@ int run(const Options& options) {
   return failed == 0 ? 0 : 1;
 }
 
+// One cluster of many small nodes.
+int run_scale(const ScaleOptions& options, bool twice) {
+  uint64_t hash = 0;
+  for (const bool again : {false, true}) {
+    if (again && !twice) break;
+    Scale scale(options);
+    if (const auto status = scale.run(); !status) {
+      fmt::print("{}\n", status.error().message);
+      return 1;
+    }
+    if (again && hash != scale.hash()) {
+      fmt::print("the same seed takes other turns the second time\n");
+      return 1;
+    }
+    hash = scale.hash();
+  }
+  return 0;
+}
+
 }  // namespace
 }  // namespace tc::simulation
 
@@ -126,9 +146,24 @@ int main(int argc, char** argv) {
   app.add_flag("--twice", options.twice, "Run each seed twice, and compare");
   app.add_flag("--shrink", options.shrink, "Leave out of a seed that fails what can go, and tell the rest");
   app.add_flag("--tell", options.tell, "A line for each seed");
+  tc::simulation::ScaleOptions scale;
+  const auto* const scale_nodes =
+      app.add_option("--scale", scale.nodes, "Instead, a broadcast and chases over so many small nodes")
+          ->check(CLI::Range(2, 10'000));
+  app.add_option("--chases", scale.chases, "With --scale: at the same time")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 10'000));
+  app.add_option("--depth", scale.depth, "With --scale: of a chase")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 65'000));
+  app.add_option("--entries", scale.entries, "With --scale: of the chase's table at each node")
+      ->capture_default_str()
+      ->check(CLI::Range(1, 100'000));
   CLI11_PARSE(app, argc, argv);
   const auto home = tc::TemporaryDirectory::create();
   if (!home) return 2;
   ::setenv("THREECHAINS_HOME", home->path().c_str(), 1);
-  return tc::simulation::run(options);
+  if (scale_nodes->count() == 0) return tc::simulation::run(options);
+  scale.seed = std::stoull(options.seeds);  // the first one
+  return tc::simulation::run_scale(scale, options.twice);
 }

@@ -2,6 +2,7 @@
 #include "transport/testing/simulated/pipe.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tc::transport {
 
@@ -38,12 +39,21 @@ std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender,
 
 uint64_t SimulatedState::arrival_of(Pipe& pipe, size_t bytes) const {
   if (!travel.arrival) return 0;
-  return pipe.last_arrival_ns = std::max(pipe.last_arrival_ns, travel.arrival(pipe.from, pipe.to, bytes));
+  pipe.last_arrival_ns = std::max(pipe.last_arrival_ns, travel.arrival(pipe.from, pipe.to, bytes));
+  if (travel.due) travel.due(pipe.to, pipe.last_arrival_ns);
+  return pipe.last_arrival_ns;
+}
+
+void SimulatedState::tell_sender(Pipe& pipe) const {
+  notify(*pipe.sender);
+  if (std::exchange(pipe.was_full, false) && travel.due) travel.due(pipe.from, travel.now());
 }
 
 size_t SimulatedState::send(Pipe& pipe, ByteView bytes) {
   if (pipe.cut || pipe.abandoned || pipe.end) return bytes.size();  // they are lost
-  bytes = bytes.first(std::min(bytes.size(), Pipe::capacity - std::min(Pipe::capacity, pipe.bytes)));
+  const size_t room = Pipe::capacity - std::min(Pipe::capacity, pipe.bytes);
+  pipe.was_full = bytes.size() > room;
+  bytes = bytes.first(std::min(bytes.size(), room));
   if (bytes.empty()) return 0;
   const unsigned count = ++pipe.sent;
   Message message{.delay = faults.delay_progress,

@@ -47,6 +47,7 @@ struct Pipe {
   unsigned sent = 0;       // messages so far
   unsigned taken = 0;      // the number of the last message that arrived
   bool cut = false;        // Faults::disconnect: nothing passes any more
+  bool was_full = false;   // there was no room for what was sent last
   bool abandoned = false;  // the receiver has ended and reads no more
   std::shared_ptr<Sleeper> receiver, sender;
 };
@@ -89,6 +90,8 @@ struct SimulatedState {
                                   std::string to);
   // When what leaves now arrives, behind all that left before; 0: at once.
   uint64_t arrival_of(Pipe& pipe, size_t bytes) const;
+  // The receiver took something, or never will.
+  void tell_sender(Pipe& pipe) const;
   bool has_arrived(uint64_t arrives_ns) const { return arrives_ns == 0 || arrives_ns <= travel.now(); }
   // Applies the faults. Returns how many bytes were taken.
   size_t send(Pipe& pipe, ByteView bytes);

@@ -45,6 +45,10 @@ struct Travel {
   std::function<uint64_t()> now;
   // When so many bytes that leave now arrive: never before those that left earlier in the same direction of a connection.
   std::function<uint64_t(std::string_view from, std::string_view to, size_t bytes)> arrival;
+  // Told that the node at this address will have something to do then: something arrives, or a full direction has room
+  // again. A test that runs many nodes runs those that have something to do. Called with the network locked. Empty: nobody
+  // is told.
+  std::function<void(std::string_view node, uint64_t at_ns)> due = {};
 };
 
 class SimulatedNetwork {

@@ -179,6 +179,7 @@ SimulatedConnection::~SimulatedConnection() {
     in_pipe_->abandoned = true;
     in_pipe_->messages.clear();
     in_pipe_->bytes = 0;
+    state_.tell_sender(*in_pipe_);
   }
   if (transport_ != nullptr) transport_->remove(*this);
 }
@@ -238,7 +239,7 @@ Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
   in_pipe_->bytes -= message.bytes.size();
   messages.pop_front();
   offset_ = 0;
-  notify(*in_pipe_->sender);
+  state_.tell_sender(*in_pipe_);
   return taken.size();
 }
 
