@@ -92,10 +92,12 @@ World::World(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<
       books_(plan.size(), keyrings_),
       members_(nodes),
       paths_(addresses_.size() * addresses_.size()),
-      resumed_ns_(nodes) {
+      resumed_ns_(nodes),
+      schedule_(nodes + 1) {
   environment::reset(seed);
   network_.set_travel({.now = environment::time_ns,
-                       .arrival = [this](auto from, auto to, size_t bytes) { return arrival(from, to, bytes); }});
+                       .arrival = [this](auto from, auto to, size_t bytes) { return arrival(from, to, bytes); },
+                       .due = [this](auto node, uint64_t at_ns) { schedule_.add(number_of(node), at_ns); }});
   network_.set_sleep([this](Deadline deadline) {
     if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), environment::skew_ns()));
   });
@@ -150,6 +152,7 @@ Status World::make_node(Member& member, node::Config config) {
   member.node->set_pause([this, &member](Deadline deadline) {
     if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
   });
+  member.has_work = true;
   TC_CHECK(member.node->expose("journal", &member.journal, sizeof member.journal));
   return register_story(member);
 }
@@ -199,6 +202,7 @@ Status World::happen(size_t index) {
   const auto& event = plan_[index];
   auto& member = members_[event.node];
   const auto now = environment::time_ns();
+  member.has_work = true;
   switch (event.kind) {
     case Kind::call: return call(index);
     case Kind::flush: return flush(event);
@@ -347,28 +351,31 @@ Status World::call_library(size_t index, const Bundle& bundle, Libraries::Call c
 
 // ---- Time
 
-// Each node gets its turn. True: something happened.
+// Each node that has something to do gets its turn. True: something happened.
 bool World::turn() {
   const MemoryOfNode nobodys(nullptr);  // it may be in the middle of a node's call
   ++turns_;
   environment::advance_to(environment::time_ns() + turn_takes_ns);
-  turn_began_ns_ = environment::time_ns();
+  while (schedule_.next().at_ns <= environment::time_ns())
+    if (const auto due = schedule_.take(); due.node < members_.size()) members_[due.node].has_work = true;
   bool happened = false;
-  node_due_ns_ = UINT64_MAX;
   const auto first = dice_.below(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
-    auto& member = members_[(first + i) % members_.size()];
-    if (!is_awake(member)) continue;
+    const auto number = static_cast<uint32_t>((first + i) % members_.size());
+    auto& member = members_[number];
+    if (!member.has_work || !is_awake(member)) continue;
     const environment::ClockOfNode clock(member.skew_ns);
     auto deadline = Deadline::never();
     const auto polled = with_memory_of(member.shortage, [&]() -> Status {
       happened |= member.node->poll() != 0;
-      happened |= !member.node->arm(deadline);
+      member.has_work = !member.node->arm(deadline);
       return {};
     });
-    happened |= !polled;  // its program goes on
+    member.has_work |= !polled;  // its program goes on
+    happened |= member.has_work;
     if (deadline.at_ns() != UINT64_MAX)
-      node_due_ns_ = std::min(node_due_ns_, deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
+      deadline = Deadline::at_ns(deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
+    schedule_.set_deadline(number, deadline.at_ns());
   }
   if (stranger_) stranger_->progress();
   if (auto seen = look(); !seen && found_) found_ = std::move(seen);
@@ -388,11 +395,10 @@ Status World::look() {
   return books_.settle(environment::time_ns(), resumed_ns_);
 }
 
-// What came in the middle of the last turn may have come too late for it.
 uint64_t World::next_ns() const {
-  uint64_t next = std::min(node_due_ns_, network_.next_arrival_ns(turn_began_ns_));
-  for (const auto& member : members_)
-    if (member.paused_until_ns > turn_began_ns_) next = std::min(next, member.paused_until_ns);
+  uint64_t next = schedule_.next().at_ns;
+  for (const auto& member : members_)  // a pause may have ended in the middle of the last turn
+    if (member.has_work && member.node != nullptr) next = std::min(next, member.paused_until_ns);
   return next;
 }
 

@@ -17,6 +17,7 @@
 #include "simulation/libraries.h"
 #include "simulation/memory.h"
 #include "simulation/plan.h"
+#include "simulation/schedule.h"
 #include "simulation/stranger.h"
 #include "transport/testing/simulated/simulated.h"
 
@@ -52,6 +53,7 @@ class World {
     uint64_t back_at_ns = 0;  // while it is not there
     uint64_t paused_until_ns = 0;
     Shortage shortage{};
+    bool has_work = true;  // what came, or what its application did, has not been seen
     story_journal journal{};
   };
   // One direction between two nodes.
@@ -103,7 +105,7 @@ class World {
   std::vector<Member> members_;
   std::vector<Path> paths_;
   std::vector<uint64_t> resumed_ns_;
-  uint64_t node_due_ns_ = UINT64_MAX, turn_began_ns_ = 0;
+  Schedule schedule_;
   uint64_t turns_ = 0;
   Status found_;  // in the middle of a wait
 };

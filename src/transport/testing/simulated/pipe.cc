@@ -160,24 +160,6 @@ void SimulatedNetwork::set_sleep(std::function<void(Deadline)> sleep) {
   state_->sleep = std::move(sleep);
 }
 
-uint64_t SimulatedNetwork::next_arrival_ns(uint64_t after_ns) const {
-  const SimulatedState::Lock lock(*state_);
-  uint64_t next = UINT64_MAX;
-  const auto look = [&](uint64_t arrives_ns) {
-    if (arrives_ns > after_ns) next = std::min(next, arrives_ns);
-  };
-  for (const auto& weak : state_->pipes) {
-    const auto pipe = weak.lock();
-    if (pipe == nullptr || pipe->abandoned) continue;
-    if (pipe->greeting) look(pipe->greeting_arrives_ns);
-    if (!pipe->messages.empty()) look(pipe->messages.front().arrives_ns);
-    if (pipe->end) look(pipe->end_arrives_ns);
-  }
-  for (const auto& [address, listener] : state_->listeners)
-    if (!listener.arrivals.empty()) look(listener.arrivals.front().arrives_ns);
-  return next;
-}
-
 void SimulatedNetwork::break_off(std::string_view one, std::string_view other, unsigned parts) {
   const SimulatedState::Lock lock(*state_);
   for (const auto& weak : state_->pipes) {

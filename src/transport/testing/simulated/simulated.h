@@ -60,8 +60,6 @@ class SimulatedNetwork {
   // Applies to everything sent on the network from now on.
   void set_faults(const Faults& faults);
   void set_travel(Travel travel);
-  // When the first thing arrives, or arrived, after that time; UINT64_MAX: nothing does.
-  uint64_t next_arrival_ns(uint64_t after_ns) const;
   // A node that sleeps calls this, until the deadline at most, instead of waiting on its thread.
   void set_sleep(std::function<void(Deadline)> sleep);
   // All connections between the two are lost, at any byte: of what travels, the first so many parts of 256 arrive.
