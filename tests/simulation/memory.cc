@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/memory.h"
 
+#include <atomic>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -18,6 +19,7 @@ constexpr uint64_t latest = 4096, most_in_a_row = 64;
 
 thread_local Shortage* shortage = nullptr;
 thread_local uint64_t failed = 0;
+std::atomic<uint64_t> living = 0;
 
 bool allocation_fails() noexcept {
   if (shortage == nullptr || shortage->fail == 0 || transport::NetworkWork::is_on()) return false;
@@ -31,7 +33,13 @@ void* allocate(size_t size, size_t alignment) {
   const size_t whole = (size + alignment - 1) / alignment * alignment;
   void* const memory = allocation_fails() ? nullptr : std::aligned_alloc(alignment, whole);
   if (memory == nullptr) throw std::bad_alloc();
+  living.fetch_add(1, std::memory_order_relaxed);
   return memory;
+}
+
+void release(void* memory) noexcept {
+  if (memory != nullptr) living.fetch_sub(1, std::memory_order_relaxed);
+  std::free(memory);
 }
 
 }  // namespace
@@ -45,6 +53,7 @@ Shortage shortage_of(const Event& event) noexcept {
 MemoryOfNode::MemoryOfNode(Shortage* of_node) noexcept : before_(std::exchange(shortage, of_node)) {}
 MemoryOfNode::~MemoryOfNode() { shortage = before_; }
 
+uint64_t living_allocations() noexcept { return living.load(std::memory_order_relaxed); }
 uint64_t failed_allocations() noexcept { return failed; }
 
 }  // namespace tc::simulation
@@ -54,7 +63,9 @@ uint64_t failed_allocations() noexcept { return failed; }
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return tc::simulation::allocate(size, static_cast<size_t>(alignment));
 }
-[[gnu::noinline]] void operator delete(void* memory) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { std::free(memory); }
-[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept { std::free(memory); }
+[[gnu::noinline]] void operator delete(void* memory) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  tc::simulation::release(memory);
+}

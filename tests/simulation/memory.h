@@ -32,6 +32,8 @@ class MemoryOfNode {
   Shortage* before_;
 };
 
+// How many allocations there are that were not freed. Of all threads.
+uint64_t living_allocations() noexcept;
 // How many allocations have failed so far.
 uint64_t failed_allocations() noexcept;
 

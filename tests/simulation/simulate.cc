@@ -9,6 +9,7 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "simulation/remains.h"
 #include "simulation/scale.h"
 #include "simulation/world.h"
 
@@ -38,12 +39,19 @@ struct Outcome {
   Books::Sums sums;
 };
 
-Outcome simulate(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
+Outcome simulate_once(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
   World world(seed, nodes, code, plan);
   Outcome outcome{.status = world.run()};
   outcome.hash = world.books().hash();
   outcome.sums = world.books().sums();
   outcome.turns = world.turns();
+  return outcome;
+}
+
+Outcome simulate(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
+  const auto before = Remains::now();
+  auto outcome = simulate_once(seed, nodes, code, plan);
+  if (outcome.status) outcome.status = before.check(Remains::now());
   return outcome;
 }
 
