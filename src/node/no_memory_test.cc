@@ -291,6 +291,53 @@ TEST_P(NoMemory, a_call_of_a_node_to_itself_has_its_own_answer_or_a_reason) {
   target.reset();  // before the journal
 }
 
+// Users were bound to a library that was freed.
+TEST_P(NoMemory, a_library_that_cannot_be_kept_binds_nobody) {
+  struct Answer {
+    char version[8];
+    uint32_t result, calls;
+  };
+  const auto library = [](const char* version) {
+    return test::renamed(test::load_bundle(std::string("library_") + version), "greeting");
+  };
+  ASSERT_TRUE(target->policy().allow_export("greeting_*"));
+  auto& store = target->store();
+  for (const bool replaces : {false, true}) {
+    for (size_t number = 0; number < 2000; ++number) {
+      SCOPED_TRACE(
+          fmt::format("{} allocations succeed, then all fail; another version is there: {}", number, replaces));
+      auto* const link = reach();
+      const auto use = [&] {
+        auto future = ask(*link, "uses_library", std::string_view("\5\0\0\0", 4));
+        EXPECT_TRUE(until([&] { return future->ready.load(); }));
+        return future;
+      };
+      if (replaces) {
+        ASSERT_TRUE(store.load(library("one"), target::Sender{}, {}));
+        ASSERT_EQ(use()->status, TC_OK);
+      }
+      auto bundle = library("two");
+      bool is_loaded = false;
+      with_allocations(number, [&] { is_loaded = store.load(std::move(bundle), target::Sender{}, {}).has_value(); });
+      const bool all_succeeded = failed == 0;
+      const auto future = use();
+      if (is_loaded || replaces) {
+        Answer answer{};
+        ASSERT_EQ(future->bytes.size(), sizeof answer) << future->message;
+        std::memcpy(&answer, future->bytes.data(), sizeof answer);
+        EXPECT_EQ(std::string_view(answer.version), is_loaded ? "two" : "one");
+        EXPECT_EQ(answer.result, is_loaded ? 1005u : 10u);
+      } else {
+        EXPECT_EQ(future->status, TC_ERR_UNRESOLVED) << future->message;
+      }
+      for (const char* version : {"one", "two"}) store.evict(library(version).id());
+      leave(*link);  // which remembers that it did not link
+      if (HasFailure() || all_succeeded) break;
+    }
+    EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
+  }
+}
+
 TEST_P(NoMemory, a_call_ends_with_its_deadline) {
   auto* const link = reach();
   const auto message = test::message(*source, "echo", "x");

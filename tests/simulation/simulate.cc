@@ -9,6 +9,8 @@
 #include <cstdlib>
 
 #include "base/file.h"
+#include "simulation/memory.h"
+#include "simulation/outcome.h"
 #include "simulation/remains.h"
 #include "simulation/scale.h"
 #include "simulation/world.h"
@@ -33,26 +35,23 @@ Range range_of(const std::string& text) {
   return {first, dash == std::string::npos ? first : std::stoull(text.substr(dash + 1))};
 }
 
-struct Outcome {
-  Status status;
-  uint64_t hash = 0, turns = 0;
-  Books::Sums sums;
-};
-
-Outcome simulate_once(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
+Outcome simulate_here(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
   World world(seed, nodes, code, plan);
-  Outcome outcome{.status = world.run()};
+  Outcome outcome{.status = world.run(), .sums = {}};
   outcome.hash = world.books().hash();
   outcome.sums = world.books().sums();
   outcome.turns = world.turns();
+  outcome.failed_allocations = failed_allocations();
   return outcome;
 }
 
 Outcome simulate(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan) {
-  const auto before = Remains::now();
-  auto outcome = simulate_once(seed, nodes, code, plan);
-  if (outcome.status) outcome.status = before.check(Remains::now());
-  return outcome;
+  return outcome_in_child([&] {
+    const auto before = Remains::now();
+    auto outcome = simulate_here(seed, nodes, code, plan);
+    if (outcome.status) outcome.status = before.check(Remains::now());
+    return outcome;
+  });
 }
 
 uint32_t nodes_of(uint64_t seed, const Range& nodes) {
@@ -89,7 +88,7 @@ int run(const Options& options) {
   }
   const auto seeds = range_of(options.seeds), range = range_of(options.nodes);
   const auto began = std::chrono::steady_clock::now();
-  uint64_t failed = 0, turns = 0;
+  uint64_t failed = 0, turns = 0, failed_allocations = 0;
   Books::Sums sums;
   for (auto seed = seeds.first; seed <= seeds.last; ++seed) {
     const auto nodes = nodes_of(seed, range);
@@ -97,6 +96,7 @@ int run(const Options& options) {
     const auto outcome = simulate(seed, nodes, *code, plan);
     sums += outcome.sums;
     turns += outcome.turns;
+    failed_allocations += outcome.failed_allocations;
     if (options.twice && simulate(seed, nodes, *code, plan).hash != outcome.hash) {
       fmt::print("seed {}: the same seed makes another story the second time\n", seed);
       ++failed;
@@ -119,7 +119,7 @@ int run(const Options& options) {
       "in "
       "{:.1f} s\n",
       seeds.last - seeds.first + 1, options.steps, failed, sums.accepted, sums.refused, sums.runs, sums.answered,
-      sums.failed, failed_allocations(), turns, seconds);
+      sums.failed, failed_allocations, turns, seconds);
   return failed == 0 ? 0 : 1;
 }
 

@@ -303,9 +303,11 @@ void World::drop_code(const Event& event) {
   auto& member = members_[event.node];
   if (member.node == nullptr) return;
   const environment::ClockOfNode clock(member.skew_ns);
-  const MemoryOfNode memory(&member.shortage);
-  for (const auto& version : code_.stories)
-    if (event.seed & 1 || version.id() == code_.stories[0].id()) member.node->store().evict(version.id());
+  (void)with_memory_of(member.shortage, [&]() -> Status {
+    for (const auto& version : code_.stories)
+      if (event.seed & 1 || version.id() == code_.stories[0].id()) member.node->store().evict(version.id());
+    return {};
+  });
 }
 
 // What came before was run by the rights that there were.
