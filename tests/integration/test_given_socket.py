@@ -88,6 +88,7 @@ def test_a_socket_for_another_process_is_left_alone(t):
     "kind, words",
     [("deaf", "does not listen"), ("unix", "when one of TCP is needed"), ("datagram", "when one of TCP is needed"),
      ("two", "2 sockets were given (LISTEN_FDS: node) when a node takes one")],
+    ids=["deaf", "unix", "datagram", "two"],
 )
 def test_what_is_no_listening_tcp_socket_is_an_error(t, kind, words):
     result = kit.run(*starter(kind), kit.IFUNC, "serve", env=kit.TCP)

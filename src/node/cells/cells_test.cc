@@ -404,7 +404,8 @@ TEST_F(ClusterOfCells, a_call_travels_from_cell_to_cell_and_its_answer_comes_fro
   ASSERT_EQ(result.visited, 11u);
   for (uint32_t i = 0; i < 11; ++i) EXPECT_EQ(result.nodes[i], i % 3);
   stop();
-  EXPECT_EQ(nodes[0]->stat("cell-calls").value(), 4u);
+  // The last answer leaves before its call has ended.
+  EXPECT_TRUE(run_until({nodes[0].get()}, [&] { return nodes[0]->stat("cell-calls").value() == 4u; }));
 }
 
 TEST_F(ClusterOfCells, calls_of_a_node_to_itself_run_in_its_cell) {
@@ -413,7 +414,8 @@ TEST_F(ClusterOfCells, calls_of_a_node_to_itself_run_in_its_cell) {
   ASSERT_EQ(future->status, TC_OK) << future->message;
   EXPECT_EQ(result_of(*future).visited, 11u);
   stop();
-  EXPECT_EQ(nodes[0]->stat("cell-calls").value(), 11u);
+  // The last answer leaves before its call has ended.
+  EXPECT_TRUE(run_until({nodes[0].get()}, [&] { return nodes[0]->stat("cell-calls").value() == 11u; }));
 }
 
 TEST_F(ClusterOfCells, another_ifunc_that_is_bundled_answers_in_the_place_of_one_in_a_cell) {
