@@ -9,6 +9,7 @@ import tasks
 
 MOST_RETRIED = 10  # more failures than that are no chance
 LONGEST = 10
+TOLD_LINES = 15  # of what a failed test printed, at the end
 REPORT = re.compile(r"(Address|Leak|Thread|Memory|UndefinedBehavior)Sanitizer|: runtime error: ")
 
 
@@ -38,7 +39,7 @@ class Tally:
         """One check that is not a test of ctest's or pytest's."""
         if error:
             tasks.say(f"FAILED {name}: {error}")
-            self.failed.append(name)
+            self.failed.append((name, error))
         else:
             self.passed += 1
 
@@ -69,19 +70,23 @@ class Tally:
         if second is None or second.status != "passed":
             return self.add(case.name, first)
         tasks.say(f"FLAKY {case.name}: passed at the second try; the first one: {first}")
-        self.flaky.append(case.name)
+        self.flaky.append((case.name, first))
         self.passed += 1
 
     def tell(self):
+        """What matters most comes last: a CI may show the end alone."""
         tasks.say(f"The {LONGEST} tests that took longest:")
         for spent, name in sorted(self.times, reverse=True)[:LONGEST]:
             tasks.say(f"  {spent:6.1f} s  {name}")
-        for name in self.failed:
-            tasks.say(f"failed: {name}")
-        for name in self.flaky:
-            tasks.say(f"flaky: {name}: passed at the second try")
+        reasons = {}
         for name, reason in self.skipped:
-            tasks.say(f"skipped: {name}: {reason}")
+            reasons.setdefault(reason, []).append(name)
+        for reason, names in reasons.items():
+            tasks.say(f"skipped {len(names)}: {reason}: {', '.join(names)}")
+        for name, first in self.flaky:
+            tasks.say(f"flaky: {name}: passed at the second try; the first one: {tasks.tail(first, TOLD_LINES)}")
+        for name, error in self.failed:
+            tasks.say(f"failed: {name}: {tasks.tail(str(error), TOLD_LINES)}")
         covered = [f"{what}: {', '.join(sorted(names)) or 'none'}"
                    for what, names in [("machines", self.machines), ("languages", self.languages)]]
         tasks.say(f"{self.passed} passed, {len(self.failed)} failed, {len(self.skipped)} skipped, "
