@@ -23,6 +23,8 @@ ECHO, LINGER = (str(kit.BUILD / f"ifuncs/{name}.ifunc") for name in ("echo", "li
 # The ifuncs of a test run on the node's own thread, whatever the environment of the tests says.
 ONE_THREAD = ("--threads", "1", "--isolate", "none")
 MONITORING = kit.ROOT / "monitoring"
+# What Prometheus says that it takes.
+OPENMETRICS = "application/openmetrics-text;version=1.0.0,text/plain;version=0.0.4;q=0.5,*/*;q=0.1"
 
 pytestmark = pytest.mark.skipif(not (kit.BUILD / "lib/libthreechains_metrics.so").exists(),
                                 reason="the plug-in is not built: libmicrohttpd or prometheus-cpp is missing")
@@ -35,11 +37,11 @@ class Page:
         found = kit.run_until(lambda: re.search(r"metrics at http://(\S+):(\d+)/metrics", node.err), "the log has the address")
         self.host, self.port = found[1].strip("[]"), int(found[2])
 
-    def ask(self, path, method="GET", seconds=60.0):
+    def ask(self, path, method="GET", seconds=60.0, headers=None):
         """Status, headers and body."""
         connection = http.client.HTTPConnection(self.host, self.port, timeout=seconds * kit.slowness())
         with contextlib.closing(connection):
-            connection.request(method, path)
+            connection.request(method, path, headers=headers or {})
             answer = connection.getresponse()
             return answer.status, answer.headers, answer.read().decode()
 
@@ -112,6 +114,35 @@ def test_promtool_finds_nothing_wrong(t):
     for words in (["config", "--syntax-only", MONITORING / "prometheus.yml"], ["rules", MONITORING / "alerts.yml"]):
         done = subprocess.run(["promtool", "check", *map(str, words)], capture_output=True, text=True, check=False)
         assert done.returncode == 0, done
+
+
+def samples(body):
+    """Names of time series, with numbers in their labels as numbers."""
+    return {re.sub(r'le="([^"]+)"', lambda found: f"le={float(found[1])}", line.rsplit(" ", 1)[0])
+            for line in body.splitlines() if not line.startswith("#")}
+
+
+def test_who_asks_for_openmetrics_gets_the_same_numbers_in_it(t):
+    node, page = serve(t)
+    assert t.ifunc("send", ECHO, node.address, "--payload", "x", env=SHM).code == 0
+    kit.run_until(lambda: page.number("threechains_executed_total") == 1, "the page has the call")
+    status, headers, body = page.ask("/metrics", headers={"Accept": OPENMETRICS})
+    assert (status, headers["Vary"]) == (200, "Accept")
+    assert headers["Content-Type"] == "application/openmetrics-text; version=1.0.0; charset=utf-8"
+    assert body.endswith("\n# EOF\n") and "# TYPE threechains_executed counter\n" in body, body
+    older = page.ask("/metrics")
+    assert older[1]["Content-Type"].startswith("text/plain; version=0.0.4") and samples(body) == samples(older[2])
+
+
+def test_a_strict_reader_of_openmetrics_finds_nothing_wrong(t):
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser")
+    node, page = serve(t)
+    assert t.ifunc("send", ECHO, node.address, "--payload", "x", env=SHM).code == 0
+    kit.run_until(lambda: page.number("threechains_executed_total") == 1, "the page has the call")
+    body = page.ask("/metrics", headers={"Accept": OPENMETRICS})[2]
+    families = {family.name: family for family in parser.text_string_to_metric_families(body)}
+    assert families["threechains_executed"].type == "counter" and families["threechains_executed"].samples[0].value == 1
+    assert families["threechains_ifunc_run_seconds"].unit == "seconds"
 
 
 def test_there_are_three_pages_to_get_and_nothing_else(t):

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-"""`ifunc top`, in a terminal and without one."""
+"""`ifunc top`, in a terminal and without one. With TC_RENEW=1 the screen that docs/operating.md shows is written there anew."""
 
+import os
 import pathlib
 import re
 import shlex
@@ -31,10 +32,10 @@ read line
 """
 
 
-def top(t, *arguments, variables="", script=SCRIPT, **options):
+def top(t, *arguments, variables="", script=SCRIPT, env=SHM, **options):
     words = " ".join(map(shlex.quote, arguments))
     text = script.format(directory=t.directory, ifunc=shlex.quote(str(kit.IFUNC)), arguments=words, variables=variables)
-    return kit.Terminal(t, text, env=SHM, **options)
+    return kit.Terminal(t, text, env=env, **options)
 
 
 def ends(t, terminal, code):
@@ -208,3 +209,36 @@ def test_a_node_tells_nothing_to_a_key_that_it_does_not_know(t):
     node, stranger = t.serve(env=kit.TCP), t.home("stranger")
     result = t.ifunc("top", "--once", "--interval", "0.1", node.address, env={**kit.TCP, **stranger.env})
     assert result.code == 77 and re.search(r"^denied ", result.out, re.M), result
+
+
+DOCS = kit.ROOT / "docs/operating.md"
+SHOWN = re.compile(r"(?<=```console\n)\$ ifunc top (?P<addresses>[^\n]*)\n(?P<screen>.*?)\n(?=```)", re.S)
+
+
+def words_of(screen):
+    """Of each line, what is neither a number nor its unit."""
+    units = {"B", "kB", "MB", "GB", "ns", "us", "ms", "s"}
+    return [[word for word in line.split() if not re.search(r"\d", word) and word not in units] for line in screen.splitlines()]
+
+
+def test_the_picture_in_the_docs_is_what_it_shows(t):
+    renew, any_transport = os.environ.get("TC_RENEW") == "1", {"TC_TRANSPORT": None}
+    addresses = SHOWN.search(DOCS.read_text())["addresses"].split()
+    names = ("north", "south")
+    nodes = [t.serve("--name", name, "--listen", address if renew else "127.0.0.1:0", env=any_transport)
+             for name, address in zip(names, addresses)]
+    nobody = addresses[2] if renew else "127.0.0.1:1"
+    wider = max(len(node.address) for node in nodes) - len(addresses[0])
+    terminal = top(t, *(node.address for node in nodes), nobody, script="exec {ifunc} top {arguments}", env=any_transport,
+                   width=80 + wider, height=16)
+
+    def is_full(shown):
+        for node in nodes:
+            assert t.ifunc("send", ECHO, node.address, "--payload", "x", "--repeat", "1000", env=any_transport).code == 0
+        calls = [rf"^ok +{name} +\S+ +\w+ +[1-9]" for name in names] + [r"^echo +[1-9]"]
+        return all(re.search(line, shown, re.M) for line in calls) and "refused" in shown and shown
+    screen = terminal.wait_for(is_full, "both nodes and their calls").split("\n\n")[0]
+    if renew:
+        picture = f"$ ifunc top {' '.join(addresses)}\n{screen}\n"
+        DOCS.write_text(SHOWN.sub(lambda _: picture, DOCS.read_text()))
+    assert words_of(SHOWN.search(DOCS.read_text())["screen"]) == words_of(screen), screen

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "ifunc-metrics/families.h"
+#include "ifunc-metrics/openmetrics.h"
 #include "ifunc/told.h"
 
 namespace tc::metrics {
@@ -75,8 +76,7 @@ HttpServer::HttpServer(const Settings& settings, Callbacks callbacks, std::strin
       address_(std::move(address)),
       most_connections_(settings.most_connections),
       started_(process_start_time()),
-      daemon_(nullptr, &MHD_stop_daemon),
-      page_(nullptr, &MHD_destroy_response) {}
+      daemon_(nullptr, &MHD_stop_daemon) {}
 
 Status HttpServer::open(const Listener& listener, const Settings& settings) {
   event_ = Fd(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
@@ -268,18 +268,25 @@ MHD_Result HttpServer::answer_readiness(MHD_Connection* connection, const NodeSi
 }
 
 MHD_Result HttpServer::answer_metrics(MHD_Connection* connection, const NodeSight& sight) {
+  const char* const accept = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_ACCEPT);
+  const bool open = accept != nullptr && wants_openmetrics(accept);
   const auto now = now_ns();
-  if (page_ == nullptr || page_of_ != sight.report || page_state_ != sight.state ||
-      page_made_ns_ + fresh_for_ns <= now) {
-    page_ = response_of(page_of(sight), metrics_text);
-    page_of_ = sight.report;
-    page_state_ = sight.state;
-    page_made_ns_ = now;
+  auto& page = open ? openmetrics_ : text_;
+  if (page.response == nullptr || page.of != sight.report || page.state != sight.state ||
+      page.made_ns + fresh_for_ns <= now) {
+    const auto families = families_of(sight);
+    page.response =
+        open ? response_of(openmetrics_of(families), openmetrics_type) : response_of(text_of(families), metrics_text);
+    if (page.response != nullptr)
+      (void)MHD_add_response_header(page.response.get(), MHD_HTTP_HEADER_VARY, MHD_HTTP_HEADER_ACCEPT);
+    page.of = sight.report;
+    page.state = sight.state;
+    page.made_ns = now;
   }
-  return page_ == nullptr ? MHD_NO : MHD_queue_response(connection, MHD_HTTP_OK, page_.get());
+  return page.response == nullptr ? MHD_NO : MHD_queue_response(connection, MHD_HTTP_OK, page.response.get());
 }
 
-std::string HttpServer::page_of(const NodeSight& sight) const {
+Families HttpServer::families_of(const NodeSight& sight) const {
   Families families;
   add_gauge(families, "threechains_build_info", "The version of Three-Chains; its value is 1.", 1,
             {{"version", tc_version()}});
@@ -293,7 +300,7 @@ std::string HttpServer::page_of(const NodeSight& sight) const {
     if (const auto told = command::parse_told(sight.report->text)) add_node(families, *told);
   }
   add_process(families, started_);
-  return text_of(families);
+  return families;
 }
 
 }  // namespace tc::metrics

@@ -24,6 +24,7 @@
 #include <thread>
 
 #include "base/fd.h"
+#include "ifunc-metrics/families.h"
 #include "ifunc-metrics/listener.h"
 #include "ifunc-metrics/metrics_plugin.h"
 
@@ -38,6 +39,14 @@ class HttpServer final : public Server {
 
  private:
   using Response = std::unique_ptr<MHD_Response, decltype(&MHD_destroy_response)>;
+
+  // The last page in one format, for all that ask within 100 ms.
+  struct Kept {
+    Response response{nullptr, &MHD_destroy_response};
+    std::shared_ptr<const Report> of;
+    State state = State::starting;
+    uint64_t made_ns = 0;
+  };
 
   enum class Page : uint8_t { metrics, health, readiness, none };
   struct Request;
@@ -72,7 +81,7 @@ class HttpServer final : public Server {
   MHD_Result answer_health(MHD_Connection* connection, const NodeSight& sight);
   MHD_Result answer_readiness(MHD_Connection* connection, const NodeSight& sight);
   MHD_Result answer_metrics(MHD_Connection* connection, const NodeSight& sight);
-  std::string page_of(const NodeSight& sight) const;
+  Families families_of(const NodeSight& sight) const;
 
   const Callbacks callbacks_;
   const std::string address_;
@@ -84,11 +93,7 @@ class HttpServer final : public Server {
   std::atomic<bool> is_ending_{false};
   std::list<Open> connections_;  // in the order in which they came
   std::list<Request*> waiting_;
-  // The last page, for all that ask within 100 ms.
-  Response page_;
-  std::shared_ptr<const Report> page_of_;
-  State page_state_ = State::starting;
-  uint64_t page_made_ns_ = 0;
+  Kept text_, openmetrics_;
   std::thread thread_;
 };
 
