@@ -37,7 +37,7 @@ results: release ## the reference run: every benchmark, then docs/results/ (quie
 fuzz: setup      ## long fuzzing: SECONDS_PER_TARGET=600, TARGETS="fuzz_bundle …"
 	@scripts/fuzz --seconds $(SECONDS_PER_TARGET) $(TARGETS)
 
-simulate: setup  ## a cluster in one thread, for each seed (docs/simulation.md): SEEDS=1-1000 NODES=3-16 STEPS=2000 ARGS=--shrink
+simulate: setup  ## a cluster in one thread, for each seed (docs/simulation.md): SEEDS=1-1000 NODES=3-16 STEPS=2000 ARGS=--shrink, or ARGS="--scale 1000"
 	@scripts/build release simulate
 	@build/release/bin/simulate --seeds $(SEEDS) --nodes $(NODES) --steps $(STEPS) $(ARGS)
 

@@ -22,7 +22,7 @@ namespace tc {
 class LogSink final : public spdlog::sinks::base_sink<std::mutex> {
  public:
   // Does not close `descriptor`. Its owner may redirect it at any time.
-  explicit LogSink(int descriptor) noexcept : descriptor_(descriptor) {}
+  explicit LogSink(int descriptor) : descriptor_(descriptor) {}
   ~LogSink() override;
 
  protected:

@@ -83,14 +83,14 @@ void Answers::fail_later(uint64_t token, const wire::ReturnAddress* return_addre
 
 void Answers::send_pending_failures() {
   while (!pending_failures_.empty()) {
-    const auto failure = std::move(pending_failures_.front());
-    pending_failures_.pop_front();
+    const auto& failure = pending_failures_.front();  // it stays until it is told
     wire::Reply reply;
     reply.token = failure.token;
     reply.status = failure.error.code;
     reply.node_id = common_.self.wire_id();
     reply.message = fmt::format("{}: {}", common_.self.label, failure.error.message);
     send(nullptr, failure.return_address ? &*failure.return_address : nullptr, reply);
+    pending_failures_.pop_front();
   }
 }
 

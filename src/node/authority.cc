@@ -116,6 +116,7 @@ Result<trust::Rights> Authority::rights_of(const transport::Origin& peer) const 
 Result<trust::SharedRights> Authority::rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
                                                       const Bundle& bundle) const {
   TC_ASSIGN(auto rights, trust::rights_of_code(rules_, peer, chain, bundle, has_cells_, wall_time()));
+  rights.reading = readings_;
   return trust::SharedRights(std::move(rights));
 }
 
@@ -289,6 +290,7 @@ bool Authority::has_changed() const noexcept {
 }
 
 std::vector<trust::PublicKey> Authority::take_change() {
+  ++readings_;
   std::optional<trust::Keyring> reloaded;
   {
     const std::scoped_lock lock(mutex_);

@@ -71,6 +71,10 @@ class Authority {
   // May it run this code on behalf of those in `chain`?
   Result<trust::SharedRights> rights_of_code(const trust::Rights& peer, const wire::SharedChain& chain,
                                              const Bundle& bundle) const;
+  // Are these what code may do by the keyring of now?
+  bool are_current(const trust::CodeRights& rights) const noexcept {
+    return rights.reading == 0 || rights.reading == readings_ || rights.is_all();
+  }
   // We connected to `address`, and this peer answered: is it the node that we meant? A key that was never seen there will do,
   // unless the options or `expected` say otherwise.
   Status is_expected(std::string_view address, const transport::Origin& peer, const Expectation& expected = {});
@@ -127,6 +131,7 @@ class Authority {
   std::unique_ptr<FirstContacts> contacts_;  // from start() on
   bool has_cells_ = false;
   uint64_t next_expiry_ns_ = UINT64_MAX;
+  uint64_t readings_ = 1;              // of the keyring
   std::unique_ptr<UseRecorder> uses_;  // null: uses are not recorded
   uint64_t next_use_ns_ = 0;
   Rates rates_;

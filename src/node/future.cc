@@ -128,12 +128,13 @@ std::string FutureTable::failed_since(const Future& future) const {
 void FutureTable::fail_lost(uint64_t token) {
   const auto found = waiting_.find(token);
   if (found == waiting_.end()) return;
+  const Error why{TC_ERR_DISCONNECTED,
+                  fmt::format("{} died while the call was there or on its way there; it may have run in part",
+                              failed_since(*found->second))};
   const auto future = std::move(found->second);
   waiting_.erase(found);
   future->node_id = peer_failures_.back().node_id;
-  settle(*future, Error{TC_ERR_DISCONNECTED,
-                        fmt::format("{} died while the call was there or on its way there; it may have run in part",
-                                    failed_since(*future))});
+  settle(*future, why);
 }
 
 std::vector<uint64_t> FutureTable::maybe_lost() const {
@@ -143,6 +144,16 @@ std::vector<uint64_t> FutureTable::maybe_lost() const {
   return tokens;
 }
 
+// What is due ends in time, if need be without the sentence.
+Error FutureTable::too_late(const Future& future) const noexcept try {
+  const auto died = failed_since(future);
+  const std::string late = future.ifunc != nullptr ? "no answer within the call's deadline; it may still run"
+                                                   : "no answer within the deadline";
+  return {TC_ERR_TIMEOUT, late + (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))};
+} catch (const std::bad_alloc&) {
+  return {TC_ERR_TIMEOUT, "no memory"};
+}
+
 void FutureTable::fail_all(const Error& error) {
   for (auto& [token, future] : waiting_) settle(*future, error);
   waiting_.clear();
@@ -150,10 +161,7 @@ void FutureTable::fail_all(const Error& error) {
 
 size_t FutureTable::expire(uint64_t now_ns) {
   return by_deadline_.expire(now_ns, [&](Future& future) {
-    const auto died = failed_since(future);
-    const std::string late = future.ifunc != nullptr ? "no answer within the call's deadline; it may still run"
-                                                     : "no answer within the deadline";
-    settle(future, Error{TC_ERR_TIMEOUT, late + (died.empty() ? died : fmt::format(" ({} died meanwhile)", died))});
+    settle(future, too_late(future));
     waiting_.erase(uint64_t{future.token});
   });
 }

@@ -171,6 +171,7 @@ class FutureTable {
     DeadlineWheel::remove(future);
   }
   std::string failed_since(const Future& future) const;
+  Error too_late(const Future& future) const noexcept;
   uint64_t next_token();
 
   std::unordered_map<uint64_t, std::shared_ptr<Future>> waiting_;

@@ -27,6 +27,18 @@ Link* find(const std::vector<std::unique_ptr<Link>>& links, const Matches& match
   return found != links.end() ? found->get() : nullptr;
 }
 
+// At the end of its life, also when there is no memory.
+class [[nodiscard]] Forgotten {
+ public:
+  explicit Forgotten(std::string_view& text) noexcept : text_(text) {}
+  ~Forgotten() { text_ = {}; }
+  Forgotten(const Forgotten&) = delete;
+  Forgotten& operator=(const Forgotten&) = delete;
+
+ private:
+  std::string_view& text_;
+};
+
 // Every peer learns our instance and might claim it at another node.
 bool are_of_one_peer(const transport::Origin& one, const transport::Origin& other) noexcept {
   return one.key == other.key;
@@ -66,8 +78,10 @@ Result<Link*> Links::reach_caller(std::string_view address, const wire::SharedCh
     return fail(TC_ERR_DENIED, "{} is a name, and answers go to addresses that are numbers", address);
   caller_at_ = address;
   caller_key_ = chain != nullptr ? std::optional(trust::PublicKey{chain->keys().front()}) : std::nullopt;
-  auto reached = reach(address);
-  caller_at_ = {};
+  auto reached = [&] {
+    const Forgotten at_the_end(caller_at_);
+    return reach(address);
+  }();
   if (reached) (*reached)->meets_nobody = true, (*reached)->caller_key = caller_key_;
   return reached;
 }
@@ -142,7 +156,7 @@ void Links::end_endpoints(Link& link, uint32_t count) noexcept {
   link.endpoints -= count;
   if (link.endpoints == 0 && !link.channel().is_accepted() && link.is_ready()) {
     link.channel().release();
-    futures_.fail_those(link.futures, Error{TC_ERR_CLOSED, "the endpoint was closed here"});
+    futures_.fail_those(link.futures, error_in_any_case(TC_ERR_CLOSED, "the endpoint was closed here"));
     begin_nothing_new(link);
   }
   if (link.endpoints == 0 && link.is_released_by_peer()) some_are_released_ = true;
@@ -165,8 +179,13 @@ void Links::on_released_by_peer(Link& link) {
 
 void Links::end_unused() {
   if (!std::exchange(some_are_released_, false)) return;
-  for (const auto& link : links_)
-    if (link->is_ready() && link->is_released_by_peer()) on_released_by_peer(*link);
+  try {
+    for (const auto& link : links_)
+      if (link->is_ready() && link->is_released_by_peer()) on_released_by_peer(*link);
+  } catch (const std::bad_alloc&) {
+    some_are_released_ = true;
+    throw;
+  }
 }
 
 // Of endpoints that were closed where nobody could wait.
@@ -455,10 +474,21 @@ size_t Links::receive_from(Link& link) {
   try {
     return link.receive();
   } catch (const std::bad_alloc&) {
+    fail_running();
     executor.reset();
     give_up(link);
     return 1;
   }
+}
+
+// The end of the link tells its peer. A call that came from farther away has a caller who cannot know.
+void Links::fail_running() noexcept try {
+  services_.channel.common.reserve.release();
+  const auto& call = services_.executor.running();
+  if (!call.has_return_address || !call.wants_reply || call.answered) return;
+  services_.answers.fail_later(call.header.token, &call.return_address.value(),
+                               Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
+} catch (const std::bad_alloc&) {  // its deadline ends it
 }
 
 size_t Links::drain_backlogs() {

@@ -155,6 +155,7 @@ class Links final : public transport::Events {
   size_t receive_from(Link& link);
   // There was no memory for what it sends, or for what its loss wants done.
   void give_up(Link& link) noexcept;
+  void fail_running() noexcept;
   bool tell_loss(Link& link) noexcept;
   void add_ended(const Link& link) noexcept;
   void log_loss(const Link& link) noexcept;

@@ -20,6 +20,7 @@ Status LocalCalls::add(const OutgoingCall& call, trust::SharedRights rights) {
 }
 
 void LocalCalls::run() {
+  tell_failed();
   const target::Executor::Scope scope(executor_);
   executor_.begin_turn();
   for (size_t left = ready_.size(); left != 0 && has_ready() && !executor_.slice().is_over(); --left) {
@@ -28,15 +29,28 @@ void LocalCalls::run() {
     try {
       run(call);
     } catch (const std::bad_alloc&) {
+      const bool is_answered = executor_.running().answered;
+      executor_.reset();  // lest the next call answers for this one
       common_.reserve.release();
-      answers_.fail_later(call.header.token, call.caller(), Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
+      if (!is_answered) failed_ = std::move(call);
+      tell_failed();
     }
     executor_.reset();
   }
 }
 
-// Any code that runs here may call what the application registered. Other code must be code that the peer may send.
+// Where there is no memory for that, the next turn tells it.
+void LocalCalls::tell_failed() {
+  if (!failed_) return;
+  answers_.fail_later(failed_->header.token, failed_->caller(),
+                      Error{TC_ERR_NO_MEMORY, "there is no memory for a call"});
+  failed_.reset();
+}
+
+// Any code that runs here may call what the application registered. Other code must be code that the peer may send. Code that
+// calls its own node again and again ends when the keyring changes.
 Result<trust::SharedRights> LocalCalls::rights_of(const Call& call) const {
+  if (!authority_.are_current(*call.rights)) return tc::fail(HandedCalls::rights_have_changed());
   if (call.rights->is_all() || code_.codes.is_registered(call.bundle.id())) return call.rights;
   return authority_.rights_of_code(call.rights->peer, call.rights->chain, call.bundle);
 }
@@ -109,8 +123,8 @@ void LocalCalls::set_running(const Call& local) {
 }
 
 void LocalCalls::on_compiled() {
-  for (auto& call : std::exchange(uncompiled_, {})) ready_.push_back(std::move(call));
   common_.work.calls = true;
+  for (; !uncompiled_.empty(); uncompiled_.pop_front()) ready_.push_back(std::move(uncompiled_.front()));
 }
 
 void LocalCalls::each_waiting(ShowCall show) const {
@@ -118,6 +132,8 @@ void LocalCalls::each_waiting(ShowCall show) const {
     for (const auto& call : *calls)
       if (call.header.token != 0)
         show(call.return_address ? call.caller()->instance : answers_.own_instance(), call.header.token);
+  if (failed_ && failed_->header.token != 0)
+    show(failed_->caller() != nullptr ? failed_->caller()->instance : answers_.own_instance(), failed_->header.token);
 }
 
 }  // namespace tc::node

@@ -32,9 +32,9 @@ class LocalCalls {
   // Are there some that can run now?
   // So many wait for a thread or a cell.
   size_t awaiting_worker() const noexcept { return awaits_worker_ ? ready_.size() : 0; }
-  bool has_ready() const noexcept { return !ready_.empty() && !awaits_worker_; }
+  bool has_ready() const noexcept { return (!ready_.empty() && !awaits_worker_) || failed_; }
   // And all that wait.
-  size_t waiting() const noexcept { return ready_.size() + uncompiled_.size(); }
+  size_t waiting() const noexcept { return ready_.size() + uncompiled_.size() + (failed_ ? 1 : 0); }
   // Runs those that are there now, as long as their turn lasts: a call that calls itself again runs with the next poll.
   void run();
   // Of the call that runs.
@@ -58,6 +58,7 @@ class LocalCalls {
   };
   void run(Call& call);
   void fail(const Call& call, const Error& why);
+  void tell_failed();
   void set_running(const Call& local);
   void hand_over(Call& local, target::Code& code, bool in_cell);
   Result<trust::SharedRights> rights_of(const Call& call) const;
@@ -73,6 +74,7 @@ class LocalCalls {
   std::deque<Call> ready_;
   bool awaits_worker_ = false;   // the first of them
   std::deque<Call> uncompiled_;  // their code is being compiled elsewhere
+  std::optional<Call> failed_;   // for lack of memory, and its caller is not told yet
 };
 
 }  // namespace tc::node

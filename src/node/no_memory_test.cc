@@ -6,6 +6,7 @@
 #include <new>
 
 #include "node/testing/node_test_kit.h"
+#include "story.h"
 #include "transport/network/network.h"
 
 namespace {
@@ -49,15 +50,34 @@ using Kind = std::string_view;
 
 class NoMemory : public testing::TestWithParam<Kind> {
  protected:
-  std::unique_ptr<Node> make(uint32_t id) {
+  static Result<std::unique_ptr<Node>> create(uint32_t id) {
     auto config = Config::defaults();
     config.id = id;
     config.log = std::getenv("TC_TEST_LOG") ? "debug" : "off";
     config.code.use_bitcode = false;
     config.network.choice = *transport::parse_choice(GetParam());
-    return std::move(*Node::create(std::move(config), [](const Config& c, transport::Events& events) {
+    return Node::create(std::move(config), [](const Config& c, transport::Events& events) {
       return transport::Network::create(c.network, events);
-    }));
+    });
+  }
+  static std::unique_ptr<Node> make(uint32_t id) { return std::move(*create(id)); }
+
+  // So many allocations of what `body` does succeed, and then all fail. False: it threw std::bad_alloc.
+  template <class Body>
+  static bool with_allocations(size_t number, Body&& body) {
+    failed = 0;
+    succeed = number;
+    fail_then = SIZE_MAX;
+    is_failing = true;
+    bool ended = true;
+    try {
+      body();
+    } catch (const std::bad_alloc&) {
+      ended = false;
+    }
+    is_failing = false;
+    fail_then = 0;
+    return ended;
   }
 
   // The target's turn: here its allocations fail.
@@ -88,9 +108,12 @@ class NoMemory : public testing::TestWithParam<Kind> {
     return *link;
   }
   // Null: it was not accepted.
-  std::shared_ptr<Future> ask(Link& link, const std::string& ifunc, std::string_view payload) {
-    auto future = source->call(link, *test::message(*source, ifunc, payload), 500, Deadline::after_ms(0));
+  std::shared_ptr<Future> ask(Link& link, const source::Message& message) {
+    auto future = source->call(link, message, 500, Deadline::after_ms(0));
     return future ? *future : nullptr;
+  }
+  std::shared_ptr<Future> ask(Link& link, const std::string& ifunc, std::string_view payload) {
+    return ask(link, *test::message(*source, ifunc, payload));
   }
   void scenario() {
     auto* link = reach();
@@ -179,6 +202,168 @@ TEST_P(NoMemory, a_message_that_was_sent_in_part_arrives_or_ends_its_link) {
     if (HasFailure() || all_succeeded) break;
   }
   EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
+}
+
+TEST_P(NoMemory, a_node_that_cannot_start_says_so_and_one_that_has_started_ends) {
+  constexpr uint32_t id = 7;
+  for (size_t number = 0;; ++number) {
+    SCOPED_TRACE(fmt::format("{} allocations succeed, then all fail", number));
+    Result<std::unique_ptr<Node>> node = fail(TC_ERR_NO_MEMORY, "none");
+    with_allocations(number, [&] { node = create(id); });
+    if (node) break;
+    EXPECT_EQ(node.error().code, TC_ERR_NO_MEMORY) << node.error().message;
+    ASSERT_LT(number, 5000u);
+  }
+  for (const size_t number : {0u, 1u, 2u, 3u, 10u}) {
+    auto third = make(id);
+    auto link = source->links().find_or_reach(third->address());
+    ASSERT_TRUE(link) << link.error().message;
+    const auto link_id = (*link)->id();
+    const auto is_ready = [&] { return (*link)->state() != Link::State::greeting; };
+    for (const auto deadline = Deadline::after_ms(20'000); !is_ready() && !deadline.passed();)
+      third->poll(), source->poll();
+    ASSERT_TRUE(is_ready());
+    EXPECT_TRUE(with_allocations(number, [&] { third.reset(); })) << "a node's end throws nothing";
+    const auto is_gone = [&] { return source->links().with_id(link_id) == nullptr; };
+    EXPECT_TRUE(until(is_gone)) << "its peer has seen that";
+  }
+}
+
+// A call without a header runs in a burst of others, and its failure is told from the middle of that.
+TEST_P(NoMemory, a_call_that_fails_where_no_failure_can_be_told_ends_its_link) {
+  for (size_t number = 0;; ++number) {
+    SCOPED_TRACE(fmt::format("{} allocations succeed, then all fail", number));
+    auto* const link = reach();
+    const auto message = test::message(*source, "refuse", "x");
+    const auto run = [&] {
+      const auto before = target->executed();
+      return source->send(*link, *message, false, Deadline::after_ms(0)) &&
+             until([&] { return target->executed() != before || link->is_lost(); });
+    };
+    ASSERT_TRUE(run());  // and from now on the code is known by its number
+    ASSERT_TRUE(link->is_ready());
+    ASSERT_TRUE(source->send(*link, *message, false, Deadline::after_ms(0)));
+    const auto before = target->executed();
+    bool seen = false;
+    with_allocations(number, [&] {
+      for (const auto deadline = Deadline::after_ms(20'000); !seen && !deadline.passed();)
+        target->poll(), seen = target->executed() != before;
+    });
+    EXPECT_EQ(target->executed(), before + 1);
+    const bool all_succeeded = failed == 0;
+    leave(*link);
+    check_that_it_lives();
+    if (HasFailure() || all_succeeded) break;
+  }
+}
+
+// What is left of a call that failed must not answer for it when the next one runs.
+TEST_P(NoMemory, a_call_of_a_node_to_itself_has_its_own_answer_or_a_reason) {
+  const auto journal = std::make_unique<story_journal>();
+  ASSERT_TRUE(target->expose("journal", journal.get(), sizeof *journal));
+  for (size_t number = 0; number < 5000; ++number) {
+    SCOPED_TRACE(fmt::format("{} allocations succeed, then 60 fail", number));
+    journal->count = 0;
+    auto* const link = reach();
+    const story what{.id = number,
+                     .sum = story_sum(nullptr, 0),
+                     .end = story_replies,
+                     .step = 0,
+                     .steps = 1,
+                     .injections = 0,
+                     .route = {1}};
+    const auto future = ask(*link, "story_1", {reinterpret_cast<const char*>(&what), sizeof what});
+    ASSERT_NE(future, nullptr);
+    ASSERT_TRUE(source->send(*link, *test::message(*source, "echo", "next"), false, Deadline::after_ms(0)));
+    failed = 0;
+    succeed = number;
+    fail_then = 60;
+    EXPECT_TRUE(until([&] { return future->ready.load(); }));
+    fail_then = 0;
+    const bool is_answered = future->status == TC_OK;
+    EXPECT_EQ(future->bytes.size(), is_answered ? sizeof what : 0u);
+    EXPECT_EQ(future->message.empty(), is_answered);
+    const bool all_succeeded = failed == 0;
+    link->endpoints = 0;  // a caller whose link was lost has its answer by another one, which stays
+    if (HasFailure() || all_succeeded) break;
+  }
+  EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
+  target.reset();  // before the journal
+}
+
+// Users were bound to a library that was freed.
+TEST_P(NoMemory, a_library_that_cannot_be_kept_binds_nobody) {
+  struct Answer {
+    char version[8];
+    uint32_t result, calls;
+  };
+  const auto library = [](const char* version) {
+    return test::renamed(test::load_bundle(std::string("library_") + version), "greeting");
+  };
+  ASSERT_TRUE(target->policy().allow_export("greeting_*"));
+  auto& store = target->store();
+  for (const bool replaces : {false, true}) {
+    for (size_t number = 0; number < 2000; ++number) {
+      SCOPED_TRACE(
+          fmt::format("{} allocations succeed, then all fail; another version is there: {}", number, replaces));
+      auto* const link = reach();
+      const auto use = [&] {
+        auto future = ask(*link, "uses_library", std::string_view("\5\0\0\0", 4));
+        EXPECT_TRUE(until([&] { return future->ready.load(); }));
+        return future;
+      };
+      if (replaces) {
+        ASSERT_TRUE(store.load(library("one"), target::Sender{}, {}));
+        ASSERT_EQ(use()->status, TC_OK);
+      }
+      auto bundle = library("two");
+      bool is_loaded = false;
+      with_allocations(number, [&] { is_loaded = store.load(std::move(bundle), target::Sender{}, {}).has_value(); });
+      const bool all_succeeded = failed == 0;
+      const auto future = use();
+      if (is_loaded || replaces) {
+        Answer answer{};
+        ASSERT_EQ(future->bytes.size(), sizeof answer) << future->message;
+        std::memcpy(&answer, future->bytes.data(), sizeof answer);
+        EXPECT_EQ(std::string_view(answer.version), is_loaded ? "two" : "one");
+        EXPECT_EQ(answer.result, is_loaded ? 1005u : 10u);
+      } else {
+        EXPECT_EQ(future->status, TC_ERR_UNRESOLVED) << future->message;
+      }
+      for (const char* version : {"one", "two"}) store.evict(library(version).id());
+      leave(*link);  // which remembers that it did not link
+      if (HasFailure() || all_succeeded) break;
+    }
+    EXPECT_EQ(failed, 0u) << "the last round is one in which all succeed";
+  }
+}
+
+TEST_P(NoMemory, a_call_ends_with_its_deadline) {
+  auto* const link = reach();
+  const auto message = test::message(*source, "echo", "x");
+  const auto future = source->call(*link, *message, 1, Deadline::after_ms(0)).value();
+  const auto waits = Deadline::after_ms(20'000);
+  EXPECT_TRUE(with_allocations(0, [&] {
+    while (!future->ready && !waits.passed()) source->expire();
+  }));
+  EXPECT_EQ(future->status, TC_ERR_TIMEOUT);
+  EXPECT_EQ(future->message, "no memory");
+  leave(*link);
+}
+
+TEST_P(NoMemory, a_call_that_could_not_be_made_is_not_waited_for) {
+  for (size_t number = 0; number < 200; ++number) {
+    SCOPED_TRACE(fmt::format("{} allocations succeed, then all fail", number));
+    auto* const link = reach();
+    const auto message = test::message(*source, "echo", "x");
+    std::shared_ptr<Future> future;
+    with_allocations(number, [&] { future = ask(*link, *message); });
+    EXPECT_EQ(source->futures().size(), future != nullptr ? 1u : 0u);
+    EXPECT_TRUE(future == nullptr || until([&] { return future->ready.load(); }));
+    const bool all_succeeded = failed == 0;
+    leave(*link);
+    if (HasFailure() || all_succeeded) break;
+  }
 }
 
 INSTANTIATE_TEST_SUITE_P(On, NoMemory, testing::Values("shm", "tcp"),

@@ -115,7 +115,7 @@ Node::Node(Config config)
 }
 
 Node::~Node() {
-  futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  futures_.fail_all(error_in_any_case(TC_ERR_CLOSED, "this node was closed"));
   cells_.close();
   workers_.close();
   if (transport_ != nullptr) leave();
@@ -289,10 +289,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   const Link::Hold hold(link);
   auto call = call_of(message);
   call.header = &header;
-  if (auto sent = link.sender().send(call, deadline); !sent) {
-    futures_.forget(*future);
-    return fail(std::move(sent).error());
-  }
+  TC_CHECK(or_forget(*future, [&] { return link.sender().send(call, deadline); }));
   futures_.set_sent(*future);
   return future;
 }
@@ -303,11 +300,19 @@ Result<std::shared_ptr<Future>> Node::ask_statistics(Link& link, uint32_t answer
   future->deadline_ns = answer_ms != 0 ? now_ns() + uint64_t{answer_ms} * 1'000'000 : 0;
   future->peer = link.channel().shared_label();
   work_.awaits_answers = true;
-  if (auto asked = link.ask_statistics(futures_.add(future, link.futures)); !asked) {
-    futures_.forget(*future);
-    return fail(std::move(asked).error());
-  }
+  const auto token = futures_.add(future, link.futures);
+  TC_CHECK(or_forget(*future, [&] { return link.ask_statistics(token); }));
   return future;
+}
+
+// Nobody waits for what was not sent, be it for lack of memory.
+Status Node::or_forget(Future& future, FunctionRef<Status()> send) try {
+  auto sent = send();
+  if (!sent) futures_.forget(future);
+  return sent;
+} catch (const std::bad_alloc&) {
+  futures_.forget(future);
+  throw;
 }
 
 Status Node::expose(std::string name, void* data, size_t size, SharedFile file) {
@@ -527,11 +532,15 @@ size_t Node::progress() {
   return moved;
 }
 
-size_t Node::drain_backlogs() {
+// Without memory, what is left has its turn with the next progress.
+size_t Node::drain_backlogs() try {
   work_.backlog = false;
   code_.deliver();
   answers_.send_pending_failures();
   return links_.drain_backlogs();
+} catch (const std::bad_alloc&) {
+  work_.backlog = true;
+  throw;
 }
 
 // What must be done now and then, and before sleeping.
@@ -570,7 +579,7 @@ void Node::notify_ready() noexcept {
 
 void Node::close_calls() noexcept {
   closing_ = true;
-  futures_.fail_all(Error{TC_ERR_CLOSED, "this node was closed"});
+  futures_.fail_all(error_in_any_case(TC_ERR_CLOSED, "this node was closed"));
   if (polling_) return;  // what polls tells them
   const Raised polling(polling_);
   notify_ready();

@@ -151,6 +151,7 @@ class Node final : private Waiter {
   explicit Node(Config config);
   Status start(const MakeTransport& make_transport);
   void leave() noexcept;
+  Status or_forget(Future& future, FunctionRef<Status()> send);
   Status check_cluster() const;
   Status choose_key();
   Status join_cluster();

@@ -146,6 +146,39 @@ TEST_F(CodeTrust, code_that_goes_on_as_another_ifunc_here_may_do_no_more_than_be
   EXPECT_EQ(text[0], 1);
 }
 
+// Code that the application has registered went on for as many hops as it had left.
+TEST_F(CodeTrust, code_that_calls_its_own_node_again_and_again_ends_when_its_sender_may_run_nothing_any_more) {
+  for (const auto& line : {std::string(), bob.line("run=any") + ana.line("run=none"), ana.line("revoked=2026-01-01")}) {
+    write_keyring(ana.line("run=any"));
+    target = net.make(1, [](Config& config) {
+      config.id = 0;
+      config.cluster = {"n1"};
+    });
+    ASSERT_TRUE(target->register_bundle(load_bundle("travel")));
+    run();
+    net.network.make_foreign("n2", ana.public_key());
+    auto client = net.make(2, [](Config& config) { config.hops = 1000; });
+    auto* const link = test::connect(*client, "n1");
+    running.reset();
+    auto future = client->call(*link, *test::travel(*client, 1000), 60'000, Deadline::after_ms(60'000));
+    ASSERT_TRUE(future) << future.error().message;
+    ASSERT_TRUE(run_until({client.get(), target.get()}, [&] { return target->executed() >= 3; }));
+    write_keyring(line);
+    ASSERT_TRUE(target->reload_keys());
+    auto deadline = Deadline::never();
+    (void)target->arm(deadline);  // takes the lines over
+    const auto executed = target->executed();
+    ASSERT_LT(executed, 900u);
+    ASSERT_TRUE(run_until({client.get(), target.get()}, [&] { return (*future)->ready.load(); }));
+    EXPECT_NE((*future)->status, TC_OK);
+    EXPECT_TRUE(run_until({target.get()}, [&] { return target->buffers().budget().used() == 0; }));
+    // One may run on another thread when the lines change.
+    EXPECT_LE(target->executed(), executed + 1) << line;
+    client.reset();
+    target.reset();
+  }
+}
+
 TEST_F(CodeTrust, signed_code_does_not_go_on_as_code_that_its_sender_could_not_send) {
   using namespace std::string_view_literals;
   start(ana.line(), [](Config& config) { config.id = 0; });

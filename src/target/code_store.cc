@@ -4,6 +4,7 @@
 #include <threechains/ifunc.h>
 
 #include <algorithm>
+#include <new>
 
 #include "base/clock.h"
 #include "wire/abi_names.h"
@@ -129,11 +130,15 @@ Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes objec
   TC_ASSIGN(auto linked, link(*code));
   take_over(*code, std::move(linked));
   TC_CHECK(make_room(*code));
-  if (code->is_library()) TC_CHECK(bind_library(*code, from));
+  // All that needs memory comes before others can be bound to it.
+  decltype(codes_) made;
+  auto& kept = *made.emplace(code->id(), std::move(code)).first->second;
+  codes_.reserve(codes_.size() + 1);
+  if (kept.is_library()) TC_CHECK(bind_library(kept, from));
   // It will run at once, but the executor has not counted that yet: it is as recent as any.
-  code->last_used = std::max(queue_.newest(), last_loaded_ != nullptr ? last_loaded_->last_used : 0);
-  auto& kept = *codes_.emplace(code->id(), std::move(code)).first->second;
+  kept.last_used = std::max(queue_.newest(), last_loaded_ != nullptr ? last_loaded_->last_used : 0);
   if (!kept.is_library()) queue_.add(kept);  // one that goes would leave its users in the air
+  codes_.insert(made.extract(made.begin()));
   count(kept);
   last_loaded_ = &kept;
   if (kept.tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(kept);
@@ -171,6 +176,9 @@ void CodeStore::free(Code& code) {
   on_free_(code);
   tuner_.cancel(code);
   adopt();  // its tuned code, too, if that was published just now
+  // What a call may be in is not freed for lack of memory to keep it.
+  if (options_.keep_replaced) replaced_.reserve(replaced_.size() + code.retired.size() + 2);
+  if (!uses_.empty()) outlived_.reserve(outlived_.size() + 1);
   queue_.remove(code);
   std::erase(retiring_, &code);
   if (last_loaded_ == &code) last_loaded_ = nullptr;
@@ -198,11 +206,12 @@ void CodeStore::evict(const ContentId& id) {
   if (const auto found = codes_.find(id); found != codes_.end()) free(*found->second);
 }
 
-void CodeStore::housekeeping() noexcept {
+void CodeStore::housekeeping() noexcept try {
   adopt();
   if (!retiring_.empty() || stats_.bytes > options_.budget_bytes) retire();
   tuner_.start();
   linker_.prepare();
+} catch (const std::bad_alloc&) {  // next time
 }
 
 bool CodeStore::wait_until_tuned(uint64_t deadline_ms) {
@@ -302,7 +311,28 @@ void CodeStore::take_over(Code& code, CodeLinker::Linked linked) {
   code.tier.store(linked.tier, std::memory_order_release);
 }
 
-// All or nothing: every user is linked to the new version before any is switched over.
+namespace {
+
+// What all libraries exported before comes back, unless it is told to stay away.
+class ExportsUntilBound {
+ public:
+  ExportsUntilBound(Policy& policy, Exports before) noexcept : policy_(policy), before_(std::move(before)) {}
+  ~ExportsUntilBound() {
+    if (!stays_) policy_.restore_exports(std::move(before_));
+  }
+  ExportsUntilBound(const ExportsUntilBound&) = delete;
+  ExportsUntilBound& operator=(const ExportsUntilBound&) = delete;
+  void stay() noexcept { stays_ = true; }
+
+ private:
+  Policy& policy_;
+  Exports before_;
+  bool stays_ = false;
+};
+
+}  // namespace
+
+// All or nothing, also when memory runs out: every user is linked to the new version before any is switched over.
 Status CodeStore::bind_library(Code& library, const Sender& from) {
   auto* const before = exporting(library.name());
   const Exports old = before != nullptr ? before->exports : Exports{};
@@ -315,30 +345,28 @@ Status CodeStore::bind_library(Code& library, const Sender& from) {
   // that is refused after all.
   for (auto* user : users) tuner_.cancel(*user);
   adopt();
-  auto changed = policy_.replace_exports(old, library.exports);
-  std::vector<CodeLinker::Linked> linked;
-  if (changed) {
-    changed = link_users(users, linked);
-    if (!changed) (void)policy_.replace_exports(library.exports, old);
-  }
-  if (changed) {
-    for (size_t i = 0; i < users.size(); ++i) take_over(*users[i], std::move(linked[i]));
-    stats_.rebinds += users.size();
-  }
-  for (auto* user : users) {
-    count(*user);
-    if (user->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*user);
-  }
-  if (!changed) return changed;
+  auto all_before = policy_.replace_exports(old, library.exports);
+  if (!all_before) return settle_users(users), fail(std::move(all_before).error());
+  ExportsUntilBound exports(policy_, std::move(*all_before));
+  auto linked = link_users(users);
+  if (!linked) return settle_users(users), fail(std::move(linked).error());
+  have_room_aside(users);
+  exports.stay();
+  for (size_t i = 0; i < users.size(); ++i) take_over(*users[i], std::move((*linked)[i]));
+  stats_.rebinds += users.size();
+  settle_users(users);
   ++library_changes_;
-  if (before != nullptr) {
-    before->exports.clear();  // others stand under those names now
+  if (before == nullptr) return {};
+  before->exports.clear();  // others stand under those names now
+  try {
     free(*before);
+  } catch (const std::bad_alloc&) {  // it stays, and nothing is bound to it
   }
   return {};
 }
 
-Status CodeStore::link_users(const std::vector<Code*>& users, std::vector<CodeLinker::Linked>& linked) {
+Result<std::vector<CodeLinker::Linked>> CodeStore::link_users(const std::vector<Code*>& users) {
+  std::vector<CodeLinker::Linked> linked;
   for (const auto* user : users) {
     auto bound = link(*user);
     if (!bound)
@@ -346,7 +374,16 @@ Status CodeStore::link_users(const std::vector<Code*>& users, std::vector<CodeLi
                      std::move(bound).error());
     linked.push_back(std::move(*bound));
   }
-  return {};
+  return linked;
+}
+
+// Without memory they are not tuned, and run as they are.
+void CodeStore::settle_users(const std::vector<Code*>& users) noexcept try {
+  for (auto* user : users) {
+    count(*user);
+    if (user->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*user);
+  }
+} catch (const std::bad_alloc&) {
 }
 
 // Its users go with it: they would call what is gone.
@@ -354,7 +391,7 @@ void CodeStore::withdraw(Code& library) {
   if (library.exports.empty()) return;
   ++library_changes_;
   for (auto* user : users_of(library.exports, {})) free(*user);
-  (void)policy_.replace_exports(std::exchange(library.exports, {}), {});
+  policy_.withdraw_exports(std::exchange(library.exports, {}));
 }
 
 // ---- Code that was replaced: by tuned code, or because a library that it is linked to was. It stays until its last call has
@@ -362,6 +399,7 @@ void CodeStore::withdraw(Code& library) {
 
 void CodeStore::adopt() {
   for (auto& [code, memory] : tuner_.finished()) {
+    have_room_aside(std::span(&code, 1));
     auto before = std::exchange(code->memory, CodeMemory{.image = {}, .jitted = std::move(memory)});
     if (code->variables.empty())
       put_aside(*code, std::move(before));
@@ -370,6 +408,13 @@ void CodeStore::adopt() {
     count(*code);
     ++stats_.tuned_swaps;
   }
+}
+
+// For two pieces of each: what a call may be in is not freed for lack of memory to keep it.
+void CodeStore::have_room_aside(std::span<Code* const> codes) {
+  for (auto* code : codes) code->retired.reserve(code->retired.size() + 2);
+  retiring_.reserve(retiring_.size() + codes.size());
+  if (options_.keep_replaced) replaced_.reserve(replaced_.size() + 2 * codes.size());
 }
 
 // Where any thread may run code, what is not replaceable is pinned, and what it was before stays for good.

@@ -15,6 +15,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <utility>
@@ -162,7 +163,8 @@ class CodeStore {
   std::string about_libraries(const Code& code);
   Status check_exports(const std::vector<std::string>& symbols, const Sender& from) const;
   Status bind_library(Code& library, const Sender& from);
-  Status link_users(const std::vector<Code*>& users, std::vector<CodeLinker::Linked>& linked);
+  Result<std::vector<CodeLinker::Linked>> link_users(const std::vector<Code*>& users);
+  void settle_users(const std::vector<Code*>& users) noexcept;
   Code* exporting(const std::string& name);
   std::vector<Code*> users_of(const Exports& one, const Exports& other);
   void take_over(Code& code, CodeLinker::Linked linked);
@@ -170,6 +172,7 @@ class CodeStore {
 
   // What was replaced
   void adopt();
+  void have_room_aside(std::span<Code* const> codes);
   void put_aside(Code& code, CodeMemory memory);
   void put_aside_all(Code& code);
   void keep_replaced(CodeMemory memory);

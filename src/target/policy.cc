@@ -108,7 +108,7 @@ Status Policy::may_export(const std::string& symbol, std::string_view from) cons
               symbol, from, symbol);
 }
 
-Status Policy::replace_exports(const Exports& before, const Exports& now) {
+Result<Exports> Policy::replace_exports(const Exports& before, const Exports& now) {
   const std::unique_lock lock(state_->mutex);
   for (const auto& [symbol, address] : now) {
     if (abi_symbol(symbol) != nullptr || compiler_runtime_symbol(symbol) != nullptr)
@@ -118,10 +118,24 @@ Status Policy::replace_exports(const Exports& before, const Exports& now) {
     if (state_->library_exports.contains(symbol) && !before.contains(symbol))
       return fail(TC_ERR_DENIED, "it exports '{}', which another library exports already", symbol);
   }
-  for (const auto& [symbol, address] : before) state_->library_exports.erase(symbol);
-  for (const auto& [symbol, address] : now) state_->library_exports.emplace(symbol, address);
+  auto all = state_->library_exports;
+  for (const auto& [symbol, address] : before) all.erase(symbol);
+  for (const auto& [symbol, address] : now) all.emplace(symbol, address);
+  all.swap(state_->library_exports);
   state_->count();
-  return {};
+  return all;
+}
+
+void Policy::restore_exports(Exports all) noexcept {
+  const std::unique_lock lock(state_->mutex);
+  state_->library_exports.swap(all);
+  state_->count();
+}
+
+void Policy::withdraw_exports(const Exports& of_library) noexcept {
+  const std::unique_lock lock(state_->mutex);
+  for (const auto& [symbol, address] : of_library) state_->library_exports.erase(symbol);
+  state_->count();
 }
 
 bool Policy::has_library_exports() const noexcept {

@@ -51,7 +51,11 @@ class Policy {
   Status may_export(const std::string& symbol, std::string_view from) const;
   // The library `name` exports `now` in the place of `before`. All of it, or TC_ERR_DENIED and nothing: when the application
   // or another library exports such a symbol, or every ifunc has it already.
-  Status replace_exports(const Exports& before, const Exports& now);
+  // Returns what all libraries exported until then, for restore_exports().
+  Result<Exports> replace_exports(const Exports& before, const Exports& now);
+  void restore_exports(Exports all) noexcept;
+  // A library that is freed exports nothing any more.
+  void withdraw_exports(const Exports& of_library) noexcept;
   // Does a library that was sent here export it? Does any export anything?
   bool is_library_export(const std::string& symbol) const;
   bool has_library_exports() const noexcept;

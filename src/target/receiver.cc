@@ -56,8 +56,9 @@ struct Run {
 };
 
 // Runs a plain call and all that follow with the same header word: a burst of one ifunc, most of the time. Where it is
-// stands in a local variable: in memory, each frame would wait for the store of the one before.
-void run_alike(Run& run, Code& code, uint64_t word, size_t length) noexcept {
+// stands in a local variable: in memory, each frame would wait for the store of the one before. May throw std::bad_alloc: a
+// failure is told by on_effects().
+void run_alike(Run& run, Code& code, uint64_t word, size_t length) {
   auto& in = run.in;
   auto& executor = run.executor;
   const size_t stride = wire::stride(length);

@@ -112,6 +112,8 @@ struct CodeRights {
   // The chain of the calls that this code makes to other nodes. It has the principals that the peer named, and the peer
   // itself unless it may do everything here.
   wire::SharedChain chain{};
+  // Which reading of the keyring they are from; 0: from none.
+  uint64_t reading = 0;
 
   bool is_all() const noexcept { return peer.is_all() && behalf.empty() && !author; }
   // Does the line of a party say that its code runs in a cell (in=cell)?

@@ -30,5 +30,7 @@ void story_main(void *payload, size_t payload_size, void *target_args) {
     return;
   }
   if (story->end == story_fails) return tc_fail(7, "as it was told");
-  if (story->end == story_replies) tc_reply(story, payload_size < 4096 ? payload_size : 4096);
+  if (story->end != story_replies) return;
+  const tc_status_t status = tc_reply(story, payload_size < 4096 ? payload_size : 4096);
+  if (status != TC_OK) tc_fail(300 + (int32_t)status, "it cannot answer");
 }

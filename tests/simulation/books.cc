@@ -49,6 +49,7 @@ Status Books::ran(const Life& life, const story_entry& entry, uint64_t at_ns) {
   if (entry.is_whole == 0) return broken(event, "its payload came to node {} changed", life.node);
   if (!call.accepted)
     return broken(event, "its caller was told that it is not taken, and it ran at node {}", life.node);
+  TC_CHECK(check_leave(call, event, entry, life.node));
   if ((entry.id & ~event_bits) != 0) {
     if (++injected_[entry.id] == 1) return {};
     return broken(event, "what it injected ran twice");
@@ -63,6 +64,18 @@ Status Books::ran(const Life& life, const story_entry& entry, uint64_t at_ns) {
   if (entry.step > steps_of(*call.event) || place_of(*call.event, entry.step) != life.node)
     return broken(event, "step {} ran at node {}, where it was not sent", entry.step, life.node);
   return entry.step == 0 ? check_order(call, event, life) : Status();
+}
+
+// All that it came through must have leave there: its caller, and the nodes before.
+Status Books::check_leave(const Call& call, size_t event, const story_entry& entry, uint32_t at) const {
+  const auto check = [&](uint32_t whose) -> Status {
+    if (whose == at || keyrings_.may_run(at, whose)) return {};
+    return broken(event, "step {} ran at node {}, where code of node {} may not run", entry.step, at, whose);
+  };
+  TC_CHECK(check(call.from.node));
+  const uint32_t places = (entry.id & ~event_bits) != 0 ? 1 : std::min(entry.step, steps_of(*call.event));
+  for (uint32_t step = 0; step < places; ++step) TC_CHECK(check(place_of(*call.event, step)));
+  return {};
 }
 
 Status Books::check_order(const Call& call, size_t event, const Life& at) {
@@ -129,11 +142,11 @@ void Books::forget(const Life& life) {
   });
 }
 
-Status Books::came_late(const Life& life, uint64_t answers) const {
+Status Books::came_late(const Life& life, uint64_t answers, uint64_t others) const {
   const auto found = ended_without_answer_.find(life);
   const auto before = left_behind_.find(life.node);
-  const auto most =
-      (found != ended_without_answer_.end() ? found->second : 0) + (before != left_behind_.end() ? before->second : 0);
+  const auto most = others + (found != ended_without_answer_.end() ? found->second : 0) +
+                    (before != left_behind_.end() ? before->second : 0);
   if (answers <= most) return {};
   return fail(TC_ERR_INTERNAL, "node {} got {} answers for which nobody waited, when {} of its calls can have had one",
               life.node, answers, most);

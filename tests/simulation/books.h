@@ -14,6 +14,7 @@
 
 #include "base/result.h"
 #include "node/future.h"
+#include "simulation/keyrings.h"
 #include "simulation/plan.h"
 #include "story.h"
 
@@ -43,7 +44,7 @@ class Books {
     std::vector<Run> runs;
   };
 
-  explicit Books(size_t events) : calls_(events) {}
+  Books(size_t events, const Keyrings& keyrings) : calls_(events), keyrings_(keyrings) {}
 
   static uint64_t number_of(size_t event) noexcept { return event + 1; }
   Call& call(size_t event) { return calls_[event]; }
@@ -55,9 +56,9 @@ class Books {
   Status settle(uint64_t now_ns, const std::vector<uint64_t>& resumed_ns);
   // That node is gone: nobody there waits any more.
   void forget(const Life& life);
-  // How many answers came to it for which nobody waited: at most one for each call that had ended without, and for
-  // each one that its earlier lives left behind.
-  Status came_late(const Life& life, uint64_t answers) const;
+  // How many answers came to it for which nobody waited: at most one for each call that had ended without, for each
+  // one that its earlier lives left behind, and for `others` that are not in these books.
+  Status came_late(const Life& life, uint64_t answers, uint64_t others) const;
   // A flush of that link has ended.
   Status flushed(const Life& from, uint64_t link, bool well);
   size_t open() const noexcept { return open_.size(); }
@@ -71,11 +72,13 @@ class Books {
   uint64_t hash() const noexcept { return hash_; }
 
  private:
+  Status check_leave(const Call& call, size_t event, const story_entry& entry, uint32_t at) const;
   Status check_order(const Call& call, size_t event, const Life& at);
   Status check_end(Call& call, size_t event, uint64_t now_ns, uint64_t resumed_ns);
   void mix(uint64_t value) noexcept { hash_ = (hash_ ^ value) * 0x100000001b3; }
 
   std::vector<Call> calls_;  // by event
+  const Keyrings& keyrings_;
   std::map<Life, uint64_t> ended_without_answer_;
   std::map<uint32_t, uint64_t> left_behind_;  // by node
   std::vector<size_t> open_;                  // somebody waits for them

@@ -2,10 +2,13 @@
 #include "simulation/environment.h"
 
 #include <bit>
+#include <cerrno>
 #include <span>
+#include <system_error>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/quiet_thread.h"
 #include "base/random.h"
 
 namespace tc::simulation {
@@ -34,6 +37,7 @@ void environment::reset(uint64_t seed) noexcept {
 
 uint64_t environment::time_ns() noexcept { return time; }
 void environment::advance_to(uint64_t time_ns) noexcept { time = time_ns > time ? time_ns : time; }
+void environment::go_to(uint64_t time_ns) noexcept { time = time_ns; }
 void environment::jump_wall_clock(int64_t seconds) noexcept { wall_jumps_s += seconds; }
 
 environment::ClockOfNode::ClockOfNode(uint64_t skew_ns) noexcept : before_(std::exchange(skew, skew_ns)) {}
@@ -54,6 +58,11 @@ int64_t wall_clock_s() noexcept {
 
 void random_bytes(std::span<std::byte> bytes) noexcept {
   for (auto& byte : bytes) byte = static_cast<std::byte>(simulation::random_numbers.number());
+}
+
+// A node can live without its other threads.
+std::thread quiet_thread(std::move_only_function<void()>) {
+  throw std::system_error(EAGAIN, std::generic_category(), "a simulated cluster has one thread");
 }
 
 }  // namespace tc

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// What the simulated cluster gets in place of the system's clock and of its random numbers (base/clock.h, base/random.h).
+// What the simulated cluster gets in place of the system's clock, its random numbers and its threads (base/clock.h,
+// base/random.h, base/quiet_thread.h).
 //
 // Thread: one.
 #pragma once
@@ -35,6 +36,8 @@ namespace environment {
 void reset(uint64_t seed) noexcept;
 uint64_t time_ns() noexcept;
 void advance_to(uint64_t time_ns) noexcept;
+// Another node goes on, whose time may be an earlier one.
+void go_to(uint64_t time_ns) noexcept;
 // The wall clock is set.
 void jump_wall_clock(int64_t seconds) noexcept;
 

@@ -7,6 +7,7 @@
 #include <algorithm>
 
 #include "simulation/environment.h"
+#include "simulation/memory.h"
 #include "story.h"
 
 namespace tc::simulation {
@@ -22,9 +23,10 @@ struct Weight {
   uint32_t weight;
 };
 constexpr Weight weights[] = {
-    {Kind::call, 900},     {Kind::cut, 12},   {Kind::block, 12},     {Kind::partition, 4},
-    {Kind::crash, 4},      {Kind::leave, 4},  {Kind::pause, 10},     {Kind::swap, 15},
-    {Kind::drop_code, 15}, {Kind::flush, 15}, {Kind::wall_clock, 3},
+    {Kind::call, 900},     {Kind::cut, 12},     {Kind::block, 12},     {Kind::partition, 4},
+    {Kind::crash, 4},      {Kind::leave, 4},    {Kind::pause, 10},     {Kind::swap, 15},
+    {Kind::drop_code, 15}, {Kind::flush, 15},   {Kind::wall_clock, 3}, {Kind::keyring, 15},
+    {Kind::mischief, 20},  {Kind::library, 10}, {Kind::use, 30},       {Kind::no_memory, 12},
 };
 
 std::vector<Weight> weights_of(Dice& dice) {
@@ -78,10 +80,26 @@ std::vector<Event> make_plan(uint64_t seed, const PlanOptions& options) {
     event.other = static_cast<uint32_t>(dice.below(options.nodes));
     event.for_ns = 1000 + dice.skewed(longest_gap_ns * 64);
     if (event.kind == Kind::call) make_call(event, dice, options.nodes, largest);
+    if (event.kind == Kind::library || event.kind == Kind::use) event.for_ns += 50'000'000;
     if (event.kind == Kind::partition) event.route = some_nodes(dice, options.nodes, options.nodes);
     plan.push_back(std::move(event));
   }
   return plan;
+}
+
+Leave leave_of(const Event& event) {
+  constexpr Leave all[] = {Leave::any, Leave::any, Leave::none, Leave::gone, Leave::revoked};
+  return all[event.seed % std::size(all)];
+}
+
+std::string_view words_of(Leave leave) {
+  switch (leave) {
+    case Leave::any: return "run=any";
+    case Leave::none: return "run=none";
+    case Leave::revoked: return "revoked=2026-01-01";
+    case Leave::gone: break;
+  }
+  return "no line";
 }
 
 std::string words_of(const Event& event) {
@@ -109,6 +127,20 @@ std::string words_of(const Event& event) {
     case Kind::flush: return when + fmt::format("node {} waits until node {} has run all", event.node, event.other);
     case Kind::wall_clock:
       return when + fmt::format("the wall clock is set, by {} s", static_cast<int64_t>(event.seed % 20'000) - 10'000);
+    case Kind::keyring:
+      return when + fmt::format("the keyring of node {} has for node {}: {}", event.node, event.other,
+                                words_of(leave_of(event)));
+    case Kind::mischief: return when + fmt::format("a stranger is at node {}", event.node);
+    case Kind::library:
+      return when + fmt::format("node {} sends node {} version {} of a library", event.node, event.other,
+                                library_version_of(event));
+    case Kind::use:
+      return when + fmt::format("node {} calls node {} with what uses the library", event.node, event.other);
+    case Kind::no_memory: {
+      const auto shortage = shortage_of(event);
+      return when + fmt::format("of node {}, {} allocations succeed and then {} fail", event.node, shortage.succeed,
+                                shortage.fail);
+    }
   }
   return when;
 }

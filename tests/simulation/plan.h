@@ -8,6 +8,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 #include <vector>
 
 namespace tc::simulation {
@@ -25,6 +26,11 @@ struct Event {
     drop_code,   // the node frees the code that it can
     flush,       // `node` waits until `other` has run what it was sent
     wall_clock,  // is set
+    keyring,     // `node` gives the key of `other` rights, or takes them away
+    mischief,    // somebody whose code may run nowhere connects to `node`, and sends it what it likes
+    library,     // `node` sends `other` one of two versions of a library
+    use,         // `node` calls at `other` what uses that library
+    no_memory,   // some of the next allocations of the node fail (memory.h)
   };
   Kind kind = Kind::call;
   uint64_t at_ns = 0;  // from the beginning
@@ -35,13 +41,21 @@ struct Event {
   bool wants_answer = false;
   uint32_t end = 0, injections = 0;
   size_t filler = 0;
-  std::vector<uint8_t> route;
+  std::vector<uint8_t> route{};
 };
 
 struct PlanOptions {
   uint32_t nodes = 3;
   uint32_t steps = 2000;
 };
+
+// What a keyring says about a key.
+enum class Leave : uint8_t { any, none, revoked, gone };
+// Of an event `keyring`, and in the words of a line.
+Leave leave_of(const Event& event);
+std::string_view words_of(Leave leave);
+// Of an event `library`: 1 or 2.
+inline int library_version_of(const Event& event) { return 1 + static_cast<int>(event.seed % 2); }
 
 std::vector<Event> make_plan(uint64_t seed, const PlanOptions& options);
 // A sentence.

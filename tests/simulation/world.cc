@@ -15,10 +15,31 @@ namespace {
 
 constexpr uint64_t turn_takes_ns = 200;
 constexpr uint64_t longest_wait_ns = 40'000'000'000;
+// A node that could not start for lack of memory is started again.
+constexpr uint64_t start_again_ns = 1'000'000;
 // Small enough that codes are evicted.
 constexpr size_t largest_message = size_t{1} << 20;
 
-std::string name_of(uint32_t number) { return fmt::format("n{}", number); }
+std::string name_of(uint32_t number) { return fmt::format("n{}:1", number); }
+
+std::vector<std::string> names_of(uint32_t nodes) {
+  std::vector<std::string> names;
+  for (uint32_t number = 0; number < nodes; ++number) names.push_back(name_of(number));
+  return names;
+}
+
+// What the program of a node does: it is told that there is no memory as the C API tells it.
+template <class Body>
+Status with_memory_of(Shortage& shortage, Body&& body) {
+  const MemoryOfNode memory(&shortage);
+  try {
+    return body();
+  } catch (const std::bad_alloc&) {
+    return fail(TC_ERR_NO_MEMORY, "no memory");
+  }
+}
+
+bool is_for_lack_of_memory(const Status& status) { return !status && status.error().code == TC_ERR_NO_MEMORY; }
 
 uint32_t number_of(std::string_view name) {
   uint32_t number = 0;
@@ -44,27 +65,39 @@ Bytes payload_of(const Event& event, uint64_t number) {
 
 }  // namespace
 
-Result<Stories> Stories::load() {
-  Stories stories;
-  for (const int version : {1, 2}) {
-    TC_ASSIGN(const auto bytes, read_file(fmt::format("{}/story_{}.ifunc", TC_TEST_IFUNCS, version), 1 << 24));
-    TC_ASSIGN(auto bundle, Bundle::read(bytes));
-    stories.versions.push_back(std::move(bundle));
+Result<Code> Code::load() {
+  const auto read = [](std::string_view name) -> Result<Bundle> {
+    TC_ASSIGN(const auto bytes, read_file(fmt::format("{}/{}.ifunc", TC_TEST_IFUNCS, name), 1 << 24));
+    return Bundle::read(bytes);
+  };
+  TC_ASSIGN(auto user, read("uses_library"));
+  Code code{.stories = {}, .libraries = {}, .user = std::move(user)};
+  for (const auto* const name : {"story_1", "story_2"}) {
+    TC_ASSIGN(auto story, read(name));
+    code.stories.push_back(std::move(story));
   }
-  return stories;
+  for (const auto* const name : {"greeting_1", "greeting_2"}) {
+    TC_ASSIGN(auto library, read(name));
+    code.libraries.push_back(std::move(library));
+  }
+  return code;
 }
 
-World::World(uint64_t seed, uint32_t nodes, const Stories& stories, const std::vector<Event>& plan)
+World::World(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<Event>& plan)
     : plan_(plan),
-      stories_(stories),
+      code_(code),
+      addresses_(names_of(nodes + 1)),
       dice_(seed ^ 0x5eed),
-      books_(plan.size()),
+      keyrings_(dice_, network_, addresses_),
+      books_(plan.size(), keyrings_),
       members_(nodes),
-      paths_(nodes * nodes),
-      resumed_ns_(nodes) {
+      paths_(addresses_.size() * addresses_.size()),
+      resumed_ns_(nodes),
+      schedule_(nodes + 1) {
   environment::reset(seed);
   network_.set_travel({.now = environment::time_ns,
-                       .arrival = [this](auto from, auto to, size_t bytes) { return arrival(from, to, bytes); }});
+                       .arrival = [this](auto from, auto to, size_t bytes) { return arrival(from, to, bytes); },
+                       .due = [this](auto node, uint64_t at_ns) { schedule_.add(number_of(node), at_ns); }});
   network_.set_sleep([this](Deadline deadline) {
     if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), environment::skew_ns()));
   });
@@ -95,26 +128,47 @@ Status World::start(uint32_t number) {
   config.id = number;
   config.id_is_set = true;
   config.listen = name_of(number);
-  for (uint32_t other = 0; other < members_.size(); ++other) config.cluster.push_back(name_of(other));
+  config.cluster.assign(addresses_.begin(), addresses_.end() - 1);
   config.log = "off";
-  config.keyring = "none";
+  config.keyring = keyrings_.file(number);
+  config.first_contact = node::FirstContact::refuse;
+  config.allowed_exports = {"greeting_*"};
   config.last_words = false;
   config.execution_limit_ms = 0;
   config.max_message = largest_message;
   config.code.use_bitcode = false;
+  member.journal.count = 0;
+  const auto made = with_memory_of(member.shortage, [&]() -> Status { return make_node(member, std::move(config)); });
+  if (!is_for_lack_of_memory(made)) return made;
+  end(number);
+  member.back_at_ns = environment::time_ns() + start_again_ns;
+  return {};
+}
+
+Status World::make_node(Member& member, node::Config config) {
   TC_ASSIGN(member.node, node::Node::create(std::move(config), [this](const node::Config&, transport::Events& events) {
               return Result<std::unique_ptr<transport::Transport>>(network_.join(events));
             }));
   member.node->set_pause([this, &member](Deadline deadline) {
     if (!turn()) pass_time(deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
   });
-  member.journal.count = 0;
+  member.has_work = true;
   TC_CHECK(member.node->expose("journal", &member.journal, sizeof member.journal));
   return register_story(member);
 }
 
 Status World::register_story(Member& member) {
-  TC_ASSIGN(member.story, member.node->register_bundle(stories_.versions[member.version - 1]));
+  TC_ASSIGN(member.story, member.node->register_bundle(code_.stories[member.version - 1]));
+  return {};
+}
+
+Status World::swap_story(Member& member) {
+  if (member.node == nullptr) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  const auto before = std::exchange(member.version, static_cast<uint16_t>(3 - member.version));
+  const auto registered = with_memory_of(member.shortage, [&] { return register_story(member); });
+  if (!is_for_lack_of_memory(registered)) return registered;
+  member.version = before;
   return {};
 }
 
@@ -123,14 +177,22 @@ void World::end(uint32_t number) {
   auto& member = members_[number];
   if (member.node == nullptr) return;
   if (auto seen = look(); !seen) found_ = std::move(seen);
-  if (auto late = books_.came_late(life_of(number), member.node->stat("late-answers").value()); !late && found_)
-    found_ = std::move(late);
+  if (auto late = check_late_answers(number); !late && found_) found_ = std::move(late);
   books_.forget(life_of(number));
+  libraries_.forget(number, environment::time_ns());
   const environment::ClockOfNode clock(member.skew_ns);
+  const MemoryOfNode memory(&member.shortage);
   member.story.reset();
   auto node = std::move(member.node);
   node->set_pause({});
   node.reset();
+}
+
+// The stranger sends some that nobody has asked for.
+Status World::check_late_answers(uint32_t number) {
+  if (stranger_) return {};
+  return books_.came_late(life_of(number), members_[number].node->stat("late-answers").value(),
+                          libraries_.without_answer(number));
 }
 
 // ---- What happens
@@ -140,6 +202,7 @@ Status World::happen(size_t index) {
   const auto& event = plan_[index];
   auto& member = members_[event.node];
   const auto now = environment::time_ns();
+  member.has_work = true;
   switch (event.kind) {
     case Kind::call: return call(index);
     case Kind::flush: return flush(event);
@@ -157,49 +220,60 @@ Status World::happen(size_t index) {
       member.paused_until_ns = std::max(member.paused_until_ns, now + event.for_ns);
       resumed_ns_[event.node] = member.paused_until_ns;
       break;
-    case Kind::swap:
-      if (member.node == nullptr) break;
-      member.version = static_cast<uint16_t>(3 - member.version);
-      return register_story(member);
+    case Kind::swap: return swap_story(member);
     case Kind::drop_code: drop_code(event); break;
     case Kind::wall_clock: environment::jump_wall_clock(static_cast<int64_t>(event.seed % 20'000) - 10'000); break;
+    case Kind::keyring: return set_keyring(event);
+    case Kind::library: return send_library(index);
+    case Kind::use: return use_library(index);
+    case Kind::mischief:
+      if (!stranger_) stranger_.emplace(network_, addresses_.back(), code_.stories[0]);
+      stranger_->act(Dice(event.seed), event.node, addresses_);
+      break;
+    case Kind::no_memory: member.shortage = shortage_of(event); break;
   }
   return {};
+}
+
+bool World::is_awake(const Member& member) const {
+  return member.node != nullptr && member.paused_until_ns <= environment::time_ns();
 }
 
 Status World::call(size_t index) {
   const auto& event = plan_[index];
   auto& member = members_[event.node];
-  if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) return {};
+  if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
   Books::Call call{.event = &event, .from = life_of(event.node), .version = member.version, .future = {}, .runs = {}};
-  const auto link = member.node->links().to_node(event.other);
-  if (!link) return {};  // and its application is told so
-  call.link = (*link)->id();
-  call.due_ns = environment::time_ns() + event.for_ns;
   const auto payload = payload_of(event, Books::number_of(index));
+  call.accepted = with_memory_of(member.shortage, [&] { return send(member, event, payload, call); }).has_value();
+  if (call.link != 0) books_.record(index, std::move(call));  // else its application is told that there is no link
+  return {};
+}
+
+Status World::send(Member& member, const Event& event, const Bytes& payload, Books::Call& call) {
+  TC_ASSIGN(auto* const link, member.node->links().to_node(event.other));
+  call.link = link->id();
+  call.due_ns = environment::time_ns() + event.for_ns;
   TC_ASSIGN(const auto message, source::Message::create(member.story, payload.data(), payload.size(), largest_message));
-  if (event.wants_answer) {
-    auto future =
-        member.node->call(**link, *message, static_cast<uint32_t>(event.for_ns / 1'000'000), Deadline::at_ns(0));
-    call.accepted = future.has_value();
-    if (future) call.future = std::move(*future);
-  } else {
-    call.accepted = member.node->send(**link, *message, false, Deadline::at_ns(0)).has_value();
-  }
-  books_.record(index, std::move(call));
+  if (!event.wants_answer) return member.node->send(*link, *message, false, Deadline::at_ns(0));
+  const auto answer_ms = static_cast<uint32_t>(event.for_ns / 1'000'000);
+  TC_ASSIGN(call.future, member.node->call(*link, *message, answer_ms, Deadline::at_ns(0)));
   return {};
 }
 
 Status World::flush(const Event& event) {
   auto& member = members_[event.node];
-  if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) return {};
+  if (!is_awake(member)) return {};
   const environment::ClockOfNode clock(member.skew_ns);
-  const auto link = member.node->links().to_node(event.other);
-  if (!link) return {};
-  const node::Link::Hold hold(**link);
-  const auto number = (*link)->id();
-  const auto flushed = (*link)->flush(Deadline::after_ms(event.for_ns / 1'000'000));
+  uint64_t number = 0;
+  const auto flushed = with_memory_of(member.shortage, [&]() -> Status {
+    TC_ASSIGN(auto* const link, member.node->links().to_node(event.other));
+    const node::Link::Hold hold(*link);
+    number = link->id();
+    return link->flush(Deadline::after_ms(event.for_ns / 1'000'000));
+  });
+  if (number == 0) return {};
   TC_CHECK(look());
   return books_.flushed(life_of(event.node), number, flushed.has_value());
 }
@@ -220,7 +294,7 @@ void World::part(const Event& event) {
 
 void World::crash(const Event& event) {
   if (members_[event.node].node == nullptr) return;
-  network_.break_off(name_of(event.node), static_cast<unsigned>(event.seed % 257));
+  network_.die(name_of(event.node), static_cast<unsigned>(event.seed % 257));
   end(event.node);
   members_[event.node].back_at_ns = environment::time_ns() + event.for_ns;
 }
@@ -229,30 +303,83 @@ void World::drop_code(const Event& event) {
   auto& member = members_[event.node];
   if (member.node == nullptr) return;
   const environment::ClockOfNode clock(member.skew_ns);
-  for (const auto& version : stories_.versions)
-    if (event.seed & 1 || version.id() == stories_.versions[0].id()) member.node->store().evict(version.id());
+  (void)with_memory_of(member.shortage, [&]() -> Status {
+    for (const auto& version : code_.stories)
+      if (event.seed & 1 || version.id() == code_.stories[0].id()) member.node->store().evict(version.id());
+    return {};
+  });
+}
+
+// What came before was run by the rights that there were.
+Status World::set_keyring(const Event& event) {
+  TC_CHECK(look());
+  TC_CHECK(keyrings_.set(event.node, event.other, leave_of(event)));
+  auto& member = members_[event.node];
+  if (member.node == nullptr) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  TC_CHECK(member.node->reload_keys());
+  auto deadline = Deadline::never();
+  (void)member.node->arm(deadline);  // takes it over
+  return {};
+}
+
+Status World::send_library(size_t index) {
+  const auto version = library_version_of(plan_[index]);
+  return call_library(index, code_.libraries[static_cast<size_t>(version) - 1], {.version = version});
+}
+
+Status World::use_library(size_t index) {
+  return call_library(index, code_.user, {.value = static_cast<uint32_t>(plan_[index].seed % 100'000)});
+}
+
+Status World::call_library(size_t index, const Bundle& bundle, Libraries::Call call) {
+  const auto& event = plan_[index];
+  auto& member = members_[event.node];
+  if (!is_awake(member)) return {};
+  const environment::ClockOfNode clock(member.skew_ns);
+  const auto called = with_memory_of(member.shortage, [&]() -> Status {
+    TC_ASSIGN(auto* const link, member.node->links().to_node(event.other));
+    TC_ASSIGN(const auto ifunc, member.node->register_bundle(bundle));
+    TC_ASSIGN(const auto message, source::Message::create(ifunc, &call.value, sizeof call.value, largest_message));
+    const auto answer_ms = static_cast<uint32_t>(event.for_ns / 1'000'000);
+    TC_ASSIGN(call.future, member.node->call(*link, *message, answer_ms, Deadline::at_ns(0)));
+    return {};
+  });
+  if (!called) return {};
+  call.event = index, call.from = event.node, call.to = event.other, call.sent_ns = environment::time_ns();
+  libraries_.record(std::move(call));
+  return {};
 }
 
 // ---- Time
 
-// Each node gets its turn. True: something happened.
+// Each node that has something to do gets its turn. True: something happened.
 bool World::turn() {
+  const MemoryOfNode nobodys(nullptr);  // it may be in the middle of a node's call
   ++turns_;
   environment::advance_to(environment::time_ns() + turn_takes_ns);
-  turn_began_ns_ = environment::time_ns();
+  while (schedule_.next().at_ns <= environment::time_ns())
+    if (const auto due = schedule_.take(); due.node < members_.size()) members_[due.node].has_work = true;
   bool happened = false;
-  node_due_ns_ = UINT64_MAX;
   const auto first = dice_.below(members_.size());
   for (size_t i = 0; i < members_.size(); ++i) {
-    auto& member = members_[(first + i) % members_.size()];
-    if (member.node == nullptr || member.paused_until_ns > environment::time_ns()) continue;
+    const auto number = static_cast<uint32_t>((first + i) % members_.size());
+    auto& member = members_[number];
+    if (!member.has_work || !is_awake(member)) continue;
     const environment::ClockOfNode clock(member.skew_ns);
-    happened |= member.node->poll() != 0;
     auto deadline = Deadline::never();
-    happened |= !member.node->arm(deadline);
+    const auto polled = with_memory_of(member.shortage, [&]() -> Status {
+      happened |= member.node->poll() != 0;
+      member.has_work = !member.node->arm(deadline);
+      return {};
+    });
+    member.has_work |= !polled;  // its program goes on
+    happened |= member.has_work;
     if (deadline.at_ns() != UINT64_MAX)
-      node_due_ns_ = std::min(node_due_ns_, deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
+      deadline = Deadline::at_ns(deadline.at_ns() - std::min(deadline.at_ns(), member.skew_ns));
+    schedule_.set_deadline(number, deadline.at_ns());
   }
+  if (stranger_) stranger_->progress();
   if (auto seen = look(); !seen && found_) found_ = std::move(seen);
   return happened;
 }
@@ -266,14 +393,14 @@ Status World::look() {
     for (uint64_t i = 0; i < count; ++i)
       TC_CHECK(books_.ran(life_of(number), journal.entries[i], environment::time_ns()));
   }
+  TC_CHECK(libraries_.settle(environment::time_ns()));
   return books_.settle(environment::time_ns(), resumed_ns_);
 }
 
-// What came in the middle of the last turn may have come too late for it.
 uint64_t World::next_ns() const {
-  uint64_t next = std::min(node_due_ns_, network_.next_arrival_ns(turn_began_ns_));
-  for (const auto& member : members_)
-    if (member.paused_until_ns > turn_began_ns_) next = std::min(next, member.paused_until_ns);
+  uint64_t next = schedule_.next().at_ns;
+  for (const auto& member : members_)  // a pause may have ended in the middle of the last turn
+    if (member.has_work && member.node != nullptr) next = std::min(next, member.paused_until_ns);
   return next;
 }
 
@@ -313,6 +440,7 @@ Status World::wait_for_the_open() {
 
 // Nothing is left anywhere.
 Status World::balance() {
+  if (stranger_) stranger_->vanish();
   TC_CHECK(run_until(environment::time_ns() + longest_wait_ns));
   for (uint32_t number = 0; number < members_.size(); ++number) {
     const auto& node = members_[number].node;

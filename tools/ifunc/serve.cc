@@ -260,7 +260,7 @@ class Life {
                in_parentheses(serving_.running_ifunc()));
   }
   void say_what_it_waits_for() {
-    if (options_.quiet_stop && serving_.running_ifunc().empty()) return;  // a busy machine
+    if (options_.quiet_stop && serving_.running_ifunc().empty()) return;  // nothing holds it up but the machine
     log_->warn("ifunc serve: stops when {} has ended, or after {} ms (--drain)", serving_.what_runs(),
                drain_ms_.load());
   }
@@ -413,7 +413,7 @@ void add_serve(CLI::App& app, int& exit_code) {
   sub->footer(
       "Prints one line `ready ADDRESS:PORT` when peers can connect, then serves until SIGTERM or SIGINT. Calls that\n"
       "run or wait then may end first (--drain), and new ones are refused; a second signal ends the node at once.\n"
-      "SIGHUP reads the keyring anew.\n"
+      "SIGHUP reads the keyring anew, and the file of --config.\n"
       "An idle node costs no CPU. The exit code is 78 when its --config is wrong, which trying again does not mend.\n\n"
       "  ifunc serve &                                  # ready 127.0.0.1:41234\n"
       "  ifunc send hello.ifunc 127.0.0.1:41234 --payload world\n\n"

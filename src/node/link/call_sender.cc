@@ -255,16 +255,16 @@ bool CallSender::may_leave(Waiting& call) {
 
 void CallSender::send_waiting() {
   while (!waiting_.empty() && channel_.is_ready() && may_leave(waiting_.front())) {
-    const auto call = std::move(waiting_.front());
-    waiting_.pop_front();
-    waiting_bytes_ -= call.payload.size();
+    const auto& call = waiting_.front();  // it stays until it has left, or its failure is recorded
     if (const auto sent = send_late(call); !sent) {
-      answers_.count_failure(sent.error(), nullptr);
       if (call.header)
         answers_.fail_later(call.header->token, call.caller(), sent.error());
       else
         record_failure(sent.error());
+      answers_.count_failure(sent.error(), nullptr);
     }
+    waiting_bytes_ -= call.payload.size();
+    waiting_.pop_front();
   }
   channel_.set_calls_wait(!waiting_.empty());
 }

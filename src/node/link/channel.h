@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/function_ref.h"
 #include "base/log_format.h"
+#include "base/no_memory.h"
 #include "node/common.h"
 #include "transport/transport.h"
 #include "wire/frame.h"
@@ -124,7 +125,7 @@ class Channel {
   // The same for a peer that breaks the protocol; `what` has the values. Returns false, for frame handlers.
   bool disconnect_for(const std::string& what);
   // In good order: the peer is told that nothing is wrong.
-  void close() noexcept { close(Error{TC_ERR_CLOSED, "the endpoint was closed here"}); }
+  void close() noexcept { close(error_in_any_case(TC_ERR_CLOSED, "the endpoint was closed here")); }
   void close(const Error& reason) noexcept;
   // Tells the peer, which accepted the connection, that this side has no use for it any more. Frames pass as before, until
   // the peer ends the connection: only it knows when its side has no use for it either.

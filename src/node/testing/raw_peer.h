@@ -5,6 +5,7 @@
 // Thread: the test's.
 #pragma once
 
+#include <algorithm>
 #include <optional>
 #include <utility>
 #include <vector>

@@ -177,7 +177,7 @@ void Workers::close() noexcept {
 }
 
 bool Workers::wait_for_calls(std::chrono::milliseconds longest) noexcept {
-  drop_unbegun([](const HandedCall&) { return true; }, Error{TC_ERR_CLOSED, "this node ends"});
+  drop_unbegun([](const HandedCall&) { return true; }, error_in_any_case(TC_ERR_CLOSED, "this node ends"));
   const auto now = now_ns();
   if (next_word_ns_ == 0) next_word_ns_ = now + word_step_ns;
   if (now >= next_word_ns_) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "transport/socket/byte_stream.h"
 
+#include <algorithm>
 #include <array>
 #include <cstring>
 #include <new>
@@ -10,6 +11,16 @@ namespace tc::transport {
 namespace {
 
 constexpr size_t capacity = byte_buffer_capacity;
+// Of a buffer to send from: enough for most links, which send little at once.
+constexpr size_t first_cleared = 4096 - 2 * wire::header_bytes;
+
+// Returns the new end of what is clear. Padding is sent as well, and must not leak old memory; what is not cleared yet costs
+// no pages.
+std::byte* clear(std::byte* from, std::byte* to) noexcept {
+  if (to <= from) return from;
+  std::memset(from, 0, static_cast<size_t>(to - from));
+  return to;
+}
 
 }  // namespace
 
@@ -24,9 +35,11 @@ void ByteIn::open(size_t least_room) {
 
 bool ByteIn::has_room() const noexcept { return static_cast<size_t>(filled_ - cursor_) + least_room_ <= capacity; }
 
-// Moves what could not be read yet, a part of a frame, to the front.
+// Moves what could not be read yet, a part of a frame, to the front: when there is little room behind it, or when there is
+// nothing to move, as this reuses the memory that is in the cache.
 void ByteIn::make_room() noexcept {
-  if (static_cast<size_t>(base_ + capacity - filled_) >= least_room_ || cursor_ == base_) return;
+  const bool has_room = static_cast<size_t>(base_ + capacity - filled_) >= least_room_;
+  if (cursor_ == base_ || (has_room && cursor_ != filled_)) return;
   const auto left = static_cast<size_t>(filled_ - cursor_);
   std::memmove(base_, cursor_, left);
   cursor_ = base_;
@@ -68,9 +81,8 @@ void ByteIn::release() noexcept {
 void ByteOut::open(Channel& channel) {
   channel_ = &channel;
   memory_ = new_byte_buffer();
-  std::memset(memory_.get(), 0, byte_buffer_bytes);  // padding is sent as well: it must not leak old memory
   base_ = sent_ = cursor_ = memory_.get() + wire::header_bytes;
-  end_ = base_ + capacity;
+  end_ = clear(base_, base_ + first_cleared);
   max_length_ = piece_length_ = byte_frame_length;
 }
 
@@ -150,6 +162,7 @@ size_t ByteOut::keep_rest(std::span<const GatheredFrame> frames, size_t taken) n
   is_full_ = true;
   if (taken != 0) {
     const auto& frame = frames[whole++];
+    end_ = clear(end_, base_ + wire::stride(frame.length()));
     std::byte* to = base_;
     const auto add = [&](ByteView part) {
       std::memcpy(to, part.data(), part.size());
@@ -191,6 +204,10 @@ void ByteOut::slow_commit() noexcept {
 std::byte* ByteOut::make_room(size_t length) noexcept {
   if (!is_open() || length > max_length_) return nullptr;
   const size_t need = wire::stride(length);
+  // First, each time twice as much of the buffer as before.
+  const auto least = static_cast<size_t>(cursor_ - base_) + need;
+  end_ = clear(end_, base_ + std::min(capacity, std::max(least, 2 * static_cast<size_t>(end_ - base_))));
+  if (need <= static_cast<size_t>(end_ - cursor_)) return cursor_;
   if (!is_full_) send();
   if (!is_open()) return nullptr;  // the channel was lost
   // Move what is left to the front, by a multiple of 16 bytes, so that frames stay aligned: the channel may have

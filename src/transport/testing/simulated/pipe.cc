@@ -2,6 +2,7 @@
 #include "transport/testing/simulated/pipe.h"
 
 #include <algorithm>
+#include <utility>
 
 namespace tc::transport {
 
@@ -9,7 +10,14 @@ namespace {
 
 bool nth(unsigned count, unsigned every) noexcept { return every != 0 && count % every == 0; }
 
+// Of this thread.
+thread_local unsigned works = 0;
+
 }  // namespace
+
+NetworkWork::NetworkWork() noexcept { ++works; }
+NetworkWork::~NetworkWork() { --works; }
+bool NetworkWork::is_on() noexcept { return works != 0; }
 
 void notify(Sleeper& sleeper) {
   sleeper.awake = true;
@@ -31,12 +39,21 @@ std::shared_ptr<Pipe> SimulatedState::make_pipe(std::shared_ptr<Sleeper> sender,
 
 uint64_t SimulatedState::arrival_of(Pipe& pipe, size_t bytes) const {
   if (!travel.arrival) return 0;
-  return pipe.last_arrival_ns = std::max(pipe.last_arrival_ns, travel.arrival(pipe.from, pipe.to, bytes));
+  pipe.last_arrival_ns = std::max(pipe.last_arrival_ns, travel.arrival(pipe.from, pipe.to, bytes));
+  if (travel.due) travel.due(pipe.to, pipe.last_arrival_ns);
+  return pipe.last_arrival_ns;
+}
+
+void SimulatedState::tell_sender(Pipe& pipe) const {
+  notify(*pipe.sender);
+  if (std::exchange(pipe.was_full, false) && travel.due) travel.due(pipe.from, travel.now());
 }
 
 size_t SimulatedState::send(Pipe& pipe, ByteView bytes) {
   if (pipe.cut || pipe.abandoned || pipe.end) return bytes.size();  // they are lost
-  bytes = bytes.first(std::min(bytes.size(), Pipe::capacity - std::min(Pipe::capacity, pipe.bytes)));
+  const size_t room = Pipe::capacity - std::min(Pipe::capacity, pipe.bytes);
+  pipe.was_full = bytes.size() > room;
+  bytes = bytes.first(std::min(bytes.size(), room));
   if (bytes.empty()) return 0;
   const unsigned count = ++pipe.sent;
   Message message{.delay = faults.delay_progress,
@@ -118,51 +135,33 @@ Origin SimulatedState::origin_of(const std::string& address) const {
 }
 
 void SimulatedNetwork::make_foreign(std::string address, std::optional<trust::PublicKey> key) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->proofs[std::move(address)] = {key, false};
 }
 
 void SimulatedNetwork::make_trusted_network(std::string address) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->proofs[std::move(address)] = {{}, true};
 }
 
 void SimulatedNetwork::set_faults(const Faults& faults) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->faults = faults;
   if (faults.disconnect) state_->cut_all();
 }
 
 void SimulatedNetwork::set_travel(Travel travel) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->travel = std::move(travel);
 }
 
 void SimulatedNetwork::set_sleep(std::function<void(Deadline)> sleep) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   state_->sleep = std::move(sleep);
 }
 
-uint64_t SimulatedNetwork::next_arrival_ns(uint64_t after_ns) const {
-  const std::scoped_lock lock(state_->mutex);
-  uint64_t next = UINT64_MAX;
-  const auto look = [&](uint64_t arrives_ns) {
-    if (arrives_ns > after_ns) next = std::min(next, arrives_ns);
-  };
-  for (const auto& weak : state_->pipes) {
-    const auto pipe = weak.lock();
-    if (pipe == nullptr || pipe->abandoned) continue;
-    if (pipe->greeting) look(pipe->greeting_arrives_ns);
-    if (!pipe->messages.empty()) look(pipe->messages.front().arrives_ns);
-    if (pipe->end) look(pipe->end_arrives_ns);
-  }
-  for (const auto& [address, listener] : state_->listeners)
-    if (!listener.arrivals.empty()) look(listener.arrivals.front().arrives_ns);
-  return next;
-}
-
 void SimulatedNetwork::break_off(std::string_view one, std::string_view other, unsigned parts) {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   for (const auto& weak : state_->pipes) {
     const auto pipe = weak.lock();
     if (pipe != nullptr && ((pipe->from == one && pipe->to == other) || (pipe->from == other && pipe->to == one)))
@@ -170,15 +169,16 @@ void SimulatedNetwork::break_off(std::string_view one, std::string_view other, u
   }
 }
 
-void SimulatedNetwork::break_off(std::string_view one, unsigned parts) {
-  const std::scoped_lock lock(state_->mutex);
+void SimulatedNetwork::die(std::string address, unsigned parts) {
+  const SimulatedState::Lock lock(*state_);
   for (const auto& weak : state_->pipes)
-    if (const auto pipe = weak.lock(); pipe != nullptr && (pipe->from == one || pipe->to == one))
+    if (const auto pipe = weak.lock(); pipe != nullptr && (pipe->from == address || pipe->to == address))
       state_->break_off(*pipe, parts);
+  state_->dead.insert(std::move(address));
 }
 
 size_t SimulatedNetwork::in_flight() const {
-  const std::scoped_lock lock(state_->mutex);
+  const SimulatedState::Lock lock(*state_);
   size_t bytes = 0;
   for (const auto& weak : state_->pipes)
     if (const auto pipe = weak.lock()) bytes += pipe->bytes;

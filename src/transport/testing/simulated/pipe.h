@@ -11,6 +11,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -46,11 +47,18 @@ struct Pipe {
   unsigned sent = 0;       // messages so far
   unsigned taken = 0;      // the number of the last message that arrived
   bool cut = false;        // Faults::disconnect: nothing passes any more
+  bool was_full = false;   // there was no room for what was sent last
   bool abandoned = false;  // the receiver has ended and reads no more
   std::shared_ptr<Sleeper> receiver, sender;
 };
 
 struct SimulatedState {
+  // The network is at work, alone. No node's code runs meanwhile.
+  struct Lock {
+    explicit Lock(const SimulatedState& state) : lock(state.mutex) {}
+    NetworkWork work;
+    std::scoped_lock<std::mutex> lock;
+  };
   struct Arrival {
     std::shared_ptr<Pipe> in, out;
     std::string from;
@@ -62,11 +70,12 @@ struct SimulatedState {
     std::deque<Arrival> arrivals;
   };
 
-  std::mutex mutex;
+  mutable std::mutex mutex;
   Faults faults;
   Travel travel;
   std::function<void(Deadline)> sleep;
   std::map<std::string, Listener, std::less<>> listeners;
+  std::set<std::string, std::less<>> dead;  // addresses, until another node listens there
   // What nodes at these addresses prove; all others are of our own user.
   struct Proof {
     std::optional<trust::PublicKey> key;
@@ -81,6 +90,8 @@ struct SimulatedState {
                                   std::string to);
   // When what leaves now arrives, behind all that left before; 0: at once.
   uint64_t arrival_of(Pipe& pipe, size_t bytes) const;
+  // The receiver took something, or never will.
+  void tell_sender(Pipe& pipe) const;
   bool has_arrived(uint64_t arrives_ns) const { return arrives_ns == 0 || arrives_ns <= travel.now(); }
   // Applies the faults. Returns how many bytes were taken.
   size_t send(Pipe& pipe, ByteView bytes);

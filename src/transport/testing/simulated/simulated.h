@@ -16,6 +16,17 @@ namespace tc::transport {
 
 struct SimulatedState;
 
+// While one lives, what this thread allocates is the network's own and no node's: a test in which allocations of nodes
+// fail lets those of the network succeed.
+class NetworkWork {
+ public:
+  NetworkWork() noexcept;
+  ~NetworkWork();
+  NetworkWork(const NetworkWork&) = delete;
+  NetworkWork& operator=(const NetworkWork&) = delete;
+  static bool is_on() noexcept;
+};
+
 // What happens to the next messages from one node to another. A message is what one flush sends. Messages are counted
 // for each direction of a connection, from 1. Greetings and the end of a connection are no messages: they always
 // arrive. The receiver checks the numbers: a missing or repeated message ends the connection, because TCP would never
@@ -34,6 +45,10 @@ struct Travel {
   std::function<uint64_t()> now;
   // When so many bytes that leave now arrive: never before those that left earlier in the same direction of a connection.
   std::function<uint64_t(std::string_view from, std::string_view to, size_t bytes)> arrival;
+  // Told that the node at this address will have something to do then: something arrives, or a full direction has room
+  // again. A test that runs many nodes runs those that have something to do. Called with the network locked. Empty: nobody
+  // is told.
+  std::function<void(std::string_view node, uint64_t at_ns)> due = {};
 };
 
 class SimulatedNetwork {
@@ -45,14 +60,12 @@ class SimulatedNetwork {
   // Applies to everything sent on the network from now on.
   void set_faults(const Faults& faults);
   void set_travel(Travel travel);
-  // When the first thing arrives, or arrived, after that time; UINT64_MAX: nothing does.
-  uint64_t next_arrival_ns(uint64_t after_ns) const;
   // A node that sleeps calls this, until the deadline at most, instead of waiting on its thread.
   void set_sleep(std::function<void(Deadline)> sleep);
   // All connections between the two are lost, at any byte: of what travels, the first so many parts of 256 arrive.
   void break_off(std::string_view one, std::string_view other, unsigned parts);
-  // The same, between one and all others.
-  void break_off(std::string_view one, unsigned parts);
+  // The node at `address` has died, whatever its object still does: it loses all its connections so, and has no others.
+  void die(std::string address, unsigned parts);
   // From now on the node at `address` is not of our own user: new connections to and from it have this key as their
   // origin. Without a key its origin proves nothing.
   void make_foreign(std::string address, std::optional<trust::PublicKey> key = {});

@@ -152,6 +152,32 @@ TEST_F(TheSimulatedNetwork, a_name_is_taken_once_and_is_free_again_when_its_node
   EXPECT_NE(a.listen("node:0"), b.listen("node:0")) << "as ports";
 }
 
+TEST_F(TheSimulatedNetwork, a_node_that_has_died_says_nothing_more_until_another_one_listens_there) {
+  ASSERT_EQ(a.listen("a"), "a");
+  a.drop_peer();
+  a.connect("b");
+  for (int i = 0; i < 3; ++i) poll();
+  ASSERT_TRUE(a.is_open());
+  network.die("a", 0);
+  send(0);
+  for (int i = 0; i < 3; ++i) poll();
+  EXPECT_TRUE(b.lost);
+  EXPECT_EQ(take_frame(b.in(), 0), Took::nothing);
+  a.drop_peer();
+  a.connect("b");
+  poll();
+  ASSERT_TRUE(a.lost);
+  EXPECT_EQ(a.lost->message, "no node listens at 'b'");
+  a.drop_peer();
+  a.transport.reset();
+  TestNode c(kinds[0], &network);
+  ASSERT_EQ(c.listen("a"), "a");
+  b.drop_peer();
+  c.connect("b");
+  for (int i = 0; i < 3; ++i) c.poll(), b.poll();
+  EXPECT_TRUE(c.is_open() && b.is_open());
+}
+
 TEST_F(TheSimulatedNetwork, a_node_that_ends_is_lost_to_its_peers_and_to_nodes_that_were_connecting) {
   TestNode c(kinds[0], &network), d(kinds[0], &network);
   c.listen("c");

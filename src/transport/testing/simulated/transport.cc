@@ -10,7 +10,7 @@ namespace tc::transport {
 SimulatedTransport::~SimulatedTransport() {
   for (SimulatedConnection* const connection : connections_)
     if (connection != nullptr) connection->detach();
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   for (const auto& address : addresses_) {
     const auto found = state_.listeners.find(address);
     for (auto& arrival : found->second.arrivals) state_.end(*arrival.out, Error{TC_ERR_DISCONNECTED, "its node ended"});
@@ -20,12 +20,13 @@ SimulatedTransport::~SimulatedTransport() {
 
 // "node:0" gets a number of its own, like a port; any other name is taken as it is.
 Result<std::string> SimulatedTransport::listen(std::string_view address) {
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   std::string name(address);
   if (name.ends_with(":0")) name = fmt::format("{}:{}", name.substr(0, name.size() - 2), state_.next_port++);
   if (name.empty()) return fail(TC_ERR_INVALID, "a node on the simulated network needs a name to listen at");
   if (!state_.listeners.try_emplace(name, SimulatedState::Listener{sleeper_, {}}).second)
     return fail(TC_ERR_INVALID, "another node listens at '{}' already", name);
+  state_.dead.erase(name);
   addresses_.push_back(name);
   return name;
 }
@@ -34,11 +35,12 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
   SimulatedState::Arrival ours;
   const auto is_expected = ask_whether_expected(address);
   {
-    const std::scoped_lock lock(state_.mutex);
+    const SimulatedState::Lock lock(state_);
     const auto found = state_.listeners.find(address);
-    const bool is_unreachable = found == state_.listeners.end() || state_.faults.disconnect;
-    const auto& other = is_unreachable ? sleeper_ : found->second.sleeper;
     const auto from = addresses_.empty() ? std::string("a node that does not listen") : addresses_.front();
+    const bool is_unreachable =
+        found == state_.listeners.end() || state_.faults.disconnect || state_.dead.contains(from);
+    const auto& other = is_unreachable ? sleeper_ : found->second.sleeper;
     ours.in = state_.make_pipe(other, sleeper_, std::string(address), from);
     ours.out = state_.make_pipe(sleeper_, other, from, std::string(address));
     ours.from = address;
@@ -59,7 +61,7 @@ Result<std::unique_ptr<Connection>> SimulatedTransport::connect(std::string_view
 Status SimulatedTransport::ask_whether_expected(std::string_view address) {
   Origin origin;
   {
-    const std::scoped_lock lock(state_.mutex);
+    const SimulatedState::Lock lock(state_);
     if (!state_.listeners.contains(address) || state_.faults.disconnect) return {};
     origin = state_.origin_of(std::string(address));
   }
@@ -69,9 +71,10 @@ Status SimulatedTransport::ask_whether_expected(std::string_view address) {
 std::unique_ptr<SimulatedConnection> SimulatedTransport::adopt(SimulatedState::Arrival& arrival, bool accepted) {
   Origin origin;
   {
-    const std::scoped_lock lock(state_.mutex);
+    const SimulatedState::Lock lock(state_);
     origin = state_.origin_of(arrival.from);
   }
+  const NetworkWork work;
   auto connection = std::make_unique<SimulatedConnection>(*this, state_, flush_list_, std::move(arrival),
                                                           std::move(origin), accepted);
   connections_.push_back(connection.get());
@@ -94,9 +97,9 @@ unsigned SimulatedTransport::progress() noexcept {
 }
 
 unsigned SimulatedTransport::accept_arrivals() {
-  std::deque<SimulatedState::Arrival> arrivals;
+  std::vector<SimulatedState::Arrival> arrivals;
   {
-    const std::scoped_lock lock(state_.mutex);
+    const SimulatedState::Lock lock(state_);
     for (const auto& address : addresses_)
       for (auto& queue = state_.listeners.find(address)->second.arrivals;
            !queue.empty() && state_.has_arrived(queue.front().arrives_ns); queue.pop_front())
@@ -105,14 +108,19 @@ unsigned SimulatedTransport::accept_arrivals() {
   for (auto& arrival : arrivals) {
     const Bytes hello = std::move(arrival.hello);
     auto connection = adopt(arrival, true);
-    if (const auto may = events_.may_connect(connection->origin()); !may) {
-      connection->refuse(may.error());
-      events_.on_refused(connection->origin().text, may.error());
-    } else {
-      events_.on_accept(std::move(connection), hello);
+    try {
+      accept(std::move(connection), hello);
+    } catch (const std::bad_alloc&) {  // the connection has ended with that
     }
   }
   return static_cast<unsigned>(arrivals.size());
+}
+
+void SimulatedTransport::accept(std::unique_ptr<SimulatedConnection> connection, ByteView hello) {
+  const auto may = events_.may_connect(connection->origin());
+  if (may) return events_.on_accept(std::move(connection), hello);
+  connection->refuse(may.error());
+  events_.on_refused(connection->origin().text, may.error());
 }
 
 bool SimulatedTransport::has_events() {
@@ -139,16 +147,17 @@ void SimulatedTransport::sleep(Deadline deadline) noexcept {
 // Nobody can wait on a descriptor here: for who asks whether there is something to do.
 bool SimulatedTransport::arm(Deadline&) noexcept {
   flush_list_.flush_all();
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   return !has_events() && !std::exchange(sleeper_->awake, false);
 }
 
 void SimulatedTransport::wake() noexcept {
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   notify(*sleeper_);
 }
 
 std::unique_ptr<Transport> SimulatedNetwork::join(Events& events) {
+  const NetworkWork work;
   return std::make_unique<SimulatedTransport>(*state_, events);
 }
 
@@ -164,18 +173,19 @@ SimulatedConnection::SimulatedConnection(SimulatedTransport& transport, Simulate
       out_(list, *this) {}
 
 SimulatedConnection::~SimulatedConnection() {
-  end(Error{TC_ERR_DISCONNECTED, "it dropped the connection"});
+  end(TC_ERR_DISCONNECTED, "it dropped the connection");
   {
-    const std::scoped_lock lock(state_.mutex);
+    const SimulatedState::Lock lock(state_);
     in_pipe_->abandoned = true;
     in_pipe_->messages.clear();
     in_pipe_->bytes = 0;
+    state_.tell_sender(*in_pipe_);
   }
   if (transport_ != nullptr) transport_->remove(*this);
 }
 
 void SimulatedConnection::detach() noexcept {
-  end(Error{TC_ERR_DISCONNECTED, "its node ended"});
+  end(TC_ERR_DISCONNECTED, "its node ended");
   transport_ = nullptr;
 }
 
@@ -185,31 +195,32 @@ Status SimulatedConnection::open(ByteView hello) {
   out_.open(*this);
   open_ = true;
   if (!accepted_) return {};
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
+  if (out_pipe_->end) return {};
   out_pipe_->greeting = Bytes(hello.begin(), hello.end());
   out_pipe_->greeting_arrives_ns = state_.arrival_of(*out_pipe_, hello.size());
   notify(*out_pipe_->receiver);
   return {};
 }
 
-void SimulatedConnection::end(const Error& why) noexcept {
+void SimulatedConnection::end(tc_status_t code, std::string_view why) noexcept {
   if (has_ended()) return;
   out_.flush();
   out_.shut();
   closed_ = true;
-  const std::scoped_lock lock(state_.mutex);
-  state_.end(*out_pipe_, why);
+  const SimulatedState::Lock lock(state_);
+  state_.end(*out_pipe_, Error{code, std::string(why)});
 }
 
 Result<size_t> SimulatedConnection::send(ByteView bytes) {
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   return state_.send(*out_pipe_, bytes);
 }
 
 // Takes one message, or as much of it as there is room for. The receiver does not see where messages end, as on a
 // socket.
 Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   auto& messages = in_pipe_->messages;
   if (receive_error_ || messages.empty() || messages.front().delay != 0) return 0;
   if (!state_.has_arrived(messages.front().arrives_ns)) return 0;
@@ -228,7 +239,7 @@ Result<size_t> SimulatedConnection::receive(std::span<std::byte> into) {
   in_pipe_->bytes -= message.bytes.size();
   messages.pop_front();
   offset_ = 0;
-  notify(*in_pipe_->sender);
+  state_.tell_sender(*in_pipe_);
   return taken.size();
 }
 
@@ -243,12 +254,20 @@ bool SimulatedConnection::has_events() noexcept {
 
 unsigned SimulatedConnection::deliver(Events& events) {
   if (has_ended()) return 0;
-  unsigned done = deliver_greeting(events) ? 1 : 0;
-  if (has_ended()) return done + 1;
-  done += deliver_bytes(events) ? 1 : 0;
-  if (has_ended()) return done + 1;
-  if (const auto why = why_ended()) {
-    end(Error{TC_ERR_DISCONNECTED, "it ended the connection"});
+  unsigned done = 0;
+  auto why = std::optional<Error>();
+  try {
+    done += deliver_greeting(events) ? 1 : 0;
+    if (has_ended()) return done + 1;
+    done += deliver_bytes(events) ? 1 : 0;
+    if (has_ended()) return done + 1;
+    why = why_ended();
+  } catch (const std::bad_alloc&) {
+    if (has_ended()) return done + 1;
+    why = Error{TC_ERR_NO_MEMORY, "no memory"};
+  }
+  if (why) {
+    end(TC_ERR_DISCONNECTED, "it ended the connection");
     lost_ = true;
     events.on_lost(*this, *why);  // the receiver may destroy this connection
     ++done;
@@ -260,7 +279,7 @@ bool SimulatedConnection::deliver_greeting(Events& events) {
   std::optional<Bytes> hello;
   bool has_room = false;
   {
-    const std::scoped_lock lock(state_.mutex);
+    const SimulatedState::Lock lock(state_);
     if (state_.has_arrived(in_pipe_->greeting_arrives_ns)) hello.swap(in_pipe_->greeting);
     for (auto& message : in_pipe_->messages)
       if (message.delay > 0) --message.delay;
@@ -286,7 +305,7 @@ bool SimulatedConnection::deliver_bytes(Events& events) {
 }
 
 std::optional<Error> SimulatedConnection::why_ended() {
-  const std::scoped_lock lock(state_.mutex);
+  const SimulatedState::Lock lock(state_);
   if (in_pipe_->cut || out_pipe_->cut) return Error{TC_ERR_DISCONNECTED, "the network was cut"};
   if (receive_error_) return receive_error_;
   return ends() ? in_pipe_->end : std::nullopt;

@@ -27,9 +27,9 @@ class SimulatedConnection final : public Connection, private Channel, private By
   InStream& in() noexcept override { return in_; }
   bool is_polled() const noexcept override { return false; }
   Status open(ByteView hello) override;
-  void refuse(const Error& why) noexcept override { end(why); }
+  void refuse(const Error& why) noexcept override { end(why.code, why.message); }
   void drop() noexcept override { close(); }
-  void close() noexcept override { end(Error{TC_ERR_DISCONNECTED, "it closed the connection"}); }
+  void close() noexcept override { end(TC_ERR_DISCONNECTED, "it closed the connection"); }
   std::string_view transport() const noexcept override { return "simulated"; }
   const std::string& peer_address() const noexcept override { return peer_; }
   const Origin& origin() const noexcept override { return origin_; }
@@ -44,7 +44,7 @@ class SimulatedConnection final : public Connection, private Channel, private By
   void detach() noexcept;
 
  private:
-  void end(const Error& why) noexcept;
+  void end(tc_status_t code, std::string_view why) noexcept;
   bool has_ended() const noexcept { return lost_ || closed_; }
   bool deliver_greeting(Events& events);
   bool deliver_bytes(Events& events);
@@ -96,6 +96,7 @@ class SimulatedTransport final : public Transport {
   std::unique_ptr<SimulatedConnection> adopt(SimulatedState::Arrival& arrival, bool accepted);
   Status ask_whether_expected(std::string_view address);
   unsigned accept_arrivals();
+  void accept(std::unique_ptr<SimulatedConnection> connection, ByteView hello);
   bool has_events();
 
   SimulatedState& state_;

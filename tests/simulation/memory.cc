@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "simulation/memory.h"
+
+#include <atomic>
+#include <cstddef>
+#include <cstdlib>
+#include <new>
+#include <utility>
+
+#include "simulation/environment.h"
+#include "simulation/plan.h"
+#include "transport/testing/simulated/simulated.h"
+
+namespace tc::simulation {
+
+namespace {
+
+constexpr uint64_t latest = 4096, most_in_a_row = 64;
+
+thread_local Shortage* shortage = nullptr;
+thread_local uint64_t failed = 0;
+std::atomic<uint64_t> living = 0;
+
+bool allocation_fails() noexcept {
+  if (shortage == nullptr || shortage->fail == 0 || transport::NetworkWork::is_on()) return false;
+  if (shortage->succeed != 0) return --shortage->succeed, false;
+  --shortage->fail;
+  ++failed;
+  return true;
+}
+
+void* allocate(size_t size, size_t alignment) {
+  const size_t whole = (size + alignment - 1) / alignment * alignment;
+  void* const memory = allocation_fails() ? nullptr : std::aligned_alloc(alignment, whole);
+  if (memory == nullptr) throw std::bad_alloc();
+  living.fetch_add(1, std::memory_order_relaxed);
+  return memory;
+}
+
+void release(void* memory) noexcept {
+  if (memory != nullptr) living.fetch_sub(1, std::memory_order_relaxed);
+  std::free(memory);
+}
+
+}  // namespace
+
+Shortage shortage_of(const Event& event) noexcept {
+  Dice dice(event.seed);
+  const auto succeed = dice.skewed(latest);
+  return {.succeed = succeed, .fail = dice.once_in(2) ? 1 : 1 + dice.skewed(most_in_a_row)};
+}
+
+MemoryOfNode::MemoryOfNode(Shortage* of_node) noexcept : before_(std::exchange(shortage, of_node)) {}
+MemoryOfNode::~MemoryOfNode() { shortage = before_; }
+
+uint64_t living_allocations() noexcept { return living.load(std::memory_order_relaxed); }
+uint64_t failed_allocations() noexcept { return failed; }
+
+}  // namespace tc::simulation
+
+// Not inlined: gcc takes a new and a free() in one function for a mistake. The other forms of new call these.
+[[gnu::noinline]] void* operator new(size_t size) { return tc::simulation::allocate(size, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
+  return tc::simulation::allocate(size, static_cast<size_t>(alignment));
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  tc::simulation::release(memory);
+}
