@@ -4,6 +4,7 @@
 import shutil
 import struct
 import subprocess
+import zlib
 
 import pytest
 import threechains as tc
@@ -104,17 +105,17 @@ def test_the_compilers_words_are_in_the_error():
 
 
 def test_a_library_is_declared_and_allowed(tmp_path):
-    root = tc.ifunc.from_c("""
+    total = tc.ifunc.from_c("""
         #include <threechains/ifunc.h>
-        double cbrt(double);
-        void root_main(void *payload, size_t size, void *target_args) {
-          double y = cbrt(*(double *)payload);
-          tc_reply(&y, sizeof y);
-        }""", deps=["m"])
-    with tc.LocalCluster(1, allow_libs=["libm.so.6"]) as nodes:
-        assert struct.unpack("d", nodes.submit(root, struct.pack("d", 27.0)).result())[0] == pytest.approx(3.0)
+        unsigned long adler32(unsigned long, const unsigned char *, unsigned);
+        void total_main(void *payload, size_t size, void *target_args) {
+          unsigned long sum = adler32(1, payload, size);
+          tc_reply(&sum, sizeof sum);
+        }""", deps=["z"])
+    with tc.LocalCluster(1, allow_libs=["libz.so.1"]) as nodes:
+        assert struct.unpack("L", nodes.submit(total, b"three").result())[0] == zlib.adler32(b"three")
     with tc.LocalCluster(1) as nodes, pytest.raises(tc.RemoteError) as caught:
-        nodes.submit(root, struct.pack("d", 27.0)).result()
+        nodes.submit(total, b"three").result()
     assert caught.value.status == tc.Status.DENIED
 
 
