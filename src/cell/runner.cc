@@ -130,6 +130,7 @@ Status Runner::run(const Channel::Message& message) {
   const uint64_t took = now_ns() - begun;
   if (payload_.capacity() > most_kept_payload) Bytes().swap(payload_);
   head_.clear();
+  if (running_.lost_reply && !running_.answered) fail(TC_ERR_NO_MEMORY, "there is no memory for its answer");
   append_ended(head_, {.failed = running_.failed, .code = running_.code, .run_ns = took, .message = running_.message});
   send(ToNode::ended, head_);
   running_ = {};
@@ -232,10 +233,11 @@ void* Runner::data(std::string_view name, size_t* size) noexcept {
 
 tc_status_t Runner::reply(ByteView bytes) noexcept try {
   if (running_.answered) return TC_ERR_INVALID;
-  running_.answered = true;
   if (running_.wants_reply) send(ToNode::reply, bytes);
+  running_.answered = true;
   return TC_OK;
 } catch (const std::bad_alloc&) {
+  running_.lost_reply = true;
   return TC_ERR_NO_MEMORY;
 }
 

@@ -57,6 +57,7 @@ class Runner final : public target::IfuncHost {
     uint32_t number = 0;
     bool wants_reply = false;
     bool answered = false;
+    bool lost_reply = false;  // as there was no memory for it
     bool failed = false;
     int32_t code = 0;
     std::string message;

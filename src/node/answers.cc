@@ -70,6 +70,12 @@ void Answers::send_at_end(const target::Call& call) {
     common_.counters.failures.add_code();
     if (call.code->use != nullptr) ++call.code->use->failures;
     if (call.answered) reply.token = 0;  // too late for an answer; the failure is reported all the same
+  } else if (call.lost_reply) {  // an ifunc that does not look at what tc_reply() returns would answer with nothing
+    reply.status = TC_ERR_NO_MEMORY;
+    reply.message =
+        fmt::format("{}: there is no memory for the answer of ifunc '{}'", common_.self.label, call.code->name());
+    common_.counters.failures.add(TC_ERR_NO_MEMORY);
+    if (call.code->use != nullptr) ++call.code->use->failures;
   }
   answer(call, reply);
 }

@@ -50,12 +50,14 @@ void CallEffects::refuse(const target::Call& call, const Error& why) {
 tc_status_t CallEffects::reply(target::Call& call, ByteView bytes) noexcept {
   if (call.answered) return TC_ERR_INVALID;
   if (!call.wants_reply) return TC_OK;
-  return without_exceptions([&] {
+  const auto status = without_exceptions([&] {
     send_reply(call, bytes);
     call.answered = true;
     call.has_effects = true;
     return TC_OK;
   });
+  call.lost_reply = status != TC_OK;
+  return status;
 }
 
 void CallEffects::fail(target::Call& call, int32_t code, std::string_view message) noexcept {

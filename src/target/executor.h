@@ -125,8 +125,9 @@ struct Call {
   bool wants_reply = false;
   bool has_header = false;
   bool has_return_address = false;
-  bool answered = false;  // a reply was sent, or the call was forwarded with its return address
-  bool failed = false;    // with the code and message below
+  bool answered = false;    // a reply was sent, or the call was forwarded with its return address
+  bool lost_reply = false;  // there was no memory for what tc_reply() was given, and it may be given again
+  bool failed = false;      // with the code and message below
   int32_t fail_code = 0;
   wire::CallHeader header;
   wire::PackedReturnAddress return_address;  // the last one that came, while has_return_address is false
@@ -225,7 +226,7 @@ class alignas(64) Executor {
   void reset() noexcept {
     call_.code = nullptr;
     call_.has_effects = call_.wants_reply = call_.has_header = call_.has_return_address = call_.answered =
-        call_.failed = false;
+        call_.lost_reply = call_.failed = false;
     call_.header = {};
   }
 

@@ -37,6 +37,12 @@ void* allocate(size_t size, size_t alignment) {
   return memory;
 }
 
+void* allocate_or_null(size_t size, size_t alignment) noexcept try {
+  return allocate(size, alignment);
+} catch (const std::bad_alloc&) {
+  return nullptr;
+}
+
 void release(void* memory) noexcept {
   if (memory != nullptr) living.fetch_sub(1, std::memory_order_relaxed);
   std::free(memory);
@@ -58,14 +64,51 @@ uint64_t failed_allocations() noexcept { return failed; }
 
 }  // namespace tc::simulation
 
-// Not inlined: gcc takes a new and a free() in one function for a mistake. The other forms of new call these.
+// Every form, as a sanitizer has its own: with one of them a seed would be another story under it. Not inlined: gcc takes a new
+// and a free() in one function for a mistake.
 [[gnu::noinline]] void* operator new(size_t size) { return tc::simulation::allocate(size, alignof(std::max_align_t)); }
+[[gnu::noinline]] void* operator new(size_t size, const std::nothrow_t&) noexcept {
+  return tc::simulation::allocate_or_null(size, alignof(std::max_align_t));
+}
 [[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment) {
   return tc::simulation::allocate(size, static_cast<size_t>(alignment));
 }
+[[gnu::noinline]] void* operator new(size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return tc::simulation::allocate_or_null(size, static_cast<size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new[](size_t size) {
+  return tc::simulation::allocate(size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new[](size_t size, const std::nothrow_t&) noexcept {
+  return tc::simulation::allocate_or_null(size, alignof(std::max_align_t));
+}
+[[gnu::noinline]] void* operator new[](size_t size, std::align_val_t alignment) {
+  return tc::simulation::allocate(size, static_cast<size_t>(alignment));
+}
+[[gnu::noinline]] void* operator new[](size_t size, std::align_val_t alignment, const std::nothrow_t&) noexcept {
+  return tc::simulation::allocate_or_null(size, static_cast<size_t>(alignment));
+}
 [[gnu::noinline]] void operator delete(void* memory) noexcept { tc::simulation::release(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete(void* memory, const std::nothrow_t&) noexcept {
+  tc::simulation::release(memory);
+}
 [[gnu::noinline]] void operator delete(void* memory, std::align_val_t) noexcept { tc::simulation::release(memory); }
 [[gnu::noinline]] void operator delete(void* memory, size_t, std::align_val_t) noexcept {
+  tc::simulation::release(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
+  tc::simulation::release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, size_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, const std::nothrow_t&) noexcept {
+  tc::simulation::release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t) noexcept { tc::simulation::release(memory); }
+[[gnu::noinline]] void operator delete[](void* memory, size_t, std::align_val_t) noexcept {
+  tc::simulation::release(memory);
+}
+[[gnu::noinline]] void operator delete[](void* memory, std::align_val_t, const std::nothrow_t&) noexcept {
   tc::simulation::release(memory);
 }

@@ -44,6 +44,7 @@ tc_status_t Worker::reply(ByteView bytes) noexcept try {
   call.has_effects = true;
   return TC_OK;
 } catch (const std::bad_alloc&) {
+  executor_.running().lost_reply = true;
   return TC_ERR_NO_MEMORY;
 }
 
