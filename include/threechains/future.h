@@ -2,8 +2,8 @@
  *
  * Answers that will come. Include threechains.h, which has the conventions.
  *
- * A future becomes ready once, by its answer, its deadline, the loss of the peer or the end of the node, and stays so. A
- * future that is ready belongs to no node any more: any one thread may use it, also after the node's end.
+ * A future becomes ready once, by its answer, its deadline, tc_future_cancel(), the loss of the peer or the end of the node,
+ * and stays so. A future that is ready belongs to no node any more: any one thread may use it, also after the node's end.
  */
 #ifndef THREECHAINS_FUTURE_H
 #define THREECHAINS_FUTURE_H
@@ -26,7 +26,7 @@ TC_API int tc_future_ready(const tc_future_t *future);
 /* How the call ended, once the future is ready. TC_OK: it ran, and tc_future_bytes() has its answer. Otherwise why it
  * failed, and tc_future_error() and tc_error_message() have the sentence: TC_ERR_IFUNC, the ifunc called tc_fail();
  * TC_ERR_TIMEOUT, its deadline passed, and it may still run; TC_ERR_DISCONNECTED, the peer or a node on its way was lost;
- * TC_ERR_CLOSED, our node was freed; any other status, what the target said about it.
+ * TC_ERR_CANCELED, tc_future_cancel(); TC_ERR_CLOSED, our node was freed; any other status, what the target said about it.
  * TC_ERR_INVALID before it is ready: ask tc_future_ready() where that cannot be told from a call that ended so. */
 TC_API tc_status_t tc_future_status(const tc_future_t *future);
 
@@ -54,6 +54,13 @@ TC_API int32_t tc_future_code(const tc_future_t *future);
 
 /* The number of the node that answered; 0 while none has. */
 TC_API uint32_t tc_future_node(const tc_future_t *future);
+
+/* Takes the call back, when the answer is of no use any more. The future is ready at once, with TC_ERR_CANCELED; the peer is
+ * told, and does not run the call while it waits there: for code, for a thread, or for a cell. A call that runs in a cell ends
+ * with the cell's process, and what it has written until then stays. Else it runs to its end, and its answer is dropped. So
+ * does a call that the peer has forwarded. A future that is ready stays as it is.
+ * TC_OK; tc_future_status() tells whether the answer was there first. */
+TC_API tc_status_t tc_future_cancel(tc_future_t *future);
 
 /* Frees it, ready or not; an answer that comes afterwards is dropped. NULL is ignored. While it is not ready, a function
  * of its node like any other: the node must still be there. */

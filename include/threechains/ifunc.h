@@ -47,7 +47,8 @@ void *tc_data(const char *name, size_t *size);
 /* Sends the answer to the process that made the call, whatever path the call took. At most one per call; without
  * one, a call that asked for an answer gets an empty one when foo_main returns.
  * TC_ERR_INVALID when a reply was sent before; TC_OK, and nothing is sent, when nobody asked for an answer;
- * TC_ERR_DISCONNECTED when the caller is gone. */
+ * TC_ERR_DISCONNECTED when the caller is gone. TC_ERR_NO_MEMORY: try again; a call that ends without an answer then
+ * fails with the same status. */
 tc_status_t tc_reply(const void *bytes, size_t size);
 
 /* Sends this ifunc itself to another node, with a payload of its own. The duty to answer goes along: after it, the

@@ -33,7 +33,8 @@ typedef enum tc_status {
   TC_ERR_UNSUPPORTED = 17,  /* not available in this build or on this machine */
   TC_ERR_CLOSED = 18,       /* the node or endpoint is closed or closing */
   TC_ERR_INTERNAL = 19,     /* a bug of ours: please report it with the message */
-  TC_ERR_CRASHED = 20       /* the ifunc ended the cell that it ran in: the message says where; mend its code */
+  TC_ERR_CRASHED = 20,      /* the ifunc ended the cell that it ran in: the message says where; mend its code */
+  TC_ERR_CANCELED = 21      /* the caller took the call back with tc_future_cancel() */
 } tc_status_t;
 
 #ifdef __cplusplus

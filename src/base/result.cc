@@ -28,12 +28,13 @@ std::string_view status_name(tc_status_t code) noexcept {
     case TC_ERR_CLOSED: return "closed";
     case TC_ERR_INTERNAL: return "internal error";
     case TC_ERR_CRASHED: return "crashed";
+    case TC_ERR_CANCELED: return "canceled";
   }
   return "unknown status";
 }
 
 tc_status_t status_from_wire(uint32_t value) noexcept {
-  return value <= TC_ERR_CRASHED ? static_cast<tc_status_t>(value) : TC_ERR_INTERNAL;
+  return value <= TC_ERR_CANCELED ? static_cast<tc_status_t>(value) : TC_ERR_INTERNAL;
 }
 
 std::string system_words(int error) { return std::system_category().message(error); }

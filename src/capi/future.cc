@@ -97,6 +97,16 @@ uint32_t tc_future_node(const tc_future_t* future) {
   return future != nullptr && is_ready(*future) ? future->future->node_id : 0;
 }
 
+tc_status_t tc_future_cancel(tc_future_t* future) {
+  TC_NOT_NULL(future);
+  return guarded([&]() -> tc::Status {
+    if (is_ready(*future)) return {};
+    const auto entry = enter(*future->owner);
+    if (!is_ready(*future)) future->owner->node->cancel(*future->future);
+    return {};
+  });
+}
+
 void tc_future_free(tc_future_t* future) {
   if (future == nullptr) return;
   // The node still exists until the future's function has returned, because it calls all functions before it ends.

@@ -131,6 +131,34 @@ TEST_F(FutureApi, a_deadline_that_passes_is_told_too) {
   tc_future_free(future);
 }
 
+TEST_F(FutureApi, a_call_that_is_canceled_is_ready_at_once_and_whoever_wants_to_know_is_told) {
+  Told told;
+  auto* const future = source.call(to_mute, "echo", "x");
+  ASSERT_EQ(tc_future_on_ready(future, Told::note, &told), TC_OK);
+  EXPECT_EQ(tc_future_cancel(future), TC_OK);
+  EXPECT_EQ(tc_future_ready(future), 1);
+  EXPECT_EQ(tc_future_status(future), TC_ERR_CANCELED);
+  EXPECT_THAT(tc_future_error(future), HasSubstr("the call was canceled here; it may have run in part"));
+  EXPECT_EQ(tc_future_wait(future, 0), TC_OK);
+  EXPECT_EQ(tc_future_bytes(future, nullptr), nullptr);
+  EXPECT_EQ(told.times, 0) << "polling tells";
+  EXPECT_EQ(tc_node_poll(source.handle, nullptr), TC_OK);
+  EXPECT_EQ(told.times, 1);
+  EXPECT_EQ(told.status, TC_ERR_CANCELED);
+  EXPECT_EQ(tc_future_cancel(future), TC_OK) << "it stays as it is";
+  EXPECT_EQ(told.times, 1);
+  tc_future_free(future);
+  EXPECT_EQ(tc_future_cancel(nullptr), TC_ERR_INVALID);
+}
+
+TEST_F(FutureApi, an_answer_that_was_there_first_is_not_canceled) {
+  auto* const future = source.call(to_target, "echo", "hello");
+  ASSERT_EQ(tc_future_wait(future, 20'000), TC_OK);
+  EXPECT_EQ(tc_future_cancel(future), TC_OK);
+  EXPECT_EQ(tc_future_status(future), TC_OK);
+  tc_future_free(future);
+}
+
 TEST_F(FutureApi, nobody_is_told_of_a_future_that_was_freed) {
   Told told;
   auto* const future = source.call(to_target, "echo");

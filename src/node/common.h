@@ -39,7 +39,7 @@ struct PendingWork {
 // Calls that ended badly here, by reason.
 class Failures {
  public:
-  static constexpr size_t by_code = TC_ERR_CRASHED + 1;  // tc_fail()
+  static constexpr size_t by_code = TC_ERR_CANCELED + 1;  // tc_fail()
   static constexpr size_t reasons = by_code + 1;
   void add(tc_status_t why) noexcept { ++counts_[std::min<size_t>(static_cast<size_t>(why), by_code)]; }
   void add_code() noexcept { ++counts_[by_code]; }

@@ -84,6 +84,11 @@ void FutureTable::forget(Future& future) {
   future.notify = nullptr;
 }
 
+void FutureTable::cancel(Future& future) noexcept {
+  settle(future, error_in_any_case(TC_ERR_CANCELED, "the call was canceled here; it may have run in part"));
+  waiting_.erase(uint64_t{future.token});
+}
+
 void FutureTable::notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
   to_notify_.reserve(to_notify_.size() + notifiable_ + 1);
   ++notifiable_;

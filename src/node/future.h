@@ -40,6 +40,7 @@ struct Future : std::enable_shared_from_this<Future> {
   };
 
   // Waiting, while not ready:
+  uint64_t link = 0;         // id of that by which its call left; 0: it is no call
   uint64_t token = 0;        // in its FutureTable
   uint64_t deadline_ns = 0;  // 0: none
   Hook of_link, of_deadline;
@@ -131,6 +132,8 @@ class FutureTable {
   bool complete(const wire::Reply& reply, PooledBuffer memory);
   // The sender lost interest: `notify` is not called any more.
   void forget(Future& future);
+  // The sender takes its call back.
+  void cancel(Future& future) noexcept;
   // Calls `notify` once when the future, which is not ready yet, is: from notify_ready(). May throw std::bad_alloc.
   void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context);
   // There are calls for notify_ready() to make.

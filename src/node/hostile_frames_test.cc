@@ -15,7 +15,7 @@ TEST_F(Hostile, another_protocol_version_is_told_both_versions) {
   hello.protocol = wire::protocol_version + 1;
   // A later version may have more fields: the version stands in front of all that could differ.
   peer.connect("n1", wire::encode_hello(hello) + as_bytes("and more"));
-  expect_refused(TC_ERR_VERSION, "the peer speaks protocol version 7 when this build speaks version 6");
+  expect_refused(TC_ERR_VERSION, "the peer speaks protocol version 8 when this build speaks version 7");
 }
 
 TEST_F(Hostile, another_ifunc_abi_is_told_both_versions) {
@@ -297,6 +297,31 @@ TEST_F(Hostile, barrier_answers_that_were_not_asked_for_are_refused) {
     join();
     peer.send(Kind::barrier, wire::barrier_answer, wire::encode_barrier(barrier));
     expect_dropped("when 0 were sent");
+    leave();
+  }
+}
+
+TEST_F(Hostile, whoever_cancels_calls_that_it_did_not_make_cancels_none) {
+  join();
+  run_some_calls_of(peer);
+  const auto future =
+      client->call(*good_link, *test::message(*client, "echo", "mine"), 5000, Deadline::after_ms(100)).value();
+  for (uint64_t token = 0; token < 10'000; ++token) peer.send(Kind::cancel, 0, wire::encode_cancel(token));
+  peer.send(Kind::cancel, 0, wire::encode_cancel(future->token));
+  EXPECT_TRUE(run_until([&] { return future->ready.load(); }));
+  EXPECT_EQ(as_text(future->bytes), "mine");
+  ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 0, call_header(3)));  // a token that it canceled before
+  peer.frames.clear();
+  EXPECT_TRUE(run_until([&] { return peer.reply_to(3).has_value(); }));
+  EXPECT_EQ(peer.reply_to(3)->status, TC_OK);
+  expect_still_linked();
+}
+
+TEST_F(Hostile, cancel_frames_that_are_cut_off_or_too_long_are_refused) {
+  for (const size_t size : {size_t{0}, size_t{7}, size_t{9}, size_t{1000}}) {
+    join();
+    peer.send(Kind::cancel, 0, Bytes(size));
+    expect_dropped("cancel frame");
     leave();
   }
 }

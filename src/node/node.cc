@@ -281,6 +281,7 @@ Result<std::shared_ptr<Future>> Node::call(Link& link, const source::Message& me
   future->deadline_ns = answer_ms != 0 ? now_ns() + uint64_t{answer_ms} * 1'000'000 : 0;
   future->ifunc = message.ifunc();
   future->peer = link.channel().shared_label();
+  future->link = link.id();
   const wire::CallHeader header{.token = futures_.add(future, link.futures),
                                 .deadline_ms = answer_ms,
                                 .hops_left = config_.hops,
@@ -303,6 +304,11 @@ Result<std::shared_ptr<Future>> Node::ask_statistics(Link& link, uint32_t answer
   const auto token = futures_.add(future, link.futures);
   TC_CHECK(or_forget(*future, [&] { return link.ask_statistics(token); }));
   return future;
+}
+
+void Node::cancel(Future& future) noexcept {
+  futures_.cancel(future);
+  if (Link* const link = future.link != 0 ? links_.with_id(future.link) : nullptr) link->cancel_call(future.token);
 }
 
 // Nobody waits for what was not sent, be it for lack of memory.

@@ -126,6 +126,8 @@ class Node final : private Waiter {
   // Asks the peer about itself; its answer must come within `answer_ms` (0: no limit). TC_ERR_BUSY: Link::ask_statistics().
   Result<std::shared_ptr<Future>> ask_statistics(Link& link, uint32_t answer_ms);
   void forget(Future& future) { futures_.forget(future); }
+  // Ends the wait for a future, which is not ready, with TC_ERR_CANCELED, and tells the peer that has the call.
+  void cancel(Future& future) noexcept;
   // Calls `notify` once, from polling, when the future, which is not ready yet, is (FutureTable::notify_when_ready()).
   void notify_when_ready(Future& future, void (*notify)(void*) noexcept, void* context) {
     futures_.notify_when_ready(future, notify, context);

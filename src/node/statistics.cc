@@ -85,8 +85,8 @@ namespace {
 constexpr std::array<const char*, Failures::reasons> reason_names = {
     "ok",       "invalid",     "not_found", "malformed",    "version", "too_large", "denied", "unresolved",
     "no_slice", "compile",     "timeout",   "disconnected", "busy",    "ifunc",     "limit",  "no_memory",
-    "io",       "unsupported", "closed",    "internal",     "crashed", "code"};
-static_assert(Failures::by_code == TC_ERR_CRASHED + 1);
+    "io",       "unsupported", "closed",    "internal",     "crashed", "canceled",  "code"};
+static_assert(Failures::by_code == TC_ERR_CANCELED + 1);
 
 }  // namespace
 

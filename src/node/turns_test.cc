@@ -97,6 +97,81 @@ TEST_F(Turns, the_answers_of_short_calls_do_not_wait_behind_a_long_one) {
   EXPECT_EQ(runs, 1);
 }
 
+TEST_F(Turns, calls_that_are_canceled_while_another_one_runs_are_not_run) {
+  auto source = client(2);
+  auto* const link = connect(*source);
+  const auto message = test::message(*source, "exported", "");
+  for (const int warm : {0, 1, 10}) {
+    SCOPED_TRACE(warm);
+    begins = nullptr;
+    if (warm != 0) warm_up(*source, *link, *message, warm);
+    runs = 0;
+    const auto failures = target->stat("failures").value(), late = source->stat("late-answers").value();
+    const StoppedClock stopped;
+    const auto futures = call_often(*source, *link, *message, 20);
+    begins = [&](int run) {
+      if (run != 0) return;
+      for (size_t i = 1; i < 19; ++i) {
+        source->cancel(*futures[i]);
+        EXPECT_TRUE(futures[i]->ready);
+        EXPECT_EQ(futures[i]->status, TC_ERR_CANCELED);
+      }
+      source->poll();
+    };
+    ASSERT_TRUE(run_until({target.get(), source.get()}, [&] { return ready(futures) == 20; }));
+    EXPECT_EQ(runs, 2) << "the first, and the last";
+    EXPECT_EQ(futures[0]->status, TC_OK);
+    EXPECT_EQ(futures[19]->status, TC_OK);
+    EXPECT_EQ(futures[1]->status, TC_ERR_CANCELED);
+    EXPECT_EQ(futures[1]->message,
+              "ifunc 'exported' on node 1 (test1): the call was canceled here; it may have run in part");
+    EXPECT_EQ(target->stat("failures").value(), failures + 18) << "each was refused, and none forgotten";
+    EXPECT_EQ(source->stat("late-answers").value(), late + 18);
+  }
+}
+
+TEST_F(Turns, a_call_that_is_canceled_before_its_node_has_greeted_does_not_leave) {
+  auto source = client(2);
+  auto* const link = source->links().reach("n1").value();
+  const auto message = test::message(*source, "exported", "");
+  const auto futures = call_often(*source, *link, *message, 3);
+  source->cancel(*futures[1]);
+  EXPECT_EQ(futures[1]->status, TC_ERR_CANCELED);
+  ASSERT_TRUE(run_until({target.get(), source.get()}, [&] { return ready(futures) == 3; }));
+  EXPECT_EQ(runs, 2);
+  EXPECT_EQ(futures[0]->status, TC_OK);
+  EXPECT_EQ(futures[2]->status, TC_OK);
+}
+
+TEST_F(Turns, calls_that_wait_for_their_code_are_not_run_when_their_caller_cancels_them) {
+  RawPeer peer(net.network);
+  peer.connect("n1");
+  const auto until = [&](const std::function<bool()>& done) {
+    return run_until({target.get()}, [&] { return peer.progress(), done(); });
+  };
+  ASSERT_TRUE(until([&] { return peer.peer.has_value(); }));
+  for (uint64_t token = 1; token <= 5; ++token)
+    ASSERT_TRUE(peer.send(wire::Kind::call, wire::flag_call_header, 7, call_header(token)));
+  for (const uint64_t token : {uint64_t{1}, uint64_t{4}, uint64_t{99}})
+    ASSERT_TRUE(peer.send(wire::Kind::cancel, 0, wire::encode_cancel(token)));
+  peer.flush();
+  ASSERT_TRUE(until([&] { return peer.find(wire::Kind::need, 7) != nullptr; }));
+  const auto bundle = load_bundle("exported");
+  const auto bytes = bundle.bytes_for(bundle.carried());
+  Bytes code;
+  wire::append_code(code, {bundle.id(), bundle.carried(), static_cast<uint32_t>(bytes.size())}, bytes);
+  ASSERT_TRUE(peer.send(wire::Kind::code, 7, code));
+  peer.flush();
+  ASSERT_TRUE(until([&] { return peer.reply_to(5).has_value(); }));
+  EXPECT_EQ(runs, 3);
+  for (uint64_t token = 1; token <= 5; ++token) {
+    const auto reply = peer.reply_to(token);
+    ASSERT_TRUE(reply);
+    EXPECT_EQ(reply->status, token == 1 || token == 4 ? TC_ERR_CANCELED : TC_OK);
+  }
+  EXPECT_EQ(peer.reply_to(1)->message, "node 1 (test1): its caller canceled the call before it ran");
+}
+
 TEST_F(Turns, a_call_waits_for_one_long_call_of_another_client_and_not_for_its_queue) {
   auto busy = client(2), other = client(3);
   auto* const its_link = connect(*busy);

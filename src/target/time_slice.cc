@@ -55,6 +55,8 @@ void TimeSlice::look_before(const Code& code) noexcept {
   sampled_ns_ = now_ns();
 }
 
+bool TimeSlice::was_long() const noexcept { return looked_ns_ - begun_ns_ >= late_ns; }
+
 bool TimeSlice::is_over_now() noexcept {
   if (state_ == measures) look(false);
   if (state_ == samples) end_sample();

@@ -47,6 +47,9 @@ class TimeSlice {
     return is_over_now();
   }
 
+  // Of a turn that is over: did its code run so long that much may have come meanwhile?
+  bool was_long() const noexcept;
+
   // Before calls of that code. Returns how many may run before the next before(), at least one.
   uint32_t before(const Code& code) noexcept {
     if (calls_ >= code.calls_a_look) [[unlikely]]

@@ -110,18 +110,28 @@ Result<Reply> decode_reply(ByteView body) {
   return reply;
 }
 
-Bytes encode_barrier(uint64_t number) {
+namespace {
+
+Bytes encode_number(uint64_t number) {
   Bytes out;
   Writer(out).u64(number);
   return out;
 }
 
-Result<uint64_t> decode_barrier(ByteView body) {
+Result<uint64_t> decode_number(ByteView body, const char* what) {
   Reader in(body);
   const uint64_t number = in.u64();
-  TC_CHECK(in.finish_exactly("barrier frame"));
+  TC_CHECK(in.finish_exactly(what));
   return number;
 }
+
+}  // namespace
+
+Bytes encode_barrier(uint64_t number) { return encode_number(number); }
+Result<uint64_t> decode_barrier(ByteView body) { return decode_number(body, "barrier frame"); }
+
+Bytes encode_cancel(uint64_t token) { return encode_number(token); }
+Result<uint64_t> decode_cancel(ByteView body) { return decode_number(body, "cancel frame"); }
 
 Bytes encode_disconnect(const Disconnect& disconnect) {
   Bytes out;

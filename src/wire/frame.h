@@ -25,7 +25,7 @@
 
 namespace tc::wire {
 
-inline constexpr uint32_t protocol_version = 6;
+inline constexpr uint32_t protocol_version = 7;
 
 enum class Kind : uint8_t {
   none = 0,            // the zero word: no frame
@@ -40,6 +40,7 @@ enum class Kind : uint8_t {
   disconnect = 9,      // Disconnect: the last frame, with the reason
   fragment = 10,       // a piece of a frame too large for the stream; number 1 marks the last piece
   pad = 11,            // nothing: skip `length` bytes (a ring's end)
+  cancel = 12,         // the sender does not wait any more for the answer to a call that it made
   cluster_event = 13,  // a node was lost, or a snapshot of the calls that are alive (wire/cluster_event.h)
   compile = 14,        // remote compilation (wire/compile.h)
 };
@@ -150,6 +151,10 @@ inline constexpr uint32_t barrier_ask = 1;     // answer when all calls before t
 inline constexpr uint32_t barrier_answer = 2;  // all calls before that barrier ended
 Bytes encode_barrier(uint64_t number);
 Result<uint64_t> decode_barrier(ByteView body);
+
+// The token of the call.
+Bytes encode_cancel(uint64_t token);
+Result<uint64_t> decode_cancel(ByteView body);
 
 struct Disconnect {
   tc_status_t status = TC_OK;

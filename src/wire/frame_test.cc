@@ -179,6 +179,7 @@ TEST(ControlFrames, come_back_as_they_went) {
   EXPECT_EQ(need->id, ContentId::of(as_bytes("n")));
   EXPECT_EQ(need->triple, "aarch64-linux-gnu");
   EXPECT_EQ(decode_barrier(encode_barrier(uint64_t{1} << 40)), uint64_t{1} << 40);
+  EXPECT_EQ(decode_cancel(encode_cancel(~uint64_t{0})), ~uint64_t{0});
   const auto disconnect =
       decode_disconnect(encode_disconnect({.status = TC_ERR_VERSION, .reason = "protocol 2 when we speak 1"}));
   ASSERT_TRUE(disconnect);
@@ -206,7 +207,7 @@ TEST(HelloFrame, another_protocol_is_named_whatever_follows_it) {
   const auto hello = decode_hello(body);
   ASSERT_FALSE(hello);
   EXPECT_EQ(hello.error().code, TC_ERR_VERSION);
-  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 7 when this build speaks version 6");
+  EXPECT_EQ(hello.error().message, "the peer speaks protocol version 8 when this build speaks version 7");
 }
 
 TEST(HelloFrame, labels_that_could_act_in_a_log_are_refused) {
@@ -632,6 +633,7 @@ bool any_decoder_takes(Kind kind, uint32_t number, ByteView view) {
     case Kind::need: return decode_need(body).has_value();
     case Kind::reply: return decode_reply(body).has_value();
     case Kind::barrier: return decode_barrier(body).has_value();
+    case Kind::cancel: return decode_cancel(body).has_value();
     case Kind::disconnect: return decode_disconnect(body).has_value();
     case greeting: return decode_hello(body).has_value();
     case Kind::cluster_event:
@@ -659,7 +661,7 @@ std::vector<Sample> samples() {
   const auto code = code_body("the bundle", "");
   const auto need = encode_need({.id = {}, .triple = "x86_64-linux-gnu"});
   const auto reply = encode_reply({.token = 1, .status = TC_ERR_IFUNC, .message = "words"});
-  const auto barrier = encode_barrier(1);
+  const auto barrier = encode_barrier(1), cancel = encode_cancel(1);
   const auto disconnect = encode_disconnect({TC_ERR_CLOSED, "done"});
   const auto hello = encode_hello(sample_hello());
   const auto gone = encode_gone({1, 2, 3, "name", "reason"});
@@ -684,6 +686,7 @@ std::vector<Sample> samples() {
           {Kind::need, need, need.size()},
           {Kind::reply, reply, reply.size()},
           {Kind::barrier, barrier, barrier.size()},
+          {Kind::cancel, cancel, cancel.size()},
           {Kind::disconnect, disconnect, disconnect.size()},
           {greeting, hello, hello.size()}};
 }
@@ -710,7 +713,8 @@ TEST(HostileFrames, no_flipped_bit_brings_a_decoder_down) {
 
 TEST(HostileFrames, bytes_left_over_in_a_frame_of_fixed_form_are_refused) {
   for (auto& [kind, body, least, number] : samples()) {
-    const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::disconnect || kind == greeting;
+    const bool fixed = kind == Kind::need || kind == Kind::barrier || kind == Kind::cancel ||
+                       kind == Kind::disconnect || kind == greeting;
     if (!fixed && kind != Kind::cluster_event && kind != Kind::statistics) continue;
     auto longer = body;
     longer.push_back(std::byte{0});

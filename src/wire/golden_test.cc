@@ -128,6 +128,10 @@ TEST(Golden, barriers) {
   expect_golden("frame/barrier_answer.bin", make_frame(Kind::barrier, 0, barrier_answer, encode_barrier(17)));
 }
 
+TEST(Golden, cancel) {
+  expect_golden("frame/cancel.bin", make_frame(Kind::cancel, 0, 0, encode_cancel(0x0102030405060708)));
+}
+
 TEST(Golden, disconnect) {
   const auto body = encode_disconnect({.status = TC_ERR_VERSION, .reason = "protocol 2 when this node speaks 1"});
   expect_golden("frame/disconnect.bin", make_frame(Kind::disconnect, 0, 0, body));

@@ -106,6 +106,8 @@ void check_control(Kind kind, tc::ByteView body) {
     if (const auto need = decode_need(body)) expect(std::ranges::equal(encode_need(*need), body));
   if (kind == Kind::barrier)
     if (const auto barrier = decode_barrier(body)) expect(std::ranges::equal(encode_barrier(*barrier), body));
+  if (kind == Kind::cancel)
+    if (const auto token = decode_cancel(body)) expect(std::ranges::equal(encode_cancel(*token), body));
   if (kind == Kind::none)  // the greeting, which is no frame
     if (const auto hello = decode_hello(body)) expect(std::ranges::equal(encode_hello(*hello), body));
   if (kind == Kind::disconnect)

@@ -108,8 +108,10 @@ World::World(uint64_t seed, uint32_t nodes, const Code& code, const std::vector<
   for (auto& member : members_) member.skew_ns = dice_.skewed(1'000'000'000'000);
 }
 
+// The schedule is told of what ends: it goes last.
 World::~World() {
   for (uint32_t number = 0; number < members_.size(); ++number) end(number);
+  stranger_.reset();
 }
 
 uint64_t World::arrival(std::string_view from, std::string_view to, size_t bytes) {

@@ -287,6 +287,13 @@ void Engine::wait(Call& call, uint64_t timeout_ns) {
   call.waiters_.fetch_sub(1);
 }
 
+// Of a node that closes, every call is about to be ready.
+void Engine::cancel(Call& call) noexcept {
+  if (inherited() || closed()) return;
+  const std::shared_lock stay(waits_);
+  if (!closed()) (void)tc_future_cancel(call.future());
+}
+
 void Engine::wait_once(const Call& call, uint32_t timeout_ms) {
   if (!closed()) {
     const std::shared_lock stay(waits_);

@@ -437,6 +437,7 @@ void bind_engine(nb::module_& module) {
       .def(
           "flush", [](Engine& self, size_t endpoint, double timeout) { self.flush(endpoint, milliseconds(timeout)); },
           nb::arg("endpoint"), nb::arg("timeout"), Release())
+      .def("cancel", &Engine::cancel, nb::arg("call"), Release())
       .def("wait", wait, nb::arg("call"), nb::arg("timeout").none())
       .def(
           "keep",

@@ -155,10 +155,46 @@ def test_a_call_whose_deadline_passes_is_a_timeout(cluster, slow):
     cluster.flush()
 
 
-def test_a_call_that_left_cannot_be_cancelled(cluster, echo):
+def test_a_call_that_is_canceled_has_no_answer_and_the_next_one_has(cluster, slow, echo):
+    future = cluster.submit(slow, struct.pack("Q", 300_000_000), node=0)
+    told = []
+    future.add_done_callback(told.append)
+    assert future.cancel() and future.cancelled() and future.done()
+    assert future.cancel(), "it stays so"
+    assert told == [future]
+    with pytest.raises(concurrent.futures.CancelledError):
+        future.result()
+    with pytest.raises(concurrent.futures.CancelledError):
+        future.exception()
+    assert cluster.submit(echo, b"x", node=0).result(timeout=30) == b"x"
+
+
+def test_a_call_that_was_answered_cannot_be_canceled(cluster, echo):
     future = cluster.submit(echo, b"x")
-    assert not future.cancel()
     assert future.result() == b"x"
+    assert not future.cancel() and not future.cancelled()
+    assert future.result() == b"x"
+
+
+def test_calls_that_wait_at_a_node_are_not_run_when_they_are_canceled(cluster, slow):
+    first = cluster.submit(slow, struct.pack("Q", 200_000_000), node=0)
+    begun = time.monotonic()
+    others = [cluster.submit(slow, struct.pack("Q", 10_000_000_000), node=0) for _ in range(100)]
+    assert all(future.cancel() for future in others)
+    assert first.result(timeout=30) == bytes(8)
+    done, not_done = concurrent.futures.wait(others, timeout=30)
+    assert done == set(others) and not not_done
+    assert set(concurrent.futures.as_completed(others)) == set(others)
+
+
+def test_a_task_that_is_canceled_cancels_its_call(cluster, slow):
+    async def run():
+        future = cluster.submit(slow, struct.pack("Q", 300_000_000), node=0)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(future, 0.01)
+        return future
+
+    assert asyncio.run(run()).cancelled()
 
 
 def test_threads_share_a_cluster(cluster, echo):

@@ -33,6 +33,7 @@ class Status(enum.IntEnum):
     CLOSED = 18
     INTERNAL = 19
     CRASHED = 20
+    CANCELED = 21
 
 
 class Error(Exception):

@@ -14,8 +14,9 @@ from typing import Any
 from threechains import _native
 from threechains._errors import Status, remote_error
 
-# A call that has left cannot be taken back: futures are born running, so that cancel() says False.
-_RUNNING = "RUNNING"
+# The states of the base class.
+_RUNNING = "RUNNING"  # from the beginning: a call leaves at once
+_CANCELLED = "CANCELLED_AND_NOTIFIED"
 _LOG = logging.getLogger("concurrent.futures")  # where the base class reports a callback that raises
 
 
@@ -80,6 +81,17 @@ class Future(concurrent.futures.Future[Any]):
                 raise self._not_yet(timeout) from None
         return super().exception(timeout)
 
+    def cancel(self) -> bool:
+        """Takes the call back. True: it was not answered before, and nobody gets an answer any more.
+
+        The node is told. It does not run a call that waits there, and ends one that runs in a cell, whose changes to named
+        data stay. Any other call runs to its end, and its answer is dropped.
+        """
+        if self._state == _RUNNING:
+            self._engine.cancel(self._call)
+            self._wait(0)
+        return self._call.status == Status.CANCELED
+
     def _not_yet(self, timeout: float | None) -> concurrent.futures.TimeoutError:
         return concurrent.futures.TimeoutError(f"ifunc '{self._ifunc}' has not answered within {timeout} s; it may be asked again")
 
@@ -106,6 +118,10 @@ class Future(concurrent.futures.Future[Any]):
         signal's handler raised in the middle."""
         if self._state != _RUNNING:
             self._finish_again()
+        elif call.status == Status.CANCELED:
+            with self._condition:
+                self._state = _CANCELLED
+            self._finish_again()
         elif call.status != Status.OK:
             self.set_exception(remote_error(call, self._ifunc))
         else:
@@ -119,13 +135,21 @@ class Future(concurrent.futures.Future[Any]):
         self._node = None
 
     def _finish_again(self) -> None:
-        """The rest of set_result() or set_exception(), which were interrupted after they had changed the state."""
+        """What is left when the state has changed: a signal's handler may have interrupted set_result() or set_exception()."""
         with self._condition:
             for waiter in self._waiters:
                 if self not in waiter.finished_futures:
-                    (waiter.add_result if self._exception is None else waiter.add_exception)(self)
+                    self._tell(waiter)
             self._condition.notify_all()
         self._invoke_callbacks()
+
+    def _tell(self, waiter: Any) -> None:
+        if self._state == _CANCELLED:
+            waiter.add_cancelled(self)
+        elif self._exception is None:
+            waiter.add_result(self)
+        else:
+            waiter.add_exception(self)
 
     def _invoke_callbacks(self) -> None:
         """As the base class does it. But a callback that raises what is no Exception (sys.exit(), Ctrl-C) takes the

@@ -103,6 +103,20 @@ std::string Cells::running_name() const {
   return {};
 }
 
+// The code of a call that runs is stopped with its process; what it has done until then stays.
+void Cells::cancel(const void* link, uint64_t token) {
+  const auto is_it = [&](const HandedCall* handed) {
+    return handed != nullptr && handed->call.link == link && handed->call.wants_reply &&
+           !handed->call.has_return_address && handed->call.header.token == token;
+  };
+  if (is_it(waiting_)) return fail_waiting({TC_ERR_CANCELED, "its caller canceled the call before it ran"});
+  for (const auto& cell : cells_)
+    if (is_it(cell->handed())) {
+      cell->handed()->is_canceled = true;
+      return cell->process().kill("its caller canceled the call");
+    }
+}
+
 // One for each call, and a spare one.
 bool Cells::may_order() const noexcept {
   if (ordered_ != nullptr) return false;
@@ -359,7 +373,8 @@ void Cells::on_end_of(Cell& cell) {
   } else if (handed != nullptr) {
     const auto why = error_of(cell, *handed, ending);
     const LogContext about({.ifunc = handed->code->name(), .content_id = &handed->code->id()});
-    common_.log.error("{}: {}", common_.self.label, why.message);
+    common_.log.log(handed->is_canceled ? spdlog::level::info : spdlog::level::err, "{}: {}", common_.self.label,
+                    why.message);
     return calls_.fail(*handed, why);
   }
   fail_to_start({TC_ERR_IO, fmt::format("the cell {}", ending.text())});
@@ -383,8 +398,10 @@ Error Cells::error_of(const Cell& cell, const HandedCall& handed, const cell::En
                           found.offset);
     }
   }
-  const bool was_too_long = ending.kind == cell::Ending::Kind::killed;
-  return {was_too_long ? TC_ERR_LIMIT : TC_ERR_CRASHED,
+  const bool was_killed = ending.kind == cell::Ending::Kind::killed;
+  return {!was_killed          ? TC_ERR_CRASHED
+          : handed.is_canceled ? TC_ERR_CANCELED
+                               : TC_ERR_LIMIT,
           fmt::format("ifunc '{}' ({}) ended its cell, which {}{}", handed.code->name(), handed.code->id().short_hex(),
                       ending.text(), place)};
 }

@@ -54,6 +54,8 @@ class Cells {
   bool has_room(const void* link, bool concurrent) const noexcept;
   // May throw std::bad_alloc.
   void run(std::unique_ptr<HandedCall> handed);
+  // The call of that token, which came by that link, was taken back by its caller: it is not run, or its cell is ended.
+  void cancel(const void* link, uint64_t token);
   // Takes what cells say. How much happened.
   size_t poll();
   // What bells, deadlines and ends want done: when take_news(), and now and then. How much happened.

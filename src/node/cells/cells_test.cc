@@ -252,6 +252,33 @@ TEST_F(IsolatesAll, code_that_is_evicted_while_it_runs_answers_and_runs_again) {
   EXPECT_EQ(stat("codes"), 1u);
 }
 
+TEST_F(IsolatesAll, a_call_that_is_canceled_ends_with_its_cell_and_those_behind_it_are_answered) {
+  const auto stays = send_one_that_stays(), behind = send(echo, "behind"), last = send(echo, "last");
+  source->cancel(*behind);
+  EXPECT_FALSE(last->ready);
+  source->cancel(*stays);
+  EXPECT_EQ(stays->status, TC_ERR_CANCELED);
+  EXPECT_TRUE(answered(last));
+  EXPECT_EQ(text_of(*last), "last");
+  EXPECT_EQ(stat("cell-deaths"), 1u);
+  EXPECT_EQ(stat("cell-calls"), 1u) << "the last one alone came to its end";
+  EXPECT_EQ(text_of(*call(echo, "as ever")), "as ever");
+}
+
+TEST_F(IsolatesAll, another_client_cannot_cancel_a_call) {
+  const auto stays = send_one_that_stays();
+  auto other = net.make(3);
+  auto* const its_link = connect(*other);
+  its_link->cancel_call(stays->token);
+  const auto its = send(*other, *its_link, echo, "behind");
+  EXPECT_TRUE(run_until({target.get(), other.get()}, [&] { return stat("waiting-calls") != 0; }));
+  gate.open();
+  EXPECT_TRUE(answered(stays));
+  EXPECT_EQ(text_of(*stays), "stays");
+  EXPECT_TRUE(run_until({target.get(), other.get()}, [&] { return its->ready.load(); }));
+  EXPECT_EQ(stat("cell-deaths"), 0u);
+}
+
 TEST_F(IsolatesAll, a_caller_may_go_while_its_call_runs) {
   const auto runs = send_one_that_stays();
   source.reset();

@@ -45,6 +45,8 @@ constexpr size_t held_limit = 2 * waiting_limit;
 constexpr size_t barriers_limit = 64 * 1024;
 // Reasons kept for refused code, limited so that a peer cannot fill our memory. Code whose reason was dropped is requested again.
 constexpr size_t unusable_limit = 1024;
+// Calls that a peer took back and that have not had their turn. One more is run as if it had not been taken back.
+constexpr size_t canceled_limit = 4096;
 // Memory for a call with code that a link keeps for the next one.
 constexpr size_t kept_copy_limit = 64 * 1024;
 
@@ -110,6 +112,8 @@ bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
   if (!check(header)) return false;
   if (turns_away()) [[unlikely]]
     return turn_away(header, view);
+  if (has_canceled() && is_canceled(header, view)) [[unlikely]]
+    return refuse_canceled(header, view);
   if (must_wait()) return queue(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr) return run(header, *code, nullptr, body);
   if (const auto* const one = on_behalf(header.number); one != nullptr) return run(header, *one->code, one, body);
@@ -223,6 +227,7 @@ bool CallReceiver::on_call_code(const wire::FrameHeader& header, ByteView body) 
   const auto started = now_ns();
   if (!check(header)) return false;
   if (turns_away()) return turn_away(header, body);
+  if (has_canceled() && is_canceled(header, body)) return refuse_canceled(header, body);
   if (must_wait()) return queue(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
@@ -410,7 +415,34 @@ bool CallReceiver::resume() {
     resumed_since_ns_.reset();
     if (!fine) return false;
   }
-  if (!has_waiting()) soft_limit_ = first_soft_limit_;
+  if (!has_waiting()) {
+    soft_limit_ = first_soft_limit_;
+    canceled_.clear();
+  }
+  return true;
+}
+
+// ---- Calls that the peer takes back
+
+void CallReceiver::foresee_cancel(uint64_t token) {
+  if (canceled_ahead_.size() < canceled_limit) canceled_ahead_.insert(token);
+}
+
+void CallReceiver::cancel(uint64_t token) {
+  canceled_ahead_.erase(token);
+  places_.cancel(&link_, token);
+  if (has_waiting() && canceled_.size() < canceled_limit) canceled_.insert(token);
+}
+
+// The peer's own call alone: of one that it forwarded, the token is another node's.
+bool CallReceiver::is_canceled(const wire::FrameHeader& header, ByteView body) const {
+  const auto call = read_call_front(header, body);
+  return call.header && !call.return_address &&
+         (canceled_ahead_.contains(call.header->token) || canceled_.contains(call.header->token));
+}
+
+bool CallReceiver::refuse_canceled(const wire::FrameHeader& header, ByteView body) {
+  refuse(header, body, Error{TC_ERR_CANCELED, "its caller canceled the call before it ran"});
   return true;
 }
 
@@ -434,6 +466,7 @@ void CallReceiver::fail_unrun(const wire::FrameHeader& header, ByteView body, co
 void CallReceiver::fail_waiting(const Error& reason) {
   for (; !waiting_.empty(); waiting_.pop_front()) fail_unrun(waiting_.front().header, waiting_.front().body, reason);
   waiting_bytes_ = 0;
+  canceled_.clear();
   awaits_worker_ = false;
 }
 

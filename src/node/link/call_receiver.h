@@ -44,6 +44,7 @@
 #include <deque>
 #include <optional>
 #include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "node/code/node_code.h"
@@ -67,7 +68,8 @@ class CallReceiver {
 
   // The code of numbers that may run at once. While calls wait, none may overtake them: then there are none.
   const target::NumberTable& numbers() const noexcept {
-    return waiting_bytes_ == 0 && runs_at_once_ && !channel_.is_behind() ? numbers_ : no_numbers();
+    return waiting_bytes_ == 0 && runs_at_once_ && canceled_ahead_.empty() && !channel_.is_behind() ? numbers_
+                                                                                                    : no_numbers();
   }
 
   // In bytes; a peer that sends a longer one breaks the protocol.
@@ -100,6 +102,11 @@ class CallReceiver {
   }
   // It must be read all the same, as nothing drains: some more may wait.
   void read_on() noexcept { soft_limit_ += first_soft_limit_ / 4; }
+
+  // The peer takes back the call of that token: one that waits is refused in its turn, one in a cell ends with the cell.
+  void cancel(uint64_t token);
+  // That frame has come, and others that are not read yet stand in front of it. The call may be one of them.
+  void foresee_cancel(uint64_t token);
 
   // The call in front waits until calls on other threads have ended.
   bool awaits_worker() const noexcept { return awaits_worker_; }
@@ -202,6 +209,9 @@ class CallReceiver {
   bool queue_for_compiler(const wire::FrameHeader& header, ByteView body);
   bool resume();
   bool resume_one(const wire::FrameHeader& header, Bytes& body);
+  bool has_canceled() const noexcept { return !canceled_.empty() || !canceled_ahead_.empty(); }
+  bool is_canceled(const wire::FrameHeader& header, ByteView body) const;
+  bool refuse_canceled(const wire::FrameHeader& header, ByteView body);
   // The call in front waits for code, or for other calls to end.
   bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_ || awaits_worker_; }
   // A call that comes now waits: others do, of which it is none, or it would add to a backlog.
@@ -243,7 +253,9 @@ class CallReceiver {
   std::optional<uint32_t> awaited_;  // the number that the peer was asked for
   std::deque<Waiting> waiting_;      // calls, and all frames that must stay behind them
   size_t waiting_bytes_ = 0;
-  std::optional<uint64_t> resumed_since_ns_;  // when the waiting call that is being taken up came; empty: none is
+  std::unordered_set<uint64_t> canceled_;        // tokens of calls of the peer that it took back while something waited
+  std::unordered_set<uint64_t> canceled_ahead_;  // of cancel frames that were seen and are not read yet
+  std::optional<uint64_t> resumed_since_ns_;     // when the waiting call that is being taken up came; empty: none is
   const size_t first_soft_limit_;
   size_t soft_limit_;  // from so many waiting bytes on, the peer is not read while it is behind
   bool awaits_worker_ = false;

@@ -285,6 +285,16 @@ void CallSender::on_slices(const ContentId& id, const std::optional<Error>& erro
   send_waiting();
 }
 
+bool CallSender::cancel(uint64_t token) {
+  const auto found = std::ranges::find_if(waiting_, [&](const Waiting& call) {
+    return call.header && call.header->token == token && call.caller() == nullptr;
+  });
+  if (found == waiting_.end()) return false;
+  found->refused = Error{TC_ERR_CANCELED, "its caller canceled it"};
+  send_waiting();
+  return true;
+}
+
 void CallSender::each_waiting(ShowCall show) const {
   for (const auto& call : waiting_)
     if (call.header && call.header->token != 0)

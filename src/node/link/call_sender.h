@@ -54,6 +54,8 @@ class CallSender {
   // The slices that calls wait for are here, or will never be.
   void on_slices(const ContentId& id, const std::optional<Error>& error);
   size_t waiting() const noexcept { return waiting_.size(); }
+  // The caller takes back the call of that token. True: it waits here, and does not leave.
+  bool cancel(uint64_t token);
   void each_waiting(ShowCall show) const;
   // The link is lost: their callers are told. May throw std::bad_alloc and be called again.
   void fail_waiting(const Error& reason);

@@ -82,6 +82,8 @@ void Link::record_use() {
 
 size_t Link::receive() {
   executor_.running().link = this;
+  if (std::exchange(looks_ahead_, false)) [[unlikely]]
+    look_ahead();
   if (std::exchange(compiled_, false) && !receiver_.continue_after_compiling()) return 1;
   if (receiver_.has_waiting()) [[unlikely]]
     return run_held_and_receive();
@@ -90,12 +92,30 @@ size_t Link::receive() {
   return receive(frames_a_turn);
 }
 
+// Which of the calls that came while code ran for long have been taken back since. As far as frames lie one behind the other.
+void Link::look_ahead() {
+  (void)in_->refill();
+  for (const std::byte* at = in_->at();;) {
+    const auto header = wire::decode(transport::load_header(at));
+    const auto stride = wire::stride(header.length);
+    const bool is_frame = header.kind != wire::Kind::none && header.kind != wire::Kind::pad;
+    if (!is_frame || stride > static_cast<size_t>(in_->end() - at)) break;
+    if (header.kind == wire::Kind::cancel)
+      if (const auto token = wire::decode_cancel(wire::private_copy({at + wire::header_bytes, header.length})))
+        receiver_.foresee_cancel(*token);
+    at += stride;
+  }
+}
+
 // Calls that were held until the peer had read earlier answers run first; while there are too many, nothing is read
 // (call_receiver.h).
 size_t Link::run_held_and_receive() {
   const auto before = executor_.executed();
   if (!receiver_.run_held() || !is_ready()) return 1;
-  if (executor_.slice().is_over()) return links_.come_back_to(*this), 1;
+  if (executor_.slice().is_over()) {
+    looks_ahead_ = executor_.slice().was_long();
+    return links_.come_back_to(*this), 1;
+  }
   const auto ran = static_cast<size_t>(executor_.executed() - before);
   if (!receiver_.is_full()) return ran + (rate_ != nullptr ? receive_at_rate() : receive(frames_a_turn));
   pause_until_drained();
@@ -148,7 +168,9 @@ void Link::drop_beyond_rate() {
 
 size_t Link::receive(size_t most) {
   const auto taken = target::receive(*in_, receiver_.numbers(), executor_, *this, most, receiver_.longest_call());
-  if (taken == most || (ending_ && taken != 0) || executor_.slice().is_over())
+  const bool is_over = executor_.slice().is_over();
+  if (is_over) looks_ahead_ = executor_.slice().was_long();
+  if (taken == most || (ending_ && taken != 0) || is_over)
     take_up_again();
   else if (ending_ && is_ready() && !receiver_.awaits_compiler() && !receiver_.awaits_worker()) [[unlikely]]
     channel_.end(*ending_);
@@ -198,6 +220,11 @@ void Link::post_event(uint32_t what, ByteView body) {
   channel_.post_or_disconnect(wire::Kind::cluster_event, 0, what, body);
 }
 
+void Link::cancel_call(uint64_t token) noexcept try {
+  if (!sender_.cancel(token)) (void)channel_.post(wire::Kind::cancel, 0, 0, {wire::encode_cancel(token)});
+} catch (const std::bad_alloc&) {
+}
+
 void Link::await_worker() { links_.await_worker(*this); }
 
 void Link::on_compiled() {
@@ -227,6 +254,7 @@ bool Link::on_control(const wire::FrameHeader& header, ByteView body) {
     case wire::Kind::reply: return on_reply(header, body);
     case wire::Kind::barrier:
       return header.number == wire::barrier_ask ? receiver_.on_barrier(header, body) : on_barrier_answer(header, body);
+    case wire::Kind::cancel: return on_cancel(body);
     case wire::Kind::cluster_event: return on_event(header.number, body);
     case wire::Kind::compile: return on_compile(header.number, body);
     case wire::Kind::statistics: return on_statistics(header.number, body);
@@ -257,6 +285,13 @@ bool Link::on_code(const wire::FrameHeader& header, ByteView body) {
   if (!code) return channel_.disconnect_for(code.error().message);
   return (header.flags & wire::flag_for_another) != 0 ? slices_.on_answer(header.number, *code)
                                                       : receiver_.on_code(header, *code, copy);
+}
+
+bool Link::on_cancel(ByteView body) {
+  const auto token = wire::decode_cancel(wire::private_copy(body));
+  if (!token) return channel_.disconnect_for(token.error().message);
+  receiver_.cancel(*token);
+  return true;
 }
 
 bool Link::on_event(uint32_t what, ByteView body) {

@@ -55,6 +55,9 @@ class alignas(64) Link final : public target::FrameHandler {
   void post_event(uint32_t what, ByteView body);
   // A request to the peer to compile, or the answer to one of its own (wire/compile.h).
   void post_compile(uint32_t what, ByteView body) { channel_.post_or_disconnect(wire::Kind::compile, 0, what, body); }
+  // The call of that token is not waited for any more: it does not leave, or the peer is told. Where the peer does not take
+  // that now, it runs the call.
+  void cancel_call(uint64_t token) noexcept;
   // Asks the peer about itself. Its answer, as text (statistics.h), completes the future of that token. TC_ERR_BUSY: it has
   // not answered the question before this one.
   Status ask_statistics(uint64_t token);
@@ -168,6 +171,7 @@ class alignas(64) Link final : public target::FrameHandler {
   void send_reply(const wire::Reply& reply);
   wire::Reply too_large(const wire::Reply& reply) const;
   void replace_too_large_replies();
+  void look_ahead();
   size_t receive_at_rate();
   void drop_beyond_rate();
   size_t run_held_and_receive();
@@ -179,6 +183,7 @@ class alignas(64) Link final : public target::FrameHandler {
   bool on_code(const wire::FrameHeader& header, ByteView body);
   bool on_reply(const wire::FrameHeader& header, ByteView body);
   bool on_barrier_answer(const wire::FrameHeader& header, ByteView body);
+  bool on_cancel(ByteView body);
   bool on_event(uint32_t what, ByteView body);
   bool on_compile(uint32_t what, ByteView body);
   bool on_statistics(uint32_t what, ByteView body);
@@ -218,6 +223,7 @@ class alignas(64) Link final : public target::FrameHandler {
   Flush last_flush_;  // is_run_by_peer()
   uint64_t last_flush_by_ns_ = 0;
   bool compiled_ = false;        // what calls wait for
+  bool looks_ahead_ = false;     // its last turn was long
   bool awaits_drain_ = false;    // it is paused until the peer has read what waits for it
   uint64_t drained_bytes_ = 0;   // of the channel, when that was looked at last
   std::optional<Error> ending_;  // why, while what came before is still to be run

@@ -48,6 +48,8 @@ class CallPlaces {
   bool may_place(const CallWish& wish, const void* link) const noexcept {
     return wish.in_cell ? cells_.has_room(link, wish.concurrent) : workers_.may_place(wish.concurrent);
   }
+  // The call of that token, which came by `link`, was taken back: it ends where it can be ended.
+  void cancel(const void* link, uint64_t token) { cells_.cancel(link, token); }
   // May throw std::bad_alloc.
   void hand_over(std::unique_ptr<HandedCall> handed, Place place) {
     if (place == Place::in_cell)

@@ -27,6 +27,7 @@ struct HandedCall {
   std::optional<Link::Hold> hold;  // on the link that it came from; none: this node made the call
 
   bool in_cell = false;      // and on no thread of the node
+  bool is_canceled = false;  // by its caller, while it ran in a cell
   bool is_put_back = false;  // as its first cell ended before the code was entered
 
   // Set by HandedCalls:
