@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/clock.h"
+#include "base/no_memory.h"
 #include "base/random.h"
 
 namespace tc::node {

@@ -124,6 +124,9 @@ class CodeStore {
 
   // Housekeeping between frames: cheap when nothing is due.
   void housekeeping() noexcept;
+  // The part of it that frees nothing: Code::holds() knows code that was tuned just now, and may have run already. May throw
+  // std::bad_alloc.
+  void adopt();
 
   // A call of that code is handed to another thread. Until end_use(), with what this returns, the code and the libraries that
   // it is linked to stay in memory, also when they are freed meanwhile; then they count against no budget.
@@ -171,7 +174,6 @@ class CodeStore {
   void withdraw(Code& library);
 
   // What was replaced
-  void adopt();
   void have_room_aside(std::span<Code* const> codes);
   void put_aside(Code& code, CodeMemory memory);
   void put_aside_all(Code& code);

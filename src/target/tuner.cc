@@ -115,10 +115,10 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, Code& code) {
     return;
   }
   memory::sync_other_threads();
+  finished_.push_back({&code, std::move(*built)});  // first: what is entered below is kept
+  has_finished_.store(true, std::memory_order_release);
   code.entry.store(reinterpret_cast<EntryPoint>(entry), std::memory_order_release);
   code.tier.store(Tier::tuned, std::memory_order_release);
-  finished_.push_back({&code, std::move(*built)});
-  has_finished_.store(true, std::memory_order_release);
 }
 
 }  // namespace tc::target

@@ -106,6 +106,19 @@ TEST_F(Tuning, tuned_code_goes_on_with_the_variables_of_the_code_before) {
   EXPECT_EQ(count("fake_jit_given_variables"), 1);
 }
 
+// A call can enter it before the node's thread knows of it, and whoever names the place of a crash asks then.
+TEST_F(Tuning, code_that_was_tuned_just_now_is_taken_over_without_freeing_what_may_run) {
+  auto& codes = store();
+  const Code* const code = load_held(codes);
+  let_go();
+  ASSERT_TRUE(tc::test::run_until([&] { return code->tier.load() == Tier::tuned; }, [] { std::this_thread::yield(); }));
+  codes.adopt();
+  EXPECT_EQ(codes.stats().tuned_swaps, 1u);
+  EXPECT_EQ(count("fake_jit_live_code"), 2);
+  codes.housekeeping();
+  EXPECT_EQ(count("fake_jit_live_code"), 1);
+}
+
 TEST_F(Tuning, an_object_is_swapped_too_and_its_memory_freed) {
   auto& codes = store();
   const auto loaded = codes.load(bundle_of("f", "", true));

@@ -133,6 +133,11 @@ Status Books::check_end(Call& call, size_t event, uint64_t now_ns, uint64_t resu
   return broken(event, "its caller has the answer of call {}, step {}", answer.id, answer.step);
 }
 
+void Books::each_open(const Life& life, FunctionRef<void(node::Future&)> show) const {
+  for (const auto event : open_)
+    if (calls_[event].from == life) show(*calls_[event].future);
+}
+
 void Books::forget(const Life& life) {
   std::erase_if(open_, [&](size_t event) {
     if (calls_[event].from != life) return false;

@@ -12,6 +12,7 @@
 #include <tuple>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "base/result.h"
 #include "node/future.h"
 #include "simulation/keyrings.h"
@@ -54,6 +55,8 @@ class Books {
   Status ran(const Life& life, const story_entry& entry, uint64_t at_ns);
   // Looks at the calls that have ended. `resumed_ns`: when each node got its CPU back last.
   Status settle(uint64_t now_ns, const std::vector<uint64_t>& resumed_ns);
+  // Shows the calls for whose answers that node waits.
+  void each_open(const Life& life, FunctionRef<void(node::Future&)> show) const;
   // That node is gone: nobody there waits any more.
   void forget(const Life& life);
   // How many answers came to it for which nobody waited: at most one for each call that had ended without, for each

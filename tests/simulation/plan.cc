@@ -23,10 +23,10 @@ struct Weight {
   uint32_t weight;
 };
 constexpr Weight weights[] = {
-    {Kind::call, 900},     {Kind::cut, 12},     {Kind::block, 12},     {Kind::partition, 4},
-    {Kind::crash, 4},      {Kind::leave, 4},    {Kind::pause, 10},     {Kind::swap, 15},
-    {Kind::drop_code, 15}, {Kind::flush, 15},   {Kind::wall_clock, 3}, {Kind::keyring, 15},
-    {Kind::mischief, 20},  {Kind::library, 10}, {Kind::use, 30},       {Kind::no_memory, 12},
+    {Kind::call, 900},     {Kind::cut, 12},       {Kind::block, 12},    {Kind::partition, 4},  {Kind::crash, 4},
+    {Kind::leave, 4},      {Kind::pause, 10},     {Kind::swap, 15},     {Kind::drop_code, 15}, {Kind::flush, 15},
+    {Kind::wall_clock, 3}, {Kind::keyring, 15},   {Kind::mischief, 20}, {Kind::library, 10},   {Kind::use, 30},
+    {Kind::cancel, 15},    {Kind::no_memory, 12},
 };
 
 std::vector<Weight> weights_of(Dice& dice) {
@@ -136,6 +136,7 @@ std::string words_of(const Event& event) {
                                 library_version_of(event));
     case Kind::use:
       return when + fmt::format("node {} calls node {} with what uses the library", event.node, event.other);
+    case Kind::cancel: return when + fmt::format("node {} takes back calls", event.node);
     case Kind::no_memory: {
       const auto shortage = shortage_of(event);
       return when + fmt::format("of node {}, {} allocations succeed and then {} fail", event.node, shortage.succeed,

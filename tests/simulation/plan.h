@@ -30,6 +30,7 @@ struct Event {
     mischief,    // somebody whose code may run nowhere connects to `node`, and sends it what it likes
     library,     // `node` sends `other` one of two versions of a library
     use,         // `node` calls at `other` what uses that library
+    cancel,      // `node` takes back calls that it waits for
     no_memory,   // some of the next allocations of the node fail (memory.h)
   };
   Kind kind = Kind::call;

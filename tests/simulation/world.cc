@@ -228,6 +228,7 @@ Status World::happen(size_t index) {
     case Kind::keyring: return set_keyring(event);
     case Kind::library: return send_library(index);
     case Kind::use: return use_library(index);
+    case Kind::cancel: cancel(event); break;
     case Kind::mischief:
       if (!stranger_) stranger_.emplace(network_, addresses_.back(), code_.stories[0]);
       stranger_->act(Dice(event.seed), event.node, addresses_);
@@ -278,6 +279,21 @@ Status World::flush(const Event& event) {
   if (number == 0) return {};
   TC_CHECK(look());
   return books_.flushed(life_of(event.node), number, flushed.has_value());
+}
+
+// Some, or all.
+void World::cancel(const Event& event) {
+  auto& member = members_[event.node];
+  if (!is_awake(member)) return;
+  const environment::ClockOfNode clock(member.skew_ns);
+  Dice dice(event.seed);
+  const auto one_in = 1 + dice.skewed(8);
+  (void)with_memory_of(member.shortage, [&]() -> Status {
+    books_.each_open(life_of(event.node), [&](node::Future& future) {
+      if (!future.ready && dice.once_in(one_in)) member.node->cancel(future);
+    });
+    return {};
+  });
 }
 
 void World::block(const Event& event) {

@@ -76,6 +76,7 @@ class World {
   Status call(size_t index);
   Status send(Member& member, const Event& event, const Bytes& payload, Books::Call& call);
   Status flush(const Event& event);
+  void cancel(const Event& event);
   void block(const Event& event);
   void part(const Event& event);
   void crash(const Event& event);

@@ -72,8 +72,11 @@ class Cell {
   // process alone.
   Status map_data(const std::shared_ptr<const ExposedData>& data, const std::string& name, bool writable);
 
-  // The code of the call that runs, in this cell's memory; null: it is not linked.
-  const target::Code* running_code() const noexcept { return code_; }
+  // The code of the call that ran last, in this cell's memory; null: it was not linked. May throw std::bad_alloc.
+  const target::Code* code_that_ran() {
+    store_->adopt();
+    return code_;
+  }
 
  private:
   using LibrarySymbol = std::pair<std::string, std::string>;

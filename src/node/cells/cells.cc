@@ -383,9 +383,9 @@ void Cells::on_end_of(Cell& cell) {
 }
 
 // "ifunc 'sum' (1f2e3d4c5b6a) ended its cell: was ended by signal 11 (SIGSEGV) at address 0x0, in sum_main+0x12".
-Error Cells::error_of(const Cell& cell, const HandedCall& handed, const cell::Ending& ending) const {
+Error Cells::error_of(Cell& cell, const HandedCall& handed, const cell::Ending& ending) const {
   std::string place;
-  const auto* const code = cell.running_code();
+  const auto* const code = cell.code_that_ran();
   if (code != nullptr && ending.crash) {
     auto at = ending.crash->pc;
     for (size_t i = 0; !code->holds(at) && i < ending.crash->frames.size(); ++i) at = ending.crash->frames[i];

@@ -102,7 +102,7 @@ class Cells {
   bool look_at(Cell& cell, uint64_t now);
   void watch();
   void on_end_of(Cell& cell);
-  Error error_of(const Cell& cell, const HandedCall& handed, const cell::Ending& ending) const;
+  Error error_of(Cell& cell, const HandedCall& handed, const cell::Ending& ending) const;
 
   const Common& common_;
   HandedCalls& calls_;
