@@ -308,7 +308,9 @@ Result<std::shared_ptr<Future>> Node::ask_statistics(Link& link, uint32_t answer
 
 void Node::cancel(Future& future) noexcept {
   futures_.cancel(future);
-  if (Link* const link = future.link != 0 ? links_.with_id(future.link) : nullptr) link->cancel_call(future.token);
+  links_.each([&](Link& link) {
+    if (link.id() == future.link) link.cancel_call(future.token);
+  });
 }
 
 // Nobody waits for what was not sent, be it for lack of memory.

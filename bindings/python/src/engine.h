@@ -113,10 +113,10 @@ class Engine {
   void make_room();
   void flush(size_t endpoint, uint32_t timeout_ms);
 
-  // Waits for this call; returns early after a moment, so that signals can be handled, or when other calls are ready.
-  // Collect afterwards.
   // Takes the call back, unless it is ready (tc_future_cancel()).
   void cancel(Call& call) noexcept;
+  // Waits for this call; returns early after a moment, so that signals can be handled, or when other calls are ready.
+  // Collect afterwards.
   void wait(Call& call, uint64_t timeout_ns);
   // The ready calls that nobody claimed before.
   std::vector<CallPtr> collect();

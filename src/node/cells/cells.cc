@@ -367,7 +367,8 @@ void Cells::on_end_of(Cell& cell) {
   ++common_.counters.cell_deaths;
   auto* const handed = cell.release();
   // Somebody killed it. Once: else a cell that cannot take the call, for its size, would be followed by the next one.
-  if (handed != nullptr && !cell.process().has_begun() && waiting_ == nullptr && !handed->is_put_back) {
+  const bool may_run_again = handed != nullptr && !handed->is_put_back && !handed->is_canceled;
+  if (may_run_again && !cell.process().has_begun() && waiting_ == nullptr) {
     handed->is_put_back = true;
     waiting_ = handed;
   } else if (handed != nullptr) {

@@ -82,7 +82,7 @@ void Link::record_use() {
 
 size_t Link::receive() {
   executor_.running().link = this;
-  if (std::exchange(looks_ahead_, false)) [[unlikely]]
+  if (looks_ahead_) [[unlikely]]
     look_ahead();
   if (std::exchange(compiled_, false) && !receiver_.continue_after_compiling()) return 1;
   if (receiver_.has_waiting()) [[unlikely]]
@@ -94,6 +94,7 @@ size_t Link::receive() {
 
 // Which of the calls that came while code ran for long have been taken back since. As far as frames lie one behind the other.
 void Link::look_ahead() {
+  looks_ahead_ = false;
   (void)in_->refill();
   for (const std::byte* at = in_->at();;) {
     const auto header = wire::decode(transport::load_header(at));
