@@ -176,15 +176,23 @@ def test_a_call_that_was_answered_cannot_be_canceled(cluster, echo):
     assert future.result() == b"x"
 
 
-def test_calls_that_wait_at_a_node_are_not_run_when_they_are_canceled(cluster, slow):
+def test_calls_that_wait_at_a_node_are_not_run_when_they_are_canceled(cluster, slow, echo):
     first = cluster.submit(slow, struct.pack("Q", 200_000_000), node=0)
-    begun = time.monotonic()
     others = [cluster.submit(slow, struct.pack("Q", 10_000_000_000), node=0) for _ in range(100)]
     assert all(future.cancel() for future in others)
     assert first.result(timeout=30) == bytes(8)
     done, not_done = concurrent.futures.wait(others, timeout=30)
     assert done == set(others) and not not_done
     assert set(concurrent.futures.as_completed(others)) == set(others)
+    assert cluster.submit(echo, b"behind them", node=0).result(timeout=60) == b"behind them", "each would take 5 s"
+
+
+def test_a_map_that_is_left_takes_its_other_calls_back(cluster, slow, echo):
+    second = struct.pack("Q", 2_000_000_000)
+    answers = cluster.map(slow, [struct.pack("Q", 1), *[second] * 240])
+    assert next(answers) == bytes(8)
+    answers.close()
+    assert cluster.submit(echo, b"behind them", node=0).result(timeout=60) == b"behind them", "they would take 120 s"
 
 
 def test_a_task_that_is_canceled_cancels_its_call(cluster, slow):

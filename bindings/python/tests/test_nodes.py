@@ -131,6 +131,20 @@ def test_a_cluster_is_an_asynchronous_context_as_well(who):
     assert answer == bytes(4) and len(cluster) == 0
 
 
+@pytest.mark.parametrize("node", [2, -1, 10**30])
+def test_a_number_that_no_node_has_is_refused_with_those_that_there_are(cluster, echo, node):
+    with pytest.raises(IndexError, match=f"there is no node {node}: the cluster has nodes 0 to 1") as raised:
+        cluster.submit(echo, b"x", node=node)
+    assert isinstance(raised.value, tc.ArgumentIndexError) and raised.value.parameter == "node"
+
+
+@pytest.mark.parametrize("node", [0.5, "0", [0]])
+def test_what_is_no_number_of_a_node_is_refused(cluster, echo, node):
+    with pytest.raises(TypeError, match="is no number of a node, but a (float|str|list)") as raised:
+        cluster.submit(echo, b"x", node=node)
+    assert isinstance(raised.value, tc.ArgumentTypeError) and raised.value.parameter == "node"
+
+
 def test_map_shows_its_progress_when_it_is_asked_to(cluster, echo, capsys, monkeypatch):
     monkeypatch.setitem(sys.modules, "tqdm.auto", None)
     assert len(list(cluster.map(echo, [b"x"] * 5))) == 5

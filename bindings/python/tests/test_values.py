@@ -167,6 +167,12 @@ def test_arguments_by_name_and_defaults_are_as_in_python(nodes):
         nodes.submit(above, 1.0, prices=PRICES)
 
 
+def test_map_gives_each_call_the_same_arguments_by_name(nodes):
+    assert list(nodes.map(mul, [1.0, 2.0, 3.0], by=4)) == [4.0, 8.0, 12.0]
+    with pytest.raises(tc.ArgumentTypeError, match="bye"):
+        nodes.map(mul, [1.0], bye=4)
+
+
 def test_c_takes_no_arguments_by_name(nodes, echo):
     with pytest.raises(tc.ArgumentTypeError, match="no argument named 'size'"):
         nodes.submit(echo, b"x", size=1)

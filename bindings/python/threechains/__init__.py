@@ -23,8 +23,8 @@ from threechains import _tool as _tool
 from threechains._arrow import as_arrow, columns_of
 from threechains._cluster import Cluster, Endpoint, LocalCluster
 from threechains._errors import (
-    ArgumentError, ArgumentOverflowError, ArgumentTypeError, ArgumentValueError, CallCrashed, CallTimeout, Error, IfuncError,
-    NotAtANodeError, RemoteError, Status,
+    ArgumentError, ArgumentIndexError, ArgumentOverflowError, ArgumentTypeError, ArgumentValueError, CallCrashed, CallTimeout,
+    Error, IfuncError, NotAtANodeError, RemoteError, Status,
 )
 from threechains._future import Future
 from threechains._ifunc import Ifunc, ifunc
@@ -38,8 +38,8 @@ _tool.offer_ucx()
 __version__: str = _native.version()
 
 __all__ = [
-    "ArgumentError", "ArgumentOverflowError", "ArgumentTypeError", "ArgumentValueError", "CallCrashed", "CallTimeout", "Cluster",
-    "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster", "Message", "Node", "NotAtANodeError",
+    "ArgumentError", "ArgumentIndexError", "ArgumentOverflowError", "ArgumentTypeError", "ArgumentValueError", "CallCrashed",
+    "CallTimeout", "Cluster", "Endpoint", "Error", "Failure", "Future", "Ifunc", "IfuncError", "LocalCluster", "Message", "Node", "NotAtANodeError",
     "RemoteError", "Reply", "Status", "array", "as_arrow", "column", "columns_of", "data", "external", "forward", "forward_as",
     "has_data", "ifunc", "inject", "log", "node_count", "node_id", "out",
     "__version__",

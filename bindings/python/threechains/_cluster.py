@@ -19,7 +19,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from threechains import _arrow, _data, _native, _progress, _tool
-from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
+from threechains._errors import ArgumentIndexError, ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._future import Future
 from threechains._ifunc import Ifunc, as_ifunc
 from threechains._node import Node
@@ -167,6 +167,15 @@ def _payload(ifunc: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -> A
     return payload
 
 
+def _in_order(futures: Sequence[Future], shown: Iterator[Future]) -> Iterator[Any]:
+    try:
+        for future in shown:
+            yield future.result()
+    finally:
+        for future in futures:
+            future.cancel()
+
+
 class Cluster:
     """Nodes to send functions to, by their addresses; a node's number is its place in the list.
 
@@ -212,14 +221,15 @@ class Cluster:
         return [endpoint.submit(function, *args, deadline=deadline, **named) for endpoint in self._endpoints]
 
     def map(self, function: Ifunc, /, *iterables: Iterable[Any], deadline: float | None = _DEADLINE,
-            progress: bool | None = None) -> Iterator[Any]:
+            progress: bool | None = None, **named: Any) -> Iterator[Any]:
         """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order.
 
-        `progress`: shows how many answers were taken, by tqdm where it is installed. None: where standard error is a
+        `named` are arguments by name, the same for each call. Calls are taken back whose answers nobody takes any more, as after a
+        failure. `progress`: shows how many answers were taken, by tqdm where it is installed. None: where standard error is a
         terminal, and it takes longer than a second.
         """
-        futures = [self.submit(function, *args, deadline=deadline) for args in zip(*iterables)]
-        return (future.result() for future in _progress.shown(futures, as_ifunc(function).name, progress))
+        futures = [self.submit(function, *args, deadline=deadline, **named) for args in zip(*iterables)]
+        return _in_order(futures, _progress.shown(futures, as_ifunc(function).name, progress))
 
     def send(self, function: Ifunc, /, *args: Any, node: int | None = None, **named: Any) -> None:
         """Sends the function to one node and waits for nothing; `flush` tells whether it failed."""
@@ -300,9 +310,14 @@ class Cluster:
                 if not endpoint._is_lost:
                     return endpoint
             raise Error(Status.DISCONNECTED, f"no node can be reached: {', '.join(self.addresses)}{self._last_words()}")
-        if not 0 <= node < len(endpoints):
-            raise IndexError(f"there is no node {node}: the cluster has nodes 0 to {len(endpoints) - 1}")
-        return endpoints[node]
+        try:
+            if node >= 0:
+                return endpoints[node]
+        except TypeError:
+            raise ArgumentTypeError(f"node={node!r} is no number of a node, but a {type(node).__name__}", "node") from None
+        except IndexError:
+            pass
+        raise ArgumentIndexError(f"there is no node {node}: the cluster has nodes 0 to {len(endpoints) - 1}", "node")
 
     def _go_on_after(self, error: Error, endpoint: Endpoint, node: int | None) -> None:
         """A call could not be sent. Raises the error, unless another node may take the call."""

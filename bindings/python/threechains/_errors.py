@@ -91,7 +91,7 @@ class IfuncError(Error):
 
 class ArgumentError(Error):
     """An argument, or named data, that an ifunc does not take: `parameter` is its name. What is raised is one of its subclasses,
-    which are also Python's TypeError, ValueError and OverflowError."""
+    which are also Python's TypeError, ValueError, OverflowError and IndexError."""
 
     def __init__(self, message: str, parameter: str = "") -> None:
         super().__init__(Status.INVALID, message)
@@ -111,6 +111,10 @@ class ArgumentValueError(ArgumentError, ValueError):
 
 class ArgumentOverflowError(ArgumentError, OverflowError):
     """A number that the parameter's type does not hold."""
+
+
+class ArgumentIndexError(ArgumentError, IndexError):
+    """A number that no node has."""
 
 
 class NotAtANodeError(Error, RuntimeError):
