@@ -133,16 +133,34 @@ def test_a_cluster_is_an_asynchronous_context_as_well(who):
 
 @pytest.mark.parametrize("node", [2, -1, 10**30])
 def test_a_number_that_no_node_has_is_refused_with_those_that_there_are(cluster, echo, node):
-    with pytest.raises(IndexError, match=f"there is no node {node}: the cluster has nodes 0 to 1") as raised:
-        cluster.submit(echo, b"x", node=node)
-    assert isinstance(raised.value, tc.ArgumentIndexError) and raised.value.parameter == "node"
+    for ask in (cluster.submit, cluster.send):
+        with pytest.raises(IndexError, match=f"no node {node}: .* has 2 nodes; give a number from 0 to 1, or None") as raised:
+            ask(echo, b"x", node=node)
+        assert isinstance(raised.value, tc.ArgumentIndexError) and raised.value.parameter == "node"
 
 
-@pytest.mark.parametrize("node", [0.5, "0", [0]])
+@pytest.mark.parametrize("node", [0.5, "0", [0], True, False])
 def test_what_is_no_number_of_a_node_is_refused(cluster, echo, node):
-    with pytest.raises(TypeError, match="is no number of a node, but a (float|str|list)") as raised:
-        cluster.submit(echo, b"x", node=node)
-    assert isinstance(raised.value, tc.ArgumentTypeError) and raised.value.parameter == "node"
+    for ask in (cluster.submit, cluster.send):
+        with pytest.raises(TypeError, match="no number of a node, but a (float|str|list|bool): give .* 0 to 1") as raised:
+            ask(echo, b"x", node=node)
+        assert isinstance(raised.value, tc.ArgumentTypeError) and raised.value.parameter == "node"
+
+
+def test_a_number_of_a_node_may_be_numpys(cluster, who):
+    numpy = pytest.importorskip("numpy")
+    assert cluster.submit(who, node=numpy.int64(1)).result() == bytes([1, 0, 0, 0])
+    with pytest.raises(tc.ArgumentTypeError, match="but a bool"):
+        cluster.submit(who, node=numpy.True_)
+
+
+def test_an_endpoint_that_there_is_not_is_refused_with_how_many_there_are(cluster, who):
+    assert cluster[-1] is cluster[1]
+    with pytest.raises(IndexError, match="no node 2: the cluster has 2 nodes") as raised:
+        cluster[2]
+    assert isinstance(raised.value, tc.ArgumentIndexError)
+    with tc.Node() as server, tc.Cluster([server.address]) as one, pytest.raises(IndexError, match="give 0, its only one"):
+        one.submit(who, node=1)
 
 
 def test_map_shows_its_progress_when_it_is_asked_to(cluster, echo, capsys, monkeypatch):

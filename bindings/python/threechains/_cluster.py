@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import logging
+import operator
 import os
 import pathlib
 import selectors
@@ -167,6 +168,10 @@ def _payload(ifunc: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -> A
     return payload
 
 
+def _nodes(count: int) -> str:
+    return "1 node" if count == 1 else f"{count} nodes"
+
+
 def _in_order(futures: Sequence[Future], shown: Iterator[Future]) -> Iterator[Any]:
     try:
         for future in shown:
@@ -275,7 +280,11 @@ class Cluster:
         self._endpoints = []
 
     def __getitem__(self, number: int) -> Endpoint:
-        return self._endpoints[number]
+        """As of a list: negative numbers count from the end."""
+        try:
+            return self._endpoints[number]
+        except IndexError:
+            raise ArgumentIndexError(f"there is no node {number}: the cluster has {_nodes(len(self))}", "number") from None
 
     def __len__(self) -> int:
         return len(self._endpoints)
@@ -310,14 +319,23 @@ class Cluster:
                 if not endpoint._is_lost:
                     return endpoint
             raise Error(Status.DISCONNECTED, f"no node can be reached: {', '.join(self.addresses)}{self._last_words()}")
+        return endpoints[node] if type(node) is int and 0 <= node < len(endpoints) else self._numbered(node)
+
+    def _numbered(self, node: Any) -> Endpoint:
+        """The endpoint of a number that may be NumPy's. A bool is an index to Python, and a mistake here."""
+        count = len(self._endpoints)
+        taken = "give 0, its only one" if count == 1 else f"give a number from 0 to {count - 1}"
         try:
-            if node >= 0:
-                return endpoints[node]
+            number = operator.index(node)
         except TypeError:
-            raise ArgumentTypeError(f"node={node!r} is no number of a node, but a {type(node).__name__}", "node") from None
-        except IndexError:
-            pass
-        raise ArgumentIndexError(f"there is no node {node}: the cluster has nodes 0 to {len(endpoints) - 1}", "node")
+            number = None
+        if number is None or isinstance(node, bool):
+            raise ArgumentTypeError(f"node={node!r} is no number of a node, but a {type(node).__name__}: {taken}, or None for the "
+                                    "next in turn", "node")
+        if not 0 <= number < count:
+            raise ArgumentIndexError(f"there is no node {number}: the cluster has {_nodes(count)}; {taken}, or None for the next "
+                                     "in turn", "node")
+        return self._endpoints[number]
 
     def _go_on_after(self, error: Error, endpoint: Endpoint, node: int | None) -> None:
         """A call could not be sent. Raises the error, unless another node may take the call."""
