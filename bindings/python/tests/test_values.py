@@ -111,12 +111,18 @@ def test_a_pickled_ifunc_runs_in_another_process(script, tmp_path):
     assert done.stdout.splitlines() == ["4.5 4.0 Multiplies. test_a_pickled_ifunc_runs_in_another_process.<locals>.local"] * 2
 
 
-def test_a_copy_says_that_its_python_function_is_not_here(tmp_path, echo):
+def test_one_that_was_loaded_or_unpickled_is_not_called_plainly_and_says_how_it_is(nodes, tmp_path, echo):
     for again in (pickle.loads(pickle.dumps(mul)), saved(mul, tmp_path)):
-        with pytest.raises(tc.ArgumentTypeError, match="'mul' was loaded or unpickled.* submit"):
-            again(1.5)
-    with pytest.raises(tc.ArgumentTypeError, match="'echo' is no Python function"):
+        with pytest.raises(tc.ArgumentTypeError, match=r"'mul' was loaded or .*; write cluster.submit\(mul, ...\).result\(\)"):
+            again(1.5, by=2)
+        assert nodes.submit(again, 1.5, by=2).result() == 3.0
+    with pytest.raises(tc.ArgumentTypeError, match="'echo' is no Python function.* write cluster.submit"):
         echo(b"x")
+
+
+def test_a_copy_in_the_same_process_is_called_plainly():
+    for again in (copy.copy(mul), copy.deepcopy(mul), copy.deepcopy({"f": mul})["f"]):
+        assert again(1.5, by=2) == 3.0
 
 
 def test_the_code_alone_takes_a_payload(nodes, tmp_path):

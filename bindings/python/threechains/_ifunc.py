@@ -95,12 +95,19 @@ class Ifunc:
         `tc.node_id()` are then."""
         function = vars(self).get("__wrapped__")
         if function is None or self._signature is None or self._answer is None:
-            came = "was loaded or unpickled, and has its machine code alone" if self._signature is not None else \
-                "is no Python function"
-            raise ArgumentTypeError(f"ifunc '{self.name}' {came}: it runs at nodes only, by submit()")
+            why = "was loaded or unpickled, without its Python function" if self._signature is not None else "is no Python function"
+            raise ArgumentTypeError(f"ifunc '{self.name}' {why}: its machine code runs at nodes only; write "
+                                    f"cluster.submit({self.name}, ...).result(), for tests with cluster = tc.LocalCluster(1)")
         from threechains import _plain
 
         return _plain.call(function, self._signature, self._answer, args, named)
+
+    def __copy__(self) -> Ifunc:
+        """Itself, as for Python's functions: a copy that is called plainly needs the function, which no pickle holds."""
+        return self
+
+    def __deepcopy__(self, _: object) -> Ifunc:
+        return self
 
     def __reduce__(self) -> tuple[Any, ...]:
         if self._signature is None:
