@@ -175,8 +175,29 @@ def test_arguments_by_name_and_defaults_are_as_in_python(nodes):
 
 def test_map_gives_each_call_the_same_arguments_by_name(nodes):
     assert list(nodes.map(mul, [1.0, 2.0, 3.0], by=4)) == [4.0, 8.0, 12.0]
+    assert list(nodes.map(mul, [1.0, 2.0], by=4, node=1, deadline=30.0, progress=False)) == [4.0, 8.0]
     with pytest.raises(tc.ArgumentTypeError, match="bye"):
         nodes.map(mul, [1.0], bye=4)
+    with pytest.raises(tc.ArgumentTypeError, match="'by'"):
+        nodes.map(mul, [1.0], by=[1, 2, 3])
+
+
+def test_map_is_given_what_it_goes_through(nodes):
+    with pytest.raises(tc.ArgumentTypeError, match=r"nothing to go through: write cluster.map\(mul, VALUES") as caught:
+        nodes.map(mul, x=[1.0, 2.0])
+    assert isinstance(caught.value, TypeError) and caught.value.parameter == "iterables"
+
+
+def test_a_parameter_that_is_called_as_maps_own_is_passed_by_place(nodes):
+    @tc.ifunc
+    def done(steps: int, progress: float = 0.5):
+        return steps * progress
+
+    assert list(nodes.map(done, [2, 4])) == [1.0, 2.0]
+    assert list(nodes.map(done, [2, 4], [1.0, 1.5], progress=False)) == [2.0, 6.0]
+    assert nodes.submit(done, 2, progress=1.5).result() == 3.0
+    with pytest.raises(tc.ArgumentTypeError, match="is a parameter of ifunc 'done' and a keyword of map"):
+        nodes.map(done, [2, 4], progress=1.5)
 
 
 def test_c_takes_no_arguments_by_name(nodes, echo):

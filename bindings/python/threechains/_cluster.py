@@ -229,12 +229,18 @@ class Cluster:
             progress: bool | None = None, **named: Any) -> Iterator[Any]:
         """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order.
 
-        `named` are arguments by name, the same for each call. Calls are taken back whose answers nobody takes any more, as after a
+        `named` are arguments by name, the same for each call; `node` sends all of them to one node. Calls are taken back whose answers nobody takes any more, as after a
         failure. `progress`: shows how many answers were taken, by tqdm where it is installed. None: where standard error is a
         terminal, and it takes longer than a second.
         """
-        futures = [self.submit(function, *args, deadline=deadline, **named) for args in zip(*iterables)]
-        return _in_order(futures, _progress.shown(futures, as_ifunc(function).name, progress))
+        ifunc = as_ifunc(function)
+        if not iterables:
+            raise ArgumentTypeError(f"map of ifunc '{ifunc.name}' was given nothing to go through: write cluster.map({ifunc.name}, VALUES, "
+                                    "...), with one iterable for each argument that changes", "iterables")
+        if progress is not None:
+            ifunc._refuse_ambiguous("progress", iterables)
+        futures = [self.submit(ifunc, *args, deadline=deadline, **named) for args in zip(*iterables)]
+        return _in_order(futures, _progress.shown(futures, ifunc.name, progress))
 
     def send(self, function: Ifunc, /, *args: Any, node: int | None = None, **named: Any) -> None:
         """Sends the function to one node and waits for nothing; `flush` tells whether it failed."""

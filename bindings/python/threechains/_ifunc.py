@@ -136,17 +136,18 @@ class Ifunc:
         return args
 
     def _refuse_ambiguous(self, keyword: str, args: tuple[Any, ...]) -> None:
-        """submit() was given this keyword of its own, and the function has a parameter of the same name: it has its value from
+        """submit() or map() was given this keyword of its own, and the function has a parameter of the same name: it has its value from
         its place then, or it may be what was meant."""
         if keyword in self._own and self._signature is not None:
+            called = "map" if keyword == "progress" else "submit"
             place = [parameter.name for parameter in self._signature.travelling].index(keyword)
             if place >= len(args):
-                raise ArgumentTypeError(f"'{keyword}' is a parameter of ifunc '{self.name}' and a keyword of submit(): pass the "
+                raise ArgumentTypeError(f"'{keyword}' is a parameter of ifunc '{self.name}' and a keyword of {called}(): pass the "
                                         f"parameter by place (it is number {place + 1}), or by f.bind(...)", keyword)
 
 
 # Keywords of submit() and its like.
-_SUBMITS = frozenset({"node", "deadline"})
+_SUBMITS = frozenset({"node", "deadline", "progress"})
 
 
 def _unpickled(bundle: bytes, module: str, name: str, qualname: str) -> Ifunc:
