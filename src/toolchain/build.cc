@@ -40,6 +40,7 @@ struct Unit {
   std::string triple;
   std::unique_ptr<llvm::LLVMContext> context = std::make_unique<llvm::LLVMContext>();
   Imported imported;
+  Bytes signature;  // of a function of Python's
 };
 
 // The first half: compiles the source file for each target of the request, or reads its bitcode files, and imports what
@@ -67,9 +68,10 @@ class UnitImporter {
     for (const auto& triple : targets) {
       Unit unit;
       unit.triple = triple;
-      TC_ASSIGN(const auto bitcode,
+      TC_ASSIGN(auto compiled,
                 compile(input(), language_, triple, {request_.clang_flags, request_.include_directory, name_}));
-      TC_ASSIGN(auto module, parse(bitcode, *unit.context, label()));
+      TC_ASSIGN(auto module, parse(compiled.bitcode, *unit.context, label()));
+      unit.signature = std::move(compiled.signature);
       auto options = import_options();
       TC_ASSIGN(const auto wanted, TargetTriple::parse(triple));
       const auto made = TargetTriple::parse(module->getTargetTriple().str());
@@ -164,6 +166,7 @@ class Builder {
       if (unit.imported.source.module) TC_CHECK(add_slices(unit, unit.imported.source, SliceRole::source));
     }
     TC_CHECK(add_bundled());
+    TC_CHECK(add_signature());
     manifest_.imports.assign(imports_.begin(), imports_.end());
     name_used_libraries();
     TC_ASSIGN(auto bundle, Bundle::pack(std::move(manifest_), std::move(stored_)));
@@ -337,6 +340,21 @@ class Builder {
         return fail(TC_ERR_INVALID, "{}: two bundled ifuncs have the name '{}', by which they are sent", label(), name);
       TC_CHECK(add_slice({{}, SliceRole::bundled, SliceForm::bundle, false, name, 0, 0, {}}, std::move(bytes)));
     }
+    return {};
+  }
+
+  // What callers in Python pass and get (docs/wire-format.md). It is the last slice, and not compressed, as where the
+  // package itself adds it: the same function has the same content id either way.
+  Status add_signature() {
+    const auto& text = units_.front().signature;
+    for (const auto& unit : units_)
+      if (unit.signature != text)
+        return fail(TC_ERR_INVALID, "{}: takes other arguments, or has another answer, for {} than for {}", label(),
+                    unit.triple, units_.front().triple);
+    if (text.empty()) return {};
+    TC_ASSIGN(const auto place, TargetTriple::parse(python_signature));
+    manifest_.slices.push_back({place, SliceRole::source, SliceForm::bitcode, false, "", 0, 0, {}});
+    stored_.push_back(text);
     return {};
   }
 

@@ -113,6 +113,12 @@ std::string list_targets() {
 
 namespace {
 
+// What a compiler has written.
+Result<Compiled> compiled(const fs::path& output) {
+  TC_ASSIGN(auto bitcode, read_file(output, BundleLimits::slice_bytes));
+  return Compiled{std::move(bitcode), {}};
+}
+
 // ---- C and C++ -------------------------------------------------------------------------------------------------------
 
 bool brings_its_own_headers(const FrontEnd& front_end) {
@@ -180,8 +186,8 @@ std::vector<std::string> our_flags(Language language, const FrontEnd& front_end)
   return flags;
 }
 
-Result<Bytes> compile_c(const fs::path& source, Language language, const std::string& triple,
-                        const FrontEnd& front_end) {
+Result<Compiled> compile_c(const fs::path& source, Language language, const std::string& triple,
+                           const FrontEnd& front_end) {
   TC_ASSIGN(const auto target, TargetTriple::parse(triple));
   TC_ASSIGN(auto compiler, compiler_for(target, language, front_end));
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
@@ -196,7 +202,7 @@ Result<Bytes> compile_c(const fs::path& source, Language language, const std::st
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not compile for {} (the compiler's words are above){}{}", source.string(),
                 triple, compiler.remedy.empty() ? "" : "; ", compiler.remedy);
-  return read_file(output, BundleLimits::slice_bytes);
+  return compiled(output);
 }
 
 // ---- Rust ------------------------------------------------------------------------------------------------------------
@@ -242,7 +248,7 @@ std::vector<std::string> command_for(const std::string& rustc, const std::string
           "relocation-model=pic"};
 }
 
-Result<Bytes> compile_rust(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
+Result<Compiled> compile_rust(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
   TC_ASSIGN(const auto target, TargetTriple::parse(triple));
   TC_ASSIGN(const auto rustc, find_tool("TC_RUSTC", {"rustc"}, "install rustc (Debian's package, or from rustup.rs)"));
   TC_ASSIGN(const auto crate, find_crate(front_end));
@@ -271,7 +277,7 @@ Result<Bytes> compile_rust(const fs::path& source, const std::string& triple, co
   command.insert(command.end(), {"-o", output.string(), source.string()});
   TC_ASSIGN(status, run(command));
   if (status != 0) return failed(source);
-  return read_file(output, BundleLimits::slice_bytes);
+  return compiled(output);
 }
 
 // ---- Python (Numba) and Julia ----------------------------------------------------------------------------------------
@@ -279,9 +285,13 @@ Result<Bytes> compile_rust(const fs::path& source, const std::string& triple, co
 //
 //     python3 -m threechains.build SOURCE --name NAME --target TRIPLE -o OUT.bc      (or what has the same effect)
 //     julia -e 'using ThreeChains; ThreeChains.build_main(ARGS)' SOURCE --name NAME --target TRIPLE -o OUT.bc
+//
+// Python's writes the function's signature as well, into OUT.signature.
 
 // EX_DATAERR of sysexits.h: the source is at fault, and what was said of it is all that there is to say.
 constexpr int source_is_at_fault = 65;
+// As much as the package takes from a bundle.
+constexpr size_t signature_bytes = 1 << 20;
 
 // `-m threechains.build`, but the directory that we are in is no place for Python's modules: ifuncs have names like
 // token.py and copy.py.
@@ -295,8 +305,8 @@ except ModuleNotFoundError as error:
 sys.exit(main())
 )";
 
-Result<Bytes> ask(std::vector<std::string> command, const fs::path& source, const std::string& triple,
-                  const FrontEnd& front_end, std::string_view remedy) {
+Result<Compiled> ask(std::vector<std::string> command, const fs::path& source, const std::string& triple,
+                     const FrontEnd& front_end, std::string_view remedy) {
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
   const auto output = scratch.path() / "front.bc";
   command.insert(command.end(), {source.string(), "--name", front_end.name, "--target", triple, "-o", output.string()});
@@ -307,10 +317,14 @@ Result<Bytes> ask(std::vector<std::string> command, const fs::path& source, cons
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not compile for {} (the compiler's words are above); {}", source.string(),
                 triple, remedy);
-  return read_file(output, BundleLimits::slice_bytes);
+  TC_ASSIGN(auto made, compiled(output));
+  if (const auto signature = fs::path(output).replace_extension(".signature"); fs::exists(signature)) {
+    TC_ASSIGN(made.signature, read_file(signature, signature_bytes));
+  }
+  return made;
 }
 
-Result<Bytes> compile_python(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
+Result<Compiled> compile_python(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
   TC_ASSIGN(const auto python,
             find_tool("TC_PYTHON", {"python3"}, "install python3, and our package in it (pip install '.[numba]')"));
   return ask({python, "-c", run_python_package}, source, triple, front_end,
@@ -319,7 +333,7 @@ Result<Bytes> compile_python(const fs::path& source, const std::string& triple, 
                          python, python));
 }
 
-Result<Bytes> compile_julia(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
+Result<Compiled> compile_julia(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
   TC_ASSIGN(const auto julia,
             find_tool("TC_JULIA", {"julia"}, "install Julia (scripts/julia fetches one, and is one for TC_JULIA)"));
   return ask({julia, "-e", "using ThreeChains; ThreeChains.build_main(ARGS)"}, source, triple, front_end,
@@ -341,7 +355,8 @@ Result<Language> language_of(const fs::path& file) {
               file.string(), suffix);
 }
 
-Result<Bytes> compile(const fs::path& source, Language language, const std::string& triple, const FrontEnd& front_end) {
+Result<Compiled> compile(const fs::path& source, Language language, const std::string& triple,
+                         const FrontEnd& front_end) {
   if (language == Language::rust) return compile_rust(source, triple, front_end);
   if (language == Language::python) return compile_python(source, triple, front_end);
   if (language == Language::julia) return compile_julia(source, triple, front_end);

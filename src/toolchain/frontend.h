@@ -32,10 +32,15 @@ struct FrontEnd {
   std::string name;                         // of the ifunc
 };
 
+struct Compiled {
+  Bytes bitcode;
+  Bytes signature;  // what the callers of a function of Python's pass (docs/wire-format.md); empty: other languages
+};
+
 // Compiles `source` for `triple`. The compiler's own messages go to standard error as they are; the error that is
 // returned only adds what the compiler cannot know (a remedy), and says that it failed.
-Result<Bytes> compile(const std::filesystem::path& source, Language language, const std::string& triple,
-                      const FrontEnd& front_end);
+Result<Compiled> compile(const std::filesystem::path& source, Language language, const std::string& triple,
+                         const FrontEnd& front_end);
 
 struct CrossTarget {
   const char* triple;  // as people write it

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/bytes.h"
@@ -57,6 +58,9 @@ struct BundleLimits {
   static constexpr size_t name_bytes = 128;
   static constexpr unsigned alignment_log2 = 12;
 };
+
+// The triple of the source slice that has what callers in Python pass. No machine has it.
+inline constexpr std::string_view python_signature = "python-signature";
 
 struct Slice {
   TargetTriple triple;  // empty for a bundled ifunc

@@ -112,6 +112,7 @@ void report(const tc::Bundle& bundle, const std::string& output) {
       bundled += slice.stored_size;
       continue;
     }
+    if (slice.triple.text == tc::python_signature) continue;
     if (std::find(triples.begin(), triples.end(), slice.triple.text) == triples.end())
       triples.push_back(slice.triple.text);
     (slice.form == tc::SliceForm::bitcode ? bitcode : object) += slice.stored_size;

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """`ifunc build foo.py`."""
 
+import inspect
 import json
 import os
 import pathlib
@@ -49,9 +50,49 @@ def test_a_python_file_becomes_a_bundle_for_all_processors(cluster, build, tmp_p
     assert done.returncode == 0, done.stderr
     assert "x86_64-linux-gnu, aarch64-linux-gnu" in done.stdout
     twice = tc.ifunc.load(tmp_path / "twice.ifunc")
-    assert cluster.submit(twice, struct.pack("d", 2.5)).result().array("f8")[0] == 5.0
+    assert cluster.submit(twice, 2.5).result() == 5.0
+    raw = tc.Ifunc((tmp_path / "twice.ifunc").read_bytes())
+    assert cluster.submit(raw, struct.pack("d", 2.5)).result().array("f8")[0] == 5.0
     done = build(MANY, "--name", "thrice", "--target", "riscv64-linux-gnu")
     assert done.returncode == 0 and "riscv64-linux-gnu" in done.stdout, done.stderr
+
+
+SCALED = """
+import numpy as np
+import threechains as tc
+
+@tc.ifunc
+def scaled(x: np.float64, /, by: int = 3, weights: tc.array(np.float32) = (0.5, 2.0)) -> np.float64:
+    \"\"\"x, so many times.\"\"\"
+    return x * by * weights[1]
+"""
+
+
+def test_a_file_that_was_built_takes_arguments_as_a_saved_one_does(cluster, build, tmp_path):
+    done = build(SCALED, name="scaled")
+    assert done.returncode == 0 and "python-signature" not in done.stdout, done.stdout + done.stderr
+    built = tc.ifunc.load(tmp_path / "scaled.ifunc")
+    names = {}
+    exec(SCALED, names)
+    names["scaled"].save(tmp_path / "saved.ifunc")
+    assert str(inspect.signature(built)) == str(inspect.signature(tc.ifunc.load(tmp_path / "saved.ifunc")))
+    assert built.__doc__ == "x, so many times."
+    assert cluster.submit(built, 1.5, by=2).result() == 6.0
+    with pytest.raises(tc.ArgumentTypeError, match="no parameter 'bye'"):
+        cluster.submit(built, 1.5, bye=2)
+    assert built.content_id == names["scaled"].content_id, "the same code and signature, whoever builds it"
+
+
+def test_a_file_that_was_built_for_one_target_has_its_signature_too(build, tmp_path):
+    done = build(SCALED, "--target", "riscv64-linux-gnu", name="scaled")
+    assert done.returncode == 0, done.stderr
+    assert list(inspect.signature(tc.ifunc.load(tmp_path / "scaled.ifunc")).parameters) == ["x", "by", "weights"]
+
+
+def test_a_file_that_takes_other_arguments_for_another_target_is_refused(build):
+    source = "import sys\nimport threechains as tc\nkind = float if any('x86' in one for one in sys.argv) else int\n"
+    done = build(source + "@tc.ifunc\ndef foo(x: kind): return 2\n")
+    assert done.returncode == 1 and "takes other arguments, or has another answer, for aarch64-linux-gnu" in done.stderr
 
 
 def test_concurrent_is_taken_from_the_file(build, tmp_path):

@@ -334,9 +334,14 @@ class Options:
     deps: Sequence[str] = ()
 
 
-def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Options,
-                 targets: Sequence[str]) -> tuple[list[bytes], types.Type]:
-    """The function's bitcode for each of the triples, and its type of result."""
+@dataclass(frozen=True)
+class Emitted:
+    bitcode: list[bytes]  # one for each triple
+    signature: bytes  # what callers pass and get, as a bundle has it
+
+
+def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Options, targets: Sequence[str]) -> Emitted:
+    """The function's code, before `ifunc build`."""
     flags = Flags()
     flags.no_cpython_wrapper = True
     flags.no_cfunc_wrapper = True
@@ -346,7 +351,8 @@ def emit_bitcode(signature: Signature, function: Callable[..., Any], options: Op
     if options.fastmath:
         flags.fastmath = cpu.FastMathOptions(True)
     module, result = _lower_or_refuse(function, signature, flags, options)
-    return [_bitcode_for(module, triple, signature.name) for triple in targets], result
+    text = to_text(signature, _answer(signature, result), inspect.getdoc(function))
+    return Emitted([_bitcode_for(module, triple, signature.name) for triple in targets], text)
 
 
 def compile_ifunc(function: Callable[..., Any], options: Options, targets: Sequence[str], along: Sequence[bytes],
@@ -354,11 +360,11 @@ def compile_ifunc(function: Callable[..., Any], options: Options, targets: Seque
     """The bundle for all `targets`, with the function's signature. The bundles `along` travel with it. `scope` are names
     for annotations, beside the function's globals."""
     signature = Signature.of(function, options.name, scope)
-    bitcode, result = emit_bitcode(signature, function, options, targets)
+    made = emit_bitcode(signature, function, options, targets)
     with tempfile.TemporaryDirectory(prefix="threechains-") as directory:
         inputs = [os.path.join(directory, f"{signature.name}.{triple}.bc") for triple in targets]
         with_along = [os.path.join(directory, f"{i}.ifunc") for i in range(len(along))]
-        for path, content in zip([*inputs, *with_along], [*bitcode, *along]):
+        for path, content in zip([*inputs, *with_along], [*made.bitcode, *along]):
             pathlib.Path(path).write_bytes(content)
         choices = [word for symbol in options.extern for word in ("--extern", symbol)] + \
             [word for path in with_along for word in ("--with", path)]
@@ -366,7 +372,7 @@ def compile_ifunc(function: Callable[..., Any], options: Options, targets: Seque
             bundle = _tool.build(inputs, signature.name, choices)
         except IfuncError as error:
             raise _in_python(error, function, inputs) from None
-    return _bundle.with_signature(bundle, to_text(signature, _answer(signature, result), inspect.getdoc(function)))
+    return _bundle.with_signature(bundle, made.signature)
 
 
 # The importer's advice is for files of C.

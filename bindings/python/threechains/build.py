@@ -2,7 +2,8 @@
 """`python3 -m threechains.build FILE.py --name NAME --target TRIPLE -o OUT.bc`: what `ifunc build FILE.py` runs.
 
 Runs the file, as a module that is not `__main__`, and writes the bitcode of the function that is decorated with
-@tc.ifunc and called NAME. Functions are only collected while the file runs, and one is compiled: a file may hold many.
+@tc.ifunc and called NAME. What its callers pass and get goes to OUT.signature, as a bundle has it (docs/wire-format.md).
+Functions are only collected while the file runs, and one is compiled: a file may hold many.
 Exit code 65 (EX_DATAERR of sysexits.h) says that the file is at fault; what is wrong stands on standard error.
 """
 
@@ -77,8 +78,8 @@ def _choose(path: pathlib.Path, found: dict[str, Declared], name: str) -> Declar
                      f"choose with --name: ifunc build {path.name} --name {sorted(found)[0]}", Status.NOT_FOUND)
 
 
-def emit(path: pathlib.Path, name: str, target: str) -> bytes:
-    """The bitcode of one ifunc of a file, for one triple. Raises IfuncError."""
+def emit(path: pathlib.Path, name: str, target: str) -> tuple[bytes, bytes]:
+    """The bitcode of one ifunc of a file, for one triple, and its signature. Raises IfuncError."""
     declared = _choose(path, _declarations(path), name)
     try:
         from threechains import _numba
@@ -91,7 +92,8 @@ def emit(path: pathlib.Path, name: str, target: str) -> bytes:
                          "give them to ifunc build: --with NAME.ifunc", Status.INVALID)
     options = _numba.Options(**{key: value for key, value in declared.options.items() if key not in ("targets", "bundled")})
     function = declared.__wrapped__
-    return _numba.emit_bitcode(Signature.of(function, declared.name, declared.scope), function, options, [target])[0][0]
+    made = _numba.emit_bitcode(Signature.of(function, declared.name, declared.scope), function, options, [target])
+    return made.bitcode[0], made.signature
 
 
 def _explain(path: pathlib.Path, error: BaseException) -> str:
@@ -118,8 +120,9 @@ def main() -> int:
         return _REFUSED
     path = pathlib.Path(os.path.abspath(arguments.file))
     try:
-        bitcode = emit(path, arguments.name or path.stem, arguments.target)
+        bitcode, signature = emit(path, arguments.name or path.stem, arguments.target)
         arguments.output.write_bytes(bitcode)
+        arguments.output.with_suffix(".signature").write_bytes(signature)
     except (Exception, SystemExit) as error:  # whatever the file does when it is run
         print(_explain(path, error), file=sys.stderr)
         return _REFUSED
