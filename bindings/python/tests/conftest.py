@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 import pathlib
+import re
 import subprocess
 import sys
 import textwrap
@@ -37,6 +38,14 @@ void slow_main(void *payload, size_t size, void *target_args) {
   tc_reply(payload, size);
 }
 """
+
+
+def blocks_of(page):
+    """The programs of a page of docs, each with what it prints."""
+    text = (ROOT / "docs" / page).read_text()
+    blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, re.M | re.S)
+    assert len(blocks) > 5
+    return blocks
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -1,12 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 """docs/python.md and docs/arrow.md are programs: their blocks run one after another, and what they print is what the page says."""
 
-import re
 import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import blocks_of
 
 pytest.importorskip("numba", reason="the tutorial uses the extra [numba]")
 
@@ -15,9 +14,7 @@ pytest.importorskip("numba", reason="the tutorial uses the extra [numba]")
 def test_the_tutorial_runs_and_prints_what_it_says(page, tmp_path):
     if page == "arrow.md":
         pytest.importorskip("pyarrow", reason="the page uses the extra [arrow]")
-    text = (ROOT / "docs" / page).read_text()
-    blocks = re.findall(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```)?", text, re.M | re.S)
-    assert len(blocks) > 5
+    blocks = blocks_of(page)
     program = tmp_path / "tutorial.py"
     program.write_text("\n".join(block for block, _ in blocks))
     done = subprocess.run([sys.executable, str(program)], cwd=tmp_path, capture_output=True, text=True, timeout=120,

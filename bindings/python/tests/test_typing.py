@@ -1,11 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 """The package's types are complete and consistent, and tell a program that uses it what it gets."""
 
+import re
 import subprocess
 import sys
 
 import pytest
-from conftest import ROOT
+from conftest import ROOT, blocks_of
 
 pytest.importorskip("mypy", reason="mypy is not installed")
 PROGRAM = """
@@ -58,3 +59,17 @@ def test_a_program_is_told_what_it_gets_and_what_it_does_wrong(tmp_path):
     assert [note.split('"')[1].split(".")[-1] for note in notes] == ["int", "Ifunc", "Ifunc"], done.stdout
     errors = [line for line in done.stdout.splitlines() if ": error: " in line]
     assert len(errors) == 1 and 'incompatible type "Callable' in errors[0], done.stdout
+
+
+# What docs/python.md tells those to write who use type checkers, which take annotations for types. The page itself is for readers.
+FOR_CHECKERS = 'Annotated[npt.NDArray[np.float64], tc.data("prices",\nnp.float64)]'
+
+
+def test_mypy_finds_nothing_in_the_tutorial_with_the_annotations_that_it_has_for_type_checkers(tmp_path):
+    assert FOR_CHECKERS in (ROOT / "docs/python.md").read_text()
+    page = "\n".join(block for block, _ in blocks_of("python.md"))
+    page, changed = re.subn(r': (tc\.(?:data|array|out)\((?:"\w+", )?(np\.\w+)[^)]*\))', r": Annotated[npt.NDArray[\2], \1]", page)
+    assert changed > 5
+    (tmp_path / "tutorial.py").write_text("from typing import Annotated\nimport numpy.typing as npt\n" + page)
+    done = mypy("--strict", "tutorial.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
