@@ -229,9 +229,9 @@ class Cluster:
             progress: bool | None = None, **named: Any) -> Iterator[Any]:
         """Like the built-in map, spread over the nodes: all calls are sent at once, answers come in order.
 
-        `named` are arguments by name, the same for each call; `node` sends all of them to one node. Calls are taken back whose answers nobody takes any more, as after a
-        failure. `progress`: shows how many answers were taken, by tqdm where it is installed. None: where standard error is a
-        terminal, and it takes longer than a second.
+        `named` are arguments by name, the same for each call; `node` sends all calls to one node. Calls are taken back whose
+        answers nobody takes any more, as after a failure. `progress`: shows how many answers were taken, by tqdm where it is
+        installed. None: where standard error is a terminal, and it takes longer than a second.
         """
         ifunc = as_ifunc(function)
         if not iterables:

@@ -136,8 +136,8 @@ class Ifunc:
         return args
 
     def _refuse_ambiguous(self, keyword: str, args: tuple[Any, ...]) -> None:
-        """submit() or map() was given this keyword of its own, and the function has a parameter of the same name: it has its value from
-        its place then, or it may be what was meant."""
+        """submit() or map() was given this keyword of its own, and the function has a parameter of the same name: it has its
+        value from its place then, or it may be what was meant."""
         if keyword in self._own and self._signature is not None:
             called = "map" if keyword == "progress" else "submit"
             place = [parameter.name for parameter in self._signature.travelling].index(keyword)
@@ -146,7 +146,7 @@ class Ifunc:
                                         f"parameter by place (it is number {place + 1}), or by f.bind(...)", keyword)
 
 
-# Keywords of submit() and its like.
+# Keywords of submit(), send() and map().
 _SUBMITS = frozenset({"node", "deadline", "progress"})
 
 
