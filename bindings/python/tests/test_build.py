@@ -142,7 +142,7 @@ def test_what_is_missing_is_told_with_the_command_that_installs_it(build, tmp_pa
     assert f"{sys.executable} -m pip install 'numba==0.68.*' numpy" in done.stderr
     plain = tmp_path / "plain"
     subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(plain)], check=True)
-    done = build(MANY, "--name", "twice", env={"TC_PYTHON": str(plain / "bin/python")})
+    done = build(MANY, "--name", "twice", env={"TC_PYTHON": str(plain / "bin/python"), "PYTHONPATH": ""})
     assert done.returncode == 1 and "No module named 'threechains'" in done.stderr
     assert f"{plain / 'bin/python'} -m pip install '.[numba]'" in done.stderr
     done = build(MANY, "--name", "twice", env={"TC_PYTHON": "", "PATH": str(tmp_path)})
