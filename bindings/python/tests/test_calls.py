@@ -195,6 +195,19 @@ def test_a_map_that_is_left_takes_its_other_calls_back(cluster, slow, echo):
     assert cluster.submit(echo, b"behind them", node=0).result(timeout=60) == b"behind them", "they would take 120 s"
 
 
+@pytest.mark.parametrize("leave", ["it is closed", "nobody refers to it", "one of its calls is refused"])
+def test_a_map_of_which_no_answer_was_taken_takes_its_calls_back(cluster, slow, echo, leave):
+    second = struct.pack("Q", 2_000_000_000)
+    if leave == "it is closed":
+        cluster.map(slow, [second] * 240).close()
+    elif leave == "nobody refers to it":
+        cluster.map(slow, [second] * 240)
+    else:
+        with pytest.raises(tc.ArgumentTypeError, match="is a int, which has no bytes"):
+            cluster.map(slow, [*[second] * 240, 5])
+    assert cluster.submit(echo, b"behind them", node=0).result(timeout=60) == b"behind them", "they would take 120 s"
+
+
 def test_a_task_that_is_canceled_cancels_its_call(cluster, slow):
     async def run():
         future = cluster.submit(slow, struct.pack("Q", 300_000_000), node=0)

@@ -172,15 +172,6 @@ def _nodes(count: int) -> str:
     return "1 node" if count == 1 else f"{count} nodes"
 
 
-def _in_order(futures: Sequence[Future], shown: Iterator[Future]) -> Iterator[Any]:
-    try:
-        for future in shown:
-            yield future.result()
-    finally:
-        for future in futures:
-            future.cancel()
-
-
 class Cluster:
     """Nodes to send functions to, by their addresses; a node's number is its place in the list.
 
@@ -239,8 +230,24 @@ class Cluster:
                                     "...), with one iterable for each argument that changes", "iterables")
         if progress is not None:
             ifunc._refuse_ambiguous("progress", iterables)
-        futures = [self.submit(ifunc, *args, deadline=deadline, **named) for args in zip(*iterables)]
-        return _in_order(futures, _progress.shown(futures, ifunc.name, progress))
+        answers = self._in_order(ifunc, zip(*iterables), progress, {"deadline": deadline, **named})
+        next(answers)
+        return answers
+
+    def _in_order(self, ifunc: Ifunc, calls: Iterable[tuple[Any, ...]], progress: bool | None,
+                  named: Mapping[str, Any]) -> Iterator[Any]:
+        """The answers, after a None when all calls are sent. A generator that has not begun has no `finally` to run, and would
+        take back no calls when it is closed before its first answer."""
+        futures: list[Future] = []
+        try:
+            for args in calls:
+                futures.append(self.submit(ifunc, *args, **named))
+            yield None
+            for future in _progress.shown(futures, ifunc.name, progress):
+                yield future.result()
+        finally:
+            for future in futures:
+                future.cancel()
 
     def send(self, function: Ifunc, /, *args: Any, node: int | None = None, **named: Any) -> None:
         """Sends the function to one node and waits for nothing; `flush` tells whether it failed."""
