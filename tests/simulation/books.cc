@@ -148,10 +148,10 @@ void Books::forget(const Life& life) {
 }
 
 Status Books::came_late(const Life& life, uint64_t answers, uint64_t others) const {
-  const auto found = ended_without_answer_.find(life);
   const auto before = left_behind_.find(life.node);
-  const auto most = others + (found != ended_without_answer_.end() ? found->second : 0) +
-                    (before != left_behind_.end() ? before->second : 0);
+  auto most = others + (before != left_behind_.end() ? before->second : 0);
+  for (const auto& [earlier, ended] : ended_without_answer_)
+    if (earlier.node == life.node) most += ended;
   if (answers <= most) return {};
   return fail(TC_ERR_INTERNAL, "node {} got {} answers for which nobody waited, when {} of its calls can have had one",
               life.node, answers, most);

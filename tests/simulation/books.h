@@ -59,8 +59,8 @@ class Books {
   void each_open(const Life& life, FunctionRef<void(node::Future&)> show) const;
   // That node is gone: nobody there waits any more.
   void forget(const Life& life);
-  // How many answers came to it for which nobody waited: at most one for each call that had ended without, for each
-  // one that its earlier lives left behind, and for `others` that are not in these books.
+  // How many answers came to it for which nobody waited: at most one for each call that had ended without, in this life or an
+  // earlier one, for each one that its earlier lives left behind, and for `others` that are not in these books.
   Status came_late(const Life& life, uint64_t answers, uint64_t others) const;
   // A flush of that link has ended.
   Status flushed(const Life& from, uint64_t link, bool well);
