@@ -254,10 +254,10 @@ struct Server : Node {
   }
 };
 
-tc_message_t* message_to(const Node& node, const std::string& payload) {
+tc_message_t* message_to(const Node& node, const std::string& payload, const char* name = "exported") {
   tc_ifunc_t* ifunc = nullptr;
   tc_message_t* message = nullptr;
-  EXPECT_EQ(tc_ifunc_register(node.handle, "exported", &ifunc), TC_OK) << tc_error_message();
+  EXPECT_EQ(tc_ifunc_register(node.handle, name, &ifunc), TC_OK) << tc_error_message();
   EXPECT_EQ(tc_message_create(ifunc, payload.data(), payload.size(), &message), TC_OK) << tc_error_message();
   return message;
 }
@@ -327,6 +327,47 @@ TEST_P(Leaving, a_large_message_whose_rest_waits_for_room_leaves_before_its_node
     tc_message_free(large);
   }
   EXPECT_TRUE(have_run(2)) << ran;
+}
+
+// What the ifunc `onward` calls at the client: stays until it is let go.
+std::atomic<bool> is_held, may_go;
+uint64_t hold() {
+  for (is_held = true; !may_go;) std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  return 0;
+}
+
+// A call that runs on another thread while its node is destroyed goes on to the server, which makes no room just then.
+TEST_P(Leaving, a_call_that_a_node_waits_for_at_its_end_goes_on_when_there_is_room) {
+  constexpr uint32_t number = 7;
+  const auto with = [&](const char* key, const char* value) {
+    auto more = options;
+    more.emplace_back(key, value);
+    return more;
+  };
+  is_held = may_go = false;
+  Server server(with("id", "7"), 500);
+  Served source(options);
+  uint64_t sent = 0;
+  std::jthread let_go;
+  {
+    Node client(with("threads", "2"));
+    ASSERT_EQ(tc_node_export(client.handle, "application_answer", reinterpret_cast<void*>(&hold)), TC_OK);
+    ASSERT_EQ(tc_node_start_progress(client.handle), TC_OK);
+    auto* const goes_on = message_to(source, {reinterpret_cast<const char*>(&number), sizeof number}, "onward");
+    ASSERT_EQ(tc_endpoint_send(source.connect(client), goes_on), TC_OK) << tc_error_message();
+    tc_message_free(goes_on);
+    ASSERT_TRUE(wait_for([] { return is_held.load(); }));
+    auto* const endpoint = client.connect(server);
+    auto* const filling = message_to(client, std::string(4096, 'x'));
+    tc_endpoint_set_timeout(endpoint, 0);
+    while (tc_endpoint_send(endpoint, filling) == TC_OK) ++sent;
+    tc_message_free(filling);
+    let_go = std::jthread([] {
+      std::this_thread::sleep_for(std::chrono::milliseconds(20));
+      may_go = true;
+    });
+  }
+  EXPECT_TRUE(have_run(sent + 1)) << ran << " of " << sent + 1;
 }
 
 INSTANTIATE_TEST_SUITE_P(Over, Leaving, testing::ValuesIn(transports), [](const auto& transport) {

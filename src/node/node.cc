@@ -116,6 +116,7 @@ Node::Node(Config config)
 
 Node::~Node() {
   futures_.fail_all(error_in_any_case(TC_ERR_CLOSED, "this node was closed"));
+  polling_ = true;  // nobody waits for anything any more, nor does a call of a peer run
   cells_.close();
   workers_.close();
   if (transport_ != nullptr) leave();
@@ -124,7 +125,6 @@ Node::~Node() {
 // Messages that were accepted leave first. Nothing that comes runs any more: the application may have freed what it would
 // use.
 void Node::leave() noexcept {
-  polling_ = true;  // nobody waits for anything any more
   links_.stop_receiving();
   transport::ClosingTime time(now_ns(), links_.unsent());
   try {
@@ -360,6 +360,7 @@ size_t Node::calls_left() const noexcept {
 }
 
 bool Node::end_handed_calls() noexcept {
+  const Raised polling(polling_);  // what a call sends meanwhile waits in the backlog
   links_.stop_receiving();
   cells_.close();
   return workers_.wait_for_calls(std::chrono::milliseconds(10));
