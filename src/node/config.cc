@@ -240,8 +240,11 @@ constexpr Option table[] = {
      "process "
      "is trusted. TCP is encrypted, unless trust-network names the peer's network (docs/transport.md).",
      false, set_transport},
-    {transports, "ring-bytes", "BYTES", "256K", "Shared memory for each peer and direction: a power of two.", false,
-     [](Config& c, std::string_view v) { return parse_power_of_two(v, c.network.ring_bytes, 4 * kib, gib); }},
+    {transports, "ring-bytes", "BYTES", "256K",
+     "Shared memory for each peer and direction: a power of two. Large payloads use up to 32 times as much, for as "
+     "long as they "
+     "come and a second longer.",
+     false, [](Config& c, std::string_view v) { return parse_power_of_two(v, c.network.ring_bytes, 4 * kib, gib); }},
     {transports, "ucx-tls", "TRANSPORT,...", "$UCX_TLS, else all but sysv", "Which of UCX's transports, as UCX_TLS.",
      false, [](Config& c, std::string_view v) { return c.network.fabric.tls = v, Status{}; }},
     {transports, "ucx-devices", "DEVICE,...", "$UCX_NET_DEVICES",

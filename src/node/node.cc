@@ -557,7 +557,9 @@ void Node::housekeep() {
   reserve_.refill();
   code_.housekeep();
   expire();
-  buffers_->trim(now_ns());
+  const auto now = now_ns();
+  buffers_->trim(now);
+  next_trim_ns_ = transport_->trim(now);
   if (const auto unsaid = links_.take_unsaid_refusals(); unsaid != 0)
     log_->warn("{} more were refused in a second", unsaid);
   if (authority_.has_changed()) renew_rights();
@@ -648,7 +650,7 @@ uint64_t Node::latest_end_of_sleep(uint64_t until) const noexcept {
     until = std::min(until, now_ns() + expiry_step_ns);  // room that a peer makes in memory wakes nobody
   if (work_.awaits_answers) until = std::min(until, now_ns() + longest_sleep_ns);
   if (work_.paused_links) until = std::min(until, links_.next_resume_ns());
-  until = std::min({until, authority_.next_change_ns(), cells_.next_due_ns()});
+  until = std::min({until, authority_.next_change_ns(), cells_.next_due_ns(), next_trim_ns_});
   return until;
 }
 

@@ -190,6 +190,7 @@ class Node final : private Waiter {
   bool closing_ = false;    // no calls any more
   PendingWork work_;
   uint64_t next_expiry_ns_ = 0;
+  uint64_t next_trim_ns_ = UINT64_MAX;
   std::function<void(Deadline)> pause_;
 
   Config config_;

@@ -145,6 +145,9 @@ class Transport {
   // Before the transport is destroyed, which drops what was not sent: waits until the peers of closed connections have
   // taken it, as long as they read (closing_sockets.h). Delivers events as progress() does; on_warning() tells what was lost.
   virtual void finish() noexcept {}
+  // Gives back to the system what large frames have used, and nothing has since a second. Call it now and then, and before
+  // a sleep. Returns when there is more to give back.
+  virtual uint64_t trim(uint64_t now_ns) noexcept { return (void)now_ns, UINT64_MAX; }
 
   // Sleeps until something comes, wake() or the deadline, and delivers what came; uses no CPU. May return early. Frames
   // that arrive before or while it falls asleep end the sleep.

@@ -13,6 +13,21 @@ constexpr size_t lead = 64 - wire::header_bytes;
 // Of a frame that is refused: its call header, its return address, and what names its code.
 constexpr size_t beginning_bytes = 1024;
 
+// As std::memcpy(), line by line. That one leaves so many bytes to one instruction (x86's `rep movsb`), which is up to twice
+// as slow on lines that another core has written.
+void copy_lines(std::byte* to, ByteView from) noexcept {
+  struct Line {
+    std::byte bytes[64];
+  };
+  size_t at = 0;
+  for (; from.size() - at >= sizeof(Line); at += sizeof(Line)) {
+    Line line;
+    std::memcpy(&line, from.data() + at, sizeof line);
+    std::memcpy(to + at, &line, sizeof line);
+  }
+  if (at != from.size()) std::memcpy(to + at, from.data() + at, from.size() - at);
+}
+
 using Slices = std::array<ByteView, transport::most_gathered_parts>;
 
 // `length` bytes of what lies in `parts`, from `from` on.
@@ -81,7 +96,7 @@ Result<bool> Assembly::add(ByteView piece, bool is_last) {
   if (piece.size() > size_ - come_ || is_last != (piece.size() == size_ - come_))
     return fail(TC_ERR_MALFORMED, "its pieces are {} bytes or more when the frame in them is {}", come_ + piece.size(),
                 size_);
-  if (whole_.memory) std::memcpy(whole_.memory.data() + lead + come_, piece.data(), piece.size());
+  if (whole_.memory) copy_lines(whole_.memory.data() + lead + come_, piece);
   come_ += piece.size();
   if (!is_last) return false;
   size_ = 0;

@@ -138,6 +138,12 @@ void Network::finish() noexcept {
   }
 }
 
+uint64_t Network::trim(uint64_t now_ns) noexcept {
+  uint64_t next = UINT64_MAX;
+  for (auto* const connection : polled_rings_) next = std::min(next, connection->trim(now_ns));
+  return next;
+}
+
 unsigned Network::progress() noexcept {
   unsigned done = has_changed ? deliver_changes() : 0;  // first, because connections may have ended
   if (!flush_list.empty()) flush_list.flush_all();
@@ -384,7 +390,8 @@ Result<std::unique_ptr<SocketConnection>> Network::accept(GreetedPeer& peer) {
   const auto& origin = peer.origin;
   // Memory is shared with processes of our own user only, even if others may connect.
   if (origin.same_user && can_use_rings_ && wanted == RingConnection::name)
-    return RingConnection::accept(*this, peer.stream, origin, peer.greeting, std::move(peer.descriptor));
+    return RingConnection::accept(*this, peer.stream, origin, peer.greeting, std::move(peer.descriptor),
+                                  options_.ring_bytes);
   if (wanted == TcpConnection::name_for(origin)) return TcpConnection::accept(*this, peer.stream, origin);
   if (!origin.is_local && fabric_ != nullptr && wanted.starts_with("ucx"))
     return fabric_->accept(peer.stream, origin, peer.greeting);

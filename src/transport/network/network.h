@@ -53,6 +53,7 @@ class Network final : public Transport, private Hub {
   unsigned progress() noexcept override;
   void flush() noexcept override { flush_list.flush_all(); }
   void finish() noexcept override;
+  uint64_t trim(uint64_t now_ns) noexcept override;
   void sleep(Deadline deadline) noexcept override;
   void wake() noexcept override { poller.wake(); }
   bool arm(Deadline& deadline) noexcept override;

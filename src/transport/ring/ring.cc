@@ -22,9 +22,10 @@ void RingIn::start(const RingView& ring) noexcept {
   store_header(ring.data + ring_start, 0);
 }
 
-void RingIn::open(const RingView& ring) noexcept {
-  assert(ring_size_is_valid(ring.bytes) && !is_open());
+void RingIn::open(const RingView& ring, size_t usual) noexcept {
+  assert(ring_size_is_valid(ring.bytes) && ring_size_is_valid(usual) && usual <= ring.bytes && !is_open());
   ring_ = ring;
+  step_ = usual / 8;
   lap_ = 0;
   published_ = ring_start;
   cursor_ = ring.data + ring_start;
@@ -59,7 +60,7 @@ bool RingIn::refill() noexcept {
 void RingIn::release() noexcept {
   if (!is_open()) return;
   const uint64_t now = position();
-  if (now == published_ || (now - published_ < ring_.bytes / 8 && peek() != 0)) return;
+  if (now == published_ || (now - published_ < step_ && peek() != 0)) return;
   published_ = now;
   std::atomic_ref(ring_.control->consumed).store(now, std::memory_order_release);
 }
@@ -82,15 +83,16 @@ RingOut::RingOut(FlushList& list, std::function<void()> ring_doorbell) noexcept
   slow_commit_flag_ = &no_sleeper;
 }
 
-void RingOut::open(const RingView& ring) noexcept {
-  assert(ring_size_is_valid(ring.bytes) && !is_open());
+void RingOut::open(const RingView& ring, size_t usual) noexcept {
+  assert(ring_size_is_valid(ring.bytes) && ring_size_is_valid(usual) && usual <= ring.bytes && !is_open());
   ring_ = ring;
+  usual_end_ = round_end_ = ring.data + usual - wire::header_bytes;
   lap_ = 0;
   consumed_ = ring_start;
   cursor_ = ring.data + ring_start;
   set_end();
-  max_length_ = ring_max_length(ring.bytes);
-  piece_length_ = ring_piece_length(ring.bytes);
+  max_length_ = ring_max_length(usual);
+  piece_length_ = ring_piece_length(usual);
   slow_commit_flag_ = &ring.control->sleeping;
   poll_number_ = &list_.poll_state().poll_number;
   poll_lag_ = 0;
@@ -145,26 +147,27 @@ uint64_t RingOut::unread() const noexcept {
   return position() - (now >= consumed_ && now <= position() ? now : consumed_);
 }
 
+// The nearer of two limits: what the reader still has to read, and where frames go round.
 void RingOut::set_end() noexcept {
   const uint64_t free = ring_.bytes - (position() - consumed_);
   const uint64_t room = free < 2 * wire::header_bytes ? 0 : free - wire::header_bytes;
-  end_ = cursor_ + std::min<uint64_t>(room, static_cast<uint64_t>(ring_.last_place() - cursor_));
+  end_ = cursor_ + std::min<uint64_t>(room, to_round_end());
 }
 
 // The caller has found no room up to end_, which may be out of date. In this order:
 //   1. Publish the batch: the reader has to see it before it can free its space.
 //   2. Read how far the reader is now.
-//   3. If the frame does not fit before the end of the memory, write a pad and go on with the next lap. As with a
-//      frame, the word behind the pad, at the start of that lap, becomes zero before the pad is visible. Without space
-//      for the pad there is no room.
-//   4. Set end_ anew. It is the nearer one of two limits: the end of the memory, and what the reader still has to read.
+//   3. If the frame does not fit before the place where frames go round, write a pad and go on with the next lap. As with a
+//      frame, the word behind the pad, at the start of that lap, becomes zero before the pad is visible. Without space for
+//      the pad there is no room.
+//   4. Set end_ anew.
 std::byte* RingOut::make_room(size_t length) noexcept {
   if (!is_open() || length > max_length_) return nullptr;
   const size_t need = wire::stride(length);
   const bool holding = batch_end_ != nullptr;
   if (holding) flush();
   update_consumed();
-  if (need > static_cast<size_t>(ring_.last_place() - cursor_)) {  // not before the end of the memory
+  if (need > to_round_end()) {
     const uint64_t pad = ring_.to_next_lap(position());
     if (pad + wire::header_bytes > ring_.bytes - (position() - consumed_)) return nullptr;
     std::byte* const next = ring_.data + ring_start;
@@ -177,6 +180,38 @@ std::byte* RingOut::make_room(size_t length) noexcept {
   set_end();
   if (holding) start_batch();
   return need <= static_cast<size_t>(end_ - cursor_) ? cursor_ : nullptr;
+}
+
+namespace {
+
+constexpr size_t page = 4096;  // each ring begins on one of its own
+constexpr uint64_t idle_ns = 1'000'000'000;
+
+}  // namespace
+
+// The bytes of a hole read as zero, and so does a frame that has not come.
+uint64_t RingOut::trim(uint64_t now_ns) noexcept {
+  if (!is_open() || round_end_ == usual_end_) return UINT64_MAX;
+  if (std::exchange(were_pieces_, false)) pieces_until_ns_ = now_ns;
+  if (now_ns < pieces_until_ns_ + idle_ns) return pieces_until_ns_ + idle_ns;
+  if (unread() != 0) return now_ns + idle_ns;
+  round_end_ = usual_end_;
+  set_end();
+  const auto usual = (reinterpret_cast<uintptr_t>(usual_end_) + wire::header_bytes + page - 1) / page * page;
+  const auto all = reinterpret_cast<uintptr_t>(ring_.data + ring_.bytes) / page * page;
+  if (usual < all) (void)::madvise(reinterpret_cast<void*>(usual), all - usual, MADV_REMOVE);
+  return UINT64_MAX;
+}
+
+// From here on all of the ring is used, so that what is written next was read long ago: its lines have left the caches of
+// single cores, and neither core waits for the other one's.
+size_t RingOut::put_gathered(std::span<const GatheredFrame> frames) noexcept {
+  if (is_open()) {
+    were_pieces_ = true;
+    round_end_ = ring_.last_place();
+    set_end();
+  }
+  return OutStream::put_gathered(frames);
 }
 
 // Wakes a sleeping reader. From the second frame of a poll on, frames are held back as a batch.
@@ -193,8 +228,6 @@ void RingOut::slow_commit() noexcept {
 }
 
 namespace {
-
-constexpr size_t page = 4096;  // each ring begins on one of its own
 
 constexpr size_t half_bytes(size_t ring_bytes) noexcept {
   return (ring_memory_bytes(ring_bytes) + page - 1) / page * page;

@@ -6,6 +6,7 @@
 // Thread: the node's.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <bit>
 #include <cstddef>
@@ -25,8 +26,12 @@ namespace tc::transport {
 //       control area, 128 B     ^ offset 8            ^ the sender's next header
 //
 // Positions count bytes from the beginning of the connection and start at 8. A frame at position p has its header at
-// offset p & (bytes - 1), which is always 8 modulo 16. A frame never wraps: it ends at bytes - 8 at the latest. Where
-// the next one does not fit, a pad leads to offset 8 of the next lap. No pad leads anywhere else.
+// offset p & (bytes - 1), which is always 8 modulo 16. A frame never wraps: it ends at bytes - 8 at the latest. A pad
+// leads to offset 8 of the next lap, where the next frame does not fit, or the writer wants it there. No pad leads
+// anywhere else.
+//
+// The writer may go to the next lap before the end: as long as no frame is so large that it goes in pieces, all stay in the
+// first `usual` bytes, and what is behind them has no memory.
 //
 // Before a header becomes visible, the word at the next header's place is zero, so that the receiver stops there
 // without writing anything. For this the sender needs one word of margin: a frame of stride s may be written at p when
@@ -50,10 +55,10 @@ constexpr bool ring_size_is_valid(size_t bytes) noexcept {
 }
 // Memory needed for a ring of `bytes`.
 constexpr size_t ring_memory_bytes(size_t bytes) noexcept { return ring_data_offset + bytes; }
-// A quarter of the ring, so that one long frame does not have to wait until the ring is empty.
+// A quarter of what is used, so that one long frame does not have to wait until the ring is empty.
 constexpr size_t ring_max_length(size_t bytes) noexcept { return bytes / 4 - wire::alignment; }
 // For pieces of a large frame: while one is written, the ones before it are read.
-constexpr size_t ring_piece_length(size_t bytes) noexcept { return bytes / 8 - wire::alignment; }
+constexpr size_t ring_piece_length(size_t bytes) noexcept { return bytes / 16 - wire::alignment; }
 
 // One side's view of a ring.
 struct RingView {
@@ -116,8 +121,10 @@ class RingIn final : public InStream {
   // Turns new memory into an empty ring.
   static void start(const RingView& ring) noexcept;
 
-  // Reads from this ring from now on; its memory must stay until shut().
-  void open(const RingView& ring) noexcept;
+  // Reads from this ring from now on; its memory must stay until shut(). `usual`: as RingOut::open(); how often the writer
+  // is told depends on it.
+  void open(const RingView& ring, size_t usual) noexcept;
+  void open(const RingView& ring) noexcept { open(ring, ring.bytes); }
   // Reads nothing more; the memory may be unmapped.
   void shut() noexcept;
 
@@ -138,6 +145,7 @@ class RingIn final : public InStream {
   RingView ring_;
   uint64_t lap_ = 0;        // the linear position of offset 0 in this lap; once shut, of what was consumed
   uint64_t published_ = 0;  // the last value of RingControl::consumed
+  size_t step_ = 0;         // so much is read before the next one, while more is there
 };
 
 // Frames written straight into a ring that a peer reads. The first frame of a poll is visible at once. Those behind it
@@ -151,15 +159,20 @@ class RingOut final : public OutStream {
   RingOut(FlushList& list, std::function<void()> ring_doorbell) noexcept;
   ~RingOut() override { list_.remove(*this); }
 
-  // Writes frames into this ring from now on; its memory must stay until shut().
-  void open(const RingView& ring) noexcept;
+  // Writes frames into this ring from now on; its memory must stay until shut(). `usual`: how much of it is used
+  // as long as there are no pieces.
+  void open(const RingView& ring, size_t usual) noexcept;
+  void open(const RingView& ring) noexcept { open(ring, ring.bytes); }
   // Grants nothing from now on, and accesses the ring no more.
   void shut() noexcept;
 
   void flush() noexcept override;
+  size_t put_gathered(std::span<const GatheredFrame> frames) noexcept override;
   // Bytes of frames committed so far, and how many of them the reader has not taken off.
   uint64_t written() const noexcept { return is_open() ? position() - ring_start : lap_; }
   uint64_t unread() const noexcept;
+  // As Transport::trim(): the memory that only pieces use.
+  uint64_t trim(uint64_t now_ns) noexcept;
 
  private:
   std::byte* make_room(size_t length) noexcept override;
@@ -168,6 +181,7 @@ class RingOut final : public OutStream {
   uint64_t position() const noexcept { return lap_ + static_cast<uint64_t>(cursor_ - ring_.data); }
   void update_consumed() noexcept;
   void set_end() noexcept;
+  size_t to_round_end() const noexcept { return static_cast<size_t>(std::max(round_end_, cursor_) - cursor_); }
   // Makes the frames of the batch visible.
   void publish() noexcept;
   void start_batch() noexcept;
@@ -177,8 +191,12 @@ class RingOut final : public OutStream {
   FlushList& list_;
   const std::function<void()> ring_doorbell_;
   RingView ring_;
-  uint64_t lap_ = 0;       // as in RingIn; once shut, of what was written
-  uint64_t consumed_ = 0;  // the last plausible value of RingControl::consumed
+  std::byte* round_end_ = nullptr;  // the last place where a header may stand: at the end of the ring, or this one
+  std::byte* usual_end_ = nullptr;  // as long as there are no pieces of large frames
+  bool were_pieces_ = false;        // since the last look of trim() ...
+  uint64_t pieces_until_ns_ = 0;    // ... and none after this one
+  uint64_t lap_ = 0;                // as in RingIn; once shut, of what was written
+  uint64_t consumed_ = 0;           // the last plausible value of RingControl::consumed
 };
 
 }  // namespace tc::transport

@@ -5,11 +5,15 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 
 namespace tc::transport {
 
 namespace {
+
+// So many times the usual bytes of a ring are there for large frames. A page of them takes memory once it was used.
+constexpr size_t room_for_large = 32;
 
 constexpr RingMemory::Side other(RingMemory::Side side) noexcept {
   return side == RingMemory::Side::creator ? RingMemory::Side::receiver : RingMemory::Side::creator;
@@ -23,34 +27,38 @@ bool RingConnection::is_possible() noexcept {
 
 bool RingConnection::barrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
-RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory)
+RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory, size_t usual_bytes)
     : SocketConnection(hub, std::move(socket), std::move(address), {}),
       memory_(std::move(memory)),
       side_(RingMemory::Side::creator),
+      usual_bytes_(usual_bytes),
       out_(hub.flush_list, [this] { ring_doorbell(); }) {}
 
-RingConnection::RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory)
+RingConnection::RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory, size_t usual_bytes)
     : SocketConnection(hub, std::move(stream), std::move(origin)),
       memory_(std::move(memory)),
       side_(RingMemory::Side::receiver),
+      usual_bytes_(usual_bytes),
       out_(hub.flush_list, [this] { ring_doorbell(); }) {}
 
 Result<std::unique_ptr<RingConnection>> RingConnection::connect(Hub& hub, Fd socket, std::string address,
-                                                                size_t ring_bytes, ByteView hello) {
-  TC_ASSIGN(auto memory, RingMemory::create(ring_bytes));
+                                                                size_t usual_bytes, ByteView hello) {
+  TC_ASSIGN(auto memory, RingMemory::create(std::min(room_for_large * usual_bytes, max_ring_bytes)));
   std::unique_ptr<RingConnection> made(
-      new RingConnection(hub, std::move(socket), std::move(address), std::move(memory)));
+      new RingConnection(hub, std::move(socket), std::move(address), std::move(memory), usual_bytes));
   TC_CHECK(made->start_greeting(hello, made->memory_.descriptor().get()));
   return made;
 }
 
 Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, SocketStream& stream, const Origin& origin,
-                                                               const Greeting& greeting, Fd descriptor) {
+                                                               const Greeting& greeting, Fd descriptor,
+                                                               size_t usual_bytes) {
   Reader details(greeting.details);
   const size_t ring_bytes = details.u32();
   TC_CHECK(details.finish_exactly("its details about its rings"));
   TC_ASSIGN(auto memory, RingMemory::adopt(std::move(descriptor), ring_bytes));
-  std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(stream), origin, std::move(memory)));
+  std::unique_ptr<RingConnection> made(
+      new RingConnection(hub, std::move(stream), origin, std::move(memory), usual_bytes));
   TC_CHECK(made->start_accepted());
   return made;
 }
@@ -64,8 +72,9 @@ Bytes RingConnection::our_details() {
 
 Status RingConnection::open_streams() {
   memory_.close_descriptor();
-  in_.open(memory_.written_by(other(side_)));
-  out_.open(memory_.written_by(side_));
+  const auto usual = std::min(usual_bytes_, memory_.bytes());
+  in_.open(memory_.written_by(other(side_)), usual);
+  out_.open(memory_.written_by(side_), usual);
   watch(EPOLLIN | EPOLLRDHUP);
   return {};
 }

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <thread>
 
@@ -196,6 +198,148 @@ TEST(ARing, the_longest_frame_is_granted_from_any_place_of_an_empty_ring) {
     ASSERT_TRUE(ring.put(before, ring.out.max_length())) << before;
     EXPECT_EQ(take_frame(ring.in, before), Took::frame);
   }
+}
+
+// ---- Pieces of large frames, which use all of it
+
+constexpr size_t usual_bytes = 4096, all_bytes = 32 * usual_bytes;
+
+bool put_piece(RingPair& ring, uint32_t number, size_t length) {
+  const auto body = patterned(number, length);
+  const ByteView part(body);
+  const GatheredFrame piece{call_header(number, length), {&part, 1}};
+  const bool fits = ring.out.put_gathered({&piece, 1}) == 1;
+  ring.out.flush();
+  return fits;
+}
+
+// Where the next frame lay, which is taken off.
+size_t take(RingPair& ring, uint32_t number) {
+  while (ring.in.peek() != 0 && wire::decode(ring.in.peek()).kind == Kind::pad) EXPECT_TRUE(ring.in.refill());
+  const auto offset = static_cast<size_t>(ring.in.at() - ring.view.data);
+  EXPECT_EQ(take_frame(ring.in, number), Took::frame) << number;
+  ring.in.release();
+  return offset;
+}
+
+TEST(ARing, frames_stay_in_its_first_bytes_as_long_as_there_are_no_pieces) {
+  RingPair ring(all_bytes, usual_bytes);
+  EXPECT_EQ(ring.out.max_length(), ring_max_length(usual_bytes));
+  EXPECT_EQ(ring.out.piece_length(), ring_piece_length(usual_bytes));
+  Random random(7);
+  for (uint32_t i = 0; i < 10'000; ++i) {
+    const size_t length = random.below(ring.out.max_length() + 1);
+    ASSERT_TRUE(ring.put(i, length));
+    ASSERT_LE(take(ring, i) + wire::stride(length), usual_bytes);
+  }
+  EXPECT_GT(ring.in.consumed(), 100 * all_bytes) << "each lap counts as a whole one";
+}
+
+TEST(ARing, pieces_and_frames_behind_them_use_all_of_it) {
+  for (const bool are_all_pieces : {true, false}) {
+    RingPair ring(all_bytes, usual_bytes);
+    const size_t length = ring.out.piece_length();
+    size_t furthest = 0;
+    for (uint32_t i = 0; i < 1000; ++i) {
+      ASSERT_TRUE(i == 0 || are_all_pieces ? put_piece(ring, i, length) : ring.put(i, length));
+      furthest = std::max(furthest, take(ring, i));
+    }
+    EXPECT_GT(furthest, all_bytes - 2 * wire::stride(length));
+  }
+}
+
+TEST(ARing, a_piece_is_granted_from_any_place) {
+  for (uint32_t before = 0; before < 300; ++before) {
+    RingPair ring(all_bytes, usual_bytes);
+    uint32_t number = 0;
+    for (; number < before; ++number) {
+      ASSERT_TRUE(ring.put(number, 8));
+      (void)take(ring, number);
+    }
+    for (int i = 0; i < 3; ++i, ++number) {
+      ASSERT_TRUE(put_piece(ring, number, ring.out.piece_length()));
+      (void)take(ring, number);
+    }
+  }
+}
+
+TEST(ARing, it_takes_as_many_pieces_as_it_has_bytes_and_overwrites_none) {
+  RingPair ring(all_bytes, usual_bytes);
+  const size_t length = ring.out.piece_length();
+  for (int i = 0; i < 3; ++i) {
+    uint32_t sent = 0, received = 0;
+    while (put_piece(ring, sent, length)) ++sent;
+    EXPECT_GE(sent, all_bytes / wire::stride(length) - 2);
+    while (take_frame(ring.in, received) == Took::frame) ++received;
+    EXPECT_EQ(received, sent);
+    ring.in.release();
+  }
+}
+
+TEST(ARing, the_memory_that_pieces_used_goes_back_a_second_after_the_last_one) {
+  constexpr size_t usual = size_t{256} << 10;
+  RingPair ring(size_t{8} << 20, usual);
+  const auto used = [&] {
+    struct stat file{};
+    EXPECT_EQ(::fstat(ring.memory.descriptor().get(), &file), 0);
+    return static_cast<size_t>(file.st_blocks) * 512;
+  };
+  uint32_t number = 0;
+  const auto pass_pieces = [&] {
+    for (int i = 0; i < 100; ++i, ++number) {
+      ASSERT_TRUE(put_piece(ring, number, ring.out.piece_length()));
+      (void)take(ring, number);
+    }
+  };
+  const auto pass_frames = [&] {
+    for (int i = 0; i < 1000; ++i, ++number) {
+      ASSERT_TRUE(ring.put(number, 1000));
+      EXPECT_LT(take(ring, number), usual);
+    }
+  };
+  constexpr uint64_t second_ns = 1'000'000'000;
+  pass_frames();
+  EXPECT_EQ(ring.out.trim(1), UINT64_MAX);
+  const auto before = used();
+  pass_pieces();
+  EXPECT_GT(used(), 5 * usual);
+  EXPECT_EQ(ring.out.trim(second_ns), 2 * second_ns) << "when to ask again";
+  EXPECT_EQ(ring.out.trim(2 * second_ns - 1), 2 * second_ns);
+  ASSERT_TRUE(put_piece(ring, number, 100));
+  EXPECT_EQ(ring.out.trim(2 * second_ns), 3 * second_ns) << "there was another one";
+  EXPECT_EQ(ring.out.trim(3 * second_ns), 4 * second_ns) << "which is unread";
+  EXPECT_GT(used(), 5 * usual);
+  (void)take(ring, number++);
+  EXPECT_EQ(ring.out.trim(4 * second_ns), UINT64_MAX);
+  EXPECT_LE(used(), before + 2 * 4096) << "but for the pages around the next frame";
+  pass_frames();
+  pass_pieces();
+}
+
+TEST(ARing, two_threads_pass_frames_and_pieces) {
+  RingPair ring(all_bytes, usual_bytes);
+  constexpr uint32_t frames = 100'000;
+  std::atomic<bool> is_wrong = false;
+  std::thread writer([&] {
+    Random random(9);
+    for (uint32_t i = 0; i < frames && !is_wrong; ++i) {
+      const bool is_piece = random.below(10'000) < 5000;
+      const size_t length = random.below(is_piece ? ring.out.piece_length() + 1 : random.below(8) == 0 ? 1000 : 48);
+      while (!(is_piece ? put_piece(ring, i, length) : put_frame(ring.out, i, length)) && !is_wrong)
+        std::this_thread::yield();
+      if (random.below(1000) == 0) (void)ring.out.trim((i + 1) * uint64_t{1'000'000'000});
+    }
+    ring.out.flush();
+  });
+  for (uint32_t received = 0; received < frames && !is_wrong;) {
+    switch (take_frame(ring.in, received)) {
+      case Took::frame: ++received; break;
+      case Took::wrong: is_wrong = true; break;
+      case Took::nothing: ring.in.release(); std::this_thread::yield();
+    }
+  }
+  EXPECT_FALSE(is_wrong);
+  writer.join();
 }
 
 TEST(ARing, a_sleeping_reader_is_woken_once) {

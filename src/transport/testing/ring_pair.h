@@ -12,9 +12,10 @@ namespace tc::transport {
 
 class RingPair final {
  public:
-  explicit RingPair(size_t bytes) : memory(RingMemory::create(bytes).value()) {
-    out.open(view);
-    in.open(view);
+  explicit RingPair(size_t bytes) : RingPair(bytes, bytes) {}
+  RingPair(size_t bytes, size_t usual) : memory(RingMemory::create(bytes).value()) {
+    out.open(view, usual);
+    in.open(view, usual);
   }
   // The first frame of a poll of its own: visible at once.
   bool put(uint32_t number, size_t length) {
