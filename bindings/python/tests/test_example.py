@@ -24,4 +24,5 @@ def test_the_benchmark_prints_json():
     done = subprocess.run(line, capture_output=True, text=True, timeout=120, check=False)
     assert done.returncode == 0, done.stderr
     result = json.loads(done.stdout)
-    assert set(result["round_trip_us"]) == {"ifunc", "process_pool", "times_faster", "pinned"}
+    assert set(result["round_trip_us"]) == {"ifunc", "pool_apply", "process_pool", "times_faster", "pinned"}
+    assert set(result["megabyte_gb_per_s"]) == {"memcpy", "there", "back"}

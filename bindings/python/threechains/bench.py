@@ -2,9 +2,10 @@
 """`python -m threechains.bench [--json] [--without-dask]`: what a call and a new function cost, beside others.
 
 Round trips of the same work (one number plus one, in another process on this machine), in one run, interleaved: an
-ifunc over shared memory, a task of concurrent.futures.ProcessPoolExecutor, and a task of Dask's local cluster (when
-`distributed` is installed). This program has one CPU and whoever answers another one, as in all our benchmarks. Then the first use of a new Python function, from its decorator to its first answer, in a
-fresh process (cold) and in this one (warm).
+ifunc over shared memory, multiprocessing.Pool.apply, a task of concurrent.futures.ProcessPoolExecutor, and a task of
+Dask's local cluster (when `distributed` is installed). This program has one CPU and whoever answers another one, as in
+all our benchmarks. Then one megabyte there and one back, beside memcpy. Then the first use of a new Python function,
+from its decorator to its first answer, in a fresh process (cold) and in this one (warm).
 """
 
 from __future__ import annotations
@@ -33,6 +34,15 @@ void increment_main(void *payload, size_t size, void *target_args) {
   tc_reply(payload, size);
 }
 """
+LARGE = """
+#include <threechains/ifunc.h>
+static char megabyte[1000000];
+void large_main(void *payload, size_t size, void *target_args) {
+  (void)payload, (void)target_args;
+  tc_reply(megabyte, size == sizeof megabyte ? 1 : sizeof megabyte);
+}
+"""
+_MEGABYTE = 1_000_000
 _ROUNDS = 12
 _COLD = """
 import time, numpy as np, threechains as tc
@@ -104,9 +114,11 @@ def round_trips(with_dask: bool, pin: bool, rounds: int) -> dict[str, Any]:
     ways: dict[str, tuple[Callable[[], Any], int]] = {}
     dask = None
     # Workers that are not forked: a fork would inherit UCX.
-    pool = concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context("spawn"))
-    with _Apart(pin) as apart, tc.LocalCluster(1) as cluster, pool:
+    spawn = multiprocessing.get_context("spawn")
+    pool = concurrent.futures.ProcessPoolExecutor(1, mp_context=spawn)
+    with _Apart(pin) as apart, tc.LocalCluster(1) as cluster, spawn.Pool(1) as plain, pool:
         ways["ifunc"] = (lambda: cluster.submit(ifunc, one).result(), 2000)
+        ways["pool_apply"] = (lambda: plain.apply(increment, (1.0,)), 500)
         ways["process_pool"] = (lambda: pool.submit(increment, 1.0).result(), 200)
         if with_dask:
             try:
@@ -132,6 +144,29 @@ def round_trips(with_dask: bool, pin: bool, rounds: int) -> dict[str, Any]:
     measured["pinned"] = apart.pinned
     measured["times_faster"] = {name: round(measured[name]["median"] / base, 1) for name in ways if name != "ifunc"}
     return measured
+
+
+def megabytes(pin: bool, rounds: int) -> dict[str, Any]:
+    """Gigabytes a second of a call with a megabyte, of an answer with one, and of copying one in this process."""
+    import numpy as np
+
+    ifunc = tc.ifunc.from_c(LARGE)
+    source = np.arange(_MEGABYTE, dtype=np.uint8)
+    landing = np.empty_like(source)
+    with _Apart(pin) as apart, tc.LocalCluster(1) as cluster:
+        ways: dict[str, Callable[[], Any]] = {
+            "memcpy": lambda: np.copyto(landing, source),
+            "there": lambda: cluster.submit(ifunc, source).result(),
+            "back": lambda: cluster.submit(ifunc, b"1").result(),
+        }
+        samples: dict[str, list[float]] = {name: [] for name in ways}
+        for call in ways.values():
+            _time(call, 10)
+        apart.move_away()
+        for _ in range(rounds):
+            for name, call in ways.items():
+                samples[name] += _time(call, 100)
+    return {name: _spread([_MEGABYTE / taken for taken in seconds], 1e9) for name, seconds in samples.items()}
 
 
 def first_use(count: int = 9) -> dict[str, Any]:
@@ -170,6 +205,7 @@ def main() -> None:
         "machine": {"cpus": os.cpu_count(), "load": round(os.getloadavg()[0], 1), "python": platform.python_version(),
                     "threechains": tc.__version__},
         "round_trip_us": round_trips(not options.without_dask, not options.unpinned, options.rounds),
+        "megabyte_gb_per_s": megabytes(not options.unpinned, options.rounds),
     }
     if not options.without_numba:
         result["first_use"] = first_use()
@@ -178,10 +214,13 @@ def main() -> None:
         return
     trips = result["round_trip_us"]
     print("round trip, microseconds: median (quartiles)")
-    for name in ("ifunc", "process_pool", "dask"):
+    for name in ("ifunc", "pool_apply", "process_pool", "dask"):
         if name in trips:
             times = f"  {trips['times_faster'][name]} times ours" if name in trips["times_faster"] else ""
             print(f"  {name:<14} {trips[name]['median']:>9.1f} ({trips[name]['q1']}, {trips[name]['q3']}){times}")
+    print("one megabyte, GB/s")
+    for name, value in result["megabyte_gb_per_s"].items():
+        print(f"  {name:<14} {value['median']:>9.1f} ({value['q1']}, {value['q3']})")
     for name, value in result.get("first_use", {}).items():
         print(f"first use, {name:<18} {value['median']:>8.1f} ({value['q1']}, {value['q3']})")
 
