@@ -31,7 +31,7 @@ check: setup     ## for daily work: the format and the tests of one process, in 
 bench: release   ## target-side increment against UCX Active Messages (docs/measuring.md)
 	@build/release/bin/ifunc bench tsi $(ARGS)
 
-results: release ## the reference run: every benchmark, then docs/results/ (quiet machine, about 12 minutes)
+results: release ## the reference run: every benchmark, then docs/results/ (quiet machine, about 14 minutes)
 	@bench/report/reference.sh
 
 fuzz: setup      ## long fuzzing: SECONDS_PER_TARGET=600, TARGETS="fuzz_bundle …"

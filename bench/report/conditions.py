@@ -71,25 +71,43 @@ DIFFERENCES = (
     "Transmission is the total less lookup and execution, as in the paper's equations (1) to (3).",
 )
 
+# Only where one of them is drawn.
+JULIA_DIFFERENCE = ("Figures 8 and 12 have the ifunc in Julia beside the one in C, measured in turn. Only the ifunc is "
+                    "in Julia here; the paper's client is as well.")
+# What measures a figure that is missing. Servers, depths and transport that are not named are the command's own choice.
+COMMANDS = {
+    **dict.fromkeys((5, 6, 7), "ifunc bench dapc --json"),
+    8: "TC_JULIA=scripts/julia ifunc bench dapc --servers 2 --lang julia --json",
+    9: "ifunc bench dapc --depth 4096 --json",
+    10: "ifunc bench dapc --transport shm --depth 4096 --json",
+    11: "ifunc bench dapc --depth 4096 --inflight 16 --json",
+    12: "TC_JULIA=scripts/julia ifunc bench dapc --depth 4096 --lang julia --json",
+}
+
+
+def remedy(number):
+    """A sentence for a figure that is missing."""
+    return f"The command that measures it: {code(COMMANDS[number])}."
+
 
 def _missing(results, drawn):
     items = [f"Table{'s' if many else ''} {name}: no tsi file over {transport}."
              for transport, name, many in (("shm", "I-VI, shared memory", True), ("tcp", "I-VI, TCP", True))
              if results.tsi_on(transport) is None]
-    items += [f"Figure {n} (Julia)." for n, f in paper.FIGURES.items() if f.julia]
-    items += [f"Figure {n}: no such sweep in the files." for n, f in paper.FIGURES.items()
-              if not f.julia and str(n) not in drawn]
+    items += [f"Figure {n}: no such sweep{' with Julia' if f.julia else ''} in the files. {remedy(n)}"
+              for n, f in paper.FIGURES.items() if str(n) not in drawn]
     if not any(p.transport == "tcp" and p.inflight > 1 for p in results.points):
         items.append("Several chases in flight over TCP.")
-    items += [f"{r.name}: the run was stopped before its end." for r in results.dapc
+    items += [f"{markup.text(r.name)}: the run was stopped before its end." for r in results.dapc
               if r.json.get("complete") is False]
     items += ["RDMA hardware, more than one machine, Arm processors.", "More servers than the figures show, except on "
               "paper (last section)."]
-    return "<h3>Not measured</h3><ul>" + "".join(f"<li>{markup.text(i)}</li>" for i in items) + "</ul>"
+    return "<h3>Not measured</h3><ul>" + "".join(f"<li>{i}</li>" for i in items) + "</ul>"
 
 
 def render(results, drawn, data):
-    emulated = "".join(f"<li>{d}</li>" for d in DIFFERENCES)
+    differences = DIFFERENCES + ((JULIA_DIFFERENCE,) if "8" in drawn or "12" in drawn else ())
+    emulated = "".join(f"<li>{d}</li>" for d in differences)
     transports = ", ".join(results.network(t) for t in ("shm", "tcp") if any(r.transport == t for r in results.dapc))
     chases = paragraph(f"Chases over: {transports}.") if transports else ""
     return ('<h2 id="conditions">Conditions</h2>' + _machines(results) + chases + _files(results, data) +

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Which figures the results allow, and drawing them: 5-7 over depth, 9-11 over servers, then what follows from them."""
+"""Which figures the results allow, and drawing them: 5-8 over depth, 9-12 over servers, then what follows from them."""
 
 import os
 from dataclasses import dataclass, field
@@ -8,6 +8,7 @@ from . import load, style
 
 RATE = "Chases per second (log)"
 ORDER = ("get", "am", "ifunc_bitcode", "ifunc_object")
+JULIA_ORDER = ("get", "am", "ifunc_bitcode", load.JULIA)
 
 
 @dataclass
@@ -31,11 +32,12 @@ def _servers(count):
 
 
 def _lines(axes, points, x_of, value=load.Point.rate, spread=load.Point.spread, modes=ORDER):
+    labels = style.BESIDE_JULIA if load.JULIA in modes else {}
     for mode in modes:
         of_mode = [p for p in points if mode in p.modes]
         if of_mode:
             style.plot_mode(axes, mode, [x_of(p) for p in of_mode], [value(p, mode) for p in of_mode],
-                            [spread(p, mode) for p in of_mode])
+                            [spread(p, mode) for p in of_mode], labels.get(mode))
 
 
 def depth_settings(results):
@@ -68,37 +70,40 @@ def server_settings(results):
 
 
 def inflight_settings(results):
-    """(transport, servers, depth) with at least two numbers of chases in flight."""
-    keys = sorted({(p.transport, p.servers, p.depth) for p in results.points})
-    return [k for k in keys
-            if len(results.select(transport=k[0], servers=k[1], depth=k[2])) >= 2]
+    """(transport, servers, depth) with at least two numbers of chases in flight: the depth that has most of them."""
+    chosen = []
+    for transport, servers in sorted({(p.transport, p.servers) for p in results.points}):
+        depths = [p.depth for p in results.select(transport=transport, servers=servers)]
+        depth = max(depths, key=lambda d: (depths.count(d), d))
+        if depths.count(depth) >= 2:
+            chosen.append((transport, servers, depth))
+    return chosen
 
 
-def _sweep(results, wanted, over, label, title, key, directory, name=None):
+def _sweep(results, wanted, over, label, title, key, directory, modes=ORDER):
     """Chase rates of the points that are `wanted`, over one attribute of theirs."""
     points = results.select(**wanted)
     figure, axes = style.canvas(title)
-    _lines(axes, points, lambda p: getattr(p, over))
+    _lines(axes, points, lambda p: getattr(p, over), modes=modes)
     style.power_of_two_axis(axes.xaxis, [getattr(p, over) for p in points])
     axes.set_xlabel(label + " (log)")
     style.rate_axis(axes, RATE)
-    name = name or f"{key}.png"
+    name = f"figure-{int(key):02d}.png" if key.isdigit() else f"{key}.png"
     style.finish(figure, axes, os.path.join(directory, name))
     return Drawn(key, name, title, _sources(points))
 
 
-def _over_depth(results, index, setting, directory):
+def _over_depth(results, setting, directory, key, modes=ORDER):
     transport, servers = setting
-    key, name = (str(5 + index), f"figure-{5 + index:02d}.png") if index < 3 else (f"depth-{transport}-{servers}", None)
     return _sweep(results, {"transport": transport, "servers": servers, "inflight": 1}, "depth", "Depth of the chase",
-                  f"{_servers(servers)}, {results.network(transport)}, one chase in flight", key, directory, name)
+                  f"{_servers(servers)}, {results.network(transport)}, one chase in flight", key, directory, modes)
 
 
-def _over_servers(results, number, setting, directory):
+def _over_servers(results, setting, directory, key, modes=ORDER):
     transport, depth, inflight = setting
-    return _sweep(results, {"transport": transport, "depth": depth, "inflight": inflight}, "servers", "Number of servers",
-                  f"Depth {depth}, {results.network(transport)}, {_in_flight(inflight)}", str(number), directory,
-                  f"figure-{number:02d}.png")
+    return _sweep(results, {"transport": transport, "depth": depth, "inflight": inflight}, "servers",
+                  "Number of servers", f"Depth {depth}, {results.network(transport)}, {_in_flight(inflight)}", key,
+                  directory, modes)
 
 
 def _over_inflight(results, setting, directory):
@@ -106,6 +111,15 @@ def _over_inflight(results, setting, directory):
     return _sweep(results, {"transport": transport, "servers": servers, "depth": depth}, "inflight", "Chases in flight",
                   f"{_servers(servers)}, depth {depth}, {results.network(transport)}", f"inflight-{transport}-{servers}",
                   directory)
+
+
+def _with_julia(results, directory):
+    """Figures 8 and 12: what would be Figures 5 and 9 if only the chases with Julia had been measured."""
+    julia = results.with_julia()
+    for setting in depth_settings(julia)[:1]:
+        yield _over_depth(julia, setting, directory, "8", JULIA_ORDER)
+    for setting in server_settings(julia)[:1]:
+        yield _over_servers(julia, setting, directory, "12", JULIA_ORDER)
 
 
 def _bounds(axes, points):
@@ -172,9 +186,11 @@ def _scale(results, prediction, directory):
 
 def draw_all(results, prediction, directory):
     """Writes the PNG files. A dictionary of Drawn by key; a figure without measurements is not in it."""
-    drawn = [_over_depth(results, i, s, directory) for i, s in enumerate(depth_settings(results))]
+    drawn = [_over_depth(results, s, directory, str(5 + i) if i < 3 else f"depth-{s[0]}-{s[1]}")
+             for i, s in enumerate(depth_settings(results))]
     swept = server_settings(results)
-    drawn += [_over_servers(results, 9 + i, s, directory) for i, s in enumerate(swept)]
+    drawn += [_over_servers(results, s, directory, str(9 + i)) for i, s in enumerate(swept)]
+    drawn += _with_julia(results, directory)
     drawn += [_over_inflight(results, s, directory) for s in inflight_settings(results)]
     for setting in swept:
         drawn += _ratios(results, setting, directory)

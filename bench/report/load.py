@@ -3,7 +3,7 @@
 
 import json
 import os
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 TRANSPORTS = ("shm", "tcp", "tls", "ucx-shm", "ucx-tcp")
 BENCHES = ("tsi", "bulk", "dapc", "ucp-ifunc")
@@ -21,6 +21,10 @@ UCP_KEYS = ("payload_bytes", "am_latency_ns", "ifunc_latency_ns", "send_receive_
             "send_receive_rate_msgs_per_s", "rate_ratio_to_am", "send_receive_rate_ratio_to_am")
 IFUNCS = ("ifunc_bitcode", "ifunc_object")
 MODES = ("ifunc_bitcode", "ifunc_object", "am", "get")  # of dapc; a point need not have all
+TRANSLATIONS = {"julia": "ifunc_bitcode_julia", "rust": "ifunc_bitcode_rust"}  # what dapc --lang adds to each point
+JULIA = TRANSLATIONS["julia"]
+# Figures that the report uses where a mode of dapc has them.
+MODE_KEYS = ("rate_ratio_to_am", "rate_ratio_to_get", "rate_ratio_to_c", "fraction_of_bound_vs_get")
 
 
 class BadResult(Exception):
@@ -108,6 +112,10 @@ class Point:
     def ratio_spread(self, mode, baseline):
         return self.modes[mode].get(f"rate_ratio_to_{baseline}_spread", [self.ratio(mode, baseline)] * 2)
 
+    def julia_to_c(self):
+        own = self.modes[JULIA].get("rate_ratio_to_c")
+        return own if own is not None else self.rate(JULIA) / self.rate("ifunc_bitcode")
+
     def measured_bound(self):
         """What ifunc/GET could be by the one-way and GET times that the same run measured; None when not recorded."""
         for mode in IFUNCS:
@@ -125,6 +133,7 @@ class Results:
     dapc: list = field(default_factory=list)
     ucp: list = field(default_factory=list)
     points: list = field(default_factory=list)  # of all dapc files; where two have a setting, of the longer sweep
+    julia: list = field(default_factory=list)   # the same, of the points that have Julia
 
     def all(self):
         return self.tsi + self.bulk + self.dapc + self.ucp
@@ -144,6 +153,10 @@ class Results:
         """Points whose attributes equal the given ones, by servers, depth and chases in flight."""
         found = [p for p in self.points if all(getattr(p, k) == v for k, v in wanted.items())]
         return sorted(found, key=lambda p: (p.servers, p.depth, p.inflight))
+
+    def with_julia(self):
+        """These results as if only the chases with Julia had been measured: each stands beside C's of the same run."""
+        return replace(self, points=self.julia)
 
 
 def _number(path, holder, key, where):
@@ -200,7 +213,36 @@ def _check_ucp(result):
             raise BadResult(f"{result.path}: the key {key} is missing")
 
 
+def _translations(result):
+    """The modes that --lang added."""
+    languages = result.json.get("languages", [])
+    known = tuple(TRANSLATIONS)
+    if not isinstance(languages, list) or not all(language in known for language in languages):
+        raise BadResult(f"{result.path}: languages is {json.dumps(languages)} when it should be a list of some of "
+                        f"{', '.join(known)}")
+    return [TRANSLATIONS[language] for language in languages]
+
+
+def _modes(result, where, raw, translations):
+    """The modes of a point, checked."""
+    modes = {k: v for k, v in raw.items() if isinstance(v, dict)}
+    if not modes:
+        raise BadResult(f"{result.path}: {where[:-1]} has none of the modes {', '.join(MODES)}")
+    for name in translations:
+        _object(result.path, raw, name, where)
+    if any(name in modes for name in TRANSLATIONS.values()):  # its line is drawn beside C's
+        _object(result.path, raw, "ifunc_bitcode", where)
+    for name, values in modes.items():
+        if not _number(result.path, values, "chases_per_s", f"{where}{name}.") > 0:
+            raise BadResult(f"{result.path}: {where}{name}.chases_per_s is 0")
+        for key in MODE_KEYS:
+            if key in values:
+                _number(result.path, values, key, f"{where}{name}.")
+    return modes
+
+
 def _check_dapc(result):
+    translations = _translations(result)
     for where, raw in _objects(result, "points"):
         for key in ("servers", "depth", "inflight"):
             if _number(result.path, raw, key, where) < 1:
@@ -208,12 +250,7 @@ def _check_dapc(result):
         if raw.get("verified") is not True:
             raise BadResult(f"{result.path}: {where}verified is {json.dumps(raw.get('verified'))}: a chase with a "
                             "wrong answer is not a measurement; run it again")
-        modes = {k: v for k, v in raw.items() if isinstance(v, dict)}
-        if not modes:
-            raise BadResult(f"{result.path}: {where[:-1]} has none of the modes {', '.join(MODES)}")
-        for name, values in modes.items():
-            if not _number(result.path, values, "chases_per_s", f"{where}{name}.") > 0:
-                raise BadResult(f"{result.path}: {where}{name}.chases_per_s is 0")
+        modes = _modes(result, where, raw, translations)
         times = {key: _number(result.path, raw, key, where) for key in ("one_way_us", "get_us") if key in raw}
         yield Point(result.transport, raw["servers"], raw["depth"], raw["inflight"], modes, result, times)
 
@@ -248,6 +285,14 @@ def _files(paths):
             yield os.path.join(path, name)
 
 
+def _each_setting_once(sweeps):
+    """The points of all sweeps; where two have a setting, that of the longer one."""
+    kept = {}
+    for point in (p for sweep in sorted(sweeps, key=len, reverse=True) for p in sweep):
+        kept.setdefault((point.transport, point.servers, point.depth, point.inflight), point)
+    return list(kept.values())
+
+
 def load(paths):
     """All results in the files and folders named; BadResult or OSError when one cannot be used."""
     results, sweeps = Results(), []
@@ -261,10 +306,6 @@ def load(paths):
                        "ucp-ifunc": (_check_ucp, results.ucp)}[result.json["bench"]]
         check(result)
         kept.append(result)
-    seen = set()
-    for point in (p for sweep in sorted(sweeps, key=len, reverse=True) for p in sweep):
-        setting = (point.transport, point.servers, point.depth, point.inflight)
-        if setting not in seen:
-            seen.add(setting)
-            results.points.append(point)
+    results.points = _each_setting_once(sweeps)
+    results.julia = _each_setting_once([[p for p in sweep if JULIA in p.modes] for sweep in sweeps])
     return results

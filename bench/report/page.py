@@ -3,7 +3,7 @@
 
 import os
 
-from . import bulk_section, conditions, markup, paper, scale_section, tables, ucp_section
+from . import bulk_section, conditions, figures, markup, paper, scale_section, tables, ucp_section
 from .markup import absent, code, paragraph
 
 SECTIONS = (("conditions", "Conditions"), ("breakdown", "Tables I–III"), ("rates", "Tables IV–VI"), ("bulk", "Large payloads"),
@@ -58,7 +58,8 @@ def _paper_figures(drawn, first, last):
             parts.append(markup.figure(drawn[key], f"In the form of Figure {number}.",
                                        f"{markup.text(drawn[key].title)}.<br>{_claim(number)}"))
         else:
-            parts.append(absent(f"Figure {number}: not measured yet.", _claim(number)))
+            parts.append(absent(f"Figure {number}: not measured yet.",
+                                f"{conditions.remedy(number)}<br>{_claim(number)}"))
     return "".join(parts)
 
 
@@ -100,6 +101,18 @@ def _ratios(results, drawn):
             (_ratio_tables(results) + found if found else absent("Not measured yet.", "No sweep over servers.")))
 
 
+def _julia_in_brief(results):
+    """Over the servers of Figure 12, from two on: with one no chase leaves it."""
+    julia = results.with_julia()
+    for transport, depth, inflight in figures.server_settings(julia)[:1]:
+        points = julia.select(transport=transport, depth=depth, inflight=inflight)
+        values = [(p.julia_to_c(), p.servers) for p in points if p.servers > 1]
+        (low, at_low), (high, at_high) = min(values), max(values)
+        yield (f"Chases of depth {depth} over {results.network(transport)}: bitcode of Julia runs at "
+               f"<b>{tables.times(low)}</b> ({at_low} servers) to <b>{tables.times(high)}</b> ({at_high}) times the "
+               "rate of C's.")
+
+
 def _in_brief(results):
     """What a reader in a hurry wants: the worst ratios of the chases, the tables' first ratio."""
     items = []
@@ -119,6 +132,7 @@ def _in_brief(results):
                 items.append(f"Chases of depth {depth} over {results.network(transport)}: bitcode ifuncs run at "
                              f"<b>{tables.times(low)}</b> ({at_low} servers) to <b>{tables.times(high)}</b> ({at_high}) times the "
                              f"rate of {name}.")
+    items += _julia_in_brief(results)
     return f"<ul>{''.join(f'<li>{i}</li>' for i in items)}</ul>" if items else ""
 
 

@@ -12,12 +12,14 @@ MODES = {  # name in the JSON -> label, colour, marker
     "am": ("Active Message", "#000000", "D"),
     "ifunc_bitcode": ("ifunc, bitcode", "#56B4E9", "o"),
     "ifunc_object": ("ifunc, binary", "#007A59", "^"),
+    "ifunc_bitcode_julia": ("ifunc, bitcode of Julia", "#0072B2", "v"),
     "ifunc": ("ifunc, slots", "#007A59", "o"),
     "send_receive": ("ifunc, send-receive", "#56B4E9", "^"),
 }
+BESIDE_JULIA = {"ifunc_bitcode": "ifunc, bitcode of C"}  # another label, so that the two are told apart
 # Lines that lie on each other must all be seen: the wide ones below, the narrow ones inside them.
 STROKES = {"ifunc_bitcode": (5, 12, 2.0), "ifunc_object": (2.6, 7.5, 2.1), "get": (1.6, 6, 2.2), "am": (1.1, 4, 2.3),
-           "ifunc": (2.6, 7.5, 2.1), "send_receive": (1.6, 6, 2.2)}
+           "ifunc_bitcode_julia": (2.6, 7.5, 2.1), "ifunc": (2.6, 7.5, 2.1), "send_receive": (1.6, 6, 2.2)}
 BOUND = "#777777"
 PAPER = "#CC79A7"  # what a paper says of its own
 
@@ -85,14 +87,14 @@ def rate_axis(axes, label):
     axes.set_ylabel(label)
 
 
-def plot_mode(axes, mode, xs, medians, spreads):
-    """One line with quartile bars."""
-    label, colour, marker = MODES[mode]
+def plot_mode(axes, mode, xs, medians, spreads, label=None):
+    """One line with quartile bars, under the mode's own label if no other is given."""
+    own_label, colour, marker = MODES[mode]
     width, size, layer = STROKES[mode]
     below = [max(m - low, 0) for m, (low, _) in zip(medians, spreads)]
     above = [max(high - m, 0) for m, (_, high) in zip(medians, spreads)]
-    axes.errorbar(xs, medians, yerr=[below, above], label=label, color=colour, marker=marker, linewidth=width,
-                  markersize=size, zorder=layer, capsize=3, elinewidth=1.1, markeredgecolor="white",
+    axes.errorbar(xs, medians, yerr=[below, above], label=label or own_label, color=colour, marker=marker,
+                  linewidth=width, markersize=size, zorder=layer, capsize=3, elinewidth=1.1, markeredgecolor="white",
                   markeredgewidth=0.7)
 
 

@@ -37,22 +37,39 @@ def test_every_figure_that_the_page_shows_lies_beside_it_and_no_other(page, html
     shown = set(re.findall(r'<img src="([^"]+)"', html))
     written = {name for name in os.listdir(page) if name.endswith(".png")}
     assert shown == written
-    assert {f"figure-{n:02d}.png" for n in (5, 6, 7, 9, 10)} <= written
+    assert {f"figure-{n:02d}.png" for n in range(5, 13)} <= written
     assert {"scale.png", "depth-shm-4.png", "ratio-am-tcp-1.png", "ratio-get-tcp-1.png"} <= written
     for name in written:
         with open(os.path.join(page, name), "rb") as file:
             assert file.read(8) == b"\x89PNG\r\n\x1a\n", name
 
 
-def test_julias_figures_are_not_measured_yet(html):
-    for number in (8, 12):
-        assert f"Figure {number}: not measured yet." in html
+def test_no_figure_is_called_missing_when_all_are_there(html):
+    assert "not measured yet" not in html and "no such sweep" not in html
+    assert "Only the ifunc is in Julia here" in html
+
+
+def test_the_page_says_in_brief_how_julia_stands_to_c(html):
+    assert "bitcode of Julia runs at <b>0.97</b> (2 servers) to <b>0.97</b> (4) times the rate of C's" in html
+
+
+def test_a_figure_that_is_missing_stands_with_the_command_that_measures_it(page):
+    without = page.parent / "without-julia"
+    made = report(os.path.join(samples.HERE, "dapc-tcp.json"), "-o", str(without))
+    assert made.returncode == 0, made.stderr
+    html = (without / "index.html").read_text(encoding="utf-8")
+    for number, options in ((8, "--servers 2 --lang julia"), (11, "--depth 4096 --inflight 16"),
+                            (12, "--depth 4096 --lang julia")):
+        command = rf"<code>[^<]*ifunc bench dapc {options} --json</code>"
+        assert re.search(rf"Figure {number}: not measured yet\.</b> The command that measures it: {command}", html)
+        assert re.search(rf"<li>Figure {number}: no such sweep[^<]* {command}", html)
     assert "Figure 9: not measured yet." not in html
+    assert "Only the ifunc is in Julia here" not in html and "bitcode of Julia" not in html
 
 
 def test_each_file_says_by_which_command_it_was_made(html):
     for name in ("tsi-shm.json", "tsi-tcp.json", "dapc-tcp.json", "dapc-shm.json", "dapc-tcp-inflight.json",
-                 "ucp-shm.json", "bulk-tcp.json"):
+                 "dapc-tcp-julia.json", "ucp-shm.json", "bulk-tcp.json"):
         assert f"<code>{samples.sample(name)['command']}</code>" in html
 
 

@@ -128,6 +128,49 @@ def test_an_unverified_chase_is_not_a_measurement():
     refused(json, "points[2].verified is false")
 
 
+def test_a_rate_of_julia_that_is_no_number_or_zero_is_refused():
+    json = samples.sample("dapc-tcp-julia.json")
+    json["points"][1]["ifunc_bitcode_julia"]["chases_per_s"] = 0
+    refused(json, "points[1].ifunc_bitcode_julia.chases_per_s is 0")
+    json["points"][1]["ifunc_bitcode_julia"]["chases_per_s"] = "fast"
+    refused(json, 'points[1].ifunc_bitcode_julia.chases_per_s is "fast"')
+
+
+def test_a_ratio_of_julia_to_c_that_is_no_number_is_refused():
+    json = samples.sample("dapc-tcp-julia.json")
+    json["points"][0]["ifunc_bitcode_julia"]["rate_ratio_to_c"] = "equal"
+    refused(json, 'points[0].ifunc_bitcode_julia.rate_ratio_to_c is "equal"')
+    json["points"][0]["ifunc_bitcode_julia"].update(rate_ratio_to_c=1.0, rate_ratio_to_c_spread=[1.0])
+    refused(json, "points[0].ifunc_bitcode_julia.rate_ratio_to_c_spread is [1.0]")
+
+
+def test_a_point_without_a_language_that_the_file_names_is_refused():
+    json = samples.sample("dapc-tcp-julia.json")
+    del json["points"][2]["ifunc_bitcode_julia"]
+    refused(json, "the key points[2].ifunc_bitcode_julia is missing")
+
+
+def test_a_language_without_c_beside_it_is_refused():
+    json = samples.sample("dapc-tcp-julia.json")
+    del json["points"][3]["ifunc_bitcode"]
+    refused(json, "the key points[3].ifunc_bitcode is missing")
+
+
+def test_a_language_that_the_report_does_not_know_is_refused():
+    for languages in ("julia", ["cobol"], [["julia"]]):
+        refused({**samples.sample("dapc-tcp-julia.json"), "languages": languages}, "languages is", "julia, rust")
+
+
+def test_rust_and_julia_stand_beside_c():
+    json = samples.sample("dapc-tcp-julia.json")
+    json["languages"].append("rust")
+    for point in json["points"]:
+        point["ifunc_bitcode_rust"] = point["ifunc_bitcode_julia"]
+    with tempfile.TemporaryDirectory() as directory:
+        points = load.load([samples.write(directory, json)]).points
+    assert {"ifunc_bitcode", "ifunc_bitcode_julia", "ifunc_bitcode_rust"} <= set(points[0].modes)
+
+
 def test_a_folder_without_json_is_refused():
     with tempfile.TemporaryDirectory() as directory:
         with pytest.raises(load.BadResult) as caught:
