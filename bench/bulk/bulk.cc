@@ -149,11 +149,11 @@ BulkMode plain_of(BulkMode mode) {
 
 std::string Bulk::table() const {
   const auto introduction = fmt::format(
-      "Large payloads, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "{}.\n"
+      "Large payloads, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "GB (10^9 bytes) per second, each message answered before the next: medians with quartiles; ratios are medians "
       "of the runs' own ratios.\n\n",
-      options_.transport, pair_.machine.ucx, options_.runs, format_placement(pair_.placement));
+      format_placement(pair_.placement), options_.transport, pair_.machine.ucx, options_.runs);
   Table table(
       introduction,
       {{"", 9}, {"", -16, 2}, {"GB/s", 9}, {"", 20}, {"x memcpy", 10}, {"x AM", 8}, {"x raw", 8}, {"x plain", 9}});

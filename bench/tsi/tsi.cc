@@ -297,10 +297,10 @@ void Bench::add_row(Table& table, const char* name, Mode mode) const {
 
 std::string Bench::table() const {
   const auto introduction = fmt::format(
-      "Target-side increment, 1-byte payload, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "{}.\n"
+      "Target-side increment, 1-byte payload, {}, UCX {}, {} interleaved runs, two pinned processes.\n"
       "Medians with quartiles; x AM and x raw are medians of the runs' own ratios.\n\n",
-      options_.transport, pair_.machine.ucx, options_.runs, format_placement(pair_.placement));
+      format_placement(pair_.placement), options_.transport, pair_.machine.ucx, options_.runs);
   Table table(introduction, {{"", -20},
                              {"bytes", 6},
                              {"latency ns", 12},

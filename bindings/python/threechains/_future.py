@@ -17,6 +17,7 @@ from threechains._errors import Status, remote_error
 # The states of the base class.
 _RUNNING = "RUNNING"  # from the beginning: a call leaves at once
 _CANCELLED = "CANCELLED_AND_NOTIFIED"
+_FINISHED = "FINISHED"
 _LOG = logging.getLogger("concurrent.futures")  # where the base class reports a callback that raises
 
 
@@ -30,6 +31,9 @@ class _Condition(threading.Condition):
 
     __enter__ = property(lambda self: self._lock.__enter__)
     __exit__ = property(lambda self: self._lock.__exit__)
+
+    def has_waiters(self) -> bool:
+        return bool(self._waiters)  # type: ignore[attr-defined]  # typeshed does not know it
 
     def wait(self, timeout: float | None = None) -> bool:
         try:
@@ -46,10 +50,19 @@ class Future(concurrent.futures.Future[Any]):
     these: the thread that waits in it polls the network itself. Any thread may use it.
     """
 
+    # What the base class has; its own __init__ makes a lock that we do not use, in a quarter of the time of a call.
+    _condition: _Condition
+    _state: str
+    _result: Any
+    _exception: BaseException | None
+    _waiters: list[Any]
+    _done_callbacks: list[Callable[[Future], Any]]
+
     def __init__(self, node: Any, ifunc: str, decode: Callable[[_native.Reply], Any] | None) -> None:
-        super().__init__()
         self._condition = _Condition()
         self._state = _RUNNING
+        self._result = self._exception = None
+        self._waiters, self._done_callbacks = [], []
         self._node = node  # lives as long as somebody waits for an answer
         self._engine: _native.Engine = node._engine
         self._ifunc = ifunc
@@ -63,6 +76,8 @@ class Future(concurrent.futures.Future[Any]):
         """
         if self._state == _RUNNING:
             left = self._wait(timeout)
+            if self._state == _FINISHED and self._exception is None:
+                return self._result
             try:
                 return super().result(left)
             except concurrent.futures.TimeoutError:
@@ -116,26 +131,26 @@ class Future(concurrent.futures.Future[Any]):
     def _finish(self, call: _native.Call) -> None:
         """Settles the future. The module in C++ calls it for whoever claimed the call; and again, from the start, when a
         signal's handler raised in the middle."""
-        if self._state != _RUNNING:
-            self._finish_again()
-        elif call.status == Status.CANCELED:
-            with self._condition:
-                self._state = _CANCELLED
-            self._finish_again()
-        elif call.status != Status.OK:
-            self.set_exception(remote_error(call, self._ifunc))
-        else:
-            try:
-                reply = _native.reply(call)
-                value = reply if self._decode is None else self._decode(reply)
-            except Exception as error:  # what came is not what the ifunc's author promised
-                self.set_exception(error)
+        if self._state == _RUNNING:
+            state = _FINISHED
+            if call.status == Status.OK:
+                try:
+                    reply = _native.reply(call)
+                    self._result = reply if self._decode is None else self._decode(reply)
+                except Exception as error:  # what came is not what the ifunc's author promised
+                    self._exception = error
+            elif call.status == Status.CANCELED:
+                state = _CANCELLED
             else:
-                self.set_result(value)
+                self._exception = remote_error(call, self._ifunc)
+            with self._condition:
+                self._state = state
+        # Who comes from here on sees the state, so who is not there yet need not be told.
+        if self._waiters or self._done_callbacks or self._condition.has_waiters():
+            self._tell_all()
         self._node = None
 
-    def _finish_again(self) -> None:
-        """What is left when the state has changed: a signal's handler may have interrupted set_result() or set_exception()."""
+    def _tell_all(self) -> None:
         with self._condition:
             for waiter in self._waiters:
                 if self not in waiter.finished_futures:
@@ -155,7 +170,7 @@ class Future(concurrent.futures.Future[Any]):
         """As the base class does it. But a callback that raises what is no Exception (sys.exit(), Ctrl-C) takes the
         others nothing away, and none is called twice."""
         first: BaseException | None = None
-        callbacks: list[Callable[[Future], Any]] = vars(self)["_done_callbacks"]  # typeshed does not know it
+        callbacks = self._done_callbacks
         while callbacks:
             try:
                 callbacks[0](self)

@@ -390,8 +390,7 @@ Result<std::unique_ptr<SocketConnection>> Network::accept(GreetedPeer& peer) {
   const auto& origin = peer.origin;
   // Memory is shared with processes of our own user only, even if others may connect.
   if (origin.same_user && can_use_rings_ && wanted == RingConnection::name)
-    return RingConnection::accept(*this, peer.stream, origin, peer.greeting, std::move(peer.descriptor),
-                                  options_.ring_bytes);
+    return RingConnection::accept(*this, peer.stream, origin, peer.greeting, std::move(peer.descriptor));
   if (wanted == TcpConnection::name_for(origin)) return TcpConnection::accept(*this, peer.stream, origin);
   if (!origin.is_local && fabric_ != nullptr && wanted.starts_with("ucx"))
     return fabric_->accept(peer.stream, origin, peer.greeting);

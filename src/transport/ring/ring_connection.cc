@@ -12,8 +12,13 @@ namespace tc::transport {
 
 namespace {
 
-// So many times the usual bytes of a ring are there for large frames. A page of them takes memory once it was used.
-constexpr size_t room_for_large = 32;
+// So many times as much as frames go round in is there for pieces of large ones. A page of it has memory once it was used.
+constexpr size_t room_for_pieces = 32;
+
+// The side that made the memory decides for both.
+size_t usual_bytes(const RingMemory& memory) noexcept {
+  return std::max(memory.bytes() / room_for_pieces, min_ring_bytes);
+}
 
 constexpr RingMemory::Side other(RingMemory::Side side) noexcept {
   return side == RingMemory::Side::creator ? RingMemory::Side::receiver : RingMemory::Side::creator;
@@ -27,38 +32,34 @@ bool RingConnection::is_possible() noexcept {
 
 bool RingConnection::barrier() noexcept { return syscall(SYS_membarrier, MEMBARRIER_CMD_GLOBAL_EXPEDITED, 0, 0) == 0; }
 
-RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory, size_t usual_bytes)
+RingConnection::RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory)
     : SocketConnection(hub, std::move(socket), std::move(address), {}),
       memory_(std::move(memory)),
       side_(RingMemory::Side::creator),
-      usual_bytes_(usual_bytes),
       out_(hub.flush_list, [this] { ring_doorbell(); }) {}
 
-RingConnection::RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory, size_t usual_bytes)
+RingConnection::RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory)
     : SocketConnection(hub, std::move(stream), std::move(origin)),
       memory_(std::move(memory)),
       side_(RingMemory::Side::receiver),
-      usual_bytes_(usual_bytes),
       out_(hub.flush_list, [this] { ring_doorbell(); }) {}
 
 Result<std::unique_ptr<RingConnection>> RingConnection::connect(Hub& hub, Fd socket, std::string address,
-                                                                size_t usual_bytes, ByteView hello) {
-  TC_ASSIGN(auto memory, RingMemory::create(std::min(room_for_large * usual_bytes, max_ring_bytes)));
+                                                                size_t ring_bytes, ByteView hello) {
+  TC_ASSIGN(auto memory, RingMemory::create(std::min(room_for_pieces * ring_bytes, max_ring_bytes)));
   std::unique_ptr<RingConnection> made(
-      new RingConnection(hub, std::move(socket), std::move(address), std::move(memory), usual_bytes));
+      new RingConnection(hub, std::move(socket), std::move(address), std::move(memory)));
   TC_CHECK(made->start_greeting(hello, made->memory_.descriptor().get()));
   return made;
 }
 
 Result<std::unique_ptr<RingConnection>> RingConnection::accept(Hub& hub, SocketStream& stream, const Origin& origin,
-                                                               const Greeting& greeting, Fd descriptor,
-                                                               size_t usual_bytes) {
+                                                               const Greeting& greeting, Fd descriptor) {
   Reader details(greeting.details);
   const size_t ring_bytes = details.u32();
   TC_CHECK(details.finish_exactly("its details about its rings"));
   TC_ASSIGN(auto memory, RingMemory::adopt(std::move(descriptor), ring_bytes));
-  std::unique_ptr<RingConnection> made(
-      new RingConnection(hub, std::move(stream), origin, std::move(memory), usual_bytes));
+  std::unique_ptr<RingConnection> made(new RingConnection(hub, std::move(stream), origin, std::move(memory)));
   TC_CHECK(made->start_accepted());
   return made;
 }
@@ -72,9 +73,8 @@ Bytes RingConnection::our_details() {
 
 Status RingConnection::open_streams() {
   memory_.close_descriptor();
-  const auto usual = std::min(usual_bytes_, memory_.bytes());
-  in_.open(memory_.written_by(other(side_)), usual);
-  out_.open(memory_.written_by(side_), usual);
+  in_.open(memory_.written_by(other(side_)), usual_bytes(memory_));
+  out_.open(memory_.written_by(side_), usual_bytes(memory_));
   watch(EPOLLIN | EPOLLRDHUP);
   return {};
 }

@@ -19,13 +19,12 @@ class RingConnection final : public SocketConnection {
  public:
   static constexpr std::string_view name = "shm";
 
-  // `socket` is connected to a process of our user. `usual_bytes`: what our frames of usual sizes go round in; a ring has
-  // room for more (room_for_large).
-  static Result<std::unique_ptr<RingConnection>> connect(Hub& hub, Fd socket, std::string address, size_t usual_bytes,
+  // `socket` is connected to a process of our user. `ring_bytes`: what frames go round in, in each direction.
+  static Result<std::unique_ptr<RingConnection>> connect(Hub& hub, Fd socket, std::string address, size_t ring_bytes,
                                                          ByteView hello);
   // A connection from a peer that has greeted and sent memory. Takes `stream` on success only. TC_ERR_MALFORMED.
   static Result<std::unique_ptr<RingConnection>> accept(Hub& hub, SocketStream& stream, const Origin& origin,
-                                                        const Greeting& greeting, Fd descriptor, size_t usual_bytes);
+                                                        const Greeting& greeting, Fd descriptor);
 
   // Has this kernel membarrier? Without it, a process could miss frames when it falls asleep, and must not use rings.
   static bool is_possible() noexcept;
@@ -42,8 +41,8 @@ class RingConnection final : public SocketConnection {
   void set_sleeping(bool sleeping) noexcept { in_.set_sleeping(sleeping); }
 
  private:
-  RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory, size_t usual_bytes);
-  RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory, size_t usual_bytes);
+  RingConnection(Hub& hub, Fd socket, std::string address, RingMemory memory);
+  RingConnection(Hub& hub, SocketStream stream, Origin origin, RingMemory memory);
 
   Bytes our_details() override;
   Status open_streams() override;
@@ -53,7 +52,6 @@ class RingConnection final : public SocketConnection {
 
   RingMemory memory_;
   const RingMemory::Side side_;
-  const size_t usual_bytes_;
   RingIn in_;
   RingOut out_;
 };
