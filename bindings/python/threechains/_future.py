@@ -32,9 +32,6 @@ class _Condition(threading.Condition):
     __enter__ = property(lambda self: self._lock.__enter__)
     __exit__ = property(lambda self: self._lock.__exit__)
 
-    def has_waiters(self) -> bool:
-        return bool(self._waiters)  # type: ignore[attr-defined]  # typeshed does not know it
-
     def wait(self, timeout: float | None = None) -> bool:
         try:
             return super().wait(timeout)
@@ -50,19 +47,13 @@ class Future(concurrent.futures.Future[Any]):
     these: the thread that waits in it polls the network itself. Any thread may use it.
     """
 
-    # What the base class has; its own __init__ makes a lock that we do not use, in a quarter of the time of a call.
-    _condition: _Condition
-    _state: str
-    _result: Any
-    _exception: BaseException | None
-    _waiters: list[Any]
-    _done_callbacks: list[Callable[[Future], Any]]
-
     def __init__(self, node: Any, ifunc: str, decode: Callable[[_native.Reply], Any] | None) -> None:
+        # As the base class, whose own __init__ makes another lock in a quarter of the time of a call.
         self._condition = _Condition()
         self._state = _RUNNING
         self._result = self._exception = None
-        self._waiters, self._done_callbacks = [], []
+        self._waiters = []
+        self._done_callbacks: list[Callable[[Future], Any]] = []
         self._node = node  # lives as long as somebody waits for an answer
         self._engine: _native.Engine = node._engine
         self._ifunc = ifunc
@@ -146,7 +137,8 @@ class Future(concurrent.futures.Future[Any]):
             with self._condition:
                 self._state = state
         # Who comes from here on sees the state, so who is not there yet need not be told.
-        if self._waiters or self._done_callbacks or self._condition.has_waiters():
+        waiting = self._condition._waiters  # type: ignore[attr-defined]  # typeshed does not know it
+        if waiting or self._waiters or self._done_callbacks:
             self._tell_all()
         self._node = None
 
