@@ -324,7 +324,7 @@ TEST(ARing, two_threads_pass_frames_and_pieces) {
     Random random(9);
     for (uint32_t i = 0; i < frames && !is_wrong; ++i) {
       const bool is_piece = random.below(10'000) < 5000;
-      const size_t length = random.below(is_piece ? ring.out.piece_length() + 1 : random.below(8) == 0 ? 1000 : 48);
+      const size_t length = 1 + random.below(is_piece ? ring.out.piece_length() : random.below(8) == 0 ? 1000 : 48);
       while (!(is_piece ? put_piece(ring, i, length) : put_frame(ring.out, i, length)) && !is_wrong)
         std::this_thread::yield();
       if (random.below(1000) == 0) (void)ring.out.trim((i + 1) * uint64_t{1'000'000'000});
