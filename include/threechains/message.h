@@ -44,8 +44,15 @@ TC_API const char *tc_ifunc_content_id(const tc_ifunc_t *ifunc);
 TC_API tc_status_t tc_message_create(tc_ifunc_t *ifunc, const void *source_args, size_t source_args_size,
                                      tc_message_t **message);
 
+/* The same without a copy, for large payloads: where the ifunc has no payload functions, `source_args` are the payload
+ * themselves, and each send reads them as they are then. Fewer than 24 bytes are copied all the same:
+ * tc_message_payload() says where the payload is. They stay the caller's, who keeps them in place until the message is
+ * freed. Errors as above. */
+TC_API tc_status_t tc_message_create_in_place(tc_ifunc_t *ifunc, const void *source_args, size_t source_args_size,
+                                              tc_message_t **message);
+
 /* The payload, to be read or changed between sends; `size` (may be NULL) receives its bytes. The message's; valid until
- * it is freed. */
+ * it is freed. Of a message that was made in place, the caller's own: to be changed only where the caller may. */
 TC_API void *tc_message_payload(tc_message_t *message, size_t *size);
 
 /* A message may be freed as soon as the function that sent it has returned. NULL is ignored. */

@@ -225,6 +225,13 @@ class Ifunc {
     detail::check(tc_message_create(handle_.get(), source_args, size, &message));
     return {node_, message};
   }
+  // The same without a copy, for large payloads: where the ifunc has no payload functions, the bytes are the payload
+  // themselves, and each send reads them as they are then. They must stay in place as long as the message.
+  Message message_in_place(std::span<const std::byte> source_args) const {
+    tc_message_t *message = nullptr;
+    detail::check(tc_message_create_in_place(handle_.get(), source_args.data(), source_args.size(), &message));
+    return {node_, message};
+  }
   Message message(std::string_view source_args = {}) const { return message(source_args.data(), source_args.size()); }
   template <class T>
     requires(std::is_trivially_copyable_v<T> && !std::is_convertible_v<const T &, std::string_view>)

@@ -309,6 +309,8 @@ TEST_F(NullArguments, of_endpoints_messages_and_futures_are_named) {
       {"ifunc", [&] { return tc_ifunc_register_memory(n, "x", 1, nullptr); }},
       {"ifunc", [&] { return tc_message_create(nullptr, "x", 1, &made); }},
       {"message", [&] { return tc_message_create(ifunc, "x", 1, nullptr); }},
+      {"ifunc", [&] { return tc_message_create_in_place(nullptr, "x", 1, &made); }},
+      {"message", [&] { return tc_message_create_in_place(ifunc, "x", 1, nullptr); }},
   });
   for (const void* const handle : {static_cast<void*>(another), static_cast<void*>(registered),
                                    static_cast<void*>(made), static_cast<void*>(answer)})

@@ -16,6 +16,19 @@ tc_ifunc_t* handle_for(tc_node_t& node, std::shared_ptr<tc::source::Ifunc> ifunc
   return handle.get();
 }
 
+tc_status_t create(decltype(&tc::source::Message::create) create_message, tc_ifunc_t* ifunc, const void* source_args,
+                   size_t source_args_size, tc_message_t** message) {
+  TC_NOT_NULL(ifunc);
+  TC_NOT_NULL(message);
+  return guarded([&]() -> tc::Status {
+    const auto entry = enter(*ifunc->owner);
+    TC_ASSIGN(auto made,
+              create_message(ifunc->ifunc, source_args, source_args_size, ifunc->owner->node->config().max_message));
+    *message = reinterpret_cast<tc_message_t*>(made.release());
+    return {};
+  });
+}
+
 }  // namespace
 
 extern "C" {
@@ -59,15 +72,12 @@ const char* tc_ifunc_content_id(const tc_ifunc_t* ifunc) { return ifunc != nullp
 
 tc_status_t tc_message_create(tc_ifunc_t* ifunc, const void* source_args, size_t source_args_size,
                               tc_message_t** message) {
-  TC_NOT_NULL(ifunc);
-  TC_NOT_NULL(message);
-  return guarded([&]() -> tc::Status {
-    const auto entry = enter(*ifunc->owner);
-    TC_ASSIGN(auto made, tc::source::Message::create(ifunc->ifunc, source_args, source_args_size,
-                                                     ifunc->owner->node->config().max_message));
-    *message = reinterpret_cast<tc_message_t*>(made.release());
-    return {};
-  });
+  return create(&tc::source::Message::create, ifunc, source_args, source_args_size, message);
+}
+
+tc_status_t tc_message_create_in_place(tc_ifunc_t* ifunc, const void* source_args, size_t source_args_size,
+                                       tc_message_t** message) {
+  return create(&tc::source::Message::create_in_place, ifunc, source_args, source_args_size, message);
 }
 
 void* tc_message_payload(tc_message_t* message, size_t* size) {

@@ -57,14 +57,17 @@ class Messages {
   }
   Messages(const Messages&) = delete;
   Messages& operator=(const Messages&) = delete;
-  tc_message_t* make(const std::string& payload) {
+  tc_message_t* make(const std::string& payload) { return make(tc_message_create, payload); }
+  tc_message_t* make_in_place(std::span<const char> payload) { return make(tc_message_create_in_place, payload); }
+
+ private:
+  tc_message_t* make(decltype(tc_message_create) create, std::span<const char> payload) {
     tc_message_t* message = nullptr;
-    EXPECT_EQ(tc_message_create(weigh_, payload.data(), payload.size(), &message), TC_OK) << tc_error_message();
+    EXPECT_EQ(create(weigh_, payload.data(), payload.size(), &message), TC_OK) << tc_error_message();
     made_.push_back(message);
     return message;
   }
 
- private:
   tc_ifunc_t* weigh_ = nullptr;
   std::vector<tc_message_t*> made_;
 };
@@ -112,6 +115,35 @@ TEST_P(Sizes, a_message_of_any_size_that_wants_no_answer_runs_once_and_whole) {
   EXPECT_EQ(sent, all.size());
   for (const auto size : boundaries()) expected.add(bytes_of(size));
   expect_weighed(endpoint, expected);
+  tc_endpoint_free(endpoint, 1000);
+}
+
+TEST_P(Sizes, a_message_that_was_made_in_place_has_the_bytes_that_are_there_when_it_is_sent) {
+  Served target(options);
+  Node source(options);
+  tc_node_expose(target.handle, "weighed", &weighed, sizeof weighed);
+  auto* const endpoint = source.connect(target);
+  Messages messages(source);
+  Scale expected;
+  for (const auto size : boundaries()) {
+    auto payload = bytes_of(size);
+    const std::unique_ptr<char[]> place(new char[size]);  // no byte more, which a sanitizer would see
+    std::memcpy(place.get(), payload.data(), size);
+    auto* const message = messages.make_in_place({place.get(), size});
+    size_t told = 0;
+    auto* const bytes = static_cast<char*>(tc_message_payload(message, &told));
+    EXPECT_EQ(told, size);
+    EXPECT_EQ(bytes == place.get(), size >= 24) << size;
+    for (const char last : {'a', 'b', 'c'}) {
+      if (size != 0) bytes[size - 1] = payload.back() = last;
+      ASSERT_EQ(tc_endpoint_send(endpoint, message), TC_OK) << size << ": " << tc_error_message();
+      expected.add(payload);
+    }
+    size_t sent = 0;
+    ASSERT_EQ(tc_endpoint_send_many(endpoint, &message, 1, &sent), TC_OK) << size << ": " << tc_error_message();
+    expected.add(payload);
+    expect_weighed(endpoint, expected);
+  }
   tc_endpoint_free(endpoint, 1000);
 }
 

@@ -24,6 +24,12 @@ size_t alignment_for(const Ifunc& ifunc) noexcept {
   return std::max(cache_line, size_t{1} << ifunc.bundle.manifest().payload_alignment_log2);
 }
 
+Status check_size(const Ifunc& ifunc, size_t capacity, size_t limit) {
+  if (capacity <= limit) return {};
+  return fail(TC_ERR_TOO_LARGE, "payload of '{}' is up to {} bytes when at most {} are allowed", ifunc.name(), capacity,
+              limit);
+}
+
 std::byte* allocate(size_t capacity, size_t alignment) noexcept {
   return static_cast<std::byte*>(::operator new[](allocation(capacity), std::align_val_t{alignment}, std::nothrow));
 }
@@ -31,27 +37,36 @@ std::byte* allocate(size_t capacity, size_t alignment) noexcept {
 }  // namespace
 
 void Message::Free::operator()(std::byte* memory) const noexcept {
-  ::operator delete[](memory, std::align_val_t{alignment});
+  if (alignment != 0) ::operator delete[](memory, std::align_val_t{alignment});
 }
 
-Message::Message(std::shared_ptr<Ifunc> ifunc, size_t capacity)
-    : payload_(allocate(capacity, alignment_for(*ifunc)), Free{alignment_for(*ifunc)}),
-      index_(ifunc->index),
-      ifunc_(std::move(ifunc)) {}
+Message::Message(std::shared_ptr<Ifunc> ifunc, Memory payload)
+    : payload_(std::move(payload)), index_(ifunc->index), ifunc_(std::move(ifunc)) {}
 
 Result<std::unique_ptr<Message>> Message::create(std::shared_ptr<Ifunc> ifunc, const void* source_args, size_t size,
                                                  size_t limit) {
   const auto capacity = capacity_for(*ifunc, source_args, size);
-  if (capacity > limit)
-    return fail(TC_ERR_TOO_LARGE, "payload of '{}' is up to {} bytes when at most {} are allowed", ifunc->name(),
-                capacity, limit);
-  std::unique_ptr<Message> message(new Message(std::move(ifunc), capacity));
-  if (message->payload_ == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
+  TC_CHECK(check_size(*ifunc, capacity, limit));
+  const auto alignment = alignment_for(*ifunc);
+  Memory memory(allocate(capacity, alignment), Free{alignment});
+  if (memory == nullptr) return fail(TC_ERR_NO_MEMORY, "no memory for a payload of {} bytes", capacity);
+  std::unique_ptr<Message> message(new Message(std::move(ifunc), std::move(memory)));
   TC_ASSIGN(message->size_, fill_payload(message->ifunc_->functions, message->ifunc_->name(), source_args, size,
                                          message->payload(), capacity));
   // The bytes behind a small payload travel, too. They must not show what this memory held before.
   if (message->size_ < copied_at_least)
     std::memset(message->payload() + message->size_, 0, copied_at_least - message->size_);
+  return message;
+}
+
+Result<std::unique_ptr<Message>> Message::create_in_place(std::shared_ptr<Ifunc> ifunc, const void* source_args,
+                                                          size_t size, size_t limit) {
+  if (source_args == nullptr || size < copied_at_least || !ifunc->functions.empty())
+    return create(std::move(ifunc), source_args, size, limit);
+  TC_CHECK(check_size(*ifunc, size, limit));
+  Memory theirs(const_cast<std::byte*>(static_cast<const std::byte*>(source_args)), Free{0});
+  std::unique_ptr<Message> message(new Message(std::move(ifunc), std::move(theirs)));
+  message->size_ = size;
   return message;
 }
 

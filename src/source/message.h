@@ -25,9 +25,13 @@ class Message {
   //   TC_ERR_MALFORMED: payload_init claims more bytes than it was given.
   static Result<std::unique_ptr<Message>> create(std::shared_ptr<Ifunc> ifunc, const void* source_args, size_t size,
                                                  size_t limit);
+  // The same; but where nothing is to be done with `source_args`, they are the payload themselves, unless they are few
+  // bytes. They must outlive the message then.
+  static Result<std::unique_ptr<Message>> create_in_place(std::shared_ptr<Ifunc> ifunc, const void* source_args,
+                                                          size_t size, size_t limit);
 
-  // The alignment is the ifunc's own, and at least a cache line. It is the same at the target, so payload_init may rely
-  // on it. The memory has a multiple of 8 bytes, and at least 24, so that small payloads are copied in whole words.
+  // Unless it was made in place, the alignment is the ifunc's own, and at least a cache line. It is the same at the target,
+  // so payload_init may rely on it. The memory has a multiple of 8 bytes, and at least 24, so that small payloads are copied in whole words.
   std::byte* payload() noexcept { return payload_.get(); }
   const std::byte* payload() const noexcept { return payload_.get(); }
   size_t size() const noexcept { return size_; }
@@ -41,12 +45,13 @@ class Message {
 
  private:
   struct Free {
-    size_t alignment;
+    size_t alignment;  // 0: the memory is not ours
     void operator()(std::byte* memory) const noexcept;
   };
-  Message(std::shared_ptr<Ifunc> ifunc, size_t capacity);
+  using Memory = std::unique_ptr<std::byte, Free>;
+  Message(std::shared_ptr<Ifunc> ifunc, Memory payload);
 
-  std::unique_ptr<std::byte, Free> payload_;
+  Memory payload_;
   size_t size_ = 0;
   uint32_t index_;  // the ifunc's, copied here so that sending reads one cache line
   std::shared_ptr<Ifunc> ifunc_;

@@ -32,6 +32,9 @@ struct PayloadFunctions {
   Init2021 init_2021 = nullptr;
   Init2022 init_2022 = nullptr;
   std::shared_ptr<void> keep_alive;  // owns the code
+
+  // There are none: source args are the payload.
+  bool empty() const noexcept { return max_size == nullptr && init_2021 == nullptr && init_2022 == nullptr; }
 };
 
 bool has_payload_functions(const Manifest& manifest) noexcept;

@@ -85,6 +85,34 @@ TEST(Message, without_payload_functions_the_source_args_are_the_payload) {
   EXPECT_EQ(as_text({message->payload(), message->size()}), "abc");
 }
 
+TEST(Message, made_in_place_has_the_source_args_themselves_unless_they_are_few_bytes) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  char text[24] = "abcdefghijklmnopqrstuvw";
+  const auto* const there = reinterpret_cast<const std::byte*>(text);
+  const auto message = Message::create_in_place(ifunc, text, 24, 24).value();
+  EXPECT_EQ(message->payload(), there);
+  EXPECT_EQ(message->size(), 24u);
+  const auto small = Message::create_in_place(ifunc, text, 23, 24).value();
+  EXPECT_NE(small->payload(), there);
+  EXPECT_EQ(as_text({small->payload(), small->size()}), "abcdefghijklmnopqrstuvw");
+  EXPECT_EQ(Message::create_in_place(ifunc, nullptr, 0, 24).value()->size(), 0u);
+  EXPECT_EQ(Message::create_in_place(ifunc, text, 24, 23).error().code, TC_ERR_TOO_LARGE);
+}
+
+TEST(Message, made_in_place_of_an_ifunc_with_payload_functions_has_what_they_make) {
+  Registry registry({});
+  const auto ifunc = registry.add(make_bundle("tsi", "one"));
+  ifunc->functions.max_size = [](const void*, size_t size) { return size; };
+  ifunc->functions.init_2021 = [](void* payload, size_t size, const void*, size_t) {
+    std::memset(payload, 'x', size);
+    return 0;
+  };
+  const std::string text(30, 'a');
+  const auto message = Message::create_in_place(ifunc, text.data(), text.size(), 100).value();
+  EXPECT_EQ(as_text({message->payload(), message->size()}), std::string(30, 'x'));
+}
+
 TEST(Message, payload_init_gets_memory_at_the_alignment_that_the_ifunc_asks_for) {
   Registry registry({});
   for (const uint8_t alignment_log2 : {4, 8, 12}) {

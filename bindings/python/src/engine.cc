@@ -179,12 +179,20 @@ size_t Engine::register_ifunc(std::span<const std::byte> bundle) {
   return ifuncs_.size() - 1;
 }
 
-MessagePtr Engine::make_message(size_t ifunc, void* source_args, size_t size) {
+MessagePtr Engine::create_message(CreateMessage create, size_t ifunc, const void* source_args, size_t size) {
   const auto entry = enter();
   if (ifunc >= ifuncs_.size()) throw Failure(TC_ERR_NOT_FOUND, "no such ifunc");
   tc_message_t* message = nullptr;
-  check(tc_message_create(ifuncs_[ifunc], source_args, size, &message));
+  check(create(ifuncs_[ifunc], source_args, size, &message));
   return MessagePtr(message);
+}
+
+MessagePtr Engine::make_message(size_t ifunc, const void* source_args, size_t size) {
+  return create_message(tc_message_create, ifunc, source_args, size);
+}
+
+MessagePtr Engine::make_message_in_place(size_t ifunc, const void* source_args, size_t size) {
+  return create_message(tc_message_create_in_place, ifunc, source_args, size);
 }
 
 MessagePtr Engine::make_message(size_t ifunc, std::span<const Part> parts) {

@@ -103,7 +103,9 @@ class Engine {
   size_t register_ifunc(std::span<const std::byte> bundle);
 
   // A message of `size` bytes made of source args; of unwritten bytes when `source_args` is null.
-  MessagePtr make_message(size_t ifunc, void* source_args, size_t size);
+  MessagePtr make_message(size_t ifunc, const void* source_args, size_t size);
+  // The same without a copy where that can be: `source_args` stay in place until the message is freed.
+  MessagePtr make_message_in_place(size_t ifunc, const void* source_args, size_t size);
   // The same of parts, one after another.
   MessagePtr make_message(size_t ifunc, std::span<const Part> parts);
   // Sends it and asks for the answer. Null when there is no room for it: `make_room`, then again.
@@ -137,6 +139,8 @@ class Engine {
     std::mutex flushing;  // also taken before the endpoint is freed
   };
 
+  using CreateMessage = decltype(tc_message_create);
+  MessagePtr create_message(CreateMessage create, size_t ifunc, const void* source_args, size_t size);
   void check_usable() const;
   std::unique_lock<std::mutex> enter();
   std::shared_lock<std::shared_mutex> enter_to_wait();

@@ -24,7 +24,7 @@ using namespace tc::python;
 
 namespace {
 
-// Copies of this size and more are made without the interpreter's lock.
+// Payloads of this size and more are copied without the interpreter's lock, and from where they are.
 constexpr size_t large_bytes = 64 * 1024;
 constexpr uint64_t forever_ns = ~uint64_t{0} >> 1;
 
@@ -35,8 +35,8 @@ class Buffer {
     if (PyObject_GetBuffer(object.ptr(), &view_, flags) != 0) nb::raise_python_error();
   }
   ~Buffer() { PyBuffer_Release(&view_); }
-  Buffer(const Buffer&) = delete;
-  Buffer& operator=(const Buffer&) = delete;
+  Buffer(Buffer&& other) noexcept : view_(std::exchange(other.view_, {})) {}
+  Buffer& operator=(Buffer&&) = delete;
   void* data() const noexcept { return view_.buf; }
   size_t size() const noexcept { return static_cast<size_t>(view_.len); }
   bool read_only() const noexcept { return view_.readonly != 0; }
@@ -169,19 +169,24 @@ void tell_owners(Engine& engine, std::optional<nb::python_error> first = {}) {
   if (first) throw std::move(*first);
 }
 
+template <class Work>
+auto without_interpreter(Work work) {
+  const nb::gil_scoped_release released;
+  return work();
+}
+
 // After an attempt that succeeded, no signal's handler runs here: an exception would say that the message was not sent,
 // and the call that was made would lose its owner. The interpreter runs the handler soon after.
 template <class Attempt>
-auto until_there_is_room(Engine& engine, double seconds, Attempt attempt) {
-  auto result = attempt();
+auto until_there_is_room(Engine& engine, double seconds, bool is_large, Attempt attempt) {
+  auto result = is_large ? without_interpreter(attempt) : attempt();
   if (result) return result;
   const auto end = std::chrono::steady_clock::now() + std::chrono::duration<double>(seconds);
   while (true) {
-    {
-      const nb::gil_scoped_release released;
+    result = without_interpreter([&] {
       engine.make_room();
-      result = attempt();
-    }
+      return attempt();
+    });
     if (result) return result;
     if (PyErr_CheckSignals() != 0) nb::raise_python_error();
     if (std::chrono::steady_clock::now() > end)
@@ -196,6 +201,13 @@ struct Message {
   size_t number;                   // of the ifunc that it was made for
   std::string ifunc;               // its name
   MessagePtr message;
+
+  size_t size() const noexcept {
+    size_t bytes = 0;
+    (void)tc_message_payload(message.get(), &bytes);
+    return bytes;
+  }
+  bool is_large() const noexcept { return size() >= large_bytes; }
 };
 
 struct Free {
@@ -221,18 +233,34 @@ int get_message_buffer(PyObject* self, Py_buffer* view, int flags) {
 
 PyType_Slot message_slots[] = {{Py_bf_getbuffer, reinterpret_cast<void*>(get_message_buffer)}, {0, nullptr}};
 
-MessagePtr message_of(Engine& engine, size_t ifunc, nb::handle payload) {
-  if (payload.is_none()) return engine.make_message(ifunc, nullptr, 0);
-  const Buffer buffer(payload);
-  if (buffer.size() < large_bytes) return engine.make_message(ifunc, buffer.data(), buffer.size());
-  const nb::gil_scoped_release released;
-  return engine.make_message(ifunc, buffer.data(), buffer.size());
+// A message that is sent once.
+struct Outgoing {
+  std::optional<Buffer> payload;  // a large one, which is read in place
+  MessagePtr message;             // freed before its payload
+  bool is_large = false;
+};
+
+Outgoing message_of(Engine& engine, size_t ifunc, nb::handle payload) {
+  Outgoing made;
+  if (payload.is_none()) {
+    made.message = engine.make_message(ifunc, nullptr, 0);
+    return made;
+  }
+  const auto& buffer = made.payload.emplace(payload);
+  made.is_large = buffer.size() >= large_bytes;
+  if (made.is_large)  // payload functions may take their time
+    made.message =
+        without_interpreter([&] { return engine.make_message_in_place(ifunc, buffer.data(), buffer.size()); });
+  else
+    made.message = engine.make_message(ifunc, buffer.data(), buffer.size());
+  return made;
 }
 
 constexpr size_t most_parts = 32;
 
-MessagePtr message_of_parts(Engine& engine, size_t ifunc, nb::sequence parts, size_t alignment) {
+Outgoing message_of_parts(Engine& engine, size_t ifunc, nb::sequence parts, size_t alignment) {
   const auto count = nb::len(parts);
+  if (count == 1) return message_of(engine, ifunc, nb::object(parts[0]));
   if (count > most_parts) throw Failure(TC_ERR_INVALID, "an ifunc has at most 32 arguments");
   std::array<std::optional<Buffer>, most_parts> buffers;
   std::array<Part, most_parts> pieces;
@@ -244,22 +272,25 @@ MessagePtr message_of_parts(Engine& engine, size_t ifunc, nb::sequence parts, si
     total += size;
   }
   const std::span<const Part> given(pieces.data(), count);
-  if (total < large_bytes) return engine.make_message(ifunc, given);
-  const nb::gil_scoped_release released;
-  return engine.make_message(ifunc, given);
+  Outgoing made;
+  made.is_large = total >= large_bytes;
+  const auto make = [&] { return engine.make_message(ifunc, given); };
+  made.message = made.is_large ? without_interpreter(make) : make();
+  return made;
 }
 
-CallPtr call(Engine& engine, size_t endpoint, tc_message_t& message, std::optional<double> deadline, double room,
-             nb::handle owner) {
+CallPtr call(Engine& engine, size_t endpoint, tc_message_t& message, bool is_large, std::optional<double> deadline,
+             double room, nb::handle owner) {
   auto reference = nb::borrow(owner);  // the call's, from when there is one
-  auto made = until_there_is_room(
-      engine, room, [&] { return engine.try_call(endpoint, message, milliseconds(deadline), reference.ptr()); });
+  auto made = until_there_is_room(engine, room, is_large, [&] {
+    return engine.try_call(endpoint, message, milliseconds(deadline), reference.ptr());
+  });
   (void)reference.release();
   return made;
 }
 
-void send(Engine& engine, size_t endpoint, tc_message_t& message, double room) {
-  until_there_is_room(engine, room, [&] { return engine.try_send(endpoint, message); });
+void send(Engine& engine, size_t endpoint, tc_message_t& message, bool is_large, double room) {
+  until_there_is_room(engine, room, is_large, [&] { return engine.try_send(endpoint, message); });
 }
 
 // Waits for the call, and settles it and whatever else is ready. True: its owner was told, or another thread is about to
@@ -330,12 +361,7 @@ void bind_call(nb::module_& module) {
 void bind_message(nb::module_& module) {
   nb::class_<Message>(module, "Message", nb::type_slots(message_slots),
                       "A payload that can be written in place and sent any number of times. A writable buffer.")
-      .def("__len__",
-           [](const Message& self) {
-             size_t size = 0;
-             tc_message_payload(self.message.get(), &size);
-             return size;
-           })
+      .def("__len__", &Message::size)
       .def_ro("ifunc", &Message::ifunc, "The name of the ifunc that it was made for.")
       .def(
           "is_for",
@@ -391,8 +417,8 @@ void bind_engine(nb::module_& module) {
           "call",
           [](Engine& self, size_t endpoint, size_t ifunc, nb::handle payload, std::optional<double> deadline,
              double room, nb::handle owner) {
-            const auto message = message_of(self, ifunc, payload);
-            return call(self, endpoint, *message, deadline, room, owner);
+            const auto outgoing = message_of(self, ifunc, payload);
+            return call(self, endpoint, *outgoing.message, outgoing.is_large, deadline, room, owner);
           },
           nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("payload").none(), nb::arg("deadline").none(), nb::arg("room"),
           nb::arg("owner"))
@@ -400,8 +426,8 @@ void bind_engine(nb::module_& module) {
           "call_parts",
           [](Engine& self, size_t endpoint, size_t ifunc, nb::sequence parts, size_t alignment,
              std::optional<double> deadline, double room, nb::handle owner) {
-            const auto message = message_of_parts(self, ifunc, parts, alignment);
-            return call(self, endpoint, *message, deadline, room, owner);
+            const auto outgoing = message_of_parts(self, ifunc, parts, alignment);
+            return call(self, endpoint, *outgoing.message, outgoing.is_large, deadline, room, owner);
           },
           nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("deadline").none(),
           nb::arg("room"), nb::arg("owner"),
@@ -410,20 +436,22 @@ void bind_engine(nb::module_& module) {
       .def(
           "call_message",
           [](Engine& self, size_t endpoint, Message& message, std::optional<double> deadline, double room,
-             nb::handle owner) { return call(self, endpoint, *message.message, deadline, room, owner); },
+             nb::handle owner) {
+            return call(self, endpoint, *message.message, message.is_large(), deadline, room, owner);
+          },
           nb::arg("endpoint"), nb::arg("message"), nb::arg("deadline").none(), nb::arg("room"), nb::arg("owner"))
       .def(
           "send",
           [](Engine& self, size_t endpoint, size_t ifunc, nb::handle payload, double room) {
-            const auto message = message_of(self, ifunc, payload);
-            send(self, endpoint, *message, room);
+            const auto outgoing = message_of(self, ifunc, payload);
+            send(self, endpoint, *outgoing.message, outgoing.is_large, room);
           },
           nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("payload").none(), nb::arg("room"))
       .def(
           "send_parts",
           [](Engine& self, size_t endpoint, size_t ifunc, nb::sequence parts, size_t alignment, double room) {
-            const auto message = message_of_parts(self, ifunc, parts, alignment);
-            send(self, endpoint, *message, room);
+            const auto outgoing = message_of_parts(self, ifunc, parts, alignment);
+            send(self, endpoint, *outgoing.message, outgoing.is_large, room);
           },
           nb::arg("endpoint"), nb::arg("ifunc"), nb::arg("parts"), nb::arg("alignment"), nb::arg("room"),
           nb::sig("def send_parts(self, endpoint: int, ifunc: int, parts: collections.abc.Sequence[typing.Any], "
@@ -431,7 +459,7 @@ void bind_engine(nb::module_& module) {
       .def(
           "send_message",
           [](Engine& self, size_t endpoint, Message& message, double room) {
-            send(self, endpoint, *message.message, room);
+            send(self, endpoint, *message.message, message.is_large(), room);
           },
           nb::arg("endpoint"), nb::arg("message"), nb::arg("room"))
       .def(
