@@ -61,6 +61,25 @@ def test_a_large_array_goes_and_comes_back_unchanged(cluster, echo):
     assert np.array_equal(cluster.submit(echo, array).result().array(np.float64), array)
 
 
+@pytest.mark.parametrize("is_busy", (False, True))
+@pytest.mark.parametrize("size", (65_535, 65_536, 65_543, 1_000_000, 20_000_001))
+def test_a_payload_may_be_changed_as_soon_as_it_was_submitted(cluster, echo, slow, size, is_busy):
+    payload = np.arange(size, dtype=np.uint8)
+    sent = payload.copy()
+    if is_busy:  # more than the connection holds waits here
+        cluster.submit(slow, struct.pack("Q", 50_000_000), node=0)
+    future = cluster.submit(echo, payload, node=0)
+    payload[:] = 7
+    assert np.array_equal(future.result().array(np.uint8), sent)
+
+
+def test_a_payload_is_held_while_it_is_sent(cluster, echo):
+    payload = bytearray(b"x") * 300_000
+    future = cluster.submit(echo, payload)
+    payload.clear()  # a bytearray that is in use refuses that
+    assert future.result() == b"x" * 300_000
+
+
 def test_a_reply_is_a_buffer_and_not_a_copy(cluster, echo):
     reply = cluster.submit(echo, np.arange(4.0)).result()
     view = reply.array(np.float64)

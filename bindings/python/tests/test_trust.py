@@ -60,6 +60,23 @@ def test_a_revoked_key_is_out_once_the_keyring_was_read_again(tmp_path, people, 
             server.reload_keys()
 
 
+@pytest.mark.parametrize("transport", ("tls", "tcp"))
+def test_a_payload_that_sockets_carry_may_be_changed_as_soon_as_it_was_submitted(tmp_path, people, echo, transport):
+    keyring = tmp_path / "keyring"
+    ifunc("key", "trust", "ana", people["ana"], "--run", "any", "--keyring", keyring)
+    trusted = {"trust_network": "127.0.0.0/8"} if transport == "tcp" else {}
+    with tc.Node(transport="tcp", key="server", keyring=str(keyring), **trusted) as server:
+        with tc.Node(transport="tcp", key="ana", **trusted) as ana, tc.Cluster([server.address], node=ana) as cluster:
+            assert cluster[0].transport == transport
+            payload = bytearray(1_000_003)
+            futures = []
+            for number in range(20):
+                payload[:] = bytes([number]) * len(payload)
+                futures.append(cluster.submit(echo, payload))
+            for number, future in enumerate(futures):
+                assert future.result() == bytes([number]) * len(payload)
+
+
 def test_processes_of_a_trusted_network_need_no_key(echo):
     with tc.Node(transport="tcp", trust_network="127.0.0.0/8") as server:
         with tc.Node(transport="tcp", trust_network="127.0.0.0/8") as client:
