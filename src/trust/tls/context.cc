@@ -143,8 +143,7 @@ Status OpensslContext::set_rules() {
   SSL_CTX_set_max_cert_list(context, max_certificates_bytes);
   SSL_CTX_set_quiet_shutdown(context, 0);
   SSL_CTX_set_read_ahead(context, 0);
-  SSL_CTX_set_mode(context,
-                   SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER | SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_mode(context, SSL_MODE_ENABLE_PARTIAL_WRITE | SSL_MODE_ACCEPT_MOVING_WRITE_BUFFER);
   if (SSL_CTX_set_alpn_protos(context, alpn, sizeof alpn) != 0) return failed("ALPN");  // 0: it worked
   SSL_CTX_set_alpn_select_cb(context, &select_alpn, nullptr);
   return {};
