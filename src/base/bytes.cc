@@ -9,6 +9,27 @@ namespace tc {
 
 static_assert(std::endian::native == std::endian::little, "wire numbers are little-endian and copied as they are");
 
+size_t size_of(std::span<const ByteView> parts) noexcept {
+  size_t size = 0;
+  for (const auto part : parts) size += part.size();
+  return size;
+}
+
+void gather(std::byte* to, std::span<const ByteView> parts, size_t from, size_t length) noexcept {
+  for (const auto part : parts) {
+    if (from >= part.size()) {
+      from -= part.size();
+      continue;
+    }
+    const size_t here = std::min(length, part.size() - from);
+    std::memcpy(to, part.data() + from, here);
+    to += here;
+    length -= here;
+    from = 0;
+    if (length == 0) return;
+  }
+}
+
 template <class T>
 T Reader::number() noexcept {
   T value = 0;

@@ -31,6 +31,11 @@ inline std::string_view as_text(ByteView bytes) noexcept {
   return {reinterpret_cast<const char*>(bytes.data()), bytes.size()};
 }
 
+// Bytes that lie in several places.
+size_t size_of(std::span<const ByteView> parts) noexcept;
+// Copies `length` of them, from `from` on.
+void gather(std::byte* to, std::span<const ByteView> parts, size_t from, size_t length) noexcept;
+
 class Reader {
  public:
   // `bytes` must outlive the reader and every view it hands out.

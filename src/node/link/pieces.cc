@@ -49,27 +49,6 @@ std::span<const ByteView> slice(Slices& into, std::span<const ByteView> parts, s
 
 }  // namespace
 
-void gather(std::byte* to, std::span<const ByteView> parts, size_t from, size_t length) noexcept {
-  for (const auto part : parts) {
-    if (from >= part.size()) {
-      from -= part.size();
-      continue;
-    }
-    const size_t here = std::min(length, part.size() - from);
-    std::memcpy(to, part.data() + from, here);
-    to += here;
-    length -= here;
-    from = 0;
-    if (length == 0) return;
-  }
-}
-
-size_t size_of(std::span<const ByteView> parts) noexcept {
-  size_t size = 0;
-  for (const auto part : parts) size += part.size();
-  return size;
-}
-
 size_t write_pieces(transport::OutStream& out, std::span<const ByteView> parts, size_t from) noexcept {
   const size_t total = size_of(parts);
   std::array<transport::GatheredFrame, transport::most_gathered_frames> pieces;

@@ -41,9 +41,6 @@ class FrameParts {
 // Writes pieces of the frame that lies in `parts`, its header word first, from byte `from` on, as far as there is room.
 // Up to which byte; `from` when there was none.
 size_t write_pieces(transport::OutStream& out, std::span<const ByteView> parts, size_t from) noexcept;
-size_t size_of(std::span<const ByteView> parts) noexcept;
-// Copies `length` bytes of what lies in `parts`, from `from` on.
-void gather(std::byte* to, std::span<const ByteView> parts, size_t from, size_t length) noexcept;
 
 // Puts pieces together. Where there is no memory for a frame its pieces are dropped, and the frame is refused when the
 // last one has come.

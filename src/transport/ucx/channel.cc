@@ -9,6 +9,13 @@
 
 namespace tc::transport {
 
+namespace {
+
+// About as much as UCX's memory for a message in pieces: what is kept costs no more than twice its bytes.
+constexpr size_t least_kept = 8 * 1024;
+
+}  // namespace
+
 UcxChannel::UcxChannel(UcxFabric& fabric) noexcept : fabric_(fabric), staging_(fabric.messages_in_flight) {}
 
 Result<std::unique_ptr<UcxChannel>> UcxChannel::create(UcxFabric& fabric, UcxConnection& owner) {
@@ -43,14 +50,18 @@ Status UcxChannel::open(const UcxDetails& theirs) {
   return open_memory(theirs);
 }
 
-Result<size_t> UcxChannel::send(ByteView bytes) {
-  const uint64_t room = window_ - unread();
-  const size_t size = std::min({bytes.size(), static_cast<size_t>(room), fabric_.options().batch_bytes});
-  if (size == 0) return 0;
-  TC_CHECK(transmit(bytes.first(size), sent_));
-  sent_ += size;
-  if (std::exchange(peer_is_asleep_, false)) TC_CHECK(signal(Signal::wake, 0));
-  return size;
+Result<size_t> UcxChannel::send_gathered(std::span<const ByteView> parts) {
+  const size_t total = size_of(parts);
+  size_t taken = 0;
+  while (taken != total && has_room()) {
+    const auto room = static_cast<size_t>(window_ - unread());
+    const size_t size = std::min({total - taken, room, fabric_.options().batch_bytes});
+    TC_CHECK(transmit(parts, taken, size, sent_));
+    sent_ += size;
+    taken += size;
+    if (std::exchange(peer_is_asleep_, false)) TC_CHECK(signal(Signal::wake, 0));
+  }
+  return taken;
 }
 
 // What has arrived comes before any failure: the peer may have ended its side behind it.
@@ -75,17 +86,17 @@ void UcxChannel::discard_arrived() noexcept try {
 } catch (const std::exception&) {  // no memory: what comes next is discarded
 }
 
-Status UcxChannel::post(unsigned id, ByteView payload) {
+Status UcxChannel::post(unsigned id, std::span<const ByteView> parts, size_t from, size_t size) {
   if (endpoint_->failed()) return fail(TC_ERR_DISCONNECTED, "{}", ucx_message(endpoint_->failure()));
   const uint64_t prefix = their_token_ | static_cast<uint64_t>(next_out_++) << 48;
-  std::byte* const message = staging_.begin(sizeof prefix + payload.size());
+  std::byte* const message = staging_.begin(sizeof prefix + size);
   std::memcpy(message, &prefix, sizeof prefix);
-  std::memcpy(message + sizeof prefix, payload.data(), payload.size());
+  gather(message + sizeof prefix, parts, from, size);
   auto parameters = staging_.parameters();
   parameters.op_attr_mask |= UCP_OP_ATTR_FIELD_FLAGS;
   parameters.flags = UCP_AM_SEND_FLAG_EAGER;
-  const auto status = staging_.track(
-      ucp_am_send_nbx(endpoint_->get(), id, nullptr, 0, message, sizeof prefix + payload.size(), &parameters));
+  const auto status =
+      staging_.track(ucp_am_send_nbx(endpoint_->get(), id, nullptr, 0, message, sizeof prefix + size, &parameters));
   staging_.end();
   if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "sending to it: {}", ucx_message(status));
   return {};
@@ -95,20 +106,30 @@ Status UcxChannel::signal(Signal what, uint64_t value) {
   std::byte message[1 + sizeof value];
   message[0] = static_cast<std::byte>(what);
   std::memcpy(message + 1, &value, sizeof value);
-  return post(am_signal, message);
+  const ByteView all(message);
+  return post(am_signal, {&all, 1}, 0, all.size());
 }
 
-void UcxChannel::on_message(unsigned id, uint16_t number, ByteView data) noexcept {
-  if (error_) return;
+bool UcxChannel::on_message(unsigned id, uint16_t number, ByteView data, void* message) noexcept {
+  if (error_) return false;
+  bool is_kept = false;
   try {
-    Status fine = number == next_in_++
-                      ? (id == am_signal ? on_signal(data) : on_bytes(data))
-                      : fail(TC_ERR_MALFORMED, "message {} came when {} was next", number, next_in_ - 1);
-    if (!fine) error_ = std::move(fine).error();
+    const auto take = [&]() -> Result<bool> {
+      if (number != next_in_++) return fail(TC_ERR_MALFORMED, "message {} came when {} was next", number, next_in_ - 1);
+      if (id != am_signal) return on_bytes(data, message);
+      TC_CHECK(on_signal(data));
+      return false;
+    };
+    auto kept = take();
+    if (kept)
+      is_kept = *kept;
+    else
+      error_ = std::move(kept).error();
   } catch (const std::exception& problem) {
     error_ = Error{TC_ERR_NO_MEMORY, problem.what()};
   }
   fabric_.schedule(*this);
+  return is_kept;
 }
 
 Status UcxChannel::on_signal(ByteView data) {
@@ -140,23 +161,62 @@ void UcxChannel::announce_sleep() {
 }
 
 Result<size_t> AmChannel::take(std::span<std::byte> into, uint64_t) {
-  const auto bytes = ByteView(inbox_).subspan(read_).first(std::min(into.size(), inbox_.size() - read_));
-  std::ranges::copy(bytes, into.begin());
-  read_ += bytes.size();
-  return bytes.size();
+  size_t taken = 0;
+  while (read_ != inbox_.size() && taken != into.size()) {
+    auto& first = inbox_[read_];
+    const size_t size = std::min(first.size, into.size() - taken);
+    const auto* const from = first.message != nullptr ? first.bytes.data() : copied_.data() + copied_read_;
+    std::memcpy(into.data() + taken, from, size);
+    taken += size;
+    first.size -= size;
+    if (first.message != nullptr)
+      first.bytes = first.bytes.subspan(size);
+    else
+      copied_read_ += size;
+    if (first.size != 0) break;
+    first.message.reset();
+    ++read_;
+  }
+  waiting_ -= taken;
+  if (read_ == inbox_.size()) {
+    inbox_.clear();
+    copied_.clear();
+    read_ = copied_read_ = 0;
+  }
+  return taken;
 }
 
-Status AmChannel::on_bytes(ByteView bytes) {
-  const size_t waiting = inbox_.size() - read_;
-  if (bytes.size() > fabric_.window() - waiting)
-    return fail(TC_ERR_LIMIT, "it sent {} bytes when {} wait already and {} are its limit", bytes.size(), waiting,
+Result<bool> AmChannel::on_bytes(ByteView bytes, void* message) {
+  if (bytes.size() > fabric_.window() - waiting_)
+    return fail(TC_ERR_LIMIT, "it sent {} bytes when {} wait already and {} are its limit", bytes.size(), waiting_,
                 fabric_.window());
-  if (waiting == 0 || read_ >= fabric_.window()) {
+  const bool is_kept = bytes.size() >= least_kept;
+  if (is_kept)
+    add(bytes).message.reset(message);  // only now: without memory for the inbox, UCX frees the message
+  else
+    copy(bytes);
+  waiting_ += bytes.size();
+  return is_kept;
+}
+
+AmChannel::Arrived& AmChannel::add(ByteView bytes) {
+  if (2 * read_ >= inbox_.size()) {
     inbox_.erase(inbox_.begin(), inbox_.begin() + static_cast<ptrdiff_t>(read_));
     read_ = 0;
   }
-  inbox_.insert(inbox_.end(), bytes.begin(), bytes.end());
-  return {};
+  return inbox_.emplace_back(Arrived{{nullptr, Release{fabric_.worker().get()}}, bytes, bytes.size()});
+}
+
+void AmChannel::copy(ByteView bytes) {
+  if (copied_read_ >= fabric_.window()) {
+    copied_.erase(copied_.begin(), copied_.begin() + static_cast<ptrdiff_t>(copied_read_));
+    copied_read_ = 0;
+  }
+  copied_.insert(copied_.end(), bytes.begin(), bytes.end());
+  if (read_ != inbox_.size() && inbox_.back().message == nullptr)
+    inbox_.back().size += bytes.size();
+  else
+    add(bytes);
 }
 
 namespace {
@@ -196,15 +256,15 @@ ucs_status_t PutChannel::put(const std::byte* from, size_t size, uint64_t offset
   return staging_.track(ucp_put_nbx(endpoint_->get(), from, size, address_ + offset, key_->get(), &parameters));
 }
 
-Status PutChannel::transmit(ByteView bytes, uint64_t position) {
-  const uint64_t counter = position + bytes.size();
+Status PutChannel::transmit(std::span<const ByteView> parts, size_t from, size_t size, uint64_t position) {
+  const uint64_t counter = position + size;
   const uint64_t place = position % bytes_;
-  const size_t first = std::min<size_t>(bytes.size(), bytes_ - place);
-  std::byte* const message = staging_.begin(sizeof counter + bytes.size());
+  const size_t first = std::min<size_t>(size, bytes_ - place);
+  std::byte* const message = staging_.begin(sizeof counter + size);
   std::memcpy(message, &counter, sizeof counter);
-  std::memcpy(message + sizeof counter, bytes.data(), bytes.size());
+  gather(message + sizeof counter, parts, from, size);
   auto status = put(message + sizeof counter, first, ring_offset + place);
-  if (status == UCS_OK) status = put(message + sizeof counter + first, bytes.size() - first, ring_offset);
+  if (status == UCS_OK) status = put(message + sizeof counter + first, size - first, ring_offset);
   if (status == UCS_OK) status = ucp_worker_fence(fabric_.worker().get());
   if (status == UCS_OK) status = put(message, sizeof counter, 0);
   staging_.end();
@@ -227,7 +287,7 @@ Result<size_t> PutChannel::take(std::span<std::byte> into, uint64_t taken) {
   return size;
 }
 
-Status PutChannel::on_bytes(ByteView bytes) {
+Result<bool> PutChannel::on_bytes(ByteView bytes, void*) {
   return fail(TC_ERR_MALFORMED, "it sent {} bytes in a message when it uses puts", bytes.size());
 }
 

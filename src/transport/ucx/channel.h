@@ -98,7 +98,9 @@ class UcxChannel : public Channel {
   Status open(const UcxDetails& theirs);
   bool is_open() const noexcept { return endpoint_ != nullptr; }
 
-  Result<size_t> send(ByteView bytes) override;
+  Result<size_t> send(ByteView bytes) override { return send_gathered({&bytes, 1}); }
+  bool can_gather() const noexcept override { return true; }
+  Result<size_t> send_gathered(std::span<const ByteView> parts) override;
   Result<size_t> receive(std::span<std::byte> into) override;
 
   // Bytes so far, in each direction.
@@ -117,7 +119,8 @@ class UcxChannel : public Channel {
   UcxConnection* owner = nullptr;
   bool is_ready = false;
   uint64_t token() const noexcept { return token_; }
-  void on_message(unsigned id, uint16_t number, ByteView data) noexcept;
+  // `message`: the memory of UCX's that the data ends in. True: it is kept, and released later.
+  bool on_message(unsigned id, uint16_t number, ByteView data, void* message) noexcept;
   // For puts, before this thread sleeps: asks the peer for a signal with its next bytes.
   void announce_sleep();
 
@@ -133,14 +136,14 @@ class UcxChannel : public Channel {
 
   // The rest of open().
   virtual Status open_memory(const UcxDetails&) { return {}; }
-  // Sends bytes, which the peer has room for. `position`: how many were sent before.
-  virtual Status transmit(ByteView bytes, uint64_t position) = 0;
+  // Sends `size` bytes of `parts`, from `from` on, which the peer has room for. `position`: how many were sent before.
+  virtual Status transmit(std::span<const ByteView> parts, size_t from, size_t size, uint64_t position) = 0;
   // Copies bytes that have arrived. `taken`: how many were taken before.
   virtual Result<size_t> take(std::span<std::byte> into, uint64_t taken) = 0;
-  // Bytes came in an Active Message.
-  virtual Status on_bytes(ByteView bytes) = 0;
+  // Bytes came in an Active Message. True: the message is kept.
+  virtual Result<bool> on_bytes(ByteView bytes, void* message) = 0;
 
-  Status post(unsigned id, ByteView payload);
+  Status post(unsigned id, std::span<const ByteView> parts, size_t from, size_t size);
 
   UcxFabric& fabric_;
   std::shared_ptr<UcxEndpoint> endpoint_;
@@ -159,19 +162,37 @@ class UcxChannel : public Channel {
   std::optional<Error> error_;  // found inside UCX; receive() returns it
 };
 
-// A stream of bytes in Active Messages.
+// A stream of bytes in Active Messages. A large message stays in UCX's memory until it is read. Small ones are copied: UCX's
+// memory for each is larger than they are.
 class AmChannel final : public UcxChannel {
  public:
   explicit AmChannel(UcxFabric& fabric) noexcept : UcxChannel(fabric) {}
 
  private:
-  Status transmit(ByteView bytes, uint64_t) override { return post(am_bytes, bytes); }
-  bool has_arrived() const noexcept override { return read_ != inbox_.size(); }
-  Result<size_t> take(std::span<std::byte> into, uint64_t) override;
-  Status on_bytes(ByteView bytes) override;
+  struct Release {
+    ucp_worker_h worker;
+    void operator()(void* message) const noexcept { ucp_am_data_release(worker, message); }
+  };
+  struct Arrived {
+    std::unique_ptr<void, Release> message;  // that is kept; null: the bytes are the next ones of copied_
+    ByteView bytes;                          // of the message that is kept
+    size_t size;                             // of what is left
+  };
 
-  Bytes inbox_;
+  Status transmit(std::span<const ByteView> parts, size_t from, size_t size, uint64_t) override {
+    return post(am_bytes, parts, from, size);
+  }
+  bool has_arrived() const noexcept override { return waiting_ != 0; }
+  Result<size_t> take(std::span<std::byte> into, uint64_t) override;
+  Result<bool> on_bytes(ByteView bytes, void* message) override;
+  Arrived& add(ByteView bytes);
+  void copy(ByteView bytes);
+
+  std::vector<Arrived> inbox_;
   size_t read_ = 0;  // of the inbox
+  Bytes copied_;
+  size_t copied_read_ = 0;
+  size_t waiting_ = 0;  // bytes
 };
 
 // A stream of bytes by one-sided puts into a ring in the receiver's memory. Before the ring stands a counter of the
@@ -191,10 +212,10 @@ class PutChannel final : public UcxChannel {
       : UcxChannel(fabric), memory_(std::move(memory)) {}
 
   Status open_memory(const UcxDetails& theirs) override;
-  Status transmit(ByteView bytes, uint64_t position) override;
+  Status transmit(std::span<const ByteView> parts, size_t from, size_t size, uint64_t position) override;
   bool has_arrived() const noexcept override { return counter() != taken_; }
   Result<size_t> take(std::span<std::byte> into, uint64_t taken) override;
-  Status on_bytes(ByteView bytes) override;
+  Result<bool> on_bytes(ByteView bytes, void* message) override;
 
   uint64_t counter() const noexcept;
   ucs_status_t put(const std::byte* from, size_t size, uint64_t offset) noexcept;

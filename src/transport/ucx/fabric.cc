@@ -50,7 +50,7 @@ Status UcxFabric::start() {
     handler.field_mask = UCP_AM_HANDLER_PARAM_FIELD_ID | UCP_AM_HANDLER_PARAM_FIELD_CB |
                          UCP_AM_HANDLER_PARAM_FIELD_ARG | UCP_AM_HANDLER_PARAM_FIELD_FLAGS;
     handler.id = id;
-    handler.flags = UCP_AM_FLAG_WHOLE_MSG;
+    handler.flags = UCP_AM_FLAG_WHOLE_MSG | UCP_AM_FLAG_PERSISTENT_DATA;
     handler.cb = receive;
     handler.arg = this;
     if (const auto status = ucp_worker_set_am_recv_handler(worker_->get(), &handler); status != UCS_OK)
@@ -153,8 +153,9 @@ ucs_status_t UcxFabric::on_message(void* self, const void*, size_t header_size, 
   if (header_size != 0 || size < sizeof prefix || (param->recv_attr & UCP_AM_RECV_ATTR_FLAG_RNDV) != 0) return UCS_OK;
   std::memcpy(&prefix, data, sizeof prefix);
   if (auto* const channel = static_cast<UcxFabric*>(self)->find(prefix & 0xffff'ffff'ffff))
-    channel->on_message(Id, static_cast<uint16_t>(prefix >> 48),
-                        {static_cast<const std::byte*>(data) + sizeof prefix, size - sizeof prefix});
+    if (channel->on_message(Id, static_cast<uint16_t>(prefix >> 48),
+                            {static_cast<const std::byte*>(data) + sizeof prefix, size - sizeof prefix}, data))
+      return UCS_INPROGRESS;
   return UCS_OK;
 }
 
