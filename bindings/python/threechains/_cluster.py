@@ -419,10 +419,8 @@ class LocalCluster(Cluster):
             line = [_tool.command(), "cluster", str(count), *options]
             known = _data.Known()
             for name, value in _data.items_of(data):
-                table = _arrow.files(name, value, count, pathlib.Path(self._directory.name))
-                for one, file in table or [(name, self._file(name, value))]:
+                for one, file in self._files(name, value, count, known):
                     line += ["--data", f"{one}={file}"]
-                known.note(name, None if table else _data.kind_of(value))
             for library in allow_libs:
                 line += ["--allow-lib", library]
             if threads is not None:
@@ -461,6 +459,19 @@ class LocalCluster(Cluster):
     def _last_words(self) -> str:
         deaths = [line for line in self.log().splitlines() if line.startswith("ifunc cluster: node ")]
         return "; " + "; ".join(deaths[-3:]) if deaths else ""
+
+    def _files(self, name: str, value: Any, count: int, known: _data.Known) -> list[tuple[str, str]]:
+        """Named data as (name, FILE of `--data`) pairs: the data, and what describes it. What is known of it goes to `known`."""
+        table = _arrow.files(name, value, count, pathlib.Path(self._directory.name))
+        if table is not None:
+            return table
+        _data.check_name(name)
+        files = [(name, self._file(name, value))]
+        kind = _data.kind_of(value)
+        if kind is not None:
+            known.note(name, kind)
+            files.append((name + _data.SUFFIX, self._file(name, kind.description()) + ":ro"))
+        return files
 
     def _file(self, name: str, value: Any) -> str:
         if isinstance(value, (str, os.PathLike)):
