@@ -89,14 +89,14 @@ def script(tmp_path, echo, slow):
     echo.save(tmp_path / "echo.ifunc")
     slow.save(tmp_path / "slow.ifunc")
 
-    def run(source, *, start=False):
+    def run(source, *, start=False, stdin=None):
         path = tmp_path / "program.py"
         # Where the tests are a shell's job in the background, SIGINT is ignored, and Python leaves it so.
         heed = "import signal\nsignal.signal(signal.SIGINT, signal.default_int_handler)\n"
         path.write_text(heed + "import threechains as tc\n" + textwrap.dedent(source))
         line = [sys.executable, str(path)]
         if start:
-            return subprocess.Popen(line, cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
+            return subprocess.Popen(line, cwd=tmp_path, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True,
                                     start_new_session=True)
         return subprocess.run(line, cwd=tmp_path, capture_output=True, text=True, timeout=120, check=False)
 

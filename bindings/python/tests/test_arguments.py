@@ -5,6 +5,7 @@ import array
 import fractions
 import mmap
 import pickle
+import subprocess
 import typing
 
 import numpy as np
@@ -171,6 +172,174 @@ def test_a_local_cluster_knows_its_data_and_not_its_files(tmp_path):
     for column in (tmp_path / "column", str(tmp_path / "column"), COLUMN.tobytes(), memory, COLUMN, array.array("d", COLUMN)):
         with tc.LocalCluster(1, data={"column": column}) as cluster:
             assert cluster.submit(first).result() == 0.0
+
+
+def elsewhere(cluster):
+    """The cluster, as a process has it that knows nothing of its data."""
+    for endpoint in cluster:
+        endpoint._known = tc._data.NOTHING
+    return cluster
+
+
+OTHER_PROCESS = """
+import sys
+import numpy as np
+with tc.Node() as node:
+    print(node.address, flush=True)
+    for line in sys.stdin:
+        exec(line)
+        print("done", flush=True)
+"""
+
+
+@pytest.fixture
+def other_process(script):
+    """A node of another process: an endpoint of it, and a function that runs a line there."""
+    process = script(OTHER_PROCESS, start=True, stdin=subprocess.PIPE)
+
+    def run(line):
+        process.stdin.write(line + "\n")
+        process.stdin.flush()
+        assert process.stdout.readline() == "done\n", process.stderr.read()
+
+    with process, tc.Cluster([process.stdout.readline().strip()]) as cluster:
+        yield cluster[0], run
+        process.stdin.close()
+
+
+def test_data_of_another_process_is_refused_where_it_is_of_another_type_or_shape(other_process):
+    endpoint, run = other_process
+    for column, told in (("np.arange(6, dtype=np.float32)", "float32 of shape (6,): annotate it with float32, or convert the data by astype()"),
+                         ("np.arange(6.0).astype('>f8')", ">f8 of shape (6,): annotate it with >f8, or convert the data by astype()"),
+                         ("np.arange(6.0).reshape(2, 3)", "float64 of shape (2, 3): give the data as .reshape(-1), row after row"),
+                         ("np.array(1.0)", "float64 of shape (): give the data as .reshape(-1), row after row"),
+                         ("np.zeros(3, [('a%d' % i, 'i4') for i in range(99)])", "[('a0', '<i4'), ('a1', '<i4'), ('a2',... of shape (3,)")):
+        run(f"node.expose('column', {column})")
+        with pytest.raises(tc.RemoteError) as caught:
+            endpoint.submit(first).result()
+        assert "'column' is an array of " in str(caught.value)
+        assert f"and data 'column' of this node is {told}" in str(caught.value)
+        run("node.expose('column', np.arange(6.0) + 4)")
+        assert endpoint.submit(first).result() == 4.0
+    run("node.withdraw('column')")
+    with pytest.raises(tc.RemoteError, match="no data 'column'"):
+        endpoint.submit(first).result()
+
+
+def test_bytes_and_tables_of_another_process_have_no_type_whatever_stood_there_before(other_process):
+    pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+    endpoint, run = other_process
+    for column in ("np.arange(6.0).tobytes()", "memoryview(bytearray(64))", "__import__('pyarrow').table({'x': [0.0]})"):
+        run("node.expose('column', np.arange(6, dtype=np.int32))")
+        with pytest.raises(tc.RemoteError, match="int32"):
+            endpoint.submit(first).result()
+        run(f"node.expose('column', {column})")
+        assert endpoint.submit(first).result() == 0.0
+
+
+@pytest.mark.parametrize("isolate", ["none", "all"])
+def test_a_local_cluster_says_to_other_processes_of_what_type_its_data_is(isolate):
+    data = {"column": COLUMN.astype(np.float32), "right": COLUMN, "bytes": COLUMN.tobytes()}
+
+    @tc.ifunc
+    def sums(right: tc.data("right", np.float64), octets: tc.data("bytes", np.float64)):
+        return right.sum(), octets.sum()
+
+    with tc.LocalCluster(1, data=data, isolate=isolate) as nodes, elsewhere(tc.Cluster(nodes.addresses)) as cluster:
+        assert cluster.submit(sums).result() == (15.0, 15.0)
+        with pytest.raises(tc.RemoteError, match=r"'column' is an array of float64, and data 'column' of this node is float32 of shape \(6,\)"):
+            cluster.submit(first).result()
+
+
+def test_ifuncs_that_are_saved_or_do_not_need_the_data_are_refused_like_others(tmp_path):
+    @tc.ifunc
+    def size(größe: tc.data("column", np.float64, optional=True)):
+        return len(größe)
+
+    size.save(tmp_path / "size.ifunc")
+    loaded = tc.ifunc.load(tmp_path / "size.ifunc")
+    with tc.Node() as server, elsewhere(tc.Cluster([server.address])) as cluster:
+        for ifunc in (size, loaded):
+            assert cluster.submit(ifunc).result() == 0
+            server.expose("column", COLUMN)
+            assert cluster.submit(ifunc).result() == 6
+            server.expose("column", COLUMN.astype(np.int64))
+            with pytest.raises(tc.RemoteError, match="'größe' is an array of float64, and data 'column' of this node is int64"):
+                cluster.submit(ifunc).result()
+            server.withdraw("column")
+
+
+@pytest.mark.parametrize("fields", [[("id", np.int32), ("x", np.float64)],
+                                    [("id", np.int32), ("x", np.float64), *((f"more_{i}", np.int64) for i in range(20))]])
+def test_rows_have_the_type_of_their_fields(fields):
+    row = np.dtype(fields)
+
+    @tc.ifunc
+    def total(rows: tc.data("column", row)):
+        total = 0.0
+        for r in rows:
+            total += r.x
+        return total
+
+    with tc.Node() as server, elsewhere(tc.Cluster([server.address])) as cluster:
+        server.expose("column", np.ones(3, row))
+        assert cluster.submit(total).result() == 3.0
+        for other in (np.dtype(fields, align=True), [*fields[:1], ("y", np.float64), *fields[2:]], np.float64):
+            server.expose("column", np.ones(3, other))
+            with pytest.raises(tc.RemoteError, match="'rows' is an array of "):
+                cluster.submit(total).result()
+
+
+@pytest.mark.parametrize("description, told", [
+    (b"", "does not say of what type"), (b"\0", "does not say of what type"), (b"x" * 10_000, "does not say of what type"),
+    (b"<f8\n1\nfloat64\n(6,)", "does not say of what type"), (b"<f8\n", "does not say of what type"),
+    (b"\n\n\n" + b"y" * 10_000 + b"\0", "does not say of what type"), (b"<f8\n1\n" + b"\n" * 500, "does not say of what type"),
+    (b"<f8\n2\n" + b"z" * 111 + b"\n\0", "is z{111} of shape : give"), (b"<f4\n1\n\xff\0\x1b[2J\n\xc3\0", r"is \?\?\?\[2J of shape \?: annotate"),
+    (b"<f8\n1\n\n\0", None),
+])
+def test_a_description_may_say_anything_and_the_node_lives(description, told):
+    memory = memoryview(bytearray(description))
+    with tc.Node(data={"column": COLUMN.tobytes()}) as server, tc.Cluster([server.address]) as cluster:
+        server._engine.expose("column.type", memory)
+        if told is None:
+            assert cluster.submit(first).result() == 0.0
+            return
+        with pytest.raises(tc.RemoteError, match=f"data 'column.*{told}"):
+            cluster.submit(first).result()
+        server._engine.withdraw("column.type")
+        assert cluster.submit(first).result() == 0.0
+
+
+def test_no_description_ever_stands_beside_data_that_it_does_not_describe():
+    class Recorded:
+        def __init__(self, engine):
+            self.engine, self.changes = engine, []
+
+        def __getattr__(self, name):
+            return getattr(self.engine, name)
+
+        def expose(self, name, memory):
+            self.changes.append(name)
+            self.engine.expose(name, memory)
+
+        def withdraw(self, name):
+            self.changes.append("no " + name)
+            self.engine.withdraw(name)
+
+    with tc.Node() as server:
+        server._engine = Recorded(server._engine)
+        for column in (COLUMN, COLUMN + 1, COLUMN.astype(np.int32), COLUMN.tobytes(), COLUMN):
+            server.expose("c", column)
+        server.withdraw("c")
+        assert server._engine.changes == ["c", "c.type", "c", "no c.type", "c", "c.type", "no c.type", "c", "c", "c.type", "no c", "no c.type"]
+
+
+def test_no_data_can_take_the_name_of_a_description():
+    with tc.Node() as server:
+        for refused in (lambda: server.expose("column.type", COLUMN), lambda: server.withdraw("column.type"),
+                        lambda: tc.LocalCluster(1, data={"column.type": COLUMN}), lambda: tc.Node(data={"column.type": b"x"})):
+            with pytest.raises(tc.ArgumentValueError, match="'column.type': this name is for the type of data 'column'.*'column_type'"):
+                refused()
 
 
 def test_a_node_that_is_closed_is_not_known_any_more():

@@ -79,6 +79,14 @@ def test_the_log_of_a_node_has_its_last_words_and_not_those_of_others(crash):
         wait_until(lambda: "node 1 died with exit code" in cluster.log(1), "its death is reported")
         assert "ifunc 'crash'" in cluster.log(1) and cluster.log(0) == ""
         assert cluster.log(1) in cluster.log()
+        for node in (2, 9, -1):
+            with pytest.raises(tc.ArgumentIndexError, match=f"no node {node}: .* give a number from 0 to 1, or None for all nodes"):
+                cluster.log(node)
+        for node in ("0", 1.0, True):
+            with pytest.raises(tc.ArgumentTypeError, match="no number of a node, but a (str|float|bool): give .* 0 to 1, or None for all"):
+                cluster.log(node)
+    with pytest.raises(tc.Error, match="this cluster is closed"):
+        cluster.log(1)
 
 
 def test_a_cluster_that_restarts_nodes_has_them_in_the_rotation_again(crash, who, caplog):
@@ -159,6 +167,10 @@ def test_an_endpoint_that_there_is_not_is_refused_with_how_many_there_are(cluste
     with pytest.raises(IndexError, match="no node 2: the cluster has 2 nodes") as raised:
         cluster[2]
     assert isinstance(raised.value, tc.ArgumentIndexError)
+    for key in ("a", 1.0, None):
+        with pytest.raises(TypeError, match="is no number of a node; give a whole number, as cluster\\[0\\]") as caught:
+            cluster[key]
+        assert isinstance(caught.value, tc.ArgumentTypeError) and caught.value.parameter == "number"
     with tc.Node() as server, tc.Cluster([server.address]) as one, pytest.raises(IndexError, match="give 0, its only one"):
         one.submit(who, node=1)
 

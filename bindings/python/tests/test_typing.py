@@ -65,11 +65,39 @@ def test_a_program_is_told_what_it_gets_and_what_it_does_wrong(tmp_path):
 FOR_CHECKERS = 'Annotated[npt.NDArray[np.float64], tc.data("prices",\nnp.float64)]'
 
 
+COLUMN_FOR_CHECKERS = 'Annotated[Any, tc.column("trips.city", str)]'
+# pyarrow has none, or some that say little.
+WITHOUT_TYPES_OF_PYARROW = """
+[mypy]
+[mypy-pyarrow.*]
+ignore_missing_imports = True
+follow_imports = skip
+"""
+
+
+def for_checkers(page):
+    """The program of a page, with annotations for type checkers, and how many these are."""
+    program = "\n".join(block for block, _ in blocks_of(page))
+    program, columns = re.subn(r': (tc\.column\("[\w.]+", (?:str|bool|np\.\w+, nulls=True)[^)]*\))', r": Annotated[Any, \1]", program)
+    program, arrays = re.subn(r': (tc\.(?:data|column|array|out)\((?:"[\w.]+", )?(np\.\w+)[^)]*\))', r": Annotated[npt.NDArray[\2], \1]",
+                              program)
+    return "from typing import Annotated, Any\nimport numpy.typing as npt\n" + program, arrays, columns
+
+
 def test_mypy_finds_nothing_in_the_tutorial_with_the_annotations_that_it_has_for_type_checkers(tmp_path):
     assert FOR_CHECKERS in (ROOT / "docs/python.md").read_text()
-    page = "\n".join(block for block, _ in blocks_of("python.md"))
-    page, changed = re.subn(r': (tc\.(?:data|array|out)\((?:"\w+", )?(np\.\w+)[^)]*\))', r": Annotated[npt.NDArray[\2], \1]", page)
-    assert changed > 5
-    (tmp_path / "tutorial.py").write_text("from typing import Annotated\nimport numpy.typing as npt\n" + page)
+    program, arrays, _ = for_checkers("python.md")
+    assert arrays > 5
+    (tmp_path / "tutorial.py").write_text(program)
     done = mypy("--strict", "tutorial.py", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout
+
+
+def test_mypy_finds_nothing_in_the_page_about_arrow_with_the_annotations_that_it_has_for_type_checkers(tmp_path):
+    assert COLUMN_FOR_CHECKERS in (ROOT / "docs/arrow.md").read_text()
+    program, arrays, columns = for_checkers("arrow.md")
+    assert (arrays, columns) == (4, 4)
+    (tmp_path / "page.py").write_text(program)
+    (tmp_path / "mypy.ini").write_text(WITHOUT_TYPES_OF_PYARROW)
+    done = mypy("--strict", "page.py", cwd=tmp_path)
     assert done.returncode == 0, done.stdout

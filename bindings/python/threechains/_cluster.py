@@ -38,6 +38,7 @@ _SIGNALS_SECONDS = 0.1
 _FIRST_PAUSE, _LONGEST_PAUSE, _TRY_SECONDS = 0.1, 5.0, 1.0
 # From then on close() says what it waits for.
 _QUIET_SECONDS = 2.0
+_CLOSED = "this cluster is closed, or has no nodes"
 _LOG = logging.getLogger("threechains")
 
 
@@ -298,6 +299,9 @@ class Cluster:
             return self._endpoints[number]
         except IndexError:
             raise ArgumentIndexError(f"there is no node {number}: the cluster has {_nodes(len(self))}", "number") from None
+        except TypeError:
+            raise ArgumentTypeError(f"cluster[{number!r}]: a {type(number).__name__} is no number of a node; give a whole number, as "
+                                    "cluster[0]", "number") from None
 
     def __len__(self) -> int:
         return len(self._endpoints)
@@ -325,7 +329,7 @@ class Cluster:
     def _choose(self, node: int | None) -> Endpoint:
         endpoints = self._endpoints
         if not endpoints:
-            raise Error(Status.CLOSED, "this cluster is closed, or has no nodes")
+            raise Error(Status.CLOSED, _CLOSED)
         if node is None:
             for _ in endpoints:
                 endpoint = endpoints[next(self._next) % len(endpoints)]
@@ -334,20 +338,23 @@ class Cluster:
             raise Error(Status.DISCONNECTED, f"no node can be reached: {', '.join(self.addresses)}{self._last_words()}")
         return endpoints[node] if type(node) is int and 0 <= node < len(endpoints) else self._numbered(node)
 
-    def _numbered(self, node: Any) -> Endpoint:
-        """The endpoint of a number that may be NumPy's. A bool is an index to Python, and a mistake here."""
+    def _numbered(self, node: Any, none: str = "the next in turn") -> Endpoint:
+        """The endpoint of a number that may be NumPy's. A bool is an index to Python, and a mistake here. `none`: what None
+        stands for."""
         count = len(self._endpoints)
+        if not count:
+            raise Error(Status.CLOSED, _CLOSED)
         taken = "give 0, its only one" if count == 1 else f"give a number from 0 to {count - 1}"
         try:
             number = operator.index(node)
         except TypeError:
             number = None
         if number is None or isinstance(node, bool):
-            raise ArgumentTypeError(f"node={node!r} is no number of a node, but a {type(node).__name__}: {taken}, or None for the "
-                                    "next in turn", "node")
+            raise ArgumentTypeError(f"node={node!r} is no number of a node, but a {type(node).__name__}: {taken}, or None for {none}",
+                                    "node")
         if not 0 <= number < count:
-            raise ArgumentIndexError(f"there is no node {number}: the cluster has {_nodes(count)}; {taken}, or None for the next "
-                                     "in turn", "node")
+            raise ArgumentIndexError(f"there is no node {number}: the cluster has {_nodes(count)}; {taken}, or None for {none}",
+                                     "node")
         return self._endpoints[number]
 
     def _go_on_after(self, error: Error, endpoint: Endpoint, node: int | None) -> None:
@@ -419,10 +426,8 @@ class LocalCluster(Cluster):
             line = [_tool.command(), "cluster", str(count), *options]
             known = _data.Known()
             for name, value in _data.items_of(data):
-                table = _arrow.files(name, value, count, pathlib.Path(self._directory.name))
-                for one, file in table or [(name, self._file(name, value))]:
+                for one, file in self._files(name, value, count, known):
                     line += ["--data", f"{one}={file}"]
-                known.note(name, None if table else _data.kind_of(value))
             for library in allow_libs:
                 line += ["--allow-lib", library]
             if threads is not None:
@@ -446,6 +451,8 @@ class LocalCluster(Cluster):
 
     def log(self, node: int | None = None) -> str:
         """What the nodes, or one of them, have written on standard error so far; also how those ended that died."""
+        if node is not None:
+            node = self._endpoints.index(self._numbered(node, "all nodes"))
         with open(self._errors.name, "rb") as file:
             text = file.read().decode(errors="replace")
         if node is None:
@@ -461,6 +468,19 @@ class LocalCluster(Cluster):
     def _last_words(self) -> str:
         deaths = [line for line in self.log().splitlines() if line.startswith("ifunc cluster: node ")]
         return "; " + "; ".join(deaths[-3:]) if deaths else ""
+
+    def _files(self, name: str, value: Any, count: int, known: _data.Known) -> list[tuple[str, str]]:
+        """Named data as (name, FILE of `--data`) pairs: the data, and what describes it. What is known of it goes to `known`."""
+        table = _arrow.files(name, value, count, pathlib.Path(self._directory.name))
+        if table is not None:
+            return table
+        _data.check_name(name)
+        files = [(name, self._file(name, value))]
+        kind = _data.kind_of(value)
+        if kind is not None:
+            known.note(name, kind)
+            files.append((name + _data.SUFFIX, self._file(name, kind.description()) + ":ro"))
+        return files
 
     def _file(self, name: str, value: Any) -> str:
         if isinstance(value, (str, os.PathLike)):

@@ -1,12 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
 """Named data: what is known here of its type, shape and order.
 
-Nodes have bytes, and no types. Who gives them an array here knows these: a LocalCluster, and a Node of this process, also for those
-that connect to it from this process. What other nodes have is not known, and not checked.
+Nodes have bytes, and no types. A process that gives them an array gives them a description too, as more named data: "prices.type"
+beside "prices". The code of an ifunc compares the description with the parameter, at the node (_data_types.py). Where the array was
+given by this process, to a LocalCluster or a Node of its own, the comparison is made here, before anything is sent. Files, plain bytes
+and what programs in C expose have no description, and are not checked.
+
+A description is four lines of text, and a zero byte after the last:
+
+    <f4             the type as NumPy writes it, or a digest where that is long
+    1               the number of dimensions
+    float32         the type, for messages
+    (1000,)         the shape, for messages
 """
 
 from __future__ import annotations
 
+import hashlib
+import json
 import sys
 import weakref
 from collections.abc import Iterable, Mapping
@@ -19,6 +30,11 @@ if TYPE_CHECKING:  # it imports NumPy
     from threechains._signature import Parameter
 
 
+SUFFIX = ".type"
+DESCRIPTION_BYTES = 120  # at most
+_TYPE_LENGTH, _WORDS_LENGTH = 32, 40
+
+
 @dataclass(frozen=True)
 class Kind:
     dtype: Any
@@ -26,6 +42,25 @@ class Kind:
 
     def __str__(self) -> str:
         return f"{self.dtype} of shape {self.shape}"
+
+    def description(self) -> bytes:
+        lines = [type_line(self.dtype), str(len(self.shape)), _short(str(self.dtype)), _short(str(self.shape))]
+        return "\n".join(lines).encode("ascii", "replace") + b"\0"
+
+
+def type_line(dtype: Any) -> str:
+    """The first line of a description. It is the same for types that are equal."""
+    if dtype.names is None:
+        return str(dtype.str)
+    try:
+        text = json.dumps(dtype.descr)
+    except ValueError:  # fields that overlap; no ifunc can ask for them
+        text = str(dtype)
+    return text if len(text) <= _TYPE_LENGTH else hashlib.sha256(text.encode()).hexdigest()[:_TYPE_LENGTH]
+
+
+def _short(words: str) -> str:
+    return words if len(words) <= _WORDS_LENGTH else words[: _WORDS_LENGTH - 3] + "..."
 
 
 class Known:
@@ -56,6 +91,13 @@ def kind_of(value: Any) -> Kind | None:
         return Kind(numpy.asarray(view).dtype, view.shape or ()) if typed and view.c_contiguous else None
     except (TypeError, ValueError):
         return None
+
+
+def check_name(name: str) -> None:
+    """Raises for the name of a description, which would take its place."""
+    if str(name).endswith(SUFFIX):
+        raise ArgumentValueError(f"data cannot be named '{name}': this name is for the type of data '{name.removesuffix(SUFFIX)}'; "
+                                 f"give it another one, as '{name.replace('.', '_')}'", name)
 
 
 def view_of(name: str, value: Any) -> memoryview:
@@ -91,11 +133,18 @@ def check(ifunc: str, parameters: Iterable[Parameter], kinds: Mapping[str, Kind]
 
 def _check_one(label: str, parameter: Parameter, kind: Kind, subject: str) -> None:
     if kind.dtype != parameter.dtype:
-        raise ArgumentTypeError(f"{label} is an array of {parameter.dtype}, and {subject} {kind}: annotate it with "
-                                f"{kind.dtype}, or convert the data by astype()", parameter.name)
+        raise ArgumentTypeError(of_another_type(label, parameter, subject, kind.dtype, kind.shape), parameter.name)
     if len(kind.shape) != 1:
-        raise ArgumentTypeError(f"{label} is an array of 1 dimension, and {subject} {kind}: give the data as .reshape(-1), "
-                                "row after row", parameter.name)
+        raise ArgumentTypeError(of_another_shape(label, subject, kind.dtype, kind.shape), parameter.name)
+
+
+def of_another_type(label: str, parameter: Parameter, subject: str, dtype: Any, shape: Any) -> str:
+    return f"{label} is an array of {parameter.dtype}, and {subject} {dtype} of shape {shape}: annotate it with {dtype}, or convert " \
+        "the data by astype()"
+
+
+def of_another_shape(label: str, subject: str, dtype: Any, shape: Any) -> str:
+    return f"{label} is an array of 1 dimension, and {subject} {dtype} of shape {shape}: give the data as .reshape(-1), row after row"
 
 
 def as_node_has_it(label: str, parameter: Parameter, value: Any) -> Any:

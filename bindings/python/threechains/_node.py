@@ -8,7 +8,7 @@ import os
 import threading
 import time
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from threechains import _arrow, _data, _native
@@ -62,7 +62,7 @@ class Node:
         self._exposed: dict[str, memoryview] = {}
         self._outlived: list[memoryview] = []  # withdrawn, but calls on other threads may still use them
         self._known = _data.Known()
-        self._tables: set[str] = set()
+        self._companions: dict[str, tuple[str, bytes]] = {}  # what describes data, by its name: a name and a content
         self._changing = threading.Lock()
         self._ifuncs: dict[tuple[str, int], int] = {}
         self._lock = threading.Lock()
@@ -93,17 +93,22 @@ class Node:
         They see the memory itself and may write to it (an ifunc that writes to memory that is mapped read-only takes
         this process down). It is kept alive until `withdraw` or the node's end. An array must be C-contiguous.
 
-        A node with several threads waits up to ten seconds for calls that use what the name stood for before. Then it
-        raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
+        A node with several threads waits for calls that use what the name stood for before, up to ten seconds for each name
+        that changes. Then it raises Status.BUSY: calls that begin from now on find the new buffer, and the node keeps both alive.
+
+        An array has two names: `name`, and `name`.type, which says what it is, so that ifuncs of any process are refused
+        that take it for something else. Bytes have one.
 
         An Arrow table, or the path of an Arrow IPC or Parquet file, is there by its columns (`tc.column`). An IPC file is
         mapped, and the columns of others are copied. It has two names, `name` and `name`.columns.
         """
         if _arrow.is_table(buffer) or isinstance(buffer, (str, os.PathLike)):
-            self._expose_table(name, buffer)
+            body, directory = self._table(name, buffer)
+            self._replace(name, memoryview(body), (name + _arrow.SUFFIX, directory))
             return
-        self._change_all([*self._directory(name), (name, _data.view_of(name, buffer))], _data.kind_of(buffer))
-        self._tables.discard(name)
+        _data.check_name(name)
+        view, kind = _data.view_of(name, buffer), _data.kind_of(buffer)
+        self._replace(name, view, None if kind is None else (name + _data.SUFFIX, kind.description()), kind)
 
     def withdraw(self, name: str) -> None:
         """Takes the name back. Ifuncs that run from now on do not find it.
@@ -111,8 +116,8 @@ class Node:
         A node with several threads waits up to ten seconds for calls that use the buffer. Then it raises Status.BUSY,
         and keeps the buffer alive until its own end.
         """
-        self._change_all([*self._directory(name), (name, None)])
-        self._tables.discard(name)
+        _data.check_name(name)
+        self._replace(name, None)
 
     def stat(self, name: str) -> int:
         """One number about the node; docs/statistics.md lists the names."""
@@ -157,55 +162,62 @@ class Node:
     def __repr__(self) -> str:
         return f"<threechains.Node {'closed' if self.closed else self.address or 'that nobody connects to'}>"
 
-    def _expose_table(self, name: str, table: Any) -> None:
+    def _table(self, name: str, table: Any) -> tuple[Any, bytes]:
+        """Memory with the columns of a table or file, and the directory that describes it."""
         if not _arrow.is_table(table) and not _arrow.kind_of_file(table):
             raise ArgumentTypeError(f"data '{name}': {os.fspath(table)!r} is no Arrow IPC or Parquet file that can be read; map others with "
                             "numpy.memmap(path, dtype)", name)
         _arrow.check_name(name)
-        body, directory = _arrow.in_memory(table)
-        # Without a directory no call finds columns in data that they are not of.
-        changes = [*self._directory(name), (name, memoryview(body)), (name + _arrow.SUFFIX, memoryview(directory))]
-        self._tables.add(name)
-        self._change_all(changes)
+        return _arrow.in_memory(table)
 
-    def _directory(self, name: str) -> list[tuple[str, memoryview | None]]:
-        """The change that withdraws the directory of a table, if the name is one's."""
-        return [(name + _arrow.SUFFIX, None)] if name in self._tables else []
+    def _replace(self, name: str, view: memoryview | None, companion: tuple[str, bytes] | None = None,
+                 kind: _data.Kind | None = None) -> None:
+        """What the name stands for, and the companion that describes it. Raises Status.BUSY after all were changed.
 
-    def _change_all(self, changes: Sequence[tuple[str, memoryview | None]], kind: _data.Kind | None = None) -> None:
-        """Raises Status.BUSY after all were changed. `kind`: what is known of the last one."""
-        busy: Error | None = None
-        for name, view in changes:
-            try:
-                self._change(name, view, kind if name == changes[-1][0] else None)
-            except Error as error:
-                if error.status != Status.BUSY:
-                    raise
-                busy = error
-        if busy is not None:
-            raise busy
-
-    def _change(self, name: str, view: memoryview | None, kind: _data.Kind | None = None) -> None:
-        """What the name stands for; None: nothing."""
+        The old companion goes first and the new one comes last, so that neither ever stands beside data that it does not
+        describe. A call that begins in between finds data without a companion, and does not check it. Data that is withdrawn goes
+        before its companion, as calls that still run may make each change wait.
+        """
         with self._changing:
+            before = self._companions.pop(name, None)
+            changes: list[tuple[str, memoryview | None, _data.Kind | None]] = [(name, view, kind)]
+            if before is not None and before != companion:
+                changes.insert(0 if view is not None else 1, (before[0], None, None))
+            if companion is not None:
+                self._companions[name] = companion
+                if before != companion:
+                    changes.append((companion[0], memoryview(companion[1]), None))
             busy: Error | None = None
-            try:
-                if view is None:
-                    self._engine.withdraw(name)
-                else:
-                    self._engine.expose(name, view)
-            except Error as error:
-                if error.status != Status.BUSY:
-                    raise
-                busy = error  # it is changed, but calls on other threads still use what was there before
-            self._known.note(name, kind)
-            before = self._exposed.pop(name, None)
-            if view is not None:
-                self._exposed[name] = view
+            for change in changes:
+                try:
+                    self._change(*change)
+                except Error as error:
+                    if error.status != Status.BUSY:
+                        raise
+                    busy = error
             if busy is not None:
-                if before is not None:
-                    self._outlived.append(before)
                 raise busy
+
+    def _change(self, name: str, view: memoryview | None, kind: _data.Kind | None) -> None:
+        """What one name stands for; None: nothing. The caller holds the lock."""
+        busy: Error | None = None
+        try:
+            if view is None:
+                self._engine.withdraw(name)
+            else:
+                self._engine.expose(name, view)
+        except Error as error:
+            if error.status != Status.BUSY:
+                raise
+            busy = error  # it is changed, but calls on other threads still use what was there before
+        self._known.note(name, kind)
+        before = self._exposed.pop(name, None)
+        if view is not None:
+            self._exposed[name] = view
+        if busy is not None:
+            if before is not None:
+                self._outlived.append(before)
+            raise busy
 
     def _register(self, ifunc: Ifunc) -> int:
         """The number under which this node knows an ifunc."""

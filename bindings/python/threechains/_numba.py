@@ -27,7 +27,7 @@ from numba.core.compiler_lock import global_compiler_lock
 from numba.core.target_extension import target_override
 from numba.np import arrayobj, numpy_support
 
-from threechains import _bundle, _columns, _target, _tool, _types
+from threechains import _bundle, _columns, _data, _data_types, _target, _tool, _types
 from threechains._calls import (
     BYTE, INT32, INT64, MEANINGS, POINTER, declare, external_for, forward_for, numba_type, text,
 )
@@ -129,26 +129,35 @@ class _Entry:
         return self.context.unpack_value(self.builder, kind, pointer)
 
     def _data(self, parameter: Parameter) -> Any:
+        name = parameter.data_name
+        found, size = self._find(name) if parameter.optional else self._bytes_of(name, f"this node exposes no data '{name}'")
+        self._check_type(parameter)
+        count = self.builder.udiv(size, INT64(parameter.dtype.itemsize))
+        return self._array(parameter, found, count)
+
+    def _check_type(self, parameter: Parameter) -> None:
+        """The call fails where the node has a description of the data that does not fit."""
+        builder = self.builder
+        description, size = self._find(parameter.data_name + _data.SUFFIX)
+        with builder.if_then(cgutils.is_not_null(builder, description)):
+            is_wrong, words = _data_types.compare(self.context, builder, parameter, description, size)
+            with builder.if_then(is_wrong, likely=False):
+                self._fail(INT32(EXCEPTION_CODE), words)
+                builder.ret_void()
+
+    def _find(self, data_name: str) -> tuple[Any, Any]:
+        """Where this named data is, and how many bytes it has. Null and 0: the node has none."""
         builder = self.builder
         size = cgutils.alloca_once(builder, INT64)
         find = declare(self.module, "tc_data", POINTER, POINTER, INT64.as_pointer())
-        found = builder.call(find, [text(self.module, parameter.data_name), size])
-        if parameter.optional:
-            bytes_there = builder.select(cgutils.is_null(builder, found), INT64(0), builder.load(size))
-        else:
-            self._fail_if(cgutils.is_null(builder, found), EXCEPTION_CODE,
-                          f"this node exposes no data '{parameter.data_name}'")
-            bytes_there = builder.load(size)
-        count = builder.udiv(bytes_there, INT64(parameter.dtype.itemsize))
-        return self._array(parameter, found, count)
+        found = builder.call(find, [text(self.module, data_name), size])
+        return found, builder.select(cgutils.is_null(builder, found), INT64(0), builder.load(size))
 
     def _bytes_of(self, data_name: str, missing: str) -> tuple[Any, Any]:
-        """Where this named data is, and how many bytes it has."""
-        size = cgutils.alloca_once(self.builder, INT64)
-        find = declare(self.module, "tc_data", POINTER, POINTER, INT64.as_pointer())
-        found = self.builder.call(find, [text(self.module, data_name), size])
+        """The same for data without which the call fails."""
+        found, size = self._find(data_name)
         self._fail_if(cgutils.is_null(self.builder, found), EXCEPTION_CODE, missing)
-        return found, self.builder.load(size)
+        return found, size
 
     def _column(self, parameter: Parameter) -> Any:
         table = parameter.data_name.partition(".")[0]
