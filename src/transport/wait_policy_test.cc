@@ -16,6 +16,11 @@ Next poll_until_told(WaitPolicy& policy, bool asks_system = false) {
     if (const auto next = policy.after_empty_poll(asks_system); next != Next::poll) return next;
 }
 
+// Other work on this machine may take the core for a moment: then a wait blocks instead.
+void expect_next(Next expected, Next next, const Core& core) {
+  if (next != Next::block || !core.is_busy(now_ns())) EXPECT_EQ(next, expected);
+}
+
 TEST(WaitPolicy, gives_up_after_one_poll_when_its_time_had_passed_before) {
   Core core;
   auto until = WaitPolicy::until(core, Deadline::after_ms(0));
@@ -32,7 +37,7 @@ TEST(WaitPolicy, blocks_when_it_has_polled_for_long_enough_and_gives_up_at_its_d
   EXPECT_TRUE(now_ns() - start >= WaitPolicy::polling_ns || core.is_busy(start));
   EXPECT_EQ(policy.after_empty_poll(false), Next::block) << "and again, while nothing comes";
   auto shorter = WaitPolicy::for_ns(core, WaitPolicy::polling_ns / 4);
-  EXPECT_EQ(poll_until_told(shorter), Next::give_up);
+  expect_next(Next::give_up, poll_until_told(shorter), core);
 }
 
 TEST(WaitPolicy, a_time_without_end_does_not_wrap_around) {
@@ -55,7 +60,7 @@ TEST(WaitPolicy, its_time_begins_with_the_first_poll_and_not_before) {
   Core core;
   auto policy = WaitPolicy::for_ns(core, WaitPolicy::polling_ns / 2);
   std::this_thread::sleep_for(std::chrono::milliseconds(2));
-  EXPECT_EQ(policy.after_empty_poll(false), Next::poll);
+  expect_next(Next::poll, policy.after_empty_poll(false), core);
 }
 
 // Alone on its core it reads the clock with one poll in eight.
