@@ -6,6 +6,7 @@
 #include <filesystem>
 
 #include "base/file.h"
+#include "transport/address.h"
 #include "trust/key_file.h"
 #include "wire/frame.h"
 #include "wire/text.h"
@@ -36,8 +37,10 @@ std::string last_words_of(std::string_view address) {
   return bytes && wire::printable(as_text(*bytes)) ? std::string(as_text(*bytes)) : std::string();
 }
 
-std::string take_last_words(std::string_view address) {
-  auto words = last_words_of(address);
+std::string take_last_words(std::string_view address, std::string_view listen) {
+  const auto asked = transport::parse_host_and_port(listen);
+  const bool is_by_chance = asked && asked->port == 0;
+  auto words = is_by_chance ? std::string() : last_words_of(address);
   std::error_code ignored;
   if (const auto file = last_words_file(address); !file.empty()) std::filesystem::remove(file, ignored);
   return words;

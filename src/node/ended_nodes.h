@@ -16,7 +16,8 @@ namespace tc::node {
 std::string last_words_file(std::string_view address);
 // What the node that listened there before said; empty: it ended otherwise, or that is long ago.
 std::string last_words_of(std::string_view address);
-// The same, and removes it.
-std::string take_last_words(std::string_view address);
+// The same for a node that now listens at `address`, and removes it. Empty as well when the node asked for any port ("HOST:0" in
+// `listen`): the node that had this port before was another one.
+std::string take_last_words(std::string_view address, std::string_view listen);
 
 }  // namespace tc::node

@@ -215,7 +215,7 @@ Status Node::join_cluster() {
 }
 
 void Node::have_last_words() {
-  self_.last_words = take_last_words(self_.address);
+  self_.last_words = take_last_words(self_.address, config_.listen);
   if (!self_.last_words.empty()) log_->warn("{}: of the node that was here before: {}", self_.label, self_.last_words);
   last_words_.emplace(config_.log == "off" ? "" : config_.name, format_of_log(config_), self_.label,
                       last_words_file(self_.address));
