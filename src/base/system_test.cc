@@ -274,6 +274,42 @@ TEST(LogSink, a_reader_that_is_gone_does_not_end_the_process) {
   log.warn("nobody hears this");
 }
 
+bool a_closed_pipe_is_pending() {
+  sigset_t pending;
+  EXPECT_EQ(sigpending(&pending), 0);
+  return sigismember(&pending, SIGPIPE) == 1;
+}
+
+// The application may use the signal for its own pipes.
+TEST(LogSink, a_reader_that_is_gone_adds_no_signal_and_takes_none_away) {
+  auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("somebody can hear this");
+  ends.read.reset();
+  sigset_t closed_pipe, before;
+  sigemptyset(&closed_pipe);
+  sigaddset(&closed_pipe, SIGPIPE);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &closed_pipe, &before), 0);
+  log.warn("nobody hears this");
+  EXPECT_FALSE(a_closed_pipe_is_pending());
+  EXPECT_EQ(::write(ends.write.get(), "x", 1), -1);  // by the application
+  log.warn("nor this");
+  EXPECT_TRUE(a_closed_pipe_is_pending());
+  constexpr timespec at_once{};
+  sigtimedwait(&closed_pipe, nullptr, &at_once);
+  EXPECT_FALSE(a_closed_pipe_is_pending());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST(LogSink, a_line_leaves_the_signals_of_its_thread_as_they_are) {
+  auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("one");
+  sigset_t now;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &now), 0);
+  EXPECT_FALSE(sigismember(&now, SIGPIPE));
+}
+
 TEST(LogSink, a_line_too_long_for_one_write_is_cut_and_says_so) {
   const auto ends = make_pipe();
   logger_to(ends.write).warn("{}", std::string(10'000, 'x'));

@@ -168,6 +168,18 @@ TEST(BufferPool, what_is_handed_over_does_not_count_any_more) {
   EXPECT_TRUE(pool->take(10));
 }
 
+TEST(BufferPool, memory_that_the_system_does_not_have_is_an_error_and_does_not_count) {
+  const auto pool = BufferPool::create(SIZE_MAX);
+  mark(*pool->take(256 * kib));
+  const auto refused = pool->take(SIZE_MAX / 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_NO_MEMORY);
+  EXPECT_EQ(pool->budget().used(), 0u);
+  auto next = pool->take(256 * kib);
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_FALSE(is_marked(*next)) << "what was kept was given back first";
+}
+
 TEST(BufferPool, memory_that_was_unused_for_a_second_goes_back_to_the_system) {
   const auto pool = BufferPool::create(64 * mib);
   mark(*pool->take(256 * kib));
