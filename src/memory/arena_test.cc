@@ -242,6 +242,20 @@ TEST(Arena, an_image_with_mappings_of_its_own_takes_whole_pages) {
   EXPECT_EQ(arena->used_bytes(), 0u);
 }
 
+TEST(Arena, images_of_nothing_have_places_of_their_own) {
+  for (const auto kind : {Arena::Kind::shared, Arena::Kind::separate}) {
+    const auto arena = std::move(*Arena::create(kind));
+    const auto one = arena->place(0, 0, 64), two = arena->place(0, 0, 64);
+    ASSERT_TRUE(one) << one.error().message;
+    ASSERT_TRUE(two) << two.error().message;
+    EXPECT_NE(one->text, two->text);
+    EXPECT_TRUE(arena->seal(*one));
+    arena->release(*one);
+    arena->release(*two);
+    EXPECT_EQ(arena->used_bytes(), 0u);
+  }
+}
+
 TEST(Arena, to_release_nothing_changes_nothing) {
   for (const auto kind : {Arena::Kind::shared, Arena::Kind::separate}) {
     const auto arena = std::move(*Arena::create(kind));
