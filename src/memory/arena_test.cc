@@ -159,6 +159,22 @@ TEST(Arena, memory_is_prepared_again_and_again) {
   }
 }
 
+// The lowest free place is where the next image will lie.
+TEST(Arena, memory_is_prepared_where_the_next_image_fits) {
+  const auto arena = shared_arena();
+  if (arena->kind() != Arena::Kind::shared) GTEST_SKIP() << "images cannot share mappings on this system";
+  const auto first = *arena->place(chunk_bytes, 0, 64);
+  ASSERT_TRUE(arena->place(chunk_bytes, 0, 64));
+  arena->prepare();
+  arena->release(first);
+  ASSERT_TRUE(arena->place(2 * chunk_bytes, 0, 64)) << "behind what is prepared";
+  EXPECT_EQ(arena->committed_bytes(), 3 * chunk_bytes);
+  arena->prepare();
+  EXPECT_EQ(arena->committed_bytes(), 4 * chunk_bytes);
+  EXPECT_EQ(arena->place(chunk_bytes, 0, 64)->text, first.text);
+  EXPECT_EQ(arena->committed_bytes(), 4 * chunk_bytes) << "it was there";
+}
+
 // The data of the next image lies there.
 TEST(Arena, data_pages_are_mapped_before_they_are_used) {
 #ifdef TC_EMULATED

@@ -272,6 +272,25 @@ TEST(CodeMapping, an_arena_that_goes_leaves_no_descriptors_and_no_addresses) {
   EXPECT_LT(process_memory().mapped_bytes, mapped + 8 * image_half) << "one half for each arena would be far more";
 }
 
+TEST(Populate, says_whether_it_mapped_the_pages) {
+#ifdef TC_EMULATED
+  GTEST_SKIP() << "an emulator maps pages as it likes";
+#endif
+  const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+  void* const memory = mmap(nullptr, 4 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  ASSERT_NE(memory, MAP_FAILED);
+  (void)madvise(memory, 4 * page, MADV_NOHUGEPAGE);
+  auto* const pages = static_cast<std::byte*>(memory);
+  pages[page] = std::byte{7};
+  const bool is_mapped = populate(pages, 3 * page);
+  EXPECT_EQ(testing::is_resident(pages), is_mapped);
+  EXPECT_EQ(testing::is_resident(pages + 2 * page), is_mapped);
+  EXPECT_FALSE(testing::is_resident(pages + 3 * page));
+  EXPECT_EQ(pages[page], std::byte{7}) << "the content stays";
+  munmap(memory, 4 * page);
+  EXPECT_FALSE(populate(pages, page)) << "nothing is there";
+}
+
 // As QEMU before 8.1 does, which looks for new code only where it is written: nothing changes where it runs.
 TEST(NewCode, is_not_said_to_run_where_old_code_does) {
   const auto arena = std::move(*Arena::create(Kind::separate));
