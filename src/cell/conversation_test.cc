@@ -40,7 +40,9 @@ class AConversation : public testing::Test {
   bool says(ToNode kind, uint32_t number) {
     body_ = body_of(kind);
     const auto event = conversation.read({static_cast<uint8_t>(kind), number, body_});
-    if (!event) EXPECT_EQ(event.error().code, TC_ERR_MALFORMED);
+    if (!event) {
+      EXPECT_EQ(event.error().code, TC_ERR_MALFORMED);
+    }
     return event.has_value();
   }
   bool says(ToNode kind) { return says(kind, conversation.call_number()); }

@@ -345,7 +345,9 @@ TEST(Arena, an_image_with_mappings_of_its_own_gives_back_both_halves) {
     }
     arena->release(p);
     EXPECT_FALSE(is_mapped(p.text));
-    if (data_bytes != 0) EXPECT_FALSE(is_mapped(p.data));
+    if (data_bytes != 0) {
+      EXPECT_FALSE(is_mapped(p.data));
+    }
     EXPECT_EQ(arena->committed_bytes(), 0u);
   }
 }
@@ -361,7 +363,9 @@ TEST(Arena, more_than_one_pair_of_halves_is_made_when_one_is_full) {
   }
   for (const auto& p : placements) arena->release(p);
   EXPECT_EQ(arena->used_bytes(), 0u);
-  if (arena->kind() == Arena::Kind::shared) EXPECT_EQ(arena->committed_bytes(), chunk_bytes) << "one chunk stays";
+  if (arena->kind() == Arena::Kind::shared) {
+    EXPECT_EQ(arena->committed_bytes(), chunk_bytes) << "one chunk stays";
+  }
 }
 
 TEST(Arena, half_an_image_that_is_too_large_is_refused) {

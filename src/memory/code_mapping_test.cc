@@ -19,6 +19,10 @@
 #include "memory/testing/process_memory.h"
 #include "memory/testing/tiny_code.h"
 
+#ifndef F_SEAL_FUTURE_WRITE
+#define F_SEAL_FUTURE_WRITE 0x0010
+#endif
+
 namespace tc::memory {
 namespace {
 
