@@ -10,6 +10,7 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <latch>
 #include <thread>
 
 #include "memory/arena.h"
@@ -206,7 +207,9 @@ TEST_F(ExportedMemoryTest, freed_data_returns_to_the_system_and_freed_code_is_us
 }
 
 TEST_F(ExportedMemoryTest, two_threads_can_link_at_the_same_time) {
-  const auto many_times = [this] {
+  std::latch both(2);
+  const auto many_times = [this, &both] {
+    both.arrive_and_wait();
     for (int i = 0; i < 5000; ++i) arena_->release(link());
   };
   std::thread other(many_times);
