@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -172,6 +173,32 @@ TEST(ChildProcess, a_group_ends_with_its_child) {
   for (; child->output_fd() >= 0 && !deadline.passed(); ::usleep(1000)) text += child->take_output();
   EXPECT_EQ(child->output_fd(), -1) << "the grandchild still runs";
   EXPECT_EQ(text, "started\n");
+}
+
+// ---- Files
+
+size_t files_in(const TemporaryDirectory& directory) {
+  return static_cast<size_t>(std::ranges::distance(std::filesystem::directory_iterator(directory.path())));
+}
+
+TEST(FileThatIsReplaced, has_the_new_bytes_and_nothing_beside_it) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  const auto path = directory->file("text");
+  for (const std::string_view text : {"one", "a longer one", ""}) {
+    ASSERT_TRUE(write_file_atomically(path, as_bytes(text)));
+    EXPECT_EQ(as_text(*read_file(path, 100)), text);
+    EXPECT_EQ(files_in(*directory), 1u);
+  }
+}
+
+TEST(FileThatIsReplaced, leaves_nothing_where_it_cannot_be_had) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  std::filesystem::create_directories(directory->path() / "folder" / "inside");
+  EXPECT_FALSE(write_file_atomically(directory->file("folder"), as_bytes("text")));
+  EXPECT_EQ(files_in(*directory), 1u) << "the folder";
+  EXPECT_FALSE(write_file_atomically(directory->file("missing") + "/text", as_bytes("text")));
 }
 
 // ---- Plug-ins

@@ -136,6 +136,15 @@ TEST(BufferPool, memory_that_was_used_is_used_again_for_what_fits_it) {
   EXPECT_EQ(pool->budget().used(), 256 * kib) << "the smaller one";
 }
 
+TEST(BufferPool, memory_that_was_used_is_not_used_for_less_than_half_of_it) {
+  const auto pool = BufferPool::create(64 * mib);
+  mark(*pool->take(192 * kib));
+  EXPECT_FALSE(is_marked(*pool->take(64 * kib)));
+  auto half = pool->take(96 * kib);
+  ASSERT_TRUE(half);
+  EXPECT_TRUE(is_marked(*half));
+}
+
 TEST(BufferPool, memory_in_use_counts_in_steps_until_it_is_returned) {
   const auto pool = BufferPool::create(64 * mib);
   {
