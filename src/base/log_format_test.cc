@@ -108,6 +108,8 @@ TEST(LogFormat, json_replaces_each_byte_that_is_no_utf8) {
   EXPECT_EQ(shown("\xf4\x90\x80\x80"), bad + bad + bad + bad) << "beyond Unicode";
   EXPECT_EQ(shown("\xe2\x82"), bad + bad) << "ends too early";
   EXPECT_EQ(shown("\xe2\"x"), bad + "\"x") << "the quote is no part of it";
+  EXPECT_EQ(shown("\xf0\x9f\"\x80"), bad + bad + "\"" + bad) << "the quote is no part of it";
+  EXPECT_EQ(shown("\xf0\x9f\x98\""), bad + bad + bad + "\"") << "the quote is no part of it";
   EXPECT_EQ(shown("\xef\xbf\xbf\xf4\x8f\xbf\xbf"), "\xef\xbf\xbf\xf4\x8f\xbf\xbf");
 }
 

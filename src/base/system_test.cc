@@ -11,6 +11,7 @@
 
 #include <algorithm>
 #include <climits>
+#include <filesystem>
 
 #include "base/bytes.h"
 #include "base/file.h"
@@ -174,6 +175,32 @@ TEST(ChildProcess, a_group_ends_with_its_child) {
   EXPECT_EQ(text, "started\n");
 }
 
+// ---- Files
+
+size_t files_in(const TemporaryDirectory& directory) {
+  return static_cast<size_t>(std::ranges::distance(std::filesystem::directory_iterator(directory.path())));
+}
+
+TEST(FileThatIsReplaced, has_the_new_bytes_and_nothing_beside_it) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  const auto path = directory->file("text");
+  for (const std::string_view text : {"one", "a longer one", ""}) {
+    ASSERT_TRUE(write_file_atomically(path, as_bytes(text)));
+    EXPECT_EQ(as_text(*read_file(path, 100)), text);
+    EXPECT_EQ(files_in(*directory), 1u);
+  }
+}
+
+TEST(FileThatIsReplaced, leaves_nothing_where_it_cannot_be_had) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  std::filesystem::create_directories(directory->path() / "folder" / "inside");
+  EXPECT_FALSE(write_file_atomically(directory->file("folder"), as_bytes("text")));
+  EXPECT_EQ(files_in(*directory), 1u) << "the folder";
+  EXPECT_FALSE(write_file_atomically(directory->file("missing") + "/text", as_bytes("text")));
+}
+
 // ---- Plug-ins
 
 TEST(Plugin, is_found_along_the_loaders_path_and_gives_its_functions) {
@@ -272,6 +299,42 @@ TEST(LogSink, a_reader_that_is_gone_does_not_end_the_process) {
   auto log = logger_to(ends.write);
   ends.read.reset();
   log.warn("nobody hears this");
+}
+
+bool a_closed_pipe_is_pending() {
+  sigset_t pending;
+  EXPECT_EQ(sigpending(&pending), 0);
+  return sigismember(&pending, SIGPIPE) == 1;
+}
+
+// The application may use the signal for its own pipes.
+TEST(LogSink, a_reader_that_is_gone_adds_no_signal_and_takes_none_away) {
+  auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("somebody can hear this");
+  ends.read.reset();
+  sigset_t closed_pipe, before;
+  sigemptyset(&closed_pipe);
+  sigaddset(&closed_pipe, SIGPIPE);
+  ASSERT_EQ(pthread_sigmask(SIG_BLOCK, &closed_pipe, &before), 0);
+  log.warn("nobody hears this");
+  EXPECT_FALSE(a_closed_pipe_is_pending());
+  EXPECT_EQ(::write(ends.write.get(), "x", 1), -1);  // by the application
+  log.warn("nor this");
+  EXPECT_TRUE(a_closed_pipe_is_pending());
+  constexpr timespec at_once{};
+  sigtimedwait(&closed_pipe, nullptr, &at_once);
+  EXPECT_FALSE(a_closed_pipe_is_pending());
+  pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+TEST(LogSink, a_line_leaves_the_signals_of_its_thread_as_they_are) {
+  auto ends = make_pipe();
+  auto log = logger_to(ends.write);
+  log.warn("one");
+  sigset_t now;
+  ASSERT_EQ(pthread_sigmask(SIG_SETMASK, nullptr, &now), 0);
+  EXPECT_FALSE(sigismember(&now, SIGPIPE));
 }
 
 TEST(LogSink, a_line_too_long_for_one_write_is_cut_and_says_so) {

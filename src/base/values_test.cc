@@ -136,6 +136,15 @@ TEST(BufferPool, memory_that_was_used_is_used_again_for_what_fits_it) {
   EXPECT_EQ(pool->budget().used(), 256 * kib) << "the smaller one";
 }
 
+TEST(BufferPool, memory_that_was_used_is_not_used_for_less_than_half_of_it) {
+  const auto pool = BufferPool::create(64 * mib);
+  mark(*pool->take(192 * kib));
+  EXPECT_FALSE(is_marked(*pool->take(64 * kib)));
+  auto half = pool->take(96 * kib);
+  ASSERT_TRUE(half);
+  EXPECT_TRUE(is_marked(*half));
+}
+
 TEST(BufferPool, memory_in_use_counts_in_steps_until_it_is_returned) {
   const auto pool = BufferPool::create(64 * mib);
   {
@@ -166,6 +175,18 @@ TEST(BufferPool, what_is_handed_over_does_not_count_any_more) {
   mine->hand_over();
   EXPECT_EQ(pool->budget().used(), 0u);
   EXPECT_TRUE(pool->take(10));
+}
+
+TEST(BufferPool, memory_that_the_system_does_not_have_is_an_error_and_does_not_count) {
+  const auto pool = BufferPool::create(SIZE_MAX);
+  mark(*pool->take(256 * kib));
+  const auto refused = pool->take(SIZE_MAX / 2);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_NO_MEMORY);
+  EXPECT_EQ(pool->budget().used(), 0u);
+  auto next = pool->take(256 * kib);
+  ASSERT_TRUE(next) << next.error().message;
+  EXPECT_FALSE(is_marked(*next)) << "what was kept was given back first";
 }
 
 TEST(BufferPool, memory_that_was_unused_for_a_second_goes_back_to_the_system) {

@@ -253,6 +253,15 @@ TEST(CellProcess, it_leaves_when_it_is_told_to) {
   EXPECT_EQ(cell.ending().kind, Ending::Kind::left);
 }
 
+TEST(CellProcess, one_that_has_ended_takes_no_calls) {
+  TestCell cell;
+  cell.ready().cell->end();
+  EXPECT_EQ(cell.ending().kind, Ending::Kind::left);
+  EXPECT_FALSE(cell.cell->is_idle());
+  EXPECT_EQ(cell.cell->run({}).error().code, TC_ERR_BUSY);
+  EXPECT_FALSE(cell.cell->next());
+}
+
 TEST(CellProcess, a_loop_without_end_is_killed) {
   TestCell cell;
   cell.ready().begin(order(What::loop));

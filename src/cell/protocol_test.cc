@@ -191,6 +191,21 @@ TEST(CellProtocol, any_byte_may_be_another_one) {
   EXPECT_GT(refused, 0u);
 }
 
+TEST(CellProtocol, values_that_mean_nothing_are_refused) {
+  const auto reads = [](Bytes bytes, size_t at, unsigned value, const auto& read) {
+    bytes[at] = static_cast<std::byte>(value);
+    return read(bytes).has_value();
+  };
+  const auto ask = bytes_of(append_ask_head, Ask{.kind = AskKind::data, .name = "board"});
+  const auto log = bytes_of(append_log, Log{2, "a line"});
+  const auto ended = bytes_of(append_ended, Ended{});
+  for (unsigned value = 0; value < 256; ++value) {
+    EXPECT_EQ(reads(ask, 0, value, decode_ask), value >= 1 && value <= 4) << value;
+    EXPECT_EQ(reads(log, 0, value, decode_log), value <= 3) << value;
+    EXPECT_EQ(reads(ended, 0, value, decode_ended), value <= 1) << value;
+  }
+}
+
 TEST(CellProtocol, a_call_has_nothing_between_its_head_and_its_payload) {
   for (size_t at = run_head_bytes - 9; at < run_head_bytes; ++at) {
     auto bytes = bytes_of(append_run_head, cell::Run{});

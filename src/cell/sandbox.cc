@@ -83,28 +83,12 @@ void drop_capabilities() noexcept {
 
 // ---- Landlock: a ruleset without a rule allows nothing of what it handles
 
-// As in the kernel; headers of older ones lack the later fields, and an older kernel takes them when they are zero.
-struct LandlockRules {
-  uint64_t files, network, scopes;
-};
-
-// All that this version of Landlock can forbid.
-LandlockRules everything(long version) noexcept {
-  int file_rights = 13;             // of version 1; each later one adds to these
-  if (version >= 2) ++file_rights;  // linking across folders
-  if (version >= 3) ++file_rights;  // truncation
-  if (version >= 5) ++file_rights;  // ioctl of devices
-  return {.files = (uint64_t{1} << file_rights) - 1,
-          .network = version >= 4 ? 3U : 0U,  // bind and connect of TCP
-          .scopes = version >= 6 ? 3U : 0U};  // abstract sockets and signals
-}
-
 // Returns what is lacking.
 std::string enter_landlock() {
   constexpr unsigned ask_version = 1;
   const long version = ::syscall(SYS_landlock_create_ruleset, nullptr, 0, ask_version);
   if (version < 1) return "Landlock";
-  const auto rules = everything(version);
+  const auto rules = landlock_rules(version);
   const auto ruleset = static_cast<int>(::syscall(SYS_landlock_create_ruleset, &rules, sizeof rules, 0));
   const bool is_restricted = ruleset >= 0 && ::syscall(SYS_landlock_restrict_self, ruleset, 0) == 0;
   if (ruleset >= 0) ::close(ruleset);

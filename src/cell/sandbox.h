@@ -33,4 +33,20 @@ void close_descriptors_from(unsigned first) noexcept;
 // everything. TC_ERR_UNSUPPORTED: it lacks no_new_privs or seccomp, without which a cell is none.
 Result<std::string> enter_sandbox(const SandboxLimits& limits);
 
+// For Landlock, as in the kernel. Headers of older ones lack the later fields, and an older kernel takes them when they are zero.
+struct LandlockRules {
+  uint64_t files = 0, network = 0, scopes = 0;
+};
+
+// All that this version of Landlock can forbid.
+constexpr LandlockRules landlock_rules(long version) noexcept {
+  int file_rights = 13;             // of version 1; each later one adds to these
+  if (version >= 2) ++file_rights;  // linking across folders
+  if (version >= 3) ++file_rights;  // truncation
+  if (version >= 5) ++file_rights;  // ioctl of devices
+  return {.files = (uint64_t{1} << file_rights) - 1,
+          .network = version >= 4 ? 3U : 0U,  // bind and connect of TCP
+          .scopes = version >= 6 ? 3U : 0U};  // abstract sockets and signals
+}
+
 }  // namespace tc::cell

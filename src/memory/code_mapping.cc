@@ -167,7 +167,8 @@ size_t whole_pages(size_t size) noexcept {
 bool populate(void* begin, size_t bytes) noexcept { return madvise(begin, bytes, MADV_POPULATE_WRITE) == 0; }
 
 Result<LoneMapping> map_lone(size_t text_bytes, size_t data_bytes) {
-  LoneMapping mapping{.text_bytes = whole_pages(text_bytes), .data_bytes = whole_pages(data_bytes)};
+  LoneMapping mapping{.text_bytes = whole_pages(std::max(text_bytes, size_t{1})),
+                      .data_bytes = whole_pages(data_bytes)};
   const size_t reserved = data_bytes == 0 ? mapping.text_bytes : image_half + mapping.data_bytes;
   mapping.text = map_at(nullptr, reserved, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1);
   if (mapping.text == nullptr) return fail(TC_ERR_NO_MEMORY, "mapping {} bytes for code: {}", reserved, system_words());

@@ -10,11 +10,13 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <latch>
 #include <thread>
 
 #include "memory/arena.h"
 #include "memory/testing/other_process.h"
 #include "memory/testing/process_memory.h"
+#include "memory/testing/tiny_code.h"
 
 namespace tc::memory {
 namespace {
@@ -22,15 +24,7 @@ namespace {
 using testing::Answer;
 using ::testing::HasSubstr;
 using testing::in_other_process;
-
-// int f(void) { return 1; }
-#if defined(__x86_64__)
-constexpr unsigned char returns_1[] = {0xB8, 1, 0, 0, 0, 0xC3};
-#elif defined(__aarch64__)
-constexpr unsigned char returns_1[] = {0x20, 0x00, 0x80, 0x52, 0xC0, 0x03, 0x5F, 0xD6};
-#elif defined(__riscv)
-constexpr unsigned char returns_1[] = {0x05, 0x45, 0x82, 0x80};
-#endif
+using testing::returns_1;
 
 // What the system has allocated for a memfd.
 size_t allocated(int file) {
@@ -42,8 +36,12 @@ size_t allocated(int file) {
 class ExportedMemoryTest : public ::testing::Test {
  protected:
   void SetUp() override {
+    if (!testing::system_runs_memfds()) GTEST_SKIP() << "this system forbids to execute memfds";
+    if (!testing::system_seals_future_writes()) GTEST_SKIP() << "this system has no seal for code";
     auto made = Arena::create(Arena::Kind::exported);
+#ifdef TC_EMULATED
     if (!made && made.error().code == TC_ERR_UNSUPPORTED) GTEST_SKIP() << made.error().message;
+#endif
     ASSERT_TRUE(made) << made.error().message;
     arena_ = std::move(*made);
     memory_ = arena_->exported();
@@ -56,10 +54,7 @@ class ExportedMemoryTest : public ::testing::Test {
     EXPECT_TRUE(arena_->seal(*placed));
     return *placed;
   }
-  static int call(const Placement& at) {
-    sync_instructions(at.text, sizeof returns_1);
-    return reinterpret_cast<int (*)()>(at.text)();
-  }
+  static int call(const Placement& at) { return testing::call(at.text); }
 
   std::unique_ptr<Arena> arena_;
   ExportedMemory memory_;
@@ -212,7 +207,9 @@ TEST_F(ExportedMemoryTest, freed_data_returns_to_the_system_and_freed_code_is_us
 }
 
 TEST_F(ExportedMemoryTest, two_threads_can_link_at_the_same_time) {
-  const auto many_times = [this] {
+  std::latch both(2);
+  const auto many_times = [this, &both] {
+    both.arrive_and_wait();
     for (int i = 0; i < 5000; ++i) arena_->release(link());
   };
   std::thread other(many_times);

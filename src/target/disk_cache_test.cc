@@ -177,6 +177,16 @@ TEST_F(DiskCacheTest, the_limit_holds_however_much_is_stored) {
   EXPECT_GE(total, 10'000u);
 }
 
+TEST_F(DiskCacheTest, what_others_store_in_the_directory_counts_in_time) {
+  const auto cache = open(100'000), others = open(100'000);
+  for (int i = 0; i < 90; ++i) ASSERT_TRUE(others->store(fmt::format("theirs {}", i), Bytes(1000)));
+  for (int i = 0; i < 70; ++i) ASSERT_TRUE(cache->store(fmt::format("ours {}", i), Bytes(1000)));
+  size_t total = 0;
+  for (const auto& file : fs::directory_iterator(directory_)) total += file.file_size();
+  EXPECT_LE(total, 110'000u) << "neither stored more than the limit";
+  EXPECT_NE(cache->find("ours 69"), std::nullopt);
+}
+
 TEST_F(DiskCacheTest, a_directory_over_a_smaller_limit_is_shrunk_when_opened) {
   {
     const auto cache = open();

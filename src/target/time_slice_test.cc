@@ -83,5 +83,34 @@ TEST_F(Sampling, each_look_at_the_clock_counts_for_all_calls_since_the_last_one)
   EXPECT_EQ(use_of_first.run.count(), 1u);
 }
 
+// The clock would cost more than the calls.
+TEST_F(Sampling, short_calls_behind_one_that_was_measured_are_not_measured_themselves) {
+  slice.begin();
+  EXPECT_FALSE(slice.is_over());  // the turn that is sampled
+  first.calls_a_look = 0;
+  slice.begin();
+  (void)slice.before(first);
+  slice.after(first, 1);
+  (void)slice.is_over();
+  ASSERT_EQ(use_of_first.run.count(), 1u);
+  for (int i = 0; i < 10; ++i) {
+    (void)slice.before(second);
+    slice.after(second, 1);
+    (void)slice.is_over();
+  }
+  EXPECT_EQ(use_of_second.run.count(), 0u);
+}
+
+TEST_F(Sampling, before_says_how_many_calls_may_run_until_the_next_look) {
+  slice.begin();
+  EXPECT_FALSE(slice.is_over());
+  slice.begin();
+  EXPECT_EQ(slice.before(first), 512u);
+  slice.after(first, 500);
+  EXPECT_EQ(slice.before(first), 12u);
+  first.calls_a_look = 0;
+  EXPECT_EQ(slice.before(first), 1u) << "at least one";
+}
+
 }  // namespace
 }  // namespace tc::target

@@ -245,6 +245,42 @@ TEST_F(Tuning, slices_that_come_later_are_kept_and_used) {
   EXPECT_EQ(code->tier.load(), Tier::tuned);
 }
 
+// What was compiled meanwhile came of the bundle before.
+TEST_F(Tuning, slices_that_come_while_the_code_is_compiled_begin_that_anew) {
+  auto& codes = store();
+  const auto whole = bundle_of("f", "hold=1", true);
+  const auto some = whole.bytes_for(1);  // the bitcode alone
+  Code* const code = *codes.load(std::move(*Bundle::read_carried(some, 1, whole.id())));
+  codes.housekeeping();
+  ASSERT_TRUE(tc::test::run_until([&] { return is_held(); }, [] { std::this_thread::yield(); }));
+  EXPECT_EQ(*codes.load(whole), code);
+  EXPECT_EQ(code->tier.load(), Tier::baseline);
+  ASSERT_TRUE(tc::test::run_until([&] { return codes.wait_until_tuned(1); }, [&] { let_go(); }));
+  EXPECT_EQ(code->tier.load(), Tier::tuned);
+  EXPECT_EQ(run(*code), 1000u);
+  EXPECT_EQ(codes.stats().tuned_swaps, 1u);
+}
+
+// To exchange it would leave its users with the variables of the code before.
+TEST_F(Tuning, a_library_is_tuned_at_once_and_not_again) {
+  ASSERT_TRUE(policy_.allow_export("lib_*"));
+  Manifest manifest;
+  manifest.name = "lib";
+  manifest.entries = entry_main | entry_library;
+  manifest.exports = {"lib_add"};
+  manifest.slices.push_back(slice_for(SliceForm::bitcode, SliceRole::target, 1));
+  auto& codes = store();
+  const int before = count("fake_jit_compiles");
+  const auto loaded = codes.load(std::move(*Bundle::pack(std::move(manifest), {Bytes(1)})));
+  ASSERT_TRUE(loaded) << loaded.error().message;
+  EXPECT_EQ((*loaded)->tier.load(), Tier::tuned);
+  EXPECT_EQ(run(**loaded), 1000u);
+  codes.housekeeping();
+  ASSERT_TRUE(codes.wait_until_tuned(20'000));
+  EXPECT_EQ(codes.stats().tuned_swaps, 0u);
+  EXPECT_EQ(count("fake_jit_compiles") - before, 1);
+}
+
 TEST_F(Tuning, the_budget_counts_what_was_jitted) {
   CodeStoreOptions options;
   options.budget_bytes = 40'000;

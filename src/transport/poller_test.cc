@@ -2,16 +2,14 @@
 #include "transport/poller.h"
 
 #include <gtest/gtest.h>
-#include <linux/filter.h>
-#include <linux/seccomp.h>
-#include <sys/prctl.h>
 #include <sys/socket.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstddef>
 #include <thread>
+
+#include "base/testing/refused_calls.h"
 
 namespace tc::transport {
 namespace {
@@ -85,25 +83,13 @@ TEST_F(APoller, a_wait_ends_with_its_deadline_and_not_before) {
   EXPECT_LT(now_ns() - before, far_less_ns);
 }
 
-// From now on this thread gets `error` instead of epoll_pwait2(). False: this kernel, or emulator, has no such filters.
-bool refuse_epoll_pwait2(int error) {
-  sock_filter steps[] = {
-      {BPF_LD | BPF_W | BPF_ABS, 0, 0, offsetof(seccomp_data, nr)},
-      {BPF_JMP | BPF_JEQ | BPF_K, 0, 1, SYS_epoll_pwait2},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ERRNO | static_cast<uint32_t>(error)},
-      {BPF_RET | BPF_K, 0, 0, SECCOMP_RET_ALLOW},
-  };
-  const sock_fprog program{std::size(steps), steps};
-  return prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) == 0 && prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &program) == 0;
-}
-
 // As a kernel without it does, and a container whose filter does not know it.
 TEST_F(APoller, waits_as_long_where_the_exact_wait_is_not_to_be_had_or_not_allowed) {
   for (const int error : {ENOSYS, EPERM}) {
     bool is_filtered = false;
     uint64_t waited_ns = 0;
     std::thread([&] {
-      is_filtered = refuse_epoll_pwait2(error);
+      is_filtered = test::refuse({.number = SYS_epoll_pwait2, .error = error});
       Poller own;
       const uint64_t before = now_ns();
       if (own.open()) own.wait(Deadline::after_ms(20));

@@ -57,6 +57,16 @@ TEST(HostileBundle, truncated_in_a_slice_it_is_refused_with_the_bytes_that_are_m
   EXPECT_THAT(read.error().message, HasSubstr("bytes wanted at byte"));
 }
 
+TEST(HostileBundle, truncated_before_its_slices_it_is_refused_with_the_bytes_that_are_missing) {
+  const auto whole = file_of({});
+  const size_t manifest = whole.size() - 8 - bytes_of("code").size();
+  const auto cut_to = [&](size_t size) { return Bundle::read(ByteView(whole).first(size)).error(); };
+  EXPECT_EQ(cut_to(3).message, "bundle: 4 bytes wanted at byte 0 when only 3 are left");
+  EXPECT_EQ(cut_to(7).message, "bundle: 4 bytes wanted at byte 4 when only 3 are left");
+  EXPECT_EQ(cut_to(20).message, fmt::format("bundle: {} bytes wanted at byte 8 when only 12 are left", manifest));
+  for (const size_t size : {3, 7, 20}) EXPECT_EQ(cut_to(size).code, TC_ERR_MALFORMED);
+}
+
 TEST(HostileBundle, with_a_byte_too_many_it_is_refused) {
   auto bytes = four_slices().bytes();
   bytes.push_back(std::byte{0});

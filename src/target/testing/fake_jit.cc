@@ -6,7 +6,8 @@
 //                  fake_jit_let_go()                           empty=1   defines no ifunc_main
 //     needs=NAME   has this undefined symbol            variable=1  has one of its own
 //
-// Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code.
+// Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code. It defines
+// every symbol lib_..., so that it can be a library.
 #include <atomic>
 #include <chrono>
 #include <cstring>
@@ -46,7 +47,7 @@ class FakeCode final : public LinkedCode {
   }
   void* symbol(const std::string& name) const noexcept override {
     if (has_variable_ && name == std::string(abi_names::variable_prefix) + "0") return const_cast<int*>(&variable_);
-    return name == "ifunc_main" || name == "payload_init" ? entry_ : nullptr;
+    return name == "ifunc_main" || name == "payload_init" || name.starts_with("lib_") ? entry_ : nullptr;
   }
   size_t bytes() const noexcept override { return 4096; }
   bool holds(uintptr_t) const noexcept override { return false; }

@@ -68,6 +68,22 @@ TEST_F(Sessions, hold_back_no_more_than_one_record) {
   EXPECT_EQ(server->read(into).value(), plain.size());
 }
 
+TEST_F(Sessions, add_22_bytes_to_each_record_and_send_nothing_else) {
+  shake_hands();
+  ASSERT_EQ(error.message, "");
+  Bytes into(100);
+  for (auto* const from : {client.get(), server.get()}) {
+    auto& to = from == client.get() ? *server : *client;
+    move(*from, to);  // what belongs to the handshake
+    for (size_t size = 1; size <= into.size(); ++size) {
+      ASSERT_EQ(from->write(patterned(size)).value(), size);
+      EXPECT_EQ(from->to_send().size(), size + 22);
+      move(*from, to);
+      EXPECT_EQ(to.read(into).value(), size);
+    }
+  }
+}
+
 TEST_F(Sessions, tell_that_more_is_there_when_the_reader_has_room_for_a_part) {
   shake_hands();
   ASSERT_TRUE(client->write(patterned(100)));
