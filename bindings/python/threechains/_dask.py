@@ -1,0 +1,206 @@
+# SPDX-License-Identifier: Apache-2.0
+"""What runs in a Dask worker: its nodes, and calls of ifuncs with a partition. Needs no Dask; dask.py has the part that does.
+
+A call exposes its partition as named data, runs the ifunc by the node's connection to itself, and withdraws the partition. A node
+has one partition at a time. A worker with several threads has several calls at a time, so it makes a further node when all are busy.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import sys
+import tempfile
+import threading
+from collections.abc import Mapping
+from typing import Any
+
+from threechains import _arrow, _tool
+from threechains._cluster import Cluster
+from threechains._errors import ArgumentTypeError, Error, Status
+from threechains._ifunc import Ifunc, as_ifunc
+from threechains._node import Node
+
+PARTITION = "partition"  # the name of the data
+_HOW = f"tc.data('{PARTITION}', np.float64) for an array, or tc.column('{PARTITION}.NAME', np.float64) for a column of a table"
+
+
+# ---- Keys ---------------------------------------------------------------------------------------------------
+
+
+def new_key() -> str:
+    """A private key that no file holds, as the text of a key's file."""
+    with tempfile.TemporaryDirectory(prefix="threechains-") as home:
+        line = [_tool.command(), "key", "new", "dask"]
+        done = subprocess.run(line, env={**os.environ, "THREECHAINS_HOME": home}, capture_output=True, text=True, check=False,
+                              stdin=subprocess.DEVNULL)
+        if done.returncode != 0:
+            raise Error(Status.IO, f"no key could be made for the nodes of the Dask workers: {done.stderr.strip()}")
+        return pathlib.Path(home, "keys/dask").read_text()
+
+
+def node_of(key: str, **options: Any) -> Node:
+    """A node that knows and is known by the nodes of the same key alone. The key is in a file only until the node has read it."""
+    with tempfile.TemporaryDirectory(prefix="threechains-") as directory:  # it is for its owner alone
+        path = os.path.join(directory, "key")
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(key)
+        return Node(key=path, keyring="none", first_contact="refuse", **options)
+
+
+# ---- A worker's nodes ---------------------------------------------------------------------------------------
+
+
+class PartitionNode:
+    """A node and its connection to itself. One thread at a time may call."""
+
+    def __init__(self, key: str, host: str, name: str) -> None:
+        self.node = node_of(key, listen=f"[{host}]:0" if ":" in host else f"{host}:0", name=name)
+        try:
+            self._itself = Cluster([self.node.address], node=self.node)
+        except BaseException:
+            self.node.close()
+            raise
+
+    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        self.node.expose(PARTITION, partition)
+        try:
+            return self._itself[0].submit(kernel, *args, deadline=None, **named).result()
+        finally:
+            self.node.withdraw(PARTITION)
+
+
+class WorkerNodes:
+    """The nodes of one worker: the one that others connect to, and further ones for calls at the same time. Any thread may use it."""
+
+    def __init__(self, key: str, host: str, name: str) -> None:
+        self._key, self._host, self._name = key, host, name
+        self._lock = threading.Lock()
+        self._all: list[PartitionNode] = []
+        self._idle: list[PartitionNode] = []
+        self._is_closed = False
+
+    @property
+    def address(self) -> str:
+        """Where the worker's node is reached. Starts it when there is none."""
+        with self._lock:
+            if not self._all:
+                self._idle.append(self._start())
+            return self._all[0].node.address
+
+    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+        """The answer of the ifunc for the partition, which it finds as named data."""
+        given = named_data(kernel, partition)
+        node = self._take()
+        try:
+            return _own(node.call(kernel, given, args, named))
+        finally:
+            with self._lock:
+                self._idle.append(node)
+
+    def close(self) -> None:
+        with self._lock:
+            self._is_closed = True
+            nodes, self._all, self._idle = self._all, [], []
+        for one in nodes:
+            one.node.close()
+
+    def _take(self) -> PartitionNode:
+        with self._lock:
+            return self._idle.pop() if self._idle else self._start()
+
+    def _start(self) -> PartitionNode:
+        """The caller holds the lock."""
+        if self._is_closed:
+            raise Error(Status.CLOSED, f"the node of {self._name} is closed, as the worker ends")
+        try:
+            made = PartitionNode(self._key, self._host, self._name)
+        except Exception as error:
+            raise Error(Status.IO, f"{self._name} has no node, because it could not be started at {self._host}: {error}") from error
+        self._all.append(made)
+        return made
+
+
+def _own(answer: Any) -> Any:
+    """Dask keeps the answer, perhaps for longer than the node that has its memory."""
+    return answer.copy() if hasattr(answer, "dtype") and hasattr(answer, "flags") else answer
+
+
+# ---- Ifuncs and partitions ----------------------------------------------------------------------------------
+
+
+def check_kernel(function: Any) -> Ifunc:
+    """Raises for an ifunc that takes no partition."""
+    kernel = as_ifunc(function)
+    if kernel._signature is None:
+        raise ArgumentTypeError(f"ifunc '{kernel.name}' takes a payload, and no partition: give a Python function that is made with "
+                                f"@tc.ifunc and has a parameter {_HOW}", "kernel")
+    kinds = set()
+    for parameter in kernel._signature.parameters:
+        if parameter.kind not in ("data", "column"):
+            continue
+        data_name = parameter.data_name.partition(".")[0] if parameter.kind == "column" else parameter.data_name
+        if data_name == PARTITION:
+            kinds.add(parameter.kind)
+        elif not parameter.optional:
+            raise ArgumentTypeError(f"{kernel.name}: '{parameter.name}' is tc.{parameter.kind}('{parameter.data_name}'), which the nodes "
+                                    f"of Dask workers do not have: they have '{PARTITION}' alone; annotate it with {_HOW}", parameter.name)
+    if len(kinds) != 1:
+        told = "takes the partition as an array and as a table" if kinds else "takes no partition"
+        raise ArgumentTypeError(f"ifunc '{kernel.name}' {told}: give it a parameter {_HOW}", "kernel")
+    return kernel
+
+
+def named_data(kernel: Ifunc, partition: Any) -> Any:
+    """The partition in the form in which a node takes it."""
+    columns = columns_of(kernel)
+    pandas = sys.modules.get("pandas")
+    is_frame = pandas is not None and isinstance(partition, pandas.DataFrame)
+    is_table = is_frame or (_arrow.is_table(partition) and hasattr(partition, "select"))  # as those of pyarrow and Polars
+    if columns and not is_table:
+        raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)} when the function takes columns of a table: annotate "
+                                f"the parameter with tc.data('{PARTITION}', {getattr(partition, 'dtype', 'DTYPE')})", "partition")
+    if is_table and not columns:
+        raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)}, a table, when the function takes an array: annotate "
+                                f"a parameter for each column with tc.column('{PARTITION}.NAME', DTYPE)", "partition")
+    if is_table:
+        return _table(partition, columns, is_frame)
+    return _array(kernel, partition)
+
+
+def columns_of(kernel: Ifunc) -> list[str]:
+    """The columns of the partition that the ifunc takes, each once."""
+    assert kernel._signature is not None
+    names = (parameter.data_name.partition(".")[2] for parameter in kernel._signature.parameters if parameter.kind == "column")
+    return list(dict.fromkeys(names))
+
+
+def _table(partition: Any, columns: list[str], is_frame: bool) -> Any:
+    """The columns that are asked for, as the others would be copied for nothing. The node says which one is not there."""
+    if not is_frame:
+        there = set(getattr(partition, "column_names", None) or partition.schema.names)
+        return partition.select([name for name in columns if name in there])
+    import pyarrow
+
+    return pyarrow.Table.from_pandas(partition[[name for name in columns if name in partition.columns]], preserve_index=False)
+
+
+def _array(kernel: Ifunc, partition: Any) -> Any:
+    import numpy
+
+    if not isinstance(partition, numpy.ndarray):
+        if not hasattr(partition, "to_numpy"):  # a series of pandas, and arrays of Arrow, have it
+            raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)}, which is neither an array nor a table: let the "
+                                    "partitions be NumPy arrays, pandas objects or Arrow tables", "partition")
+        with contextlib.suppress(TypeError):
+            return numpy.ascontiguousarray(partition.to_numpy(zero_copy_only=False))  # Arrow's, which may have to copy
+        partition = partition.to_numpy()
+    return numpy.ascontiguousarray(partition)
+
+
+def _told(partition: Any) -> str:
+    dtype = getattr(partition, "dtype", None)
+    kind = f"{type(partition).__module__.partition('.')[0]}.{type(partition).__name__}".removeprefix("builtins.")
+    return kind if dtype is None else f"{kind} of {dtype}"

@@ -1,0 +1,215 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Ifuncs in a Dask cluster: they go to the partitions that its workers hold. docs/dask.md is the tutorial.
+
+    import threechains.dask
+
+    client.register_plugin(threechains.dask.Nodes())
+    futures = threechains.dask.map(total, collection)
+
+The futures are Dask's own. Each is one task of Dask's, so that the death of workers, spilling and cancellation are as for all tasks.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import logging
+import time
+import uuid
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+try:
+    import distributed
+    from dask.base import is_dask_collection
+    from dask.core import flatten
+    from distributed.comm import get_address_host
+except ImportError as error:
+    raise ImportError(f"threechains.dask needs Dask: {error}; pip install 'threechains[dask]'") from error
+
+from threechains import _dask
+from threechains._cluster import Cluster
+from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
+from threechains._ifunc import Ifunc
+
+__all__ = ["Nodes", "connect", "map"]
+
+_REGISTER = "client.register_plugin(threechains.dask.Nodes())"
+# So long a task waits for the node of a worker that has just joined: Dask may send it tasks before the plug-in.
+_PLUGIN_SECONDS = 10.0
+_PAUSE_SECONDS = 0.01
+_LOG = logging.getLogger("threechains")
+_checked: weakref.WeakSet[Any] = weakref.WeakSet()  # clients whose workers have nodes
+
+
+class Nodes(distributed.WorkerPlugin):
+    """Starts a node in each worker of a Dask cluster, and in those that join later: `client.register_plugin(Nodes())`.
+
+    The nodes have one fresh key, which this object brings to the workers by Dask's own connections. They trust each other, processes
+    of their own user on their host, and nobody else. A second registration changes nothing.
+    """
+
+    name = "threechains"
+    idempotent = True
+
+    def __init__(self) -> None:
+        self._key = _dask.new_key()
+        self._nodes: _dask.WorkerNodes | None = None
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_key": self._key, "_nodes": None}
+
+    def __repr__(self) -> str:
+        return "<threechains.dask.Nodes>"  # without the key
+
+    def setup(self, worker: Any) -> None:
+        """Dask calls it in the worker. What fails here Dask only logs, so the first use of the node tries again and raises it."""
+        self._nodes = _dask.WorkerNodes(self._key, get_address_host(worker.address), f"Dask worker {worker.address}")
+        try:
+            self._nodes.address
+        except Exception as error:
+            _LOG.warning("%s", error)
+
+    def teardown(self, worker: Any) -> None:
+        """Dask calls it when the worker ends."""
+        if self._nodes is not None:
+            self._nodes.close()
+
+
+def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named: Any) -> list[Any]:
+    """Calls an ifunc for each partition of a Dask collection, at the worker that holds it. Gives Dask's futures, in order.
+
+    `kernel` is made with `@tc.ifunc`. It takes the partition as named data: by `tc.data("partition", dtype)` an array, and by
+    `tc.column("partition.NAME", dtype)` each column of a table. It sees Dask's own memory of an array, and must not write to it.
+    `collection` is a collection of Dask's, or a list of futures, one for each partition. `args` and `named` are the other
+    arguments of `kernel`, the same for all partitions. A call that fails is a future that fails; the others have their answers.
+    """
+    _dask.check_kernel(kernel)
+    arguments = kernel._bound(args, named)
+    client = _client(client)
+    _check_workers(client)
+    partitions = _partitions(client, collection)
+    # A task, so that each worker gets the code once, and Dask can make it again when the worker dies that has it.
+    code = client.submit(_code, kernel, key=f"ifunc-{kernel.name}-{hashlib.sha256(kernel.bundle).hexdigest()[:32]}")
+    made: dict[int, Any] = {}
+    for workers, places in _by_holder(client, partitions).items():
+        where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
+        keys = [f"{kernel.name}-{uuid.uuid4().hex}-{place}" for place in places]
+        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, kernel=code, arguments=arguments,
+                             **where)
+        made.update(zip(places, futures))
+    return [made[place] for place in range(len(partitions))]
+
+
+def connect(client: Any = None, *, timeout: float = 10.0) -> Cluster:
+    """The nodes of the workers that there are now, to send functions to without Dask's scheduler. Close it after use.
+
+    The node of this process has the key of theirs. A worker that is restarted has a new node, at a new address: connect again.
+    """
+    client = _client(client)
+    _check_workers(client)
+    answers: Mapping[str, tuple[str, str]] = client.run(_address_and_key)
+    if not answers:
+        raise ArgumentValueError("the Dask cluster has no workers now: wait for some with client.wait_for_workers(1)", "client")
+    node = _dask.node_of(next(key for _, key in answers.values()))
+    try:
+        cluster = Cluster([address for address, _ in answers.values()], node=node, timeout=timeout)
+    except BaseException:
+        node.close()
+        raise
+    cluster._own_node = True  # it ends with the cluster
+    return cluster
+
+
+# ---- At the client ------------------------------------------------------------------------------------------
+
+
+def _client(client: Any) -> Any:
+    if client is None:
+        try:
+            return distributed.get_client()
+        except ValueError:
+            raise ArgumentValueError("there is no Dask client: make one, client = distributed.Client(ADDRESS), or pass client=", "client") \
+                from None
+    if not isinstance(client, distributed.Client) or client.asynchronous:
+        told = "an asynchronous client" if isinstance(client, distributed.Client) else f"of type {type(client).__name__}"
+        raise ArgumentTypeError(f"client is {told} when it must be a client of Dask's: distributed.Client(ADDRESS)", "client")
+    return client
+
+
+def _check_workers(client: Any) -> None:
+    """Raises where nobody has registered the plug-in."""
+    if client in _checked:
+        return
+    name = Nodes.name
+    if not client.run_on_scheduler(lambda dask_scheduler: name in dask_scheduler.worker_plugins):
+        raise Error(Status.NOT_FOUND, f"the workers of {client.scheduler.address} have no nodes: write {_REGISTER} first")
+    _checked.add(client)
+
+
+def _partitions(client: Any, collection: Any) -> list[Any]:
+    """Futures of the partitions, in order."""
+    if is_dask_collection(collection):
+        return _in_order(collection) or _in_order(client.persist(collection)) or []
+    if isinstance(collection, distributed.Future):
+        collection = [collection]
+    partitions = list(collection) if isinstance(collection, Iterable) else [collection]
+    for one in partitions:
+        if not isinstance(one, distributed.Future):
+            raise ArgumentTypeError(f"collection has a {type(one).__name__} when it must be a collection of Dask's, or a list of its futures: "
+                                    "write client.scatter([...]) for arrays of this process", "collection")
+    return partitions
+
+
+def _in_order(collection: Any) -> list[Any] | None:
+    """None: it is not persisted."""
+    held = {future.key: future for future in distributed.futures_of(collection)}
+    keys = list(flatten(collection.__dask_keys__()))
+    return [held[key] for key in keys] if all(key in held for key in keys) else None
+
+
+def _by_holder(client: Any, partitions: Sequence[Any]) -> dict[tuple[str, ...], list[int]]:
+    """The places of partitions in the list, by the workers that hold them; by none those that are still computed."""
+    held = client.who_has(partitions) if partitions else {}
+    groups: dict[tuple[str, ...], list[int]] = {}
+    for place, partition in enumerate(partitions):
+        groups.setdefault(tuple(sorted(held.get(partition.key, ()))), []).append(place)
+    return groups
+
+
+# ---- At the workers -----------------------------------------------------------------------------------------
+
+
+def _code(kernel: Ifunc) -> Ifunc:
+    return kernel
+
+
+def _call(partition: Any, kernel: Ifunc, arguments: tuple[Any, ...]) -> Any:
+    """The task of one partition."""
+    return _nodes_of(distributed.get_worker()).call(kernel, partition, arguments, {})
+
+
+def _nodes_of(worker: Any) -> _dask.WorkerNodes:
+    end = time.monotonic() + _PLUGIN_SECONDS
+    while (nodes := _nodes_now(worker, end)) is None:
+        time.sleep(_PAUSE_SECONDS)
+    return nodes
+
+
+async def _address_and_key(dask_worker: Any) -> tuple[str, str]:
+    """Runs in each worker, on the thread that also sets the plug-in up: so it must not block while it waits for that."""
+    end = time.monotonic() + _PLUGIN_SECONDS
+    while (nodes := _nodes_now(dask_worker, end)) is None:
+        await asyncio.sleep(_PAUSE_SECONDS)
+    return nodes.address, nodes._key
+
+
+def _nodes_now(worker: Any, end: float) -> _dask.WorkerNodes | None:
+    for plugin in list(worker.plugins.values()):
+        if isinstance(plugin, Nodes) and plugin._nodes is not None:
+            return plugin._nodes
+    if time.monotonic() > end:
+        raise Error(Status.NOT_FOUND, f"Dask worker {worker.address} has no node, {_PLUGIN_SECONDS:g} s after it was asked for one: "
+                    f"write {_REGISTER}")
+    return None
