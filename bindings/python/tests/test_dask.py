@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ifuncs go to the partitions that the workers of a Dask cluster hold. The workers are processes of their own."""
 
+import concurrent.futures
 import os
 import pathlib
 import signal
@@ -52,6 +53,14 @@ def counts_down(partition: tc.data("partition", np.float64), steps: int) -> floa
 def first_two(partition: tc.data("partition", np.float64), answer: tc.out(np.float64, 2)) -> None:
     answer[0] = partition[0]
     answer[1] = partition[1]
+
+
+@tc.ifunc
+def dot(other: tc.array(np.float64), partition: tc.data("partition", np.float64)) -> float:
+    result = 0.0
+    for i in range(len(other)):
+        result += other[i] * partition[i]
+    return result
 
 
 @tc.ifunc
@@ -150,6 +159,7 @@ def test_further_arguments_are_passed_by_place_and_by_name(client):
     assert client.gather(threechains.dask.map(total, partitions, 2.0)) == [20.0, 40.0]
     assert client.gather(threechains.dask.map(total, partitions, 2.0, 5)) == [25.0, 45.0]
     assert client.gather(threechains.dask.map(total, partitions, plus=5, by=3.0)) == [35.0, 65.0]
+    assert client.gather(threechains.dask.map(dot, partitions, [1.0, 2.5])) == [3.5, 7.0]
 
 
 def test_an_answer_is_an_array_of_its_own(client):
@@ -235,6 +245,8 @@ def test_a_function_that_takes_no_partition_is_refused_with_what_to_write(client
         assert words in str(raised.value)
     with pytest.raises(tc.ArgumentTypeError, match="no parameter 'times'"):
         threechains.dask.map(total, [], times=3, client=client)
+    with pytest.raises(tc.ArgumentTypeError, match="'by'"):
+        threechains.dask.map(total, [], by="three", client=client)
 
 
 def test_what_is_no_collection_and_no_client_is_refused(client):
@@ -354,7 +366,7 @@ def test_a_call_whose_partition_died_with_its_worker_fails_as_any_task_of_dask(c
     futures = threechains.dask.map(counts_down, [*lost, kept], 200_000_000)
     os.kill(client.run(os.getpid)[holder], signal.SIGKILL)
     assert futures[1].result(SECONDS) == 2.0
-    with pytest.raises(Exception):  # Dask's, of several kinds
+    with pytest.raises(concurrent.futures.CancelledError):  # as Dask's futures do whose data is lost
         futures[0].result(SECONDS)
 
 

@@ -87,6 +87,8 @@ def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named:
     """
     _dask.check_kernel(kernel)
     arguments = kernel._bound(args, named)
+    assert kernel.encode is not None  # it has a signature
+    kernel.encode(arguments)  # arguments of another type are refused here, and not once for each partition
     client = _client(client)
     _check_workers(client)
     partitions = _partitions(client, collection)
@@ -151,14 +153,18 @@ def _check_workers(client: Any) -> None:
 def _partitions(client: Any, collection: Any) -> list[Any]:
     """Futures of the partitions, in order."""
     if is_dask_collection(collection):
-        return _in_order(collection) or _in_order(client.persist(collection)) or []
+        found = _in_order(collection) or _in_order(client.persist(collection))
+        if not found:  # as with Dask's data frames, whose futures have other keys than their partitions
+            raise ArgumentTypeError(f"collection is a {type(collection).__name__} of Dask's, whose partitions cannot be told from its "
+                                    "futures: give client.compute(collection.to_delayed()), a list of futures", "collection")
+        return found
     if isinstance(collection, distributed.Future):
         collection = [collection]
     partitions = list(collection) if isinstance(collection, Iterable) else [collection]
     for one in partitions:
         if not isinstance(one, distributed.Future):
-            raise ArgumentTypeError(f"collection has a {type(one).__name__} when it must be a collection of Dask's, or a list of its futures: "
-                                    "write client.scatter([...]) for arrays of this process", "collection")
+            raise ArgumentTypeError(f"collection has a {type(one).__name__} when it must be a collection of Dask's, or a list of its "
+                                    "futures: write client.scatter([...]) for arrays of this process", "collection")
     return partitions
 
 
