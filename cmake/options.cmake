@@ -168,7 +168,8 @@ function(tc_test name)
   if("tsan" IN_LIST ARG_LABELS)
     add_dependencies(tc_tsan_tests ${name})
   endif()
-  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 TEST_LIST ${name}_cases PROPERTIES ${properties})
+  # Values in names would be addresses, which change.
+  gtest_discover_tests(${name} DISCOVERY_TIMEOUT 60 NO_PRETTY_VALUES TEST_LIST ${name}_cases PROPERTIES ${properties})
   if(ARG_LABELS)  # gtest_discover_tests() takes one label only; ctest reads this file behind its list of cases
     set(labels ${CMAKE_CURRENT_BINARY_DIR}/${name}_labels.cmake)
     file(WRITE ${labels} "foreach(case IN LISTS ${name}_cases)

@@ -10,8 +10,6 @@
 #include <charconv>
 #include <utility>
 
-#include "transport/wait_policy.h"
-
 namespace tc::bench {
 
 namespace {
@@ -148,7 +146,7 @@ Status UcxParty::status() const {
 
 void UcxParty::wait(Deadline deadline) {
   using transport::WaitPolicy;
-  auto policy = WaitPolicy::until(deadline);
+  auto policy = WaitPolicy::until(core_, deadline);
   const int polls = by_sockets_alone_ ? polls_of_sockets : polls_of_memory;
   for (auto next = WaitPolicy::Next::poll; next != WaitPolicy::Next::block;) {
     for (int poll = 0; poll < polls; ++poll)

@@ -16,6 +16,7 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "transport/wait_policy.h"
 
 namespace tc::bench {
 
@@ -64,6 +65,7 @@ class UcxParty {
   static void on_error(void* self, ucp_ep_h endpoint, ucs_status_t status);
 
   const bool by_sockets_alone_;
+  transport::Core core_;
   const PeerFailure peer_failure_;
   ucp_context_h context_ = nullptr;
   ucp_worker_h worker_ = nullptr;

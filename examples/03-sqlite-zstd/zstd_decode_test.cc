@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <zstd.h>
 
+#include <cstdlib>
 #include <fstream>
 #include <memory>
 #include <random>
@@ -106,7 +107,10 @@ TEST_P(Levels, noise_runs_and_mixtures_decode_to_themselves) {
 }
 
 INSTANTIATE_TEST_SUITE_P(ZstdDecode, Levels,
-                         testing::Values(-5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19));
+                         testing::Values(-5, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19),
+                         [](const auto& test) {
+                           return (test.param < 0 ? "fast_" : "level_") + std::to_string(std::abs(test.param));
+                         });
 
 TEST(ZstdDecode, frames_in_a_row_and_skippable_ones_decode_to_their_texts) {
   const std::string skippable("\x50\x2a\x4d\x18\x03\x00\x00\x00xyz", 11);

@@ -13,7 +13,6 @@
 
 #include "base/clock.h"
 #include "cell/packets.h"
-#include "transport/wait_policy.h"
 #include "wire/abi_names.h"
 
 namespace tc::cell {
@@ -76,7 +75,7 @@ Status Runner::serve(std::string lacks) {
 // The node never breaks the protocol; should the ring say so, its memory was overwritten by the code that runs here.
 Channel::Message Runner::wait() {
   for (;;) {
-    auto policy = transport::WaitPolicy::until(Deadline::never());
+    auto policy = transport::WaitPolicy::until(core_, Deadline::never());
     do {
       if (const auto message = channel_.receive()) return *message;
       if (channel_.broken()) ::_exit(1);

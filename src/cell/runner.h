@@ -15,6 +15,7 @@
 #include "cell/channel.h"
 #include "cell/protocol.h"
 #include "target/executor.h"
+#include "transport/wait_policy.h"
 
 namespace tc::cell {
 
@@ -78,6 +79,7 @@ class Runner final : public target::IfuncHost {
 
   target::Executor executor_{*this};
   Channel& channel_;
+  transport::Core core_;
   const int socket_;
   uint32_t& begun_call_;
   const std::vector<Library> libraries_;

@@ -620,11 +620,11 @@ size_t Node::wait_by(transport::WaitPolicy policy) {
 }
 
 size_t Node::wait(Deadline deadline, const std::atomic<int>* make_way) {
-  return wait_by(transport::WaitPolicy::until(deadline, make_way));
+  return wait_by(transport::WaitPolicy::until(core_, deadline, make_way));
 }
 
 size_t Node::wait_ms(uint32_t timeout_ms) {
-  return wait_by(transport::WaitPolicy::for_ns(uint64_t{timeout_ms} * 1'000'000));
+  return wait_by(transport::WaitPolicy::for_ns(core_, uint64_t{timeout_ms} * 1'000'000));
 }
 
 // Everything that is due is done before, so that only what comes can be missed, and the transport looks for that.

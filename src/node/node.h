@@ -191,6 +191,7 @@ class Node final : private Waiter {
   PendingWork work_;
   uint64_t next_expiry_ns_ = 0;
   uint64_t next_trim_ns_ = UINT64_MAX;
+  transport::Core core_;
   std::function<void(Deadline)> pause_;
 
   Config config_;

@@ -313,7 +313,8 @@ TEST_P(UcpExports, what_is_sent_on_by_the_name_is_the_version_that_came_last) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Object, UcpExports, ::testing::Values(std::pair("object", "object")));
+INSTANTIATE_TEST_SUITE_P(Object, UcpExports, ::testing::Values(std::pair("object", "object")),
+                         [](const auto& test) { return std::string(test.param.first); });
 
 }  // namespace
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "simulation/memory.h"
 
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
 #include <atomic>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <new>
@@ -15,14 +20,15 @@ namespace tc::simulation {
 
 namespace {
 
-constexpr uint64_t latest = 4096, most_in_a_row = 64;
+constexpr uint64_t latest = 4096, latest_map = 32, most_in_a_row = 64;
 
 thread_local Shortage* shortage = nullptr;
 thread_local uint64_t failed = 0;
 std::atomic<uint64_t> living = 0;
 
-bool allocation_fails() noexcept {
+bool allocation_fails(bool is_map) noexcept {
   if (shortage == nullptr || shortage->fail == 0 || transport::NetworkWork::is_on()) return false;
+  if (shortage->only_of_maps && !is_map) return false;
   if (shortage->succeed != 0) return --shortage->succeed, false;
   --shortage->fail;
   ++failed;
@@ -31,7 +37,7 @@ bool allocation_fails() noexcept {
 
 void* allocate(size_t size, size_t alignment) {
   const size_t whole = (size + alignment - 1) / alignment * alignment;
-  void* const memory = allocation_fails() ? nullptr : std::aligned_alloc(alignment, whole);
+  void* const memory = allocation_fails(false) ? nullptr : std::aligned_alloc(alignment, whole);
   if (memory == nullptr) throw std::bad_alloc();
   living.fetch_add(1, std::memory_order_relaxed);
   return memory;
@@ -52,8 +58,10 @@ void release(void* memory) noexcept {
 
 Shortage shortage_of(const Event& event) noexcept {
   Dice dice(event.seed);
-  const auto succeed = dice.skewed(latest);
-  return {.succeed = succeed, .fail = dice.once_in(2) ? 1 : 1 + dice.skewed(most_in_a_row)};
+  const bool only_of_maps = dice.once_in(4);
+  const auto succeed = dice.skewed(only_of_maps ? latest_map : latest);
+  return {
+      .succeed = succeed, .fail = dice.once_in(2) ? 1 : 1 + dice.skewed(most_in_a_row), .only_of_maps = only_of_maps};
 }
 
 MemoryOfNode::MemoryOfNode(Shortage* of_node) noexcept : before_(std::exchange(shortage, of_node)) {}
@@ -63,6 +71,32 @@ uint64_t living_allocations() noexcept { return living.load(std::memory_order_re
 uint64_t failed_allocations() noexcept { return failed; }
 
 }  // namespace tc::simulation
+
+namespace {
+
+// As a system call does it that may lack memory.
+template <class... Arguments>
+long call_system(long number, Arguments... arguments) noexcept {
+  if (!tc::simulation::allocation_fails(true)) return ::syscall(number, arguments...);
+  errno = ENOMEM;
+  return -1;
+}
+
+}  // namespace
+
+extern "C" {
+
+void* mmap(void* wanted, size_t size, int protection, int flags, int file, off_t offset) noexcept {
+  return reinterpret_cast<void*>(call_system(SYS_mmap, wanted, size, protection, flags, file, offset));
+}
+int mprotect(void* at, size_t size, int protection) noexcept {
+  return static_cast<int>(call_system(SYS_mprotect, at, size, protection));
+}
+int memfd_create(const char* name, unsigned flags) noexcept {
+  return static_cast<int>(call_system(SYS_memfd_create, name, flags));
+}
+
+}  // extern "C"
 
 // Every form, as a sanitizer has its own: with one of them a seed would be another story under it. Not inlined: gcc takes a new
 // and a free() in one function for a mistake.

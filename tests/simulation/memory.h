@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
-// Allocations of a node that fail in a simulated cluster. The program's operator new is here (memory.cc): it counts what is
-// allocated while a node works, and leaves out what the simulated network allocates, and what the books do.
+// Allocations of a node that fail in a simulated cluster. The program's operator new is here (memory.cc), and its mmap(), mprotect()
+// and memfd_create(): they count what is allocated while a node works, and leave out what the simulated network allocates, and
+// what the books do.
 //
 // Thread: any; each has its own.
 #pragma once
@@ -15,6 +16,7 @@ struct Event;
 // So many allocations of a node succeed from now on, and then so many fail.
 struct Shortage {
   uint64_t succeed = 0, fail = 0;
+  bool only_of_maps = false;  // memory of the heap neither counts nor fails
 };
 
 // Of an event of the kind no_memory.
