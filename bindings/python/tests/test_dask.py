@@ -27,7 +27,7 @@ NODES = threechains.dask.Nodes  # in a name of this module, so that its instance
 
 
 @tc.ifunc
-def total(partition: tc.data("partition", np.float64), by: float = 1.0, plus: int = 0) -> float:
+def total(partition: threechains.dask.partition(np.float64), by: float = 1.0, plus: int = 0) -> float:
     result = 0.0
     for value in partition:
         result += value * by
@@ -35,14 +35,14 @@ def total(partition: tc.data("partition", np.float64), by: float = 1.0, plus: in
 
 
 @tc.ifunc
-def positive(partition: tc.data("partition", np.float64)) -> float:
+def positive(partition: threechains.dask.partition(np.float64)) -> float:
     if partition[0] < 0:
         raise tc.Failure(7, "the partition begins below zero")
     return partition[0]
 
 
 @tc.ifunc
-def counts_down(partition: tc.data("partition", np.float64), steps: int) -> float:
+def counts_down(partition: threechains.dask.partition(np.float64), steps: int) -> float:
     state = 1
     for _ in range(steps):
         state = (state * 1103515245 + 12345) % 2147483648
@@ -50,13 +50,13 @@ def counts_down(partition: tc.data("partition", np.float64), steps: int) -> floa
 
 
 @tc.ifunc
-def first_two(partition: tc.data("partition", np.float64), answer: tc.out(np.float64, 2)) -> None:
+def first_two(partition: threechains.dask.partition(np.float64), answer: tc.out(np.float64, 2)) -> None:
     answer[0] = partition[0]
     answer[1] = partition[1]
 
 
 @tc.ifunc
-def dot(other: tc.array(np.float64), partition: tc.data("partition", np.float64)) -> float:
+def dot(other: tc.array(np.float64), partition: threechains.dask.partition(np.float64)) -> float:
     result = 0.0
     for i in range(len(other)):
         result += other[i] * partition[i]
@@ -64,7 +64,7 @@ def dot(other: tc.array(np.float64), partition: tc.data("partition", np.float64)
 
 
 @tc.ifunc
-def weighted(fares: tc.column("partition.fare", np.float64), tips: tc.column("partition.tip", np.int64)) -> float:
+def weighted(fares: threechains.dask.column("fare", np.float64), tips: threechains.dask.column("tip", np.int64)) -> float:
     result = 0.0
     for i in range(len(fares)):
         result += fares[i] * tips[i]
@@ -120,6 +120,19 @@ def test_the_partitions_of_a_persisted_array_are_taken_in_its_order(client):
     array = pytest.importorskip("dask.array", reason="Dask's arrays are not installed")
     collection = client.persist(array.arange(60.0, chunks=10))
     assert client.gather(threechains.dask.map(total, collection)) == [float(np.arange(i, i + 10).sum()) for i in range(0, 60, 10)]
+
+
+def test_the_partitions_of_a_data_frame_are_taken_as_they_are_and_after_what_is_still_to_be_done_with_them(client):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+    frames = pytest.importorskip("dask.dataframe", reason="Dask's data frames are not installed")
+    frame = frames.from_pandas(pandas.DataFrame({"fare": np.arange(40.0), "tip": np.ones(40, np.int64)}), npartitions=20)
+    persisted = frame.persist()
+    sums = [float(2 * i + 2 * i + 1) for i in range(20)]
+    assert client.gather(threechains.dask.map(weighted, frame)) == sums
+    assert client.gather(threechains.dask.map(weighted, persisted)) == sums
+    assert client.gather(threechains.dask.map(weighted, persisted[persisted.fare > 4])) == [0.0, 0.0, 5.0, *sums[3:]]
+    assert client.gather(threechains.dask.map(total, persisted.fare)) == sums
 
 
 def test_a_collection_that_is_not_persisted_is_computed_first(client):
@@ -220,10 +233,10 @@ def test_a_partition_of_another_type_fails_its_future_alone(client, partition, w
 def test_an_array_where_a_table_is_wanted_and_the_reverse_are_told_what_to_write(client):
     pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
     error = threechains.dask.map(weighted, scattered(client, [ramp(1)]))[0].exception(SECONDS)
-    assert isinstance(error, tc.ArgumentTypeError) and "tc.data('partition', float64)" in str(error)
+    assert isinstance(error, tc.ArgumentTypeError) and "threechains.dask.partition(float64)" in str(error)
     table = pa.table({"tip": [1]})
     error = threechains.dask.map(total, scattered(client, [table]))[0].exception(SECONDS)
-    assert isinstance(error, tc.ArgumentTypeError) and "tc.column('partition.NAME', DTYPE)" in str(error)
+    assert isinstance(error, tc.ArgumentTypeError) and "threechains.dask.column('NAME', DTYPE)" in str(error)
     error = threechains.dask.map(weighted, scattered(client, [table]))[0].exception(SECONDS)
     assert isinstance(error, tc.RemoteError) and "no column 'partition.fare'" in str(error)
 
@@ -234,10 +247,10 @@ def test_a_function_that_takes_no_partition_is_refused_with_what_to_write(client
         return x
 
     @tc.ifunc
-    def other(prices: tc.data("prices", np.float64), partition: tc.data("partition", np.float64)) -> float:
+    def other(prices: tc.data("prices", np.float64), partition: threechains.dask.partition(np.float64)) -> float:
         return prices[0] + partition[0]
 
-    for kernel, words in ((alone, "takes no partition: give it a parameter tc.data('partition', np.float64)"),
+    for kernel, words in ((alone, "takes no partition: give it a parameter threechains.dask.partition(np.float64)"),
                           (other, "'prices' is tc.data('prices'), which the nodes of Dask workers do not have"),
                           (len, "is no ifunc"), (tc.Ifunc(total.bundle), "takes a payload, and no partition")):
         with pytest.raises(tc.ArgumentTypeError, match=".*") as raised:
@@ -247,6 +260,20 @@ def test_a_function_that_takes_no_partition_is_refused_with_what_to_write(client
         threechains.dask.map(total, [], times=3, client=client)
     with pytest.raises(tc.ArgumentTypeError, match="'by'"):
         threechains.dask.map(total, [], by="three", client=client)
+
+
+def test_a_function_that_could_write_to_the_memory_of_dask_is_refused(client):
+    @tc.ifunc
+    def could(prices: tc.data("partition", np.float64)) -> float:
+        return prices[0]
+
+    with pytest.raises(tc.ArgumentTypeError, match=r"annotate it with threechains\.dask\.partition\(np\.float64\)"):
+        threechains.dask.map(could, [], client=client)
+    with pytest.raises(tc.IfuncError, match="[Rr]ead-?only|immutable|modify"):
+        @tc.ifunc
+        def writes(prices: threechains.dask.partition(np.float64)) -> float:
+            prices[0] = 1.0
+            return prices[0]
 
 
 def test_what_is_no_collection_and_no_client_is_refused(client):

@@ -27,7 +27,7 @@ def numba_type(parameter: Parameter) -> types.Type:
     if parameter.kind == "column":
         return _columns.type_of(parameter)
     scalar = numpy_support.from_dtype(parameter.dtype)
-    return scalar if parameter.kind == "scalar" else types.Array(scalar, 1, "C")
+    return scalar if parameter.kind == "scalar" else types.Array(scalar, 1, "C", readonly=parameter.readonly)
 
 
 def declare(module: ir.Module, symbol: str, result: ir.Type, *arguments: ir.Type, unsigned: Any = ()) -> ir.Function:

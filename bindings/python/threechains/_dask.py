@@ -24,7 +24,7 @@ from threechains._ifunc import Ifunc, as_ifunc
 from threechains._node import Node
 
 PARTITION = "partition"  # the name of the data
-_HOW = f"tc.data('{PARTITION}', np.float64) for an array, or tc.column('{PARTITION}.NAME', np.float64) for a column of a table"
+_HOW = "threechains.dask.partition(np.float64) for an array, or threechains.dask.column('NAME', np.float64) for a column of a table"
 
 
 # ---- Keys ---------------------------------------------------------------------------------------------------
@@ -143,6 +143,9 @@ def check_kernel(function: Any) -> Ifunc:
             continue
         data_name = parameter.data_name.partition(".")[0] if parameter.kind == "column" else parameter.data_name
         if data_name == PARTITION:
+            if parameter.kind == "data" and not parameter.readonly:
+                raise ArgumentTypeError(f"{kernel.name}: '{parameter.name}' could be written to, and the partition is Dask's own memory: "
+                                        f"annotate it with threechains.dask.partition(np.{parameter.dtype.name})", parameter.name)
             kinds.add(parameter.kind)
         elif not parameter.optional:
             raise ArgumentTypeError(f"{kernel.name}: '{parameter.name}' is tc.{parameter.kind}('{parameter.data_name}'), which the nodes "
@@ -161,10 +164,10 @@ def named_data(kernel: Ifunc, partition: Any) -> Any:
     is_table = is_frame or (_arrow.is_table(partition) and hasattr(partition, "select"))  # as those of pyarrow and Polars
     if columns and not is_table:
         raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)} when the function takes columns of a table: annotate "
-                                f"the parameter with tc.data('{PARTITION}', {getattr(partition, 'dtype', 'DTYPE')})", "partition")
+                                f"the parameter with threechains.dask.partition({getattr(partition, 'dtype', 'DTYPE')})", "partition")
     if is_table and not columns:
         raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)}, a table, when the function takes an array: annotate "
-                                f"a parameter for each column with tc.column('{PARTITION}.NAME', DTYPE)", "partition")
+                                "a parameter for each column with threechains.dask.column('NAME', DTYPE)", "partition")
     if is_table:
         return _table(partition, columns, is_frame)
     return _array(kernel, partition)

@@ -3,6 +3,9 @@
 
     import threechains.dask
 
+    @tc.ifunc
+    def total(prices: threechains.dask.partition(np.float64)) -> float: ...
+
     client.register_plugin(threechains.dask.Nodes())
     futures = threechains.dask.map(total, collection)
 
@@ -28,12 +31,12 @@ try:
 except ImportError as error:
     raise ImportError(f"threechains.dask needs Dask: {error}; pip install 'threechains[dask]'") from error
 
-from threechains import _dask
+from threechains import _dask, _types
 from threechains._cluster import Cluster
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._ifunc import Ifunc
 
-__all__ = ["Nodes", "connect", "map"]
+__all__ = ["Nodes", "column", "connect", "map", "partition"]
 
 _REGISTER = "client.register_plugin(threechains.dask.Nodes())"
 # So long a task waits for the node of a worker that has just joined: Dask may send it tasks before the plug-in.
@@ -77,11 +80,27 @@ class Nodes(distributed.WorkerPlugin):
             self._nodes.close()
 
 
+def partition(dtype: Any) -> Any:
+    """A parameter of an ifunc: the partition, an array of one dimension. It is Dask's own memory, and read-only.
+
+        def total(prices: threechains.dask.partition(np.float64)) -> float: ...
+    """
+    return _types.data(_dask.PARTITION, dtype, readonly=True)
+
+
+def column(name: str, dtype: Any, *, nulls: bool = False) -> Any:
+    """A parameter of an ifunc: a column of the partition, which is a table. As `tc.column`.
+
+        def total(fares: threechains.dask.column("fare", np.float64)) -> float: ...
+    """
+    return _types.column(f"{_dask.PARTITION}.{name}", dtype, nulls=nulls)
+
+
 def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named: Any) -> list[Any]:
     """Calls an ifunc for each partition of a Dask collection, at the worker that holds it. Gives Dask's futures, in order.
 
-    `kernel` is made with `@tc.ifunc`. It takes the partition as named data: by `tc.data("partition", dtype)` an array, and by
-    `tc.column("partition.NAME", dtype)` each column of a table. It sees Dask's own memory of an array, and must not write to it.
+    `kernel` is made with `@tc.ifunc`. It takes the partition by parameters that are annotated with `partition(dtype)`, or with
+    `column(name, dtype)` for each column of a table that it uses.
     `collection` is a collection of Dask's, or a list of futures, one for each partition. `args` and `named` are the other
     arguments of `kernel`, the same for all partitions. A call that fails is a future that fails; the others have their answers.
     """
@@ -153,8 +172,8 @@ def _check_workers(client: Any) -> None:
 def _partitions(client: Any, collection: Any) -> list[Any]:
     """Futures of the partitions, in order."""
     if is_dask_collection(collection):
-        found = _in_order(collection) or _in_order(client.persist(collection))
-        if not found:  # as with Dask's data frames, whose futures have other keys than their partitions
+        found = _in_order(collection) or _of_persisted(client.persist(collection))
+        if not found:
             raise ArgumentTypeError(f"collection is a {type(collection).__name__} of Dask's, whose partitions cannot be told from its "
                                     "futures: give client.compute(collection.to_delayed()), a list of futures", "collection")
         return found
@@ -173,6 +192,14 @@ def _in_order(collection: Any) -> list[Any] | None:
     held = {future.key: future for future in distributed.futures_of(collection)}
     keys = list(flatten(collection.__dask_keys__()))
     return [held[key] for key in keys] if all(key in held for key in keys) else None
+
+
+def _of_persisted(collection: Any) -> list[Any] | None:
+    """Data frames name their keys before Dask optimizes what they are made of, and their futures after it."""
+    held = {future.key: future for future in distributed.futures_of(collection)}
+    names = {key[0] for key in held if isinstance(key, tuple)}
+    keys = [(name, place) for name in names for place in range(len(held))]
+    return _in_order(collection) or ([held[key] for key in keys] if len(names) == 1 and set(keys) == set(held) else None)
 
 
 def _by_holder(client: Any, partitions: Sequence[Any]) -> dict[tuple[str, ...], list[int]]:
