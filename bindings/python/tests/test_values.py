@@ -278,6 +278,10 @@ def test_a_function_cannot_write_to_data_that_it_takes_as_read_only(nodes):
     def product(prices: tc.data("prices", np.float64, readonly=True)) -> float:
         return np.dot(prices, prices)
 
+    @tc.ifunc
+    def some(begin: int, end: int, prices: tc.data("prices", np.float64, readonly=True)) -> tc.array(np.float64):
+        return prices[begin:end]
+
     def writes(prices: tc.data("prices", np.float64, readonly=True)) -> float:
         prices[0] = 1.0
         return prices[0]
@@ -285,6 +289,7 @@ def test_a_function_cannot_write_to_data_that_it_takes_as_read_only(nodes):
     for ifunc in (product, pickle.loads(pickle.dumps(product))):
         assert nodes.submit(ifunc).result() == pytest.approx(PRICES @ PRICES)
     assert product(prices=PRICES) == pytest.approx(PRICES @ PRICES)
+    assert nodes.submit(some, 3, 5).result().tolist() == PRICES[3:5].tolist()
     assert inspect.signature(pickle.loads(pickle.dumps(product))).parameters["prices"].annotation.readonly
     with pytest.raises(tc.IfuncError, match="modify readonly array"):
         tc.ifunc(writes)

@@ -153,7 +153,7 @@ class Signature:
         if self.result == "none":
             return types.none
         if isinstance(self.result, _types.Array):
-            return types.Array(from_dtype(self.result.dtype), 1, "C")
+            return types.Array(from_dtype(self.result.dtype), 1, "C", readonly=True)  # and so any array
         if isinstance(self.result, tuple):
             return types.Tuple([from_dtype(dtype) for dtype in self.result])
         return from_dtype(self.result)
