@@ -295,7 +295,7 @@ def test_a_node_that_could_not_start_is_reported_with_its_reason_by_the_first_us
     plugin = NODES()
     plugin.setup(types.SimpleNamespace(address="tcp://192.0.2.1:4000"))  # an address that no host has
     with pytest.raises(tc.Error, match=r"Dask worker tcp://192\.0\.2\.1:4000 has no node.* at 192\.0\.2\.1: .+"):
-        plugin._nodes.call(total, ramp(1), (1.0, 0), {})
+        plugin._nodes.call(total, ramp(1), (1.0, 0))
 
 
 def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch):
@@ -311,10 +311,10 @@ def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch)
         worker.plugins["threechains"] = plugin
 
     threading.Timer(0.05, join).start()
-    assert threechains.dask._nodes_of(worker).call(total, ramp(1), (1.0, 0), {}) == 10.0
+    assert threechains.dask._nodes_of(worker).call(total, ramp(1), (1.0, 0)) == 10.0
     plugin.teardown(worker)
     with pytest.raises(tc.Error, match="is closed, as the worker ends"):
-        plugin._nodes.call(total, ramp(1), (1.0, 0), {})
+        plugin._nodes.call(total, ramp(1), (1.0, 0))
 
 
 # ---- Trust --------------------------------------------------------------------------------------------------

@@ -14,14 +14,17 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Mapping
-from typing import Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 from threechains import _arrow, _tool
 from threechains._cluster import Cluster
 from threechains._errors import ArgumentTypeError, Error, Status
 from threechains._ifunc import Ifunc, as_ifunc
 from threechains._node import Node
+
+if TYPE_CHECKING:
+    from threechains._dask_groups import Keeper
 
 PARTITION = "partition"  # the name of the data
 _HOW = "threechains.dask.partition(np.float64) for an array, or threechains.dask.column('NAME', np.float64) for a column of a table"
@@ -50,6 +53,10 @@ def node_of(key: str, **options: Any) -> Node:
         return Node(key=path, keyring="none", first_contact="refuse", **options)
 
 
+def listening(key: str, host: str, name: str) -> Node:
+    return node_of(key, listen=f"[{host}]:0" if ":" in host else f"{host}:0", name=name)
+
+
 # ---- A worker's nodes ---------------------------------------------------------------------------------------
 
 
@@ -57,19 +64,24 @@ class PartitionNode:
     """A node and its connection to itself. One thread at a time may call."""
 
     def __init__(self, key: str, host: str, name: str) -> None:
-        self.node = node_of(key, listen=f"[{host}]:0" if ":" in host else f"{host}:0", name=name)
+        self.node = listening(key, host, name)
         try:
             self._itself = Cluster([self.node.address], node=self.node)
         except BaseException:
             self.node.close()
             raise
 
-    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
-        self.node.expose(PARTITION, partition)
+    def run(self, ifunc: Ifunc, args: tuple[Any, ...], data: Mapping[str, Any]) -> Any:
+        """Calls the ifunc, which finds the data under these names."""
+        exposed: list[str] = []
         try:
-            return self._itself[0].submit(kernel, *args, deadline=None, **named).result()
+            for name, value in data.items():
+                self.node.expose(name, value)
+                exposed.append(name)
+            return self._itself[0].submit(ifunc, *args, deadline=None).result()
         finally:
-            self.node.withdraw(PARTITION)
+            for name in exposed:
+                self.node.withdraw(name)
 
 
 class WorkerNodes:
@@ -80,6 +92,7 @@ class WorkerNodes:
         self._lock = threading.Lock()
         self._all: list[PartitionNode] = []
         self._idle: list[PartitionNode] = []
+        self._keepers: dict[Any, Keeper] = {}
         self._is_closed = False
 
     @property
@@ -90,26 +103,70 @@ class WorkerNodes:
                 self._idle.append(self._start())
             return self._all[0].node.address
 
-    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...], named: Mapping[str, Any]) -> Any:
+    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...]) -> Any:
         """The answer of the ifunc for the partition, which it finds as named data."""
         given = named_data(kernel, partition)
-        node = self._take()
+        with self.taken() as node:
+            return _own(node.run(kernel, args, {PARTITION: given}))
+
+    def combined(self, combine: Ifunc, answers: Sequence[Any]) -> Any:
+        """One answer of many."""
+        with self.taken() as node:
+            whole, *others = answers
+            for one in others:
+                whole = _own(node.run(combine, (*_members(whole), *_members(one)), {}))
+            return whole
+
+    @contextlib.contextmanager
+    def taken(self) -> Iterator[PartitionNode]:
+        """A node that nobody else uses meanwhile."""
+        with self._lock:
+            node = self._idle.pop() if self._idle else self._start()
         try:
-            return _own(node.call(kernel, given, args, named))
+            yield node
         finally:
             with self._lock:
                 self._idle.append(node)
+
+    def listening(self) -> Node:
+        """A further node, which the caller closes."""
+        return listening(self._key, self._host, self._name)
+
+    def calling(self) -> Node:
+        """A node that only calls others. The caller closes it."""
+        return node_of(self._key)
+
+    def keep(self, key: Any, keeper: Keeper) -> None:
+        """Holds the rows that the task of this key has sorted, until drop() or close()."""
+        with self._lock:
+            is_closed = self._is_closed
+            if not is_closed:
+                self._keepers[key] = keeper
+        if is_closed:
+            keeper.close()
+
+    def keeps(self, key: Any) -> bool:
+        return key in self._keepers
+
+    def drop(self, key: Any) -> None:
+        with self._lock:
+            keeper = self._keepers.pop(key, None)
+        if keeper is not None:
+            keeper.close()
+
+    def keeper_at(self, address: str) -> Keeper | None:
+        with self._lock:
+            return next((keeper for keeper in self._keepers.values() if keeper.kept.address == address), None)
 
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
             nodes, self._all, self._idle = self._all, [], []
+            keepers, self._keepers = self._keepers, {}
         for one in nodes:
             one.node.close()
-
-    def _take(self) -> PartitionNode:
-        with self._lock:
-            return self._idle.pop() if self._idle else self._start()
+        for keeper in keepers.values():
+            keeper.close()
 
     def _start(self) -> PartitionNode:
         """The caller holds the lock."""
@@ -121,6 +178,10 @@ class WorkerNodes:
             raise Error(Status.IO, f"{self._name} has no node, because it could not be started at {self._host}: {error}") from error
         self._all.append(made)
         return made
+
+
+def _members(answer: Any) -> tuple[Any, ...]:
+    return answer if isinstance(answer, tuple) else (answer,)
 
 
 def _own(answer: Any) -> Any:
@@ -156,21 +217,45 @@ def check_kernel(function: Any) -> Ifunc:
     return kernel
 
 
+def check_combine(kernel: Ifunc, function: Any) -> None:
+    """Raises for an ifunc that does not make one answer of the kernel out of two."""
+    combine = as_ifunc(function)
+    taken, given = combine._signature, kernel._answer
+    assert given is not None
+    kind = "array" if given.kind in ("out", "array") else "scalar"
+    dtypes = [(kind, dtype) for dtype in given.dtypes]
+    fits = dtypes and taken is not None and combine._answer is not None and combine._answer.dtypes == given.dtypes and \
+        [(parameter.kind, parameter.dtype) for parameter in taken.parameters if parameter.kind != "out"] == dtypes * 2
+    if not fits:
+        names = ", ".join(str(dtype) for dtype in given.dtypes) or "nothing"
+        told = f"two arrays of {names}" if kind == "array" else ", ".join([names] * 2)
+        raise ArgumentTypeError(f"'{combine.name}' cannot combine two answers of '{kernel.name}', which are {names} each: let it take "
+                                f"{told}, and return what '{kernel.name}' returns", "combine")
+
+
 def named_data(kernel: Ifunc, partition: Any) -> Any:
     """The partition in the form in which a node takes it."""
     columns = columns_of(kernel)
-    pandas = sys.modules.get("pandas")
-    is_frame = pandas is not None and isinstance(partition, pandas.DataFrame)
-    is_table = is_frame or (_arrow.is_table(partition) and hasattr(partition, "select"))  # as those of pyarrow and Polars
-    if columns and not is_table:
-        raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)} when the function takes columns of a table: annotate "
+    if columns and not is_table(partition):
+        raise ArgumentTypeError(f"{kernel.name}: the partition is {told(partition)} when the function takes columns of a table: annotate "
                                 f"the parameter with threechains.dask.partition({getattr(partition, 'dtype', 'DTYPE')})", "partition")
-    if is_table and not columns:
-        raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)}, a table, when the function takes an array: annotate "
+    if is_table(partition) and not columns:
+        raise ArgumentTypeError(f"{kernel.name}: the partition is {told(partition)}, a table, when the function takes an array: annotate "
                                 "a parameter for each column with threechains.dask.column('NAME', DTYPE)", "partition")
-    if is_table:
-        return _table(partition, columns, is_frame)
+    if is_table(partition):
+        return _table(partition, columns)
     return _array(kernel, partition)
+
+
+def is_frame(partition: Any) -> bool:
+    """Is it a data frame of pandas? This does not import pandas."""
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and isinstance(partition, pandas.DataFrame)
+
+
+def is_table(partition: Any) -> bool:
+    """A data frame of pandas, or a table as those of pyarrow and Polars."""
+    return is_frame(partition) or (_arrow.is_table(partition) and hasattr(partition, "select"))
 
 
 def columns_of(kernel: Ifunc) -> list[str]:
@@ -180,9 +265,9 @@ def columns_of(kernel: Ifunc) -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _table(partition: Any, columns: list[str], is_frame: bool) -> Any:
+def _table(partition: Any, columns: list[str]) -> Any:
     """The columns that are asked for, as the others would be copied for nothing. The node says which one is not there."""
-    if not is_frame:
+    if not is_frame(partition):
         there = set(getattr(partition, "column_names", None) or partition.schema.names)
         return partition.select([name for name in columns if name in there])
     import pyarrow
@@ -195,7 +280,7 @@ def _array(kernel: Ifunc, partition: Any) -> Any:
 
     if not isinstance(partition, numpy.ndarray):
         if not hasattr(partition, "to_numpy"):  # a series of pandas, and arrays of Arrow, have it
-            raise ArgumentTypeError(f"{kernel.name}: the partition is {_told(partition)}, which is neither an array nor a table: let the "
+            raise ArgumentTypeError(f"{kernel.name}: the partition is {told(partition)}, which is neither an array nor a table: let the "
                                     "partitions be NumPy arrays, pandas objects or Arrow tables", "partition")
         with contextlib.suppress(TypeError):
             return numpy.ascontiguousarray(partition.to_numpy(zero_copy_only=False))  # Arrow's, which may have to copy
@@ -203,7 +288,7 @@ def _array(kernel: Ifunc, partition: Any) -> Any:
     return numpy.ascontiguousarray(partition)
 
 
-def _told(partition: Any) -> str:
+def told(partition: Any) -> str:
     dtype = getattr(partition, "dtype", None)
     kind = f"{type(partition).__module__.partition('.')[0]}.{type(partition).__name__}".removeprefix("builtins.")
     return kind if dtype is None else f"{kind} of {dtype}"

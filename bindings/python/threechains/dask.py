@@ -17,6 +17,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import logging
+import pickle
+import threading
 import time
 import uuid
 import weakref
@@ -31,17 +33,19 @@ try:
 except ImportError as error:
     raise ImportError(f"threechains.dask needs Dask: {error}; pip install 'threechains[dask]'") from error
 
-from threechains import _dask, _types
+from threechains import _dask, _dask_groups, _types
 from threechains._cluster import Cluster
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._ifunc import Ifunc
 
-__all__ = ["Nodes", "column", "connect", "map", "partition"]
+__all__ = ["Nodes", "column", "connect", "map", "partition", "reduce", "shuffle_reduce"]
 
 _REGISTER = "client.register_plugin(threechains.dask.Nodes())"
 # So long a task waits for the node of a worker that has just joined: Dask may send it tasks before the plug-in.
 _PLUGIN_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
+_FAN_IN = 8  # of the tree in which the answers of workers are combined
+_ATTEMPTS = 3  # of a shuffle whose workers die
 _LOG = logging.getLogger("threechains")
 _checked: weakref.WeakSet[Any] = weakref.WeakSet()  # clients whose workers have nodes
 
@@ -79,6 +83,11 @@ class Nodes(distributed.WorkerPlugin):
         if self._nodes is not None:
             self._nodes.close()
 
+    def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
+        """Dask calls it in the worker for each step of each task. Rows of groups go when nobody needs them any more."""
+        if self._nodes is not None and finish in ("released", "forgotten") and self._nodes.keeps(key):
+            threading.Thread(target=self._nodes.drop, args=(key,), daemon=True).start()  # as this is Dask's event loop
+
 
 def partition(dtype: Any) -> Any:
     """A parameter of an ifunc: the partition, an array of one dimension. It is Dask's own memory, and read-only.
@@ -104,23 +113,81 @@ def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named:
     `collection` is a collection of Dask's, or a list of futures, one for each partition. `args` and `named` are the other
     arguments of `kernel`, the same for all partitions. A call that fails is a future that fails; the others have their answers.
     """
-    _dask.check_kernel(kernel)
-    arguments = kernel._bound(args, named)
-    assert kernel.encode is not None  # it has a signature
-    kernel.encode(arguments)  # arguments of another type are refused here, and not once for each partition
+    arguments = _arguments(kernel, args, named)
     client = _client(client)
     _check_workers(client)
     partitions = _partitions(client, collection)
-    # A task, so that each worker gets the code once, and Dask can make it again when the worker dies that has it.
-    code = client.submit(_code, kernel, key=f"ifunc-{kernel.name}-{hashlib.sha256(kernel.bundle).hexdigest()[:32]}")
+    code = _sent(client, kernel.name, kernel)
     made: dict[int, Any] = {}
     for workers, places in _by_holder(client, partitions).items():
-        where = {"workers": list(workers), "allow_other_workers": True} if workers else {}
         keys = [f"{kernel.name}-{uuid.uuid4().hex}-{place}" for place in places]
         futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, kernel=code, arguments=arguments,
-                             **where)
+                             **_at(workers))
         made.update(zip(places, futures))
     return [made[place] for place in range(len(partitions))]
+
+
+def reduce(kernel: Ifunc, combine: Ifunc, collection: Any, *args: Any, client: Any = None, **named: Any) -> Any:
+    """Calls an ifunc for each partition as `map`, and combines all answers into one. Gives Dask's future of it.
+
+    Each worker combines the answers of its own partitions, and only the results of workers travel, from worker to worker.
+    `combine` is an ifunc of two answers: of two numbers, of two arrays, or of the members of one tuple and then of another one. It
+    returns what `kernel` returns. The order in which answers are combined is not that of the partitions.
+    """
+    arguments = _arguments(kernel, args, named)
+    _dask.check_combine(kernel, combine)
+    client = _client(client)
+    _check_workers(client)
+    partitions = _partitions(client, collection)
+    if not partitions:
+        raise ArgumentValueError(f"{kernel.name}: the collection has no partitions, and nothing to combine", "collection")
+    code = _sent(client, kernel.name, (kernel, combine))
+    label = f"{kernel.name}-{combine.name}-{uuid.uuid4().hex}"
+    level = [client.submit(_fold, [partitions[place] for place in places], code, arguments, key=f"{label}-0-{i}", pure=False, **_at(workers))
+             for i, (workers, places) in enumerate(_shares(client, partitions))]
+    depth = 0
+    while len(level) > 1:
+        depth += 1
+        groups = [level[i : i + _FAN_IN] for i in range(0, len(level), _FAN_IN)]
+        level = [client.submit(_combined, group, code, key=f"{label}-{depth}-{i}", pure=False) for i, group in enumerate(groups)]
+    return level[0]
+
+
+def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client: Any = None, **named: Any) -> list[Any]:
+    """Calls an ifunc for each group of rows of a table: those with the same value of column `key`. Gives Dask's futures of the answers.
+
+    `collection` is a data frame of Dask's, or a list of futures of tables. `kernel` takes columns, as for `map`: those of one group. It
+    returns a number, or a tuple of numbers. There is one future for each worker that holds partitions: a table with a row for each
+    group that the worker owns. It is a data frame of pandas where the partitions are, with the key as its index, else an Arrow table.
+
+    Each worker sorts its rows by groups. The owners of the groups fetch the rows from the workers' nodes by an ifunc. This function
+    returns when that is done, and does it again for what a worker that died meanwhile had.
+    """
+    arguments = _arguments(kernel, args, named)
+    client = _client(client)
+    _check_workers(client)
+    shares = _shares(client, partitions) if (partitions := _held(_partitions(client, collection))) else []
+    plan = _dask_groups.Plan.of(kernel, key, arguments, len(shares))
+    code = _sent(client, kernel.name, plan)
+    label = f"{kernel.name}-groups-{uuid.uuid4().hex}"
+    kept: list[Any] = [None] * len(shares)
+    answers: list[Any] = [None] * len(shares)
+    for attempt in range(_ATTEMPTS):
+        for i, (workers, places) in enumerate(shares):
+            if kept[i] is None:
+                kept[i] = client.submit(_keep, [partitions[place] for place in places], code, key=f"{label}-rows-{attempt}-{i}",
+                                        pure=False, **_at(workers))
+        rows = client.gather(kept)
+        for i, (workers, _) in enumerate(shares):
+            if answers[i] is None:
+                answers[i] = client.submit(_reduced, code, rows, i, key=f"{label}-{attempt}-{i}", pure=False, **_at(workers))
+        distributed.wait(answers)
+        lost = {i: error for i, answer in enumerate(answers) if isinstance(error := answer.exception(), _dask_groups.RowsLostError)}
+        if not lost:
+            return answers
+        for i, error in lost.items():
+            answers[i], kept[error.source] = None, None
+    raise next(iter(lost.values()))
 
 
 def connect(client: Any = None, *, timeout: float = 10.0) -> Cluster:
@@ -169,6 +236,23 @@ def _check_workers(client: Any) -> None:
     _checked.add(client)
 
 
+def _arguments(kernel: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -> tuple[Any, ...]:
+    _dask.check_kernel(kernel)
+    arguments = kernel._bound(args, named)
+    assert kernel.encode is not None  # it has a signature
+    kernel.encode(arguments)  # arguments of another type are refused here, and not once for each partition
+    return arguments
+
+
+def _sent(client: Any, name: str, code: Any) -> Any:
+    """Is a task, so that each worker gets the code once, and Dask can make it again when the worker dies that has it."""
+    return client.submit(_code, code, key=f"ifunc-{name}-{hashlib.sha256(pickle.dumps(code)).hexdigest()[:32]}")
+
+
+def _at(workers: Sequence[str]) -> dict[str, Any]:
+    return {"workers": list(workers), "allow_other_workers": True} if workers else {}
+
+
 def _partitions(client: Any, collection: Any) -> list[Any]:
     """Futures of the partitions, in order."""
     if is_dask_collection(collection):
@@ -202,6 +286,12 @@ def _of_persisted(collection: Any) -> list[Any] | None:
     return _in_order(collection) or ([held[key] for key in keys] if len(names) == 1 and set(keys) == set(held) else None)
 
 
+def _held(partitions: list[Any]) -> list[Any]:
+    """When all are computed. One that failed fails what takes it."""
+    distributed.wait(partitions)
+    return partitions
+
+
 def _by_holder(client: Any, partitions: Sequence[Any]) -> dict[tuple[str, ...], list[int]]:
     """The places of partitions in the list, by the workers that hold them; by none those that are still computed."""
     held = client.who_has(partitions) if partitions else {}
@@ -209,6 +299,21 @@ def _by_holder(client: Any, partitions: Sequence[Any]) -> dict[tuple[str, ...], 
     for place, partition in enumerate(partitions):
         groups.setdefault(tuple(sorted(held.get(partition.key, ()))), []).append(place)
     return groups
+
+
+def _shares(client: Any, partitions: Sequence[Any]) -> list[tuple[tuple[str, ...], list[int]]]:
+    """The places of partitions in the list, by the one worker that takes them all, of those that hold them. What is still computed
+    has no worker yet, and each is a share of its own."""
+    shares: dict[tuple[str, ...], list[int]] = {}
+    alone = []
+    for workers, places in _by_holder(client, partitions).items():
+        for place in places:
+            if workers:
+                fewest = min(workers, key=lambda worker: len(shares.get((worker,), ())))
+                shares.setdefault((fewest,), []).append(place)
+            else:
+                alone.append(((), [place]))
+    return [*shares.items(), *alone]
 
 
 # ---- At the workers -----------------------------------------------------------------------------------------
@@ -220,7 +325,31 @@ def _code(kernel: Ifunc) -> Ifunc:
 
 def _call(partition: Any, kernel: Ifunc, arguments: tuple[Any, ...]) -> Any:
     """The task of one partition."""
-    return _nodes_of(distributed.get_worker()).call(kernel, partition, arguments, {})
+    return _nodes_of(distributed.get_worker()).call(kernel, partition, arguments)
+
+
+def _fold(partitions: Sequence[Any], code: tuple[Ifunc, Ifunc], arguments: tuple[Any, ...]) -> Any:
+    """The task of all partitions of one worker in reduce()."""
+    kernel, combine = code
+    nodes = _nodes_of(distributed.get_worker())
+    return nodes.combined(combine, [nodes.call(kernel, partition, arguments) for partition in partitions])
+
+
+def _combined(values: Sequence[Any], code: tuple[Ifunc, Ifunc]) -> Any:
+    return _nodes_of(distributed.get_worker()).combined(code[1], values)
+
+
+def _keep(partitions: Sequence[Any], plan: _dask_groups.Plan) -> _dask_groups.Kept:
+    """The task of all partitions of one worker in shuffle_reduce(). The rows are kept as long as Dask keeps its answer."""
+    worker = distributed.get_worker()
+    nodes = _nodes_of(worker)
+    keeper = _dask_groups.Keeper(nodes, plan, partitions)
+    nodes.keep(worker.get_current_task(), keeper)
+    return keeper.kept
+
+
+def _reduced(plan: _dask_groups.Plan, kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
+    return _dask_groups.reduced(_nodes_of(distributed.get_worker()), plan, kept, owner)
 
 
 def _nodes_of(worker: Any) -> _dask.WorkerNodes:
