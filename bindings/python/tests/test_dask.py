@@ -131,6 +131,7 @@ def test_the_partitions_of_a_data_frame_are_taken_as_they_are_and_after_what_is_
     sums = [float(2 * i + 2 * i + 1) for i in range(20)]
     assert client.gather(threechains.dask.map(weighted, frame)) == sums
     assert client.gather(threechains.dask.map(weighted, persisted)) == sums
+    assert threechains.dask._partitions(client, persisted) == distributed.futures_of(persisted)  # nothing is done with them
     assert client.gather(threechains.dask.map(weighted, persisted[persisted.fare > 4])) == [0.0, 0.0, 5.0, *sums[3:]]
     assert client.gather(threechains.dask.map(total, persisted.fare)) == sums
 

@@ -281,6 +281,7 @@ def _fetched(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) -
                 continue
             try:
                 parts.append(_fetched_from(node, plan, one, owner))
+                nodes.count_fetched(sum(array.nbytes for array in parts[-1]))
             except Error as error:
                 raise RowsLostError(source, f"{plan.kernel}: the rows of some groups cannot be had from the node at {one.address}: "
                                     f"{error}") from None

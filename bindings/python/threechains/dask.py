@@ -27,6 +27,7 @@ from typing import Any
 
 try:
     import distributed
+    from dask._task_spec import Alias
     from dask.base import is_dask_collection
     from dask.core import flatten
     from distributed.comm import get_address_host
@@ -82,6 +83,14 @@ class Nodes(distributed.WorkerPlugin):
         """Dask calls it when the worker ends."""
         if self._nodes is not None:
             self._nodes.close()
+
+    @property
+    def fetched_bytes(self) -> int:
+        """In a worker: the bytes of rows that shuffle_reduce() has fetched from the nodes of other workers.
+
+            client.run(lambda dask_worker: dask_worker.plugins["threechains"].fetched_bytes)
+        """
+        return 0 if self._nodes is None else self._nodes.fetched_bytes
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """Dask calls it in the worker for each step of each task. Rows of groups go when nobody needs them any more."""
@@ -256,10 +265,12 @@ def _at(workers: Sequence[str]) -> dict[str, Any]:
 def _partitions(client: Any, collection: Any) -> list[Any]:
     """Futures of the partitions, in order."""
     if is_dask_collection(collection):
-        found = _in_order(collection) or _of_persisted(client.persist(collection))
-        if not found:
-            raise ArgumentTypeError(f"collection is a {type(collection).__name__} of Dask's, whose partitions cannot be told from its "
-                                    "futures: give client.compute(collection.to_delayed()), a list of futures", "collection")
+        found = _in_order(collection)
+        if found is None:
+            found = _in_order(client.persist(collection))
+        if found is None:
+            raise ArgumentTypeError(f"collection is a {type(collection).__name__} of Dask's, whose partitions cannot be told: give their "
+                                    "futures, client.compute(collection.to_delayed())", "collection")
         return found
     if isinstance(collection, distributed.Future):
         collection = [collection]
@@ -272,18 +283,17 @@ def _partitions(client: Any, collection: Any) -> list[Any]:
 
 
 def _in_order(collection: Any) -> list[Any] | None:
-    """None: it is not persisted."""
-    held = {future.key: future for future in distributed.futures_of(collection)}
-    keys = list(flatten(collection.__dask_keys__()))
-    return [held[key] for key in keys] if all(key in held for key in keys) else None
-
-
-def _of_persisted(collection: Any) -> list[Any] | None:
-    """Data frames name their keys before Dask optimizes what they are made of, and their futures after it."""
-    held = {future.key: future for future in distributed.futures_of(collection)}
-    names = {key[0] for key in held if isinstance(key, tuple)}
-    keys = [(name, place) for name in names for place in range(len(held))]
-    return _in_order(collection) or ([held[key] for key in keys] if len(names) == 1 and set(keys) == set(held) else None)
+    """None: it is not persisted, or something is still to be done with what is."""
+    graph = collection.__dask_graph__()
+    found = []
+    for key in flatten(collection.__dask_keys__()):
+        value = graph.get(key)
+        while isinstance(value, Alias):  # data frames name their partitions anew when they are persisted
+            value = graph.get(value.target)
+        if not isinstance(value, distributed.Future):
+            return None
+        found.append(value)
+    return found
 
 
 def _held(partitions: list[Any]) -> list[Any]:
