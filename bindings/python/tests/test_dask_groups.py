@@ -45,7 +45,7 @@ def slow(fare: column("fare", np.float64), steps: int) -> float:
     state = 1
     for _ in range(steps):
         state = (state * 1103515245 + 12345) % 2147483648
-    return fare[0] + (state < 0)
+    return fare[0] + (state == 7)  # which it is not, but no compiler knows
 
 
 @tc.ifunc
@@ -267,9 +267,13 @@ def test_functions_that_cannot_be_called_for_groups_are_refused(client):
     def array_out(fare: column("fare", np.float64), answer: tc.out(np.float64, 2)) -> None:
         answer[0] = fare[0]
 
+    @tc.ifunc
+    def loaded(fare: column("fare", np.float64)) -> float:
+        return fare[0]
+
     for kernel, words in ((of_arrays, "is an array when groups are of the rows of a table"), (of_texts, "has nulls, texts or bits"),
                           (array_out, "returns no number and no tuple"),
-                          (pickle.loads(pickle.dumps(worth)), "was loaded or unpickled")):
+                          (pickle.loads(pickle.dumps(loaded)), "was loaded or unpickled")):
         with pytest.raises(tc.ArgumentTypeError, match=words):
             threechains.dask.shuffle_reduce(kernel, client.scatter([rides(1)], hash=False), key="city")
 

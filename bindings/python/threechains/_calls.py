@@ -139,6 +139,26 @@ def _sent_by_name(symbol: str) -> Any:
     return send
 
 
+# ---- Arrays that are not in the payload ---------------------------------------------------------------------
+
+
+def array_at(dtype: Any) -> Any:
+    """`f(address, count)`: the array of this type that lies there, to be read."""
+    kind = types.Array(numpy_support.from_dtype(dtype), 1, "C", readonly=True)
+
+    @intrinsic
+    def view(typingctx: Any, address: Any, count: Any) -> Any:
+        def write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+            array = arrayobj.make_array(kind)(context, builder)
+            itemsize = context.get_constant(types.intp, dtype.itemsize)
+            arrayobj.populate_array(array, builder.inttoptr(args[0], array.data.type), [args[1]], [itemsize], itemsize, meminfo=None)
+            return array._getvalue()
+
+        return kind(types.int64, types.int64), write
+
+    return view
+
+
 # ---- Asking the node ----------------------------------------------------------------------------------------
 
 

@@ -25,6 +25,7 @@ from threechains._node import Node
 
 if TYPE_CHECKING:
     from threechains._dask_groups import Keeper
+    from threechains._dask_held import Holder
 
 PARTITION = "partition"  # the name of the data
 _HOW = "threechains.dask.partition(np.float64) for an array, or threechains.dask.column('NAME', np.float64) for a column of a table"
@@ -93,6 +94,7 @@ class WorkerNodes:
         self._all: list[PartitionNode] = []
         self._idle: list[PartitionNode] = []
         self._keepers: dict[Any, Keeper] = {}
+        self._holder: Holder | None = None
         self._is_closed = False
         self._fetched_bytes = 0
 
@@ -155,13 +157,27 @@ class WorkerNodes:
             keeper.close()
 
     def keeps(self, key: Any) -> bool:
-        return key in self._keepers
+        """Does the task of this key have rows or partitions here? drop() gives them back."""
+        return key in self._keepers or (self._holder is not None and self._holder.holds(key))
 
     def drop(self, key: Any) -> None:
         with self._lock:
-            keeper = self._keepers.pop(key, None)
+            keeper, holder = self._keepers.pop(key, None), self._holder
         if keeper is not None:
             keeper.close()
+        if holder is not None:
+            holder.drop(key)
+
+    def holder(self) -> Holder:
+        """Made when the first partitions are to be held in place."""
+        from threechains import _dask_held
+
+        with self._lock:
+            if self._holder is None:
+                if self._is_closed:
+                    raise self._closed()
+                self._holder = _dask_held.Holder(self)
+            return self._holder
 
     def keeper_at(self, address: str) -> Keeper | None:
         with self._lock:
@@ -172,21 +188,27 @@ class WorkerNodes:
             self._is_closed = True
             nodes, self._all, self._idle = self._all, [], []
             keepers, self._keepers = self._keepers, {}
+            holder, self._holder = self._holder, None
         for one in nodes:
             one.node.close()
+        if holder is not None:
+            holder.close()
         for keeper in keepers.values():
             keeper.close()
 
     def _start(self) -> PartitionNode:
         """The caller holds the lock."""
         if self._is_closed:
-            raise Error(Status.CLOSED, f"the node of {self._name} is closed, as the worker ends")
+            raise self._closed()
         try:
             made = PartitionNode(self._key, self._host, self._name)
         except Exception as error:
             raise Error(Status.IO, f"{self._name} has no node, because it could not be started at {self._host}: {error}") from error
         self._all.append(made)
         return made
+
+    def _closed(self) -> Error:
+        return Error(Status.CLOSED, f"the node of {self._name} is closed, as the worker ends")
 
 
 def _members(answer: Any) -> tuple[Any, ...]:
@@ -253,7 +275,7 @@ def named_data(kernel: Ifunc, partition: Any) -> Any:
                                 "a parameter for each column with threechains.dask.column('NAME', DTYPE)", "partition")
     if is_table(partition):
         return _table(partition, columns)
-    return _array(kernel, partition)
+    return array_of(kernel.name, partition)
 
 
 def is_frame(partition: Any) -> bool:
@@ -286,17 +308,29 @@ def _table(partition: Any, columns: list[str]) -> Any:
     return pyarrow.Table.from_arrays([pyarrow.array(partition[name]) for name in there], there)
 
 
-def _array(kernel: Ifunc, partition: Any) -> Any:
+def array_of(label: str, partition: Any) -> Any:
+    """An array in one piece; a copy where it is not, or is one of Arrow that has to be."""
     import numpy
 
     if not isinstance(partition, numpy.ndarray):
         if not hasattr(partition, "to_numpy"):  # a series of pandas, and arrays of Arrow, have it
-            raise ArgumentTypeError(f"{kernel.name}: the partition is {told(partition)}, which is neither an array nor a table: let the "
+            raise ArgumentTypeError(f"{label}: the partition is {told(partition)}, which is neither an array nor a table: let the "
                                     "partitions be NumPy arrays, pandas objects or Arrow tables", "partition")
         with contextlib.suppress(TypeError):
             return numpy.ascontiguousarray(partition.to_numpy(zero_copy_only=False))  # Arrow's, which may have to copy
         partition = partition.to_numpy()
     return numpy.ascontiguousarray(partition)
+
+
+def plain_column(partition: Any, name: str) -> Any:
+    """A column of a table as an array. None: it is not of plain numbers, or has nulls."""
+    import numpy
+
+    column = partition[name]
+    if not is_frame(partition) and column.null_count:
+        return None
+    array = column.to_numpy()
+    return numpy.ascontiguousarray(array) if array.dtype.kind in "iuf" else None
 
 
 def told(partition: Any) -> str:

@@ -15,7 +15,7 @@ from threechains import _signature
 from threechains._errors import ArgumentTypeError
 from threechains._ifunc import Ifunc, ifunc
 from threechains._signature import Parameter
-from threechains._types import array, data
+from threechains._types import Failure, array, data
 
 HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: it spreads keys that follow each other
 HIGH_BITS, ONE = np.uint64(32), np.uint64(1)
@@ -131,15 +131,14 @@ def columns_of(kernel: Ifunc) -> dict[str, Any]:
     return found
 
 
+@functools.lru_cache(maxsize=64)
 def each_group(kernel: Ifunc) -> Ifunc:
     """An ifunc that calls `kernel` for each group: the rows between two bounds of columns in which those of a group follow each other."""
     signature, answer = kernel._signature, kernel._answer
     assert signature is not None and answer is not None
     if answer.kind not in ("number", "tuple"):
         raise ArgumentTypeError(f"{kernel.name} returns no number and no tuple of numbers, which is what a group has: return one", "kernel")
-    if vars(kernel).get("__wrapped__") is None:
-        raise ArgumentTypeError(f"ifunc '{kernel.name}' was loaded or unpickled, and its Python function is compiled into a loop over the "
-                                "groups: give the function that @tc.ifunc decorates in this process", "kernel")
+    _check_is_here(kernel)
     names, annotations, passed = list(columns_of(kernel).items()), {}, []
     for parameter in signature.parameters:
         if parameter.kind == "column":
@@ -157,10 +156,59 @@ def each_group(kernel: Ifunc) -> Ifunc:
              "        _begin, _end = _bounds[_group], _bounds[_group + 1]",
              f"        {values}{',' * (answer.kind == 'tuple')} = _kernel({', '.join(passed)})",
              "    return len(_bounds) - 1"]
-    scope: dict[str, Any] = {"_kernel": kernel}
+    return _made(kernel.name, lines, {**annotations, "return": int}, {"_kernel": kernel})
+
+
+# ---- The user's function, with partitions that are held in place --------------------------------------------
+
+
+def arrays_of(kernel: Ifunc) -> dict[str, Any]:
+    """The arrays of a partition that an ifunc takes, by the names of columns ("" is the partition), with their types."""
+    assert kernel._signature is not None
+    if any(parameter.kind == "column" for parameter in kernel._signature.parameters):
+        return columns_of(kernel)
+    return {"": parameter.dtype for parameter in kernel._signature.parameters if parameter.kind == "data"}
+
+
+@functools.lru_cache(maxsize=64)
+def on_rows(kernel: Ifunc) -> Ifunc:
+    """An ifunc that calls `kernel` with arrays of the table `held`. After the arguments, it takes the row of each array."""
+    from threechains import _calls
+
+    assert kernel._signature is not None
+    _check_is_here(kernel)
+    scope: dict[str, Any] = {"_kernel": kernel, "_Failure": Failure}
+    annotations: dict[str, Any] = {}
+    passed, rows = [], list(arrays_of(kernel).items())
+    lines = []
+    for place, (_, dtype) in enumerate(rows):
+        scope[f"_array_at_{place}"] = _calls.array_at(dtype)
+        lines += [f"    if _row_{place} < 0 or 2 * _row_{place} >= len(_held) or _held[2 * _row_{place}] == 0:",
+                  "        raise _Failure(1, 'the worker holds this partition no more')",
+                  f"    _array_{place} = _array_at_{place}(_held[2 * _row_{place}], _held[2 * _row_{place} + 1])"]
+    for parameter in kernel._signature.parameters:
+        if parameter.kind in ("data", "column"):
+            name = _column_name(parameter) if parameter.kind == "column" else ""
+            passed.append(f"_array_{[name for name, _ in rows].index(name)}")
+        else:
+            annotations[parameter.name] = _signature._annotation(parameter)
+            passed.append(parameter.name)
+    annotations |= {f"_row_{place}": int for place in range(len(rows))}
+    annotations["_held"] = data("held", np.int64, readonly=True)
+    lines = [f"def {kernel.name}({', '.join(annotations)}):", *lines, f"    return _kernel({', '.join(passed)})"]
+    return _made(kernel.name, lines, annotations, scope)
+
+
+def _check_is_here(kernel: Ifunc) -> None:
+    if vars(kernel).get("__wrapped__") is None:
+        raise ArgumentTypeError(f"ifunc '{kernel.name}' was loaded or unpickled, and its Python function is to be compiled into another one: "
+                                "give the function that @tc.ifunc decorates in this process", "kernel")
+
+
+def _made(name: str, lines: list[str], annotations: dict[str, Any], scope: dict[str, Any]) -> Ifunc:
     exec("\n".join(lines), scope)
-    function = scope[kernel.name]
-    function.__annotations__ = {**annotations, "return": int}
+    function = scope[name]
+    function.__annotations__ = annotations
     return ifunc(function)
 
 

@@ -34,18 +34,20 @@ try:
 except ImportError as error:
     raise ImportError(f"threechains.dask needs Dask: {error}; pip install 'threechains[dask]'") from error
 
-from threechains import _dask, _dask_groups, _types
+from threechains import _dask, _dask_groups, _dask_held, _dask_kernels, _types
 from threechains._cluster import Cluster
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
+from threechains._future import Future
 from threechains._ifunc import Ifunc
 
-__all__ = ["Nodes", "column", "connect", "map", "partition", "reduce", "shuffle_reduce"]
+__all__ = ["Held", "Nodes", "column", "connect", "hold", "map", "partition", "reduce", "shuffle_reduce"]
 
 _REGISTER = "client.register_plugin(threechains.dask.Nodes())"
 # So long a task waits for the node of a worker that has just joined: Dask may send it tasks before the plug-in.
 _PLUGIN_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
 _FAN_IN = 8  # of the tree in which the answers of workers are combined
+_CODE_KEPT = 64  # functions that the workers keep for one client
 _ATTEMPTS = 3  # of a shuffle whose workers die
 _LOG = logging.getLogger("threechains")
 _checked: weakref.WeakSet[Any] = weakref.WeakSet()  # clients whose workers have nodes
@@ -199,6 +201,68 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
     raise next(iter(lost.values()))
 
 
+class Held:
+    """Partitions that stay where they are, for calls that do not pass Dask's scheduler. Made by `hold`."""
+
+    def __init__(self, cluster: Cluster, futures: Sequence[Any], places: Sequence[tuple[int, dict[str, tuple[int, Any]]]]) -> None:
+        self._cluster, self._futures, self._places = cluster, futures, places
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def map(self, kernel: Ifunc, *args: Any, **named: Any) -> list[Future]:
+        """Calls an ifunc for each partition at once, as `threechains.dask.map`. Gives a future of Three-Chains' for each, in order.
+
+        Columns must be plain numbers without nulls. A call to a worker that has died fails with Status.DISCONNECTED.
+        """
+        arguments = _arguments(kernel, args, named)
+        arrays, sent = _dask_kernels.arrays_of(kernel), _dask_kernels.on_rows(kernel)
+        calls = []
+        for place, (node, held) in enumerate(self._places):
+            for name, dtype in arrays.items():
+                if name not in held or held[name][1] != dtype:
+                    raise _misfit(kernel, place, name, dtype, held)
+            calls.append((node, [held[name][0] for name in arrays]))
+        return [self._cluster[node].submit(sent, *arguments, *rows, deadline=None) for node, rows in calls]
+
+    def close(self) -> None:
+        """Gives the partitions back to Dask, which may move or forget them then. Calls that still run are waited for."""
+        self._cluster.close()
+        self._futures = ()
+
+    def __enter__(self) -> Held:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<threechains.dask.Held, {len(self)} partitions at {len(self._cluster)} workers>"
+
+
+def hold(collection: Any, *, client: Any = None, timeout: float = 10.0) -> Held:
+    """Lets partitions stay where they are until `close`, so that calls reach them in microseconds: without a task of Dask's.
+
+    `collection` is as for `map`. Partitions that are not computed are computed first. They may not be changed meanwhile. A partition
+    that dies with its worker is not made again: hold the collection anew.
+    """
+    client = _client(client)
+    _check_workers(client)
+    partitions = _held(_partitions(client, collection))
+    if not partitions:
+        raise ArgumentValueError("the collection has no partitions, and there is nothing to hold", "collection")
+    shares = _shares(client, partitions)
+    label = f"held-{uuid.uuid4().hex}"
+    futures = [client.submit(_hold, [partitions[place] for place in places], key=f"{label}-{i}", pure=False, **_at(workers))
+               for i, (workers, places) in enumerate(shares)]
+    found = client.gather(futures)
+    where: dict[int, tuple[int, dict[str, tuple[int, Any]]]] = {}
+    for i, ((_, places), rows) in enumerate(zip(shares, found)):
+        where.update(zip(places, ((i, arrays) for arrays in rows.partitions)))
+    cluster = _cluster_of(client, [rows.address for rows in found], timeout)
+    return Held(cluster, futures, [where[place] for place in range(len(partitions))])
+
+
 def connect(client: Any = None, *, timeout: float = 10.0) -> Cluster:
     """The nodes of the workers that there are now, to send functions to without Dask's scheduler. Close it after use.
 
@@ -206,17 +270,7 @@ def connect(client: Any = None, *, timeout: float = 10.0) -> Cluster:
     """
     client = _client(client)
     _check_workers(client)
-    answers: Mapping[str, tuple[str, str]] = client.run(_address_and_key)
-    if not answers:
-        raise ArgumentValueError("the Dask cluster has no workers now: wait for some with client.wait_for_workers(1)", "client")
-    node = _dask.node_of(next(key for _, key in answers.values()))
-    try:
-        cluster = Cluster([address for address, _ in answers.values()], node=node, timeout=timeout)
-    except BaseException:
-        node.close()
-        raise
-    cluster._own_node = True  # it ends with the cluster
-    return cluster
+    return _cluster_of(client, None, timeout)
 
 
 # ---- At the client ------------------------------------------------------------------------------------------
@@ -255,11 +309,47 @@ def _arguments(kernel: Ifunc, args: tuple[Any, ...], named: Mapping[str, Any]) -
 
 def _sent(client: Any, name: str, code: Any) -> Any:
     """Is a task, so that each worker gets the code once, and Dask can make it again when the worker dies that has it."""
-    return client.submit(_code, code, key=f"ifunc-{name}-{hashlib.sha256(pickle.dumps(code)).hexdigest()[:32]}")
+    key = f"ifunc-{name}-{hashlib.sha256(pickle.dumps(code)).hexdigest()[:32]}"
+    known = vars(client).setdefault("_threechains_code", {})  # there, as the futures know their client
+    future = known.pop(key, None)
+    if future is None or future.status not in ("pending", "finished"):
+        future = client.submit(_code, code, key=key)
+    known[key] = future
+    if len(known) > _CODE_KEPT:
+        del known[next(iter(known))]  # the one that was not used for longest
+    return future
 
 
 def _at(workers: Sequence[str]) -> dict[str, Any]:
     return {"workers": list(workers), "allow_other_workers": True} if workers else {}
+
+
+def _cluster_of(client: Any, addresses: Sequence[str] | None, timeout: float) -> Cluster:
+    """Of the nodes at these addresses; None: of one node for each worker."""
+    answers: Mapping[str, tuple[str, str]] = client.run(_address_and_key)
+    if not answers:
+        raise ArgumentValueError("the Dask cluster has no workers now: wait for some with client.wait_for_workers(1)", "client")
+    node = _dask.node_of(next(key for _, key in answers.values()))
+    try:
+        cluster = Cluster([address for address, _ in answers.values()] if addresses is None else addresses, node=node, timeout=timeout)
+    except BaseException:
+        node.close()
+        raise
+    cluster._own_node = True  # it ends with the cluster
+    return cluster
+
+
+def _misfit(kernel: Ifunc, place: int, name: str, dtype: Any, held: Mapping[str, tuple[int, Any]]) -> ArgumentTypeError:
+    label = f"{kernel.name}: partition {place}"
+    if name in held:
+        what = f"column '{name}' is" if name else "is an array of"
+        return ArgumentTypeError(f"{label}: {what} {held[name][1]} when the function takes {dtype}: annotate it with {held[name][1]}, or "
+                                 "convert the data", name)
+    if not name:
+        return ArgumentTypeError(f"{label} is a table when the function takes an array: take its columns, by "
+                                 "threechains.dask.column('NAME', DTYPE)", "collection")
+    there = ", ".join(map(repr, held)) if _dask_held.ARRAY not in held else "none, as it is an array"
+    return ArgumentTypeError(f"{label} has no column '{name}' of plain numbers without nulls; it has {there}", name)
 
 
 def _partitions(client: Any, collection: Any) -> list[Any]:
@@ -356,6 +446,12 @@ def _keep(partitions: Sequence[Any], plan: _dask_groups.Plan) -> _dask_groups.Ke
     keeper = _dask_groups.Keeper(nodes, plan, partitions)
     nodes.keep(worker.get_current_task(), keeper)
     return keeper.kept
+
+
+def _hold(partitions: Sequence[Any]) -> _dask_held.Rows:
+    """The task of all partitions of one worker in hold(). They are held as long as Dask keeps its answer."""
+    worker = distributed.get_worker()
+    return _nodes_of(worker).holder().hold(worker.get_current_task(), partitions)
 
 
 def _reduced(plan: _dask_groups.Plan, kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
