@@ -304,8 +304,8 @@ def _table(partition: Any, columns: list[str]) -> Any:
     import pyarrow
 
     # Not Table.from_pandas(), which takes a millisecond of its own for the index and the description.
-    there = [name for name in columns if name in partition.columns]
-    return pyarrow.Table.from_arrays([pyarrow.array(partition[name]) for name in there], there)
+    names = [name for name in columns if name in partition.columns]
+    return pyarrow.Table.from_arrays([pyarrow.array(partition[name]) for name in names], names)
 
 
 def array_of(label: str, partition: Any) -> Any:

@@ -48,9 +48,9 @@ _PLUGIN_SECONDS = 10.0
 _PAUSE_SECONDS = 0.01
 _FAN_IN = 8  # of the tree in which the answers of workers are combined
 _CODE_KEPT = 64  # functions that the workers keep for one client
-_ATTEMPTS = 3  # of a shuffle whose workers die
+_ATTEMPTS = 3  # of a shuffle while workers die
 _LOG = logging.getLogger("threechains")
-_checked: weakref.WeakSet[Any] = weakref.WeakSet()  # clients whose workers have nodes
+_checked: weakref.WeakSet[Any] = weakref.WeakSet()  # clients of workers that have nodes
 
 
 class Nodes(distributed.WorkerPlugin):
@@ -348,7 +348,7 @@ def _misfit(kernel: Ifunc, place: int, name: str, dtype: Any, held: Mapping[str,
     if not name:
         return ArgumentTypeError(f"{label} is a table when the function takes an array: take its columns, by "
                                  "threechains.dask.column('NAME', DTYPE)", "collection")
-    there = ", ".join(map(repr, held)) if _dask_held.ARRAY not in held else "none, as it is an array"
+    there = ", ".join(repr(one) for one in held) if _dask_held.ARRAY not in held else "none, as it is an array"
     return ArgumentTypeError(f"{label} has no column '{name}' of plain numbers without nulls; it has {there}", name)
 
 
