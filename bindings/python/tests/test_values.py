@@ -273,6 +273,28 @@ def test_a_plain_call_passes_named_data_and_makes_the_answer():
         histogram(PRICES, counts=np.zeros(3, np.int64))
 
 
+def test_a_function_cannot_write_to_data_that_it_takes_as_read_only(nodes):
+    @tc.ifunc
+    def product(prices: tc.data("prices", np.float64, readonly=True)) -> float:
+        return np.dot(prices, prices)
+
+    @tc.ifunc
+    def some(begin: int, end: int, prices: tc.data("prices", np.float64, readonly=True)) -> tc.array(np.float64):
+        return prices[begin:end]
+
+    def writes(prices: tc.data("prices", np.float64, readonly=True)) -> float:
+        prices[0] = 1.0
+        return prices[0]
+
+    for ifunc in (product, pickle.loads(pickle.dumps(product))):
+        assert nodes.submit(ifunc).result() == pytest.approx(PRICES @ PRICES)
+    assert product(prices=PRICES) == pytest.approx(PRICES @ PRICES)
+    assert nodes.submit(some, 3, 5).result().tolist() == PRICES[3:5].tolist()
+    assert inspect.signature(pickle.loads(pickle.dumps(product))).parameters["prices"].annotation.readonly
+    with pytest.raises(tc.IfuncError, match="modify readonly array"):
+        tc.ifunc(writes)
+
+
 def test_a_plain_call_changes_no_array_that_would_travel():
     weights = np.array([1.0, 2.0], np.float32)
     assert middle(ROWS, weights).tolist() == [4.0, 2.0] and weights[0] == 1.0

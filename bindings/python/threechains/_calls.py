@@ -27,7 +27,7 @@ def numba_type(parameter: Parameter) -> types.Type:
     if parameter.kind == "column":
         return _columns.type_of(parameter)
     scalar = numpy_support.from_dtype(parameter.dtype)
-    return scalar if parameter.kind == "scalar" else types.Array(scalar, 1, "C")
+    return scalar if parameter.kind == "scalar" else types.Array(scalar, 1, "C", readonly=parameter.readonly)
 
 
 def declare(module: ir.Module, symbol: str, result: ir.Type, *arguments: ir.Type, unsigned: Any = ()) -> ir.Function:
@@ -137,6 +137,26 @@ def _sent_by_name(symbol: str) -> Any:
         return types.int32(types.unliteral(node), name, types.StarArgTuple(given)), write
 
     return send
+
+
+# ---- Arrays that are not in the payload ---------------------------------------------------------------------
+
+
+def array_at(dtype: Any) -> Any:
+    """`f(address, count)`: the array of this type that lies there, to be read."""
+    kind = types.Array(numpy_support.from_dtype(dtype), 1, "C", readonly=True)
+
+    @intrinsic
+    def view(typingctx: Any, address: Any, count: Any) -> Any:
+        def write(context: Any, builder: ir.IRBuilder, sig: Any, args: Any) -> Any:
+            array = arrayobj.make_array(kind)(context, builder)
+            itemsize = context.get_constant(types.intp, dtype.itemsize)
+            arrayobj.populate_array(array, builder.inttoptr(args[0], array.data.type), [args[1]], [itemsize], itemsize, meminfo=None)
+            return array._getvalue()
+
+        return kind(types.int64, types.int64), write
+
+    return view
 
 
 # ---- Asking the node ----------------------------------------------------------------------------------------

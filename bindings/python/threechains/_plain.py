@@ -49,7 +49,7 @@ def _value(signature: Signature, parameter: Parameter, given: Mapping[str, Any])
     name, label = parameter.name, f"{signature.name}: '{parameter.name}'"
     if parameter.kind == "data":
         if given.get(name) is not None:
-            return _with_fields(_data.as_node_has_it(label, parameter, given[name]))
+            return _with_fields(_as_declared(parameter, _data.as_node_has_it(label, parameter, given[name])))
         if parameter.optional:
             return np.empty(0, parameter.dtype)
         raise ArgumentTypeError(f"{label} is tc.data('{parameter.data_name}'), which a node has, and no node is here: pass an "
@@ -112,6 +112,14 @@ def _travelled(signature: Signature, parameter: Parameter, value: Any) -> Any:
     if parameter.kind == "scalar":
         return parameter.dtype.type(number_of(signature.name, parameter, value))
     return _with_fields(np.array(array_of(signature.name, parameter, value)))
+
+
+def _as_declared(parameter: Parameter, array: Any) -> Any:
+    """Compiled code could not write to it either."""
+    if parameter.readonly:
+        array = array.view()
+        array.flags.writeable = False
+    return array
 
 
 def _with_fields(array: Any) -> Any:

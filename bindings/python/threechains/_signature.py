@@ -47,6 +47,7 @@ class Parameter:
     default: bytes | None = None  # of a parameter that travels: its elements
     only_positional: bool = False
     nulls: bool = False
+    readonly: bool = False
 
     @property
     def travels(self) -> bool:
@@ -152,7 +153,7 @@ class Signature:
         if self.result == "none":
             return types.none
         if isinstance(self.result, _types.Array):
-            return types.Array(from_dtype(self.result.dtype), 1, "C")
+            return types.Array(from_dtype(self.result.dtype), 1, "C", readonly=True)  # and so any array
         if isinstance(self.result, tuple):
             return types.Tuple([from_dtype(dtype) for dtype in self.result])
         return from_dtype(self.result)
@@ -243,7 +244,7 @@ class Signature:
 def _annotation(parameter: Parameter) -> Any:
     dtype = parameter.dtype.type if parameter.dtype.names is None else parameter.dtype
     if parameter.kind == "data":
-        return _types.Data(parameter.data_name, dtype, parameter.optional)
+        return _types.Data(parameter.data_name, dtype, parameter.optional, parameter.readonly)
     if parameter.kind == "column":
         return _types.Column(parameter.data_name, str if parameter.dtype.kind == "S" else dtype, parameter.nulls)
     if parameter.kind == "out":
@@ -370,7 +371,8 @@ def _parameter(label: str, name: str, hint: Any) -> Parameter:
         if not given.name or "\0" in given.name:
             raise IfuncError(f"{label}: '{name}' asks for data named {given.name!r}, which no target can have", name,
                              "name what the target exposes", Status.INVALID)
-        return Parameter(name, "data", dtype_of(label, name, given.dtype), given.name, optional=given.optional)
+        return Parameter(name, "data", dtype_of(label, name, given.dtype), given.name, optional=given.optional,
+                         readonly=given.readonly)
     if isinstance(given, _types.Column):
         return _column(label, name, given)
     if isinstance(given, _types.Array):
@@ -566,7 +568,8 @@ def to_text(signature: Signature, answer: Answer, doc: str | None) -> bytes:
     parameters = [{"name": parameter.name, "kind": parameter.kind, "dtype": np.lib.format.dtype_to_descr(parameter.dtype),
                    "data": parameter.data_name, "count": parameter.count, "optional": parameter.optional,
                    "default": None if parameter.default is None else parameter.default.hex(),
-                   "only_positional": parameter.only_positional, "nulls": parameter.nulls} for parameter in signature.parameters]
+                   "only_positional": parameter.only_positional, "nulls": parameter.nulls,
+                   "readonly": parameter.readonly} for parameter in signature.parameters]
     returned = {"kind": answer.kind, "dtypes": [np.lib.format.dtype_to_descr(dtype) for dtype in answer.dtypes],
                 "count": answer.count}
     return json.dumps({"version": _VERSION, "name": signature.name, "doc": doc, "parameters": parameters,
@@ -625,4 +628,4 @@ def _parameter_of(label: str, given: Any) -> Parameter:
             (len(default) % dtype.itemsize or kind == "scalar" and len(default) != dtype.itemsize):
         raise ValueError(f"a default value of {len(default)} bytes for '{name}', of type {dtype}")
     return Parameter(name, kind, dtype, str(given["data"]), int(given["count"]), bool(given["optional"]), default,
-                     bool(given["only_positional"]), bool(given["nulls"]))
+                     bool(given["only_positional"]), bool(given["nulls"]), bool(given.get("readonly", False)))

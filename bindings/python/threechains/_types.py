@@ -19,6 +19,7 @@ class Data:
     name: str
     dtype: Any
     optional: bool = False
+    readonly: bool = False
 
 
 @dataclass(frozen=True)
@@ -57,14 +58,15 @@ class External:
         raise NotAtANodeError(f"{self.symbol}() is for ifuncs, at nodes: it is the target's, and not in this process")
 
 
-def data(name: str, dtype: Any, *, optional: bool = False) -> Any:
+def data(name: str, dtype: Any, *, optional: bool = False, readonly: bool = False) -> Any:
     """A parameter that is not sent: an array at the target, which exposes it under this name.
 
         def total(prices: tc.data("prices", np.float64)) -> np.float64: ...
 
-    The call fails when the target exposes no such data; with `optional`, the array is empty then.
+    The call fails when the target exposes no such data; with `optional`, the array is empty then. The function sees the target's
+    own memory. With `readonly`, a function that writes to the array does not compile.
     """
-    return Data(name, dtype, optional)
+    return Data(name, dtype, optional, readonly)
 
 
 def column(name: str, dtype: Any, *, nulls: bool = False) -> Any:

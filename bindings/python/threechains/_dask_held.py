@@ -1,0 +1,104 @@
+# SPDX-License-Identifier: Apache-2.0
+"""Partitions that a Dask worker holds in place, for calls that do not pass Dask. Needs no Dask; dask.py has the part that does.
+
+The worker has a node whose data `held` is a table: the address and the length of each array. A call names the rows of its arrays.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from threechains import _dask
+from threechains._errors import ArgumentTypeError
+
+if TYPE_CHECKING:
+    from threechains._dask import WorkerNodes
+
+TABLE = "held"
+ARRAY = ""  # what stands for the name of a column, where the partition is an array
+_WORDS = 2  # of a row: address, length
+_FIRST_ROWS = 1 << 10
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Where a worker has the arrays of some partitions."""
+
+    address: str  # of its node
+    partitions: tuple[dict[str, tuple[int, Any]], ...]  # of each: the row and the type of each column
+
+
+class Holder:
+    """The arrays of one worker. Any thread may use it."""
+
+    def __init__(self, nodes: WorkerNodes) -> None:
+        self._lock = threading.Lock()
+        self._node = nodes.listening()
+        self._table = np.zeros(_FIRST_ROWS * _WORDS, np.int64)
+        self._free = list(range(_FIRST_ROWS - 1, -1, -1))
+        self._held: dict[Any, list[tuple[int, Any]]] = {}  # by the key of the task: rows and their arrays
+        self._node.expose(TABLE, self._table)
+
+    def hold(self, key: Any, partitions: Sequence[Any]) -> Rows:
+        found = [_arrays(partition) for partition in partitions]
+        with self._lock:
+            held = self._held[key] = []
+            placed = []
+            for arrays in found:
+                placed.append({name: (self._put(array, held), array.dtype) for name, array in arrays.items()})
+        return Rows(self._node.address, tuple(placed))
+
+    def holds(self, key: Any) -> bool:
+        return key in self._held
+
+    def drop(self, key: Any) -> None:
+        with self._lock:
+            held = self._held.pop(key, [])
+            if held:
+                table = self._table.copy()
+                for row, _ in held:
+                    table[row * _WORDS : (row + 1) * _WORDS] = 0
+                self._use(table)  # returns when no call reads the arrays any more
+                self._free += [row for row, _ in held]
+
+    def close(self) -> None:
+        self._node.close()
+
+    def _put(self, array: Any, held: list[tuple[int, Any]]) -> int:
+        if not self._free:
+            rows = len(self._table) // _WORDS
+            self._free = list(range(2 * rows - 1, rows - 1, -1))
+            self._use(np.concatenate([self._table, np.zeros_like(self._table)]))
+        row = self._free.pop()
+        self._table[row * _WORDS : (row + 1) * _WORDS] = array.ctypes.data, array.size
+        held.append((row, array))
+        return row
+
+    def _use(self, table: Any) -> None:
+        self._node.expose(TABLE, table)
+        self._table = table
+
+
+def _arrays(partition: Any) -> dict[str, Any]:
+    """The array, or the columns of a table that are plain numbers, by name."""
+    if not _dask.is_table(partition):
+        array = _dask.array_of("a function", partition)
+        if array.ndim != 1:
+            raise ArgumentTypeError(f"the partition is an array of shape {array.shape} when functions take arrays of one dimension: give "
+                                    "the data as .reshape(-1)", "collection")
+        return {ARRAY: array}
+    found = {}
+    if not _dask.is_frame(partition):
+        import pyarrow
+
+        partition = pyarrow.table(partition)
+    for name in (partition.columns if _dask.is_frame(partition) else partition.column_names):
+        array = _dask.plain_column(partition, name)
+        if array is not None:
+            found[name] = array
+    return found
