@@ -75,11 +75,13 @@ def client(home):
 
 
 @pytest.fixture(scope="module")
-def nodes(home):
-    """Of one worker, without Dask."""
-    made = _dask.WorkerNodes(_dask.new_key(), "127.0.0.1", "a worker")
+def workers(home):
+    """The nodes of two workers, without Dask."""
+    key = _dask.new_key()
+    made = [_dask.WorkerNodes(key, "127.0.0.1", f"worker {i}") for i in range(2)]
     yield made
-    made.close()
+    for nodes in made:
+        nodes.close()
 
 
 def rides(seed, rows=1000, groups=50):
@@ -190,7 +192,7 @@ def test_tables_of_arrow_give_tables_of_arrow(client):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(nodes, seed):
+def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, seed):
     random = np.random.default_rng(seed)
     dtype = random.choice(["int8", "uint8", "int16", "uint32", "int64", "uint64", "bool", "datetime64[ns]"])
     bits = 8 * np.dtype(dtype).itemsize
@@ -203,17 +205,11 @@ def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(nodes, seed
             keys = keys * 0x1234567890123 - 17 * (dtype == "int64")
         frames.append(rides(i, rows).assign(city=keys.astype(dtype)))
     owners = int(random.integers(1, 5))
-    plan = _dask_groups.Plan.of(spread, "city", (1.0,), owners)
-    shares = [frames[i::3] for i in range(min(3, len(frames)))]
-    keepers = [_dask_groups.Keeper(nodes, plan, share) for share in shares]
-    for i, keeper in enumerate(keepers[:2]):  # the third is not this worker's
-        nodes.keep(i, keeper)
-    try:
-        found = pandas.concat([_dask_groups.reduced(nodes, plan, [keeper.kept for keeper in keepers], owner) for owner in range(owners)])
-    finally:
-        nodes.drop(0), nodes.drop(1)
-        for keeper in keepers[2:]:
-            keeper.close()
+    plan = threechains.dask._plan(spread, "city", (1.0,), owners)
+    kept = [_dask_groups.keep(workers[i % 2], plan, i, frames[i::3]) for i in range(min(3, len(frames)))]
+    found = pandas.concat([_dask_groups.reduced(workers[owner % 2], plan, kept, owner) for owner in range(owners)])
+    for i in range(3):
+        workers[i % 2].drop(i)
     pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)), check_index_type=dtype != "bool")
 
 
@@ -225,7 +221,7 @@ def test_the_memory_of_the_rows_is_given_back(client):
     answers = threechains.dask.shuffle_reduce(worth, client.scatter([rides(1)], hash=False), key="city")
     del answers
     end = time.monotonic() + SECONDS
-    while any(client.run(lambda dask_worker: len(dask_worker.plugins["threechains"]._nodes._keepers)).values()):
+    while any(client.run(lambda dask_worker: len(dask_worker.plugins["threechains"]._nodes.holder()._held)).values()):
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -295,25 +291,33 @@ def test_a_function_that_fails_for_one_group_fails_the_answer_of_its_owner(clien
 # ---- Workers that die ---------------------------------------------------------------------------------------
 
 
+def drop_rows(client, address):
+    def drop(dask_worker):
+        nodes = dask_worker.plugins["threechains"]._nodes
+        if nodes.holder().address == address:
+            for key in list(nodes.holder()._held):
+                nodes.drop(key)
+
+    client.run(drop)
+
+
 def test_rows_that_are_lost_on_the_way_are_had_again(client, monkeypatch):
     frames = [rides(seed) for seed in range(6)]
     partitions = client.scatter(frames, hash=False)
-    gather, addresses = client.gather, []
+    gather, gathered = client.gather, []
 
     def lose_once(futures, *args, **named):
         rows = gather(futures, *args, **named)
-        addresses.append([one.address for one in rows])
-        if len(addresses) == 1:
-            lost = rows[1].address
-            client.run(lambda dask_worker: [keeper.close() for keeper in dask_worker.plugins["threechains"]._nodes._keepers.values()
-                                            if keeper.kept.address == lost])
+        gathered.append([future.key for future in futures])
+        if len(gathered) == 1:
+            drop_rows(client, rows[1].address)
         return rows
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "gather", lose_once)
         answers = threechains.dask.shuffle_reduce(spread, partitions, key="city")
     pandas.testing.assert_frame_equal(grouped(client, answers), expected(pandas.concat(frames)))
-    (first, second) = addresses
+    first, second = gathered
     assert first[0] == second[0] and first[1] != second[1]  # only what was lost is sorted again
 
 
@@ -322,14 +326,31 @@ def test_rows_that_are_lost_each_time_are_an_error_that_names_the_node(client, m
 
     def lose(futures, *args, **named):
         rows = gather(futures, *args, **named)
-        client.run(lambda dask_worker: [keeper.close() for keeper in dask_worker.plugins["threechains"]._nodes._keepers.values()])
+        drop_rows(client, rows[0].address)
         return rows
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "gather", lose)
-        with pytest.raises(tc.Error, match=r"worth: the rows of some groups cannot be had from the node at 127\.0\.0\.1:\d+: ") as raised:
+        with pytest.raises(tc.Error, match=r"worth: the rows of some groups (cannot be had from the node at 127\.0\.0\.1:\d+: "
+                           r".*keeps these rows no more|are kept no more)") as raised:
             threechains.dask.shuffle_reduce(worth, client.scatter([rides(1), rides(2)], hash=False), key="city")
     assert raised.value.status == tc.Status.DISCONNECTED
+
+
+def test_a_connection_to_a_node_that_is_gone_is_made_anew(workers):
+    frames = [rides(1), rides(2)]
+    for i in range(2):  # the second time there is another node
+        other = _dask.WorkerNodes(workers[0]._key, "127.0.0.1", "another worker")
+        plan = threechains.dask._plan(spread, "city", (1.0,), 1)
+        kept = [_dask_groups.keep(workers[0], plan, "first", frames[:1]), _dask_groups.keep(other, plan, "second", frames[1:])]
+        found = _dask_groups.reduced(workers[0], plan, kept, 0)
+        pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)))
+        other.close()
+        with pytest.raises(_dask_groups.RowsLostError, match="cannot be had from the node at") as raised:
+            _dask_groups.reduced(workers[0], plan, kept, 0)
+        assert raised.value.source == 1
+        assert pickle.loads(pickle.dumps(raised.value)).source == 1
+        workers[0].drop("first")
 
 
 def test_when_a_worker_is_killed_the_groups_are_still_right(client):

@@ -18,13 +18,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from threechains import _arrow, _tool
-from threechains._cluster import Cluster
+from threechains._cluster import Cluster, Endpoint
 from threechains._errors import ArgumentTypeError, Error, Status
 from threechains._ifunc import Ifunc, as_ifunc
 from threechains._node import Node
 
 if TYPE_CHECKING:
-    from threechains._dask_groups import Keeper
     from threechains._dask_held import Holder
 
 PARTITION = "partition"  # the name of the data
@@ -58,6 +57,18 @@ def listening(key: str, host: str, name: str) -> Node:
     return node_of(key, listen=f"[{host}]:0" if ":" in host else f"{host}:0", name=name)
 
 
+def cluster_of(key: str, addresses: Sequence[str], timeout: float = 10.0) -> Cluster:
+    """With a node of its own, which ends with it."""
+    node = node_of(key)
+    try:
+        cluster = Cluster(addresses, node=node, timeout=timeout)
+    except BaseException:
+        node.close()
+        raise
+    cluster._own_node = True
+    return cluster
+
+
 # ---- A worker's nodes ---------------------------------------------------------------------------------------
 
 
@@ -72,17 +83,16 @@ class PartitionNode:
             self.node.close()
             raise
 
-    def run(self, ifunc: Ifunc, args: tuple[Any, ...], data: Mapping[str, Any]) -> Any:
-        """Calls the ifunc, which finds the data under these names."""
-        exposed: list[str] = []
+    def run(self, ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
+        return self._itself[0].submit(ifunc, *args, deadline=None).result()
+
+    def run_with(self, partition: Any, ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
+        """The ifunc finds the partition as named data."""
+        self.node.expose(PARTITION, partition)
         try:
-            for name, value in data.items():
-                self.node.expose(name, value)
-                exposed.append(name)
-            return self._itself[0].submit(ifunc, *args, deadline=None).result()
+            return self.run(ifunc, args)
         finally:
-            for name in exposed:
-                self.node.withdraw(name)
+            self.node.withdraw(PARTITION)
 
 
 class WorkerNodes:
@@ -93,7 +103,7 @@ class WorkerNodes:
         self._lock = threading.Lock()
         self._all: list[PartitionNode] = []
         self._idle: list[PartitionNode] = []
-        self._keepers: dict[Any, Keeper] = {}
+        self._peers: dict[str, Cluster] = {}
         self._holder: Holder | None = None
         self._is_closed = False
         self._fetched_bytes = 0
@@ -118,14 +128,14 @@ class WorkerNodes:
         """The answer of the ifunc for the partition, which it finds as named data."""
         given = named_data(kernel, partition)
         with self.taken() as node:
-            return _own(node.run(kernel, args, {PARTITION: given}))
+            return _own(node.run_with(given, kernel, args))
 
     def combined(self, combine: Ifunc, answers: Sequence[Any]) -> Any:
         """One answer of many."""
         with self.taken() as node:
             whole, *others = answers
             for one in others:
-                whole = _own(node.run(combine, (*_members(whole), *_members(one)), {}))
+                whole = _own(node.run(combine, (*_members(whole), *_members(one))))
             return whole
 
     @contextlib.contextmanager
@@ -143,28 +153,31 @@ class WorkerNodes:
         """A further node, which the caller closes."""
         return listening(self._key, self._host, self._name)
 
-    def calling(self) -> Node:
-        """A node that only calls others. The caller closes it."""
-        return node_of(self._key)
-
-    def keep(self, key: Any, keeper: Keeper) -> None:
-        """Holds the rows that the task of this key has sorted, until drop() or close()."""
+    def peer(self, address: str) -> Endpoint:
+        """The node of another worker. The connection is kept for later calls."""
         with self._lock:
-            is_closed = self._is_closed
-            if not is_closed:
-                self._keepers[key] = keeper
-        if is_closed:
-            keeper.close()
+            known = self._peers.get(address)
+        if known is None:
+            made = cluster_of(self._key, [address])
+            with self._lock:
+                known = self._peers.setdefault(address, made)
+            if known is not made:
+                made.close()
+        return known[0]
 
-    def keeps(self, key: Any) -> bool:
-        """Does the task of this key have rows or partitions here? drop() gives them back."""
-        return key in self._keepers or (self._holder is not None and self._holder.holds(key))
+    def forget(self, address: str) -> None:
+        """As it cannot be reached, or is another one by now."""
+        with self._lock:
+            known = self._peers.pop(address, None)
+        if known is not None:
+            known.close()
+
+    def holds(self, key: Any) -> bool:
+        """Are arrays held for the task of this key? drop() gives them back."""
+        return self._holder is not None and self._holder.holds(key)
 
     def drop(self, key: Any) -> None:
-        with self._lock:
-            keeper, holder = self._keepers.pop(key, None), self._holder
-        if keeper is not None:
-            keeper.close()
+        holder = self._holder
         if holder is not None:
             holder.drop(key)
 
@@ -179,22 +192,18 @@ class WorkerNodes:
                 self._holder = _dask_held.Holder(self)
             return self._holder
 
-    def keeper_at(self, address: str) -> Keeper | None:
-        with self._lock:
-            return next((keeper for keeper in self._keepers.values() if keeper.kept.address == address), None)
-
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
             nodes, self._all, self._idle = self._all, [], []
-            keepers, self._keepers = self._keepers, {}
+            peers, self._peers = self._peers, {}
             holder, self._holder = self._holder, None
         for one in nodes:
             one.node.close()
         if holder is not None:
             holder.close()
-        for keeper in keepers.values():
-            keeper.close()
+        for peer in peers.values():
+            peer.close()
 
     def _start(self) -> PartitionNode:
         """The caller holds the lock."""

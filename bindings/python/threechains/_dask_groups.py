@@ -7,22 +7,20 @@ groups from the nodes of all workers by an ifunc, puts the rows of each group to
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from threechains import _dask, _dask_kernels
-from threechains._cluster import Cluster
+from threechains import _dask
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._ifunc import Ifunc
-from threechains._node import Node
 
 if TYPE_CHECKING:
     from threechains._dask import PartitionNode, WorkerNodes
 
+HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: it spreads keys that follow each other
 _FETCH_BYTES = 16 << 20  # of one answer: larger ones are not faster, and each takes so much memory at both sides
 _FIRST_GROUPS = 1 << 11
 _GROWTH = 4
@@ -46,20 +44,11 @@ class Plan:
     fetch: Ifunc
     each_group: Ifunc
 
-    @staticmethod
-    def of(kernel: Ifunc, key: str, arguments: tuple[Any, ...], owners: int) -> Plan:
-        assert kernel._answer is not None
-        compiled = _dask_kernels.compiled
-        return Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, arguments, owners,
-                    compiled(_dask_kernels.find_groups), compiled(_dask_kernels.place_rows), compiled(_dask_kernels.copy_runs),
-                    compiled(_dask_kernels.fetch), _dask_kernels.each_group(kernel))
-
 
 @dataclass(frozen=True)
-class Kept:
-    """What a worker keeps for the owners, and where."""
+class Sorted:
+    """What lies where in the memory of a worker's rows: keys, counts and columns, of one owner after the other."""
 
-    address: str  # of the node that has it
     key_type: Any
     is_frame: bool  # of pandas
     groups: tuple[int, ...]  # of owner i: groups[i] to groups[i + 1]
@@ -81,8 +70,17 @@ class Kept:
                 for (at, _, dtype), of in zip(self.areas(plan), bounds)]
 
 
+@dataclass(frozen=True)
+class Kept:
+    """Where a worker keeps its rows for the owners."""
+
+    address: str  # of its node
+    row: int  # of the table of what it holds
+    sorted: Sorted
+
+
 class RowsLostError(Error):
-    """The node that kept the rows of some groups is gone."""
+    """The rows of some groups are where they were kept no more."""
 
     def __init__(self, source: int, told: str) -> None:
         super().__init__(Status.DISCONNECTED, told)
@@ -95,37 +93,27 @@ class RowsLostError(Error):
 # ---- At each worker: rows in the order of their groups ------------------------------------------------------
 
 
-class Keeper:
-    """A node that has a worker's rows for the owners of their groups."""
-
-    def __init__(self, nodes: WorkerNodes, plan: Plan, partitions: Sequence[Any]) -> None:
-        tables = [_Table(plan, partition) for partition in partitions]
-        with nodes.taken() as local:
-            groups, numbers = _numbered(local, plan, tables)
-            order, group_bounds = _by_owner(groups.found, plan.owners)
-            counts = groups.counts[order]
-            ends = np.cumsum(counts)
-            row_bounds = np.concatenate([[0], ends])[group_bounds]
-            self._node = nodes.listening()
-            self.kept = Kept(self._node.address, tables[0].key_type, tables[0].is_frame, tuple(group_bounds.tolist()),
-                             tuple(row_bounds.tolist()))
-            areas = self.kept.areas(plan)
-            self._memory = np.empty(areas[-1][0] + areas[-1][1] * areas[-1][2].itemsize, np.uint8)
-            views = [_view(self._memory, at, at + count * dtype.itemsize, dtype) for at, count, dtype in areas]
-            views[0][:], views[1][:] = groups.found[order], counts
-            starts = np.empty_like(ends)
-            starts[order] = ends - counts
-            for table, its_numbers in zip(tables, numbers):
-                _place(local, plan, table, its_numbers, starts, views[2:])
-        if self._memory.size:
-            self._node.expose("rows", self._memory)
-
-    def ranges(self, plan: Plan, owner: int) -> list[Any]:
-        """The keys, the counts and the columns of one owner, as they lie here."""
-        return [_view(self._memory, begin, end, dtype) for begin, end, dtype in self.kept.ranges(plan, owner)]
-
-    def close(self) -> None:
-        self._node.close()
+def keep(nodes: WorkerNodes, plan: Plan, key: Any, partitions: Sequence[Any]) -> Kept:
+    """Sorts the rows of partitions by groups, and holds them for the owners of the groups until nodes.drop(key)."""
+    tables = [_Table(plan, partition) for partition in partitions]
+    with nodes.taken() as local:
+        groups, numbers = _numbered(local, plan, tables)
+        order, group_bounds = _by_owner(groups.found, plan.owners)
+        counts = groups.counts[order]
+        ends = np.cumsum(counts)
+        row_bounds = np.concatenate([[0], ends])[group_bounds]
+        first = tables[0]
+        sorted_ = Sorted(first.key_type, first.is_frame, tuple(group_bounds.tolist()), tuple(row_bounds.tolist()))
+        areas = sorted_.areas(plan)
+        memory = np.empty(areas[-1][0] + areas[-1][1] * areas[-1][2].itemsize, np.uint8)
+        views = [_view(memory, at, at + count * dtype.itemsize, dtype) for at, count, dtype in areas]
+        views[0][:], views[1][:] = groups.found[order], counts
+        starts = np.empty_like(ends)
+        starts[order] = ends - counts
+        for table, its_numbers in zip(tables, numbers):
+            _place(local, plan, table, its_numbers, starts, views[2:])
+    holder = nodes.holder()
+    return Kept(holder.address, holder.hold(key, [memory])[0], sorted_)
 
 
 class _Table:
@@ -188,8 +176,9 @@ class _Groups:
         numbers = np.empty(len(keys), np.uint32)
         done, is_grown = 0, False
         while done < len(keys):
-            self._used, done = self._local.run(self._plan.find_groups, (done, self._used, is_grown), {
-                "keys": keys, "groups": numbers, "slots": self._slots, "found": self._found, "counts": self._counts})
+            self._used, done = self._local.run(self._plan.find_groups, (
+                done, self._used, is_grown, _at(keys), _at(numbers), len(keys), _at(self._slots), len(self._slots), _at(self._found),
+                _at(self._counts), len(self._found)))
             is_grown = done < len(keys)
             if is_grown:
                 self._grow()
@@ -213,7 +202,7 @@ def _numbered(local: PartitionNode, plan: Plan, tables: Sequence[_Table]) -> tup
 
 def _by_owner(found: Any, owners: int) -> tuple[Any, Any]:
     """The groups in the order of their owners, and where the groups of each begin. All workers agree on the owner of a key."""
-    owner = (((found.view(np.uint64) * _dask_kernels.HASH) >> np.uint64(48)) * np.uint64(owners)) >> np.uint64(16)
+    owner = (((found.view(np.uint64) * HASH) >> np.uint64(48)) * np.uint64(owners)) >> np.uint64(16)
     ends = np.cumsum(np.bincount(owner.astype(np.int64), minlength=owners))
     return np.argsort(owner, kind="stable"), np.concatenate([[0], ends])
 
@@ -223,9 +212,14 @@ def _place(local: PartitionNode, plan: Plan, table: _Table, numbers: Any, starts
     if not len(numbers):
         return
     places = np.empty(len(numbers), np.int64)
-    local.run(plan.place_rows, (), {"groups": numbers, "starts": starts, "places": places})
+    local.run(plan.place_rows, (_at(numbers), _at(starts), len(starts), _at(places), len(places)))
     for view, column in zip(views, table.columns):
         view[places] = column
+
+
+def _at(array: Any) -> int:
+    """Its address, for an ifunc that runs in this process while the array is kept."""
+    return int(array.ctypes.data)
 
 
 def _view(memory: Any, begin: int, end: int, dtype: Any) -> Any:
@@ -237,7 +231,7 @@ def _view(memory: Any, begin: int, end: int, dtype: Any) -> Any:
 
 def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) -> Any:
     """What the kernel answers for each group of an owner: a table with a row for each group."""
-    parts = _fetched(nodes, plan, kept, owner)
+    parts = [_part(nodes, plan, source, one, owner) for source, one in enumerate(kept)]
     counts = np.concatenate([part[1] for part in parts])
     with nodes.taken() as local:
         groups = _Groups(local, plan)
@@ -247,14 +241,12 @@ def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) ->
         places = np.empty_like(ends)
         places[order] = ends - counts[order]
         sizes = np.bincount(numbers, weights=counts, minlength=len(groups.found)).astype(np.int64)
-        arrays = {_dask_kernels.BOUNDS: np.concatenate([[0], np.cumsum(sizes)])}
-        for place, dtype in enumerate(plan.columns.values()):
-            arrays[_dask_kernels.column_data(place)] = _together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        columns = [_together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
+                   for place, dtype in enumerate(plan.columns.values())]
         values = [np.empty(len(groups.found), dtype) for dtype in plan.values]
-        if len(groups.found):
-            arrays |= {_dask_kernels.value_data(place): array for place, array in enumerate(values)}
-            local.run(plan.each_group, plan.arguments, arrays)
-    return _answer(plan, kept[0], groups.found, values)
+        local.run(plan.each_group, (*plan.arguments, _at(bounds), len(groups.found), *map(_at, columns), *map(_at, values)))
+    return _answer(plan, kept[0].sorted, groups.found, values)
 
 
 def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]], places: Any, dtype: Any) -> Any:
@@ -262,45 +254,41 @@ def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]]
     column = np.empty(sum(len(rows) for _, rows in parts), dtype)
     at = 0
     for counts, rows in parts:
-        if len(counts):
-            local.run(plan.copy_runs, (dtype.itemsize,), {
-                "source": rows.view(np.uint8), "target": column.view(np.uint8), "counts": counts, "places": places[at : at + len(counts)]})
+        its_places = places[at : at + len(counts)]
+        local.run(plan.copy_runs, (dtype.itemsize, _at(rows), _at(column), column.nbytes, _at(counts), _at(its_places), len(counts)))
         at += len(counts)
     return column
 
 
-def _fetched(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) -> list[list[Any]]:
-    """The keys, the counts and the columns of the owner's groups, of each worker that keeps some."""
-    parts: list[list[Any]] = []
-    with contextlib.ExitStack() as stack:
-        node = stack.enter_context(nodes.calling())
-        for source, one in enumerate(kept):
-            keeper = nodes.keeper_at(one.address)
-            if keeper is not None:
-                parts.append(keeper.ranges(plan, owner))
-                continue
-            try:
-                parts.append(_fetched_from(node, plan, one, owner))
-                nodes.count_fetched(sum(array.nbytes for array in parts[-1]))
-            except Error as error:
-                raise RowsLostError(source, f"{plan.kernel}: the rows of some groups cannot be had from the node at {one.address}: "
-                                    f"{error}") from None
-    return parts
+def _part(nodes: WorkerNodes, plan: Plan, source: int, kept: Kept, owner: int) -> list[Any]:
+    """The keys, the counts and the columns of the owner's groups that one worker has kept."""
+    ranges = kept.sorted.ranges(plan, owner)
+    if kept.address == nodes.holder().address:
+        memory = nodes.holder().array(kept.row)
+        if memory is None:
+            raise RowsLostError(source, f"{plan.kernel}: the rows of some groups are kept no more: ask for the groups again")
+        return [_view(memory, begin, end, dtype) for begin, end, dtype in ranges]
+    try:
+        return _fetched(nodes, plan, kept, ranges)
+    except Error as error:
+        nodes.forget(kept.address)
+        raise RowsLostError(source, f"{plan.kernel}: the rows of some groups cannot be had from the node at {kept.address}: "
+                            f"{error}") from None
 
 
-def _fetched_from(node: Node, plan: Plan, one: Kept, owner: int) -> list[Any]:
-    ranges = one.ranges(plan, owner)
+def _fetched(nodes: WorkerNodes, plan: Plan, kept: Kept, ranges: Sequence[tuple[int, int, Any]]) -> list[Any]:
     arrays = [np.empty(end - begin, np.uint8) for begin, end, _ in ranges]
-    with Cluster([one.address], node=node) as source:
-        pieces = [(array[at : at + _FETCH_BYTES], begin + at) for array, (begin, _, _) in zip(arrays, ranges)
-                  for at in range(0, array.size, _FETCH_BYTES)]
-        answers = [source[0].submit(plan.fetch, begin, begin + piece.size, deadline=None) for piece, begin in pieces]
-        for (piece, _), answer in zip(pieces, answers):
-            piece[:] = answer.result()
+    source = nodes.peer(kept.address)
+    pieces = [(array[at : at + _FETCH_BYTES], begin + at) for array, (begin, _, _) in zip(arrays, ranges)
+              for at in range(0, array.size, _FETCH_BYTES)]
+    answers = [source.submit(plan.fetch, kept.row, begin, begin + piece.size, deadline=None) for piece, begin in pieces]
+    for (piece, _), answer in zip(pieces, answers):
+        piece[:] = answer.result()
+    nodes.count_fetched(sum(array.nbytes for array in arrays))
     return [array.view(dtype) for array, (_, _, dtype) in zip(arrays, ranges)]
 
 
-def _answer(plan: Plan, kept: Kept, found: Any, values: Sequence[Any]) -> Any:
+def _answer(plan: Plan, kept: Sorted, found: Any, values: Sequence[Any]) -> Any:
     keys = found.view(kept.key_type) if kept.key_type.itemsize == 8 else found.astype(kept.key_type)
     names = [plan.kernel] if len(values) == 1 else [f"{plan.kernel}_{place}" for place in range(len(values))]
     if kept.is_frame:

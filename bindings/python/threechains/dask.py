@@ -15,6 +15,7 @@ The futures are Dask's own. Each is one task of Dask's, so that the death of wor
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import hashlib
 import logging
 import pickle
@@ -34,10 +35,9 @@ try:
 except ImportError as error:
     raise ImportError(f"threechains.dask needs Dask: {error}; pip install 'threechains[dask]'") from error
 
-from threechains import _dask, _dask_groups, _dask_held, _dask_kernels, _types
-from threechains._cluster import Cluster
+from threechains import _dask, _dask_groups, _dask_held, _types
+from threechains._cluster import Cluster, Endpoint
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
-from threechains._future import Future
 from threechains._ifunc import Ifunc
 
 __all__ = ["Held", "Nodes", "column", "connect", "hold", "map", "partition", "reduce", "shuffle_reduce"]
@@ -96,8 +96,8 @@ class Nodes(distributed.WorkerPlugin):
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """Dask calls it in the worker for each step of each task. Rows of groups go when nobody needs them any more."""
-        if self._nodes is not None and finish in ("released", "forgotten") and self._nodes.keeps(key):
-            threading.Thread(target=self._nodes.drop, args=(key,), daemon=True).start()  # as this is Dask's event loop
+        if self._nodes is not None and finish in ("released", "forgotten") and self._nodes.holds(key):
+            threading.Thread(target=self._nodes.drop, args=(key,)).start()  # as this is Dask's event loop
 
 
 def partition(dtype: Any) -> Any:
@@ -178,7 +178,7 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
     client = _client(client)
     _check_workers(client)
     shares = _shares(client, partitions) if (partitions := _held(_partitions(client, collection))) else []
-    plan = _dask_groups.Plan.of(kernel, key, arguments, len(shares))
+    plan = _plan(kernel, key, arguments, len(shares))
     code = _sent(client, kernel.name, plan)
     label = f"{kernel.name}-groups-{uuid.uuid4().hex}"
     kept: list[Any] = [None] * len(shares)
@@ -210,11 +210,13 @@ class Held:
     def __len__(self) -> int:
         return len(self._places)
 
-    def map(self, kernel: Ifunc, *args: Any, **named: Any) -> list[Future]:
-        """Calls an ifunc for each partition at once, as `threechains.dask.map`. Gives a future of Three-Chains' for each, in order.
+    def map(self, kernel: Ifunc, *args: Any, **named: Any) -> list[concurrent.futures.Future[Any]]:
+        """Calls an ifunc for each partition at once, as `threechains.dask.map`. Gives a `concurrent.futures.Future` for each, in order.
 
         Columns must be plain numbers without nulls. A call to a worker that has died fails with Status.DISCONNECTED.
         """
+        from threechains import _dask_kernels  # needs Numba
+
         arguments = _arguments(kernel, args, named)
         arrays, sent = _dask_kernels.arrays_of(kernel), _dask_kernels.on_rows(kernel)
         calls = []
@@ -223,7 +225,7 @@ class Held:
                 if name not in held or held[name][1] != dtype:
                     raise _misfit(kernel, place, name, dtype, held)
             calls.append((node, [held[name][0] for name in arrays]))
-        return [self._cluster[node].submit(sent, *arguments, *rows, deadline=None) for node, rows in calls]
+        return [_future_of(self._cluster[node], sent, (*arguments, *rows)) for node, rows in calls]
 
     def close(self) -> None:
         """Gives the partitions back to Dask, which may move or forget them then. Calls that still run are waited for."""
@@ -320,6 +322,16 @@ def _sent(client: Any, name: str, code: Any) -> Any:
     return future
 
 
+def _plan(kernel: Ifunc, key: str, arguments: tuple[Any, ...], owners: int) -> _dask_groups.Plan:
+    from threechains import _dask_kernels  # needs Numba, which workers need not have
+
+    assert kernel._answer is not None
+    made = {function.__name__: _dask_kernels.compiled(function)
+            for function in (_dask_kernels.find_groups, _dask_kernels.place_rows, _dask_kernels.copy_runs, _dask_kernels.fetch)}
+    return _dask_groups.Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, arguments, owners,
+                             each_group=_dask_kernels.each_group(kernel), **made)
+
+
 def _at(workers: Sequence[str]) -> dict[str, Any]:
     return {"workers": list(workers), "allow_other_workers": True} if workers else {}
 
@@ -329,14 +341,19 @@ def _cluster_of(client: Any, addresses: Sequence[str] | None, timeout: float) ->
     answers: Mapping[str, tuple[str, str]] = client.run(_address_and_key)
     if not answers:
         raise ArgumentValueError("the Dask cluster has no workers now: wait for some with client.wait_for_workers(1)", "client")
-    node = _dask.node_of(next(key for _, key in answers.values()))
+    key = next(key for _, key in answers.values())
+    return _dask.cluster_of(key, [address for address, _ in answers.values()] if addresses is None else addresses, timeout)
+
+
+def _future_of(node: Endpoint, ifunc: Ifunc, arguments: tuple[Any, ...]) -> concurrent.futures.Future[Any]:
     try:
-        cluster = Cluster([address for address, _ in answers.values()] if addresses is None else addresses, node=node, timeout=timeout)
-    except BaseException:
-        node.close()
-        raise
-    cluster._own_node = True  # it ends with the cluster
-    return cluster
+        return node.submit(ifunc, *arguments, deadline=None)
+    except Error as error:
+        if error.status != Status.DISCONNECTED:
+            raise
+        failed: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        failed.set_exception(error)  # the calls to other workers have their answers
+        return failed
 
 
 def _misfit(kernel: Ifunc, place: int, name: str, dtype: Any, held: Mapping[str, tuple[int, Any]]) -> ArgumentTypeError:
@@ -442,16 +459,13 @@ def _combined(values: Sequence[Any], code: tuple[Ifunc, Ifunc]) -> Any:
 def _keep(partitions: Sequence[Any], plan: _dask_groups.Plan) -> _dask_groups.Kept:
     """The task of all partitions of one worker in shuffle_reduce(). The rows are kept as long as Dask keeps its answer."""
     worker = distributed.get_worker()
-    nodes = _nodes_of(worker)
-    keeper = _dask_groups.Keeper(nodes, plan, partitions)
-    nodes.keep(worker.get_current_task(), keeper)
-    return keeper.kept
+    return _dask_groups.keep(_nodes_of(worker), plan, worker.get_current_task(), partitions)
 
 
 def _hold(partitions: Sequence[Any]) -> _dask_held.Rows:
     """The task of all partitions of one worker in hold(). They are held as long as Dask keeps its answer."""
     worker = distributed.get_worker()
-    return _nodes_of(worker).holder().hold(worker.get_current_task(), partitions)
+    return _dask_held.held(_nodes_of(worker).holder(), worker.get_current_task(), partitions)
 
 
 def _reduced(plan: _dask_groups.Plan, kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
