@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -161,6 +162,46 @@ def test_partitions_that_are_arrow_tables_are_taken_by_their_columns(client):
     assert client.gather(threechains.dask.map(total, scattered(client, [pa.array([1.0, 2.5])]))) == [3.5]
 
 
+def test_functions_that_were_loaded_and_columns_that_are_no_plain_arrays_are_called_as_well(client, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+
+    @tc.ifunc
+    def known(tips: threechains.dask.column("tip", np.int64, nulls=True), names: threechains.dask.column("city", str)) -> int:
+        count = 0
+        for i in range(len(tips)):
+            if tips.is_valid(i) and names.equals(i, "Ulm"):
+                count += 1
+        return count
+
+    tables = [pa.table({"tip": [1, None, 2], "city": ["Ulm", "Ulm", "Bonn"]}), pa.table({"tip": pa.array([None], pa.int64()), "city": ["Ulm"]})]
+    assert client.gather(threechains.dask.map(known, scattered(client, tables))) == [1, 0]
+    total.save(tmp_path / "total.ifunc")
+    assert client.gather(threechains.dask.map(tc.ifunc.load(tmp_path / "total.ifunc"), scattered(client, [ramp(2)]))) == [20.0]
+
+
+def test_a_nan_of_pandas_is_a_null_only_for_a_function_that_takes_nulls(client):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+
+    @tc.ifunc
+    def numbers(fares: threechains.dask.column("fare", np.float64)) -> tuple[int, int]:
+        nans = 0
+        for fare in fares:
+            nans += np.isnan(fare)
+        return len(fares), nans
+
+    @tc.ifunc
+    def nulls(fares: threechains.dask.column("fare", np.float64, nulls=True)) -> tuple[int, int]:
+        count = 0
+        for i in range(len(fares)):
+            count += not fares.is_valid(i)
+        return len(fares), count
+
+    frames = scattered(client, [pandas.DataFrame({"fare": [1.0, np.nan, 2.0]})])
+    for function in (numbers, nulls, pickle.loads(pickle.dumps(numbers))):
+        assert client.gather(threechains.dask.map(function, frames)) == [(3, 1)]
+
+
 def test_no_partitions_give_no_futures(client):
     assert threechains.dask.map(total, [], client=client) == []
 
@@ -296,7 +337,7 @@ def test_a_node_that_could_not_start_is_reported_with_its_reason_by_the_first_us
     plugin = NODES()
     plugin.setup(types.SimpleNamespace(address="tcp://192.0.2.1:4000"))  # an address that no host has
     with pytest.raises(tc.Error, match=r"Dask worker tcp://192\.0\.2\.1:4000 has no node.* at 192\.0\.2\.1: .+"):
-        plugin._nodes.call(total, ramp(1), (1.0, 0))
+        plugin._nodes.call(threechains.dask._call_of(total, (1.0, 0)), ramp(1))
 
 
 def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch):
@@ -312,10 +353,10 @@ def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch)
         worker.plugins["threechains"] = plugin
 
     threading.Timer(0.05, join).start()
-    assert threechains.dask._nodes_of(worker).call(total, ramp(1), (1.0, 0)) == 10.0
+    assert threechains.dask._nodes_of(worker).call(threechains.dask._call_of(total, (1.0, 0)), ramp(1)) == 10.0
     plugin.teardown(worker)
     with pytest.raises(tc.Error, match="is closed, as the worker ends"):
-        plugin._nodes.call(total, ramp(1), (1.0, 0))
+        plugin._nodes.call(threechains.dask._call_of(total, (1.0, 0)), ramp(1))
 
 
 # ---- Trust --------------------------------------------------------------------------------------------------

@@ -14,7 +14,8 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from threechains import _arrow, _tool
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from threechains._dask_held import Holder
 
 PARTITION = "partition"  # the name of the data
+ARRAY = ""  # what stands for the name of a column, where the partition is an array
 _HOW = "threechains.dask.partition(np.float64) for an array, or threechains.dask.column('NAME', np.float64) for a column of a table"
 
 
@@ -124,19 +126,20 @@ class WorkerNodes:
                 self._idle.append(self._start())
             return self._all[0].node.address
 
-    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...]) -> Any:
-        """The answer of the ifunc for the partition, which it finds as named data."""
-        given = named_data(kernel, partition)
+    def call(self, call: Call, partition: Any) -> Any:
+        """The answer of the kernel for the partition."""
         with self.taken() as node:
-            return _own(node.run_with(given, kernel, args))
+            return _own(_answer(node, call, partition))
+
+    def reduced(self, call: Call, combine: Ifunc, partitions: Sequence[Any]) -> Any:
+        """The answers of the kernel for all partitions, combined into one."""
+        with self.taken() as node:
+            return _combined(node, combine, (_own(_answer(node, call, partition)) for partition in partitions))
 
     def combined(self, combine: Ifunc, answers: Sequence[Any]) -> Any:
         """One answer of many."""
         with self.taken() as node:
-            whole, *others = answers
-            for one in others:
-                whole = _own(node.run(combine, (*_members(whole), *_members(one))))
-            return whole
+            return _combined(node, combine, iter(answers))
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[PartitionNode]:
@@ -220,6 +223,31 @@ class WorkerNodes:
         return Error(Status.CLOSED, f"the node of {self._name} is closed, as the worker ends")
 
 
+@dataclass(frozen=True)
+class Call:
+    """What a kernel is called with, beside the partition."""
+
+    kernel: Ifunc  # finds the partition as named data
+    arguments: tuple[Any, ...]
+    on_arrays: Ifunc | None  # the same for plain arrays, which it takes by their addresses; None: only by name
+    arrays: dict[str, Any]  # that it takes then, by the names of columns, with their types
+
+
+def _answer(node: PartitionNode, call: Call, partition: Any) -> Any:
+    arrays = None if call.on_arrays is None else _arrays(call, partition)
+    if arrays is None:  # named data of another kind, or what does not fit, which is told by who takes it by name
+        return node.run_with(named_data(call.kernel, partition), call.kernel, call.arguments)
+    assert call.on_arrays is not None
+    return node.run(call.on_arrays, (*call.arguments, *(word for array in arrays for word in (array.ctypes.data, array.size))))
+
+
+def _combined(node: PartitionNode, combine: Ifunc, answers: Iterator[Any]) -> Any:
+    whole = next(answers)
+    for one in answers:
+        whole = _own(node.run(combine, (*_members(whole), *_members(one))))
+    return whole
+
+
 def _members(answer: Any) -> tuple[Any, ...]:
     return answer if isinstance(answer, tuple) else (answer,)
 
@@ -298,14 +326,14 @@ def is_table(partition: Any) -> bool:
     return is_frame(partition) or (_arrow.is_table(partition) and hasattr(partition, "select"))
 
 
-def columns_of(kernel: Ifunc) -> list[str]:
-    """The columns of the partition that the ifunc takes, each once."""
+def columns_of(kernel: Ifunc) -> dict[str, bool]:
+    """The columns of the partition that the ifunc takes, and whether it takes nulls."""
     assert kernel._signature is not None
-    names = (parameter.data_name.partition(".")[2] for parameter in kernel._signature.parameters if parameter.kind == "column")
-    return list(dict.fromkeys(names))
+    return {parameter.data_name.partition(".")[2]: parameter.nulls for parameter in kernel._signature.parameters
+            if parameter.kind == "column"}
 
 
-def _table(partition: Any, columns: list[str]) -> Any:
+def _table(partition: Any, columns: dict[str, bool]) -> Any:
     """The columns that are asked for, as the others would be copied for nothing. The node says which one is not there."""
     if not is_frame(partition):
         there = set(getattr(partition, "column_names", None) or partition.schema.names)
@@ -314,7 +342,21 @@ def _table(partition: Any, columns: list[str]) -> Any:
 
     # Not Table.from_pandas(), which takes a millisecond of its own for the index and the description.
     names = [name for name in columns if name in partition.columns]
-    return pyarrow.Table.from_arrays([pyarrow.array(partition[name]) for name in names], names)
+    # A NaN is a null only for who asks for nulls: others see the array that pandas has.
+    return pyarrow.Table.from_arrays([pyarrow.array(partition[name], from_pandas=columns[name]) for name in names], names)
+
+
+def _arrays(call: Call, partition: Any) -> list[Any] | None:
+    """What the kernel takes of the partition; None: it is not there as plain arrays of these types."""
+    if is_table(partition) != (ARRAY not in call.arrays):
+        return None
+    found = []
+    for name, dtype in call.arrays.items():
+        array = array_of(call.kernel.name, partition) if name == ARRAY else plain_column(partition, name)
+        if array is None or array.ndim != 1 or array.dtype != dtype:
+            return None
+        found.append(array)
+    return found
 
 
 def array_of(label: str, partition: Any) -> Any:
@@ -332,12 +374,18 @@ def array_of(label: str, partition: Any) -> Any:
 
 
 def plain_column(partition: Any, name: str) -> Any:
-    """A column of a table as an array. None: it is not of plain numbers, or has nulls."""
+    """A column of a table as an array. None: there is none, it is not of plain numbers, or has nulls."""
     import numpy
 
-    column = partition[name]
-    if not is_frame(partition) and column.null_count:
+    try:
+        column = partition[name]
+    except KeyError:
         return None
+    if not is_frame(partition):
+        import pyarrow
+
+        if not isinstance(column, (pyarrow.ChunkedArray, pyarrow.Array)) or column.null_count:  # as Polars' columns
+            return None
     array = column.to_numpy()
     return numpy.ascontiguousarray(array) if array.dtype.kind in "iuf" else None
 

@@ -21,7 +21,6 @@ if TYPE_CHECKING:
     from threechains._dask import WorkerNodes
 
 TABLE = "held"
-ARRAY = ""  # what stands for the name of a column, where the partition is an array
 _WORDS = 2  # of a row: address, length
 _FIRST_ROWS = 1 << 10
 
@@ -102,7 +101,7 @@ def _arrays(partition: Any) -> dict[str, Any]:
         if array.ndim != 1:
             raise ArgumentTypeError(f"the partition is an array of shape {array.shape} when functions take arrays of one dimension: give "
                                     "the data as .reshape(-1)", "collection")
-        return {ARRAY: array}
+        return {_dask.ARRAY: array}
     if not _dask.is_frame(partition):
         import pyarrow
 

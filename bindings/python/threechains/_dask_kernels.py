@@ -156,7 +156,7 @@ def each_group(kernel: Ifunc) -> Ifunc:
     return _made(kernel.name, lines, {**annotations, "return": int}, scope)
 
 
-# ---- The user's function, with partitions that are held in place --------------------------------------------
+# ---- The user's function, with arrays that are not named data -----------------------------------------------
 
 
 def arrays_of(kernel: Ifunc) -> dict[str, Any]:
@@ -183,6 +183,25 @@ def on_rows(kernel: Ifunc) -> Ifunc:
                   f"    _array_{place} = _array_in_{place}(_held[2 * _row_{place}], _held[2 * _row_{place} + 1])"]
     lines.append(f"    return _kernel({passed})")
     return _made(kernel.name, lines, {**annotations, "_held": HELD}, scope)
+
+
+@functools.lru_cache(maxsize=64)
+def on_arrays(kernel: Ifunc) -> Ifunc | None:
+    """An ifunc that calls `kernel` with arrays of its own process. After the arguments, it takes the address and the length of each.
+
+    None: it must have its data by name, as its Python function is not here, or its columns are no plain arrays.
+    """
+    try:
+        _check_is_here(kernel)
+        arrays = arrays_of(kernel)
+    except ArgumentTypeError:
+        return None
+    scope: dict[str, Any] = {"_kernel": kernel}
+    annotations, passed = _passed(kernel, {name: f"_array_in_{place}(_at_{place}, _count_{place})" for place, name in enumerate(arrays)})
+    for place, dtype in enumerate(arrays.values()):
+        scope[f"_array_in_{place}"] = array_at(dtype)
+        annotations |= {f"_at_{place}": int, f"_count_{place}": int}
+    return _made(kernel.name, [f"    return _kernel({passed})"], annotations, scope)
 
 
 def _check_is_here(kernel: Ifunc) -> None:

@@ -128,11 +128,11 @@ def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named:
     client = _client(client)
     _check_workers(client)
     partitions = _partitions(client, collection)
-    code = _sent(client, kernel.name, kernel)
+    code = _sent(client, kernel.name, _call_of(kernel, arguments))
     made: dict[int, Any] = {}
     for workers, places in _by_holder(client, partitions).items():
         keys = [f"{kernel.name}-{uuid.uuid4().hex}-{place}" for place in places]
-        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, kernel=code, arguments=arguments,
+        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, call=code,
                              **_at(workers))
         made.update(zip(places, futures))
     return [made[place] for place in range(len(partitions))]
@@ -152,9 +152,9 @@ def reduce(kernel: Ifunc, combine: Ifunc, collection: Any, *args: Any, client: A
     partitions = _partitions(client, collection)
     if not partitions:
         raise ArgumentValueError(f"{kernel.name}: the collection has no partitions, and nothing to combine", "collection")
-    code = _sent(client, kernel.name, (kernel, combine))
+    code = _sent(client, kernel.name, (_call_of(kernel, arguments), combine))
     label = f"{kernel.name}-{combine.name}-{uuid.uuid4().hex}"
-    level = [client.submit(_fold, [partitions[place] for place in places], code, arguments, key=f"{label}-0-{i}", pure=False, **_at(workers))
+    level = [client.submit(_fold, [partitions[place] for place in places], code, key=f"{label}-0-{i}", pure=False, **_at(workers))
              for i, (workers, places) in enumerate(_shares(client, partitions))]
     depth = 0
     while len(level) > 1:
@@ -322,6 +322,16 @@ def _sent(client: Any, name: str, code: Any) -> Any:
     return future
 
 
+def _call_of(kernel: Ifunc, arguments: tuple[Any, ...]) -> _dask.Call:
+    """What map() and reduce() send."""
+    if vars(kernel).get("__wrapped__") is None:
+        return _dask.Call(kernel, arguments, None, {})  # without Numba, which only who makes functions needs
+    from threechains import _dask_kernels
+
+    on_arrays = _dask_kernels.on_arrays(kernel)
+    return _dask.Call(kernel, arguments, on_arrays, {} if on_arrays is None else _dask_kernels.arrays_of(kernel))
+
+
 def _plan(kernel: Ifunc, key: str, arguments: tuple[Any, ...], owners: int) -> _dask_groups.Plan:
     from threechains import _dask_kernels  # needs Numba, which workers need not have
 
@@ -365,7 +375,7 @@ def _misfit(kernel: Ifunc, place: int, name: str, dtype: Any, held: Mapping[str,
     if not name:
         return ArgumentTypeError(f"{label} is a table when the function takes an array: take its columns, by "
                                  "threechains.dask.column('NAME', DTYPE)", "collection")
-    there = ", ".join(repr(one) for one in held) if _dask_held.ARRAY not in held else "none, as it is an array"
+    there = ", ".join(repr(one) for one in held) if _dask.ARRAY not in held else "none, as it is an array"
     return ArgumentTypeError(f"{label} has no column '{name}' of plain numbers without nulls; it has {there}", name)
 
 
@@ -436,23 +446,21 @@ def _shares(client: Any, partitions: Sequence[Any]) -> list[tuple[tuple[str, ...
 # ---- At the workers -----------------------------------------------------------------------------------------
 
 
-def _code(kernel: Ifunc) -> Ifunc:
-    return kernel
+def _code(code: Any) -> Any:
+    return code
 
 
-def _call(partition: Any, kernel: Ifunc, arguments: tuple[Any, ...]) -> Any:
+def _call(partition: Any, call: _dask.Call) -> Any:
     """The task of one partition."""
-    return _nodes_of(distributed.get_worker()).call(kernel, partition, arguments)
+    return _nodes_of(distributed.get_worker()).call(call, partition)
 
 
-def _fold(partitions: Sequence[Any], code: tuple[Ifunc, Ifunc], arguments: tuple[Any, ...]) -> Any:
+def _fold(partitions: Sequence[Any], code: tuple[_dask.Call, Ifunc]) -> Any:
     """The task of all partitions of one worker in reduce()."""
-    kernel, combine = code
-    nodes = _nodes_of(distributed.get_worker())
-    return nodes.combined(combine, [nodes.call(kernel, partition, arguments) for partition in partitions])
+    return _nodes_of(distributed.get_worker()).reduced(*code, partitions)
 
 
-def _combined(values: Sequence[Any], code: tuple[Ifunc, Ifunc]) -> Any:
+def _combined(values: Sequence[Any], code: tuple[_dask.Call, Ifunc]) -> Any:
     return _nodes_of(distributed.get_worker()).combined(code[1], values)
 
 
