@@ -239,9 +239,9 @@ def test_a_worker_has_the_code_of_an_ifunc_once(client):
     partitions = scattered(client, [ramp(i) for i in range(10)])
     client.gather(threechains.dask.map(total, partitions))
     with threechains.dask.connect(client) as nodes:
-        sizes = client.run(lambda dask_worker: dask_worker.plugins["threechains"]._nodes._all[0].node.stat("code-bytes"))
+        sizes = client.run(lambda dask_worker: dask_worker.plugins["threechains"]._nodes._all[0].node.stat("code-loads"))
         client.gather(threechains.dask.map(total, partitions, 3.0))
-        assert client.run(lambda dask_worker: dask_worker.plugins["threechains"]._nodes._all[0].node.stat("code-bytes")) == sizes
+        assert client.run(lambda dask_worker: dask_worker.plugins["threechains"]._nodes._all[0].node.stat("code-loads")) == sizes
         assert len(nodes) == len(sizes)
 
 

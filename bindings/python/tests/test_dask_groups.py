@@ -213,6 +213,37 @@ def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, se
     pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)), check_index_type=dtype != "bool")
 
 
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
+def test_keys_can_be_texts(client, kind):
+    names = np.array(["Ulm", "Köln", "", "Bonn\0", "Bonn"])
+    frames = [frame.assign(city=pandas.Series(names[frame.city % 5], dtype=kind)) for frame in map(rides, range(6))]
+    found = grouped(client, threechains.dask.shuffle_reduce(spread, client.scatter(frames, hash=False), key="city"))
+    wanted = expected(pandas.concat(frames).astype({"city": "object"}))
+    assert found.index.tolist() == wanted.index.tolist()
+    pandas.testing.assert_frame_equal(found.reset_index(drop=True), wanted.reset_index(drop=True))
+
+
+def test_keys_of_arrow_can_be_texts(client):
+    tables = [pa.table({"city": pa.array(["Ulm", "Köln", "Ulm"], kind), "fare": [1.0, 2.0, 4.0]})
+              for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()))]
+    whole = pa.concat_tables(client.gather(threechains.dask.shuffle_reduce(worth, client.scatter(tables, hash=False), key="city")))
+    assert whole.schema.types == [pa.string(), pa.float64()]
+    assert sorted(zip(whole["city"].to_pylist(), whole["worth"].to_pylist())) == [("Köln", 6.0), ("Ulm", 15.0)]
+
+
+def test_texts_with_the_same_hash_are_an_error(workers, monkeypatch):
+    monkeypatch.setattr(_dask_groups, "_number_of", lambda text: len(text))
+    plan = threechains.dask._plan(worth, "city", (), 1)
+    with pytest.raises(tc.Error, match="the keys b'Ulm' and b'Bad' have the same hash"):
+        _dask_groups.keep(workers[0], plan, "x", [pandas.DataFrame({"city": ["Ulm", "Bad"], "fare": 1.0})])
+    kept = [_dask_groups.keep(nodes, plan, "x", [pandas.DataFrame({"city": [city], "fare": 1.0})])
+            for nodes, city in zip(workers, ("Ulm", "Bad"))]
+    with pytest.raises(tc.Error, match="have the same hash"):
+        _dask_groups.reduced(workers[0], plan, kept, 0)
+    for nodes in workers:
+        nodes.drop("x")
+
+
 def test_no_partitions_give_no_futures(client):
     assert threechains.dask.shuffle_reduce(worth, [], key="city", client=client) == []
 
@@ -232,8 +263,10 @@ def test_the_memory_of_the_rows_is_given_back(client):
 @pytest.mark.parametrize("frame, words", [
     (rides(1).drop(columns="city"), "the partition has no column 'city': it has 'fare', 'riders'"),
     (rides(1).drop(columns="fare"), "the partition has no column 'fare'"),
-    (rides(1).assign(city=1.5), "the key 'city' is float64 when keys are whole numbers or dates"),
-    (rides(1).assign(city="Ulm"), "when keys are whole numbers or dates"),
+    (rides(1).assign(city=1.5), "the key 'city' is float64 when keys are whole numbers, dates or texts"),
+    (rides(1).assign(city=[1, *["Ulm"] * 999]), "the key 'city' has a int when keys are whole numbers, dates or texts"),
+    (rides(1).assign(city=[None, *["Ulm"] * 999]), "column 'city' has 1 nulls"),
+    (rides(1).assign(city="Ulm"), "in one partition and "),
     (rides(1).assign(fare=1), "column 'fare' is int64 when the function takes float64"),
     (pa.table({"city": [1, None], "fare": [1.0, 2.0]}), "column 'city' has 1 nulls"),
     (np.ones(4), "the partition is numpy.ndarray of float64 when groups are of the rows of a table"),
@@ -246,7 +279,7 @@ def test_a_partition_that_cannot_be_grouped_is_refused_with_what_to_do(client, f
 
 def test_partitions_whose_keys_differ_in_type_are_refused(client):
     frames = [rides(1), rides(2).assign(city=np.int8(1)), rides(3), rides(4)]
-    with pytest.raises(tc.ArgumentTypeError, match="the key 'city' is int(8|64) in one partition and int(8|64) in another one"):
+    with pytest.raises(tc.ArgumentTypeError, match="the key 'city' is int(8|64) in one partition and int(8|64) in another one: convert them"):
         threechains.dask.shuffle_reduce(worth, client.scatter(frames, hash=False), key="city")
 
 

@@ -7,7 +7,8 @@ groups from the nodes of all workers by an ifunc, puts the rows of each group to
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -25,7 +26,6 @@ _FETCH_BYTES = 16 << 20  # of one answer: larger ones are not faster, and each t
 _FIRST_GROUPS = 1 << 11
 _GROWTH = 4
 _SLOTS_FOR_EACH = 2  # of the hash table
-_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -46,37 +46,22 @@ class Plan:
 
 
 @dataclass(frozen=True)
-class Sorted:
-    """What lies where in the memory of a worker's rows: keys, counts and columns, of one owner after the other."""
+class Piece:
+    """An array of which each owner takes a part."""
 
-    key_type: Any
-    is_frame: bool  # of pandas
-    groups: tuple[int, ...]  # of owner i: groups[i] to groups[i + 1]
-    rows: tuple[int, ...]
-
-    def areas(self, plan: Plan) -> list[tuple[int, int, Any]]:
-        """Of the keys, the counts of rows, and each column: where it begins, how many elements it has, and of what type."""
-        areas, at = [], 0
-        int64 = np.dtype(np.int64)
-        for count, dtype in [(self.groups[-1], int64)] * 2 + [(self.rows[-1], dtype) for dtype in plan.columns.values()]:
-            areas.append((at, count, dtype))
-            at += -(-count * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT  # up to the next one
-        return areas
-
-    def ranges(self, plan: Plan, owner: int) -> list[tuple[int, int, Any]]:
-        """The bytes of each area that one owner takes, and their type."""
-        bounds = [self.groups] * 2 + [self.rows] * len(plan.columns)
-        return [(at + of[owner] * dtype.itemsize, at + of[owner + 1] * dtype.itemsize, dtype)
-                for (at, _, dtype), of in zip(self.areas(plan), bounds)]
+    row: int  # of the table of what the worker holds
+    dtype: Any
+    bounds: tuple[int, ...]  # of owner i: the elements bounds[i] to bounds[i + 1]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """Where a worker keeps its rows for the owners."""
+    """What a worker keeps for the owners: keys, counts of rows, columns; and where keys are texts, their lengths and their bytes."""
 
     address: str  # of its node
-    row: int  # of the table of what it holds
-    sorted: Sorted
+    key_type: Any
+    is_frame: bool  # of pandas
+    pieces: tuple[Piece, ...]
 
 
 class RowsLostError(Error):
@@ -96,24 +81,37 @@ class RowsLostError(Error):
 def keep(nodes: WorkerNodes, plan: Plan, key: Any, partitions: Sequence[Any]) -> Kept:
     """Sorts the rows of partitions by groups, and holds them for the owners of the groups until nodes.drop(key)."""
     tables = [_Table(plan, partition) for partition in partitions]
+    check_keys(plan, tables)
     with nodes.taken() as local:
-        groups, numbers = _numbered(local, plan, tables)
+        groups = _Groups(local, plan)
+        numbers = [groups.numbers_of(table.keys) for table in tables]
         order, group_bounds = _by_owner(groups.found, plan.owners)
         counts = groups.counts[order]
         ends = np.cumsum(counts)
-        row_bounds = np.concatenate([[0], ends])[group_bounds]
-        first = tables[0]
-        sorted_ = Sorted(first.key_type, first.is_frame, tuple(group_bounds.tolist()), tuple(row_bounds.tolist()))
-        areas = sorted_.areas(plan)
-        memory = np.empty(areas[-1][0] + areas[-1][1] * areas[-1][2].itemsize, np.uint8)
-        views = [_view(memory, at, at + count * dtype.itemsize, dtype) for at, count, dtype in areas]
-        views[0][:], views[1][:] = groups.found[order], counts
         starts = np.empty_like(ends)
         starts[order] = ends - counts
+        columns = [np.empty(int(counts.sum()), dtype) for dtype in plan.columns.values()]
         for table, its_numbers in zip(tables, numbers):
-            _place(local, plan, table, its_numbers, starts, views[2:])
+            _place(local, plan, table, its_numbers, starts, columns)
+    row_bounds = np.concatenate([[0], ends])[group_bounds]
+    found = groups.found[order]
+    arrays = [(found, group_bounds), (counts, group_bounds), *((column, row_bounds) for column in columns)]
+    if tables[0].texts is not None:
+        lengths, text = _written(found, _one_dictionary(plan, [table.texts or {} for table in tables]))
+        arrays += [(lengths, group_bounds), (text, np.concatenate([[0], np.cumsum(lengths)])[group_bounds])]
     holder = nodes.holder()
-    return Kept(holder.address, holder.hold(key, [memory])[0], sorted_)
+    rows = holder.hold(key, [array.view(np.uint8) for array, _ in arrays])
+    pieces = (Piece(row, array.dtype, tuple(bounds.tolist())) for row, (array, bounds) in zip(rows, arrays))
+    return Kept(holder.address, tables[0].key_type, tables[0].is_frame, tuple(pieces))
+
+
+def check_keys(plan: Plan, given: Sequence[_Table] | Sequence[Kept]) -> None:
+    """Raises where the keys are of several types."""
+    for one in given:
+        if one.key_type != given[0].key_type:
+            types = ["text" if each.key_type.kind == "U" else str(each.key_type) for each in (given[0], one)]
+            raise ArgumentTypeError(f"{plan.kernel}: the key '{plan.key}' is {types[0]} in one partition and {types[1]} in another one: "
+                                    "convert them to one type", "key")
 
 
 class _Table:
@@ -130,27 +128,108 @@ class _Table:
             partition = pyarrow.table(partition)
         self._partition = partition
         self._kernel = plan.kernel
-        keys = self._column(plan.key)
-        self.key_type = keys.dtype
-        if keys.dtype.kind not in "iubmM":
-            raise ArgumentTypeError(f"{plan.kernel}: the key '{plan.key}' is {keys.dtype} when keys are whole numbers or dates: give a "
-                                    "column of numbers that stand for its values", "key")
-        self.keys = np.ascontiguousarray(keys).view(np.int64) if keys.dtype.itemsize == 8 else keys.astype(np.int64)
+        self.texts: dict[int, bytes] | None = None  # by the numbers that stand for them
+        self.key_type, self.keys = self._keys(plan.key)
         self.columns = [self._column(name, dtype) for name, dtype in plan.columns.items()]
 
-    def _column(self, name: str, dtype: Any = None) -> Any:
+    def _keys(self, name: str) -> tuple[Any, Any]:
+        """The type of the keys, and a number for each."""
+        column = self._given(name)
+        if _is_text(column):
+            return np.dtype(str), self._numbers_of_texts(name, column)
+        keys = column.to_numpy()
+        if keys.dtype.kind not in "iubmM":
+            raise ArgumentTypeError(f"{self._kernel}: the key '{name}' is {keys.dtype} when keys are whole numbers, dates or texts: give a "
+                                    "column of numbers that stand for its values", "key")
+        return keys.dtype, np.ascontiguousarray(keys).view(np.int64) if keys.dtype.itemsize == 8 else keys.astype(np.int64)
+
+    def _numbers_of_texts(self, name: str, column: Any) -> Any:
+        """Each text is hashed once, whatever the count of rows that have it."""
+        if self.is_frame:
+            import pandas
+
+            codes, texts = pandas.factorize(column)
+        else:
+            encoded = column.combine_chunks()
+            encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
+            codes, texts = encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
+        if len(codes) and codes.min() < 0:
+            raise self._nulls(name, int((codes < 0).sum()))
+        wrong = next((text for text in texts if not isinstance(text, str)), None)
+        if wrong is not None:
+            raise ArgumentTypeError(f"{self._kernel}: the key '{name}' has a {type(wrong).__name__} when keys are whole numbers, dates or "
+                                    "texts: convert the column to one of them", "key")
+        octets = [text.encode() for text in texts]
+        numbers = np.array([_number_of(text) for text in octets], np.int64)
+        self.texts = _one_dictionary_of(self._kernel, zip(numbers.tolist(), octets))
+        return numbers[codes] if len(numbers) else np.empty(0, np.int64)
+
+    def _column(self, name: str, dtype: Any) -> Any:
+        array = self._given(name).to_numpy()
+        if array.dtype != dtype:
+            raise ArgumentTypeError(f"{self._kernel}: column '{name}' is {array.dtype} when the function takes {dtype}: annotate it with "
+                                    f"{array.dtype}, or convert the column", name)
+        return array
+
+    def _given(self, name: str) -> Any:
         names = self._partition.columns if self.is_frame else self._partition.column_names
         if name not in names:
             raise ArgumentValueError(f"{self._kernel}: the partition has no column '{name}': it has {', '.join(map(repr, names))}", name)
         column = self._partition[name]
         if not self.is_frame and column.null_count:
-            raise ArgumentValueError(f"{self._kernel}: column '{name}' has {column.null_count} nulls, which groups do not take: drop these "
-                                     "rows, or fill them", name)
-        array = column.to_numpy()
-        if dtype is not None and array.dtype != dtype:
-            raise ArgumentTypeError(f"{self._kernel}: column '{name}' is {array.dtype} when the function takes {dtype}: annotate it with "
-                                    f"{array.dtype}, or convert the column", name)
-        return array
+            raise self._nulls(name, column.null_count)
+        return column
+
+    def _nulls(self, name: str, count: int) -> ArgumentValueError:
+        return ArgumentValueError(f"{self._kernel}: column '{name}' has {count} nulls, which groups do not take: drop these rows, or fill "
+                                  "them", name)
+
+
+def _is_text(column: Any) -> bool:
+    """A column of pandas or of Arrow, as texts, or as anything that pandas keeps as objects and categories."""
+    kind = getattr(column, "type", None)
+    if kind is None:
+        return not isinstance(column.dtype, np.dtype) and column.dtype.kind not in "iubfmM" or column.dtype.kind == "O"
+    import pyarrow
+
+    value = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+    return bool(pyarrow.types.is_string(value) or pyarrow.types.is_large_string(value) or pyarrow.types.is_string_view(value))
+
+
+# ---- Texts as keys ------------------------------------------------------------------------------------------
+#
+# A number stands for a text. That two texts of one collection have the same number is possible, as it is that a file has the content
+# id of another one; it is noticed, and an error.
+
+
+def _number_of(text: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
+
+
+def _one_dictionary_of(kernel: str, pairs: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+    texts: dict[int, bytes] = {}
+    for number, text in pairs:
+        if texts.setdefault(number, text) != text:
+            raise Error(Status.UNSUPPORTED, f"{kernel}: the keys {texts[number]!r} and {text!r} have the same hash, and cannot be told from "
+                        "each other: give a column of numbers that stand for the texts")
+    return texts
+
+
+def _one_dictionary(plan: Plan, dictionaries: Iterable[dict[int, bytes]]) -> dict[int, bytes]:
+    return _one_dictionary_of(plan.kernel, (pair for one in dictionaries for pair in one.items()))
+
+
+def _written(found: Any, texts: dict[int, bytes]) -> tuple[Any, Any]:
+    """The lengths of the texts of keys, and all their bytes."""
+    octets = [texts[number] for number in found.tolist()]
+    return np.array([len(one) for one in octets], np.int64), np.frombuffer(b"".join(octets), np.uint8)
+
+
+def _read(part: Sequence[Any]) -> dict[int, bytes]:
+    """The texts of the keys of one part."""
+    keys, lengths, text = part[0], part[-2], part[-1].tobytes()
+    ends = np.cumsum(lengths)
+    return {number: text[end - length : end] for number, length, end in zip(keys.tolist(), lengths.tolist(), ends.tolist())}
 
 
 class _Groups:
@@ -191,15 +270,6 @@ class _Groups:
         self._found, self._counts, self._slots = found, counts, np.zeros(size * _SLOTS_FOR_EACH, np.int32)
 
 
-def _numbered(local: PartitionNode, plan: Plan, tables: Sequence[_Table]) -> tuple[_Groups, list[Any]]:
-    groups = _Groups(local, plan)
-    for table in tables:
-        if table.key_type != tables[0].key_type:
-            raise ArgumentTypeError(f"{plan.kernel}: the key '{plan.key}' is {tables[0].key_type} in one partition and {table.key_type} in "
-                                    "another one: convert them to one type", "key")
-    return groups, [groups.numbers_of(table.keys) for table in tables]
-
-
 def _by_owner(found: Any, owners: int) -> tuple[Any, Any]:
     """The groups in the order of their owners, and where the groups of each begin. All workers agree on the owner of a key."""
     owner = (((found.view(np.uint64) * HASH) >> np.uint64(48)) * np.uint64(owners)) >> np.uint64(16)
@@ -222,10 +292,6 @@ def _at(array: Any) -> int:
     return int(array.ctypes.data)
 
 
-def _view(memory: Any, begin: int, end: int, dtype: Any) -> Any:
-    return memory[begin:end].view(dtype)
-
-
 # ---- At the owner of groups ---------------------------------------------------------------------------------
 
 
@@ -246,7 +312,8 @@ def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) ->
                    for place, dtype in enumerate(plan.columns.values())]
         values = [np.empty(len(groups.found), dtype) for dtype in plan.values]
         local.run(plan.each_group, (*plan.arguments, _at(bounds), len(groups.found), *map(_at, columns), *map(_at, values)))
-    return _answer(plan, kept[0].sorted, groups.found, values)
+    keys = _keys(plan, kept[0].key_type, groups.found, parts)
+    return _answer(plan, kept[0].is_frame, keys, values)
 
 
 def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]], places: Any, dtype: Any) -> Any:
@@ -261,40 +328,50 @@ def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]]
 
 
 def _part(nodes: WorkerNodes, plan: Plan, source: int, kept: Kept, owner: int) -> list[Any]:
-    """The keys, the counts and the columns of the owner's groups that one worker has kept."""
-    ranges = kept.sorted.ranges(plan, owner)
+    """The owner's part of each array that one worker has kept."""
     if kept.address == nodes.holder().address:
-        memory = nodes.holder().array(kept.row)
-        if memory is None:
+        arrays = [nodes.holder().array(piece.row) for piece in kept.pieces]
+        if any(array is None for array in arrays):
             raise RowsLostError(source, f"{plan.kernel}: the rows of some groups are kept no more: ask for the groups again")
-        return [_view(memory, begin, end, dtype) for begin, end, dtype in ranges]
+        return [array.view(piece.dtype)[piece.bounds[owner] : piece.bounds[owner + 1]] for array, piece in zip(arrays, kept.pieces)]
     try:
-        return _fetched(nodes, plan, kept, ranges)
+        return _fetched(nodes, plan, kept, owner)
     except Error as error:
         nodes.forget(kept.address)
         raise RowsLostError(source, f"{plan.kernel}: the rows of some groups cannot be had from the node at {kept.address}: "
                             f"{error}") from None
 
 
-def _fetched(nodes: WorkerNodes, plan: Plan, kept: Kept, ranges: Sequence[tuple[int, int, Any]]) -> list[Any]:
-    arrays = [np.empty(end - begin, np.uint8) for begin, end, _ in ranges]
-    source = nodes.peer(kept.address)
-    pieces = [(array[at : at + _FETCH_BYTES], begin + at) for array, (begin, _, _) in zip(arrays, ranges)
-              for at in range(0, array.size, _FETCH_BYTES)]
-    answers = [source.submit(plan.fetch, kept.row, begin, begin + piece.size, deadline=None) for piece, begin in pieces]
-    for (piece, _), answer in zip(pieces, answers):
-        piece[:] = answer.result()
+def _fetched(nodes: WorkerNodes, plan: Plan, kept: Kept, owner: int) -> list[Any]:
+    node = nodes.peer(kept.address)
+    arrays, answers = [], []
+    for piece in kept.pieces:
+        begin, end = (piece.bounds[i] * piece.dtype.itemsize for i in (owner, owner + 1))
+        arrays.append(np.empty(end - begin, np.uint8))
+        for at in range(0, end - begin, _FETCH_BYTES):
+            there = arrays[-1][at : at + _FETCH_BYTES]
+            answers.append((there, node.submit(plan.fetch, piece.row, begin + at, begin + at + there.size, deadline=None)))
+    for there, answer in answers:
+        there[:] = answer.result()
     nodes.count_fetched(sum(array.nbytes for array in arrays))
-    return [array.view(dtype) for array, (_, _, dtype) in zip(arrays, ranges)]
+    return [array.view(piece.dtype) for array, piece in zip(arrays, kept.pieces)]
 
 
-def _answer(plan: Plan, kept: Sorted, found: Any, values: Sequence[Any]) -> Any:
-    keys = found.view(kept.key_type) if kept.key_type.itemsize == 8 else found.astype(kept.key_type)
+def _keys(plan: Plan, key_type: Any, found: Any, parts: Sequence[Sequence[Any]]) -> Any:
+    """The keys of groups, as they were in the partitions."""
+    if key_type.kind == "U":
+        texts = _one_dictionary(plan, map(_read, parts))
+        return [texts[number].decode() for number in found.tolist()]
+    return found.view(key_type) if key_type.itemsize == 8 else found.astype(key_type)
+
+
+def _answer(plan: Plan, is_frame: bool, keys: Any, values: Sequence[Any]) -> Any:
     names = [plan.kernel] if len(values) == 1 else [f"{plan.kernel}_{place}" for place in range(len(values))]
-    if kept.is_frame:
+    if is_frame:
         import pandas
 
         return pandas.DataFrame(dict(zip(names, values)), index=pandas.Index(keys, name=plan.key))
     import pyarrow
 
-    return pyarrow.table({plan.key: keys, **dict(zip(names, values))})
+    return pyarrow.table({plan.key: pyarrow.array(keys, pyarrow.string() if isinstance(keys, list) else None),
+                          **dict(zip(names, values))})

@@ -189,6 +189,7 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
                 kept[i] = client.submit(_keep, [partitions[place] for place in places], code, key=f"{label}-rows-{attempt}-{i}",
                                         pure=False, **_at(workers))
         rows = client.gather(kept)
+        _dask_groups.check_keys(plan, rows)
         for i, (workers, _) in enumerate(shares):
             if answers[i] is None:
                 answers[i] = client.submit(_reduced, code, rows, i, key=f"{label}-{attempt}-{i}", pure=False, **_at(workers))
