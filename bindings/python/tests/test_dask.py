@@ -36,6 +36,11 @@ def total(partition: threechains.dask.partition(np.float64), by: float = 1.0, pl
 
 
 @tc.ifunc
+def add(a: float, b: float) -> float:
+    return a + b
+
+
+@tc.ifunc
 def positive(partition: threechains.dask.partition(np.float64)) -> float:
     if partition[0] < 0:
         raise tc.Failure(7, "the partition begins below zero")
@@ -439,6 +444,51 @@ def test_a_call_whose_partition_died_with_its_worker_fails_as_any_task_of_dask(c
     assert futures[1].result(SECONDS) == 2.0
     with pytest.raises(concurrent.futures.CancelledError):  # as Dask's futures do whose data is lost
         futures[0].result(SECONDS)
+
+
+def test_partitions_that_dask_has_spilled_to_disk_are_read_again(client):
+    def spill(dask_worker):
+        while len(dask_worker.data.fast):
+            dask_worker.data.evict()
+        return len(dask_worker.data.slow)
+
+    partitions = scattered(client, [ramp(i, 10_000) for i in range(8)])
+    assert sum(client.run(spill).values()) >= 8
+    assert client.gather(threechains.dask.map(total, partitions)) == [10_000.0 * i for i in range(8)]
+    client.run(spill)
+    with threechains.dask.hold(partitions) as held:
+        client.run(spill)  # what is held stays in memory all the same
+        assert [future.result() for future in held.map(total)] == [10_000.0 * i for i in range(8)]
+
+
+def test_a_partition_on_several_workers_is_taken_once(client):
+    partitions = scattered(client, [ramp(i) for i in range(6)])
+    client.replicate(partitions)
+    assert all(len(workers) > 1 for workers in client.who_has(partitions).values())
+    assert client.gather(threechains.dask.map(total, partitions)) == [10.0 * i for i in range(6)]
+    shares = threechains.dask._shares(client, partitions)
+    assert sorted(place for _, places in shares for place in places) == list(range(6)) and len(shares) > 1
+    assert threechains.dask.reduce(total, add, partitions).result(SECONDS) == 150.0
+
+
+def test_a_future_that_is_cancelled_takes_the_others_nothing_away(client):
+    futures = threechains.dask.map(total, scattered(client, [ramp(i) for i in range(50)]))
+    client.cancel(futures[20:30])
+    assert all(future.cancelled() for future in futures[20:30])
+    kept = [i for i in range(50) if i not in range(20, 30)]
+    assert client.gather([futures[i] for i in kept]) == [10.0 * i for i in kept]
+
+
+def test_after_a_restart_of_the_cluster_everything_works_as_before(client):
+    before = client.gather(threechains.dask.map(total, scattered(client, [ramp(1)])))
+    old = {key for _, key in client.run(threechains.dask._address_and_key).values()}
+    client.restart()
+    partitions = scattered(client, [ramp(1), ramp(2)])
+    assert client.gather(threechains.dask.map(total, partitions)) == [*before, 20.0]
+    assert threechains.dask.reduce(total, add, partitions).result(SECONDS) == 30.0
+    with threechains.dask.hold(partitions) as held:
+        assert [future.result() for future in held.map(total)] == [10.0, 20.0]
+    assert {key for _, key in client.run(threechains.dask._address_and_key).values()} == old
 
 
 # ---- The page -----------------------------------------------------------------------------------------------
