@@ -344,7 +344,7 @@ def test_a_node_that_could_not_start_is_reported_with_its_reason_by_the_first_us
     plugin = NODES()
     plugin.setup(types.SimpleNamespace(address="tcp://192.0.2.1:4000"))  # an address that no host has
     with pytest.raises(tc.Error, match=r"Dask worker tcp://192\.0\.2\.1:4000 has no node.* at 192\.0\.2\.1: .+"):
-        plugin._nodes.call(threechains.dask._call_of(total, (1.0, 0)), ramp(1))
+        plugin._nodes.call(threechains.dask._code_of(total), (1.0, 0), ramp(1))
 
 
 def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch):
@@ -360,10 +360,10 @@ def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch)
         worker.plugins["threechains"] = plugin
 
     threading.Timer(0.05, join).start()
-    assert threechains.dask._nodes_of(worker).call(threechains.dask._call_of(total, (1.0, 0)), ramp(1)) == 10.0
+    assert threechains.dask._nodes_of(worker).call(threechains.dask._code_of(total), (1.0, 0), ramp(1)) == 10.0
     plugin.teardown(worker)
     with pytest.raises(tc.Error, match="is closed, as the worker ends"):
-        plugin._nodes.call(threechains.dask._call_of(total, (1.0, 0)), ramp(1))
+        plugin._nodes.call(threechains.dask._code_of(total), (1.0, 0), ramp(1))
 
 
 # ---- Trust --------------------------------------------------------------------------------------------------
@@ -463,12 +463,17 @@ def test_partitions_that_dask_has_spilled_to_disk_are_read_again(client):
 
 def test_a_partition_on_several_workers_is_taken_once(client):
     partitions = scattered(client, [ramp(i) for i in range(6)])
-    client.replicate(partitions)
-    assert all(len(workers) > 1 for workers in client.who_has(partitions).values())
+    client.replicate(partitions)  # until Dask takes the copies back, in some seconds
     assert client.gather(threechains.dask.map(total, partitions)) == [10.0 * i for i in range(6)]
-    shares = threechains.dask._shares(client, partitions)
-    assert sorted(place for _, places in shares for place in places) == list(range(6)) and len(shares) > 1
     assert threechains.dask.reduce(total, add, partitions).result(SECONDS) == 150.0
+
+
+def test_partitions_on_several_workers_are_shared_out_evenly():
+    partitions = [types.SimpleNamespace(key=i) for i in range(7)]
+    held = {i: ("a", "b") for i in range(4)} | {4: ("b",), 5: (), 6: ()}
+    shares = threechains.dask._shares(types.SimpleNamespace(who_has=lambda given: held), partitions)
+    assert sorted((workers, len(places)) for workers, places in shares) == [((), 1), ((), 1), (("a",), 2), (("b",), 3)]
+    assert sorted(place for _, places in shares for place in places) == list(range(7))
 
 
 def test_a_future_that_is_cancelled_takes_the_others_nothing_away(client):

@@ -205,9 +205,9 @@ def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, se
             keys = keys * 0x1234567890123 - 17 * (dtype == "int64")
         frames.append(rides(i, rows).assign(city=keys.astype(dtype)))
     owners = int(random.integers(1, 5))
-    plan = threechains.dask._plan(spread, "city", (1.0,), owners)
+    plan = threechains.dask._plan(spread, "city", owners)
     kept = [_dask_groups.keep(workers[i % 2], plan, i, frames[i::3]) for i in range(min(3, len(frames)))]
-    found = pandas.concat([_dask_groups.reduced(workers[owner % 2], plan, kept, owner) for owner in range(owners)])
+    found = pandas.concat([_dask_groups.reduced(workers[owner % 2], plan, (1.0,), kept, owner) for owner in range(owners)])
     for i in range(3):
         workers[i % 2].drop(i)
     pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)), check_index_type=dtype != "bool")
@@ -233,13 +233,13 @@ def test_keys_of_arrow_can_be_texts(client):
 
 def test_texts_with_the_same_hash_are_an_error(workers, monkeypatch):
     monkeypatch.setattr(_dask_groups, "_number_of", lambda text: len(text))
-    plan = threechains.dask._plan(worth, "city", (), 1)
+    plan = threechains.dask._plan(worth, "city", 1)
     with pytest.raises(tc.Error, match="the keys b'Ulm' and b'Bad' have the same hash"):
         _dask_groups.keep(workers[0], plan, "x", [pandas.DataFrame({"city": ["Ulm", "Bad"], "fare": 1.0})])
     kept = [_dask_groups.keep(nodes, plan, "x", [pandas.DataFrame({"city": [city], "fare": 1.0})])
             for nodes, city in zip(workers, ("Ulm", "Bad"))]
     with pytest.raises(tc.Error, match="have the same hash"):
-        _dask_groups.reduced(workers[0], plan, kept, 0)
+        _dask_groups.reduced(workers[0], plan, (), kept, 0)
     for nodes in workers:
         nodes.drop("x")
 
@@ -374,13 +374,13 @@ def test_a_connection_to_a_node_that_is_gone_is_made_anew(workers):
     frames = [rides(1), rides(2)]
     for i in range(2):  # the second time there is another node
         other = _dask.WorkerNodes(workers[0]._key, "127.0.0.1", "another worker")
-        plan = threechains.dask._plan(spread, "city", (1.0,), 1)
+        plan = threechains.dask._plan(spread, "city", 1)
         kept = [_dask_groups.keep(workers[0], plan, "first", frames[:1]), _dask_groups.keep(other, plan, "second", frames[1:])]
-        found = _dask_groups.reduced(workers[0], plan, kept, 0)
+        found = _dask_groups.reduced(workers[0], plan, (1.0,), kept, 0)
         pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)))
         other.close()
         with pytest.raises(_dask_groups.RowsLostError, match="cannot be had from the node at") as raised:
-            _dask_groups.reduced(workers[0], plan, kept, 0)
+            _dask_groups.reduced(workers[0], plan, (1.0,), kept, 0)
         assert raised.value.source == 1
         assert pickle.loads(pickle.dumps(raised.value)).source == 1
         workers[0].drop("first")

@@ -126,15 +126,15 @@ class WorkerNodes:
                 self._idle.append(self._start())
             return self._all[0].node.address
 
-    def call(self, call: Call, partition: Any) -> Any:
+    def call(self, code: Code, arguments: tuple[Any, ...], partition: Any) -> Any:
         """The answer of the kernel for the partition."""
         with self.taken() as node:
-            return _own(_answer(node, call, partition))
+            return _own(_answer(node, code, arguments, partition))
 
-    def reduced(self, call: Call, combine: Ifunc, partitions: Sequence[Any]) -> Any:
+    def reduced(self, code: Code, arguments: tuple[Any, ...], combine: Ifunc, partitions: Sequence[Any]) -> Any:
         """The answers of the kernel for all partitions, combined into one."""
         with self.taken() as node:
-            return _combined(node, combine, (_own(_answer(node, call, partition)) for partition in partitions))
+            return _combined(node, combine, (_own(_answer(node, code, arguments, partition)) for partition in partitions))
 
     def combined(self, combine: Ifunc, answers: Sequence[Any]) -> Any:
         """One answer of many."""
@@ -224,21 +224,20 @@ class WorkerNodes:
 
 
 @dataclass(frozen=True)
-class Call:
-    """What a kernel is called with, beside the partition."""
+class Code:
+    """A kernel in its two forms."""
 
     kernel: Ifunc  # finds the partition as named data
-    arguments: tuple[Any, ...]
-    on_arrays: Ifunc | None  # the same for plain arrays, which it takes by their addresses; None: only by name
+    on_arrays: Ifunc | None  # takes plain arrays by their addresses, after its arguments; None: it must have them by name
     arrays: dict[str, Any]  # that it takes then, by the names of columns, with their types
 
 
-def _answer(node: PartitionNode, call: Call, partition: Any) -> Any:
-    arrays = None if call.on_arrays is None else _arrays(call, partition)
+def _answer(node: PartitionNode, code: Code, arguments: tuple[Any, ...], partition: Any) -> Any:
+    arrays = None if code.on_arrays is None else _arrays(code, partition)
     if arrays is None:  # named data of another kind, or what does not fit, which is told by who takes it by name
-        return node.run_with(named_data(call.kernel, partition), call.kernel, call.arguments)
-    assert call.on_arrays is not None
-    return node.run(call.on_arrays, (*call.arguments, *(word for array in arrays for word in (array.ctypes.data, array.size))))
+        return node.run_with(named_data(code.kernel, partition), code.kernel, arguments)
+    assert code.on_arrays is not None
+    return node.run(code.on_arrays, (*arguments, *(word for array in arrays for word in (array.ctypes.data, array.size))))
 
 
 def _combined(node: PartitionNode, combine: Ifunc, answers: Iterator[Any]) -> Any:
@@ -346,13 +345,13 @@ def _table(partition: Any, columns: dict[str, bool]) -> Any:
     return pyarrow.Table.from_arrays([pyarrow.array(partition[name], from_pandas=columns[name]) for name in names], names)
 
 
-def _arrays(call: Call, partition: Any) -> list[Any] | None:
+def _arrays(code: Code, partition: Any) -> list[Any] | None:
     """What the kernel takes of the partition; None: it is not there as plain arrays of these types."""
-    if is_table(partition) != (ARRAY not in call.arrays):
+    if is_table(partition) != (ARRAY not in code.arrays):
         return None
     found = []
-    for name, dtype in call.arrays.items():
-        array = array_of(call.kernel.name, partition) if name == ARRAY else plain_column(partition, name)
+    for name, dtype in code.arrays.items():
+        array = array_of(code.kernel.name, partition) if name == ARRAY else plain_column(partition, name)
         if array is None or array.ndim != 1 or array.dtype != dtype:
             return None
         found.append(array)

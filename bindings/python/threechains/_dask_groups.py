@@ -36,7 +36,6 @@ class Plan:
     columns: dict[str, Any]  # that the kernel takes, with their types
     key: str
     values: tuple[Any, ...]  # the types of what it answers
-    arguments: tuple[Any, ...]
     owners: int
     find_groups: Ifunc
     place_rows: Ifunc
@@ -295,7 +294,7 @@ def _at(array: Any) -> int:
 # ---- At the owner of groups ---------------------------------------------------------------------------------
 
 
-def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) -> Any:
+def reduced(nodes: WorkerNodes, plan: Plan, arguments: tuple[Any, ...], kept: Sequence[Kept], owner: int) -> Any:
     """What the kernel answers for each group of an owner: a table with a row for each group."""
     parts = [_part(nodes, plan, source, one, owner) for source, one in enumerate(kept)]
     counts = np.concatenate([part[1] for part in parts])
@@ -311,7 +310,7 @@ def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) ->
         columns = [_together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
                    for place, dtype in enumerate(plan.columns.values())]
         values = [np.empty(len(groups.found), dtype) for dtype in plan.values]
-        local.run(plan.each_group, (*plan.arguments, _at(bounds), len(groups.found), *map(_at, columns), *map(_at, values)))
+        local.run(plan.each_group, (*arguments, _at(bounds), len(groups.found), *map(_at, columns), *map(_at, values)))
     keys = _keys(plan, kept[0].key_type, groups.found, parts)
     return _answer(plan, kept[0].is_frame, keys, values)
 

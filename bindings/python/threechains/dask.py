@@ -128,12 +128,12 @@ def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named:
     client = _client(client)
     _check_workers(client)
     partitions = _partitions(client, collection)
-    code = _sent(client, kernel.name, _call_of(kernel, arguments))
+    code = _sent(client, kernel.name, _code_of(kernel))
     made: dict[int, Any] = {}
     for workers, places in _by_holder(client, partitions).items():
         keys = [f"{kernel.name}-{uuid.uuid4().hex}-{place}" for place in places]
-        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, call=code,
-                             **_at(workers))
+        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, code=code,
+                             arguments=arguments, **_at(workers))
         made.update(zip(places, futures))
     return [made[place] for place in range(len(partitions))]
 
@@ -152,9 +152,10 @@ def reduce(kernel: Ifunc, combine: Ifunc, collection: Any, *args: Any, client: A
     partitions = _partitions(client, collection)
     if not partitions:
         raise ArgumentValueError(f"{kernel.name}: the collection has no partitions, and nothing to combine", "collection")
-    code = _sent(client, kernel.name, (_call_of(kernel, arguments), combine))
+    code = _sent(client, kernel.name, (_code_of(kernel), combine))
     label = f"{kernel.name}-{combine.name}-{uuid.uuid4().hex}"
-    level = [client.submit(_fold, [partitions[place] for place in places], code, key=f"{label}-0-{i}", pure=False, **_at(workers))
+    level = [client.submit(_fold, [partitions[place] for place in places], code, arguments, key=f"{label}-0-{i}", pure=False,
+                           **_at(workers))
              for i, (workers, places) in enumerate(_shares(client, partitions))]
     depth = 0
     while len(level) > 1:
@@ -178,7 +179,7 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
     client = _client(client)
     _check_workers(client)
     shares = _shares(client, partitions) if (partitions := _held(_partitions(client, collection))) else []
-    plan = _plan(kernel, key, arguments, len(shares))
+    plan = _plan(kernel, key, len(shares))
     code = _sent(client, kernel.name, plan)
     label = f"{kernel.name}-groups-{uuid.uuid4().hex}"
     kept: list[Any] = [None] * len(shares)
@@ -192,7 +193,7 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
         _dask_groups.check_keys(plan, rows)
         for i, (workers, _) in enumerate(shares):
             if answers[i] is None:
-                answers[i] = client.submit(_reduced, code, rows, i, key=f"{label}-{attempt}-{i}", pure=False, **_at(workers))
+                answers[i] = client.submit(_reduced, code, arguments, rows, i, key=f"{label}-{attempt}-{i}", pure=False, **_at(workers))
         distributed.wait(answers)
         lost = {i: error for i, answer in enumerate(answers) if isinstance(error := answer.exception(), _dask_groups.RowsLostError)}
         if not lost:
@@ -259,10 +260,11 @@ def hold(collection: Any, *, client: Any = None, timeout: float = 10.0) -> Held:
     futures = [client.submit(_hold, [partitions[place] for place in places], key=f"{label}-{i}", pure=False, **_at(workers))
                for i, (workers, places) in enumerate(shares)]
     found = client.gather(futures)
+    addresses = list(dict.fromkeys(rows.address for rows in found))
     where: dict[int, tuple[int, dict[str, tuple[int, Any]]]] = {}
-    for i, ((_, places), rows) in enumerate(zip(shares, found)):
-        where.update(zip(places, ((i, arrays) for arrays in rows.partitions)))
-    cluster = _cluster_of(client, [rows.address for rows in found], timeout)
+    for (_, places), rows in zip(shares, found):
+        where.update(zip(places, ((addresses.index(rows.address), arrays) for arrays in rows.partitions)))
+    cluster = _cluster_of(client, addresses, timeout)
     return Held(cluster, futures, [where[place] for place in range(len(partitions))])
 
 
@@ -323,23 +325,23 @@ def _sent(client: Any, name: str, code: Any) -> Any:
     return future
 
 
-def _call_of(kernel: Ifunc, arguments: tuple[Any, ...]) -> _dask.Call:
+def _code_of(kernel: Ifunc) -> _dask.Code:
     """What map() and reduce() send."""
     if vars(kernel).get("__wrapped__") is None:
-        return _dask.Call(kernel, arguments, None, {})  # without Numba, which only who makes functions needs
+        return _dask.Code(kernel, None, {})  # without Numba, which only who makes functions needs
     from threechains import _dask_kernels
 
     on_arrays = _dask_kernels.on_arrays(kernel)
-    return _dask.Call(kernel, arguments, on_arrays, {} if on_arrays is None else _dask_kernels.arrays_of(kernel))
+    return _dask.Code(kernel, on_arrays, {} if on_arrays is None else _dask_kernels.arrays_of(kernel))
 
 
-def _plan(kernel: Ifunc, key: str, arguments: tuple[Any, ...], owners: int) -> _dask_groups.Plan:
+def _plan(kernel: Ifunc, key: str, owners: int) -> _dask_groups.Plan:
     from threechains import _dask_kernels  # needs Numba, which workers need not have
 
     assert kernel._answer is not None
     made = {function.__name__: _dask_kernels.compiled(function)
             for function in (_dask_kernels.find_groups, _dask_kernels.place_rows, _dask_kernels.copy_runs, _dask_kernels.fetch)}
-    return _dask_groups.Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, arguments, owners,
+    return _dask_groups.Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, owners,
                              each_group=_dask_kernels.each_group(kernel), **made)
 
 
@@ -451,17 +453,18 @@ def _code(code: Any) -> Any:
     return code
 
 
-def _call(partition: Any, call: _dask.Call) -> Any:
+def _call(partition: Any, code: _dask.Code, arguments: tuple[Any, ...]) -> Any:
     """The task of one partition."""
-    return _nodes_of(distributed.get_worker()).call(call, partition)
+    return _nodes_of(distributed.get_worker()).call(code, arguments, partition)
 
 
-def _fold(partitions: Sequence[Any], code: tuple[_dask.Call, Ifunc]) -> Any:
+def _fold(partitions: Sequence[Any], code: tuple[_dask.Code, Ifunc], arguments: tuple[Any, ...]) -> Any:
     """The task of all partitions of one worker in reduce()."""
-    return _nodes_of(distributed.get_worker()).reduced(*code, partitions)
+    kernel, combine = code
+    return _nodes_of(distributed.get_worker()).reduced(kernel, arguments, combine, partitions)
 
 
-def _combined(values: Sequence[Any], code: tuple[_dask.Call, Ifunc]) -> Any:
+def _combined(values: Sequence[Any], code: tuple[_dask.Code, Ifunc]) -> Any:
     return _nodes_of(distributed.get_worker()).combined(code[1], values)
 
 
@@ -477,8 +480,8 @@ def _hold(partitions: Sequence[Any]) -> _dask_held.Rows:
     return _dask_held.held(_nodes_of(worker).holder(), worker.get_current_task(), partitions)
 
 
-def _reduced(plan: _dask_groups.Plan, kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
-    return _dask_groups.reduced(_nodes_of(distributed.get_worker()), plan, kept, owner)
+def _reduced(plan: _dask_groups.Plan, arguments: tuple[Any, ...], kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
+    return _dask_groups.reduced(_nodes_of(distributed.get_worker()), plan, arguments, kept, owner)
 
 
 def _nodes_of(worker: Any) -> _dask.WorkerNodes:
