@@ -4,6 +4,7 @@
 import concurrent.futures
 import os
 import pathlib
+import pickle
 import signal
 import subprocess
 import sys
@@ -32,6 +33,11 @@ def total(partition: threechains.dask.partition(np.float64), by: float = 1.0, pl
     for value in partition:
         result += value * by
     return result + plus
+
+
+@tc.ifunc
+def add(a: float, b: float) -> float:
+    return a + b
 
 
 @tc.ifunc
@@ -161,6 +167,46 @@ def test_partitions_that_are_arrow_tables_are_taken_by_their_columns(client):
     assert client.gather(threechains.dask.map(total, scattered(client, [pa.array([1.0, 2.5])]))) == [3.5]
 
 
+def test_functions_that_were_loaded_and_columns_that_are_no_plain_arrays_are_called_as_well(client, tmp_path):
+    pa = pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+
+    @tc.ifunc
+    def known(tips: threechains.dask.column("tip", np.int64, nulls=True), names: threechains.dask.column("city", str)) -> int:
+        count = 0
+        for i in range(len(tips)):
+            if tips.is_valid(i) and names.equals(i, "Ulm"):
+                count += 1
+        return count
+
+    tables = [pa.table({"tip": [1, None, 2], "city": ["Ulm", "Ulm", "Bonn"]}), pa.table({"tip": pa.array([None], pa.int64()), "city": ["Ulm"]})]
+    assert client.gather(threechains.dask.map(known, scattered(client, tables))) == [1, 0]
+    total.save(tmp_path / "total.ifunc")
+    assert client.gather(threechains.dask.map(tc.ifunc.load(tmp_path / "total.ifunc"), scattered(client, [ramp(2)]))) == [20.0]
+
+
+def test_a_nan_of_pandas_is_a_null_only_for_a_function_that_takes_nulls(client):
+    pandas = pytest.importorskip("pandas")
+    pytest.importorskip("pyarrow", reason="the extra [arrow] is not installed")
+
+    @tc.ifunc
+    def numbers(fares: threechains.dask.column("fare", np.float64)) -> tuple[int, int]:
+        nans = 0
+        for fare in fares:
+            nans += np.isnan(fare)
+        return len(fares), nans
+
+    @tc.ifunc
+    def nulls(fares: threechains.dask.column("fare", np.float64, nulls=True)) -> tuple[int, int]:
+        count = 0
+        for i in range(len(fares)):
+            count += not fares.is_valid(i)
+        return len(fares), count
+
+    frames = scattered(client, [pandas.DataFrame({"fare": [1.0, np.nan, 2.0]})])
+    for function in (numbers, nulls, pickle.loads(pickle.dumps(numbers))):
+        assert client.gather(threechains.dask.map(function, frames)) == [(3, 1)]
+
+
 def test_no_partitions_give_no_futures(client):
     assert threechains.dask.map(total, [], client=client) == []
 
@@ -194,14 +240,16 @@ def test_calls_at_the_same_time_in_one_worker_each_see_their_own_partition(clien
     assert client.gather(threechains.dask.map(counts_down, partitions, 100_000)) == [float(i) for i in range(100)]
 
 
-def test_a_worker_has_the_code_of_an_ifunc_once(client):
+def test_each_node_of_a_worker_loads_the_code_of_an_ifunc_once(client):
+    def loads(dask_worker):
+        return [one.node.stat("code-loads") for one in dask_worker.plugins["threechains"]._nodes._all]
+
     partitions = scattered(client, [ramp(i) for i in range(10)])
-    client.gather(threechains.dask.map(total, partitions))
-    with threechains.dask.connect(client) as nodes:
-        sizes = client.run(lambda dask_worker: dask_worker.plugins["threechains"]._nodes._all[0].node.stat("code-bytes"))
-        client.gather(threechains.dask.map(total, partitions, 3.0))
-        assert client.run(lambda dask_worker: dask_worker.plugins["threechains"]._nodes._all[0].node.stat("code-bytes")) == sizes
-        assert len(nodes) == len(sizes)
+    before = client.run(loads)
+    for _ in range(5):
+        client.gather(threechains.dask.map(total, partitions))
+    for worker, after in client.run(loads).items():
+        assert sum(after) - sum(before[worker]) <= len(after)
 
 
 # ---- Failures -----------------------------------------------------------------------------------------------
@@ -296,7 +344,7 @@ def test_a_node_that_could_not_start_is_reported_with_its_reason_by_the_first_us
     plugin = NODES()
     plugin.setup(types.SimpleNamespace(address="tcp://192.0.2.1:4000"))  # an address that no host has
     with pytest.raises(tc.Error, match=r"Dask worker tcp://192\.0\.2\.1:4000 has no node.* at 192\.0\.2\.1: .+"):
-        plugin._nodes.call(total, ramp(1), (1.0, 0))
+        plugin._nodes.call(threechains.dask._code_of(total), (1.0, 0), ramp(1))
 
 
 def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch):
@@ -312,10 +360,10 @@ def test_a_task_waits_for_the_node_of_a_worker_that_has_just_joined(monkeypatch)
         worker.plugins["threechains"] = plugin
 
     threading.Timer(0.05, join).start()
-    assert threechains.dask._nodes_of(worker).call(total, ramp(1), (1.0, 0)) == 10.0
+    assert threechains.dask._nodes_of(worker).call(threechains.dask._code_of(total), (1.0, 0), ramp(1)) == 10.0
     plugin.teardown(worker)
     with pytest.raises(tc.Error, match="is closed, as the worker ends"):
-        plugin._nodes.call(total, ramp(1), (1.0, 0))
+        plugin._nodes.call(threechains.dask._code_of(total), (1.0, 0), ramp(1))
 
 
 # ---- Trust --------------------------------------------------------------------------------------------------
@@ -396,6 +444,56 @@ def test_a_call_whose_partition_died_with_its_worker_fails_as_any_task_of_dask(c
     assert futures[1].result(SECONDS) == 2.0
     with pytest.raises(concurrent.futures.CancelledError):  # as Dask's futures do whose data is lost
         futures[0].result(SECONDS)
+
+
+def test_partitions_that_dask_has_spilled_to_disk_are_read_again(client):
+    def spill(dask_worker):
+        while len(dask_worker.data.fast):
+            dask_worker.data.evict()
+        return len(dask_worker.data.slow)
+
+    partitions = scattered(client, [ramp(i, 10_000) for i in range(8)])
+    assert sum(client.run(spill).values()) >= 8
+    assert client.gather(threechains.dask.map(total, partitions)) == [10_000.0 * i for i in range(8)]
+    client.run(spill)
+    with threechains.dask.hold(partitions) as held:
+        client.run(spill)  # what is held stays in memory all the same
+        assert [future.result() for future in held.map(total)] == [10_000.0 * i for i in range(8)]
+
+
+def test_a_partition_on_several_workers_is_taken_once(client):
+    partitions = scattered(client, [ramp(i) for i in range(6)])
+    client.replicate(partitions)  # until Dask takes the copies back, in some seconds
+    assert client.gather(threechains.dask.map(total, partitions)) == [10.0 * i for i in range(6)]
+    assert threechains.dask.reduce(total, add, partitions).result(SECONDS) == 150.0
+
+
+def test_partitions_on_several_workers_are_shared_out_evenly():
+    partitions = [types.SimpleNamespace(key=i) for i in range(7)]
+    held = {i: ("a", "b") for i in range(4)} | {4: ("b",), 5: (), 6: ()}
+    shares = threechains.dask._shares(types.SimpleNamespace(who_has=lambda given: held), partitions)
+    assert sorted((workers, len(places)) for workers, places in shares) == [((), 1), ((), 1), (("a",), 2), (("b",), 3)]
+    assert sorted(place for _, places in shares for place in places) == list(range(7))
+
+
+def test_a_future_that_is_cancelled_takes_the_others_nothing_away(client):
+    futures = threechains.dask.map(total, scattered(client, [ramp(i) for i in range(50)]))
+    client.cancel(futures[20:30])
+    assert all(future.cancelled() for future in futures[20:30])
+    kept = [i for i in range(50) if i not in range(20, 30)]
+    assert client.gather([futures[i] for i in kept]) == [10.0 * i for i in kept]
+
+
+def test_after_a_restart_of_the_cluster_everything_works_as_before(client):
+    before = client.gather(threechains.dask.map(total, scattered(client, [ramp(1)])))
+    old = {key for _, key in client.run(threechains.dask._address_and_key).values()}
+    client.restart()
+    partitions = scattered(client, [ramp(1), ramp(2)])
+    assert client.gather(threechains.dask.map(total, partitions)) == [*before, 20.0]
+    assert threechains.dask.reduce(total, add, partitions).result(SECONDS) == 30.0
+    with threechains.dask.hold(partitions) as held:
+        assert [future.result() for future in held.map(total)] == [10.0, 20.0]
+    assert {key for _, key in client.run(threechains.dask._address_and_key).values()} == old
 
 
 # ---- The page -----------------------------------------------------------------------------------------------

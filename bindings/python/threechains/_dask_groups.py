@@ -7,27 +7,25 @@ groups from the nodes of all workers by an ifunc, puts the rows of each group to
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Sequence
+import hashlib
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from threechains import _dask, _dask_kernels
-from threechains._cluster import Cluster
+from threechains import _dask
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
 from threechains._ifunc import Ifunc
-from threechains._node import Node
 
 if TYPE_CHECKING:
     from threechains._dask import PartitionNode, WorkerNodes
 
+HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: it spreads keys that follow each other
 _FETCH_BYTES = 16 << 20  # of one answer: larger ones are not faster, and each takes so much memory at both sides
 _FIRST_GROUPS = 1 << 11
 _GROWTH = 4
 _SLOTS_FOR_EACH = 2  # of the hash table
-_ALIGNMENT = 16
 
 
 @dataclass(frozen=True)
@@ -38,7 +36,6 @@ class Plan:
     columns: dict[str, Any]  # that the kernel takes, with their types
     key: str
     values: tuple[Any, ...]  # the types of what it answers
-    arguments: tuple[Any, ...]
     owners: int
     find_groups: Ifunc
     place_rows: Ifunc
@@ -46,43 +43,28 @@ class Plan:
     fetch: Ifunc
     each_group: Ifunc
 
-    @staticmethod
-    def of(kernel: Ifunc, key: str, arguments: tuple[Any, ...], owners: int) -> Plan:
-        assert kernel._answer is not None
-        compiled = _dask_kernels.compiled
-        return Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, arguments, owners,
-                    compiled(_dask_kernels.find_groups), compiled(_dask_kernels.place_rows), compiled(_dask_kernels.copy_runs),
-                    compiled(_dask_kernels.fetch), _dask_kernels.each_group(kernel))
+
+@dataclass(frozen=True)
+class Piece:
+    """An array of which each owner takes a part."""
+
+    row: int  # of the table of what the worker holds
+    dtype: Any
+    bounds: tuple[int, ...]  # of owner i: the elements bounds[i] to bounds[i + 1]
 
 
 @dataclass(frozen=True)
 class Kept:
-    """What a worker keeps for the owners, and where."""
+    """What a worker keeps for the owners: keys, counts of rows, columns; and where keys are texts, their lengths and their bytes."""
 
-    address: str  # of the node that has it
+    address: str  # of its node
     key_type: Any
     is_frame: bool  # of pandas
-    groups: tuple[int, ...]  # of owner i: groups[i] to groups[i + 1]
-    rows: tuple[int, ...]
-
-    def areas(self, plan: Plan) -> list[tuple[int, int, Any]]:
-        """Of the keys, the counts of rows, and each column: where it begins, how many elements it has, and of what type."""
-        areas, at = [], 0
-        int64 = np.dtype(np.int64)
-        for count, dtype in [(self.groups[-1], int64)] * 2 + [(self.rows[-1], dtype) for dtype in plan.columns.values()]:
-            areas.append((at, count, dtype))
-            at += -(-count * dtype.itemsize // _ALIGNMENT) * _ALIGNMENT  # up to the next one
-        return areas
-
-    def ranges(self, plan: Plan, owner: int) -> list[tuple[int, int, Any]]:
-        """The bytes of each area that one owner takes, and their type."""
-        bounds = [self.groups] * 2 + [self.rows] * len(plan.columns)
-        return [(at + of[owner] * dtype.itemsize, at + of[owner + 1] * dtype.itemsize, dtype)
-                for (at, _, dtype), of in zip(self.areas(plan), bounds)]
+    pieces: tuple[Piece, ...]
 
 
 class RowsLostError(Error):
-    """The node that kept the rows of some groups is gone."""
+    """The rows of some groups are where they were kept no more."""
 
     def __init__(self, source: int, told: str) -> None:
         super().__init__(Status.DISCONNECTED, told)
@@ -95,37 +77,40 @@ class RowsLostError(Error):
 # ---- At each worker: rows in the order of their groups ------------------------------------------------------
 
 
-class Keeper:
-    """A node that has a worker's rows for the owners of their groups."""
+def keep(nodes: WorkerNodes, plan: Plan, key: Any, partitions: Sequence[Any]) -> Kept:
+    """Sorts the rows of partitions by groups, and holds them for the owners of the groups until nodes.drop(key)."""
+    tables = [_Table(plan, partition) for partition in partitions]
+    check_keys(plan, tables)
+    with nodes.taken() as local:
+        groups = _Groups(local, plan)
+        numbers = [groups.numbers_of(table.keys) for table in tables]
+        order, group_bounds = _by_owner(groups.found, plan.owners)
+        counts = groups.counts[order]
+        ends = np.cumsum(counts)
+        starts = np.empty_like(ends)
+        starts[order] = ends - counts
+        columns = [np.empty(int(counts.sum()), dtype) for dtype in plan.columns.values()]
+        for table, its_numbers in zip(tables, numbers):
+            _place(local, plan, table, its_numbers, starts, columns)
+    row_bounds = np.concatenate([[0], ends])[group_bounds]
+    found = groups.found[order]
+    arrays = [(found, group_bounds), (counts, group_bounds), *((column, row_bounds) for column in columns)]
+    if tables[0].texts is not None:
+        lengths, text = _written(found, _one_dictionary(plan, [table.texts or {} for table in tables]))
+        arrays += [(lengths, group_bounds), (text, np.concatenate([[0], np.cumsum(lengths)])[group_bounds])]
+    holder = nodes.holder()
+    rows = holder.hold(key, [array.view(np.uint8) for array, _ in arrays])
+    pieces = (Piece(row, array.dtype, tuple(bounds.tolist())) for row, (array, bounds) in zip(rows, arrays))
+    return Kept(holder.address, tables[0].key_type, tables[0].is_frame, tuple(pieces))
 
-    def __init__(self, nodes: WorkerNodes, plan: Plan, partitions: Sequence[Any]) -> None:
-        tables = [_Table(plan, partition) for partition in partitions]
-        with nodes.taken() as local:
-            groups, numbers = _numbered(local, plan, tables)
-            order, group_bounds = _by_owner(groups.found, plan.owners)
-            counts = groups.counts[order]
-            ends = np.cumsum(counts)
-            row_bounds = np.concatenate([[0], ends])[group_bounds]
-            self._node = nodes.listening()
-            self.kept = Kept(self._node.address, tables[0].key_type, tables[0].is_frame, tuple(group_bounds.tolist()),
-                             tuple(row_bounds.tolist()))
-            areas = self.kept.areas(plan)
-            self._memory = np.empty(areas[-1][0] + areas[-1][1] * areas[-1][2].itemsize, np.uint8)
-            views = [_view(self._memory, at, at + count * dtype.itemsize, dtype) for at, count, dtype in areas]
-            views[0][:], views[1][:] = groups.found[order], counts
-            starts = np.empty_like(ends)
-            starts[order] = ends - counts
-            for table, its_numbers in zip(tables, numbers):
-                _place(local, plan, table, its_numbers, starts, views[2:])
-        if self._memory.size:
-            self._node.expose("rows", self._memory)
 
-    def ranges(self, plan: Plan, owner: int) -> list[Any]:
-        """The keys, the counts and the columns of one owner, as they lie here."""
-        return [_view(self._memory, begin, end, dtype) for begin, end, dtype in self.kept.ranges(plan, owner)]
-
-    def close(self) -> None:
-        self._node.close()
+def check_keys(plan: Plan, given: Sequence[_Table] | Sequence[Kept]) -> None:
+    """Raises where the keys are of several types."""
+    for one in given:
+        if one.key_type != given[0].key_type:
+            types = ["text" if each.key_type.kind == "U" else str(each.key_type) for each in (given[0], one)]
+            raise ArgumentTypeError(f"{plan.kernel}: the key '{plan.key}' is {types[0]} in one partition and {types[1]} in another one: "
+                                    "convert them to one type", "key")
 
 
 class _Table:
@@ -142,27 +127,108 @@ class _Table:
             partition = pyarrow.table(partition)
         self._partition = partition
         self._kernel = plan.kernel
-        keys = self._column(plan.key)
-        self.key_type = keys.dtype
-        if keys.dtype.kind not in "iubmM":
-            raise ArgumentTypeError(f"{plan.kernel}: the key '{plan.key}' is {keys.dtype} when keys are whole numbers or dates: give a "
-                                    "column of numbers that stand for its values", "key")
-        self.keys = np.ascontiguousarray(keys).view(np.int64) if keys.dtype.itemsize == 8 else keys.astype(np.int64)
+        self.texts: dict[int, bytes] | None = None  # by the numbers that stand for them
+        self.key_type, self.keys = self._keys(plan.key)
         self.columns = [self._column(name, dtype) for name, dtype in plan.columns.items()]
 
-    def _column(self, name: str, dtype: Any = None) -> Any:
+    def _keys(self, name: str) -> tuple[Any, Any]:
+        """The type of the keys, and a number for each."""
+        column = self._given(name)
+        if _is_text(column):
+            return np.dtype(str), self._numbers_of_texts(name, column)
+        keys = column.to_numpy()
+        if keys.dtype.kind not in "iubmM":
+            raise ArgumentTypeError(f"{self._kernel}: the key '{name}' is {keys.dtype} when keys are whole numbers, dates or texts: give a "
+                                    "column of numbers that stand for its values", "key")
+        return keys.dtype, np.ascontiguousarray(keys).view(np.int64) if keys.dtype.itemsize == 8 else keys.astype(np.int64)
+
+    def _numbers_of_texts(self, name: str, column: Any) -> Any:
+        """Each text is hashed once, whatever the count of rows that have it."""
+        if self.is_frame:
+            import pandas
+
+            codes, texts = pandas.factorize(column)
+        else:
+            encoded = column.combine_chunks()
+            encoded = encoded if hasattr(encoded, "dictionary") else encoded.dictionary_encode()
+            codes, texts = encoded.indices.to_numpy(zero_copy_only=False), encoded.dictionary.to_pylist()
+        if len(codes) and codes.min() < 0:
+            raise self._nulls(name, int((codes < 0).sum()))
+        wrong = next((text for text in texts if not isinstance(text, str)), None)
+        if wrong is not None:
+            raise ArgumentTypeError(f"{self._kernel}: the key '{name}' has a {type(wrong).__name__} when keys are whole numbers, dates or "
+                                    "texts: convert the column to one of them", "key")
+        octets = [text.encode() for text in texts]
+        numbers = np.array([_number_of(text) for text in octets], np.int64)
+        self.texts = _one_dictionary_of(self._kernel, zip(numbers.tolist(), octets))
+        return numbers[codes] if len(numbers) else np.empty(0, np.int64)
+
+    def _column(self, name: str, dtype: Any) -> Any:
+        array = self._given(name).to_numpy()
+        if array.dtype != dtype:
+            raise ArgumentTypeError(f"{self._kernel}: column '{name}' is {array.dtype} when the function takes {dtype}: annotate it with "
+                                    f"{array.dtype}, or convert the column", name)
+        return array
+
+    def _given(self, name: str) -> Any:
         names = self._partition.columns if self.is_frame else self._partition.column_names
         if name not in names:
             raise ArgumentValueError(f"{self._kernel}: the partition has no column '{name}': it has {', '.join(map(repr, names))}", name)
         column = self._partition[name]
         if not self.is_frame and column.null_count:
-            raise ArgumentValueError(f"{self._kernel}: column '{name}' has {column.null_count} nulls, which groups do not take: drop these "
-                                     "rows, or fill them", name)
-        array = column.to_numpy()
-        if dtype is not None and array.dtype != dtype:
-            raise ArgumentTypeError(f"{self._kernel}: column '{name}' is {array.dtype} when the function takes {dtype}: annotate it with "
-                                    f"{array.dtype}, or convert the column", name)
-        return array
+            raise self._nulls(name, column.null_count)
+        return column
+
+    def _nulls(self, name: str, count: int) -> ArgumentValueError:
+        return ArgumentValueError(f"{self._kernel}: column '{name}' has {count} nulls, which groups do not take: drop these rows, or fill "
+                                  "them", name)
+
+
+def _is_text(column: Any) -> bool:
+    """A column of pandas or of Arrow, as texts, or as anything that pandas keeps as objects and categories."""
+    kind = getattr(column, "type", None)
+    if kind is None:
+        return not isinstance(column.dtype, np.dtype) and column.dtype.kind not in "iubfmM" or column.dtype.kind == "O"
+    import pyarrow
+
+    value = kind.value_type if pyarrow.types.is_dictionary(kind) else kind
+    return bool(pyarrow.types.is_string(value) or pyarrow.types.is_large_string(value) or pyarrow.types.is_string_view(value))
+
+
+# ---- Texts as keys ------------------------------------------------------------------------------------------
+#
+# A number stands for a text. That two texts of one collection have the same number is possible, as it is that a file has the content
+# id of another one; it is noticed, and an error.
+
+
+def _number_of(text: bytes) -> int:
+    return int.from_bytes(hashlib.blake2b(text, digest_size=8).digest(), "little", signed=True)
+
+
+def _one_dictionary_of(kernel: str, pairs: Iterable[tuple[int, bytes]]) -> dict[int, bytes]:
+    texts: dict[int, bytes] = {}
+    for number, text in pairs:
+        if texts.setdefault(number, text) != text:
+            raise Error(Status.UNSUPPORTED, f"{kernel}: the keys {texts[number]!r} and {text!r} have the same hash, and cannot be told from "
+                        "each other: give a column of numbers that stand for the texts")
+    return texts
+
+
+def _one_dictionary(plan: Plan, dictionaries: Iterable[dict[int, bytes]]) -> dict[int, bytes]:
+    return _one_dictionary_of(plan.kernel, (pair for one in dictionaries for pair in one.items()))
+
+
+def _written(found: Any, texts: dict[int, bytes]) -> tuple[Any, Any]:
+    """The lengths of the texts of keys, and all their bytes."""
+    octets = [texts[number] for number in found.tolist()]
+    return np.array([len(one) for one in octets], np.int64), np.frombuffer(b"".join(octets), np.uint8)
+
+
+def _read(part: Sequence[Any]) -> dict[int, bytes]:
+    """The texts of the keys of one part."""
+    keys, lengths, text = part[0], part[-2], part[-1].tobytes()
+    ends = np.cumsum(lengths)
+    return {number: text[end - length : end] for number, length, end in zip(keys.tolist(), lengths.tolist(), ends.tolist())}
 
 
 class _Groups:
@@ -188,8 +254,9 @@ class _Groups:
         numbers = np.empty(len(keys), np.uint32)
         done, is_grown = 0, False
         while done < len(keys):
-            self._used, done = self._local.run(self._plan.find_groups, (done, self._used, is_grown), {
-                "keys": keys, "groups": numbers, "slots": self._slots, "found": self._found, "counts": self._counts})
+            self._used, done = self._local.run(self._plan.find_groups, (
+                done, self._used, is_grown, _at(keys), _at(numbers), len(keys), _at(self._slots), len(self._slots), _at(self._found),
+                _at(self._counts), len(self._found)))
             is_grown = done < len(keys)
             if is_grown:
                 self._grow()
@@ -202,18 +269,9 @@ class _Groups:
         self._found, self._counts, self._slots = found, counts, np.zeros(size * _SLOTS_FOR_EACH, np.int32)
 
 
-def _numbered(local: PartitionNode, plan: Plan, tables: Sequence[_Table]) -> tuple[_Groups, list[Any]]:
-    groups = _Groups(local, plan)
-    for table in tables:
-        if table.key_type != tables[0].key_type:
-            raise ArgumentTypeError(f"{plan.kernel}: the key '{plan.key}' is {tables[0].key_type} in one partition and {table.key_type} in "
-                                    "another one: convert them to one type", "key")
-    return groups, [groups.numbers_of(table.keys) for table in tables]
-
-
 def _by_owner(found: Any, owners: int) -> tuple[Any, Any]:
     """The groups in the order of their owners, and where the groups of each begin. All workers agree on the owner of a key."""
-    owner = (((found.view(np.uint64) * _dask_kernels.HASH) >> np.uint64(48)) * np.uint64(owners)) >> np.uint64(16)
+    owner = (((found.view(np.uint64) * HASH) >> np.uint64(48)) * np.uint64(owners)) >> np.uint64(16)
     ends = np.cumsum(np.bincount(owner.astype(np.int64), minlength=owners))
     return np.argsort(owner, kind="stable"), np.concatenate([[0], ends])
 
@@ -223,21 +281,22 @@ def _place(local: PartitionNode, plan: Plan, table: _Table, numbers: Any, starts
     if not len(numbers):
         return
     places = np.empty(len(numbers), np.int64)
-    local.run(plan.place_rows, (), {"groups": numbers, "starts": starts, "places": places})
+    local.run(plan.place_rows, (_at(numbers), _at(starts), len(starts), _at(places), len(places)))
     for view, column in zip(views, table.columns):
         view[places] = column
 
 
-def _view(memory: Any, begin: int, end: int, dtype: Any) -> Any:
-    return memory[begin:end].view(dtype)
+def _at(array: Any) -> int:
+    """Its address, for an ifunc that runs in this process while the array is kept."""
+    return int(array.ctypes.data)
 
 
 # ---- At the owner of groups ---------------------------------------------------------------------------------
 
 
-def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) -> Any:
+def reduced(nodes: WorkerNodes, plan: Plan, arguments: tuple[Any, ...], kept: Sequence[Kept], owner: int) -> Any:
     """What the kernel answers for each group of an owner: a table with a row for each group."""
-    parts = _fetched(nodes, plan, kept, owner)
+    parts = [_part(nodes, plan, source, one, owner) for source, one in enumerate(kept)]
     counts = np.concatenate([part[1] for part in parts])
     with nodes.taken() as local:
         groups = _Groups(local, plan)
@@ -247,14 +306,13 @@ def reduced(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) ->
         places = np.empty_like(ends)
         places[order] = ends - counts[order]
         sizes = np.bincount(numbers, weights=counts, minlength=len(groups.found)).astype(np.int64)
-        arrays = {_dask_kernels.BOUNDS: np.concatenate([[0], np.cumsum(sizes)])}
-        for place, dtype in enumerate(plan.columns.values()):
-            arrays[_dask_kernels.column_data(place)] = _together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
+        bounds = np.concatenate([[0], np.cumsum(sizes)])
+        columns = [_together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
+                   for place, dtype in enumerate(plan.columns.values())]
         values = [np.empty(len(groups.found), dtype) for dtype in plan.values]
-        if len(groups.found):
-            arrays |= {_dask_kernels.value_data(place): array for place, array in enumerate(values)}
-            local.run(plan.each_group, plan.arguments, arrays)
-    return _answer(plan, kept[0], groups.found, values)
+        local.run(plan.each_group, (*arguments, _at(bounds), len(groups.found), *map(_at, columns), *map(_at, values)))
+    keys = _keys(plan, kept[0].key_type, groups.found, parts)
+    return _answer(plan, kept[0].is_frame, keys, values)
 
 
 def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]], places: Any, dtype: Any) -> Any:
@@ -262,51 +320,57 @@ def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]]
     column = np.empty(sum(len(rows) for _, rows in parts), dtype)
     at = 0
     for counts, rows in parts:
-        if len(counts):
-            local.run(plan.copy_runs, (dtype.itemsize,), {
-                "source": rows.view(np.uint8), "target": column.view(np.uint8), "counts": counts, "places": places[at : at + len(counts)]})
+        its_places = places[at : at + len(counts)]
+        local.run(plan.copy_runs, (dtype.itemsize, _at(rows), _at(column), column.nbytes, _at(counts), _at(its_places), len(counts)))
         at += len(counts)
     return column
 
 
-def _fetched(nodes: WorkerNodes, plan: Plan, kept: Sequence[Kept], owner: int) -> list[list[Any]]:
-    """The keys, the counts and the columns of the owner's groups, of each worker that keeps some."""
-    parts: list[list[Any]] = []
-    with contextlib.ExitStack() as stack:
-        node = stack.enter_context(nodes.calling())
-        for source, one in enumerate(kept):
-            keeper = nodes.keeper_at(one.address)
-            if keeper is not None:
-                parts.append(keeper.ranges(plan, owner))
-                continue
-            try:
-                parts.append(_fetched_from(node, plan, one, owner))
-                nodes.count_fetched(sum(array.nbytes for array in parts[-1]))
-            except Error as error:
-                raise RowsLostError(source, f"{plan.kernel}: the rows of some groups cannot be had from the node at {one.address}: "
-                                    f"{error}") from None
-    return parts
+def _part(nodes: WorkerNodes, plan: Plan, source: int, kept: Kept, owner: int) -> list[Any]:
+    """The owner's part of each array that one worker has kept."""
+    if kept.address == nodes.holder().address:
+        arrays = [nodes.holder().array(piece.row) for piece in kept.pieces]
+        if any(array is None for array in arrays):
+            raise RowsLostError(source, f"{plan.kernel}: the rows of some groups are kept no more: ask for the groups again")
+        return [array.view(piece.dtype)[piece.bounds[owner] : piece.bounds[owner + 1]] for array, piece in zip(arrays, kept.pieces)]
+    try:
+        return _fetched(nodes, plan, kept, owner)
+    except Error as error:
+        nodes.forget(kept.address)
+        raise RowsLostError(source, f"{plan.kernel}: the rows of some groups cannot be had from the node at {kept.address}: "
+                            f"{error}") from None
 
 
-def _fetched_from(node: Node, plan: Plan, one: Kept, owner: int) -> list[Any]:
-    ranges = one.ranges(plan, owner)
-    arrays = [np.empty(end - begin, np.uint8) for begin, end, _ in ranges]
-    with Cluster([one.address], node=node) as source:
-        pieces = [(array[at : at + _FETCH_BYTES], begin + at) for array, (begin, _, _) in zip(arrays, ranges)
-                  for at in range(0, array.size, _FETCH_BYTES)]
-        answers = [source[0].submit(plan.fetch, begin, begin + piece.size, deadline=None) for piece, begin in pieces]
-        for (piece, _), answer in zip(pieces, answers):
-            piece[:] = answer.result()
-    return [array.view(dtype) for array, (_, _, dtype) in zip(arrays, ranges)]
+def _fetched(nodes: WorkerNodes, plan: Plan, kept: Kept, owner: int) -> list[Any]:
+    node = nodes.peer(kept.address)
+    arrays, answers = [], []
+    for piece in kept.pieces:
+        begin, end = (piece.bounds[i] * piece.dtype.itemsize for i in (owner, owner + 1))
+        arrays.append(np.empty(end - begin, np.uint8))
+        for at in range(0, end - begin, _FETCH_BYTES):
+            there = arrays[-1][at : at + _FETCH_BYTES]
+            answers.append((there, node.submit(plan.fetch, piece.row, begin + at, begin + at + there.size, deadline=None)))
+    for there, answer in answers:
+        there[:] = answer.result()
+    nodes.count_fetched(sum(array.nbytes for array in arrays))
+    return [array.view(piece.dtype) for array, piece in zip(arrays, kept.pieces)]
 
 
-def _answer(plan: Plan, kept: Kept, found: Any, values: Sequence[Any]) -> Any:
-    keys = found.view(kept.key_type) if kept.key_type.itemsize == 8 else found.astype(kept.key_type)
+def _keys(plan: Plan, key_type: Any, found: Any, parts: Sequence[Sequence[Any]]) -> Any:
+    """The keys of groups, as they were in the partitions."""
+    if key_type.kind == "U":
+        texts = _one_dictionary(plan, map(_read, parts))
+        return [texts[number].decode() for number in found.tolist()]
+    return found.view(key_type) if key_type.itemsize == 8 else found.astype(key_type)
+
+
+def _answer(plan: Plan, is_frame: bool, keys: Any, values: Sequence[Any]) -> Any:
     names = [plan.kernel] if len(values) == 1 else [f"{plan.kernel}_{place}" for place in range(len(values))]
-    if kept.is_frame:
+    if is_frame:
         import pandas
 
         return pandas.DataFrame(dict(zip(names, values)), index=pandas.Index(keys, name=plan.key))
     import pyarrow
 
-    return pyarrow.table({plan.key: keys, **dict(zip(names, values))})
+    return pyarrow.table({plan.key: pyarrow.array(keys, pyarrow.string() if isinstance(keys, list) else None),
+                          **dict(zip(names, values))})

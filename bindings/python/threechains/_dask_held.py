@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""Partitions that a Dask worker holds in place, for calls that do not pass Dask. Needs no Dask; dask.py has the part that does.
+"""Arrays that a Dask worker holds for others, in place. Needs no Dask; dask.py has the part that does.
 
-The worker has a node whose data `held` is a table: the address and the length of each array. A call names the rows of its arrays.
+The worker has a node whose data `held` is a table: the address and the length of each array. A call names the rows of its arrays, so
+one name is enough for all of them.
 """
 
 from __future__ import annotations
@@ -20,7 +21,6 @@ if TYPE_CHECKING:
     from threechains._dask import WorkerNodes
 
 TABLE = "held"
-ARRAY = ""  # what stands for the name of a column, where the partition is an array
 _WORDS = 2  # of a row: address, length
 _FIRST_ROWS = 1 << 10
 
@@ -39,49 +39,59 @@ class Holder:
     def __init__(self, nodes: WorkerNodes) -> None:
         self._lock = threading.Lock()
         self._node = nodes.listening()
+        self.address = self._node.address
         self._table = np.zeros(_FIRST_ROWS * _WORDS, np.int64)
         self._free = list(range(_FIRST_ROWS - 1, -1, -1))
-        self._held: dict[Any, list[tuple[int, Any]]] = {}  # by the key of the task: rows and their arrays
+        self._held: dict[Any, dict[int, Any]] = {}  # by the key of who holds them: rows and their arrays
         self._node.expose(TABLE, self._table)
 
-    def hold(self, key: Any, partitions: Sequence[Any]) -> Rows:
-        found = [_arrays(partition) for partition in partitions]
+    def hold(self, key: Any, arrays: Sequence[Any]) -> list[int]:
+        """The rows of arrays, which may not go until drop() of the same key."""
         with self._lock:
-            held = self._held[key] = []
-            placed = []
-            for arrays in found:
-                placed.append({name: (self._put(array, held), array.dtype) for name, array in arrays.items()})
-        return Rows(self._node.address, tuple(placed))
+            rows = [self._row() for _ in arrays]
+            for row, array in zip(rows, arrays):
+                self._table[row * _WORDS : (row + 1) * _WORDS] = array.ctypes.data, array.size
+            self._held.setdefault(key, {}).update(zip(rows, arrays))
+        return rows
+
+    def array(self, row: int) -> Any:
+        """What this worker holds there. None: nothing any more."""
+        with self._lock:
+            return next((arrays[row] for arrays in self._held.values() if row in arrays), None)
 
     def holds(self, key: Any) -> bool:
         return key in self._held
 
     def drop(self, key: Any) -> None:
         with self._lock:
-            held = self._held.pop(key, [])
+            held = self._held.pop(key, {})
             if held:
                 table = self._table.copy()
-                for row, _ in held:
+                for row in held:
                     table[row * _WORDS : (row + 1) * _WORDS] = 0
                 self._use(table)  # returns when no call reads the arrays any more
-                self._free += [row for row, _ in held]
+                self._free += held
 
     def close(self) -> None:
         self._node.close()
 
-    def _put(self, array: Any, held: list[tuple[int, Any]]) -> int:
+    def _row(self) -> int:
         if not self._free:
             rows = len(self._table) // _WORDS
             self._free = list(range(2 * rows - 1, rows - 1, -1))
             self._use(np.concatenate([self._table, np.zeros_like(self._table)]))
-        row = self._free.pop()
-        self._table[row * _WORDS : (row + 1) * _WORDS] = array.ctypes.data, array.size
-        held.append((row, array))
-        return row
+        return self._free.pop()
 
     def _use(self, table: Any) -> None:
         self._node.expose(TABLE, table)
         self._table = table
+
+
+def held(holder: Holder, key: Any, partitions: Sequence[Any]) -> Rows:
+    """Holds the arrays of partitions."""
+    found = [_arrays(partition) for partition in partitions]
+    rows = iter(holder.hold(key, [array for arrays in found for array in arrays.values()]))
+    return Rows(holder.address, tuple({name: (next(rows), array.dtype) for name, array in arrays.items()} for arrays in found))
 
 
 def _arrays(partition: Any) -> dict[str, Any]:
@@ -91,14 +101,11 @@ def _arrays(partition: Any) -> dict[str, Any]:
         if array.ndim != 1:
             raise ArgumentTypeError(f"the partition is an array of shape {array.shape} when functions take arrays of one dimension: give "
                                     "the data as .reshape(-1)", "collection")
-        return {ARRAY: array}
-    found = {}
+        return {_dask.ARRAY: array}
     if not _dask.is_frame(partition):
         import pyarrow
 
         partition = pyarrow.table(partition)
-    for name in (partition.columns if _dask.is_frame(partition) else partition.column_names):
-        array = _dask.plain_column(partition, name)
-        if array is not None:
-            found[name] = array
-    return found
+    names = partition.columns if _dask.is_frame(partition) else partition.column_names
+    found = {name: _dask.plain_column(partition, name) for name in names}
+    return {name: array for name, array in found.items() if array is not None}

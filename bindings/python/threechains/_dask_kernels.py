@@ -1,7 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
-"""The ifuncs of threechains.dask.shuffle_reduce(). They are compiled at the client, when the first groups are asked for.
+"""The ifuncs of threechains.dask, beside the user's own. They are compiled at the client when they are needed first, by Numba.
 
-Each takes its arrays as named data of a node. A group has a number, in the order in which its key was found.
+Those that a worker calls at its own node take the addresses of arrays. Those that come from elsewhere take rows of the node's table
+`held` (_dask_held.py), which has the addresses and lengths of what the worker holds for others.
 """
 
 from __future__ import annotations
@@ -12,22 +13,21 @@ from typing import Annotated, Any
 import numpy as np
 
 from threechains import _signature
+from threechains._calls import array_at
+from threechains._dask_groups import HASH
+from threechains._dask_held import TABLE
 from threechains._errors import ArgumentTypeError
 from threechains._ifunc import Ifunc, ifunc
 from threechains._signature import Parameter
 from threechains._types import Failure, array, data
 
-HASH = np.uint64(0x9E3779B97F4A7C15)  # 2^64 divided by the golden ratio: it spreads keys that follow each other
 HIGH_BITS, ONE = np.uint64(32), np.uint64(1)
-BOUNDS = "bounds"  # the names of the data of each_group()
+HELD = Annotated[Any, data(TABLE, np.int64, readonly=True)]
+BYTES = Annotated[Any, array(np.uint8)]
 
-
-def column_data(place: int) -> str:
-    return f"column{place}"
-
-
-def value_data(place: int) -> str:
-    return f"value{place}"
+int64s, uint32s, bytes_at = array_at(np.int64), array_at(np.uint32), array_at(np.uint8)
+int64s_out, int32s_out = array_at(np.int64, readonly=False), array_at(np.int32, readonly=False)
+uint32s_out, bytes_out = array_at(np.uint32, readonly=False), array_at(np.uint8, readonly=False)
 
 
 @functools.cache
@@ -38,42 +38,30 @@ def compiled(function: Any) -> Ifunc:
 
 # ---- Rows and groups ----------------------------------------------------------------------------------------
 
-KEYS = Annotated[Any, data("keys", np.int64, readonly=True)]
-FOUND = Annotated[Any, data("found", np.int64)]
-GROUPS = Annotated[Any, data("groups", np.uint32)]
-GROUPS_READ = Annotated[Any, data("groups", np.uint32, readonly=True)]
-SLOTS = Annotated[Any, data("slots", np.int32)]
-COUNTS = Annotated[Any, data("counts", np.int64)]
-COUNTS_READ = Annotated[Any, data("counts", np.int64, readonly=True)]
-STARTS = Annotated[Any, data("starts", np.int64)]
-PLACES = Annotated[Any, data("places", np.int64)]
-PLACES_READ = Annotated[Any, data("places", np.int64, readonly=True)]
-SOURCE = Annotated[Any, data("source", np.uint8, readonly=True)]
-TARGET = Annotated[Any, data("target", np.uint8)]
-ROWS = Annotated[Any, data("rows", np.uint8, readonly=True)]
-BYTES = Annotated[Any, array(np.uint8)]
 
-
-def find_groups(begin: int, used: int, is_grown: bool, keys: KEYS, groups: GROUPS, slots: SLOTS, found: FOUND,
-                counts: COUNTS) -> tuple[int, int]:
+def find_groups(begin: int, used: int, is_grown: bool, keys_at: int, groups_at: int, rows: int, slots_at: int, slot_count: int, found_at: int,
+                counts_at: int, room: int) -> tuple[int, int]:
     """The group of each row from `begin` on, until there is no room for a further key. Answers how many groups and rows are done.
 
-    `slots` is a hash table: the number of a group plus one; 0 is free. `is_grown` says that it is empty, and `found` is not.
+    A group has a number, in the order in which its key was found. `slots` is a hash table: the number of a group plus one; 0 is free.
+    `is_grown` says that it is empty, and `found` is not.
     """
-    mask = np.uint64(len(slots) - 1)
+    keys, groups = int64s(keys_at, rows), uint32s_out(groups_at, rows)
+    slots, found, counts = int32s_out(slots_at, slot_count), int64s_out(found_at, room), int64s_out(counts_at, room)
+    mask = np.uint64(slot_count - 1)
     if is_grown:
         for group in range(used):
             place = ((np.uint64(found[group]) * HASH) >> HIGH_BITS) & mask
             while slots[place] != 0:
                 place = (place + ONE) & mask
             slots[place] = group + 1
-    for row in range(begin, len(keys)):
+    for row in range(begin, rows):
         key = keys[row]
         place = ((np.uint64(key) * HASH) >> HIGH_BITS) & mask
         while slots[place] != 0 and found[slots[place] - 1] != key:
             place = (place + ONE) & mask
         if slots[place] == 0:
-            if used == len(found):
+            if used == room:
                 return used, row
             found[used] = key
             used += 1
@@ -81,32 +69,37 @@ def find_groups(begin: int, used: int, is_grown: bool, keys: KEYS, groups: GROUP
         group = slots[place] - 1
         groups[row] = group
         counts[group] += 1
-    return used, len(keys)
+    return used, rows
 
 
-def place_rows(groups: GROUPS_READ, starts: STARTS, places: PLACES) -> int:
+def place_rows(groups_at: int, starts_at: int, group_count: int, places_at: int, rows: int) -> int:
     """Where each row goes, so that those of a group follow each other. `starts` has where the next row of each group goes."""
-    for row in range(len(groups)):
+    groups, starts, places = uint32s(groups_at, rows), int64s_out(starts_at, group_count), int64s_out(places_at, rows)
+    for row in range(rows):
         group = groups[row]
         places[row] = starts[group]
         starts[group] += 1
-    return len(groups)
+    return rows
 
 
-def copy_runs(item: int, source: SOURCE, target: TARGET, counts: COUNTS_READ, places: PLACES_READ) -> int:
+def copy_runs(item: int, source_at: int, target_at: int, size: int, counts_at: int, places_at: int, runs: int) -> int:
     """Copies runs of elements that follow each other in `source` to the places that they have in `target`."""
+    source, target = bytes_at(source_at, size), bytes_out(target_at, size)
+    counts, places = int64s(counts_at, runs), int64s(places_at, runs)
     at = np.uint64(0)  # what has no sign is no index from the end, and the loop becomes one of vectors
-    for run in range(len(counts)):
-        place, size = np.uint64(places[run] * item), np.uint64(counts[run] * item)
-        for byte in range(size):
+    for run in range(runs):
+        place, length = np.uint64(places[run] * item), np.uint64(counts[run] * item)
+        for byte in range(length):
             target[place + byte] = source[at + byte]
-        at += size
-    return len(counts)
+        at += length
+    return runs
 
 
-def fetch(begin: int, end: int, rows: ROWS) -> BYTES:
+def fetch(row: int, begin: int, end: int, held: HELD) -> BYTES:
     """Bytes of what a worker keeps for the owners of groups."""
-    return rows[begin:end]
+    if row < 0 or 2 * row >= len(held) or held[2 * row + 1] < end:
+        raise Failure(1, "the worker keeps these rows no more")
+    return bytes_at(held[2 * row], held[2 * row + 1])[begin:end]
 
 
 # ---- The user's function, once for each group ---------------------------------------------------------------
@@ -123,7 +116,7 @@ def columns_of(kernel: Ifunc) -> dict[str, Any]:
         if parameter.kind == "column":
             name = _column_name(parameter)
             if parameter.nulls or parameter.dtype.kind not in "iuf":
-                raise ArgumentTypeError(f"{kernel.name}: column '{name}' has nulls, texts or bits when the columns of groups are plain "
+                raise ArgumentTypeError(f"{kernel.name}: column '{name}' has nulls, texts or bits when columns are taken here as plain "
                                         "numbers: annotate it with a type of numbers, without nulls=True", parameter.name)
             if found.setdefault(name, parameter.dtype) != parameter.dtype:
                 raise ArgumentTypeError(f"{kernel.name}: column '{name}' is {found[name]} and {parameter.dtype}: take it as one type",
@@ -133,33 +126,37 @@ def columns_of(kernel: Ifunc) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def each_group(kernel: Ifunc) -> Ifunc:
-    """An ifunc that calls `kernel` for each group: the rows between two bounds of columns in which those of a group follow each other."""
+    """An ifunc that calls `kernel` for each group: the rows between two bounds of columns in which those of a group follow each other.
+
+    After the arguments, it takes the address of the bounds, the count of groups, and the addresses of columns and answers.
+    """
     signature, answer = kernel._signature, kernel._answer
     assert signature is not None and answer is not None
     if answer.kind not in ("number", "tuple"):
         raise ArgumentTypeError(f"{kernel.name} returns no number and no tuple of numbers, which is what a group has: return one", "kernel")
     _check_is_here(kernel)
-    names, annotations, passed = list(columns_of(kernel).items()), {}, []
-    for parameter in signature.parameters:
-        if parameter.kind == "column":
-            place = [name for name, _ in names].index(_column_name(parameter))
-            passed.append(f"_column{place}[_begin:_end]")
-        else:
-            annotations[parameter.name] = _signature._annotation(parameter)
-            passed.append(parameter.name)
-    annotations["_bounds"] = data(BOUNDS, np.int64, readonly=True)
-    annotations |= {f"_column{place}": data(column_data(place), dtype, readonly=True) for place, (_, dtype) in enumerate(names)}
-    annotations |= {f"_value{place}": data(value_data(place), dtype) for place, dtype in enumerate(answer.dtypes)}
-    values = ", ".join(f"_value{place}[_group]" for place in range(len(answer.dtypes)))
-    lines = [f"def {kernel.name}({', '.join(annotations)}):",
-             "    for _group in range(len(_bounds) - 1):",
-             "        _begin, _end = _bounds[_group], _bounds[_group + 1]",
-             f"        {values}{',' * (answer.kind == 'tuple')} = _kernel({', '.join(passed)})",
-             "    return len(_bounds) - 1"]
-    return _made(kernel.name, lines, {**annotations, "return": int}, {"_kernel": kernel})
+    columns = columns_of(kernel)
+    scope: dict[str, Any] = {"_kernel": kernel, "_bounds_in": int64s}
+    annotations, passed = _passed(kernel, {name: f"_column_{place}[_begin:_end]" for place, name in enumerate(columns)})
+    annotations |= {"_bounds_at": int, "_groups": int}
+    lines = ["    _bounds = _bounds_in(_bounds_at, _groups + 1)"]
+    for place, dtype in enumerate(columns.values()):
+        scope[f"_column_in_{place}"] = array_at(dtype)
+        annotations[f"_column_at_{place}"] = int
+        lines.append(f"    _column_{place} = _column_in_{place}(_column_at_{place}, _bounds[_groups])")
+    for place, dtype in enumerate(answer.dtypes):
+        scope[f"_value_out_{place}"] = array_at(dtype, readonly=False)
+        annotations[f"_value_at_{place}"] = int
+        lines.append(f"    _value_{place} = _value_out_{place}(_value_at_{place}, _groups)")
+    values = ", ".join(f"_value_{place}[_group]" for place in range(len(answer.dtypes)))
+    lines += ["    for _group in range(_groups):",
+              "        _begin, _end = _bounds[_group], _bounds[_group + 1]",
+              f"        {values}{',' * (answer.kind == 'tuple')} = _kernel({passed})",
+              "    return _groups"]
+    return _made(kernel.name, lines, {**annotations, "return": int}, scope)
 
 
-# ---- The user's function, with partitions that are held in place --------------------------------------------
+# ---- The user's function, with arrays that are not named data -----------------------------------------------
 
 
 def arrays_of(kernel: Ifunc) -> dict[str, Any]:
@@ -173,30 +170,38 @@ def arrays_of(kernel: Ifunc) -> dict[str, Any]:
 @functools.lru_cache(maxsize=64)
 def on_rows(kernel: Ifunc) -> Ifunc:
     """An ifunc that calls `kernel` with arrays of the table `held`. After the arguments, it takes the row of each array."""
-    from threechains import _calls
-
-    assert kernel._signature is not None
     _check_is_here(kernel)
+    arrays = arrays_of(kernel)
     scope: dict[str, Any] = {"_kernel": kernel, "_Failure": Failure}
-    annotations: dict[str, Any] = {}
-    passed, rows = [], list(arrays_of(kernel).items())
+    annotations, passed = _passed(kernel, {name: f"_array_{place}" for place, name in enumerate(arrays)})
     lines = []
-    for place, (_, dtype) in enumerate(rows):
-        scope[f"_array_at_{place}"] = _calls.array_at(dtype)
+    for place, dtype in enumerate(arrays.values()):
+        scope[f"_array_in_{place}"] = array_at(dtype)
+        annotations[f"_row_{place}"] = int
         lines += [f"    if _row_{place} < 0 or 2 * _row_{place} >= len(_held) or _held[2 * _row_{place}] == 0:",
                   "        raise _Failure(1, 'the worker holds this partition no more')",
-                  f"    _array_{place} = _array_at_{place}(_held[2 * _row_{place}], _held[2 * _row_{place} + 1])"]
-    for parameter in kernel._signature.parameters:
-        if parameter.kind in ("data", "column"):
-            name = _column_name(parameter) if parameter.kind == "column" else ""
-            passed.append(f"_array_{[name for name, _ in rows].index(name)}")
-        else:
-            annotations[parameter.name] = _signature._annotation(parameter)
-            passed.append(parameter.name)
-    annotations |= {f"_row_{place}": int for place in range(len(rows))}
-    annotations["_held"] = data("held", np.int64, readonly=True)
-    lines = [f"def {kernel.name}({', '.join(annotations)}):", *lines, f"    return _kernel({', '.join(passed)})"]
-    return _made(kernel.name, lines, annotations, scope)
+                  f"    _array_{place} = _array_in_{place}(_held[2 * _row_{place}], _held[2 * _row_{place} + 1])"]
+    lines.append(f"    return _kernel({passed})")
+    return _made(kernel.name, lines, {**annotations, "_held": HELD}, scope)
+
+
+@functools.lru_cache(maxsize=64)
+def on_arrays(kernel: Ifunc) -> Ifunc | None:
+    """An ifunc that calls `kernel` with arrays of its own process. After the arguments, it takes the address and the length of each.
+
+    None: it must have its data by name, as its Python function is not here, or its columns are no plain arrays.
+    """
+    try:
+        _check_is_here(kernel)
+        arrays = arrays_of(kernel)
+    except ArgumentTypeError:
+        return None
+    scope: dict[str, Any] = {"_kernel": kernel}
+    annotations, passed = _passed(kernel, {name: f"_array_in_{place}(_at_{place}, _count_{place})" for place, name in enumerate(arrays)})
+    for place, dtype in enumerate(arrays.values()):
+        scope[f"_array_in_{place}"] = array_at(dtype)
+        annotations |= {f"_at_{place}": int, f"_count_{place}": int}
+    return _made(kernel.name, [f"    return _kernel({passed})"], annotations, scope)
 
 
 def _check_is_here(kernel: Ifunc) -> None:
@@ -205,8 +210,22 @@ def _check_is_here(kernel: Ifunc) -> None:
                                 "give the function that @tc.ifunc decorates in this process", "kernel")
 
 
+def _passed(kernel: Ifunc, arrays: dict[str, str]) -> tuple[dict[str, Any], str]:
+    """The parameters of `kernel` that are not of the partition, and the arguments of a call, with these words for its arrays."""
+    assert kernel._signature is not None
+    annotations: dict[str, Any] = {}
+    passed = []
+    for parameter in kernel._signature.parameters:
+        if parameter.kind in ("data", "column"):
+            passed.append(arrays[_column_name(parameter) if parameter.kind == "column" else ""])
+        else:
+            annotations[parameter.name] = _signature._annotation(parameter)
+            passed.append(parameter.name)
+    return annotations, ", ".join(passed)
+
+
 def _made(name: str, lines: list[str], annotations: dict[str, Any], scope: dict[str, Any]) -> Ifunc:
-    exec("\n".join(lines), scope)
+    exec("\n".join([f"def {name}({', '.join(name for name in annotations if name != 'return')}):", *lines]), scope)
     function = scope[name]
     function.__annotations__ = annotations
     return ifunc(function)

@@ -15,6 +15,7 @@ The futures are Dask's own. Each is one task of Dask's, so that the death of wor
 from __future__ import annotations
 
 import asyncio
+import concurrent.futures
 import hashlib
 import logging
 import pickle
@@ -34,10 +35,9 @@ try:
 except ImportError as error:
     raise ImportError(f"threechains.dask needs Dask: {error}; pip install 'threechains[dask]'") from error
 
-from threechains import _dask, _dask_groups, _dask_held, _dask_kernels, _types
-from threechains._cluster import Cluster
+from threechains import _dask, _dask_groups, _dask_held, _types
+from threechains._cluster import Cluster, Endpoint
 from threechains._errors import ArgumentTypeError, ArgumentValueError, Error, Status
-from threechains._future import Future
 from threechains._ifunc import Ifunc
 
 __all__ = ["Held", "Nodes", "column", "connect", "hold", "map", "partition", "reduce", "shuffle_reduce"]
@@ -96,8 +96,8 @@ class Nodes(distributed.WorkerPlugin):
 
     def transition(self, key: Any, start: str, finish: str, **_: Any) -> None:
         """Dask calls it in the worker for each step of each task. Rows of groups go when nobody needs them any more."""
-        if self._nodes is not None and finish in ("released", "forgotten") and self._nodes.keeps(key):
-            threading.Thread(target=self._nodes.drop, args=(key,), daemon=True).start()  # as this is Dask's event loop
+        if self._nodes is not None and finish in ("released", "forgotten") and self._nodes.holds(key):
+            threading.Thread(target=self._nodes.drop, args=(key,)).start()  # as this is Dask's event loop
 
 
 def partition(dtype: Any) -> Any:
@@ -128,12 +128,12 @@ def map(kernel: Ifunc, collection: Any, *args: Any, client: Any = None, **named:
     client = _client(client)
     _check_workers(client)
     partitions = _partitions(client, collection)
-    code = _sent(client, kernel.name, kernel)
+    code = _sent(client, kernel.name, _code_of(kernel))
     made: dict[int, Any] = {}
     for workers, places in _by_holder(client, partitions).items():
         keys = [f"{kernel.name}-{uuid.uuid4().hex}-{place}" for place in places]
-        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, kernel=code, arguments=arguments,
-                             **_at(workers))
+        futures = client.map(_call, [partitions[place] for place in places], key=keys, pure=False, code=code,
+                             arguments=arguments, **_at(workers))
         made.update(zip(places, futures))
     return [made[place] for place in range(len(partitions))]
 
@@ -152,9 +152,10 @@ def reduce(kernel: Ifunc, combine: Ifunc, collection: Any, *args: Any, client: A
     partitions = _partitions(client, collection)
     if not partitions:
         raise ArgumentValueError(f"{kernel.name}: the collection has no partitions, and nothing to combine", "collection")
-    code = _sent(client, kernel.name, (kernel, combine))
+    code = _sent(client, kernel.name, (_code_of(kernel), combine))
     label = f"{kernel.name}-{combine.name}-{uuid.uuid4().hex}"
-    level = [client.submit(_fold, [partitions[place] for place in places], code, arguments, key=f"{label}-0-{i}", pure=False, **_at(workers))
+    level = [client.submit(_fold, [partitions[place] for place in places], code, arguments, key=f"{label}-0-{i}", pure=False,
+                           **_at(workers))
              for i, (workers, places) in enumerate(_shares(client, partitions))]
     depth = 0
     while len(level) > 1:
@@ -178,7 +179,7 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
     client = _client(client)
     _check_workers(client)
     shares = _shares(client, partitions) if (partitions := _held(_partitions(client, collection))) else []
-    plan = _dask_groups.Plan.of(kernel, key, arguments, len(shares))
+    plan = _plan(kernel, key, len(shares))
     code = _sent(client, kernel.name, plan)
     label = f"{kernel.name}-groups-{uuid.uuid4().hex}"
     kept: list[Any] = [None] * len(shares)
@@ -189,9 +190,10 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
                 kept[i] = client.submit(_keep, [partitions[place] for place in places], code, key=f"{label}-rows-{attempt}-{i}",
                                         pure=False, **_at(workers))
         rows = client.gather(kept)
+        _dask_groups.check_keys(plan, rows)
         for i, (workers, _) in enumerate(shares):
             if answers[i] is None:
-                answers[i] = client.submit(_reduced, code, rows, i, key=f"{label}-{attempt}-{i}", pure=False, **_at(workers))
+                answers[i] = client.submit(_reduced, code, arguments, rows, i, key=f"{label}-{attempt}-{i}", pure=False, **_at(workers))
         distributed.wait(answers)
         lost = {i: error for i, answer in enumerate(answers) if isinstance(error := answer.exception(), _dask_groups.RowsLostError)}
         if not lost:
@@ -210,11 +212,13 @@ class Held:
     def __len__(self) -> int:
         return len(self._places)
 
-    def map(self, kernel: Ifunc, *args: Any, **named: Any) -> list[Future]:
-        """Calls an ifunc for each partition at once, as `threechains.dask.map`. Gives a future of Three-Chains' for each, in order.
+    def map(self, kernel: Ifunc, *args: Any, **named: Any) -> list[concurrent.futures.Future[Any]]:
+        """Calls an ifunc for each partition at once, as `threechains.dask.map`. Gives a `concurrent.futures.Future` for each, in order.
 
         Columns must be plain numbers without nulls. A call to a worker that has died fails with Status.DISCONNECTED.
         """
+        from threechains import _dask_kernels  # needs Numba
+
         arguments = _arguments(kernel, args, named)
         arrays, sent = _dask_kernels.arrays_of(kernel), _dask_kernels.on_rows(kernel)
         calls = []
@@ -223,7 +227,7 @@ class Held:
                 if name not in held or held[name][1] != dtype:
                     raise _misfit(kernel, place, name, dtype, held)
             calls.append((node, [held[name][0] for name in arrays]))
-        return [self._cluster[node].submit(sent, *arguments, *rows, deadline=None) for node, rows in calls]
+        return [_future_of(self._cluster[node], sent, (*arguments, *rows)) for node, rows in calls]
 
     def close(self) -> None:
         """Gives the partitions back to Dask, which may move or forget them then. Calls that still run are waited for."""
@@ -256,10 +260,11 @@ def hold(collection: Any, *, client: Any = None, timeout: float = 10.0) -> Held:
     futures = [client.submit(_hold, [partitions[place] for place in places], key=f"{label}-{i}", pure=False, **_at(workers))
                for i, (workers, places) in enumerate(shares)]
     found = client.gather(futures)
+    addresses = list(dict.fromkeys(rows.address for rows in found))
     where: dict[int, tuple[int, dict[str, tuple[int, Any]]]] = {}
-    for i, ((_, places), rows) in enumerate(zip(shares, found)):
-        where.update(zip(places, ((i, arrays) for arrays in rows.partitions)))
-    cluster = _cluster_of(client, [rows.address for rows in found], timeout)
+    for (_, places), rows in zip(shares, found):
+        where.update(zip(places, ((addresses.index(rows.address), arrays) for arrays in rows.partitions)))
+    cluster = _cluster_of(client, addresses, timeout)
     return Held(cluster, futures, [where[place] for place in range(len(partitions))])
 
 
@@ -320,6 +325,26 @@ def _sent(client: Any, name: str, code: Any) -> Any:
     return future
 
 
+def _code_of(kernel: Ifunc) -> _dask.Code:
+    """What map() and reduce() send."""
+    if vars(kernel).get("__wrapped__") is None:
+        return _dask.Code(kernel, None, {})  # without Numba, which only who makes functions needs
+    from threechains import _dask_kernels
+
+    on_arrays = _dask_kernels.on_arrays(kernel)
+    return _dask.Code(kernel, on_arrays, {} if on_arrays is None else _dask_kernels.arrays_of(kernel))
+
+
+def _plan(kernel: Ifunc, key: str, owners: int) -> _dask_groups.Plan:
+    from threechains import _dask_kernels  # needs Numba, which workers need not have
+
+    assert kernel._answer is not None
+    made = {function.__name__: _dask_kernels.compiled(function)
+            for function in (_dask_kernels.find_groups, _dask_kernels.place_rows, _dask_kernels.copy_runs, _dask_kernels.fetch)}
+    return _dask_groups.Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, owners,
+                             each_group=_dask_kernels.each_group(kernel), **made)
+
+
 def _at(workers: Sequence[str]) -> dict[str, Any]:
     return {"workers": list(workers), "allow_other_workers": True} if workers else {}
 
@@ -329,14 +354,19 @@ def _cluster_of(client: Any, addresses: Sequence[str] | None, timeout: float) ->
     answers: Mapping[str, tuple[str, str]] = client.run(_address_and_key)
     if not answers:
         raise ArgumentValueError("the Dask cluster has no workers now: wait for some with client.wait_for_workers(1)", "client")
-    node = _dask.node_of(next(key for _, key in answers.values()))
+    key = next(key for _, key in answers.values())
+    return _dask.cluster_of(key, [address for address, _ in answers.values()] if addresses is None else addresses, timeout)
+
+
+def _future_of(node: Endpoint, ifunc: Ifunc, arguments: tuple[Any, ...]) -> concurrent.futures.Future[Any]:
     try:
-        cluster = Cluster([address for address, _ in answers.values()] if addresses is None else addresses, node=node, timeout=timeout)
-    except BaseException:
-        node.close()
-        raise
-    cluster._own_node = True  # it ends with the cluster
-    return cluster
+        return node.submit(ifunc, *arguments, deadline=None)
+    except Error as error:
+        if error.status != Status.DISCONNECTED:
+            raise
+        failed: concurrent.futures.Future[Any] = concurrent.futures.Future()
+        failed.set_exception(error)  # the calls to other workers have their answers
+        return failed
 
 
 def _misfit(kernel: Ifunc, place: int, name: str, dtype: Any, held: Mapping[str, tuple[int, Any]]) -> ArgumentTypeError:
@@ -348,7 +378,7 @@ def _misfit(kernel: Ifunc, place: int, name: str, dtype: Any, held: Mapping[str,
     if not name:
         return ArgumentTypeError(f"{label} is a table when the function takes an array: take its columns, by "
                                  "threechains.dask.column('NAME', DTYPE)", "collection")
-    there = ", ".join(repr(one) for one in held) if _dask_held.ARRAY not in held else "none, as it is an array"
+    there = ", ".join(repr(one) for one in held) if _dask.ARRAY not in held else "none, as it is an array"
     return ArgumentTypeError(f"{label} has no column '{name}' of plain numbers without nulls; it has {there}", name)
 
 
@@ -419,43 +449,39 @@ def _shares(client: Any, partitions: Sequence[Any]) -> list[tuple[tuple[str, ...
 # ---- At the workers -----------------------------------------------------------------------------------------
 
 
-def _code(kernel: Ifunc) -> Ifunc:
-    return kernel
+def _code(code: Any) -> Any:
+    return code
 
 
-def _call(partition: Any, kernel: Ifunc, arguments: tuple[Any, ...]) -> Any:
+def _call(partition: Any, code: _dask.Code, arguments: tuple[Any, ...]) -> Any:
     """The task of one partition."""
-    return _nodes_of(distributed.get_worker()).call(kernel, partition, arguments)
+    return _nodes_of(distributed.get_worker()).call(code, arguments, partition)
 
 
-def _fold(partitions: Sequence[Any], code: tuple[Ifunc, Ifunc], arguments: tuple[Any, ...]) -> Any:
+def _fold(partitions: Sequence[Any], code: tuple[_dask.Code, Ifunc], arguments: tuple[Any, ...]) -> Any:
     """The task of all partitions of one worker in reduce()."""
     kernel, combine = code
-    nodes = _nodes_of(distributed.get_worker())
-    return nodes.combined(combine, [nodes.call(kernel, partition, arguments) for partition in partitions])
+    return _nodes_of(distributed.get_worker()).reduced(kernel, arguments, combine, partitions)
 
 
-def _combined(values: Sequence[Any], code: tuple[Ifunc, Ifunc]) -> Any:
+def _combined(values: Sequence[Any], code: tuple[_dask.Code, Ifunc]) -> Any:
     return _nodes_of(distributed.get_worker()).combined(code[1], values)
 
 
 def _keep(partitions: Sequence[Any], plan: _dask_groups.Plan) -> _dask_groups.Kept:
     """The task of all partitions of one worker in shuffle_reduce(). The rows are kept as long as Dask keeps its answer."""
     worker = distributed.get_worker()
-    nodes = _nodes_of(worker)
-    keeper = _dask_groups.Keeper(nodes, plan, partitions)
-    nodes.keep(worker.get_current_task(), keeper)
-    return keeper.kept
+    return _dask_groups.keep(_nodes_of(worker), plan, worker.get_current_task(), partitions)
 
 
 def _hold(partitions: Sequence[Any]) -> _dask_held.Rows:
     """The task of all partitions of one worker in hold(). They are held as long as Dask keeps its answer."""
     worker = distributed.get_worker()
-    return _nodes_of(worker).holder().hold(worker.get_current_task(), partitions)
+    return _dask_held.held(_nodes_of(worker).holder(), worker.get_current_task(), partitions)
 
 
-def _reduced(plan: _dask_groups.Plan, kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
-    return _dask_groups.reduced(_nodes_of(distributed.get_worker()), plan, kept, owner)
+def _reduced(plan: _dask_groups.Plan, arguments: tuple[Any, ...], kept: Sequence[_dask_groups.Kept], owner: int) -> Any:
+    return _dask_groups.reduced(_nodes_of(distributed.get_worker()), plan, arguments, kept, owner)
 
 
 def _nodes_of(worker: Any) -> _dask.WorkerNodes:
