@@ -140,7 +140,10 @@ void Network::finish() noexcept {
 
 uint64_t Network::trim(uint64_t now_ns) noexcept {
   uint64_t next = UINT64_MAX;
-  for (auto* const connection : polled_rings_) next = std::min(next, connection->trim(now_ns));
+  // Not polled_rings_: a connection that has ended since the last progress() is still there.
+  for (auto* const connection : connections)
+    if (connection->is_open() && connection->is_polled())
+      next = std::min(next, static_cast<RingConnection*>(connection)->trim(now_ns));
   return next;
 }
 

@@ -137,6 +137,18 @@ TEST_P(EndingAndSleeping, a_connection_that_is_destroyed_is_a_loss_for_the_peer_
   EXPECT_EQ(b->lost->code, TC_ERR_DISCONNECTED);
 }
 
+// A node gives memory back before it sleeps, and a connection may have ended since it polled.
+TEST_P(EndingAndSleeping, a_connection_that_was_destroyed_a_moment_ago_has_no_memory_to_give_back) {
+  join();
+  for (uint32_t i = 0; i < 20; ++i) ASSERT_TRUE(put_frame(a->out(), i, 1000));
+  constexpr uint64_t second_ns = 1'000'000'000;
+  (void)a->transport->trim(second_ns);
+  a->drop_peer();
+  EXPECT_EQ(a->transport->trim(2 * second_ns), UINT64_MAX);
+  a->poll();
+  EXPECT_EQ(a->transport->trim(3 * second_ns), UINT64_MAX);
+}
+
 TEST_P(EndingAndSleeping, a_sleeper_is_woken_by_a_frame_by_a_loss_and_by_wake) {
   join();
   std::atomic<bool> arrived = false;
