@@ -127,7 +127,7 @@ def draw(results, path):
         panel.set_yscale("log")
         panel.set_title(title)
         panel.set_xticks(range(len(labels)), labels.values())
-    panels[0].legend()
+    panels[1].legend(loc="upper left")  # where both bars are short
     figure.savefig(path, dpi=120)
 
 
