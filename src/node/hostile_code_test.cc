@@ -166,6 +166,31 @@ TEST_F(Hostile, calls_that_waited_for_code_past_their_deadline_are_not_run) {
   EXPECT_EQ(target->stat("executed"), 1u);
 }
 
+// A peer that ends cannot be asked: the calls behind would be lost.
+TEST_F(Hostile, the_code_of_a_call_that_waited_past_its_deadline_or_was_canceled_is_kept_for_those_behind) {
+  for (const bool cancels : {false, true}) {
+    SCOPED_TRACE(cancels);
+    join();
+    ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5)));
+    ASSERT_TRUE(peer.send(Kind::call_code, wire::flag_call_header, 4,
+                          call_header(6, cancels ? 60'000 : 1) + code_section(echo) + as_bytes("not run")));
+    ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 4, call_header(7) + as_bytes("behind")));
+    if (cancels) {
+      ASSERT_TRUE(peer.send(Kind::cancel, 0, wire::encode_cancel(6)));
+    }
+    ASSERT_TRUE(run_until([&] { return peer.find(Kind::need) != nullptr; }));
+    turns();
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    ASSERT_TRUE(peer.send(Kind::code, 3, code_section(refuse)));
+    ASSERT_TRUE(run_until([&] { return peer.reply_to(7).has_value() && peer.reply_to(6).has_value(); }));
+    EXPECT_EQ(peer.reply_to(6)->status, cancels ? TC_ERR_CANCELED : TC_ERR_TIMEOUT);
+    EXPECT_EQ(as_text(peer.reply_to(7)->bytes), "behind");
+    EXPECT_EQ(std::ranges::count(peer.frames, Kind::need, [](const auto& one) { return one.header.kind; }), 1)
+        << "for number 3, and no other";
+    leave();
+  }
+}
+
 TEST_F(Hostile, waiting_garbage_is_found_when_it_is_its_turn) {
   join();
   ASSERT_TRUE(peer.send(Kind::call, wire::flag_call_header, 3, call_header(5)));

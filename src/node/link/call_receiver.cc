@@ -112,8 +112,8 @@ bool CallReceiver::on_call(const wire::FrameHeader& header, std::byte* body) {
   if (!check(header)) return false;
   if (turns_away()) [[unlikely]]
     return turn_away(header, view);
-  if (has_canceled() && is_canceled(header, view)) [[unlikely]]
-    return refuse_canceled(header, view);
+  if (has_canceled() || resumed_since_ns_) [[unlikely]]
+    if (const auto why = why_not_run(header, view)) return refuse(header, view, *why), true;
   if (must_wait()) return queue(header, view);
   if (auto* const code = numbers_.find(header.number); code != nullptr) return run(header, *code, nullptr, body);
   if (const auto* const one = on_behalf(header.number); one != nullptr) return run(header, *one->code, one, body);
@@ -227,7 +227,6 @@ bool CallReceiver::on_call_code(const wire::FrameHeader& header, ByteView body) 
   const auto started = now_ns();
   if (!check(header)) return false;
   if (turns_away()) return turn_away(header, body);
-  if (has_canceled() && is_canceled(header, body)) return refuse_canceled(header, body);
   if (must_wait()) return queue(header, body);
   Bytes copy = std::exchange(code_copy_, {});
   copy.assign(body.begin(), body.end());
@@ -250,6 +249,8 @@ bool CallReceiver::on_call_code(const wire::FrameHeader& header, ByteView body) 
     return refuse(header, body, learned.error), true;
   }
   if (learned.is_pending()) return queue_for_compiler(header, body);
+  // Only now: later calls need the code, and the peer may be gone when it is asked for it again.
+  if (const auto why = why_not_run(header, body)) return refuse(header, body, *why), true;
   // The payload moves up to the call header, over the code: a call like any other from here.
   const auto payload = code->payload;
   std::byte* const to = copy.data() + skip;
@@ -384,6 +385,15 @@ bool CallReceiver::resume_one(const wire::FrameHeader& header, Bytes& body) {
   return on_barrier(header, body);
 }
 
+// Of a call whose code may be had: it was taken back, or waited for too long.
+std::optional<Error> CallReceiver::why_not_run(const wire::FrameHeader& header, ByteView body) const {
+  if (has_canceled() && is_canceled(header, body))
+    return Error{TC_ERR_CANCELED, "its caller canceled the call before it ran"};
+  if (resumed_since_ns_ && is_late(header, body, *resumed_since_ns_))
+    return Error{TC_ERR_TIMEOUT, "the call waited here past its deadline and was not run"};
+  return std::nullopt;
+}
+
 // Runs what waited, in order, until something waits for code again, the peer is behind with reading the answers, or the turn
 // is over.
 bool CallReceiver::resume() {
@@ -399,10 +409,6 @@ bool CallReceiver::resume() {
     if (is_refused) {
       refuse_as_draining(header, body);
       continue;
-    }
-    if (is_late(header, body, since_ns)) {
-      refuse(header, body, Error{TC_ERR_TIMEOUT, "the call waited here past its deadline and was not run"});
-      continue;  // code that it brought along will be asked for when a later call needs it
     }
     resumed_since_ns_ = since_ns;
     bool fine = false;
@@ -439,11 +445,6 @@ bool CallReceiver::is_canceled(const wire::FrameHeader& header, ByteView body) c
   const auto call = read_call_front(header, body);
   return call.header && !call.return_address &&
          (canceled_ahead_.contains(call.header->token) || canceled_.contains(call.header->token));
-}
-
-bool CallReceiver::refuse_canceled(const wire::FrameHeader& header, ByteView body) {
-  refuse(header, body, Error{TC_ERR_CANCELED, "its caller canceled the call before it ran"});
-  return true;
 }
 
 // ---- Calls that wait: shown to snapshots, failed when the link is lost

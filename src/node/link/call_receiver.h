@@ -209,9 +209,9 @@ class CallReceiver {
   bool queue_for_compiler(const wire::FrameHeader& header, ByteView body);
   bool resume();
   bool resume_one(const wire::FrameHeader& header, Bytes& body);
+  std::optional<Error> why_not_run(const wire::FrameHeader& header, ByteView body) const;
   bool has_canceled() const noexcept { return !canceled_.empty() || !canceled_ahead_.empty(); }
   bool is_canceled(const wire::FrameHeader& header, ByteView body) const;
-  bool refuse_canceled(const wire::FrameHeader& header, ByteView body);
   // The call in front waits for code, or for other calls to end.
   bool is_stuck() const noexcept { return awaited_.has_value() || awaits_compiler_ || awaits_worker_; }
   // A call that comes now waits: others do, of which it is none, or it would add to a backlog.
