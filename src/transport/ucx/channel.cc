@@ -256,20 +256,27 @@ ucs_status_t PutChannel::put(const std::byte* from, size_t size, uint64_t offset
   return staging_.track(ucp_put_nbx(endpoint_->get(), from, size, address_ + offset, key_->get(), &parameters));
 }
 
+// While a fence of newer UCX waits, messages come in, and their answers use the staging memory: nothing may be in it then.
 Status PutChannel::transmit(std::span<const ByteView> parts, size_t from, size_t size, uint64_t position) {
-  const uint64_t counter = position + size;
   const uint64_t place = position % bytes_;
   const size_t first = std::min<size_t>(size, bytes_ - place);
-  std::byte* const message = staging_.begin(sizeof counter + size);
-  std::memcpy(message, &counter, sizeof counter);
-  gather(message + sizeof counter, parts, from, size);
-  auto status = put(message + sizeof counter, first, ring_offset + place);
-  if (status == UCS_OK) status = put(message + sizeof counter + first, size - first, ring_offset);
-  if (status == UCS_OK) status = ucp_worker_fence(fabric_.worker().get());
-  if (status == UCS_OK) status = put(message, sizeof counter, 0);
+  std::byte* const bytes = staging_.begin(size);
+  gather(bytes, parts, from, size);
+  auto status = put(bytes, first, ring_offset + place);
+  if (status == UCS_OK) status = put(bytes + first, size - first, ring_offset);
   staging_.end();
+  if (status == UCS_OK) status = ucp_worker_fence(fabric_.worker().get());
+  if (status == UCS_OK) status = put_counter(position + size);
   if (status != UCS_OK) return fail(TC_ERR_DISCONNECTED, "putting into its memory: {}", ucx_message(status));
   return {};
+}
+
+ucs_status_t PutChannel::put_counter(uint64_t counter) {
+  std::byte* const staged = staging_.begin(sizeof counter);
+  std::memcpy(staged, &counter, sizeof counter);
+  const auto status = put(staged, sizeof counter, 0);
+  staging_.end();
+  return status;
 }
 
 uint64_t PutChannel::counter() const noexcept {

@@ -219,6 +219,7 @@ class PutChannel final : public UcxChannel {
 
   uint64_t counter() const noexcept;
   ucs_status_t put(const std::byte* from, size_t size, uint64_t offset) noexcept;
+  ucs_status_t put_counter(uint64_t counter);
 
   std::unique_ptr<OwnMemory> memory_;  // ours, which the peer puts into
   std::unique_ptr<RemoteKey> key_;     // to the peer's memory
