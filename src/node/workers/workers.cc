@@ -59,14 +59,18 @@ size_t Workers::most_calls() const noexcept { return 8 * workers_.size(); }
 // ---- Handing over
 
 // Ordinary code is handed over for the sake of others, and only to a thread that is free: while it waits for one, other
-// ordinary code would wait, too. Concurrent code is handed over so that more of it runs at the same time.
-Workers::Place Workers::place(const target::Code& code) const noexcept {
+// ordinary code would wait, too. Concurrent code is handed over so that more of it runs at the same time. Calls of it that
+// keep coming would let no thread be free: once ordinary code waits, no more of them are handed over until one is.
+Workers::Place Workers::place(const target::Code& code) noexcept {
   if (!code.concurrent && calls_.exclusive_runs()) return Place::later;
   if (code.is_short() || !exist()) return Place::here;
   const bool may_run_here = code.was_long && code.long_us <= longest_here_us;
   if (!code.concurrent && may_run_here) return Place::here;
-  if (calls_.on_threads() < (code.concurrent ? most_calls() : workers_.size())) return Place::elsewhere;
-  return may_run_here ? Place::here : Place::later;
+  if (has_free_thread()) ordinary_waits_ = false;
+  if (has_free_thread() || (code.concurrent && may_hand_over_more())) return Place::elsewhere;
+  if (may_run_here) return Place::here;
+  ordinary_waits_ = ordinary_waits_ || !code.concurrent;
+  return Place::later;
 }
 
 void Workers::hand_over(std::unique_ptr<HandedCall> handed) {

@@ -55,10 +55,10 @@ class Workers {
     elsewhere,  // hand_over()
     later,      // once take_freed() is true
   };
-  Place place(const target::Code& code) const noexcept;
+  Place place(const target::Code& code) noexcept;
   // May such a call have another place than `later`?
   bool may_place(bool concurrent) const noexcept {
-    return concurrent ? calls_.on_threads() < most_calls() : !calls_.exclusive_runs();
+    return concurrent ? has_free_thread() || may_hand_over_more() : !calls_.exclusive_runs();
   }
   // So many were handed over, and no thread has taken them up.
   size_t unbegun() noexcept {
@@ -107,13 +107,16 @@ class Workers {
   void drop_unbegun(FunctionRef<bool(const HandedCall&)> chosen, const Error& why) noexcept;
   HandedCall* take_unbegun(FunctionRef<bool(const HandedCall&)> chosen) noexcept;
   size_t most_calls() const noexcept;
+  bool has_free_thread() const noexcept { return calls_.on_threads() < workers_.size(); }
+  bool may_hand_over_more() const noexcept { return !ordinary_waits_ && calls_.on_threads() < most_calls(); }
 
   const Common& common_;
   HandedCalls& calls_;
   transport::Transport* transport_ = nullptr;
 
-  uint64_t next_word_ns_ = 0;  // of wait_for_calls()
-  Mail opened_;                // what deliver() works on
+  bool ordinary_waits_ = false;  // for a free thread
+  uint64_t next_word_ns_ = 0;    // of wait_for_calls()
+  Mail opened_;                  // what deliver() works on
 
   // With the lock
   std::mutex mutex_;

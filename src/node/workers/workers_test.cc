@@ -241,6 +241,25 @@ TEST_F(Workers, links_take_turns_when_they_wait_for_a_thread) {
   for (const auto& future : queue) EXPECT_TRUE(answered(future));
 }
 
+TEST_F(Workers, concurrent_calls_that_keep_coming_let_ordinary_code_have_a_thread) {
+  ASSERT_TRUE(answered(send(*source, *link, ordinary, "^")));  // now it is long, as far as the target knows
+  auto other = net.make(3);
+  auto* const its_link = connect(*other);
+  constexpr int on_threads = 16;  // or behind them
+  std::vector<std::shared_ptr<Future>> queue;
+  for (int i = 0; i < on_threads; ++i) queue.push_back(send(*source, *link, beside, "!"));
+  for (int i = 0; i < 200; ++i) queue.push_back(send(*source, *link, beside, "~queue"));
+  for (int polls = 0; polls < 200; ++polls) target->poll(), source->poll();
+  const auto theirs = send(*other, *its_link, ordinary, "other");
+  for (int polls = 0; polls < 200; ++polls) target->poll(), other->poll();
+  visits.let_go();
+  ASSERT_TRUE(until(*other, [&] { return theirs->ready.load(); }));
+  const auto order = visits.order();
+  const auto place = std::ranges::find(order, "other") - order.begin();
+  EXPECT_LE(place, 3 * on_threads) << "behind those that were there, and a turn of the queue";
+  for (const auto& future : queue) EXPECT_TRUE(answered(future));
+}
+
 TEST_F(Workers, code_that_was_long_runs_on_other_threads_until_it_was_short_for_a_while) {
   ASSERT_TRUE(answered(send(*source, *link, ordinary, "^")));
   for (int i = 0; i < 10; ++i) ASSERT_TRUE(answered(send(*source, *link, ordinary, "x")));
