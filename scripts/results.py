@@ -29,11 +29,19 @@ class Case:
 
 
 class Tally:
-    def __init__(self, word=None):
+    def __init__(self, word=None, machines=()):
         self.word = word  # that the names of the tests must have; None: all are run
         self.passed, self.failed, self.skipped, self.flaky = 0, [], [], []
         self.times = []  # (seconds, test) of every test that has run
-        self.machines, self.languages = set(), set()
+        self.machines, self.languages = set(machines), set()
+
+    def take(self, other):
+        """Adds what a step has found."""
+        self.passed += other.passed
+        for name in ["failed", "skipped", "flaky", "times"]:
+            getattr(self, name).extend(getattr(other, name))
+        self.machines |= other.machines
+        self.languages |= other.languages
 
     def add(self, name, error):
         """One check that is not a test of ctest's or pytest's."""

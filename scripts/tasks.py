@@ -5,7 +5,9 @@ import os
 import re
 import subprocess
 import sys
+import threading
 import time
+from collections import defaultdict
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
@@ -13,6 +15,7 @@ BUILD = ROOT / "build"
 HEARTBEAT_S = 30  # a CI that sees nothing for long thinks that we hang
 TAIL_LINES = 80
 
+building = defaultdict(threading.Lock)  # presets; one at a time may configure and build in a folder
 ends_at = float("inf")  # on the clock time.monotonic(): when no command may run any longer
 
 
@@ -62,6 +65,11 @@ def last_line(log):
 
 def build(preset, targets=()):
     """Configures and builds a preset. Returns None, or the words of the failure."""
+    with building[preset]:
+        return _build(preset, targets)
+
+
+def _build(preset, targets):
     started = time.monotonic()
     directory = BUILD / preset
     log = directory / "configure.log"

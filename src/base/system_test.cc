@@ -82,7 +82,7 @@ TEST(ChildProcess, output_and_errors_are_captured_in_order) {
 }
 
 TEST(ChildProcess, taking_the_output_of_a_silent_child_does_not_wait_for_it) {
-  auto child = ChildProcess::spawn(shell("sleep 60"), {.output = Output::captured});
+  auto child = ChildProcess::spawn(shell("exec sleep 60"), {.output = Output::captured});
   ASSERT_TRUE(child);
   EXPECT_EQ(child->take_output(), "");
   EXPECT_FALSE(child->poll()) << "it was waited for";
