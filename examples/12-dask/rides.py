@@ -4,7 +4,7 @@
 
     rides.py [--rows N] [--partitions N] [--workers N] [--rounds N] [--json] [--picture FILE]
 
-Both answer the same four questions, in one run, interleaved; the answers are compared. What moved between the processes is counted:
+Both answer the same five questions, in one run, interleaved; the answers are compared. What moved between the processes is counted:
 by the kernel for Dask's connections (all of the loopback interface), and by the workers for rows that ifuncs fetched.
 """
 
@@ -64,11 +64,19 @@ class Questions:
                 lambda: threechains.dask.reduce(income, add, self._frame).result())
 
     def sums_by_city(self):
-        def groups():
-            answers = self._client.gather(threechains.dask.shuffle_reduce(income, self._frame, key="city"))
-            return pd.concat(answers).sort_index().income.tolist()
+        return (lambda: in_order(self._frame.groupby("city").fare.sum().compute()), lambda: self._incomes(combine=add))
 
-        return lambda: self._frame.groupby("city").fare.sum().compute().sort_index().tolist(), groups
+    def any_function_by_city(self):
+        """Which needs all rows of a city in one place, as who asks does not say how two of its answers become one."""
+        return (lambda: in_order(self._frame.groupby("city").fare.apply(np.sum, meta=("fare", float)).compute()), self._incomes)
+
+    def _incomes(self, **options):
+        answers = threechains.dask.shuffle_reduce(income, self._frame, key="city", **options)
+        return in_order(pd.concat(self._client.gather(answers)).income)
+
+
+def in_order(column):
+    return column.sort_index().tolist()
 
 
 def loopback_bytes():
@@ -94,7 +102,7 @@ def same(a, b):
 def asked(client, questions, rounds):
     """For each question and way: milliseconds and bytes of each round."""
     results = {}
-    for name in ("one_partition", "small_partitions", "sum_of_all_rows", "sums_by_city"):
+    for name in ("one_partition", "small_partitions", "sum_of_all_rows", "sums_by_city", "any_function_by_city"):
         ways = dict(zip(("dask", "ifunc"), getattr(questions, name)()))
         assert same(*(ask() for ask in ways.values())), f"{name}: the answers differ"
         taken = {way: [] for way in ways}
@@ -118,8 +126,8 @@ def draw(results, path):
     from matplotlib import pyplot
 
     labels = {"one_partition": "one\npartition", "small_partitions": "each of the\nsmall partitions", "sum_of_all_rows": "sum of\nall rows",
-              "sums_by_city": "sums\nby city"}
-    figure, panels = pyplot.subplots(1, 2, figsize=(9, 3.6), layout="constrained")
+              "sums_by_city": "sums\nby city", "any_function_by_city": "any function\nby city"}
+    figure, panels = pyplot.subplots(1, 2, figsize=(11, 3.6), layout="constrained")
     for panel, title, value in ((panels[0], "milliseconds", lambda of: of["ms"]["median"]),
                                 (panels[1], "bytes between processes", lambda of: of["bytes"])):
         for shift, way, label in ((-0.2, "dask", "Dask's tasks"), (0.2, "ifunc", "functions sent to the partitions")):

@@ -41,6 +41,11 @@ def spread(fare: column("fare", np.float64), riders: column("riders", np.int16),
 
 
 @tc.ifunc
+def wider(riders: int, least: float, most: float, others: int, other_least: float, other_most: float) -> tuple[int, float, float]:
+    return riders + others, min(least, other_least), max(most, other_most)
+
+
+@tc.ifunc
 def slow(fare: column("fare", np.float64), steps: int) -> float:
     state = 1
     for _ in range(steps):
@@ -191,8 +196,9 @@ def test_tables_of_arrow_give_tables_of_arrow(client):
     assert sorted(zip(whole["city"].to_pylist(), whole["worth"].to_pylist())) == [(1, 5.0), (2, 10.0)]
 
 
+@pytest.mark.parametrize("combine", [None, wider])
 @pytest.mark.parametrize("seed", range(12))
-def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, seed):
+def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, seed, combine):
     random = np.random.default_rng(seed)
     dtype = random.choice(["int8", "uint8", "int16", "uint32", "int64", "uint64", "bool", "datetime64[ns]"])
     bits = 8 * np.dtype(dtype).itemsize
@@ -205,19 +211,20 @@ def test_groups_of_any_size_and_keys_of_any_type_are_those_of_pandas(workers, se
             keys = keys * 0x1234567890123 - 17 * (dtype == "int64")
         frames.append(rides(i, rows).assign(city=keys.astype(dtype)))
     owners = int(random.integers(1, 5))
-    plan = threechains.dask._plan(spread, "city", owners)
-    kept = [_dask_groups.keep(workers[i % 2], plan, i, frames[i::3]) for i in range(min(3, len(frames)))]
+    plan = threechains.dask._plan(spread, "city", owners, combine)
+    kept = [_dask_groups.keep(workers[i % 2], plan, i, frames[i::3], (1.0,)) for i in range(min(3, len(frames)))]
     found = pandas.concat([_dask_groups.reduced(workers[owner % 2], plan, (1.0,), kept, owner) for owner in range(owners)])
     for i in range(3):
         workers[i % 2].drop(i)
     pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)), check_index_type=dtype != "bool")
 
 
+@pytest.mark.parametrize("combine", [None, wider])
 @pytest.mark.parametrize("kind", ["object", "string", "category"])
-def test_keys_can_be_texts(client, kind):
+def test_keys_can_be_texts(client, kind, combine):
     names = np.array(["Ulm", "Köln", "", "Bonn\0", "Bonn"])
     frames = [frame.assign(city=pandas.Series(names[frame.city % 5], dtype=kind)) for frame in map(rides, range(6))]
-    found = grouped(client, threechains.dask.shuffle_reduce(spread, client.scatter(frames, hash=False), key="city"))
+    found = grouped(client, threechains.dask.shuffle_reduce(spread, client.scatter(frames, hash=False), key="city", combine=combine))
     wanted = expected(pandas.concat(frames).astype({"city": "object"}))
     assert found.index.tolist() == wanted.index.tolist()
     pandas.testing.assert_frame_equal(found.reset_index(drop=True), wanted.reset_index(drop=True))
@@ -235,13 +242,50 @@ def test_texts_with_the_same_hash_are_an_error(workers, monkeypatch):
     monkeypatch.setattr(_dask_groups, "_number_of", lambda text: len(text))
     plan = threechains.dask._plan(worth, "city", 1)
     with pytest.raises(tc.Error, match="the keys b'Ulm' and b'Bad' have the same hash"):
-        _dask_groups.keep(workers[0], plan, "x", [pandas.DataFrame({"city": ["Ulm", "Bad"], "fare": 1.0})])
-    kept = [_dask_groups.keep(nodes, plan, "x", [pandas.DataFrame({"city": [city], "fare": 1.0})])
+        _dask_groups.keep(workers[0], plan, "x", [pandas.DataFrame({"city": ["Ulm", "Bad"], "fare": 1.0})], ())
+    kept = [_dask_groups.keep(nodes, plan, "x", [pandas.DataFrame({"city": [city], "fare": 1.0})], ())
             for nodes, city in zip(workers, ("Ulm", "Bad"))]
     with pytest.raises(tc.Error, match="have the same hash"):
         _dask_groups.reduced(workers[0], plan, (), kept, 0)
     for nodes in workers:
         nodes.drop("x")
+
+
+def fetched_bytes(client):
+    return sum(client.run(lambda dask_worker: dask_worker.plugins["threechains"].fetched_bytes).values())
+
+
+def test_answers_that_can_be_combined_travel_in_place_of_the_rows(client):
+    frames = [rides(seed, 10_000) for seed in range(8)]
+    partitions, before = client.scatter(frames, hash=False), fetched_bytes(client)
+    whole = threechains.dask.shuffle_reduce(spread, partitions, by=2.0, key="city")
+    with_rows = fetched_bytes(client) - before
+    combined = threechains.dask.shuffle_reduce(spread, partitions, by=2.0, key="city", combine=wider)
+    with_answers = fetched_bytes(client) - before - with_rows
+    pandas.testing.assert_frame_equal(grouped(client, combined), grouped(client, whole))
+    assert with_rows > 80_000 * 10 // 4 and with_answers <= 50 * 32  # key and three numbers; of 10 bytes for each of 80,000 rows
+
+
+def test_one_number_for_each_group_is_combined(client):
+    frames = [rides(seed) for seed in range(5)]
+    found = grouped(client, threechains.dask.shuffle_reduce(worth, client.scatter(frames, hash=False), key="city", combine=add))
+    pandas.testing.assert_series_equal(found.worth, pandas.concat(frames).groupby("city").fare.sum(), check_names=False)
+
+
+def test_answers_are_never_combined_with_those_of_no_rows(client):
+    @tc.ifunc
+    def least(fare: column("fare", np.float64)) -> float:
+        if len(fare) == 0:
+            raise tc.Failure(1, "a group without rows")
+        return fare.min()
+
+    @tc.ifunc
+    def lower(a: float, b: float) -> float:
+        return min(a, b)
+
+    frames = [pandas.DataFrame({"city": [city], "fare": [float(city)]}) for city in range(6)] + [rides(1, 0).astype({"city": np.int64})]
+    found = grouped(client, threechains.dask.shuffle_reduce(least, client.scatter(frames, hash=False), key="city", combine=lower))
+    assert found.least.tolist() == [0.0, 1.0, 2.0, 3.0, 4.0, 5.0]
 
 
 def test_no_partitions_give_no_futures(client):
@@ -307,6 +351,32 @@ def test_functions_that_cannot_be_called_for_groups_are_refused(client):
             threechains.dask.shuffle_reduce(kernel, client.scatter([rides(1)], hash=False), key="city")
 
 
+def test_a_function_that_cannot_combine_the_answers_of_groups_is_refused(client):
+    partitions = client.scatter([rides(1)], hash=False)
+    with pytest.raises(tc.ArgumentTypeError, match="'add' cannot combine two answers of 'spread', which are int64, float64, float64 each"):
+        threechains.dask.shuffle_reduce(spread, partitions, key="city", combine=add)
+
+    @tc.ifunc
+    def loaded(a: float, b: float) -> float:
+        return a - b
+
+    with pytest.raises(tc.ArgumentTypeError, match="ifunc 'loaded' was loaded or unpickled"):
+        threechains.dask.shuffle_reduce(worth, partitions, key="city", combine=pickle.loads(pickle.dumps(loaded)))
+
+
+def test_answers_that_cannot_be_combined_fail_with_the_function_that_failed(client):
+    @tc.ifunc
+    def alone(a: float, b: float) -> float:
+        if a > 0:
+            raise tc.Failure(5, "two answers for one group")
+        return b
+
+    frames = [pandas.DataFrame({"city": [1, 2], "fare": 1.0}), pandas.DataFrame({"city": [2, 3], "fare": 1.0})]
+    with pytest.raises(tc.RemoteError, match="two answers for one group") as raised:
+        client.gather(threechains.dask.shuffle_reduce(worth, client.scatter(frames, hash=False), key="city", combine=alone))
+    assert (raised.value.ifunc, raised.value.code) == ("alone", 5)
+
+
 def test_a_function_that_fails_for_one_group_fails_the_answer_of_its_owner(client):
     @tc.ifunc
     def at_most(fare: column("fare", np.float64), limit: float) -> float:
@@ -334,7 +404,8 @@ def drop_rows(client, address):
     client.run(drop)
 
 
-def test_rows_that_are_lost_on_the_way_are_had_again(client, monkeypatch):
+@pytest.mark.parametrize("combine", [None, wider])
+def test_rows_that_are_lost_on_the_way_are_had_again(client, monkeypatch, combine):
     frames = [rides(seed) for seed in range(6)]
     partitions = client.scatter(frames, hash=False)
     gather, gathered = client.gather, []
@@ -348,7 +419,7 @@ def test_rows_that_are_lost_on_the_way_are_had_again(client, monkeypatch):
 
     with monkeypatch.context() as patch:
         patch.setattr(client, "gather", lose_once)
-        answers = threechains.dask.shuffle_reduce(spread, partitions, key="city")
+        answers = threechains.dask.shuffle_reduce(spread, partitions, key="city", combine=combine)
     pandas.testing.assert_frame_equal(grouped(client, answers), expected(pandas.concat(frames)))
     first, second = gathered
     assert first[0] == second[0] and first[1] != second[1]  # only what was lost is sorted again
@@ -375,7 +446,7 @@ def test_a_connection_to_a_node_that_is_gone_is_made_anew(workers):
     for i in range(2):  # the second time there is another node
         other = _dask.WorkerNodes(workers[0]._key, "127.0.0.1", "another worker")
         plan = threechains.dask._plan(spread, "city", 1)
-        kept = [_dask_groups.keep(workers[0], plan, "first", frames[:1]), _dask_groups.keep(other, plan, "second", frames[1:])]
+        kept = [_dask_groups.keep(workers[0], plan, "first", frames[:1], (1.0,)), _dask_groups.keep(other, plan, "second", frames[1:], (1.0,))]
         found = _dask_groups.reduced(workers[0], plan, (1.0,), kept, 0)
         pandas.testing.assert_frame_equal(found.sort_index(), expected(pandas.concat(frames)))
         other.close()

@@ -3,6 +3,9 @@
 
 Each worker sorts the rows of its partitions by their groups, and keeps them for the owners of the groups. Each owner fetches its
 groups from the nodes of all workers by an ifunc, puts the rows of each group together, and calls the user's function for it.
+
+Where the user says how two answers for one group are combined, each worker calls the function for the groups of its own partitions.
+It keeps the answers then, and no rows; the owners combine them.
 """
 
 from __future__ import annotations
@@ -42,6 +45,7 @@ class Plan:
     copy_runs: Ifunc
     fetch: Ifunc
     each_group: Ifunc
+    combine_groups: Ifunc | None  # None: the kernel is to have all rows of a group at once
 
 
 @dataclass(frozen=True)
@@ -55,7 +59,7 @@ class Piece:
 
 @dataclass(frozen=True)
 class Kept:
-    """What a worker keeps for the owners: keys, counts of rows, columns; and where keys are texts, their lengths and their bytes."""
+    """What a worker keeps for the owners: keys; counts of rows and columns, or answers; for texts as keys, their lengths and bytes."""
 
     address: str  # of its node
     key_type: Any
@@ -77,31 +81,53 @@ class RowsLostError(Error):
 # ---- At each worker: rows in the order of their groups ------------------------------------------------------
 
 
-def keep(nodes: WorkerNodes, plan: Plan, key: Any, partitions: Sequence[Any]) -> Kept:
-    """Sorts the rows of partitions by groups, and holds them for the owners of the groups until nodes.drop(key)."""
+def keep(nodes: WorkerNodes, plan: Plan, key: Any, partitions: Sequence[Any], arguments: tuple[Any, ...]) -> Kept:
+    """Holds what the owners need of the groups in these partitions, until nodes.drop(key)."""
     tables = [_Table(plan, partition) for partition in partitions]
     check_keys(plan, tables)
     with nodes.taken() as local:
-        groups = _Groups(local, plan)
-        numbers = [groups.numbers_of(table.keys) for table in tables]
-        order, group_bounds = _by_owner(groups.found, plan.owners)
-        counts = groups.counts[order]
-        ends = np.cumsum(counts)
-        starts = np.empty_like(ends)
-        starts[order] = ends - counts
-        columns = [np.empty(int(counts.sum()), dtype) for dtype in plan.columns.values()]
-        for table, its_numbers in zip(tables, numbers):
-            _place(local, plan, table, its_numbers, starts, columns)
-    row_bounds = np.concatenate([[0], ends])[group_bounds]
-    found = groups.found[order]
-    arrays = [(found, group_bounds), (counts, group_bounds), *((column, row_bounds) for column in columns)]
+        found, bounds, arrays = _rows(local, plan, tables) if plan.combine_groups is None else _answers(local, plan, tables, arguments)
+    arrays = [(found, bounds), *arrays]
     if tables[0].texts is not None:
         lengths, text = _written(found, _one_dictionary(plan, [table.texts or {} for table in tables]))
-        arrays += [(lengths, group_bounds), (text, np.concatenate([[0], np.cumsum(lengths)])[group_bounds])]
+        arrays += [(lengths, bounds), (text, _bounds_of(lengths)[bounds])]
     holder = nodes.holder()
     rows = holder.hold(key, [array.view(np.uint8) for array, _ in arrays])
-    pieces = (Piece(row, array.dtype, tuple(bounds.tolist())) for row, (array, bounds) in zip(rows, arrays))
+    pieces = (Piece(row, array.dtype, tuple(its_bounds.tolist())) for row, (array, its_bounds) in zip(rows, arrays))
     return Kept(holder.address, tables[0].key_type, tables[0].is_frame, tuple(pieces))
+
+
+def _rows(local: PartitionNode, plan: Plan, tables: Sequence[_Table]) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+    """The keys in the order of their owners, where those of each owner begin, and all rows in that order."""
+    groups = _Groups(local, plan)
+    numbers = [groups.numbers_of(table.keys) for table in tables]
+    order, bounds = _by_owner(groups.found, plan.owners)
+    counts = groups.counts[order]
+    row_bounds = _bounds_of(counts)
+    starts = np.empty_like(counts)
+    starts[order] = row_bounds[:-1]
+    columns = [np.empty(int(row_bounds[-1]), dtype) for dtype in plan.columns.values()]
+    for table, its_numbers in zip(tables, numbers):
+        _place(local, plan, table, its_numbers, starts, columns)
+    return groups.found[order], bounds, [(counts, bounds), *((column, row_bounds[bounds]) for column in columns)]
+
+
+def _answers(local: PartitionNode, plan: Plan, tables: Sequence[_Table],
+             arguments: tuple[Any, ...]) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+    """The keys in the order of their owners, where those of each owner begin, and what the kernel answers for the rows of each."""
+    found, values = _combined(local, plan, [_answered(local, plan, table, arguments) for table in tables])
+    order, bounds = _by_owner(found, plan.owners)
+    return found[order], bounds, [(value[order], bounds) for value in values]
+
+
+def _answered(local: PartitionNode, plan: Plan, table: _Table, arguments: tuple[Any, ...]) -> list[Any]:
+    """The keys of one partition, and the kernel's answers for their rows."""
+    groups = _Groups(local, plan)
+    numbers = groups.numbers_of(table.keys)
+    bounds = _bounds_of(groups.counts)
+    columns = [np.empty(len(numbers), dtype) for dtype in plan.columns.values()]
+    _place(local, plan, table, numbers, bounds[:-1].copy(), columns)
+    return [groups.found, *_called(local, plan, arguments, bounds, columns)]
 
 
 def check_keys(plan: Plan, given: Sequence[_Table] | Sequence[Kept]) -> None:
@@ -164,7 +190,7 @@ class _Table:
         return numbers[codes] if len(numbers) else np.empty(0, np.int64)
 
     def _column(self, name: str, dtype: Any) -> Any:
-        array = self._given(name).to_numpy()
+        array = np.ascontiguousarray(self._given(name).to_numpy())
         if array.dtype != dtype:
             raise ArgumentTypeError(f"{self._kernel}: column '{name}' is {array.dtype} when the function takes {dtype}: annotate it with "
                                     f"{array.dtype}, or convert the column", name)
@@ -272,18 +298,20 @@ class _Groups:
 def _by_owner(found: Any, owners: int) -> tuple[Any, Any]:
     """The groups in the order of their owners, and where the groups of each begin. All workers agree on the owner of a key."""
     owner = (((found.view(np.uint64) * HASH) >> np.uint64(48)) * np.uint64(owners)) >> np.uint64(16)
-    ends = np.cumsum(np.bincount(owner.astype(np.int64), minlength=owners))
-    return np.argsort(owner, kind="stable"), np.concatenate([[0], ends])
+    return np.argsort(owner, kind="stable"), _bounds_of(np.bincount(owner.astype(np.int64), minlength=owners))
 
 
-def _place(local: PartitionNode, plan: Plan, table: _Table, numbers: Any, starts: Any, views: Sequence[Any]) -> None:
-    """Puts the rows of one partition where they belong."""
-    if not len(numbers):
-        return
-    places = np.empty(len(numbers), np.int64)
-    local.run(plan.place_rows, (_at(numbers), _at(starts), len(starts), _at(places), len(places)))
-    for view, column in zip(views, table.columns):
-        view[places] = column
+def _bounds_of(counts: Any) -> Any:
+    """Where each of several runs begins when they follow each other, and where the last one ends."""
+    bounds = np.zeros(len(counts) + 1, np.int64)
+    np.cumsum(counts, out=bounds[1:])
+    return bounds
+
+
+def _place(local: PartitionNode, plan: Plan, table: _Table, numbers: Any, starts: Any, columns: Sequence[Any]) -> None:
+    """Puts the rows of one partition where they belong. `starts` has where the next row of each group goes."""
+    ways = (word for given, placed in zip(table.columns, columns) for word in (_at(given), _at(placed)))
+    local.run(plan.place_rows, (_at(numbers), _at(starts), len(numbers), len(starts), len(columns[0]), *ways))
 
 
 def _at(array: Any) -> int:
@@ -297,22 +325,42 @@ def _at(array: Any) -> int:
 def reduced(nodes: WorkerNodes, plan: Plan, arguments: tuple[Any, ...], kept: Sequence[Kept], owner: int) -> Any:
     """What the kernel answers for each group of an owner: a table with a row for each group."""
     parts = [_part(nodes, plan, source, one, owner) for source, one in enumerate(kept)]
-    counts = np.concatenate([part[1] for part in parts])
     with nodes.taken() as local:
-        groups = _Groups(local, plan)
-        numbers = groups.numbers_of(np.concatenate([part[0] for part in parts]))
-        order = np.argsort(numbers, kind="stable")
-        ends = np.cumsum(counts[order])
-        places = np.empty_like(ends)
-        places[order] = ends - counts[order]
-        sizes = np.bincount(numbers, weights=counts, minlength=len(groups.found)).astype(np.int64)
-        bounds = np.concatenate([[0], np.cumsum(sizes)])
-        columns = [_together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
-                   for place, dtype in enumerate(plan.columns.values())]
-        values = [np.empty(len(groups.found), dtype) for dtype in plan.values]
-        local.run(plan.each_group, (*arguments, _at(bounds), len(groups.found), *map(_at, columns), *map(_at, values)))
-    keys = _keys(plan, kept[0].key_type, groups.found, parts)
-    return _answer(plan, kept[0].is_frame, keys, values)
+        found, values = _of_rows(local, plan, arguments, parts) if plan.combine_groups is None else _combined(local, plan, parts)
+    return _answer(plan, kept[0].is_frame, _keys(plan, kept[0].key_type, found, parts), values)
+
+
+def _of_rows(local: PartitionNode, plan: Plan, arguments: tuple[Any, ...], parts: Sequence[Sequence[Any]]) -> tuple[Any, list[Any]]:
+    """The keys, and the kernel's answers for all rows of each, which are in several parts."""
+    counts = np.concatenate([part[1] for part in parts])
+    groups = _Groups(local, plan)
+    numbers = groups.numbers_of(np.concatenate([part[0] for part in parts]))
+    order = np.argsort(numbers, kind="stable")
+    places = np.empty_like(counts)
+    places[order] = _bounds_of(counts[order])[:-1]
+    bounds = _bounds_of(np.bincount(numbers, weights=counts, minlength=len(groups.found)).astype(np.int64))
+    columns = [_together(local, plan, [(part[1], part[2 + place]) for part in parts], places, dtype)
+               for place, dtype in enumerate(plan.columns.values())]
+    return groups.found, _called(local, plan, arguments, bounds, columns)
+
+
+def _called(local: PartitionNode, plan: Plan, arguments: tuple[Any, ...], bounds: Any, columns: Sequence[Any]) -> list[Any]:
+    """The kernel's answers for groups, of which each has the rows between two bounds."""
+    groups = len(bounds) - 1
+    values = [np.empty(groups, dtype) for dtype in plan.values]
+    local.run(plan.each_group, (*arguments, _at(bounds), groups, *map(_at, columns), *map(_at, values)))
+    return values
+
+
+def _combined(local: PartitionNode, plan: Plan, parts: Sequence[Sequence[Any]]) -> tuple[Any, list[Any]]:
+    """The keys of all parts, and one answer for each."""
+    assert plan.combine_groups is not None
+    groups = _Groups(local, plan)
+    numbers = groups.numbers_of(np.concatenate([part[0] for part in parts]))
+    given = [np.concatenate([part[1 + place] for part in parts]) for place in range(len(plan.values))]
+    values = [np.empty(len(groups.found), dtype) for dtype in plan.values]
+    local.run(plan.combine_groups, (_at(numbers), len(numbers), *map(_at, given), len(groups.found), *map(_at, values)))
+    return groups.found, values
 
 
 def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]], places: Any, dtype: Any) -> Any:

@@ -72,16 +72,6 @@ def find_groups(begin: int, used: int, is_grown: bool, keys_at: int, groups_at: 
     return used, rows
 
 
-def place_rows(groups_at: int, starts_at: int, group_count: int, places_at: int, rows: int) -> int:
-    """Where each row goes, so that those of a group follow each other. `starts` has where the next row of each group goes."""
-    groups, starts, places = uint32s(groups_at, rows), int64s_out(starts_at, group_count), int64s_out(places_at, rows)
-    for row in range(rows):
-        group = groups[row]
-        places[row] = starts[group]
-        starts[group] += 1
-    return rows
-
-
 def copy_runs(item: int, source_at: int, target_at: int, size: int, counts_at: int, places_at: int, runs: int) -> int:
     """Copies runs of elements that follow each other in `source` to the places that they have in `target`."""
     source, target = bytes_at(source_at, size), bytes_out(target_at, size)
@@ -100,6 +90,29 @@ def fetch(row: int, begin: int, end: int, held: HELD) -> BYTES:
     if row < 0 or 2 * row >= len(held) or held[2 * row + 1] < end:
         raise Failure(1, "the worker keeps these rows no more")
     return bytes_at(held[2 * row], held[2 * row + 1])[begin:end]
+
+
+@functools.lru_cache(maxsize=64)
+def place_rows(dtypes: tuple[Any, ...]) -> Ifunc:
+    """An ifunc that puts rows with columns of these types where they belong, so that those of a group follow each other.
+
+    It takes the addresses of the group of each row and of where the next row of each group goes, the counts of rows, of groups and of
+    the places for rows, and for each column the addresses of the rows and of the places.
+    """
+    scope: dict[str, Any] = {"_groups_in": uint32s, "_starts_in": int64s_out, "_uint64": np.uint64}
+    annotations = dict.fromkeys(["_groups_at", "_starts_at", "_rows", "_group_count", "_room", "return"], int)
+    lines = ["    _groups, _starts = _groups_in(_groups_at, _rows), _starts_in(_starts_at, _group_count)"]
+    for place, dtype in enumerate(dtypes):
+        scope |= {f"_in_{place}": array_at(dtype), f"_out_{place}": array_at(dtype, readonly=False)}
+        annotations |= {f"_from_{place}": int, f"_to_{place}": int}
+        lines.append(f"    _given_{place}, _placed_{place} = _in_{place}(_from_{place}, _rows), _out_{place}(_to_{place}, _room)")
+    lines += ["    for _row in range(_rows):",
+              "        _group = _groups[_row]",
+              "        _at = _uint64(_starts[_group])",  # what has no sign is no index from the end
+              "        _starts[_group] += 1",
+              *(f"        _placed_{place}[_at] = _given_{place}[_row]" for place in range(len(dtypes))),
+              "    return _rows"]
+    return _made("place_rows", lines, annotations, scope)
 
 
 # ---- The user's function, once for each group ---------------------------------------------------------------
@@ -154,6 +167,37 @@ def each_group(kernel: Ifunc) -> Ifunc:
               f"        {values}{',' * (answer.kind == 'tuple')} = _kernel({passed})",
               "    return _groups"]
     return _made(kernel.name, lines, {**annotations, "return": int}, scope)
+
+
+@functools.lru_cache(maxsize=64)
+def combine_groups(combine: Ifunc) -> Ifunc:
+    """An ifunc that makes one answer for each group of many, by `combine`, which makes one of two.
+
+    It takes the address of the group of each answer, the count of answers, and their addresses; the count of groups, and the addresses
+    of the results. The numbers of groups are in the order in which they come first.
+    """
+    assert combine._answer is not None
+    _check_is_here(combine)
+    scope: dict[str, Any] = {"_combine": combine, "_numbers_in": uint32s}
+    dtypes = combine._answer.dtypes
+    given, made = ([f"_{what}_at_{place}" for place in range(len(dtypes))] for what in ("given", "value"))
+    annotations = dict.fromkeys(["_numbers_at", "_count", *given, "_groups", *made, "return"], int)
+    lines = ["    _numbers = _numbers_in(_numbers_at, _count)"]
+    for place, dtype in enumerate(dtypes):
+        scope |= {f"_given_in_{place}": array_at(dtype), f"_value_out_{place}": array_at(dtype, readonly=False)}
+        lines += [f"    _given_{place} = _given_in_{place}({given[place]}, _count)",
+                  f"    _value_{place} = _value_out_{place}({made[place]}, _groups)"]
+    ones, others = ([f"_{what}_{place}[{at}]" for place in range(len(dtypes))] for what, at in (("value", "_group"), ("given", "_row")))
+    lines += ["    _used = 0",
+              "    for _row in range(_count):",
+              "        _group = _numbers[_row]",
+              "        if _group == _used:",
+              "            _used += 1",
+              *(f"            {one} = {other}" for one, other in zip(ones, others)),
+              "        else:",
+              f"            {', '.join(ones)}{',' * (combine._answer.kind == 'tuple')} = _combine({', '.join([*ones, *others])})",
+              "    return _used"]
+    return _made(combine.name, lines, annotations, scope)
 
 
 # ---- The user's function, with arrays that are not named data -----------------------------------------------

@@ -165,7 +165,8 @@ def reduce(kernel: Ifunc, combine: Ifunc, collection: Any, *args: Any, client: A
     return level[0]
 
 
-def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client: Any = None, **named: Any) -> list[Any]:
+def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, combine: Ifunc | None = None, client: Any = None,
+                   **named: Any) -> list[Any]:
     """Calls an ifunc for each group of rows of a table: those with the same value of column `key`. Gives Dask's futures of the answers.
 
     `collection` is a data frame of Dask's, or a list of futures of tables. `kernel` takes columns, as for `map`: those of one group. It
@@ -174,12 +175,16 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
 
     Each worker sorts its rows by groups. The owners of the groups fetch the rows from the workers' nodes by an ifunc. This function
     returns when that is done, and does it again for what a worker that died meanwhile had.
+    `combine` is an ifunc as for `reduce`. With it `kernel` is called for the rows of a group in each partition, and `combine` makes one
+    of its answers for one group. No rows travel then, so that sums, counts and extremes are had sooner.
     """
     arguments = _arguments(kernel, args, named)
+    if combine is not None:
+        _dask.check_combine(kernel, combine)
     client = _client(client)
     _check_workers(client)
     shares = _shares(client, partitions) if (partitions := _held(_partitions(client, collection))) else []
-    plan = _plan(kernel, key, len(shares))
+    plan = _plan(kernel, key, len(shares), combine)
     code = _sent(client, kernel.name, plan)
     label = f"{kernel.name}-groups-{uuid.uuid4().hex}"
     kept: list[Any] = [None] * len(shares)
@@ -187,8 +192,8 @@ def shuffle_reduce(kernel: Ifunc, collection: Any, *args: Any, key: str, client:
     for attempt in range(_ATTEMPTS):
         for i, (workers, places) in enumerate(shares):
             if kept[i] is None:
-                kept[i] = client.submit(_keep, [partitions[place] for place in places], code, key=f"{label}-rows-{attempt}-{i}",
-                                        pure=False, **_at(workers))
+                kept[i] = client.submit(_keep, [partitions[place] for place in places], code, arguments,
+                                        key=f"{label}-rows-{attempt}-{i}", pure=False, **_at(workers))
         rows = client.gather(kept)
         _dask_groups.check_keys(plan, rows)
         for i, (workers, _) in enumerate(shares):
@@ -335,14 +340,17 @@ def _code_of(kernel: Ifunc) -> _dask.Code:
     return _dask.Code(kernel, on_arrays, {} if on_arrays is None else _dask_kernels.arrays_of(kernel))
 
 
-def _plan(kernel: Ifunc, key: str, owners: int) -> _dask_groups.Plan:
+def _plan(kernel: Ifunc, key: str, owners: int, combine: Ifunc | None = None) -> _dask_groups.Plan:
     from threechains import _dask_kernels  # needs Numba, which workers need not have
 
     assert kernel._answer is not None
     made = {function.__name__: _dask_kernels.compiled(function)
-            for function in (_dask_kernels.find_groups, _dask_kernels.place_rows, _dask_kernels.copy_runs, _dask_kernels.fetch)}
-    return _dask_groups.Plan(kernel.name, _dask_kernels.columns_of(kernel), key, kernel._answer.dtypes, owners,
-                             each_group=_dask_kernels.each_group(kernel), **made)
+            for function in (_dask_kernels.find_groups, _dask_kernels.copy_runs, _dask_kernels.fetch)}
+    columns = _dask_kernels.columns_of(kernel)
+    return _dask_groups.Plan(kernel.name, columns, key, kernel._answer.dtypes, owners,
+                             place_rows=_dask_kernels.place_rows(tuple(columns.values())),
+                             each_group=_dask_kernels.each_group(kernel),
+                             combine_groups=None if combine is None else _dask_kernels.combine_groups(combine), **made)
 
 
 def _at(workers: Sequence[str]) -> dict[str, Any]:
@@ -468,10 +476,10 @@ def _combined(values: Sequence[Any], code: tuple[_dask.Code, Ifunc]) -> Any:
     return _nodes_of(distributed.get_worker()).combined(code[1], values)
 
 
-def _keep(partitions: Sequence[Any], plan: _dask_groups.Plan) -> _dask_groups.Kept:
+def _keep(partitions: Sequence[Any], plan: _dask_groups.Plan, arguments: tuple[Any, ...]) -> _dask_groups.Kept:
     """The task of all partitions of one worker in shuffle_reduce(). The rows are kept as long as Dask keeps its answer."""
     worker = distributed.get_worker()
-    return _dask_groups.keep(_nodes_of(worker), plan, worker.get_current_task(), partitions)
+    return _dask_groups.keep(_nodes_of(worker), plan, worker.get_current_task(), partitions, arguments)
 
 
 def _hold(partitions: Sequence[Any]) -> _dask_held.Rows:
