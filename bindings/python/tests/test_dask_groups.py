@@ -457,6 +457,18 @@ def test_a_connection_to_a_node_that_is_gone_is_made_anew(workers):
         workers[0].drop("first")
 
 
+@pytest.mark.parametrize("owner", [0, 1])  # at the worker itself, and elsewhere
+def test_rows_of_another_question_are_not_taken_for_those_that_were_given_back(workers, owner):
+    plan = threechains.dask._plan(worth, "city", 1)
+    kept = [_dask_groups.keep(workers[0], plan, "first", [rides(1)], ())]
+    workers[0].drop("first")
+    others = [_dask_groups.keep(workers[0], plan, "second", [rides(2)], ())]
+    with pytest.raises(_dask_groups.RowsLostError, match="keeps these rows no more|are kept no more"):
+        _dask_groups.reduced(workers[owner], plan, (), kept, 0)
+    assert _dask_groups.reduced(workers[owner], plan, (), others, 0).worth.sum() == rides(2).fare.sum()
+    workers[0].drop("second")
+
+
 def test_when_a_worker_is_killed_the_groups_are_still_right(client):
     partitions = client.map(lambda seed: pandas.DataFrame({"city": np.arange(40) % 20, "fare": np.full(40, float(seed))}), range(8), pure=False)
     distributed.wait(partitions, timeout=SECONDS)

@@ -160,11 +160,12 @@ def test_more_arrays_than_the_table_has_rows_are_held(holder):
     arrays = [np.full(1, float(i)) for i in range(count)]
     numbers = holder.hold("a", arrays[:10]) + holder.hold("b", arrays)
     assert len(set(numbers)) == count + 10
-    table = holder._table.reshape(-1, 2)
-    assert all(table[row].tolist() == [array.ctypes.data, 1] for row, array in zip(numbers, arrays[:10] + arrays))
+    rows = [number & _dask_held.ROW_MASK for number in numbers]
+    table = holder._table.reshape(-1, 3)
+    assert [table[row].tolist() for row in rows] == [[array.ctypes.data, 1, number] for number, array in zip(numbers, arrays[:10] + arrays)]
     holder.drop("b")
-    assert [bool(address) for address in holder._table.reshape(-1, 2)[numbers][:, 0]] == [True] * 10 + [False] * count
-    assert len(holder.hold("c", arrays)) == count and len(holder._table) // 2 <= 4 * _dask_held._FIRST_ROWS
+    assert [bool(address) for address in holder._table.reshape(-1, 3)[rows][:, 0]] == [True] * 10 + [False] * count
+    assert len(holder.hold("c", arrays)) == count and len(holder._table) // 3 <= 4 * _dask_held._FIRST_ROWS
 
 
 def test_a_row_that_holds_nothing_is_an_error_of_its_call(holder):
@@ -175,9 +176,14 @@ def test_a_row_that_holds_nothing_is_an_error_of_its_call(holder):
         sent = _dask_kernels.on_rows(total)
         assert cluster[0].submit(sent, 2.0, row).result() == 6.0
         holder.drop("a")
-        for number in (row, row + 1, -1, 1 << 40):
+        for number in (row, row + 1, -1, 0, row & _dask_held.ROW_MASK, 1 << 40, row | _dask_held.ROW_MASK):
             with pytest.raises(tc.RemoteError, match="holds this partition no more"):
                 cluster[0].submit(sent, 2.0, number).result()
+        (other,) = holder.hold("b", [np.full(3, 5.0)])  # in the same row
+        assert other != row and other & _dask_held.ROW_MASK == row & _dask_held.ROW_MASK
+        with pytest.raises(tc.RemoteError, match="holds this partition no more"):
+            cluster[0].submit(sent, 2.0, row).result()
+        assert cluster[0].submit(sent, 2.0, other).result() == 30.0
 
 
 def test_a_partition_is_given_back_only_after_the_calls_that_read_it(holder):

@@ -52,7 +52,7 @@ class Plan:
 class Piece:
     """An array of which each owner takes a part."""
 
-    row: int  # of the table of what the worker holds
+    number: int  # of what the worker holds
     dtype: Any
     bounds: tuple[int, ...]  # of owner i: the elements bounds[i] to bounds[i + 1]
 
@@ -92,8 +92,8 @@ def keep(nodes: WorkerNodes, plan: Plan, key: Any, partitions: Sequence[Any], ar
         lengths, text = _written(found, _one_dictionary(plan, [table.texts or {} for table in tables]))
         arrays += [(lengths, bounds), (text, _bounds_of(lengths)[bounds])]
     holder = nodes.holder()
-    rows = holder.hold(key, [array.view(np.uint8) for array, _ in arrays])
-    pieces = (Piece(row, array.dtype, tuple(its_bounds.tolist())) for row, (array, its_bounds) in zip(rows, arrays))
+    numbers = holder.hold(key, [array.view(np.uint8) for array, _ in arrays])
+    pieces = (Piece(number, array.dtype, tuple(its_bounds.tolist())) for number, (array, its_bounds) in zip(numbers, arrays))
     return Kept(holder.address, tables[0].key_type, tables[0].is_frame, tuple(pieces))
 
 
@@ -377,7 +377,7 @@ def _together(local: PartitionNode, plan: Plan, parts: Sequence[tuple[Any, Any]]
 def _part(nodes: WorkerNodes, plan: Plan, source: int, kept: Kept, owner: int) -> list[Any]:
     """The owner's part of each array that one worker has kept."""
     if kept.address == nodes.holder().address:
-        arrays = [nodes.holder().array(piece.row) for piece in kept.pieces]
+        arrays = [nodes.holder().array(piece.number) for piece in kept.pieces]
         if any(array is None for array in arrays):
             raise RowsLostError(source, f"{plan.kernel}: the rows of some groups are kept no more: ask for the groups again")
         return [array.view(piece.dtype)[piece.bounds[owner] : piece.bounds[owner + 1]] for array, piece in zip(arrays, kept.pieces)]
@@ -397,7 +397,7 @@ def _fetched(nodes: WorkerNodes, plan: Plan, kept: Kept, owner: int) -> list[Any
         arrays.append(np.empty(end - begin, np.uint8))
         for at in range(0, end - begin, _FETCH_BYTES):
             there = arrays[-1][at : at + _FETCH_BYTES]
-            answers.append((there, node.submit(plan.fetch, piece.row, begin + at, begin + at + there.size, deadline=None)))
+            answers.append((there, node.submit(plan.fetch, piece.number, begin + at, begin + at + there.size, deadline=None)))
     for there, answer in answers:
         there[:] = answer.result()
     nodes.count_fetched(sum(array.nbytes for array in arrays))

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
 """Arrays that a Dask worker holds for others, in place. Needs no Dask; dask.py has the part that does.
 
-The worker has a node whose data `held` is a table: the address and the length of each array. A call names the rows of its arrays, so
-one name is enough for all of them.
+The worker has a node whose data `held` is a table: the address and the length of each array, and its number. A call names the arrays
+by their numbers, so one name is enough for all of them. A number is never used again, though its row of the table is: who comes too
+late gets an error, and no array of somebody else.
 """
 
 from __future__ import annotations
@@ -21,7 +22,9 @@ if TYPE_CHECKING:
     from threechains._dask import WorkerNodes
 
 TABLE = "held"
-_WORDS = 2  # of a row: address, length
+WORDS = 3  # of a row: address, length, number
+ROW_BITS = 28  # of a number; those above say how many arrays came before it
+ROW_MASK = (1 << ROW_BITS) - 1
 _FIRST_ROWS = 1 << 10
 
 
@@ -30,7 +33,7 @@ class Rows:
     """Where a worker has the arrays of some partitions."""
 
     address: str  # of its node
-    partitions: tuple[dict[str, tuple[int, Any]], ...]  # of each: the row and the type of each column
+    partitions: tuple[dict[str, tuple[int, Any]], ...]  # of each: the number and the type of each column
 
 
 class Holder:
@@ -40,24 +43,25 @@ class Holder:
         self._lock = threading.Lock()
         self._node = nodes.listening()
         self.address = self._node.address
-        self._table = np.zeros(_FIRST_ROWS * _WORDS, np.int64)
+        self._table = np.zeros(_FIRST_ROWS * WORDS, np.int64)
         self._free = list(range(_FIRST_ROWS - 1, -1, -1))
-        self._held: dict[Any, dict[int, Any]] = {}  # by the key of who holds them: rows and their arrays
+        self._held: dict[Any, dict[int, Any]] = {}  # by the key of who holds them: numbers and their arrays
+        self._count = 0  # of all arrays so far
         self._node.expose(TABLE, self._table)
 
     def hold(self, key: Any, arrays: Sequence[Any]) -> list[int]:
-        """The rows of arrays, which may not go until drop() of the same key."""
+        """The numbers of arrays, which may not go until drop() of the same key."""
         with self._lock:
-            rows = [self._row() for _ in arrays]
-            for row, array in zip(rows, arrays):
-                self._table[row * _WORDS : (row + 1) * _WORDS] = array.ctypes.data, array.size
-            self._held.setdefault(key, {}).update(zip(rows, arrays))
-        return rows
+            numbers = [self._number() for _ in arrays]
+            for number, array in zip(numbers, arrays):
+                self._table[self._words(number)] = array.ctypes.data, array.size, number
+            self._held.setdefault(key, {}).update(zip(numbers, arrays))
+        return numbers
 
-    def array(self, row: int) -> Any:
+    def array(self, number: int) -> Any:
         """What this worker holds there. None: nothing any more."""
         with self._lock:
-            return next((arrays[row] for arrays in self._held.values() if row in arrays), None)
+            return next((arrays[number] for arrays in self._held.values() if number in arrays), None)
 
     def holds(self, key: Any) -> bool:
         return key in self._held
@@ -67,20 +71,26 @@ class Holder:
             held = self._held.pop(key, {})
             if held:
                 table = self._table.copy()
-                for row in held:
-                    table[row * _WORDS : (row + 1) * _WORDS] = 0
+                for number in held:
+                    table[self._words(number)] = 0
                 self._use(table)  # returns when no call reads the arrays any more
-                self._free += held
+                self._free += [number & ROW_MASK for number in held]
 
     def close(self) -> None:
         self._node.close()
 
-    def _row(self) -> int:
+    def _number(self) -> int:
         if not self._free:
-            rows = len(self._table) // _WORDS
+            rows = len(self._table) // WORDS
             self._free = list(range(2 * rows - 1, rows - 1, -1))
             self._use(np.concatenate([self._table, np.zeros_like(self._table)]))
-        return self._free.pop()
+        self._count += 1  # so that no number is 0, which is that of a free row
+        return self._count << ROW_BITS | self._free.pop()
+
+    @staticmethod
+    def _words(number: int) -> slice:
+        row = number & ROW_MASK
+        return slice(row * WORDS, (row + 1) * WORDS)
 
     def _use(self, table: Any) -> None:
         self._node.expose(TABLE, table)
@@ -90,8 +100,8 @@ class Holder:
 def held(holder: Holder, key: Any, partitions: Sequence[Any]) -> Rows:
     """Holds the arrays of partitions."""
     found = [_arrays(partition) for partition in partitions]
-    rows = iter(holder.hold(key, [array for arrays in found for array in arrays.values()]))
-    return Rows(holder.address, tuple({name: (next(rows), array.dtype) for name, array in arrays.items()} for arrays in found))
+    numbers = iter(holder.hold(key, [array for arrays in found for array in arrays.values()]))
+    return Rows(holder.address, tuple({name: (next(numbers), array.dtype) for name, array in arrays.items()} for arrays in found))
 
 
 def _arrays(partition: Any) -> dict[str, Any]:

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """The ifuncs of threechains.dask, beside the user's own. They are compiled at the client when they are needed first, by Numba.
 
-Those that a worker calls at its own node take the addresses of arrays. Those that come from elsewhere take rows of the node's table
-`held` (_dask_held.py), which has the addresses and lengths of what the worker holds for others.
+Those that a worker calls at its own node take the addresses of arrays. Those that come from elsewhere take numbers of arrays
+in the node's table `held` (_dask_held.py), which has the addresses and lengths of what the worker holds for others.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from threechains import _signature
 from threechains._calls import array_at
 from threechains._dask_groups import HASH
-from threechains._dask_held import TABLE
+from threechains._dask_held import ROW_MASK, TABLE, WORDS
 from threechains._errors import ArgumentTypeError
 from threechains._ifunc import Ifunc, ifunc
 from threechains._signature import Parameter
@@ -85,11 +85,12 @@ def copy_runs(item: int, source_at: int, target_at: int, size: int, counts_at: i
     return runs
 
 
-def fetch(row: int, begin: int, end: int, held: HELD) -> BYTES:
+def fetch(number: int, begin: int, end: int, held: HELD) -> BYTES:
     """Bytes of what a worker keeps for the owners of groups."""
-    if row < 0 or 2 * row >= len(held) or held[2 * row + 1] < end:
+    at = (number & ROW_MASK) * WORDS
+    if at >= len(held) or held[at + 2] != number or held[at] == 0 or held[at + 1] < end:
         raise Failure(1, "the worker keeps these rows no more")
-    return bytes_at(held[2 * row], held[2 * row + 1])[begin:end]
+    return bytes_at(held[at], held[at + 1])[begin:end]
 
 
 @functools.lru_cache(maxsize=64)
@@ -213,18 +214,19 @@ def arrays_of(kernel: Ifunc) -> dict[str, Any]:
 
 @functools.lru_cache(maxsize=64)
 def on_rows(kernel: Ifunc) -> Ifunc:
-    """An ifunc that calls `kernel` with arrays of the table `held`. After the arguments, it takes the row of each array."""
+    """An ifunc that calls `kernel` with arrays of the table `held`. After the arguments, it takes the number of each array."""
     _check_is_here(kernel)
     arrays = arrays_of(kernel)
-    scope: dict[str, Any] = {"_kernel": kernel, "_Failure": Failure}
+    scope: dict[str, Any] = {"_kernel": kernel, "_Failure": Failure, "_ROW_MASK": ROW_MASK, "_WORDS": WORDS}
     annotations, passed = _passed(kernel, {name: f"_array_{place}" for place, name in enumerate(arrays)})
     lines = []
     for place, dtype in enumerate(arrays.values()):
         scope[f"_array_in_{place}"] = array_at(dtype)
-        annotations[f"_row_{place}"] = int
-        lines += [f"    if _row_{place} < 0 or 2 * _row_{place} >= len(_held) or _held[2 * _row_{place}] == 0:",
+        annotations[f"_number_{place}"] = int
+        lines += [f"    _at = (_number_{place} & _ROW_MASK) * _WORDS",
+                  f"    if _at >= len(_held) or _held[_at + 2] != _number_{place} or _held[_at] == 0:",
                   "        raise _Failure(1, 'the worker holds this partition no more')",
-                  f"    _array_{place} = _array_in_{place}(_held[2 * _row_{place}], _held[2 * _row_{place} + 1])"]
+                  f"    _array_{place} = _array_in_{place}(_held[_at], _held[_at + 1])"]
     lines.append(f"    return _kernel({passed})")
     return _made(kernel.name, lines, {**annotations, "_held": HELD}, scope)
 
