@@ -3,7 +3,7 @@
 // Random programs do at a node what they do in the process that compiled them, and keep doing so when their code is replaced by
 // code for this CPU. By hand, with as many as one likes:
 //
-//     TC_RANDOM_PROGRAMS=20000 TC_RANDOM_SEED=1 build/release/bin/toolchain_test --gtest_filter='RandomPrograms*'
+//     TC_RANDOM_PROGRAMS=20000 TC_RANDOM_SEED=1 build/release/bin/toolchain_test --gtest_filter='*RandomPrograms*'
 #include <dlfcn.h>
 
 #include <cstdlib>
@@ -108,7 +108,7 @@ std::string payload_for(unsigned program, std::mt19937_64& random) {
   return payload;
 }
 
-class RandomProgramsTest : public testing::Test {
+class RandomProgramsTest : public testing::TestWithParam<uint64_t> {
  protected:
   // True when all agree.
   bool agree(const Native& native, std::vector<Injected*> nodes, std::mt19937_64& random, const char* when) {
@@ -132,33 +132,34 @@ class RandomProgramsTest : public testing::Test {
   unsigned gave_up_ = 0;
 };
 
-TEST_F(RandomProgramsTest, do_at_a_node_what_they_do_natively) {
-  const auto seed = setting("TC_RANDOM_SEED", 1);
-  const auto files = (setting("TC_RANDOM_PROGRAMS", usual_programs) + programs_of_a_file - 1) / programs_of_a_file;
-  for (uint64_t file = 0; file < files; ++file) {
-    Workshop shop;
-    shop.file("random.c", RandomPrograms(seed + file).file(programs_of_a_file));
-    shop.request.clang_flags = {"-w", "-ffp-contract=off"};
-    shop.request.targets = {TargetTriple::host().text};
-    const Native native(shop);
-    ASSERT_TRUE(native.compiled()) << "seed " << seed + file;
-    const auto built = shop.build();
-    ASSERT_TRUE(built) << "seed " << seed + file << ": " << built.error().message;
-    Injected object(built->bundle, true), bitcode(built->bundle, false);
-    ASSERT_TRUE(object.loaded() && bitcode.loaded());
-    std::mt19937_64 random(seed + file);
-    bool right = agree(native, {&object, &bitcode}, random, "in the first code");
-    object.tune();
-    bitcode.tune();
-    right = right && agree(native, {&object, &bitcode}, random, "in the tuned code");
-    if (!right) {
-      const auto kept = testing::TempDir() + fmt::format("random-{}.c", seed + file);
-      std::filesystem::copy_file(shop.path() / "random.c", kept, std::filesystem::copy_options::overwrite_existing);
-      FAIL() << "seed " << seed + file << ", kept as " << kept;
-    }
+TEST_P(RandomProgramsTest, do_at_a_node_what_they_do_natively) {
+  const auto seed = setting("TC_RANDOM_SEED", 1) + GetParam();
+  Workshop shop;
+  shop.file("random.c", RandomPrograms(seed).file(programs_of_a_file));
+  shop.request.clang_flags = {"-w", "-ffp-contract=off"};
+  shop.request.targets = {TargetTriple::host().text};
+  const Native native(shop);
+  ASSERT_TRUE(native.compiled()) << "seed " << seed;
+  const auto built = shop.build();
+  ASSERT_TRUE(built) << "seed " << seed << ": " << built.error().message;
+  Injected object(built->bundle, true), bitcode(built->bundle, false);
+  ASSERT_TRUE(object.loaded() && bitcode.loaded());
+  std::mt19937_64 random(seed);
+  bool right = agree(native, {&object, &bitcode}, random, "in the first code");
+  object.tune();
+  bitcode.tune();
+  right = right && agree(native, {&object, &bitcode}, random, "in the tuned code");
+  if (!right) {
+    const auto kept = testing::TempDir() + fmt::format("random-{}.c", seed);
+    std::filesystem::copy_file(shop.path() / "random.c", kept, std::filesystem::copy_options::overwrite_existing);
+    FAIL() << "seed " << seed << ", kept as " << kept;
   }
   EXPECT_GT(gave_up_, 0u) << "no program gives up";
 }
+
+uint64_t files() { return (setting("TC_RANDOM_PROGRAMS", usual_programs) + programs_of_a_file - 1) / programs_of_a_file; }
+
+INSTANTIATE_TEST_SUITE_P(OfOneFile, RandomProgramsTest, testing::Range<uint64_t>(0, files()));
 
 }  // namespace
 }  // namespace tc::toolchain
