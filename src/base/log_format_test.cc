@@ -239,5 +239,30 @@ TEST(LogFormatter, a_line_of_text_too_long_for_one_write_is_cut) {
   EXPECT_TRUE(text.ends_with("x ...\n"));
 }
 
+TEST(LogFormatter, a_line_of_text_that_just_fits_in_one_write_stays_whole) {
+  PipedLog piped(LogFormat::text);
+  piped.log().warn("");
+  const auto head = piped.take().size();
+  piped.log().warn("{}", std::string(longest_log_line - head, 'x'));
+  const auto text = piped.take();
+  EXPECT_EQ(text.size(), longest_log_line);
+  EXPECT_TRUE(text.ends_with("xxxxxx\n"));
+}
+
+TEST(FunctionSink, a_function_gets_each_message_with_the_level_of_tc_log) {
+  std::vector<std::pair<int, std::string>> got;
+  spdlog::logger log(
+      "node3", std::make_shared<FunctionSink>([&](int level, const char* line) { got.emplace_back(level, line); }));
+  log.set_level(spdlog::level::trace);
+  log.trace("t");
+  log.debug("d");
+  log.info("i");
+  log.warn("two\nlines");
+  log.error("e");
+  log.critical("c");
+  EXPECT_EQ(got, (std::vector<std::pair<int, std::string>>{
+                     {0, "t"}, {0, "d"}, {1, "i"}, {2, "two\n    lines"}, {3, "e"}, {3, "c"}}));
+}
+
 }  // namespace
 }  // namespace tc

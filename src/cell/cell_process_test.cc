@@ -2,6 +2,7 @@
 #include "cell/cell_process.h"
 
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -212,6 +213,27 @@ TEST(CellProcess, more_data_than_the_limit_of_memory_is_mapped) {
   ASSERT_TRUE(cell.cell->map_data("large", file.get(), size, true));
   ASSERT_TRUE(cell.run_until([&] { return !cell.mapped.empty(); }));
   EXPECT_THAT(cell.mapped, ElementsAre(Pair(TC_OK, "large")));
+}
+
+TEST(CellProcess, data_that_a_call_may_not_have_is_forgotten_and_its_bytes_are_not_given_for_anything_else) {
+  TestCell cell({.memory_bytes = uint64_t{16} << 20});
+  const SharedData board("what is written here");
+  cell.ready();
+  const auto memory = [&] {
+    rlimit limit{};
+    EXPECT_EQ(::prlimit(cell.cell->pid(), RLIMIT_AS, nullptr, &limit), 0);
+    return limit.rlim_cur;
+  };
+  const auto before = memory();
+  ASSERT_TRUE(cell.cell->map_data("board", board.descriptor(), board.size(), false));
+  ASSERT_TRUE(cell.run_until([&] { return !cell.mapped.empty(); }));
+  EXPECT_EQ(memory(), before + board.size());
+  cell.on_ask = [&](const Ask&) { EXPECT_TRUE(cell.cell->answer({.status = TC_ERR_NOT_FOUND})); };
+  cell.forgets_data = true;
+  for (int i = 0; i < 2; ++i) {
+    EXPECT_EQ(cell.call(order(What::read, {}, std::string_view("board", 6))).message, "there is no such data");
+    EXPECT_EQ(memory(), before);
+  }
 }
 
 // ---- Symbols and addresses

@@ -10,6 +10,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "wire/bundle_format.h"
 #include "wire/object_format.h"
 #include "wire/target_triple.h"
 #include "wire/testing/bundles.h"
@@ -100,6 +101,26 @@ TEST(Bundle, names_that_are_empty_or_too_long_are_not_packed) {
     }
 }
 
+TEST(Bundle, a_manifest_may_be_as_large_as_its_limit_and_no_larger) {
+  const auto bundle = four_slices();
+  std::vector<Bytes> stored;
+  for (size_t i = 0; i < 4; ++i) stored.emplace_back(bundle.stored(i).begin(), bundle.stored(i).end());
+  auto manifest = bundle.manifest();
+  manifest.imports.emplace_back();
+  const size_t others = bundle_format::encode_manifest(manifest).size();
+  manifest.imports.back().assign(BundleLimits::manifest_bytes - others, 'n');
+  const auto packed = Bundle::pack(manifest, stored);
+  ASSERT_TRUE(packed) << packed.error().message;
+  const auto read = Bundle::read(packed->bytes());
+  ASSERT_TRUE(read) << read.error().message;
+  EXPECT_EQ(read->manifest().imports.back().size(), BundleLimits::manifest_bytes - others);
+  manifest.imports.back() += 'n';
+  const auto larger = Bundle::pack(manifest, stored);
+  ASSERT_FALSE(larger);
+  EXPECT_EQ(larger.error().code, TC_ERR_TOO_LARGE);
+  EXPECT_THAT(larger.error().message, HasSubstr("65537 bytes when at most 65536"));
+}
+
 TEST(Text, each_printable_character_is_taken_and_no_other) {
   for (int c = 0; c < 256; ++c) {
     const std::string text = {'a', static_cast<char>(c)};
@@ -121,6 +142,22 @@ TEST(Bundle, only_slices_that_a_target_can_run_are_sent_to_it) {
   EXPECT_EQ(bundle.useful_for(x86()), 0b0011u) << "source-side code stays at home";
   EXPECT_EQ(bundle.useful_for(arm()), 0b0100u);
   EXPECT_EQ(bundle.useful_for(riscv()), 0u);
+}
+
+TEST(Bundle, a_bundle_lists_the_processors_that_its_code_for_targets_can_run_on) {
+  const auto bundle = four_slices();
+  EXPECT_TRUE(bundle.lists(x86()));
+  EXPECT_TRUE(bundle.lists(arm()));
+  EXPECT_FALSE(bundle.lists(riscv()));
+  Manifest m;
+  m.name = "home";
+  m.entries = entry_main;
+  m.slices.push_back({.triple = x86(), .role = SliceRole::source, .form = SliceForm::object});
+  m.slices.push_back({.triple = arm(), .role = SliceRole::target, .form = SliceForm::object});
+  const auto made = Bundle::pack(m, {bytes_of("for the source"), bytes_of("for targets")});
+  ASSERT_TRUE(made) << made.error().message;
+  EXPECT_FALSE(made->lists(x86())) << "code for the source runs nowhere else";
+  EXPECT_TRUE(made->lists(arm()));
 }
 
 TEST(Bundle, a_bundled_ifunc_goes_wherever_the_code_can_run_and_comes_out_whole) {

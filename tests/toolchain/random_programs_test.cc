@@ -157,7 +157,9 @@ TEST_P(RandomProgramsTest, do_at_a_node_what_they_do_natively) {
   EXPECT_GT(gave_up_, 0u) << "no program gives up";
 }
 
-uint64_t files() { return (setting("TC_RANDOM_PROGRAMS", usual_programs) + programs_of_a_file - 1) / programs_of_a_file; }
+uint64_t files() {
+  return (setting("TC_RANDOM_PROGRAMS", usual_programs) + programs_of_a_file - 1) / programs_of_a_file;
+}
 
 INSTANTIATE_TEST_SUITE_P(OfOneFile, RandomProgramsTest, testing::Range<uint64_t>(0, files()));
 

@@ -96,7 +96,11 @@ class TestCell {
 
   void begin(const Bytes& order, bool has_target_args = false, bool wants_reply = true) {
     heard = {};
-    const Run run{.entry = entry_, .wants_reply = wants_reply, .has_target_args = has_target_args, .payload = order};
+    const Run run{.entry = entry_,
+                  .wants_reply = wants_reply,
+                  .forgets_data = forgets_data,
+                  .has_target_args = has_target_args,
+                  .payload = order};
     const auto status = cell->run(run);
     if (!status) throw std::runtime_error(status.error().message);
   }
@@ -118,6 +122,7 @@ class TestCell {
   std::unique_ptr<CellProcess> cell;
   CellCode& code() { return code_; }
   std::function<void(const Ask&)> on_ask = [](const Ask&) {};
+  bool forgets_data = false;  // calls from now on
   Heard heard;
   std::optional<Ready> greeting;
   std::vector<std::pair<tc_status_t, std::string>> mapped;
