@@ -74,6 +74,13 @@ TEST_F(ConfigApi, a_value_that_makes_no_sense_is_refused_with_what_would) {
   }
 }
 
+TEST_F(ConfigApi, the_largest_value_is_taken_and_one_more_is_refused) {
+  for (const auto& [key, largest, larger] : {std::tuple{"id", "16777216", "16777217"}, {"hops", "65535", "65536"}}) {
+    EXPECT_EQ(tc_config_set(config, key, largest), TC_OK) << key << ": " << tc_error_message();
+    EXPECT_EQ(tc_config_set(config, key, larger), TC_ERR_INVALID) << key;
+  }
+}
+
 TEST_F(ConfigApi, bytes_may_end_in_k_m_and_g) {
   for (const auto* value : {"65536", "64K", "64M", "1G"})
     EXPECT_EQ(tc_config_set(config, "code-budget", value), TC_OK) << tc_error_message();

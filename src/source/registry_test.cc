@@ -30,6 +30,17 @@ TEST(Registry, the_same_content_gives_the_same_handle) {
   EXPECT_EQ(registry.add(make_bundle("tsi", "one")), registry.add(make_bundle("tsi", "one")));
 }
 
+TEST(Registry, code_that_comes_with_more_slices_is_known_with_all_of_them) {
+  const auto whole = make_bundle("tsi", "one");
+  const auto without = Bundle::read_carried(whole.bytes_for(0), 0, whole.id());
+  ASSERT_TRUE(without) << without.error().message;
+  Registry registry({});
+  const auto ifunc = registry.add(*without);
+  EXPECT_FALSE(ifunc->bundle.holds(0));
+  EXPECT_EQ(registry.add(whole), ifunc);
+  EXPECT_TRUE(ifunc->bundle.holds(0));
+}
+
 TEST(Registry, changed_code_under_an_old_name_gives_a_new_handle_and_the_name_follows) {
   Registry registry({});
   const auto old_code = registry.add(make_bundle("tsi", "one"));

@@ -331,6 +331,26 @@ TEST_F(CodeStoreLibrary, that_is_evicted_by_id_takes_its_users_and_its_names_alo
   EXPECT_EQ(codes.load(user).error().code, TC_ERR_UNRESOLVED);
 }
 
+TEST_F(CodeStoreLibrary, is_named_when_a_symbol_is_missing_and_with_no_other_error) {
+  auto& codes = store();
+  const auto with_against = [](const Bundle& bundle) {
+    return changed(bundle, [](Manifest& manifest) {
+      manifest.entries |= entry_against;
+      manifest.against = {"lib"};
+    });
+  };
+  const auto missing = codes.load(with_against(user));
+  ASSERT_FALSE(missing);
+  EXPECT_EQ(missing.error().code, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(missing.error().message, HasSubstr("it was built against library 'lib', which is not on this node"));
+  auto wrong_object = counting_object();
+  wrong_object.more_dynamic.push_back({.d_tag = DT_TEXTREL, .d_un = {.d_val = 1}});
+  const auto wrong = codes.load(with_against(bundle_with("wrong", wrong_object.build())));
+  ASSERT_FALSE(wrong);
+  EXPECT_EQ(wrong.error().code, TC_ERR_MALFORMED);
+  EXPECT_THAT(wrong.error().message, Not(HasSubstr("built against")));
+}
+
 // Threads that run such code say so before they ask where it is.
 TEST_F(CodeStoreLibrary, and_what_is_linked_to_it_may_be_replaced_and_nothing_else) {
   auto& codes = store();

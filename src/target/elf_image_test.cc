@@ -105,6 +105,43 @@ TEST(ElfImage, a_second_text_segment_is_refused) {
   EXPECT_EQ(refusal(object).code, TC_ERR_MALFORMED);
 }
 
+// With a data segment of its own, which says what it likes of its size and place.
+ObjectBuilder with_data(uint64_t bytes, uint64_t bytes_in_file, uint64_t offset = 0, uint64_t alignment = 1) {
+  auto object = counting_object();
+  auto& data = object.more_segments.emplace_back(segment(PT_LOAD, PF_R | PF_W, memory::image_half, bytes));
+  data.p_filesz = bytes_in_file;
+  data.p_offset = offset;
+  data.p_align = alignment;
+  return object;
+}
+
+TEST(ElfImage, a_segment_larger_than_its_half_of_the_image_is_refused) {
+  EXPECT_EQ(refusal(with_data(memory::image_half, 8)).message, "accepted");
+  for (const uint64_t bytes : {uint64_t{memory::image_half} + 1, UINT64_MAX})
+    EXPECT_THAT(refusal(with_data(bytes, 8)).message, HasSubstr(fmt::format("has {} bytes, 8 in the file", bytes)));
+}
+
+TEST(ElfImage, a_segment_with_more_bytes_in_the_file_than_in_memory_is_refused) {
+  EXPECT_EQ(refusal(with_data(8, 8)).message, "accepted");
+  EXPECT_THAT(refusal(with_data(8, 9)).message, HasSubstr("has 8 bytes, 9 in the file"));
+}
+
+TEST(ElfImage, a_segment_that_does_not_lie_in_the_object_is_refused) {
+  const uint64_t end = with_data(8, 8).build().size();
+  EXPECT_EQ(refusal(with_data(8, 8, end - 8)).message, "accepted");
+  EXPECT_EQ(refusal(with_data(8, 0, end)).message, "accepted");
+  for (const auto& [bytes, offset] : {std::pair<uint64_t, uint64_t>{8, end - 7}, {0, end + 1}, {8, UINT64_MAX - 3}})
+    EXPECT_THAT(refusal(with_data(8, bytes, offset)).message,
+                HasSubstr(fmt::format("at byte {} when the object ends at byte {}", offset, end)));
+}
+
+TEST(ElfImage, an_alignment_that_is_no_power_of_two_is_refused) {
+  for (const uint64_t alignment : {0, 1, 2, 4096})
+    EXPECT_EQ(refusal(with_data(8, 8, 0, alignment)).message, "accepted");
+  for (const uint64_t alignment : {3, 4097})
+    EXPECT_THAT(refusal(with_data(8, 8, 0, alignment)).message, HasSubstr(fmt::format("aligned to {}", alignment)));
+}
+
 TEST(ElfImage, sixteen_segments_are_taken_and_no_more) {
   auto object = counting_object();  // two: its text and its dynamic table
   object.more_segments.assign(14, segment(PT_GNU_STACK, PF_R | PF_W));

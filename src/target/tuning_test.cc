@@ -96,6 +96,18 @@ TEST_F(Tuning, bitcode_runs_at_once_and_is_swapped_for_tuned_code) {
   EXPECT_EQ(count("fake_jit_live_code"), 1) << "the baseline code is freed after the swap";
 }
 
+TEST_F(Tuning, code_that_comes_when_all_other_is_tuned_is_tuned_too) {
+  auto& codes = store();
+  for (const auto* name : {"first", "second", "third"}) {
+    const auto loaded = codes.load(bundle_of(name, ""));
+    ASSERT_TRUE(loaded) << loaded.error().message;
+    codes.housekeeping();
+    ASSERT_TRUE(codes.wait_until_tuned(20'000)) << name;
+    EXPECT_EQ((*loaded)->tier.load(), Tier::tuned) << name;
+    std::this_thread::sleep_for(std::chrono::milliseconds(5));  // the compiler's thread sleeps
+  }
+}
+
 TEST_F(Tuning, tuned_code_goes_on_with_the_variables_of_the_code_before) {
   auto& codes = store();
   const Code* const code = *codes.load(bundle_of("counts", "variable=1"));

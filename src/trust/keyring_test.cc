@@ -239,6 +239,13 @@ TEST_F(KeyringFile, a_name_or_key_that_is_there_is_not_added_again) {
   EXPECT_EQ(text(), line("ana", 1));
 }
 
+TEST_F(KeyringFile, a_line_that_could_not_be_read_again_is_not_added) {
+  ASSERT_TRUE(add_to_keyring(file_, grant("ana", 1)));
+  for (const auto* name : {"", "two words", "two\nlines"})
+    EXPECT_FALSE(add_to_keyring(file_, grant(name, 2))) << "'" << name << "'";
+  EXPECT_EQ(text(), line("ana", 1));
+}
+
 TEST_F(KeyringFile, a_revoked_line_stays_and_says_since_when) {
   write("# mine\n" + line("ana", 1, "run=any") + line("bob", 2));
   ASSERT_TRUE(revoke_in_keyring(file_, "ana", parse_time("2026-05-04T03:02:01Z").value()));
