@@ -3,6 +3,8 @@
 // Code that a helper compiles for a node without LLVM. tests/integration/test_compile_at.py tests it with LLVM.
 #include <sys/stat.h>
 
+#include <algorithm>
+#include <deque>
 #include <filesystem>
 
 #include "base/file.h"
@@ -24,15 +26,15 @@ Bytes object_of(const std::string& name) {
   return built.unpack(slice.value()).value();
 }
 
-// The ifunc without its object.
-Bundle bitcode_only(const std::string& name) {
+// The ifunc without its object. `bitcode`: what a compiler reads.
+Bundle bitcode_only(const std::string& name, const std::string& bitcode = "what a compiler reads") {
   const auto built = load_bundle(name);
   auto manifest = built.manifest();
   std::erase_if(manifest.slices, [](const auto& slice) { return slice.form != SliceForm::bitcode; });
   std::vector<Bytes> stored;
   for (auto& slice : manifest.slices) {
     slice.compressed = false;
-    stored.push_back(copy_of(as_bytes("what a compiler reads")));
+    stored.push_back(copy_of(as_bytes(bitcode)));
     slice.unpacked_size = static_cast<uint32_t>(stored.back().size());
   }
   return Bundle::pack(std::move(manifest), std::move(stored)).value();
@@ -417,6 +419,45 @@ TEST_F(CompileAt, a_helper_that_says_nothing_fails_the_call_at_the_limit) {
   answer(1, TC_OK, "", object_of("echo"));  // too late: nobody minds
   for (int i = 0; i < 8; ++i) pump([] { return true; });
   EXPECT_FALSE(aide.bye);
+}
+
+TEST_F(CompileAt, sixty_four_ifuncs_may_wait_for_the_helper_and_one_more_is_refused) {
+  small();
+  aide.listen("n1");
+  constexpr size_t most = 64;
+  std::deque<RawPeer> callers;  // one for each ifunc: calls of one caller wait for those before
+  const auto pump_all = [&](const std::function<bool()>& done) {
+    return pump([&] {
+      for (auto& one : callers) one.progress();
+      return done();
+    });
+  };
+  const auto questions = [&] {
+    return static_cast<size_t>(
+        std::ranges::count(aide.frames, Kind::compile, [](const auto& f) { return f.header.kind; }));
+  };
+  for (size_t i = 0; i <= most; ++i) {
+    auto& one = callers.emplace_back(net.network);
+    one.says.instance += i;
+    one.connect("n0");
+    ASSERT_TRUE(pump_all([&] { return one.peer.has_value(); })) << i;
+    const auto bundle = bitcode_only("echo", fmt::format("what a compiler reads of ifunc {}", i));
+    one.send(Kind::call_code, wire::flag_call_header, 0, call_header(55) + code_section(bundle) + as_bytes("hello"));
+    ASSERT_TRUE(pump_all([&] { return i == most || questions() == i + 1; })) << i;
+  }
+  ASSERT_TRUE(pump_all([&] { return callers.back().reply_to(55).has_value(); }));
+  EXPECT_EQ(callers.back().reply_to(55)->status, TC_ERR_BUSY);
+  EXPECT_THAT(callers.back().reply_to(55)->message,
+              HasSubstr("64 ifuncs wait to be compiled at n1 already, and at most 64 may"));
+  callers.pop_back();
+  for (const auto& frame : std::vector(aide.frames))
+    if (frame.header.kind == Kind::compile)
+      answer(wire::decode_compile_question(frame.body).value().token, TC_OK, "", object_of("echo"));
+  for (auto& one : callers) {
+    ASSERT_TRUE(pump_all([&] { return one.reply_to(55).has_value(); }));
+    EXPECT_EQ(one.reply_to(55)->status, TC_OK) << one.reply_to(55)->message;
+  }
+  EXPECT_EQ(questions(), most);
 }
 
 TEST_F(CompileAt, answers_that_nobody_asked_for_are_ignored) {
