@@ -124,6 +124,19 @@ TEST(Statistics, each_number_that_is_listed_can_be_asked_for) {
   EXPECT_THAT(tc_error_message(), HasSubstr("there are: executed, "));
 }
 
+TEST(Statistics, a_report_says_how_much_room_it_needs_and_is_copied_where_there_is_enough) {
+  Node node;
+  size_t size = 0;
+  ASSERT_EQ(tc_node_report(node.handle, nullptr, 0, &size), TC_ERR_LIMIT);
+  EXPECT_EQ(tc_error_message(), fmt::format("the report has {} bytes when 0 are given", size));
+  ASSERT_GT(size, 100u);
+  std::string text(size + 4000, '#');  // numbers of it may grow meanwhile
+  ASSERT_EQ(tc_node_report(node.handle, text.data(), text.size(), &size), TC_OK) << tc_error_message();
+  EXPECT_EQ(text.find('#'), size);
+  EXPECT_TRUE(text.substr(0, size).ends_with('\n'));
+  EXPECT_THAT(text, HasSubstr("executed"));
+}
+
 TEST(Statistics, a_number_says_whether_it_only_grows) {
   const std::set<std::string> now = {"codes",   "code-bytes",         "retired",       "links",
                                      "load-ns", "first-execution-ns", "waiting-calls", "waiting-bytes"};
@@ -253,6 +266,8 @@ class NullArguments : public ::testing::Test {
 
 TEST_F(NullArguments, of_configurations_and_nodes_are_named) {
   tc_node_t* made = nullptr;
+  char name[8] = {};
+  size_t size = 0;
   auto* const n = node.handle;
   expect_told({
       {"config", [] { return tc_config_create(nullptr); }},
@@ -281,6 +296,15 @@ TEST_F(NullArguments, of_configurations_and_nodes_are_named) {
       {"node", [&] { return tc_node_stat(nullptr, "executed", &value); }},
       {"name", [&] { return tc_node_stat(n, nullptr, &value); }},
       {"value", [&] { return tc_node_stat(n, "executed", nullptr); }},
+      {"node", [&] { return tc_node_expose_file(nullptr, "f", this, 1, 0); }},
+      {"name", [&] { return tc_node_expose_file(n, nullptr, this, 1, 0); }},
+      {"data", [&] { return tc_node_expose_file(n, "f", nullptr, 1, 0); }},
+      {"level", [&] { return tc_node_set_log_level(n, nullptr); }},
+      {"node", [&] { return tc_node_running_ifunc(nullptr, name, sizeof name); }},
+      {"name", [&] { return tc_node_running_ifunc(n, nullptr, 1); }},
+      {"node", [&] { return tc_node_report(nullptr, name, sizeof name, &size); }},
+      {"text", [&] { return tc_node_report(n, nullptr, 1, &size); }},
+      {"size", [&] { return tc_node_report(n, name, sizeof name, nullptr); }},
   });
   EXPECT_EQ(made, nullptr);
 }
@@ -307,6 +331,7 @@ TEST_F(NullArguments, of_endpoints_messages_and_futures_are_named) {
       {"future", [&] { return tc_endpoint_call(endpoint, message, 10, nullptr); }},
       {"endpoint", [] { return tc_endpoint_flush(nullptr, 10); }},
       {"future", [] { return tc_future_wait(nullptr, 10); }},
+      {"future", [] { return tc_future_status(nullptr); }},
       {"future", [] { return tc_future_on_ready(nullptr, [](tc_future_t*, void*) {}, nullptr); }},
       {"node", [&] { return tc_ifunc_register(nullptr, "echo", &registered); }},
       {"name", [&] { return tc_ifunc_register(n, nullptr, &registered); }},
