@@ -281,6 +281,24 @@ TEST_F(UcpIfunc, active_messages_run_by_worker_progress_alone) {
   }
 }
 
+// The library says itself what is sent; the other fields are the caller's.
+TEST_F(UcpIfunc, an_active_message_is_sent_whole_whatever_datatype_its_caller_asks_for) {
+  ASSERT_EQ(ucp_ifunc_am_register(target.worker, target.context, 9, &result), UCS_OK) << ucp_ifunc_error();
+  ucp_request_param_t param{};
+  param.op_attr_mask = UCP_OP_ATTR_FIELD_DATATYPE;
+  param.datatype = ucp_dt_make_contig(8);
+  auto msg = message(registered(source, "step"), std::string(100, 'a'));
+  road.finish(ucp_ifunc_am_send_nbx(road.ep, 9, msg, &param));
+  for (int spins = 0; spins < 10'000'000 && result.sum == 0; ++spins) {
+    ucp_worker_progress(target.worker);
+    ucp_worker_progress(source.worker);
+  }
+  EXPECT_EQ(result.sum, 1u);
+  EXPECT_EQ(result.payload_size, 100u);
+  EXPECT_EQ(param.op_attr_mask, uint32_t{UCP_OP_ATTR_FIELD_DATATYPE}) << "it is the caller's";
+  ucp_ifunc_msg_free(msg);
+}
+
 TEST_F(UcpIfunc, a_damaged_active_message_is_logged_and_the_worker_goes_on) {
   ASSERT_EQ(ucp_ifunc_am_register(target.worker, target.context, 9, &result), UCS_OK);
   const std::string junk(48, 'j');
