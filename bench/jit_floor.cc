@@ -71,7 +71,7 @@ tc::Status measure(Jit& jit, const char* path, Effort effort, int rounds) {
   size_t object_size = 0, linked_size = 0;
   for (int i = 0; i < rounds; ++i) {
     const auto start = tc::now_ns();
-    TC_ASSIGN(const auto object, jit.compile(bitcode, effort, path));
+    TC_ASSIGN(const auto object, jit.compile(bitcode, effort, Assembly::refused, path));
     compiling.push_back(us_since(start));
     const auto resolve = [](const std::string&) -> tc::Result<void*> { return reinterpret_cast<void*>(&nothing); };
     const auto compiled = tc::now_ns();

@@ -63,10 +63,12 @@ void LocalCalls::fail(const Call& call, const Error& why) {
 
 // Null: the call waits for its code, or has failed.
 target::Code* LocalCalls::code_of(Call& call, const trust::SharedRights& rights) {
-  if (auto* const code = code_.codes.find(call.bundle.id()); code != nullptr) return code;
+  const bool in_cell = places_->is_for_cells(*rights);
+  if (auto* const code = code_.codes.find(call.bundle.id()); code != nullptr && (in_cell || code->is_linked()))
+    return code;
   const auto* const grant = rights->peer.grant();
   const auto key = grant != nullptr ? std::optional(grant->key) : std::nullopt;
-  const auto loaded = code_.loader.load(call.bundle, {{}, key, rights}, CodeLoader::this_node);
+  const auto loaded = code_.loader.load(call.bundle, {{}, key, rights, in_cell}, CodeLoader::this_node);
   if (loaded.is_error()) fail(call, loaded.error);
   if (loaded.is_pending()) uncompiled_.push_back(std::move(call));
   return loaded.is_loaded() ? loaded.code : nullptr;

@@ -17,8 +17,8 @@ Result<Bytes> bitcode_of(const BitcodeSlice& slice) {
 
 }  // namespace
 
-BitcodeSlice::BitcodeSlice(const Bundle& bundle, size_t slice)
-    : name(bundle.manifest().name), id(bundle.id()), about(bundle.manifest().slices[slice]) {
+BitcodeSlice::BitcodeSlice(const Bundle& bundle, size_t slice, Assembly assembly)
+    : name(bundle.manifest().name), id(bundle.id()), about(bundle.manifest().slices[slice]), assembly(assembly) {
   const auto bytes = bundle.stored(slice);
   stored.assign(bytes.begin(), bytes.end());
 }
@@ -57,7 +57,7 @@ Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, 
   TC_ASSIGN(const auto bitcode, bitcode_of(slice));
   std::unique_lock one_at_a_time(tuned_mutex_, std::defer_lock);
   if (effort == Effort::tuned) one_at_a_time.lock();
-  TC_ASSIGN(const auto object, jit->compile(bitcode, effort, slice.name));
+  TC_ASSIGN(const auto object, jit->compile(bitcode, effort, slice.assembly, slice.name));
   if (one_at_a_time) one_at_a_time.unlock();
   if (!key.empty())
     if (auto stored = cache_->store(key, object); !stored)

@@ -18,12 +18,13 @@ namespace tc::target {
 // A copy of what building needs, so that the bundle may be freed meanwhile.
 struct BitcodeSlice {
   BitcodeSlice() = default;
-  BitcodeSlice(const Bundle& bundle, size_t slice);
+  BitcodeSlice(const Bundle& bundle, size_t slice, Assembly assembly = Assembly::refused);
 
   std::string name;  // of the ifunc, for messages
   ContentId id;      // of its bundle
   Slice about;
   Bytes stored;
+  Assembly assembly = Assembly::refused;
   Variables variables;  // what its code uses in the place of its own: those of the code that it replaces
 };
 

@@ -26,14 +26,15 @@ namespace tc::target {
 
 using EntryPoint = void (*)(void* payload, size_t payload_size, void* target_args);
 
-// Which compilation runs now.
+// Which compilation runs now; none: it is not linked.
 enum class Tier : uint8_t { none = 0, object = 1, baseline = 2 /* JIT, low effort */, tuned = 3 /* O3 for this CPU */ };
 
 // What a call of it needs to run in place, the least first: the hot path compares it with what the executor allows.
 enum class Lane : uint8_t {
   shared,     // may run beside any other code
   exclusive,  // never at the same time as other exclusive code
-  cold,  // is the cold path's: its payload needs more alignment than a frame has, or another thread may have to run it
+  cold,  // is the cold path's: its payload needs more alignment than a frame has, another thread may have to run it, or it is not
+         // linked
 };
 
 // Memory of one tier: an image of ours or code of the JIT's, never both.
@@ -85,16 +86,19 @@ class alignas(64) Code {
   std::vector<CodeMemory> retired;  // of tiers before: freed when nothing of the ifunc runs
   // All tiers use the variables of the first, which is kept for them, with its code: they may point to that.
   Variables variables;
-  CodeMemory first;              // empty while `memory` is that tier, or when there are none
-  std::vector<void*> libraries;  // shared libraries that it may use
-  Exports exports;               // of a library, while others are bound to it
-  Bytes compiled;                // the object that a helper made of the bitcode; empty: none
+  CodeMemory first;                       // empty while `memory` is that tier, or when there are none
+  std::vector<void*> libraries;           // shared libraries that it may use
+  Assembly assembly = Assembly::refused;  // in its bitcode
+  Exports exports;                        // of a library, while others are bound to it
+  Bytes compiled;                         // the object that a helper made of the bitcode; empty: none
 
+  // Can it run in this process? Else it is held for others alone: cells, and peers to which it is sent on.
+  bool is_linked() const noexcept { return tier.load(std::memory_order_relaxed) != Tier::none; }
   // Is it short, as far as is known?
   bool is_short() const noexcept { return calls_a_look != 0; }
   // After what it says changed.
   void settle_lane() noexcept {
-    if (alignment_log2 > 4 || (has_other_threads && !is_short()))
+    if (alignment_log2 > 4 || (has_other_threads && !is_short()) || !is_linked())
       lane = Lane::cold;
     else
       lane = concurrent ? Lane::shared : Lane::exclusive;

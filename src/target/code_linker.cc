@@ -67,16 +67,31 @@ Result<CodeLinker::Linked> CodeLinker::link(const Code& code) {
   return linked;
 }
 
-Result<CodeLinker::Linked> CodeLinker::link_slice(const Code& code) {
+Result<CodeLinker::Choice> CodeLinker::choose(const Code& code) const {
   const auto& bundle = *code.bundle;
   if (options_.use_objects)
     if (const auto slice = bundle.find(SliceRole::target, SliceForm::object, options_.triple))
-      return link_object(code, *slice);
-  if (!code.compiled.empty()) return link_compiled(code);
-  if (!options_.use_bitcode) return fail(no_slice(bundle).error());
-  const auto slice = bundle.find(SliceRole::target, SliceForm::bitcode, options_.triple);
-  if (!slice) return fail(no_slice(bundle).error());
-  return code.is_library() ? link_library_bitcode(code, *slice) : link_bitcode(code, *slice);
+      return Choice{Choice::What::object, *slice};
+  if (!code.compiled.empty()) return Choice{Choice::What::compiled};
+  if (options_.use_bitcode)
+    if (const auto slice = bundle.find(SliceRole::target, SliceForm::bitcode, options_.triple))
+      return Choice{Choice::What::bitcode, *slice};
+  return fail(no_slice(bundle).error());
+}
+
+Status CodeLinker::check_has_slice(const Code& code) const {
+  TC_CHECK(choose(code));
+  return {};
+}
+
+Result<CodeLinker::Linked> CodeLinker::link_slice(const Code& code) {
+  TC_ASSIGN(const auto choice, choose(code));
+  switch (choice.what) {
+    case Choice::What::object: return link_object(code, choice.slice);
+    case Choice::What::compiled: return link_compiled(code);
+    case Choice::What::bitcode: break;
+  }
+  return code.is_library() ? link_library_bitcode(code, choice.slice) : link_bitcode(code, choice.slice);
 }
 
 Result<CodeLinker::Linked> CodeLinker::link_object(const Code& code, size_t slice) {
@@ -112,7 +127,7 @@ Status CodeLinker::link_image(const Code& code, const ElfImage& image, Linked& l
 
 Result<CodeLinker::Linked> CodeLinker::link_bitcode(const Code& code, size_t which) {
   const auto resolve = resolver_for(code);
-  const BitcodeSlice slice(*code.bundle, which);
+  const BitcodeSlice slice(*code.bundle, which, code.assembly);
   Linked linked;
   linked.tier = Tier::baseline;
   if (options_.tune && builder_.has_cache()) {
@@ -135,7 +150,7 @@ Result<CodeLinker::Linked> CodeLinker::link_bitcode(const Code& code, size_t whi
 
 // Tuned at once, as it will not be exchanged later.
 Result<CodeLinker::Linked> CodeLinker::link_library_bitcode(const Code& code, size_t which) {
-  const BitcodeSlice slice(*code.bundle, which);
+  const BitcodeSlice slice(*code.bundle, which, code.assembly);
   Linked linked;
   linked.tier = Tier::tuned;
   TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::tuned, true, resolver_for(code)));

@@ -36,6 +36,8 @@ class CodeLinker {
 
   // Errors are those of CodeStore::load, without the ifunc's name.
   Result<Linked> link(const Code& code);
+  // TC_ERR_NO_SLICE: the bundle holds nothing that link() could take.
+  Status check_has_slice(const Code& code) const;
   // As CodeStore's functions of the same name.
   bool lacks_object(const Bundle& bundle) const noexcept;
   Status warm_up();
@@ -51,6 +53,12 @@ class CodeLinker {
   uint64_t baseline_compiles() const noexcept { return baseline_compiles_; }
 
  private:
+  // What runs of a bundle on this node: an object, else what a helper compiled, else bitcode.
+  struct Choice {
+    enum class What : uint8_t { object, compiled, bitcode } what;
+    size_t slice = 0;
+  };
+  Result<Choice> choose(const Code& code) const;
   Result<Linked> link_slice(const Code& code);
   Result<Linked> link_object(const Code& code, size_t slice);
   Result<Linked> link_compiled(const Code& code);

@@ -88,12 +88,34 @@ void CodeStore::each(FunctionRef<void(Code&)> show) const {
   for (const auto& [id, code] : codes_) show(*code);
 }
 
+namespace {
+
+Result<Code*> about_ifunc(const std::string& name, Result<Code*> kept) {
+  if (!kept) return context(fmt::format("ifunc '{}'", name), std::move(kept).error());
+  return kept;
+}
+
+// The entry point of code that is held and not linked. No call is to come here.
+void not_linked(void*, size_t, void*) {
+  tc_fail(TC_ERR_INTERNAL, "this code is held for cells, and runs nowhere else");
+}
+
+}  // namespace
+
 Result<Code*> CodeStore::load(Bundle bundle, const Sender& from, Bytes object) {
-  if (const auto found = codes_.find(bundle.id()); found != codes_.end()) return add_slices(*found->second, bundle);
   const std::string name = bundle.manifest().name;
-  auto loaded = load_new(std::move(bundle), from, std::move(object));
-  if (!loaded) return context(fmt::format("ifunc '{}'", name), std::move(loaded).error());
-  return loaded;
+  auto* const held = find(bundle.id());
+  if (held == nullptr) return about_ifunc(name, load_new(std::move(bundle), from, std::move(object)));
+  add_slices(*held, bundle);
+  if (held->is_linked()) return held;
+  if (auto linked = link_held(*held, from); !linked) return about_ifunc(name, fail(std::move(linked).error()));
+  return held;
+}
+
+Result<Code*> CodeStore::hold(Bundle bundle, const Sender& from, Bytes object) {
+  if (auto* const held = find(bundle.id()); held != nullptr) return add_slices(*held, bundle);
+  const std::string name = bundle.manifest().name;
+  return about_ifunc(name, hold_new(std::move(bundle), from, std::move(object)));
 }
 
 Code* CodeStore::add_slices(Code& code, const Bundle& bundle) {
@@ -104,12 +126,11 @@ Code* CodeStore::add_slices(Code& code, const Bundle& bundle) {
   tuner_.cancel(code);  // its thread reads the bundle that changes here
   code.bundle->merge(bundle);
   count(code);
-  if (code.tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(code);
+  tune_later(code);
   return &code;
 }
 
-Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes object) {
-  const uint64_t begin = now_ns();
+Result<std::unique_ptr<Code>> CodeStore::make_code(Bundle bundle, const Sender& from, Bytes object) {
   const auto& manifest = bundle.manifest();
   if (manifest.abi_version != TC_IFUNC_ABI)
     return fail(TC_ERR_VERSION,
@@ -117,7 +138,8 @@ Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes objec
                 manifest.abi_version, TC_IFUNC_ABI, "build it again, or upgrade the node");
   TC_CHECK(check_exports(manifest.exports, from));
   auto code = std::make_unique<Code>();
-  TC_ASSIGN(code->libraries, policy_.open_libraries(manifest.dependencies));
+  code->entry.store(not_linked, std::memory_order_relaxed);
+  code->assembly = from.assembly;
   code->alignment_log2 = manifest.payload_alignment_log2;
   code->concurrent = manifest.has(entry_concurrent);
   code->has_other_threads = options_.has_other_threads;
@@ -127,8 +149,49 @@ Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes objec
   if (code->bundle_bytes() > options_.budget_bytes)
     return fail(TC_ERR_LIMIT, "its bundle takes {} bytes when this node keeps {} bytes of code in all",
                 code->bundle_bytes(), options_.budget_bytes);
+  return code;
+}
+
+Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes object) {
+  const uint64_t begin = now_ns();
+  TC_ASSIGN(auto code, make_code(std::move(bundle), from, std::move(object)));
+  TC_ASSIGN(code->libraries, policy_.open_libraries(code->bundle->manifest().dependencies));
   TC_ASSIGN(auto linked, link(*code));
   take_over(*code, std::move(linked));
+  TC_ASSIGN(auto* const kept, add(std::move(code), from));
+  kept->load_ns = now_ns() - begin;
+  return kept;
+}
+
+Result<Code*> CodeStore::hold_new(Bundle bundle, const Sender& from, Bytes object) {
+  TC_ASSIGN(auto code, make_code(std::move(bundle), from, std::move(object)));
+  TC_CHECK(policy_.check_libraries(code->bundle->manifest().dependencies));
+  TC_CHECK(linker_.check_has_slice(*code));
+  for (const auto& symbol : code->bundle->manifest().exports) code->exports.emplace(symbol, nullptr);
+  return add(std::move(code), from);
+}
+
+// A library that cannot take the names that it exports goes: it would be linked, and nothing could be bound to it.
+Status CodeStore::link_held(Code& code, const Sender& from) {
+  const uint64_t begin = now_ns();
+  code.assembly = from.assembly;
+  TC_CHECK(check_exports(code.bundle->manifest().exports, from));
+  TC_ASSIGN(code.libraries, policy_.open_libraries(code.bundle->manifest().dependencies));
+  TC_ASSIGN(auto linked, link(code));
+  take_over(code, std::move(linked));
+  count(code);
+  if (code.is_library())
+    if (auto bound = bind_library(code, from); !bound) {
+      free(code);
+      return bound;
+    }
+  tune_later(code);
+  code.load_ns = now_ns() - begin;
+  return {};
+}
+
+// What is linked, or held.
+Result<Code*> CodeStore::add(std::unique_ptr<Code> code, const Sender& from) {
   TC_CHECK(make_room(*code));
   // All that needs memory comes before others can be bound to it.
   decltype(codes_) made;
@@ -141,9 +204,8 @@ Result<Code*> CodeStore::load_new(Bundle bundle, const Sender& from, Bytes objec
   codes_.insert(made.extract(made.begin()));
   count(kept);
   last_loaded_ = &kept;
-  if (kept.tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(kept);
+  tune_later(kept);
   ++stats_.loads;
-  kept.load_ns = now_ns() - begin;
   return &kept;
 }
 
@@ -161,7 +223,8 @@ Status CodeStore::make_room(const Code& code) {
 
 void CodeStore::tune_later(Code& code) {
   // A library stays as it is: its users are bound to its addresses, and its data to them.
-  if (!options_.tune || !options_.use_bitcode || code.is_library()) return;
+  if (!options_.tune || !options_.use_bitcode || code.is_library() || !code.is_linked()) return;
+  if (code.tier.load(std::memory_order_relaxed) == Tier::tuned) return;
   if (code.bundle->find(SliceRole::target, SliceForm::bitcode, options_.triple)) tuner_.add(code);
 }
 
@@ -290,12 +353,14 @@ Code* CodeStore::exporting(const std::string& name) {
   return found != codes_.end() ? found->second.get() : nullptr;
 }
 
+// Of those that are linked: the others are bound to nothing yet.
 std::vector<Code*> CodeStore::users_of(const Exports& one, const Exports& other) {
   std::vector<Code*> users;
   for (const auto& [id, code] : codes_) {
     const auto& imports = code->bundle->manifest().imports;
     const auto is_exported = [&](const auto& symbol) { return one.contains(symbol) || other.contains(symbol); };
-    if (!code->is_library() && std::ranges::any_of(imports, is_exported)) users.push_back(code.get());
+    if (code->is_linked() && !code->is_library() && std::ranges::any_of(imports, is_exported))
+      users.push_back(code.get());
   }
   return users;
 }
@@ -309,6 +374,7 @@ void CodeStore::take_over(Code& code, CodeLinker::Linked linked) {
   if (linked.replaceable) code.replaceable.store(true, std::memory_order_release);
   code.entry.store(linked.entry, std::memory_order_release);
   code.tier.store(linked.tier, std::memory_order_release);
+  code.settle_lane();
 }
 
 namespace {
@@ -356,8 +422,8 @@ Status CodeStore::bind_library(Code& library, const Sender& from) {
   stats_.rebinds += users.size();
   settle_users(users);
   ++library_changes_;
-  if (before == nullptr) return {};
-  before->exports.clear();  // others stand under those names now
+  if (before == nullptr || before == &library) return {};  // new, or only held until now
+  before->exports.clear();                                 // others stand under those names now
   try {
     free(*before);
   } catch (const std::bad_alloc&) {  // it stays, and nothing is bound to it
@@ -381,7 +447,7 @@ Result<std::vector<CodeLinker::Linked>> CodeStore::link_users(const std::vector<
 void CodeStore::settle_users(const std::vector<Code*>& users) noexcept try {
   for (auto* user : users) {
     count(*user);
-    if (user->tier.load(std::memory_order_relaxed) != Tier::tuned) tune_later(*user);
+    tune_later(*user);
   }
 } catch (const std::bad_alloc&) {
 }

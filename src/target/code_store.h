@@ -54,13 +54,14 @@ struct CodeStoreStats {
   size_t codes = 0;      // now
 };
 
-// Who sends code: what a library of that sender may export.
+// Who sends code, and what it may do.
 struct Sender {
   Sender(std::string_view from = {}) noexcept : host(from) {}  // NOLINT: a host alone is a sender
   Sender(const char* from) noexcept : host(from) {}            // NOLINT
   std::string_view host;                                       // as peers' addresses have it; empty: this node itself
-  // Asked besides the policy's rules. Empty: anything.
+  // What a library of that sender may export. Asked besides the policy's rules. Empty: anything.
   std::function<Status(const std::string& symbol)> may_export;
+  Assembly assembly = Assembly::refused;  // in its bitcode
 };
 
 // Codes in the order of their last use, without any work on the way of a call: the executor only writes
@@ -109,6 +110,13 @@ class CodeStore {
   // object slice, and kept with the code.
   Result<Code*> load(Bundle bundle, const Sender& from = {}, Bytes object = {});
 
+  // Keeps a checked bundle for cells and for peers, and links nothing of it here: neither LLVM nor this process's unwinder
+  // sees it. load() links it later, when somebody may run it in this process. Until then a call of it that comes here all
+  // the same fails. A library's names are taken as by load(), but nothing of this process is bound to them; so it is
+  // refused while code here is bound to an older version.
+  // Errors: those of load() that need no linking, TC_ERR_UNRESOLVED for a user that would lose its library.
+  Result<Code*> hold(Bundle bundle, const Sender& from = {}, Bytes object = {});
+
   // It could run here but for an object slice: there is bitcode for this node, and nothing here to compile it.
   bool lacks_object(const Bundle& bundle) const noexcept;
 
@@ -154,7 +162,11 @@ class CodeStore {
             std::unique_ptr<DiskCache> cache);
 
   // Holding
+  Result<std::unique_ptr<Code>> make_code(Bundle bundle, const Sender& from, Bytes object);
+  Result<Code*> add(std::unique_ptr<Code> code, const Sender& from);
   Result<Code*> load_new(Bundle bundle, const Sender& from, Bytes object);
+  Result<Code*> hold_new(Bundle bundle, const Sender& from, Bytes object);
+  Status link_held(Code& code, const Sender& from);
   Code* add_slices(Code& code, const Bundle& bundle);
   Status make_room(const Code& code);
   void tune_later(Code& code);

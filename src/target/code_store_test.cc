@@ -9,6 +9,7 @@
 #include "memory/arena.h"
 #include "memory/code_mapping.h"
 #include "memory/testing/process_memory.h"
+#include "target/executor.h"
 #include "target/testing/object_builder.h"
 
 namespace tc::target {
@@ -70,6 +71,73 @@ TEST_F(CodeStoreTest, loading_what_is_held_gives_the_same_code) {
   ASSERT_TRUE(first && second);
   EXPECT_EQ(*first, *second);
   EXPECT_EQ(codes.stats().loads, 1u);
+}
+
+class CodeStoreHolds : public CodeStoreTest {
+ protected:
+  // How a call of the code fails; nothing: it runs.
+  static std::string failure_of(Code& code) {
+    class Listener final : public IfuncHost {
+     public:
+      std::string said;
+      void* data(std::string_view, size_t*) noexcept override { return nullptr; }
+      tc_status_t reply(ByteView) noexcept override { return TC_OK; }
+      tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
+      tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
+      tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
+      void fail(int32_t, std::string_view message) noexcept override { said = message; }
+      void log(int, std::string_view) noexcept override {}
+    } listener;
+    Executor executor(listener);
+    const Executor::Scope scope(executor);
+    uint64_t value = 0;
+    executor.target_args = &value;
+    executor.run(code, nullptr, 0);
+    return listener.said;
+  }
+};
+
+TEST_F(CodeStoreHolds, code_that_is_not_linked_and_whose_calls_fail) {
+  auto& codes = store();
+  auto* const code = codes.hold(numbered(1)).value();
+  EXPECT_FALSE(code->is_linked());
+  EXPECT_EQ(code->lane, Lane::cold);
+  EXPECT_EQ(codes.stats().object_loads, 0u);
+  EXPECT_EQ(codes.find(code->id()), code);
+  EXPECT_THAT(failure_of(*code), HasSubstr("held for cells"));
+  codes.housekeeping();
+  EXPECT_FALSE(code->is_linked());
+}
+
+TEST_F(CodeStoreHolds, code_until_it_is_loaded_and_not_the_other_way_round) {
+  auto& codes = store();
+  auto* const code = codes.hold(numbered(1)).value();
+  const size_t before = code->bytes;
+  EXPECT_EQ(codes.load(numbered(1)).value(), code);
+  EXPECT_TRUE(code->is_linked());
+  EXPECT_EQ(code->lane, Lane::exclusive);
+  EXPECT_GT(code->bytes, before);
+  EXPECT_EQ(codes.stats().bytes, code->bytes);
+  EXPECT_EQ(failure_of(*code), "");
+  EXPECT_EQ(codes.hold(numbered(1)).value(), code);
+  EXPECT_TRUE(code->is_linked());
+}
+
+TEST_F(CodeStoreHolds, code_that_does_not_link_as_it_was) {
+  auto& codes = store();
+  const auto bundle = bundle_with("user", calling_object("missing").build());
+  auto* const code = codes.hold(bundle).value();
+  EXPECT_EQ(codes.load(bundle).error().code, TC_ERR_UNRESOLVED);
+  EXPECT_FALSE(code->is_linked());
+  EXPECT_EQ(codes.find(bundle.id()), code);
+}
+
+TEST_F(CodeStoreHolds, no_code_that_could_never_run) {
+  auto& codes = store();
+  EXPECT_EQ(codes.hold(bundle_with("dependent", counting_object().build(), {"libm.so.6"})).error().code, TC_ERR_DENIED);
+  CodeStoreOptions options;
+  options.use_objects = options.use_bitcode = false;
+  EXPECT_EQ(store(options).hold(numbered(1)).error().code, TC_ERR_NO_SLICE);
 }
 
 TEST_F(CodeStoreTest, changed_code_under_the_same_name_is_other_code) {
@@ -349,6 +417,37 @@ TEST_F(CodeStoreLibrary, is_named_when_a_symbol_is_missing_and_with_no_other_err
   ASSERT_FALSE(wrong);
   EXPECT_EQ(wrong.error().code, TC_ERR_MALFORMED);
   EXPECT_THAT(wrong.error().message, Not(HasSubstr("built against")));
+}
+
+TEST_F(CodeStoreLibrary, that_is_held_takes_its_names_and_binds_nothing_until_it_is_loaded) {
+  auto& codes = store();
+  auto* const held = codes.hold(library).value();
+  EXPECT_EQ(codes.libraries(), std::vector<const Code*>{held});
+  EXPECT_EQ(codes.library_changes(), 1u);
+  EXPECT_EQ(codes.load(user).error().code, TC_ERR_UNRESOLVED);
+  ASSERT_TRUE(codes.hold(user));
+  const auto other = codes.hold(changed(library, [](Manifest& manifest) { manifest.name = "other"; }));
+  ASSERT_FALSE(other);
+  EXPECT_THAT(other.error().message, HasSubstr("which another library exports already"));
+  ASSERT_TRUE(codes.load(library));
+  EXPECT_EQ(codes.libraries(), std::vector<const Code*>{held});
+  ASSERT_TRUE(codes.load(user)) << "it is bound to the library now";
+  codes.evict(library.id());
+  EXPECT_EQ(codes.find(user.id()), nullptr);
+}
+
+TEST_F(CodeStoreLibrary, that_is_held_is_refused_where_linked_code_would_lose_the_older_version) {
+  auto& codes = store();
+  ASSERT_TRUE(codes.load(library));
+  ASSERT_TRUE(codes.load(user));
+  const auto newer = changed(library, [](Manifest& manifest) { manifest.tool += " of another version"; });
+  const auto held = codes.hold(newer);
+  ASSERT_FALSE(held);
+  EXPECT_EQ(held.error().code, TC_ERR_UNRESOLVED);
+  EXPECT_NE(codes.find(library.id()), nullptr);
+  EXPECT_TRUE(codes.find(user.id())->is_linked());
+  codes.evict(user.id());
+  EXPECT_TRUE(codes.hold(newer)) << "nobody uses it any more";
 }
 
 // Threads that run such code say so before they ask where it is.

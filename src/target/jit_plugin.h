@@ -4,7 +4,8 @@
 // JitHost (jit_host.h) loads it with dlopen for the first bitcode slice, so a node that runs objects alone never maps LLVM.
 // Compilation and linking are two steps, so that compiled objects can be kept on disk in between.
 //
-// Bitcode given to compile() has passed every check of ours; LLVM's own reader is not safe against malice.
+// Bitcode given to compile() has passed every check of ours; LLVM's own reader is not safe against malice. Whatever it
+// holds, LLVM opens no file for it.
 #pragma once
 
 #include <cstdint>
@@ -27,6 +28,11 @@ enum class Effort : uint8_t {
   baseline,  // FastISel, no optimisation: microseconds; the code is there for the first calls
   tuned,     // O3 and code generation for the CPU this process runs on: milliseconds
 };
+
+// Whether bitcode may hold assembly, inline or at file scope. LLVM's assembler is no parser for strangers: its directives read
+// files, and a line of them can make gigabytes. An empty string of inline assembly, which is how barriers are written, is
+// none.
+enum class Assembly : uint8_t { refused, allowed };
 
 // Where an address lies in code: so far behind that symbol; empty: no symbol is known.
 struct CodePlace {
@@ -61,13 +67,14 @@ class Jit {
 
   // Bitcode to a relocatable object. Any thread, but one call at a time for each Effort: baseline from the node's
   // thread, tuned from the tuner's or, for libraries, the node's. `label` names the ifunc in messages and debuggers.
-  // TC_ERR_COMPILE with LLVM's words, TC_ERR_UNRESOLVED never (that is link's).
-  virtual Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) = 0;
+  // TC_ERR_COMPILE with LLVM's words, or for assembly that is refused; TC_ERR_UNRESOLVED never (that is link's).
+  virtual Result<Bytes> compile(ByteView bitcode, Effort effort, Assembly assembly, const std::string& label) = 0;
 
   // A relocatable object (ours, or a cached one: a bad one must give an error, not a crash, as far as LLVM's
   // linker allows) to code. `resolve` gives every undefined symbol its address or an error, which is passed on
   // unchanged. `variables` take the place of those that the object defines under the same names. Any thread; calls do not
-  // overlap. TC_ERR_COMPILE otherwise.
+  // overlap. TC_ERR_COMPILE otherwise, also for frame tables that speak of code outside of the object: an unwinder believes
+  // them.
   // `exported`, when not null, is the arena of code that another process runs, and outlives the code. Nothing in this
   // process learns of such code: not the unwinder (LinkedCode::frames), and neither debuggers nor perf, which would look for
   // it here.
@@ -86,7 +93,7 @@ class Jit {
 
 // What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version. Raise it when this
 // file changes, or the members of memory::Arena: the plug-in uses an exported one with its own copy of the arena's functions.
-inline constexpr uint32_t jit_plugin_version = 3;
+inline constexpr uint32_t jit_plugin_version = 4;
 inline constexpr const char* jit_factory_name = "threechains_make_jit";
 using JitFactory = Jit* (*)(uint32_t version);  // null when the versions differ; the caller deletes it
 

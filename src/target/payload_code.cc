@@ -73,7 +73,8 @@ Status PayloadCode::load_object(const Bundle& bundle, size_t slice, Arch arch) {
 
 Status PayloadCode::load_bitcode(const Bundle& bundle, size_t slice) {
   BitcodeBuilder builder(jit_, nullptr);
-  TC_ASSIGN(jitted_, builder.build(BitcodeSlice(bundle, slice), Effort::baseline, false, resolver()));
+  TC_ASSIGN(jitted_,
+            builder.build(BitcodeSlice(bundle, slice, Assembly::allowed), Effort::baseline, false, resolver()));
   for (const char* name : source_symbols)
     if (void* const address = jitted_.symbol(name)) symbols_[name] = address;
   return {};

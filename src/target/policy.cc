@@ -56,6 +56,7 @@ struct Policy::State {
     if (!of_process.contains(symbol) && !of_process.contains("*")) return nullptr;
     return dlsym(RTLD_DEFAULT, symbol.c_str());
   }
+  Status check_library(const std::string& name) const;
   Result<void*> open_library(const std::string& name);
 };
 
@@ -158,13 +159,23 @@ bool Policy::allows_library(const std::string& name) const {
   return state_->allows(name);
 }
 
+Status Policy::State::check_library(const std::string& name) const {
+  if (allows(name)) return {};
+  return fail(TC_ERR_DENIED,
+              "library '{}' is not allowed on this node: its operator can allow it with --allow-lib {}, or "
+              "the application with the setting allow-lib",
+              name, name);
+}
+
+Status Policy::check_libraries(const std::vector<std::string>& dependencies) const {
+  const std::shared_lock lock(state_->mutex);
+  for (const auto& name : dependencies) TC_CHECK(state_->check_library(name));
+  return {};
+}
+
 Result<void*> Policy::State::open_library(const std::string& name) {
   const std::unique_lock lock(mutex);
-  if (!allows(name))
-    return fail(TC_ERR_DENIED,
-                "library '{}' is not allowed on this node: its operator can allow it with --allow-lib {}, or "
-                "the application with the setting allow-lib",
-                name, name);
+  TC_CHECK(check_library(name));
   if (const auto found = open.find(name); found != open.end()) return found->second;
   if (foreign) {
     TC_CHECK(foreign(name, {}));
@@ -244,13 +255,26 @@ Result<void*> Policy::resolve(const std::string& symbol, const std::vector<void*
     const std::shared_lock lock(state_->mutex);
     if (const auto found = state_->exports.find(symbol); found != state_->exports.end()) return found->second;
     if (library_exports == LibraryExports::with)
-      if (const auto found = state_->library_exports.find(symbol); found != state_->library_exports.end())
-        return found->second;
+      if (const auto found = state_->library_exports.find(symbol); found != state_->library_exports.end()) {
+        if (found->second != nullptr) return found->second;
+        return fail(
+            TC_ERR_UNRESOLVED,
+            "symbol '{}' is exported by a library whose sender's code runs in cells alone, and this code runs in "
+            "the node's process: send the library with a key that may run any code there",
+            symbol);
+      }
   }
   TC_ASSIGN(void* const found, state_->find_in_libraries(libraries, symbol));
   if (found != nullptr) return found;
   if (void* const address = compiler_runtime_symbol(symbol)) return state_->find_own(symbol, address);
   if (void* const address = state_->find_in_process(symbol)) return address;
+  if (is_foreign())
+    return fail(
+        TC_ERR_UNRESOLVED,
+        "symbol '{}' is not available in the cells of this node: it is no function of <threechains/ifunc.h>, no "
+        "library that was sent here exports it, and none of the {} libraries that the ifunc declares defines it "
+        "there; declare its library, or send the library first. Functions of the application are not in cells",
+        symbol, libraries.size());
   return fail(TC_ERR_UNRESOLVED,
               "symbol '{}' is not available on this node: it is no function of <threechains/ifunc.h>, neither the "
               "application nor a library that was sent here exports it, and none of the {} libraries that the ifunc "

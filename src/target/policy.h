@@ -16,7 +16,8 @@
 
 namespace tc::target {
 
-// What a library that was sent exports: symbols and where they are.
+// What a library that was sent exports: symbols and where they are; null: it runs in cells alone, and nothing of this process
+// can use it.
 using Exports = std::map<std::string, void*, std::less<>>;
 
 // Where functions lie in another process, which is to run code that is linked here.
@@ -64,6 +65,8 @@ class Policy {
   // so; a node never does. Without effect for another process.
   void allow_process_symbol(std::string symbol);
 
+  // May an ifunc use all these libraries? TC_ERR_DENIED names the first that it may not, and how to allow it.
+  Status check_libraries(const std::vector<std::string>& dependencies) const;
   // Opens what an ifunc declares. TC_ERR_DENIED names the library and how to allow it; TC_ERR_UNRESOLVED
   // carries dlopen's words. The handles stay open as long as the policy lives. They are for resolve() alone.
   Result<std::vector<void*>> open_libraries(const std::vector<std::string>& dependencies);

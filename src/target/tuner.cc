@@ -86,7 +86,7 @@ void Tuner::run() {
 void Tuner::tune(std::unique_lock<std::mutex>& lock, Code& code) {
   const auto which = code.bundle->find(SliceRole::target, SliceForm::bitcode, host_);
   if (!which) return;
-  BitcodeSlice slice(*code.bundle, *which);
+  BitcodeSlice slice(*code.bundle, *which, code.assembly);
   slice.variables = code.variables;
   const auto libraries = code.libraries;
   const auto imports = code.bundle->manifest().imports;

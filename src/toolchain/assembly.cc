@@ -210,7 +210,7 @@ std::string title(const Bundle& bundle, size_t slice, const std::string& what) {
 Result<std::string> compiled(const Bundle& bundle, size_t slice, const Host& host) {
   TC_ASSIGN(const auto bitcode, bundle.unpack(slice));
   Compiler compiler(host, Effort::tuned, llvm::CodeGenFileType::AssemblyFile);
-  TC_ASSIGN(const auto text, compiler.compile(bitcode, bundle.manifest().name));
+  TC_ASSIGN(const auto text, compiler.compile(bitcode, target::Assembly::allowed, bundle.manifest().name));
   return title(bundle, slice, fmt::format("bitcode, tuned for {} ({})", host.cpu, host.triple)) +
          std::string(as_text(text));
 }

@@ -8,7 +8,6 @@
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
 #include <llvm/IR/LLVMContext.h>
-#include <llvm/IR/LegacyPassManager.h>
 #include <llvm/IR/Module.h>
 #include <llvm/MC/MCSubtargetInfo.h>
 #include <llvm/MC/TargetRegistry.h>
@@ -24,6 +23,7 @@
 
 #include "target/jit/compiler.h"
 #include "target/jit/llvm_errors.h"
+#include "target/jit/without_files.h"
 #include "toolchain/bitcode_writer.h"
 #include "toolchain/link.h"
 
@@ -31,7 +31,9 @@ namespace tc::toolchain {
 
 namespace {
 
+using target::Assembly;
 using target::Effort;
+using target::jit::CodeGenerator;
 using target::jit::Compiler;
 using target::jit::Host;
 
@@ -101,36 +103,34 @@ class Generation {
     module_ = std::move(*parsed);
     call_through_got(*module_);
     optimise(*module_, machine_);
-    llvm::raw_svector_ostream stream(object_);
-    passes_ = std::make_unique<llvm::legacy::PassManager>();
-    if (machine_.addPassesToEmitFile(*passes_, stream, nullptr, llvm::CodeGenFileType::ObjectFile))
-      complaint_ = "LLVM cannot write objects";
-    else
-      passes_->run(*module_);
-    passes_.reset();
+    auto generator = CodeGenerator::create(machine_, llvm::CodeGenFileType::ObjectFile);
+    if (!generator) {
+      complaint_ = generator.error().message;
+      return;
+    }
+    generator_ = std::move(*generator);
+    object_ = generator_->run(*module_);
+    generator_.reset();
   }
 
   // Never touches again what LLVM had in hands.
   void abandon() noexcept {
-    (void)passes_.release();
+    (void)generator_.release();
     (void)module_.release();
     (void)context_.release();
   }
 
   const std::string& complaint() const noexcept { return complaint_; }
-  Bytes object() const {
-    const auto bytes = as_bytes(std::string_view(object_.data(), object_.size()));
-    return Bytes(bytes.begin(), bytes.end());
-  }
+  const Bytes& object() const noexcept { return object_; }
 
  private:
   const Bytes bitcode_;
   llvm::TargetMachine& machine_;
   std::string complaint_;
-  llvm::SmallVector<char, 0> object_;
+  Bytes object_;
   std::unique_ptr<llvm::LLVMContext> context_ = std::make_unique<llvm::LLVMContext>();
   std::unique_ptr<llvm::Module> module_;
-  std::unique_ptr<llvm::legacy::PassManager> passes_;
+  std::unique_ptr<CodeGenerator> generator_;
 };
 
 // LLVM prints a warning about a feature that it does not know, and goes on without it.
@@ -199,9 +199,10 @@ Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseli
   const auto triple = module.getTargetTriple();
   const auto* const target = find_target(triple.str(), words);
   if (!target) return fail(TC_ERR_COMPILE, "{}: no code generator for {}: {}", label, triple.str(), words);
+  const auto generator = target::jit::without_files(*target);
   std::unique_ptr<llvm::TargetMachine> machine(
-      target->createTargetMachine(triple, baseline.cpu, baseline.features, target_options(), llvm::Reloc::PIC_,
-                                  std::nullopt, llvm::CodeGenOptLevel::Aggressive));
+      generator.createTargetMachine(triple, baseline.cpu, baseline.features, target_options(), llvm::Reloc::PIC_,
+                                    std::nullopt, llvm::CodeGenOptLevel::Aggressive));
   if (!machine) return fail(TC_ERR_COMPILE, "{}: LLVM has no machine '{}' for {}", label, baseline.cpu, triple.str());
   Generation generation(module, *machine);
   target::jit::install_fatal_guard();
@@ -227,7 +228,8 @@ Result<Bytes> object_for_cpu(ByteView bitcode, const std::string& text, const st
   TC_CHECK(check_features(triple, features));
   TC_ASSIGN(const auto host, Host::named(triple.text, cpu, features));
   Compiler compiler(host, Effort::tuned);
-  TC_ASSIGN(const auto object, compiler.compile(bitcode, label));
+  // A node asks for this, for code whose author it does not name.
+  TC_ASSIGN(const auto object, compiler.compile(bitcode, Assembly::refused, label));
   return link_object(object, triple, label);
 }
 

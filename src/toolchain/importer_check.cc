@@ -237,6 +237,11 @@ Status check_sections(const llvm::Module& module, const ImportOptions& options) 
             "{}: '{}' stands in the section {}, whose functions a loader runs before or after a program: nothing "
             "runs them at the target; initialise in {}_main",
             options.label, llvm::demangle(global.getName().str()), list.str(), options.name);
+  for (const auto& object : module.global_objects())
+    for (const llvm::StringRef table : {".eh_frame", ".gcc_except_table", ".debug"})
+      if (!object.isDeclaration() && object.getSection().starts_with(table))
+        return fail(TC_ERR_INVALID, "{}: '{}' stands in the section {}, which is for compilers alone: nodes refuse it",
+                    options.label, llvm::demangle(object.getName().str()), table.str());
   return {};
 }
 

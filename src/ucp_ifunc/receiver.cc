@@ -124,7 +124,9 @@ Result<target::Code*> Receiver::load(Bundle bundle) {
   }
   const bool is_library = bundle.manifest().has(entry_library);
   const bool is_new = store_->find(bundle.id()) == nullptr;
-  TC_ASSIGN(auto* const code, store_->load(std::move(bundle)));
+  target::Sender sender;
+  sender.assembly = target::Assembly::allowed;  // each sender may run any code here
+  TC_ASSIGN(auto* const code, store_->load(std::move(bundle), sender));
   if (!is_library) {
     code->pinned = true;  // for good: its callers are not counted, unless it is replaceable
     held_.add(*code);

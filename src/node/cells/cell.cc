@@ -58,22 +58,22 @@ cell::CellProcess::Options Cell::options(const Config& config, const Identity& s
 // ---- Linking
 
 // Libraries first: code is linked to those that are there.
-std::vector<const Bundle*> Cell::to_link(const target::Code& code, const target::CodeStore& known) const {
-  std::vector<const Bundle*> bundles;
+std::vector<const target::Code*> Cell::to_link(const target::Code& code, const target::CodeStore& known) const {
+  std::vector<const target::Code*> codes;
   const auto add = [&](const target::Code& one) {
-    if (store_->find(one.id()) == nullptr) bundles.push_back(one.bundle.get());
+    if (store_->find(one.id()) == nullptr) codes.push_back(&one);
   };
   if (library_changes_ != known.library_changes())
     for (const auto* library : known.libraries())
       if (library != &code) add(*library);
   add(code);
-  return bundles;
+  return codes;
 }
 
 std::vector<std::string> Cell::lacking(const target::Code& code, const target::CodeStore& known) const {
   std::vector<std::string> names;
-  for (const auto* bundle : to_link(code, known))
-    for (const auto& name : bundle->manifest().dependencies)
+  for (const auto* one : to_link(code, known))
+    for (const auto& name : one->bundle->manifest().dependencies)
       if (std::ranges::find(libraries_, name) == libraries_.end() && policy_.allows_library(name))
         names.push_back(name);
   return names;
@@ -106,15 +106,20 @@ Status Cell::ask_for_symbols(const Bundle& bundle) {
 
 Status Cell::begin_linking(const target::CodeStore& known) {
   linking_.clear();
-  for (const auto* bundle : to_link(*handed_->code, known)) linking_.push_back(*bundle);
+  for (const auto* code : to_link(*handed_->code, known))
+    linking_.push_back({*code->bundle, code->compiled, code->assembly});
   library_changes_ = known.library_changes();
-  for (const auto& bundle : linking_) TC_CHECK(ask_for_symbols(bundle));
+  for (const auto& one : linking_) TC_CHECK(ask_for_symbols(one.bundle));
   return awaited_.empty() ? link_and_run() : Status();
 }
 
 // What is exported here was allowed where the node loaded it.
 Status Cell::link_and_run() {
-  for (auto& bundle : std::exchange(linking_, {})) TC_CHECK(store_->load(std::move(bundle)));
+  for (auto& one : std::exchange(linking_, {})) {
+    target::Sender sender;
+    sender.assembly = one.assembly;
+    TC_CHECK(store_->load(std::move(one.bundle), sender, std::move(one.compiled)));
+  }
   return run();
 }
 

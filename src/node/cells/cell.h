@@ -80,6 +80,12 @@ class Cell {
 
  private:
   using LibrarySymbol = std::pair<std::string, std::string>;
+  // A copy of code that the node holds, which may free it meanwhile.
+  struct ToLink {
+    Bundle bundle;
+    Bytes compiled;  // as Code::compiled
+    target::Assembly assembly;
+  };
   struct Mapped {
     std::weak_ptr<const ExposedData> data;  // may be withdrawn: a cell has a mapping of its own
     std::string name;
@@ -91,7 +97,7 @@ class Cell {
         turn_(turn),
         policy_([this](const std::string& library, const std::string& symbol) { return find(library, symbol); }) {}
   Result<void*> find(const std::string& library, const std::string& symbol);
-  std::vector<const Bundle*> to_link(const target::Code& code, const target::CodeStore& known) const;
+  std::vector<const target::Code*> to_link(const target::Code& code, const target::CodeStore& known) const;
   Status ask_for_symbols(const Bundle& bundle);
   Status begin_linking(const target::CodeStore& known);
   Status link_and_run();
@@ -109,7 +115,7 @@ class Cell {
   HandedCall* handed_ = nullptr;
   target::Code* code_ = nullptr;
   uint64_t begun_ns_ = 0;
-  std::vector<Bundle> linking_;   // once all of their symbols are known
+  std::vector<ToLink> linking_;   // once all of their symbols are known
   uint64_t library_changes_ = 0;  // of the node's store, which are followed here
   std::vector<Mapped> mapped_;
   trust::SharedRights data_rights_;            // of the call that has them

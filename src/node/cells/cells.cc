@@ -25,6 +25,8 @@ constexpr size_t messages_a_poll = 64;
 constexpr uint64_t first_pause_ns = 1'000'000;
 constexpr uint64_t deaths_of_longest_pause = 10;
 constexpr uint64_t longest_start_ms = 10'000;
+// Reasons why code cannot be linked. Bounds what callers can make the node keep; beyond, the reasons are found anew.
+constexpr size_t most_unlinkable = 1024;
 // With allow-lib "*", callers choose what cells open.
 constexpr size_t most_libraries = 64;
 constexpr size_t longest_library = 128;
@@ -184,6 +186,7 @@ Cell* Cells::free_cell() noexcept {
 void Cells::run(std::unique_ptr<HandedCall> handed) {
   handed->in_cell = true;
   auto& call = calls_.add(std::move(handed));
+  if (const auto* const why = why_unlinkable(*call.code)) return calls_.fail(call, Error(*why));
   if (auto* const cell = free_cell(); cell != nullptr)
     begin(*cell, call);
   else
@@ -195,7 +198,23 @@ void Cells::begin(Cell& cell, HandedCall& handed) {
   const auto names = cell.lacking(*handed.code, calls_.store());
   if (auto added = add_libraries(names); !added) return calls_.fail(handed, added.error());
   if (!names.empty() || cell.has_gone_library(calls_.store())) return start_again_for(handed);
-  if (auto begun = cell.begin(handed, calls_.store()); !begun) calls_.fail(handed, begun.error());
+  if (auto begun = cell.begin(handed, calls_.store()); !begun) fail_to_link(handed, begun.error());
+}
+
+const Error* Cells::why_unlinkable(const target::Code& code) noexcept {
+  if (unlinkable_since_ != calls_.store().library_changes()) unlinkable_.clear();
+  const auto found = unlinkable_.find(code.id());
+  return found != unlinkable_.end() ? &found->second : nullptr;
+}
+
+void Cells::fail_to_link(HandedCall& handed, const Error& why) {
+  const bool is_of_the_code =
+      why.code == TC_ERR_COMPILE || why.code == TC_ERR_MALFORMED || why.code == TC_ERR_UNRESOLVED;
+  if (is_of_the_code && unlinkable_.size() < most_unlinkable) {
+    unlinkable_since_ = calls_.store().library_changes();
+    unlinkable_.emplace(handed.code->id(), why);
+  }
+  calls_.fail(handed, why);
 }
 
 Status Cells::add_libraries(const std::vector<std::string>& names) {
@@ -246,7 +265,7 @@ void Cells::take(Cell& cell, cell::Event& event) {
   auto* const handed = cell.handed();
   if (const auto* const ready = std::get_if<cell::Ready>(&event)) return on_ready(*ready);
   if (const auto* const resolved = std::get_if<cell::Resolved>(&event)) {
-    if (auto runs = cell.on_resolved(*resolved); !runs && handed != nullptr) calls_.fail(*handed, runs.error());
+    if (auto runs = cell.on_resolved(*resolved); !runs && handed != nullptr) fail_to_link(*handed, runs.error());
     return;
   }
   if (const auto* const mapped = std::get_if<cell::Mapped>(&event)) {

@@ -17,6 +17,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "node/cells/cell.h"
@@ -87,6 +88,8 @@ class Cells {
   void begin(Cell& cell, HandedCall& handed);
   Status add_libraries(const std::vector<std::string>& names);
   void start_again_for(HandedCall& handed);
+  const Error* why_unlinkable(const target::Code& code) noexcept;
+  void fail_to_link(HandedCall& handed, const Error& why);
   size_t look_at_all();
   size_t poll(Cell& cell);
   void take(Cell& cell, cell::Event& event);
@@ -116,6 +119,9 @@ class Cells {
   std::filesystem::path program_;
   std::vector<std::string> libraries_;  // that cells are started with
   Error why_not_;                       // the last cell that was to be started was not
+  // Code that cannot be linked in cells, with the libraries that there are: it is not compiled for each call anew.
+  std::unordered_map<ContentId, Error> unlinkable_;
+  uint64_t unlinkable_since_ = 0;  // CodeStore::library_changes()
   bool exists_ = false;
   Isolate isolate_{};
   bool lacks_are_told_ = false;

@@ -609,6 +609,81 @@ TEST_F(OnBehalfInCells, what_is_injected_on_behalf_of_such_a_one_runs_in_a_cell)
   EXPECT_TRUE(run_until({nodes[1].get()}, [&] { return nodes[1]->stat("cell-calls").value() == 1; }));
 }
 
+// ---- Code that only cells may run is linked nowhere else
+
+class LinksForCells : public HasCells {
+ protected:
+  void start() {
+    HasCells::start(ana.line("run=any in=cell") + bob.line("run=any"),
+                    [](Config& config) { config.allowed_exports = {"greeting_*"}; });
+  }
+  static Bundle library(const std::string& version) { return renamed(load_bundle("library_" + version), "greeting"); }
+  std::shared_ptr<Future> use(Node& node) { return call(node, load_bundle("uses_library"), {"\1\0\0\0", 4}); }
+};
+
+TEST_F(LinksForCells, and_in_the_node_when_somebody_else_may_run_it_there) {
+  start();
+  const auto of_ana = peer(2, ana), of_bob = peer(3, bob);
+  EXPECT_NE(process(*of_ana, misbehave), here);
+  EXPECT_EQ(stat("code-loads"), 1u);
+  EXPECT_EQ(stat("object-loads"), 0u);
+  EXPECT_EQ(process(*of_bob, misbehave), here);
+  EXPECT_EQ(stat("code-loads"), 1u);
+  EXPECT_EQ(stat("object-loads"), 1u);
+  EXPECT_NE(process(*of_ana, misbehave), here);
+  EXPECT_EQ(process(*of_bob, misbehave), here);
+}
+
+TEST_F(LinksForCells, and_in_the_node_once_the_same_peer_may_run_it_there) {
+  start();
+  const auto client = peer(2, ana);
+  EXPECT_NE(process(*client, misbehave), here);
+  reload(ana.line("run=any"));
+  EXPECT_EQ(process(*client, misbehave), here);
+}
+
+TEST_F(LinksForCells, and_in_cells_when_the_node_has_linked_it_before) {
+  start();
+  EXPECT_EQ(process(*peer(3, bob), misbehave), here);
+  EXPECT_NE(process(*peer(2, ana), misbehave), here);
+}
+
+TEST_F(LinksForCells, a_library_that_only_code_in_cells_can_use) {
+  start();
+  const auto of_ana = peer(2, ana), of_bob = peer(3, bob);
+  EXPECT_EQ(call(*of_ana, library("one"))->status, TC_OK);
+  EXPECT_EQ(use(*of_ana)->status, TC_OK);
+  EXPECT_EQ(stat("object-loads"), 0u);
+  const auto refused = use(*of_bob);
+  EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(refused->message, HasSubstr("is exported by a library whose sender's code runs in cells alone"));
+  EXPECT_EQ(call(*of_bob, library("one"))->status, TC_OK);
+  EXPECT_EQ(use(*of_bob)->status, TC_OK) << "bob's library may be used by all";
+  EXPECT_EQ(use(*of_ana)->status, TC_OK);
+}
+
+TEST_F(LinksForCells, a_library_of_theirs_does_not_take_the_place_of_one_that_code_in_the_node_uses) {
+  start();
+  const auto of_ana = peer(2, ana), of_bob = peer(3, bob);
+  EXPECT_EQ(call(*of_bob, library("one"))->status, TC_OK);
+  EXPECT_EQ(use(*of_bob)->status, TC_OK);
+  const auto refused = call(*of_ana, library("two"));
+  EXPECT_EQ(refused->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(refused->message, HasSubstr("which uses it here, does not link to this version"));
+  EXPECT_EQ(use(*of_bob)->status, TC_OK);
+}
+
+TEST_F(LinksForCells, what_cannot_be_linked_there_is_refused_each_time_and_tried_once) {
+  start();
+  const auto client = peer(2, ana);
+  const auto first = use(*client);
+  EXPECT_EQ(first->status, TC_ERR_UNRESOLVED);
+  EXPECT_THAT(first->message, HasSubstr("is not available in the cells of this node"));
+  EXPECT_EQ(use(*client)->message, first->message);
+  EXPECT_EQ(call(*client, library("one"))->status, TC_OK);
+  EXPECT_EQ(use(*client)->status, TC_OK) << "the library has come";
+}
+
 // ---- Rights that change
 
 TEST_F(HasCells, in_cell_counts_from_the_next_call_on_when_it_is_added_or_removed) {

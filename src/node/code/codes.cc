@@ -95,7 +95,9 @@ Result<target::Code*> Codes::load(Bundle bundle, const CodeOrigin& from, Bytes o
   target::Sender sender(from.host);
   if (!from.rights->is_all())
     sender.may_export = [&rights = *from.rights](const std::string& symbol) { return rights.may_export(symbol); };
-  TC_ASSIGN(auto* const code, store_->load(std::move(bundle), sender, std::move(object)));
+  if (from.rights->is_trusted()) sender.assembly = target::Assembly::allowed;
+  TC_ASSIGN(auto* const code, from.in_cell ? store_->hold(std::move(bundle), sender, std::move(object))
+                                           : store_->load(std::move(bundle), sender, std::move(object)));
   if (is_new) TC_CHECK(shares_.add(from.key, *from.rights, *code));
   if (const auto& manifest = code->bundle->manifest(); manifest.has(entry_library)) {
     common_.log.info("library '{}' ({}) from {} exports {}", code->name(), code->id().short_hex(),

@@ -32,6 +32,7 @@ struct CodeOrigin {
   std::string host;                     // empty: this node itself
   std::optional<trust::PublicKey> key;  // of the peer that brings it
   trust::SharedRights rights;           // what the code may do here
+  bool in_cell = false;                 // it runs in cells alone
 };
 
 class Codes {
@@ -69,8 +70,8 @@ class Codes {
 
   // What was loaded before and is still here; else null.
   target::Code* find(const ContentId& id) const noexcept { return store_->find(id); }
-  // Takes the bundle, which may run here, into the store, within the budgets of the keys that bring it. `object`: what
-  // another node compiled of the bundle; empty: the bundle's own slices are used.
+  // Takes the bundle, which may run here, into the store, within the budgets of the keys that bring it. Code for cells alone
+  // is held there and not linked. `object`: what another node compiled of the bundle; empty: the bundle's own slices are used.
   Result<target::Code*> load(Bundle bundle, const CodeOrigin& from, Bytes object = {});
   // What this key brought, and what it signed.
   void evict_all_of(const trust::PublicKey& key) { shares_.evict_all_of(key); }

@@ -70,7 +70,7 @@ void SliceRequests::on_answer(const Channel& from, Result<Bundle> answer) {
                                                found->triple.text, from.peer_label(), answer.error().message)};
   } else if (codes_.find(found->id) != nullptr) {
     // The store keeps them beside its own, and counts them.
-    if (const auto kept = codes_.store().load(std::move(*answer)); !kept) error = kept.error();
+    if (const auto kept = codes_.store().hold(std::move(*answer)); !kept) error = kept.error();
   } else {
     error = Error{TC_ERR_NO_SLICE, fmt::format("ifunc '{}' was evicted while its code for {} was on its way",
                                                found->name, found->triple.text)};

@@ -559,15 +559,16 @@ LoadResult CallReceiver::learn(uint32_t number, const wire::CodeBody& code) {
   if (!bundle) return LoadResult::failed(std::move(bundle).error());
   auto rights = decide(code.head.chain, is_read ? &*bundle : nullptr, held != nullptr ? held->bundle.get() : nullptr);
   if (!rights) return LoadResult::failed(std::move(rights).error());
-  if (is_missing) {
+  const bool in_cell = places_.is_for_cells(**rights);
+  if (!is_missing && is_read) add_signatures(*bundle, *held->bundle, is_limited);
+  if (is_missing || (!in_cell && !held->is_linked())) {  // not linked: until now it was for cells alone
     const auto& origin = channel_.origin();
     executor_.slice().before_long_work();
-    auto loaded = code_.loader.load(std::move(*bundle), {origin.host, origin.key, *rights}, channel_.id());
+    auto loaded = code_.loader.load(is_missing ? std::move(*bundle) : Bundle(*held->bundle),
+                                    {origin.host, origin.key, *rights, in_cell}, channel_.id());
     if (!loaded.is_loaded()) return loaded;
     held = loaded.code;
-    code_.slices.record_supplier(code.head.id, channel_.id());
-  } else if (is_read) {
-    add_signatures(*bundle, *held->bundle, is_limited);
+    if (is_missing) code_.slices.record_supplier(code.head.id, channel_.id());
   }
   return bind(number, code.head.chain, *held, std::move(*rights));
 }

@@ -31,8 +31,10 @@ class CallPlaces {
   bool takes_calls() const noexcept { return takes_calls_; }
   // Can calls of a peer run in a cell? `restricted`: a line of the keyring limits it.
   bool may_need_cell(bool restricted) const noexcept { return cells_.may_be_wanted(restricted); }
+  // Does code with these rights run in cells alone?
+  bool is_for_cells(const trust::CodeRights& rights) const noexcept { return cells_.exist() && cells_.wants(rights); }
   CallWish wish_of(const target::Code& code, const trust::SharedRights& rights) const noexcept {
-    return {.concurrent = code.concurrent, .in_cell = cells_.exist() && cells_.wants(*rights)};
+    return {.concurrent = code.concurrent, .in_cell = is_for_cells(*rights)};
   }
   // `link`: that the call came by; null: it is one of this node.
   Place place(const target::Code& code, const CallWish& wish, const void* link) const noexcept {

@@ -111,7 +111,7 @@ TEST_F(Compile, baseline_and_tuned_run_at_the_same_time) {
   std::atomic<int> good = 0;
   const auto work = [&](Effort effort, int rounds) {
     for (int i = 0; i < rounds; ++i) {
-      const auto object = jit_->compile(bitcode, effort, "data");
+      const auto object = jit_->compile(bitcode, effort, Assembly::refused, "data");
       if (!object) continue;
       const auto code = jit_->link(*object, "data", resolver(), {}, nullptr);
       if (code && reinterpret_cast<int (*)(int)>((*code)->symbol("data_count"))(2) == 42) ++good;
@@ -126,8 +126,8 @@ TEST_F(Compile, baseline_and_tuned_run_at_the_same_time) {
 // What cannot be compiled is an error with a reason, for either effort, and the next compilation works.
 class Refuse : public EitherEffort {
  protected:
-  void expect_refused(const Bytes& bitcode, const std::string& reason) {
-    const auto object = jit_->compile(bitcode, GetParam(), "bad");
+  void expect_refused(const Bytes& bitcode, const std::string& reason, Assembly assembly = Assembly::refused) {
+    const auto object = jit_->compile(bitcode, GetParam(), assembly, "bad");
     ASSERT_FALSE(object);
     EXPECT_EQ(object.error().code, TC_ERR_COMPILE);
     EXPECT_THAT(object.error().message, HasSubstr(reason));
@@ -142,6 +142,31 @@ TEST_P(Refuse, what_is_no_bitcode) {
   const auto text = as_bytes("define void @f() { ret void }");
   expect_refused(Bytes(text.begin(), text.end()), "cannot read the bitcode");
   expect_refused(test_file("data.o"), "cannot read the bitcode");
+}
+
+TEST_P(Refuse, assembly_of_those_who_may_not_run_any_code) {
+  for (const std::string scope : {"AT_FILE_SCOPE", "WITH_LABELS", "IN_LINE"})
+    for (const std::string what : {"INCBIN_", "INCLUDE_", "BYTE_"})
+      expect_refused(test_file(what + scope + ".bc"),
+                     scope == "AT_FILE_SCOPE" ? "holds assembly at file scope" : "holds inline assembly");
+}
+
+TEST_P(Refuse, a_frame_table_of_the_authors_own_making) {
+  expect_refused(test_file("frame_table.bc"), "'frame_table' stands in the section .eh_frame");
+}
+
+// Whoever may run any code: LLVM opens no file for what it compiles.
+TEST_P(Refuse, assembly_that_asks_for_a_file_whoever_sends_it) {
+  for (const std::string scope : {"AT_FILE_SCOPE", "WITH_LABELS", "IN_LINE"}) {
+    const auto taken = jit_->compile(test_file("BYTE_" + scope + ".bc"), GetParam(), Assembly::allowed, "byte");
+    ASSERT_TRUE(taken) << scope << ": " << taken.error().message;
+    for (const std::string what : {"INCBIN_", "INCLUDE_"}) {
+      const auto object = jit_->compile(test_file(what + scope + ".bc"), GetParam(), Assembly::allowed, "reads");
+      ASSERT_FALSE(object) << what << scope;
+      EXPECT_EQ(object.error().code, TC_ERR_COMPILE);
+      EXPECT_THAT(object.error().message, HasSubstr("/dev/null"));
+    }
+  }
 }
 
 TEST_P(Refuse, bitcode_cut_short) {
@@ -163,7 +188,7 @@ TEST_P(Refuse, thread_local_variables_of_others) {
 TEST_P(Refuse, static_constructors) { expect_refused(test_file("constructor.bc"), "static constructors"); }
 
 TEST_P(Refuse, assembly_that_is_none) {
-  expect_refused(test_file("bad_assembly.bc"), "<inline asm>:1:10: unexpected token");
+  expect_refused(test_file("bad_assembly.bc"), "<inline asm>:1:10: unexpected token", Assembly::allowed);
 }
 
 TEST_P(Refuse, instructions_that_this_cpu_lacks) {

@@ -6,6 +6,8 @@
 #include <llvm/IR/DiagnosticHandler.h>
 #include <llvm/IR/DiagnosticInfo.h>
 #include <llvm/IR/DiagnosticPrinter.h>
+#include <llvm/IR/InlineAsm.h>
+#include <llvm/IR/InstIterator.h>
 #include <llvm/IR/Module.h>
 #include <llvm/IR/Verifier.h>
 #include <llvm/Passes/PassBuilder.h>
@@ -47,6 +49,23 @@ Status verify(const llvm::Module& module) {
   llvm::raw_string_ostream stream(words);
   if (!llvm::verifyModule(module, &stream)) return {};
   return fail(TC_ERR_COMPILE, "bitcode is not valid: {}", first_line(words));
+}
+
+const llvm::InlineAsm* assembly_of(const llvm::Instruction& instruction) {
+  const auto* const call = llvm::dyn_cast<llvm::CallBase>(&instruction);
+  const auto* const assembly = call ? llvm::dyn_cast<llvm::InlineAsm>(call->getCalledOperand()) : nullptr;
+  return assembly && !assembly->getAsmString().empty() ? assembly : nullptr;
+}
+
+Status refuse_assembly(const llvm::Module& module) {
+  constexpr const char* refused =
+      "bitcode holds {}, which only code of those who may run any code in this node's process may have: use a compiler "
+      "builtin, or build with machine code for this kind of processor";
+  if (!module.getModuleInlineAsm().empty()) return fail(TC_ERR_COMPILE, refused, "assembly at file scope");
+  for (const auto& function : module)
+    for (const auto& instruction : llvm::instructions(function))
+      if (assembly_of(instruction) != nullptr) return fail(TC_ERR_COMPILE, refused, "inline assembly");
+  return {};
 }
 
 // Optimisations turn one library call into another (printf into puts, pow into exp2). The bundle was checked for
@@ -149,19 +168,20 @@ Compiler::Compiler(const Host& host, Effort effort, llvm::CodeGenFileType output
   install_fatal_guard();
 }
 
-Result<Bytes> Compiler::compile(ByteView bitcode, const std::string& label) {
+Result<Bytes> Compiler::compile(ByteView bitcode, Assembly assembly, const std::string& label) {
   const std::lock_guard lock(mutex_);
   if (!fatal_.empty())
     if (const auto found = fatal_.find(ContentId::of(bitcode)); found != fatal_.end()) return fail(found->second);
   Result<Bytes> result;
-  if (const auto reason = run_guarded([&] { result = compile_unguarded(bitcode, label); }))
+  if (const auto reason = run_guarded([&] { result = compile_unguarded(bitcode, assembly, label); }))
     return abandon(bitcode, *reason);
   return result;
 }
 
-Result<Bytes> Compiler::compile_unguarded(ByteView bitcode, const std::string& label) {
+Result<Bytes> Compiler::compile_unguarded(ByteView bitcode, Assembly assembly, const std::string& label) {
   TC_CHECK(prepare());
   TC_ASSIGN(auto module, parse(bitcode, label));
+  if (assembly == Assembly::refused) TC_CHECK(refuse_assembly(*module));
   TC_CHECK(host_.fit(*module, *machine_));
   TC_CHECK(verify(*module));
   if (effort_ == Effort::tuned) optimize(*module, *machine_);

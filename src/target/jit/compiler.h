@@ -53,11 +53,12 @@ class Compiler {
   // `host` must outlive the compiler. `output`: objects are what runs; assembly, made in the same way, is for people.
   Compiler(const Host& host, Effort effort, llvm::CodeGenFileType output = llvm::CodeGenFileType::ObjectFile);
 
-  // TC_ERR_COMPILE with LLVM's words; TC_ERR_UNSUPPORTED when LLVM has no code generator for this host.
-  Result<Bytes> compile(ByteView bitcode, const std::string& label);
+  // TC_ERR_COMPILE with LLVM's words, or for assembly that is refused; TC_ERR_UNSUPPORTED when LLVM has no code generator for
+  // this host.
+  Result<Bytes> compile(ByteView bitcode, Assembly assembly, const std::string& label);
 
  private:
-  Result<Bytes> compile_unguarded(ByteView bitcode, const std::string& label);
+  Result<Bytes> compile_unguarded(ByteView bitcode, Assembly assembly, const std::string& label);
   std::unexpected<Error> abandon(ByteView bitcode, const std::string& reason);
   Status prepare();
   Result<std::unique_ptr<llvm::Module>> parse(ByteView bitcode, const std::string& label);

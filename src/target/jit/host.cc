@@ -14,6 +14,8 @@
 #include <algorithm>
 #include <vector>
 
+#include "target/jit/without_files.h"
+
 namespace tc::target::jit {
 
 namespace {
@@ -115,7 +117,19 @@ Status check_layout(const llvm::Module& module, const llvm::DataLayout& host) {
   return {};
 }
 
+// Sections that a linker, an unwinder or a debugger reads as more than bytes. Compilers write them by themselves; a variable that
+// stands there is meant to be believed.
+Status check_section(const llvm::GlobalObject& object) {
+  for (const llvm::StringRef reserved :
+       {".eh_frame", ".gcc_except_table", ".debug", ".init_array", ".preinit_array", ".fini_array", ".ctors", ".dtors"})
+    if (object.getSection().starts_with(reserved))
+      return fail(TC_ERR_COMPILE, "'{}' stands in the section {}, which is for compilers alone", object.getName().str(),
+                  object.getSection().str());
+  return {};
+}
+
 Status check_globals(const llvm::Module& module) {
+  for (const auto& object : module.global_objects()) TC_CHECK(check_section(object));
   for (const auto& variable : module.globals()) {
     if (variable.isThreadLocal())
       return fail(TC_ERR_COMPILE, "variable {} is thread-local, which injected code may not be",
@@ -139,6 +153,13 @@ void set_host_cpu(llvm::Function& function, const Host& host) {
   if (!host.vector_width.empty()) function.addFnAttr("prefer-vector-width", host.vector_width);
 }
 
+Result<std::shared_ptr<const llvm::Target>> generator_for(const std::string& triple) {
+  std::string error;
+  const auto* const target = llvm::TargetRegistry::lookupTarget(llvm::Triple(triple), error);
+  if (target == nullptr) return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", triple, error);
+  return std::make_shared<const llvm::Target>(without_files(*target));
+}
+
 }  // namespace
 
 Result<Host> Host::detect() {
@@ -149,9 +170,7 @@ Result<Host> Host::detect() {
   const auto found = llvm::sys::getHostCPUFeatures();
   host.features = join_features(found, llvm::Triple(host.triple));
   host.vector_width = preferred_width(found.lookup("avx512f"));
-  std::string error;
-  if (!llvm::TargetRegistry::lookupTarget(llvm::Triple(host.triple), error))
-    return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", host.triple, error);
+  TC_ASSIGN(host.generator, generator_for(host.triple));
   return host;
 }
 
@@ -160,7 +179,9 @@ Result<Host> Host::named(const std::string& triple, const std::string& cpu, cons
   Host host{.triple = wanted.str(),
             .cpu = cpu,
             .features = fmt::format("{}", fmt::join(abi_features(wanted), ",")),
-            .vector_width = {}};
+            .vector_width = {},
+            .generator = nullptr};
+  TC_ASSIGN(host.generator, generator_for(host.triple));
   if (!features.empty()) host.features += (host.features.empty() ? "" : ",") + features;
   // LLVM prints its own words about a CPU that it does not know, and goes on with another: so that one is asked
   // through a machine for no CPU in particular.
@@ -176,14 +197,11 @@ Result<Host> Host::named(const std::string& triple, const std::string& cpu, cons
 
 Result<std::unique_ptr<llvm::TargetMachine>> Host::machine(Effort effort) const {
   const llvm::Triple wanted(triple);
-  std::string error;
-  const auto* target = llvm::TargetRegistry::lookupTarget(wanted, error);
-  if (!target) return fail(TC_ERR_UNSUPPORTED, "LLVM cannot generate code for {}: {}", triple, error);
   llvm::TargetOptions options;
   options.UseInitArray = true;
   options.MCOptions.ABIName = abi_name(wanted);
   const auto level = effort == Effort::baseline ? llvm::CodeGenOptLevel::None : llvm::CodeGenOptLevel::Aggressive;
-  std::unique_ptr<llvm::TargetMachine> machine(target->createTargetMachine(
+  std::unique_ptr<llvm::TargetMachine> machine(generator->createTargetMachine(
       wanted, cpu, features, options, llvm::Reloc::PIC_, llvm::CodeModel::Small, level, /*JIT=*/false));
   if (!machine) return fail(TC_ERR_UNSUPPORTED, "LLVM has no code generator for {} {}", triple, cpu);
   if (effort == Effort::baseline) {

@@ -4,6 +4,7 @@
 // or one that the caller named, to see what it would run. Never changes afterwards: any thread may read it.
 #pragma once
 
+#include <llvm/MC/TargetRegistry.h>
 #include <llvm/Target/TargetMachine.h>
 
 #include <memory>
@@ -19,6 +20,7 @@ struct Host {
   std::string cpu;           // "sapphirerapids"
   std::string features;      // "+avx,-avx10.1,…", sorted: two runs give the same text
   std::string vector_width;  // for `prefer-vector-width`; empty where LLVM's own choice is the best
+  std::shared_ptr<const llvm::Target> generator;  // without_files(); outlives all that is made of it
 
   // Looks at the CPU and makes LLVM's code generator for it ready. TC_ERR_UNSUPPORTED when LLVM has none.
   static Result<Host> detect();
@@ -27,7 +29,8 @@ struct Host {
   // knows no such CPU.
   static Result<Host> named(const std::string& triple, const std::string& cpu, const std::string& features);
 
-  // A machine that generates position-independent code for exactly this CPU. Belongs to one thread at a time.
+  // A machine that generates position-independent code for exactly this CPU. Belongs to one thread at a time, and must not
+  // outlive this host.
   Result<std::unique_ptr<llvm::TargetMachine>> machine(Effort effort) const;
   // Makes a parsed module fit this CPU: gives it the triple and data layout of `machine`, and its functions the CPU. Refuses
   // what the linker could not load (thread-locals, static constructors) and what was made for another architecture.

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <llvm/Object/ObjectFile.h>
+
 #include <cstring>
 
 #include "target/testing/jit_test_base.h"
@@ -118,7 +120,8 @@ TEST_P(Link, linked_code_may_outlive_the_jit) {
 class BadObject : public JitTest {
  protected:
   void expect_refused(const Bytes& object, const std::string& reason, tc_status_t why = TC_ERR_COMPILE) {
-    const auto code = jit_->link(object, "bad", resolver({{"host_value", far_away}}), {}, nullptr);
+    const auto code =
+        jit_->link(object, "bad", [&](const std::string&) -> Result<void*> { return far_away; }, {}, nullptr);
     ASSERT_FALSE(code);
     EXPECT_EQ(code.error().code, why);
     EXPECT_THAT(code.error().message, HasSubstr(reason));
@@ -164,6 +167,40 @@ TEST_F(BadObject, an_object_that_reaches_only_near_variables_is_refused_in_the_w
 #endif
   expect_refused(test_file("near_variable.o"), "cannot link: ");
   expect_refused(test_file("near_variable.o"), "host_value");
+}
+
+TEST_F(BadObject, an_object_that_claims_code_of_others_in_its_frame_table_is_refused) {
+  expect_refused(test_file("frame_table.o"), "");
+}
+
+TEST_F(BadObject, an_object_whose_frame_table_can_be_written_is_refused) {
+  expect_refused(test_file("writable_frame_table.o"), "");
+}
+
+// Each entry, made longer than its function.
+TEST_F(BadObject, an_object_whose_frame_table_speaks_of_more_than_its_code_is_refused) {
+  auto object = compiled("exception", Effort::baseline);
+  auto file =
+      llvm::object::ObjectFile::createObjectFile(llvm::MemoryBufferRef(llvm::StringRef(as_text(object)), "object"));
+  ASSERT_TRUE(bool(file));
+  size_t entries = 0;
+  for (const auto& section : (*file)->sections()) {
+    if (llvm::cantFail(section.getName()) != ".eh_frame") continue;
+    const auto content = llvm::cantFail(section.getContents());
+    const auto begin = static_cast<size_t>(content.data() - reinterpret_cast<const char*>(object.data()));
+    for (size_t at = 0; at + 16 <= content.size();) {
+      uint32_t words[2];
+      std::memcpy(words, content.data() + at, sizeof words);
+      if (words[1] != 0) {
+        ++entries;
+        auto changed = object;
+        changed[begin + at + 14] = std::byte{1};  // 64 KiB more
+        expect_refused(changed, "frame table speaks of ");
+      }
+      at += 4 + words[0];
+    }
+  }
+  EXPECT_GE(entries, 1u);
 }
 
 TEST_F(BadObject, an_object_of_another_compiler_is_taken) {

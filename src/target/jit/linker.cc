@@ -8,11 +8,13 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
 #include <vector>
 
+#include "target/jit/frame_check.h"
 #include "target/jit/link_memory.h"
 #include "target/jit/llvm_errors.h"
 #include "target/jit/object_check.h"
@@ -94,8 +96,8 @@ struct Job {
   LinkMemory memory;
   std::unique_ptr<Image> image = std::make_unique<Image>();
   std::unordered_map<std::string, uint64_t> section_addresses;  // for debuggers
-  void* frames = nullptr;      // the frame table, when exceptions may pass through the code
-  std::optional<Error> error;  // the first one, ours before JITLink's
+  std::span<const std::byte> frames;                            // the frame table; empty: the code has none
+  std::optional<Error> error;                                   // the first one, ours before JITLink's
 };
 
 class Context final : public jitlink::JITLinkContext {
@@ -126,8 +128,12 @@ class Context final : public jitlink::JITLinkContext {
 
   llvm::Error notifyResolved(jitlink::LinkGraph& graph) override {
     collect_symbols(graph);
-    if (auto* const section = graph.findSectionByName(frame_table); section != nullptr)
-      job_.frames = jitlink::SectionRange(*section).getStart().toPtr<void*>();
+    if (const auto* const section = graph.findSectionByName(frame_table); section != nullptr) {
+      if (section->getMemProt() != llvm::orc::MemProt::Read)
+        return refuse("the object's frame table can be written or executed");
+      const jitlink::SectionRange range(*section);
+      job_.frames = {range.getStart().toPtr<const std::byte*>(), range.getSize()};
+    }
     if (job_.options.debugger) {
       for (auto& section : graph.sections())
         if (!section.blocks().empty())
@@ -141,6 +147,11 @@ class Context final : public jitlink::JITLinkContext {
   }
 
  private:
+  llvm::Error refuse(const char* why) {
+    job_.error = Error{TC_ERR_COMPILE, why};
+    return llvm::createStringError(why);
+  }
+
   // In the order of their names, so that the same ifunc always fails with the same message.
   Result<jitlink::AsyncLookupResult> look_up(const LookupMap& symbols) {
     std::vector<std::pair<llvm::orc::SymbolStringPtr, jitlink::SymbolLookupFlags>> wanted(symbols.begin(),
@@ -211,10 +222,15 @@ Result<std::unique_ptr<LinkedCode>> Linker::link(ByteView object, const std::str
   jitlink::link(std::move(graph), std::make_unique<Context>(job));
   if (job.error) return fail(std::move(*job.error));
   job.image->memory = job.memory.take();
-  if (exported != nullptr)
-    job.image->foreign_frames = job.frames;
-  else if (job.frames)
-    job.image->unwind = UnwindRegistration(job.frames);
+  if (!job.frames.empty()) {
+    const auto& placement = job.image->memory.placement();
+    TC_CHECK(check_frames(job.frames, {placement.text, placement.bytes}));
+    auto* const frames = const_cast<std::byte*>(job.frames.data());
+    if (exported != nullptr)
+      job.image->foreign_frames = frames;
+    else
+      job.image->unwind = UnwindRegistration(frames);
+  }
   if (observers.debugger) job.image->debugger = DebuggerEntry::add(object, job.section_addresses);
   return std::move(job.image);
 }

@@ -72,23 +72,23 @@ TEST_F(Memory, compilations_leave_nothing_behind) {
   const auto data = test_file("data.bc"), calls = test_file("calls.bc"), bad = test_file("bad_assembly.bc");
   int round = 0;
   expect_flat(600, 2400, [&] {
-    EXPECT_TRUE(jit_->compile(data, Effort::baseline, fmt::format("ifunc {}", round)));
-    EXPECT_TRUE(jit_->compile(calls, Effort::baseline, "calls"));
+    EXPECT_TRUE(jit_->compile(data, Effort::baseline, Assembly::refused, fmt::format("ifunc {}", round)));
+    EXPECT_TRUE(jit_->compile(calls, Effort::baseline, Assembly::refused, "calls"));
     if (++round % 8 == 0) {
-      EXPECT_FALSE(jit_->compile(bad, Effort::baseline, "bad"));
+      EXPECT_FALSE(jit_->compile(bad, Effort::baseline, Assembly::allowed, "bad"));
     }
   });
 }
 
 TEST_F(Memory, tuned_compilations_leave_nothing_behind) {
   const auto calls = test_file("calls.bc");
-  expect_flat(300, 600, [&] { EXPECT_TRUE(jit_->compile(calls, Effort::tuned, "calls")); });
+  expect_flat(300, 600, [&] { EXPECT_TRUE(jit_->compile(calls, Effort::tuned, Assembly::refused, "calls")); });
 }
 
 TEST_F(Memory, what_llvm_gave_up_on_is_not_tried_again) {
   if (!llvm::sys::getHostCPUFeatures().contains("xop")) GTEST_SKIP() << "not an x86-64 CPU";
   const auto bitcode = test_file("xop.bc");
-  expect_flat(5, 1000, [&] { (void)jit_->compile(bitcode, Effort::baseline, "xop"); });
+  expect_flat(5, 1000, [&] { (void)jit_->compile(bitcode, Effort::baseline, Assembly::refused, "xop"); });
 }
 
 TEST_F(Memory, code_that_is_kept_takes_no_mappings_of_its_own) {

@@ -101,7 +101,7 @@ class BuiltIn {
 };
 
 Status run_once(Jit& jit, ByteView bitcode) {
-  TC_ASSIGN(const auto object, jit.compile(bitcode, Effort::baseline, "warm-up"));
+  TC_ASSIGN(const auto object, jit.compile(bitcode, Effort::baseline, Assembly::refused, "warm-up"));
   const auto resolve = [](const std::string& name) -> Result<void*> {
     if (name == callee_name) return reinterpret_cast<void*>(&callee);
     if (name == "memcpy") return reinterpret_cast<void*>(&std::memcpy);
@@ -136,8 +136,8 @@ class LlvmJit final : public Jit {
         tuned_(host_, Effort::tuned),
         linker_(options, std::move(memory)) {}
 
-  Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) override {
-    return (effort == Effort::baseline ? baseline_ : tuned_).compile(bitcode, label);
+  Result<Bytes> compile(ByteView bitcode, Effort effort, Assembly assembly, const std::string& label) override {
+    return (effort == Effort::baseline ? baseline_ : tuned_).compile(bitcode, assembly, label);
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
@@ -165,7 +165,7 @@ class UnusableJit final : public Jit {
  public:
   explicit UnusableJit(Error reason) : reason_(std::move(reason)) {}
 
-  Result<Bytes> compile(ByteView, Effort, const std::string&) override { return fail(reason_); }
+  Result<Bytes> compile(ByteView, Effort, Assembly, const std::string&) override { return fail(reason_); }
   Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&, const Variables&,
                                            memory::Arena*) override {
     return fail(reason_);

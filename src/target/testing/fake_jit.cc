@@ -62,7 +62,7 @@ class FakeCode final : public LinkedCode {
 
 class FakeJit final : public Jit {
  public:
-  Result<Bytes> compile(ByteView bitcode, Effort effort, const std::string& label) override {
+  Result<Bytes> compile(ByteView bitcode, Effort effort, Assembly, const std::string& label) override {
     ++compiles;
     const auto text = as_text(bitcode);
     if (!order(text, "bad=").empty()) return fail(TC_ERR_COMPILE, "'{}' does not compile", label);

@@ -71,7 +71,7 @@ class JitTest : public testing::Test {
   }
 
   Bytes compiled(const std::string& name, Effort effort) {
-    auto object = jit_->compile(test_file(name + ".bc"), effort, name);
+    auto object = jit_->compile(test_file(name + ".bc"), effort, Assembly::refused, name);
     EXPECT_TRUE(object) << object.error().message;
     return object ? std::move(*object) : Bytes();
   }
