@@ -166,7 +166,6 @@ Status CellProcess::resolve(const std::string& library, const std::string& symbo
 
 std::optional<Event> CellProcess::next() {
   if (conversation_.is_over() || broken_because_) return {};
-  if (has_backlog()) (void)channel_.progress();
   if (const auto message = channel_.receive()) {
     auto event = conversation_.read(*message);
     if (event) {

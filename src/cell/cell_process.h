@@ -7,9 +7,11 @@
 //
 // Nothing here waits for the cell; only start() waits for the kernel to have begun the program. The owner calls
 //
+//     send_on()       in each poll: what the ring had no room for
 //     next()          in each poll, until there is nothing: messages of the ring. No system call while there are none
 //     check()         when descriptor() is readable, and now and then: bells, deadlines, the end
-//     set_sleeping()  around a sleep, as for a ring (transport/ring); it polls again soon while has_backlog()
+//     set_sleeping()  around a sleep, as for a ring (transport/ring). While has_backlog(), the sleep is a short one: a cell that
+//                     makes room in the ring wakes nobody
 //
 // The cell is not trusted. What comes from it is copied before it is read, has limits, and must be what this state allows. A cell
 // that breaks a rule is killed.
@@ -103,6 +105,8 @@ class CellProcess {
   }
   bool is_killed() const noexcept { return killed_because_.has_value() || broken_because_.has_value(); }
   bool has_backlog() const noexcept { return !channel_.is_sent(); }
+  // True: some of it went.
+  bool send_on() noexcept { return has_backlog() && channel_.progress(); }
   bool has_frames() const noexcept { return channel_.has_frames(); }
   void set_sleeping(bool sleeping) noexcept {
     sleeps_ += sleeping ? 1 : 0;

@@ -76,10 +76,11 @@ bool Channel::put_some(Waiting& waiting) noexcept {
 }
 
 bool Channel::progress() {
+  const auto before = out_.written();
   while (!waiting_.empty() && put_some(waiting_.front())) waiting_.pop_front();
   out_.flush();
   ++poll_state_.poll_number;
-  return waiting_.empty();
+  return out_.written() != before;
 }
 
 // ---- Receiving

@@ -33,8 +33,9 @@ class Channel {
 
   // Sends a message whose body is `head` and, behind it, `tail`. Never waits; may throw std::bad_alloc.
   void send(uint8_t kind, uint32_t number, ByteView head, ByteView tail = {});
-  // Goes on with what waits here. True: nothing waits any more.
+  // Goes on with what waits here. True: some of it went.
   bool progress();
+  // Does nothing wait?
   bool is_sent() const noexcept { return waiting_.empty(); }
 
   // The next message. Nothing: none has come whole, or there will be none, because the other side broke a rule: see broken().

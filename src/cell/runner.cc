@@ -98,8 +98,10 @@ void Runner::send(ToNode kind, ByteView head, ByteView tail) {
   constexpr timespec pause{.tv_sec = 0, .tv_nsec = 20'000};
   constexpr int polls_before_pauses = 1000;
   channel_.send(static_cast<uint8_t>(kind), running_.number, head, tail);
-  for (int polls = 0; !channel_.is_sent() && !channel_.progress(); ++polls) {
-    if (polls < polls_before_pauses)
+  for (int polls = 0; !channel_.is_sent(); ++polls) {
+    if (channel_.progress())
+      polls = 0;
+    else if (polls < polls_before_pauses)
       ::sched_yield();
     else
       ::clock_nanosleep(CLOCK_MONOTONIC, 0, &pause, nullptr);

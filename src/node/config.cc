@@ -296,8 +296,10 @@ constexpr Option table[] = {
      "both, the node does not start where this host cannot have cells. auto: untrusted where it can, else none.",
      false, set_isolate},
     {code, "cells", "NUMBER", "4",
-     "How many calls run in cells at once, from 1 to 64. There is one more cell, and none before it is needed.", false,
-     [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.cells, 1, 64); }},
+     "How many calls run in cells at once, and so many cells are kept for those who called last, from 1 to 64. There "
+     "is "
+     "one more cell, and none before it is needed.",
+     false, [](Config& c, std::string_view v) { return parse_number<uint32_t>(v, c.cells, 1, 64); }},
     {code, "cell-memory", "BYTES", "1G", "What the code in a cell may use.", false,
      [](Config& c, std::string_view v) { return parse_bytes(v, c.cell_memory, mib, 1024 * gib); }},
     {code, "objects", "on|off", "on", "Run ready machine code.", false,

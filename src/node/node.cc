@@ -370,7 +370,7 @@ bool Node::end_handed_calls() noexcept {
 
 // For a thread or a cell.
 size_t Node::waiting_calls() {
-  size_t waiting = local_calls_.awaiting_worker() + workers_.unbegun() + (cells_.has_waiting() ? 1 : 0);
+  size_t waiting = local_calls_.awaiting_worker() + workers_.unbegun() + cells_.waiting();
   links_.each([&](Link& link) { waiting += link.receiver().awaits_worker() ? link.receiver().waiting() : 0; });
   return waiting;
 }
@@ -475,9 +475,8 @@ void Node::renew_rights() {
   const auto lost = authority_.take_change();
   for (const auto& key : lost) code_.codes.evict_all_of(key);
   links_.renew_rights(lost);
-  if (handed_.empty()) return;
-  workers_.renew_rights();
   cells_.renew_rights();
+  if (!handed_.empty()) workers_.renew_rights();
 }
 
 // From the watchdog's thread.

@@ -235,6 +235,11 @@ std::string to_line(const Grant& grant) {
   return fmt::format("{} {}{}{}", grant.name, grant.key.text(), fields.empty() ? "" : " ", fields);
 }
 
+bool is_same_for_code(const Grant& one, const Grant& other) noexcept {
+  return one.key == other.key && one.run == other.run && one.where == other.where && one.read == other.read &&
+         one.write == other.write && one.libraries == other.libraries && one.exports == other.exports;
+}
+
 std::string fields_of(const Grant& grant) {
   std::string text;
   if (grant.run != Run::signed_code) add(text, "run", grant.run == Run::any ? "any" : "none");

@@ -36,6 +36,7 @@ class Names {
   bool contains(std::string_view name) const noexcept;
   bool is_all() const noexcept { return !patterns_; }
   const std::vector<std::string>& patterns() const noexcept;  // is_all() must be false
+  bool operator==(const Names& other) const noexcept { return patterns_ == other.patterns_; }
 
  private:
   std::optional<std::vector<std::string>> patterns_;  // nothing: all names
@@ -66,6 +67,9 @@ struct Grant {
   std::optional<Time> until;            // until=2027-01-31 or until=2027-01-31T12:00:00Z: it has no rights from then on
   std::optional<Time> revoked;          // revoked=DATE: it has no rights; the line stays
 };
+
+// Do both lines let code of the same key do the same? Where it may connect from, and how much it may send, is no part of that.
+bool is_same_for_code(const Grant& one, const Grant& other) noexcept;
 
 // Reads one line of the keyring, without its line feed. TC_ERR_INVALID names the wrong field.
 Result<Grant> parse_grant(std::string_view line);

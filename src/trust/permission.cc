@@ -108,11 +108,11 @@ Result<Rights> rights_on_behalf(const Rules& rules, const Rights& peer, const Pu
   TC_CHECK(check_keyring(rules));
   const auto* const grant = rules.keyring.find(key);
   if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
-  if (key == rules.own_key) return Rights::all(fmt::format("{}, this node's own key", key.text()));
+  if (key == rules.own_key) return Rights::all(fmt::format("{}, this node's own key", key.text()), key.text());
   if (std::ranges::find(rules.vouched, key) != rules.vouched.end())
-    return Rights::all(fmt::format("{}, for which the launcher vouches", key.text()));
+    return Rights::all(fmt::format("{}, for which the launcher vouches", key.text()), key.text());
   if (grant != nullptr) return Rights::by_line(*grant);
-  if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", key.text()));
+  if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", key.text()), key.text());
   const auto unknown = stranger(rules, key);
   return fail(TC_ERR_DENIED, "{} calls on behalf of another: {}", peer.whose(), unknown.error().message);
 }
@@ -163,6 +163,21 @@ bool CodeRights::is_trusted() const noexcept {
       .has_value();
 }
 
+// The order of the parties does not matter, nor whether the peer is named in its own chain once more.
+bool CodeRights::is_same(const CodeRights& other) const noexcept {
+  const auto has_all_of = [](const CodeRights& one, const CodeRights& another) {
+    return std::ranges::all_of(another.behalf, [&](const Rights& party) {
+      return party.is_same(one.peer) ||
+             std::ranges::any_of(one.behalf, [&](const Rights& own) { return party.is_same(own); });
+    });
+  };
+  const bool is_same_author = author ? other.author && author->is_same(*other.author) : !other.author;
+  const bool is_same_chain =
+      chain == other.chain || (chain != nullptr && other.chain != nullptr && *chain == *other.chain);
+  return is_same_author && is_same_chain && peer.is_same(other.peer) && has_all_of(*this, other) &&
+         has_all_of(other, *this);
+}
+
 Rights Rights::by_line(const Grant& grant) {
   Rights rights;
   rights.extent_ = Extent::line;
@@ -171,16 +186,23 @@ Rights Rights::by_line(const Grant& grant) {
   return rights;
 }
 
-Rights Rights::all(std::string whose) {
+Rights Rights::all(std::string whose, std::string party) {
   Rights rights;
   rights.extent_ = Extent::all;
   rights.whose_ = std::move(whose);
+  rights.party_ = std::move(party);
   return rights;
 }
 
 Run Rights::run() const noexcept {
   if (extent_ == Extent::line) return grant_->run;
   return extent_ == Extent::all ? Run::any : Run::none;
+}
+
+bool Rights::is_same(const Rights& other) const noexcept {
+  if (extent_ != other.extent_) return false;
+  if (extent_ == Extent::line) return is_same_for_code(*grant_, *other.grant_);
+  return extent_ == Extent::all && party_ == other.party_;
 }
 
 Status Rights::check_name(const Names Grant::* names, std::string_view field, std::string_view kind,
@@ -235,17 +257,21 @@ Status check_keyring(const Rules& rules) {
 Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
   const auto* const grant = peer.key ? rules.keyring.find(*peer.key) : nullptr;
   if (grant != nullptr) TC_CHECK(check_in_force(*grant, now));
-  if (peer.same_user) return Rights::all(fmt::format("user {} of this host", ::geteuid()));
-  if (peer.on_trusted_network) return Rights::all(fmt::format("{}, on a trusted network", peer.text));
+  if (peer.same_user) {
+    auto user = fmt::format("user {} of this host", ::geteuid());
+    return Rights::all(user, user);
+  }
+  if (peer.on_trusted_network) return Rights::all(fmt::format("{}, on a trusted network", peer.text), peer.host);
   if (!peer.key)
     return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
   TC_CHECK(check_keyring(rules));
   if (grant != nullptr) TC_CHECK(check_host(*grant, peer));
-  if (peer.key == rules.own_key) return Rights::all(fmt::format("{}, with this node's own key", peer.text));
+  const auto key = peer.key->text();
+  if (peer.key == rules.own_key) return Rights::all(fmt::format("{}, with this node's own key", peer.text), key);
   if (std::ranges::find(rules.vouched, *peer.key) != rules.vouched.end())
-    return Rights::all(fmt::format("{}, for which the launcher vouches", peer.text));
+    return Rights::all(fmt::format("{}, for which the launcher vouches", peer.text), key);
   if (grant != nullptr) return Rights::by_line(*grant);
-  if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", peer.text));
+  if (rules.trust_any) return Rights::all(fmt::format("{}, as everybody (trust=any)", peer.text), key);
   return stranger(rules, *peer.key, peer.is_key_temporary);
 }
 

@@ -72,7 +72,8 @@ class Rights {
  public:
   Rights() = default;
   static Rights none() { return {}; }
-  static Rights all(std::string whose);
+  // `party` identifies it: its key, or what stands in the place of one. `whose` may name a connection, too.
+  static Rights all(std::string whose, std::string party);
   static Rights by_line(const Grant& grant);
 
   // The party, for messages: "user 1000 of this host", "ana (keyring, line 3)".
@@ -81,6 +82,8 @@ class Rights {
   // The line of the keyring that gives these rights. Null: they do not come from a line.
   const Grant* grant() const noexcept { return grant_ ? &*grant_ : nullptr; }
   Run run() const noexcept;
+  // The same party, with the same rights for its code? Nobody is nobody else.
+  bool is_same(const Rights& other) const noexcept;
 
   // TC_ERR_DENIED names the rule.
   Status may_read(std::string_view data) const;
@@ -95,6 +98,7 @@ class Rights {
 
   Extent extent_ = Extent::none;
   std::string whose_ = "nobody";
+  std::string party_;  // of all rights
   std::optional<Grant> grant_;
 };
 
@@ -104,8 +108,6 @@ Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now);
 
 // The rights of code that runs: only what all of its parties may do. By default it has none.
 struct CodeRights {
-  static CodeRights all(std::string whose) { return {.peer = Rights::all(std::move(whose))}; }
-
   Rights peer{};
   std::vector<Rights> behalf{};    // the principals of the chain, but for those that may do everything here
   std::optional<Rights> author{};  // nothing: the code needs no signature to run
@@ -120,6 +122,8 @@ struct CodeRights {
   bool wants_cell() const noexcept;
   // Could each of the parties run any code here, in the node's process?
   bool is_trusted() const noexcept;
+  // The same parties, with the same rights? Then what code of the one leaves behind may be there for code of the other.
+  bool is_same(const CodeRights& other) const noexcept;
   Status may_read(std::string_view data) const;
   Status may_write(std::string_view data) const;
   Status may_use_library(std::string_view library) const;
@@ -134,6 +138,10 @@ class SharedRights {
 
   const CodeRights& operator*() const noexcept { return rights_ != nullptr ? *rights_ : nothing(); }
   const CodeRights* operator->() const noexcept { return &**this; }
+  // As CodeRights::is_same(), and at once for those of one decision.
+  bool is_same(const SharedRights& other) const noexcept {
+    return rights_ != nullptr && (rights_ == other.rights_ || rights_->is_same(*other));
+  }
 
  private:
   static const CodeRights& nothing() noexcept;

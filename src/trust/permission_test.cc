@@ -110,7 +110,7 @@ TEST(MayConnect, nobody_by_a_key_where_the_keyring_could_not_be_read) {
     EXPECT_THAT(denial(rules, with_key(key)), HasSubstr("cannot be read: /etc/ring, line 3: it is wrong"));
   EXPECT_TRUE(rights_of(rules, {.text = "unix", .host = "", .same_user = true, .key = {}}, now));
   const auto chain = std::make_shared<const wire::Chain>(std::vector{public_key(5).bytes});
-  const auto code = rights_of_code(rules, Rights::all("us"), chain, tc::testing::four_slices(), false, now);
+  const auto code = rights_of_code(rules, Rights::all("us", "us"), chain, tc::testing::four_slices(), false, now);
   ASSERT_FALSE(code);
   EXPECT_THAT(code.error().message, HasSubstr("/etc/ring, line 3"));
 }
@@ -210,7 +210,7 @@ TEST(MayUse, nothing_unless_something_else_is_said) {
     }
   }
   EXPECT_FALSE(rights_of_code({}, Rights::none(), nullptr, tc::testing::four_slices(), true, now));
-  EXPECT_TRUE(CodeRights::all("we").is_all());
+  EXPECT_TRUE((CodeRights{.peer = Rights::all("we", "we")}.is_all()));
 }
 
 TEST(MayConnect, a_line_with_hosts_binds_the_nodes_own_key_and_one_that_the_launcher_vouches_for) {
@@ -231,6 +231,72 @@ TEST(MayUse, what_may_be_written_may_be_read) {
   const auto rights = rights_of(rules_of({"ana read=a write=b"}), with_key(1), now).value();
   EXPECT_TRUE(rights.may_read("b"));
   EXPECT_FALSE(rights.may_read("c"));
+}
+
+// ---- The same principal, with the same rights
+
+// Of code that `sender` calls on behalf of those keys, by the lines of a keyring.
+SharedRights decided(const std::vector<std::string>& lines, unsigned char sender, const Bundle& bundle,
+                     const std::vector<unsigned char>& behalf = {}) {
+  const auto rules = rules_of(lines);
+  std::vector<wire::Chain::Key> keys;
+  for (const auto key : behalf) keys.push_back(public_key(key).bytes);
+  const auto chain = keys.empty() ? nullptr : std::make_shared<const wire::Chain>(std::move(keys));
+  const auto peer = rights_of(rules, with_key(sender), now).value();
+  return SharedRights(rights_of_code(rules, peer, chain, bundle, true, now).value());
+}
+
+TEST(SamePrincipal, is_one_key_with_one_set_of_rights_whatever_it_runs_and_however_its_line_is_written) {
+  const auto code = signed_by(3);
+  const std::string bob = "bob run=any";
+  const auto ana = decided({"ana run=any read=a", bob, "eve"}, 1, code);
+  EXPECT_TRUE(ana.is_same(ana));
+  EXPECT_TRUE(ana.is_same(decided({"anna run=any read=a hosts=10.0.0.0/8 rate=7", bob}, 1, code)));
+  for (const auto* const other :
+       {"ana run=any", "ana run=any read=a,b", "ana run=any read=a write=a", "ana run=any read=a libs=libsqlite3.so.0",
+        "ana run=any read=a exports=hash*", "ana run=any read=a in=cell", "ana read=a"})
+    EXPECT_FALSE(ana.is_same(decided({other, bob, "eve"}, 1, code))) << other;
+  EXPECT_FALSE(ana.is_same(decided({"bob run=any", "ana run=any read=a"}, 2, code)));
+  EXPECT_FALSE(SharedRights().is_same(SharedRights())) << "nobody is nobody else";
+}
+
+TEST(SamePrincipal, is_not_one_whose_code_has_another_author_or_that_calls_for_others) {
+  const std::vector<std::string> lines = {"ana", "bob run=any", "eve run=any", "max run=any"};
+  const auto by_ana = decided(lines, 1, signed_by(1));
+  EXPECT_TRUE(by_ana.is_same(decided(lines, 1, signed_by(1))));
+  EXPECT_FALSE(by_ana.is_same(decided(lines, 1, signed_by(2))));
+  const auto code = tc::testing::four_slices();
+  const auto alone = decided(lines, 2, code), for_eve = decided(lines, 2, code, {3});
+  EXPECT_TRUE(for_eve.is_same(decided(lines, 2, code, {3})));
+  EXPECT_FALSE(alone.is_same(for_eve) || for_eve.is_same(alone));
+  EXPECT_FALSE(for_eve.is_same(decided(lines, 2, code, {4})));
+  EXPECT_FALSE(for_eve.is_same(decided(lines, 2, code, {3, 4})));
+  EXPECT_FALSE(for_eve.is_same(decided(lines, 3, code, {2})));
+}
+
+// As code that calls its own node: the peer stands in its own chain.
+TEST(SamePrincipal, is_one_that_is_named_in_its_own_chain) {
+  const std::vector<std::string> lines = {"ana run=any", "bob run=any"};
+  const auto code = tc::testing::four_slices();
+  EXPECT_TRUE(decided(lines, 1, code).is_same(decided(lines, 1, code, {1})));
+  EXPECT_FALSE(decided(lines, 1, code).is_same(decided(lines, 1, code, {1, 2})));
+}
+
+TEST(SamePrincipal, is_one_user_or_host_or_key_of_all_rights_by_whichever_connection) {
+  Rules rules{.trust_any = true, .keyring = {}};
+  const auto all = [&](const Peer& peer) { return CodeRights{.peer = rights_of(rules, peer, now).value()}; };
+  const Peer user{.text = "unix", .host = "", .same_user = true, .key = {}};
+  const Peer near{.text = "10.0.0.7:1", .host = "10.0.0.7", .on_trusted_network = true, .key = {}};
+  auto by_another_port = near, on_another_host = near, key_by_another_port = with_key(1);
+  by_another_port.text = "10.0.0.7:2";
+  on_another_host.host = "10.0.0.8";
+  key_by_another_port.text = "10.0.0.9:2";
+  EXPECT_TRUE(all(user).is_same(all(user)));
+  EXPECT_TRUE(all(near).is_same(all(by_another_port)));
+  EXPECT_TRUE(all(with_key(1)).is_same(all(key_by_another_port)));
+  EXPECT_FALSE(all(near).is_same(all(on_another_host)));
+  EXPECT_FALSE(all(near).is_same(all(user)));
+  EXPECT_FALSE(all(with_key(1)).is_same(all(with_key(2))));
 }
 
 }  // namespace

@@ -95,6 +95,15 @@ def test_code_runs_in_a_cell_and_answers(t):
         assert result.code == 0 and result.out == payload, result.err
 
 
+# The ring between a node and its cell has 128 KiB.
+@pytest.mark.parametrize("size", [130_000, 200_000, 1_000_000, 4_000_000, 16 << 20])
+def test_payloads_and_answers_of_any_size_pass(t, size):
+    node = isolated(t)
+    payload = os.urandom(size // 2).hex()
+    result = t.ifunc("send", ECHO, node.address, "--payload-file", t.write("payload", payload), "--raw", "--timeout", "60000")
+    assert result.code == 0 and result.out == payload, result.err
+
+
 @pytest.mark.parametrize("how", CRASHES)
 def test_a_crash_costs_its_call_and_not_the_node(t, how):
     node = isolated(t)

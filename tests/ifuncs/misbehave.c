@@ -5,20 +5,21 @@
 #include <threechains/ifunc.h>
 
 enum {
-  ECHO = 0,     // replies with the bytes behind the header
-  STORE = 1,    // replies with the bytes behind the header, if there are any, and writes to an address
-  RECURSE = 2,  // without end
-  CALL = 3,     // jumps to an address
-  SYSTEM = 4,   // makes a system call, and replies with its result
-  ABORT = 5,    // as abort() of the C library does
-  LOOP = 6,     // for ever
-  FORWARD = 7,  // replies with the status of tc_forward()
-  PRODUCE = 8,  // replies with so many bytes
-  READ = 9,     // replies with the data of the name behind the header
-  WRITE = 10,   // writes into that data
-  TALK = 11,    // logs and fails
-  TWICE = 12,   // replies twice, and with the second status as a log level
-  TARGET = 13,  // replies with *target_args
+  ECHO = 0,      // replies with the bytes behind the header
+  STORE = 1,     // replies with the bytes behind the header, if there are any, and writes to an address
+  RECURSE = 2,   // without end
+  CALL = 3,      // jumps to an address
+  SYSTEM = 4,    // makes a system call, and replies with its result
+  ABORT = 5,     // as abort() of the C library does
+  LOOP = 6,      // for ever
+  FORWARD = 7,   // replies with the status of tc_forward()
+  PRODUCE = 8,   // replies with so many bytes
+  READ = 9,      // replies with the data of the name behind the header
+  WRITE = 10,    // writes into that data
+  TALK = 11,     // logs and fails
+  TWICE = 12,    // replies twice, and with the second status as a log level
+  TARGET = 13,   // replies with *target_args
+  CHATTER = 14,  // logs so many lines for developers
 };
 
 struct order {
@@ -127,6 +128,9 @@ void misbehave_main(void *payload, size_t payload_size, void *target_args) {
       tc_reply("one", 3);
       tc_log(tc_reply("two", 3) == TC_ERR_INVALID ? 3 : 0, "replied twice");
       return;
+    case CHATTER:
+      for (; result < order->a[0]; ++result) tc_log(0, "so many words");
+      break;
     case TARGET:
       result = *(uint64_t *)target_args;
       break;

@@ -32,7 +32,8 @@ enum class What : uint64_t {
   write,
   talk,
   twice,
-  target
+  target,
+  chatter
 };
 
 inline Bytes order(What what, std::vector<uint64_t> arguments = {}, std::string_view rest = {}) {
@@ -91,6 +92,7 @@ class TestCell {
     pollfd watched{cell->descriptor(), POLLIN, 0};
     if (::poll(&watched, 1, may_sleep ? most_ms_of_sleep : 0) > 0) cell->check();
     cell->set_sleeping(false);
+    (void)cell->send_on();
     while (auto event = cell->next()) std::visit([&](auto& what) { on(what); }, *event);
   }
 

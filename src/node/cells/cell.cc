@@ -140,6 +140,7 @@ Result<void*> Cell::find(const std::string& library, const std::string& symbol) 
 
 Status Cell::begin(HandedCall& handed, const target::CodeStore& known) {
   handed_ = &handed;
+  rights_ = handed.rights;  // the same, but the next call has probably this very decision, and is not compared
   code_ = nullptr;
   begun_ns_ = now_ns();
   const bool is_linked = library_changes_ == known.library_changes() && store_->find(handed.code->id()) != nullptr;
@@ -164,7 +165,14 @@ Status Cell::on_resolved(const cell::Resolved& resolved) {
 HandedCall* Cell::release() noexcept {
   turn_.give_back(*this);
   awaited_data_.reset();
-  return std::exchange(handed_, nullptr);
+  auto* const handed = std::exchange(handed_, nullptr);
+  if (is_retired_) retire();
+  return handed;
+}
+
+void Cell::retire() noexcept {
+  is_retired_ = true;
+  if (handed_ == nullptr) process_->kill("it is retired");
 }
 
 // Only memory that a cell can have, too. A call that may not read it has none.
@@ -174,13 +182,8 @@ bool Cell::has_target_args(const HandedCall& handed) {
          (handed.rights->is_all() || handed.rights->may_read(data->name) || handed.rights->may_write(data->name));
 }
 
-// Code finds what is mapped without a question. So that must be what this call may have.
-bool Cell::has_same_data(const HandedCall& handed) const noexcept {
-  const auto &before = *data_rights_, &now = *handed.rights;
-  return data_table_.lock() == handed.data && (&before == &now || (before.is_all() && now.is_all()));
-}
-
-bool Cell::may_keep_data() const noexcept { return has_same_data(*handed_) && may_have_data(); }
+// Code finds what is mapped without a question. So that must be what there is now.
+bool Cell::may_keep_data() const noexcept { return data_table_.lock() == handed_->data && may_have_data(); }
 
 Status Cell::run() {
   store_->housekeeping();
@@ -193,7 +196,6 @@ Status Cell::run() {
   const bool forgets_data = !mapped_.empty() && !may_keep_data();
   if (forgets_data) mapped_.clear();
   if (!mapped_.empty() && !is_concurrent()) turn_.take(*this);
-  data_rights_ = handed_->rights;
   data_table_ = handed_->data;
   return process_->run({
       .entry = reinterpret_cast<uint64_t>(entry),

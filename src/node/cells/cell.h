@@ -5,6 +5,7 @@
 //     begin() --> the code is not linked yet: its symbols of shared libraries are looked up in the cell, then it is linked
 //             --> runs --> take() gives what the call says and asks, and its end
 //
+// A cell serves one principal with one set of rights, from its first call until its end: code may have changed everything in it.
 // A cell that has ended takes its code with it: the next one begins with empty memory, so that nothing which code has spoilt
 // is left.
 //
@@ -50,12 +51,21 @@ class Cell {
   std::vector<std::string> lacking(const target::Code& code, const target::CodeStore& known) const;
   // Is code here linked to a library that the node has not got any more?
   bool has_gone_library(const target::CodeStore& known) const;
-  // May a call begin?
-  bool is_free() const noexcept { return process_ != nullptr && process_->is_idle() && handed_ == nullptr; }
+  // May a call begin that this cell serves?
+  bool is_free() const noexcept {
+    return process_ != nullptr && process_->is_idle() && handed_ == nullptr && !process_->is_killed() && !is_retired_;
+  }
+  // No call has begun here: it may serve anybody.
+  bool is_fresh() const noexcept { return !rights_; }
+  // Do calls with these rights run here, and no others?
+  bool serves(const trust::SharedRights& rights) const noexcept { return rights_ && rights_->is_same(rights); }
+  // No other call begins here, and its process is ended as soon as none runs. It must have a process.
+  void retire() noexcept;
+  bool is_retired() const noexcept { return is_retired_; }
   // The call that runs, or waits for its code to be linked; null: none.
   HandedCall* handed() const noexcept { return handed_; }
   uint64_t begun_ns() const noexcept { return begun_ns_; }
-  // The cell must be free. An error: the call cannot run here, and the cell is free again.
+  // The cell must be free, and be fresh or serve those rights. An error: the call cannot run here, and the cell is free again.
   Status begin(HandedCall& handed, const target::CodeStore& known);
   // An address that begin() asked for has come. Errors as those of begin().
   Status on_resolved(const cell::Resolved& resolved);
@@ -104,7 +114,6 @@ class Cell {
   static bool has_target_args(const HandedCall& handed);
   bool is_concurrent() const noexcept { return handed_->code->concurrent; }
   bool may_keep_data() const noexcept;
-  bool has_same_data(const HandedCall& handed) const noexcept;
   Status run();
 
   const std::vector<std::string> libraries_;
@@ -112,14 +121,15 @@ class Cell {
   target::Policy policy_;
   std::unique_ptr<target::CodeStore> store_;
   std::unique_ptr<cell::CellProcess> process_;
+  std::optional<trust::SharedRights> rights_;  // of the calls that run here
+  bool is_retired_ = false;
   HandedCall* handed_ = nullptr;
   target::Code* code_ = nullptr;
   uint64_t begun_ns_ = 0;
   std::vector<ToLink> linking_;   // once all of their symbols are known
   uint64_t library_changes_ = 0;  // of the node's store, which are followed here
   std::vector<Mapped> mapped_;
-  trust::SharedRights data_rights_;            // of the call that has them
-  std::weak_ptr<const NamedData> data_table_;  // and the data that there was then
+  std::weak_ptr<const NamedData> data_table_;  // the data that there was then
   std::optional<std::string> awaited_data_;
   std::deque<LibrarySymbol> awaited_;  // by the order of the questions
   std::mutex mutex_;                   // of what follows

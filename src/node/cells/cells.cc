@@ -30,9 +30,19 @@ constexpr size_t most_unlinkable = 1024;
 // With allow-lib "*", callers choose what cells open.
 constexpr size_t most_libraries = 64;
 constexpr size_t longest_library = 128;
+// Besides those of calls: the one in reserve, and one that has been retired and is not gone yet.
+constexpr size_t spare_cells = 2;
+
+// The longest sleep while a cell has no room for what is sent to it: a cell that reads wakes nobody. One that has a core makes
+// room while the node still polls.
+constexpr uint64_t backlog_step_ns = 1'000'000;
 
 // May it say something by itself?
 bool speaks(const Cell& cell) noexcept { return cell.handed() != nullptr || cell.is_starting(); }
+
+// It has run calls, and may run more.
+bool is_in_use(const Cell& cell) noexcept { return !cell.is_fresh() && !cell.is_retired(); }
+bool is_in_reserve(const Cell& cell) noexcept { return cell.is_fresh() && !cell.is_retired(); }
 
 }  // namespace
 
@@ -79,6 +89,7 @@ Status Cells::begin_to_exist(transport::Transport& transport) {
   TC_ASSIGN(program_, cell::CellProcess::find_program(common_.config.cell));
   for (const auto& name : common_.config.allowed_libraries)
     if (name != "*") libraries_.push_back(name);
+  waiting_.reserve(common_.config.cells);
   transport_ = &transport;
   exists_ = true;
   return {};
@@ -89,7 +100,7 @@ Status Cells::wait_until_ready() {
   for (const auto deadline = Deadline::after_ms(longest_start_ms); !deadline.passed();) {
     if (cells_.empty()) return fail(why_not_);
     look();
-    if (free_cell() != nullptr) return {};
+    if (std::ranges::any_of(cells_, [](const auto& cell) { return cell->is_free(); })) return {};
     std::this_thread::sleep_for(std::chrono::microseconds(100));
   }
   return fail(TC_ERR_TIMEOUT, "no cell was ready within {} ms", longest_start_ms);
@@ -111,7 +122,8 @@ void Cells::cancel(const void* link, uint64_t token) {
     return handed != nullptr && handed->call.link == link && handed->call.wants_reply &&
            !handed->call.has_return_address && handed->call.header.token == token;
   };
-  if (is_it(waiting_)) return fail_waiting({TC_ERR_CANCELED, "its caller canceled the call before it ran"});
+  fail_waiting({TC_ERR_CANCELED, "its caller canceled the call before it ran"},
+               [&](const HandedCall& handed) { return is_it(&handed); });
   for (const auto& cell : cells_)
     if (is_it(cell->handed())) {
       cell->handed()->is_canceled = true;
@@ -119,11 +131,10 @@ void Cells::cancel(const void* link, uint64_t token) {
     }
 }
 
-// One for each call, and a spare one.
+// Is one wanted in reserve? Those that are ending count, too: a cell with much memory takes a while.
 bool Cells::may_order() const noexcept {
-  if (ordered_ != nullptr) return false;
-  const auto calls = running() + (waiting_ != nullptr ? 1 : 0);
-  return cells_.size() <= std::clamp<size_t>(calls, 1, common_.config.cells);
+  return cells_.size() < common_.config.cells + spare_cells &&
+         std::ranges::none_of(cells_, [](const auto& cell) { return is_in_reserve(*cell); });
 }
 
 // One after the other.
@@ -155,14 +166,15 @@ void Cells::take_started() {
   fail_to_start(started->error());
 }
 
+// The next one would fail, too, and who needs it would wait for good.
 void Cells::fail_to_start(const Error& why) {
   why_not_ = why;
-  on_death();
+  pause_orders();
   common_.log.error("{}: a cell cannot be started: {}", common_.self.label, why.message);
-  if (cells_.empty()) fail_waiting(why);
+  fail_waiting(why, [&](const HandedCall& handed) { return !may_come_free(handed.rights); });
 }
 
-void Cells::on_death() {
+void Cells::pause_orders() noexcept {
   ++deaths_;
   order_at_ns_ = now_ns() + (first_pause_ns << std::min(deaths_, deaths_of_longest_pause));
 }
@@ -170,35 +182,60 @@ void Cells::on_death() {
 // ---- Calls
 
 bool Cells::has_room(const void* link, bool concurrent) const noexcept {
-  if (waiting_ != nullptr) return false;
-  const auto comes_first = [&](const auto& cell) {
-    const auto* const handed = cell->handed();
+  if (running() + waiting_.size() >= common_.config.cells) return false;
+  const auto comes_first = [&](const HandedCall* handed) {
     return handed != nullptr && !handed->code->concurrent && handed->call.link == link;
   };
-  return running() < common_.config.cells && (concurrent || std::ranges::none_of(cells_, comes_first));
+  return concurrent || (std::ranges::none_of(waiting_, comes_first) &&
+                        std::ranges::none_of(cells_, [&](const auto& cell) { return comes_first(cell->handed()); }));
 }
 
-Cell* Cells::free_cell() noexcept {
-  const auto found = std::ranges::find_if(cells_, [](const auto& cell) { return cell->is_free(); });
-  return found == cells_.end() ? nullptr : found->get();
+// One that has served its principal, as its code is linked there; else a fresh one; null: neither is free.
+Cell* Cells::free_cell(const trust::SharedRights& rights) noexcept {
+  Cell* fresh = nullptr;
+  for (const auto& cell : cells_) {
+    if (!cell->is_free()) continue;
+    if (cell->serves(rights)) return cell.get();
+    if (cell->is_fresh()) fresh = cell.get();
+  }
+  return fresh;
+}
+
+bool Cells::may_come_free(const trust::SharedRights& rights) const noexcept {
+  return std::ranges::any_of(
+      cells_, [&](const auto& cell) { return is_in_reserve(*cell) || (is_in_use(*cell) && cell->serves(rights)); });
 }
 
 void Cells::run(std::unique_ptr<HandedCall> handed) {
   handed->in_cell = true;
   auto& call = calls_.add(std::move(handed));
   if (const auto* const why = why_unlinkable(*call.code)) return calls_.fail(call, Error(*why));
-  if (auto* const cell = free_cell(); cell != nullptr)
+  if (auto* const cell = free_cell(call.rights); cell != nullptr)
     begin(*cell, call);
   else
-    waiting_ = &call;
+    waiting_.push_back(&call);
   order();
 }
 
 void Cells::begin(Cell& cell, HandedCall& handed) {
   const auto names = cell.lacking(*handed.code, calls_.store());
   if (auto added = add_libraries(names); !added) return calls_.fail(handed, added.error());
-  if (!names.empty() || cell.has_gone_library(calls_.store())) return start_again_for(handed);
+  // It opens libraries before its sandbox is shut, and never later.
+  if (!names.empty() || cell.has_gone_library(calls_.store())) return cell.retire(), waiting_.push_back(&handed);
   if (auto begun = cell.begin(handed, calls_.store()); !begun) fail_to_link(handed, begun.error());
+  retire_one_too_many();
+}
+
+// As many are in use as calls may run at once. The one that was used least of late makes way.
+void Cells::retire_one_too_many() noexcept {
+  size_t in_use = 0;
+  Cell* oldest = nullptr;
+  for (const auto& cell : cells_) {
+    if (!is_in_use(*cell)) continue;
+    ++in_use;
+    if (cell->is_free() && (oldest == nullptr || cell->begun_ns() < oldest->begun_ns())) oldest = cell.get();
+  }
+  if (in_use > common_.config.cells && oldest != nullptr) oldest->retire();
 }
 
 const Error* Cells::why_unlinkable(const target::Code& code) noexcept {
@@ -229,36 +266,38 @@ Status Cells::add_libraries(const std::vector<std::string>& names) {
   return {};
 }
 
-// A cell opens libraries before its sandbox is shut, and never later. One that is being started is looked at when it is ready.
-void Cells::start_again_for(HandedCall& handed) {
-  waiting_ = &handed;
-  std::erase_if(cells_, [](const auto& cell) { return cell->has_process() && cell->handed() == nullptr; });
-  order();
-  watch();
-}
-
 size_t Cells::poll() {
   size_t happened = 0;
   for (const auto& cell : cells_)
     if (speaks(*cell)) happened += poll(*cell);
   if (data_turn_.is_free()) happened += give_awaited_data();
-  if (waiting_ == nullptr) return happened;
-  if (auto* const cell = free_cell(); cell != nullptr) {
-    begin(*cell, *std::exchange(waiting_, nullptr));
+  return happened + begin_waiting();
+}
+
+// One at a time: a cell that is free for one of them may be so for others, too.
+size_t Cells::begin_waiting() {
+  for (auto one = waiting_.begin(); one != waiting_.end(); ++one) {
+    auto* const cell = free_cell((*one)->rights);
+    if (cell == nullptr) continue;
+    auto& handed = **one;
+    waiting_.erase(one);
+    begin(*cell, handed);
+    order();
     calls_.tell_freed();
-    ++happened;
+    return 1;
   }
-  return happened;
+  return 0;
 }
 
 size_t Cells::poll(Cell& cell) {
-  size_t messages = 0;
-  for (; messages < messages_a_poll; ++messages) {
+  size_t happened = cell.process().send_on() ? 1 : 0;
+  for (size_t messages = 0; messages < messages_a_poll; ++messages) {
     auto event = cell.process().next();
     if (!event) break;
     take(cell, *event);
+    ++happened;
   }
-  return messages;
+  return happened;
 }
 
 void Cells::take(Cell& cell, cell::Event& event) {
@@ -355,23 +394,29 @@ size_t Cells::look_at_all() {
   if (!has_news && now < next_due_ns() && std::ranges::none_of(cells_, starts)) return 0;
   size_t happened = has_news ? 1 : 0;
   take_started();
-  happened += std::erase_if(cells_, [&](const auto& cell) { return cell->has_process() && look_at(*cell, now); });
-  happened += poll();
+  for (const auto& cell : cells_)
+    if (cell->has_process()) look_at(*cell, now);
+  happened += take_out_ended() + poll();
   order();
   watch();
   return happened;
 }
 
-// Has it ended?
-bool Cells::look_at(Cell& cell, uint64_t now) {
+void Cells::look_at(Cell& cell, uint64_t now) {
   auto& process = cell.process();
   if (now >= limit_ns(cell))
     process.kill(fmt::format("it ran for more than {} ms (execution-limit)", common_.config.execution_limit_ms));
   process.check();
   poll(cell);
-  if (!process.ending()) return false;
-  on_end_of(cell);
-  return true;
+}
+
+size_t Cells::take_out_ended() {
+  std::vector<std::unique_ptr<Cell>> ended;
+  for (auto& cell : cells_)
+    if (cell->has_process() && cell->process().ending()) ended.push_back(std::move(cell));
+  std::erase(cells_, nullptr);
+  for (const auto& cell : ended) on_end_of(*cell);
+  return ended.size();
 }
 
 void Cells::watch() {
@@ -382,14 +427,15 @@ void Cells::watch() {
 }
 
 void Cells::on_end_of(Cell& cell) {
+  if (cell.is_retired() && cell.handed() == nullptr) return;  // as it should
   const auto& ending = *cell.process().ending();
   ++common_.counters.cell_deaths;
   auto* const handed = cell.release();
   // Somebody killed it. Once: else a cell that cannot take the call, for its size, would be followed by the next one.
   const bool may_run_again = handed != nullptr && !handed->is_put_back && !handed->is_canceled;
-  if (may_run_again && !cell.process().has_begun() && waiting_ == nullptr) {
+  if (may_run_again && !cell.process().has_begun()) {
     handed->is_put_back = true;
-    waiting_ = handed;
+    waiting_.insert(waiting_.begin(), handed);
   } else if (handed != nullptr) {
     const auto why = error_of(cell, *handed, ending);
     const LogContext about({.ifunc = handed->code->name(), .content_id = &handed->code->id()});
@@ -397,9 +443,12 @@ void Cells::on_end_of(Cell& cell) {
                     why.message);
     return calls_.fail(*handed, why);
   }
-  fail_to_start({TC_ERR_IO, fmt::format("the cell {}", ending.text())});
-  // Else the next one would fail, too, and the call would wait for good.
-  if (ending.kind == cell::Ending::Kind::not_started) fail_waiting(why_not_);
+  // Its call was canceled, or reached its limit, in the moment in which it ended.
+  if (ending.kind == cell::Ending::Kind::killed) return;
+  if (ending.kind == cell::Ending::Kind::not_started)
+    return fail_to_start({TC_ERR_IO, fmt::format("the cell {}", ending.text())});
+  if (cell.is_fresh()) pause_orders();
+  common_.log.error("{}: a cell has ended while it ran no code: it {}", common_.self.label, ending.text());
 }
 
 // "ifunc 'sum' (1f2e3d4c5b6a) ended its cell: was ended by signal 11 (SIGSEGV) at address 0x0, in sum_main+0x12".
@@ -426,15 +475,27 @@ Error Cells::error_of(Cell& cell, const HandedCall& handed, const cell::Ending& 
                       ending.text(), place)};
 }
 
-void Cells::fail_waiting(const Error& why) noexcept {
-  if (auto* const handed = std::exchange(waiting_, nullptr)) calls_.fail(*handed, why);
+void Cells::fail_waiting(const Error& why, FunctionRef<bool(const HandedCall&)> which) {
+  for (size_t i = 0; i < waiting_.size();) {
+    if (!which(*waiting_[i])) {
+      ++i;
+      continue;
+    }
+    auto& handed = *waiting_[i];
+    waiting_.erase(waiting_.begin() + static_cast<ptrdiff_t>(i));
+    calls_.fail(handed, why);
+  }
 }
 
 void Cells::renew_rights() noexcept {
-  if (waiting_ == nullptr || !HandedCalls::may_have_other_rights(*waiting_)) return;
+  for (const auto& cell : cells_)
+    if (is_in_use(*cell)) cell->retire();
   const auto why = HandedCalls::rights_have_changed();
-  common_.log.warn("a call is not run: {}", why.message);
-  fail_waiting(why);
+  fail_waiting(why, [&](const HandedCall& handed) {
+    if (!HandedCalls::may_have_other_rights(handed)) return false;
+    common_.log.warn("a call is not run: {}", why.message);
+    return true;
+  });
 }
 
 uint64_t Cells::limit_ns(const Cell& cell) const noexcept {
@@ -445,8 +506,11 @@ uint64_t Cells::limit_ns(const Cell& cell) const noexcept {
 
 uint64_t Cells::next_due_ns() const noexcept {
   auto due = order_at_ns_ != 0 && may_order() ? order_at_ns_ : UINT64_MAX;
-  for (const auto& cell : cells_)
-    if (cell->has_process()) due = std::min({due, limit_ns(*cell), cell->process().check_at_ns()});
+  for (const auto& cell : cells_) {
+    if (!cell->has_process()) continue;
+    due = std::min({due, limit_ns(*cell), cell->process().check_at_ns()});
+    if (speaks(*cell) && cell->process().has_backlog()) due = std::min(due, now_ns() + backlog_step_ns);
+  }
   return due;
 }
 
@@ -464,7 +528,7 @@ void Cells::set_sleeping(bool sleeping) noexcept {
 void Cells::close() noexcept {
   if (keeper_ == nullptr) return;
   const Error why{TC_ERR_CLOSED, "this node ends"};
-  fail_waiting(why);
+  fail_waiting(why, [](const HandedCall&) { return true; });
   for (const auto& cell : cells_)
     if (auto* const handed = cell->release()) calls_.fail(*handed, why);
   cells_.clear();

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // The cells of a node: processes of their own for code that may not run in the node's (docs/cells.md). Each runs one call at a
-// time. There is one more than there are calls: it takes the next call, also when another cell ends.
+// time, and only calls of one principal with one set of rights, because the code of a call can change what later ones find
+// there. One more is fresh: it takes the next call of somebody who has no cell, also when another cell ends.
+//
+//     fresh --- the first call ---> serves its principal --- others want cells, or the keyring was read again ---> retired
 //
 //     the node's thread                                          a cell
 //     run() ---- the call, its payload ------------------------> runs it
@@ -20,6 +23,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "base/function_ref.h"
 #include "node/cells/cell.h"
 #include "node/cells/cell_keeper.h"
 #include "node/workers/handed_calls.h"
@@ -57,7 +61,7 @@ class Cells {
   void run(std::unique_ptr<HandedCall> handed);
   // The call of that token, which came by that link, was taken back by its caller: it is not run, or its cell is ended.
   void cancel(const void* link, uint64_t token);
-  // Takes what cells say. How much happened.
+  // Takes what cells say, and sends on what they had no room for. How much happened.
   size_t poll();
   // What bells, deadlines and ends want done: when take_news(), and now and then. How much happened.
   size_t look() { return keeper_ == nullptr ? 0 : look_at_all(); }
@@ -66,12 +70,13 @@ class Cells {
   void set_sleeping(bool sleeping) noexcept;
   // The name of an ifunc that runs in a cell now; empty: none does.
   std::string running_name() const;
-  bool has_waiting() const noexcept { return waiting_ != nullptr; }
+  size_t waiting() const noexcept { return waiting_.size(); }
   bool has_frames() const noexcept;
   // When look() has something to do that nothing announces: a call has run for too long, a cell does not become ready, or one may
   // be started again. UINT64_MAX: nothing.
   uint64_t next_due_ns() const noexcept;
-  // The keyring was read again: a call that has not begun is not run by rights that its sender may not have any more.
+  // The keyring was read again: a call that has not begun is not run by rights that its sender may not have any more, and cells
+  // serve nobody by rights of before.
   void renew_rights() noexcept;
 
   void close() noexcept;
@@ -84,10 +89,11 @@ class Cells {
   bool may_order() const noexcept;
   void order();
   void take_started();
-  Cell* free_cell() noexcept;
+  Cell* free_cell(const trust::SharedRights& rights) noexcept;
+  bool may_come_free(const trust::SharedRights& rights) const noexcept;
   void begin(Cell& cell, HandedCall& handed);
+  void retire_one_too_many() noexcept;
   Status add_libraries(const std::vector<std::string>& names);
-  void start_again_for(HandedCall& handed);
   const Error* why_unlinkable(const target::Code& code) noexcept;
   void fail_to_link(HandedCall& handed, const Error& why);
   size_t look_at_all();
@@ -98,11 +104,13 @@ class Cells {
   size_t give_awaited_data();
   tc_status_t give_data(Cell& cell, std::string_view name);
   void end_call(Cell& cell, const cell::Ended& ended);
-  void fail_waiting(const Error& why) noexcept;
+  size_t begin_waiting();
+  void fail_waiting(const Error& why, FunctionRef<bool(const HandedCall&)> which);
   void on_ready(const cell::Ready& ready);
-  void on_death();
+  void pause_orders() noexcept;
   void fail_to_start(const Error& why);
-  bool look_at(Cell& cell, uint64_t now);
+  void look_at(Cell& cell, uint64_t now);
+  size_t take_out_ended();
   void watch();
   void on_end_of(Cell& cell);
   Error error_of(Cell& cell, const HandedCall& handed, const cell::Ending& ending) const;
@@ -113,9 +121,9 @@ class Cells {
   transport::Transport* transport_ = nullptr;
   std::unique_ptr<CellKeeper> keeper_;
   DataTurn data_turn_;
-  std::vector<std::unique_ptr<Cell>> cells_;  // the first one that is free takes a call, as its code is linked there
-  Cell* ordered_ = nullptr;                   // which of them has no process yet
-  HandedCall* waiting_ = nullptr;             // for a cell
+  std::vector<std::unique_ptr<Cell>> cells_;
+  Cell* ordered_ = nullptr;           // which of them has no process yet
+  std::vector<HandedCall*> waiting_;  // for a cell; with those that run, at most as many as there are cells for calls
   std::filesystem::path program_;
   std::vector<std::string> libraries_;  // that cells are started with
   Error why_not_;                       // the last cell that was to be started was not

@@ -122,6 +122,35 @@ TEST_F(IsolatesAll, an_answer_is_given_once) {
   EXPECT_EQ(source->stat("late-answers"), 0u);
 }
 
+// The ring between node and cell has 128 KiB. What has no room there is sent on by a node that sleeps between its polls.
+TEST_F(IsolatesAll, payloads_and_answers_of_any_size_pass_a_node_that_sleeps) {
+  const Background running(*target);
+  for (const size_t size : {32'000u, 130'000u, 131'072u, 131'100u, 200'000u, 1'000'000u, 16u << 20}) {
+    std::string payload(size, 'x');
+    for (size_t i = 0; i < size; ++i) payload[i] = static_cast<char>(i * 31 + i / 251);
+    const auto future = test::call(*source, *link, *message(*source, echo, payload));
+    ASSERT_EQ(future->status, TC_OK) << size << ": " << future->message;
+    EXPECT_TRUE(text_of(*future) == payload) << size;
+  }
+}
+
+TEST_F(IsolatesAll, a_node_sleeps_while_its_cell_reads_nothing) {
+  const auto process = process_of(*call(misbehave, ask_for_process()));
+  ASSERT_EQ(::kill(process, SIGSTOP), 0);
+  const auto future = send(echo, std::string(1 << 20, 'x'));
+  for (int polls = 0; polls < 2000; ++polls) target->poll(), source->poll();
+  const auto cpu_ms = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return time.tv_sec * 1000 + time.tv_nsec / 1'000'000;
+  };
+  const auto before = cpu_ms();
+  for (const auto deadline = Deadline::after_ms(300); !deadline.passed();) target->wait(deadline);
+  EXPECT_LT(cpu_ms() - before, 200);
+  ASSERT_EQ(::kill(process, SIGCONT), 0);
+  EXPECT_TRUE(answered(future)) << future->message;
+}
+
 // ---- Its end
 
 TEST_F(IsolatesAll, a_crash_names_the_ifunc_its_content_and_the_signal_and_the_next_call_is_answered) {
@@ -263,6 +292,42 @@ TEST_F(IsolatesAll, a_call_that_is_canceled_ends_with_its_cell_and_those_behind_
   EXPECT_EQ(stat("cell-deaths"), 1u);
   EXPECT_EQ(stat("cell-calls"), 1u) << "the last one alone came to its end";
   EXPECT_EQ(text_of(*call(echo, "as ever")), "as ever");
+}
+
+class IsolatesAllAndLogs : public IsolatesAll {
+ protected:
+  struct Lines {
+    std::mutex mutex;
+    std::string text;
+  };
+  explicit IsolatesAllAndLogs(std::shared_ptr<Lines> lines = std::make_shared<Lines>())
+      : IsolatesAll([lines](Config& config) {
+          config.log = "info";
+          config.log_sink = [lines](int level, const char* line) {
+            const std::scoped_lock lock(lines->mutex);
+            if (level >= 2) lines->text += std::string(line) + "\n";
+          };
+        }),
+        lines_(std::move(lines)) {}
+  std::string warnings_and_errors() const {
+    const std::scoped_lock lock(lines_->mutex);
+    return lines_->text;
+  }
+
+ private:
+  std::shared_ptr<Lines> lines_;
+};
+
+// The cell is killed when its call has ended, and the node has not read that far: it reads some messages with each poll.
+TEST_F(IsolatesAllAndLogs, a_call_that_is_canceled_while_it_ends_is_no_error_of_its_cell) {
+  const auto ends = send(misbehave, ask_to(What::chatter, {2500}));
+  ASSERT_TRUE(until([&] { return target->report().running == "misbehave"; }));
+  std::this_thread::sleep_for(100ms);
+  source->cancel(*ends);
+  for (int polls = 0; polls < 100; ++polls) source->poll();
+  ASSERT_TRUE(until([&] { return stat("cell-deaths") == 1; }));
+  EXPECT_EQ(text_of(*call(echo, "x")), "x");
+  EXPECT_EQ(warnings_and_errors(), "");
 }
 
 TEST_F(IsolatesAll, another_client_cannot_cancel_a_call) {
@@ -919,7 +984,7 @@ TEST_F(HasCells, a_node_that_is_freed_while_a_cell_starts_tells_its_callers_and_
   EXPECT_TRUE(children().empty());
   ASSERT_TRUE(ended(*client, waits) && ended(*client, behind));
   EXPECT_EQ(waits->status, TC_ERR_CLOSED) << waits->message;
-  EXPECT_EQ(behind->status, TC_ERR_DISCONNECTED) << behind->message;
+  EXPECT_EQ(behind->status, TC_ERR_CLOSED) << behind->message;
 }
 
 }  // namespace

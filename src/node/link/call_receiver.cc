@@ -495,7 +495,7 @@ void CallReceiver::renew_rights() {
   rights_.reset();
   if (rights) rights_ = std::move(*rights);
   is_restricted_ = !rights_ || !rights_->is_all();
-  full_rights_ = is_restricted_ ? trust::SharedRights() : trust::SharedRights(trust::CodeRights::all(rights_->whose()));
+  full_rights_ = is_restricted_ ? trust::SharedRights() : trust::SharedRights(trust::CodeRights{.peer = *rights_});
   may_run_ = rights_ && rights_->run() != trust::Run::none;
   if (!rights)
     why_not_ = std::move(rights).error();
