@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 //
 // A cell serves one principal with one set of rights: what the code of one leaves behind, the code of another does not find.
+#include <algorithm>
+
 #include "node/testing/cell_kit.h"
 #include "node/testing/keyring_kit.h"
 
@@ -20,8 +22,14 @@ class Principals : public WithKeyring {
     return ana.line(of_ana) + bob.line("run=any in=cell") + eve.line("run=any in=cell");
   }
   pid_t process(Node& node) { return process_of(*call(node, misbehave, ask_for_process())); }
-  // What its cell has kept since its first call.
-  std::string kept(Node& node, const std::string& said) { return text_of(*call(node, keep, said)); }
+  // What its cell has kept since its first call. A caller has its answer before the cell is free again; until then, a call by
+  // another link would go to another cell.
+  std::string kept(Node& node, const std::string& said) {
+    const auto calls = stat("cell-calls");
+    const auto answer = call(node, keep, said);
+    if (answer->status == TC_OK) EXPECT_TRUE(until([&] { return stat("cell-calls") > calls; }));
+    return text_of(*answer);
+  }
   bool until(const std::function<bool()>& done) {
     return tc::test::run_until(done, [] { std::this_thread::sleep_for(std::chrono::milliseconds(1)); }, 60'000);
   }
@@ -139,7 +147,14 @@ TEST_F(Principals, a_call_is_refused_where_no_other_cell_can_be_started_and_thos
   start(lines(), [&](Config& config) { config.cell = program.string(); });
   const auto first = peer(2, ana), second = peer(3, bob), third = peer(4, eve);
   const auto cell = process(*first);
-  ASSERT_TRUE(until([] { return children().size() == 2; }));
+  const auto runs = [&](pid_t child) {
+    std::error_code failed;
+    return std::filesystem::read_symlink(fmt::format("/proc/{}/exe", child), failed) == program;
+  };
+  ASSERT_TRUE(until([&] {
+    const auto started = children();
+    return started.size() == 2 && std::ranges::all_of(started, runs);
+  }));
   std::filesystem::remove(program);
   EXPECT_EQ(kept(*second, "of bob"), "of bob") << "in the one that is in reserve";
   EXPECT_EQ(call(*third, keep, "of eve")->status, TC_ERR_NOT_FOUND);
