@@ -267,7 +267,7 @@ bool Authority::may_stand_for(std::string_view spelling, const transport::Origin
   if (const auto* const there = answers_at(address, *peer.key); there != nullptr) return there->key == *peer.key;
   const auto known = contacts_->find(address);
   if (!known) return false;
-  return *known ? *known == *peer.key : is_vouched(*peer.key) || rules_.keyring.find(*peer.key) != nullptr;
+  return *known ? *known == *peer.key : is_vouched(*peer.key);
 }
 
 // ---- What changes
