@@ -3,6 +3,7 @@
 // Leaves its payload wherever code in a cell can write: in a variable, on the heap, in memory at a place of its own choice, in
 // the environment, and by the address of the named data `text`. Answers with its process, and with what it found at each of
 // these places from an earlier call.
+#include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -20,12 +21,17 @@ struct page {
   const char *data;
 };
 
-static struct page *const place = (struct page *)0x600000000000;
+// Computed: an address that is written into code is refused.
+static struct page *place_of(void) {
+  volatile uintptr_t at = 6;
+  return (struct page *)(at << 44);
+}
 
 static const char *known(const char *text) { return text[0] != 0 ? text : "-"; }
 
 void leave_main(void *payload, size_t payload_size, void *target_args) {
   (void)target_args;
+  struct page *const place = place_of();
   char name[64] = {0}, answer[512] = {0}, data[16] = {0};
   memcpy(name, payload, payload_size < sizeof name ? payload_size : sizeof name - 1);
   const void *const got =
