@@ -82,7 +82,8 @@ TEST(ToolchainRefusals, what_would_run_at_the_end_of_the_process_is_refused_with
       AllOf(HasSubstr("nothing may run a function of an ifunc when the process ends"),
             HasSubstr("before foo_main returns"), Not(HasSubstr("declare")), Not(HasSubstr("--extern")));
   for (const std::string name : {"atexit", "at_quick_exit"}) {
-    auto shop = body(name + "(last);", "static void last(void) {} int " + name + "(void (*)(void));");
+    auto shop = body(name + "(last);", "static volatile int seen; static void last(void) { seen = 1; } int " + name +
+                                           "(void (*)(void));");
     EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("foo.c:5: '" + name + "' is called, but"), is_told));
     shop.file("foo.deps", "c\n");
     EXPECT_THAT(shop.refusal(), is_told) << "which no library has for others";
