@@ -10,11 +10,14 @@
 #include <cstring>
 #include <string_view>
 
-#include "base/fd.h"
+#include "base/random.h"
 
 namespace tc {
 
 namespace {
+
+// Names that are tried until one is new. The second try is never needed, unless random numbers repeat.
+constexpr int most_attempts = 8;
 
 std::unexpected<Error> system_error(std::string_view verb, const std::filesystem::path& path) {
   const auto code = errno == ENOENT ? TC_ERR_NOT_FOUND : TC_ERR_IO;
@@ -55,19 +58,27 @@ Result<Bytes> read_file(const std::filesystem::path& path, size_t limit) {
   return bytes;
 }
 
-Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) {
-  const auto beside = fmt::format("{}.{}.new", path.string(), ::gettid());  // no other writer has this name
-  {
-    const Fd file(::open(beside.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644));
-    if (!file) return system_error("create", beside);
-    if (auto written = write_all(file.get(), bytes, beside); !written) {
-      ::unlink(beside.c_str());
-      return written;
-    }
+Result<NewFile> create_beside(const std::filesystem::path& path, mode_t mode) {
+  for (int attempt = 0; attempt < most_attempts; ++attempt) {
+    const auto beside = std::filesystem::path(fmt::format("{}.{:016x}.new", path.string(), random_number()));
+    Fd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, mode));
+    if (fd) return NewFile{std::move(fd), beside};
+    if (errno != EEXIST) break;
   }
-  if (::rename(beside.c_str(), path.c_str()) != 0) {
-    ::unlink(beside.c_str());
-    return system_error("replace", path);
+  return system_error("create a file beside", path);
+}
+
+Status write_file_atomically(const std::filesystem::path& path, ByteView bytes) {
+  TC_ASSIGN(auto made, create_beside(path, 0644));
+  if (auto written = write_all(made.fd.get(), bytes, path); !written) {
+    ::unlink(made.path.c_str());
+    return written;
+  }
+  made.fd.reset();  // before another process can find it
+  if (::rename(made.path.c_str(), path.c_str()) != 0) {
+    const auto failed = system_error("replace", path);
+    ::unlink(made.path.c_str());
+    return failed;
   }
   return {};
 }

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/clock.h"
+#include "base/file.h"
 #include "base/random.h"
 
 namespace {
@@ -38,6 +39,18 @@ TEST(OwnedClock, a_deadline_of_no_time_has_passed_and_one_that_never_comes_has_n
 }
 
 TEST(OwnedRandomness, numbers_come_from_the_tests_own_source) { EXPECT_EQ(random_number(), 0x0707070707070707u); }
+
+// Even somebody who knows the name cannot make us write through a link.
+TEST(OwnedRandomness, a_new_file_is_none_that_lies_there_already) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  const auto path = directory->file("text");
+  std::filesystem::create_symlink(directory->file("victim"), path + ".0707070707070707.new");
+  const auto written = write_file_atomically(path, as_bytes("text"));
+  ASSERT_FALSE(written);
+  EXPECT_EQ(written.error().message, "cannot create a file beside " + path + ": File exists");
+  EXPECT_FALSE(std::filesystem::exists(directory->file("victim")));
+}
 
 }  // namespace
 }  // namespace tc

@@ -201,6 +201,32 @@ TEST(FileThatIsReplaced, leaves_nothing_where_it_cannot_be_had) {
   EXPECT_FALSE(write_file_atomically(directory->file("missing") + "/text", as_bytes("text")));
 }
 
+// In /tmp another user may put a link under each name that he can guess.
+TEST(FileThatIsReplaced, is_written_through_no_link_that_lies_there) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  const auto path = directory->file("text"), victim = directory->file("victim");
+  ASSERT_TRUE(write_file_atomically(victim, as_bytes("mine")));
+  std::filesystem::create_symlink(victim, path);
+  for (const auto& name : {std::to_string(::gettid()), std::to_string(::getpid())})
+    if (!std::filesystem::is_symlink(path + "." + name + ".new"))
+      std::filesystem::create_symlink(victim, path + "." + name + ".new");
+  ASSERT_TRUE(write_file_atomically(path, as_bytes("text")));
+  EXPECT_EQ(as_text(*read_file(victim, 100)), "mine");
+  EXPECT_EQ(as_text(*read_file(path, 100)), "text");
+  EXPECT_FALSE(std::filesystem::is_symlink(path));
+}
+
+TEST(NewFile, has_another_name_each_time_and_the_mode_that_was_asked_for) {
+  const auto directory = TemporaryDirectory::create();
+  ASSERT_TRUE(directory);
+  const auto first = create_beside(directory->file("text"), 0600),
+             second = create_beside(directory->file("text"), 0600);
+  ASSERT_TRUE(first && second);
+  EXPECT_NE(first->path, second->path);
+  EXPECT_EQ(std::filesystem::status(first->path).permissions(), std::filesystem::perms(0600));
+}
+
 // ---- Plug-ins
 
 TEST(Plugin, is_found_along_the_loaders_path_and_gives_its_functions) {

@@ -21,6 +21,7 @@ trust::Peer peer_of(const transport::Origin& origin) {
   return {.text = origin.text,
           .host = origin.host,
           .same_user = origin.same_user,
+          .why_not_same_user = origin.why_not_same_user,
           .on_trusted_network = origin.on_trusted_network,
           .key = origin.key,
           .is_key_temporary = origin.is_key_temporary};
@@ -209,27 +210,33 @@ Status Authority::is_expected(std::string_view spelling, const transport::Origin
   if (is_vouched(key)) return {};
   const auto* const grant = rules_.keyring.find(key);
   if (grant != nullptr) TC_CHECK(rights_of(peer));
-  if (expected.may_meet) return may_meet(peer, grant);
+  if (expected.may_meet) return may_meet(address, peer, grant);
   if (grant != nullptr || expected.caller == key) return {};
   return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and an answer is no first contact",
               key.text());
 }
 
-Status Authority::may_meet(const transport::Origin& peer, const trust::Grant* grant) const {
+// A key that nobody has named. At an address of this host it may be that of any local user, who listens there because our
+// node does not at the moment: whatever is sent would be his. Processes of our own user are met at their Unix socket, or have
+// a key of our user's.
+Status Authority::may_meet(std::string_view address, const transport::Origin& peer, const trust::Grant* grant) const {
   const auto policy = config_.first_contact;
-  const bool has_lines = policy == FirstContact::keyring && !rules_.keyring.grants().empty();
-  if (grant != nullptr || policy == FirstContact::remember || (policy == FirstContact::keyring && !has_lines))
-    return {};
+  if (grant != nullptr || policy == FirstContact::remember) return {};
+  const bool has_lines = !rules_.keyring.grants().empty();
+  const bool is_anybodys = policy == FirstContact::keyring && !has_lines && peer.is_this_host;
+  const bool meets = policy == FirstContact::keyring && !has_lines && !is_anybodys;
+  if (meets || (is_anybodys && trust::is_own_key(*peer.key))) return {};
   const auto key = peer.key->text();
+  const auto reason = policy == FirstContact::ask      ? std::string("first-contact is ask")
+                      : policy == FirstContact::refuse ? std::string("first-contact is refuse")
+                      : has_lines                      ? std::string("first-contact is keyring, which has other keys")
+                                                       : fmt::format("any user of this host may listen at {}", address);
   const auto advice =
       peer.is_key_temporary
           ? std::string("it lasts only as long as its process: `ifunc key new default` there makes one to trust")
-          : fmt::format("compare it with `ifunc key show` there, then say `ifunc key trust NAME {}`", key);
-  return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and first-contact is {}: {}", key,
-              has_lines                     ? "keyring, which has other keys"
-              : policy == FirstContact::ask ? "ask"
-                                            : "refuse",
-              advice);
+          : fmt::format("compare it with `ifunc key show` there, then say `ifunc key trust NAME {}{}`", key,
+                        is_anybodys ? fmt::format(" --at {}", address) : "");
+  return fail(TC_ERR_DENIED, "it answers with key {}, which is not known here, and {}: {}", key, reason, advice);
 }
 
 void Authority::remember(std::string_view spelling, const transport::Origin& peer) {

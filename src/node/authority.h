@@ -115,7 +115,7 @@ class Authority {
  private:
   bool runs_code() const noexcept;
   Result<trust::Keyring> read_keyring() const;
-  Status may_meet(const transport::Origin& peer, const trust::Grant* grant) const;
+  Status may_meet(std::string_view address, const transport::Origin& peer, const trust::Grant* grant) const;
   // The line that says its key answers there; null: there is none.
   const trust::Grant* answers_at(std::string_view address, const trust::PublicKey& key) const noexcept;
   const trust::PublicKey* vouched_for(std::string_view address) const noexcept;

@@ -84,6 +84,52 @@ TEST_F(TheAuthority, remembers_the_first_key_at_an_address_and_refuses_another) 
   EXPECT_EQ(why_not("a:1", bob), "");
 }
 
+// Whoever of this host's users listens there would get the code and its payload.
+TEST_F(TheAuthority, meets_nobody_for_the_first_time_at_an_address_of_this_host) {
+  const auto why_not_here = [&](const Person& who, bool is_temporary = false) {
+    auto there = with(who.public_key(), is_temporary);
+    there.is_this_host = true;
+    const auto status = authority->is_expected("localhost:7001", there);
+    if (status) authority->remember("localhost:7001", there);
+    return status ? "" : status.error().message;
+  };
+  start();
+  EXPECT_EQ(
+      why_not_here(ana),
+      fmt::format("it answers with key {0}, which is not known here, and any user of this host may listen at "
+                  "127.0.0.1:7001: compare it with `ifunc key show` there, then say `ifunc key trust NAME {0} --at "
+                  "127.0.0.1:7001`",
+                  ana.public_key().text()));
+  EXPECT_THAT(why_not_here(ana, true), HasSubstr("`ifunc key new default` there makes one to trust"));
+  EXPECT_FALSE(std::filesystem::exists(home.path() / "known-nodes"));
+
+  start(ana.line("at=127.0.0.1:7001"));
+  EXPECT_EQ(why_not_here(ana), "") << "as the refusal said";
+  start(ana.line());
+  EXPECT_EQ(why_not_here(ana), "");
+  start();
+  EXPECT_EQ(why_not_here(ana), "") << "it is remembered";
+  EXPECT_TRUE(trust::KnownNodes(home.path() / "known-nodes").forget("127.0.0.1:7001").value());
+  EXPECT_NE(why_not_here(ana), "");
+
+  config.first_contact = FirstContact::remember;
+  start();
+  EXPECT_EQ(why_not_here(ana), "") << "somebody has said so";
+}
+
+TEST_F(TheAuthority, meets_other_keys_of_its_own_user_at_an_address_of_this_host) {
+  const auto other = trust::KeyPair::fresh().value();
+  auto there = with(other.public_key());
+  there.is_this_host = true;
+  start();
+  EXPECT_FALSE(authority->is_expected("127.0.0.1:1", there));
+  ASSERT_TRUE(trust::write_key_file(trust::key_path("other").value(), other));
+  EXPECT_TRUE(authority->is_expected("127.0.0.1:1", there));
+  config.first_contact = FirstContact::refuse;
+  start();
+  EXPECT_FALSE(authority->is_expected("127.0.0.1:1", there));
+}
+
 TEST_F(TheAuthority, remembers_nothing_of_a_node_that_did_not_let_it_in) {
   start();
   EXPECT_TRUE(authority->is_expected("a:1", with(ana.public_key())));

@@ -276,8 +276,9 @@ constexpr Option table[] = {
      true, add_trusted_network},
     {trust, "first-contact", "keyring|ask|remember|refuse", "keyring",
      "What to do when a node that this one connects to answers with a key that was never seen: remember it for that "
-     "address, and accept no other there; or refuse it. keyring: remember it as long as the keyring has no line, and "
-     "refuse it then. ask: `ifunc send` asks at its terminal, as ssh does; everything else refuses it.",
+     "address, and accept no other there; or refuse it. keyring: refuse it where the keyring has a line, and at "
+     "addresses of this host, where any user may listen; else remember it. ask: `ifunc send` asks at its terminal, as "
+     "ssh does; everything else refuses it.",
      false, set_first_contact},
     {trust, "allow-lib", "LIBRARY", "libm.so.6",
      "A shared library that ifuncs may use when they declare it, as libz.so.1; * for any. The mathematics of C, "

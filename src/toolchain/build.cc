@@ -68,8 +68,8 @@ class UnitImporter {
     for (const auto& triple : targets) {
       Unit unit;
       unit.triple = triple;
-      TC_ASSIGN(auto compiled,
-                compile(input(), language_, triple, {request_.clang_flags, request_.include_directory, name_}));
+      TC_ASSIGN(auto compiled, compile(input(), language_, triple,
+                                       {request_.clang_flags, request_.include_directory, name_}, diagnostics_));
       TC_ASSIGN(auto module, parse(compiled.bitcode, *unit.context, label()));
       unit.signature = std::move(compiled.signature);
       auto options = import_options();
@@ -148,6 +148,7 @@ class UnitImporter {
   const BuildRequest& request_;
   const std::string& name_;
   const Language language_;
+  Diagnostics diagnostics_;
   std::vector<Unit> units_;
 };
 

@@ -187,7 +187,7 @@ std::vector<std::string> our_flags(Language language, const FrontEnd& front_end)
 }
 
 Result<Compiled> compile_c(const fs::path& source, Language language, const std::string& triple,
-                           const FrontEnd& front_end) {
+                           const FrontEnd& front_end, Diagnostics& diagnostics) {
   TC_ASSIGN(const auto target, TargetTriple::parse(triple));
   TC_ASSIGN(auto compiler, compiler_for(target, language, front_end));
   TC_ASSIGN(const auto scratch, TemporaryDirectory::create());
@@ -195,10 +195,11 @@ Result<Compiled> compile_c(const fs::path& source, Language language, const std:
 
   auto& command = compiler.command;
   for (const auto& flag : our_flags(language, front_end)) command.push_back(flag);
+  if (shows_colours()) command.emplace_back("-fcolor-diagnostics");
   for (const auto& flag : front_end.flags) command.push_back(flag);
   command.insert(command.end(), {"-o", output.string(), source.string()});
 
-  TC_ASSIGN(const int status, run(command));
+  TC_ASSIGN(const int status, diagnostics.run(command));
   if (status != 0)
     return fail(TC_ERR_COMPILE, "{}: does not compile for {} (the compiler's words are above){}{}", source.string(),
                 triple, compiler.remedy.empty() ? "" : "; ", compiler.remedy);
@@ -248,7 +249,8 @@ std::vector<std::string> command_for(const std::string& rustc, const std::string
           "relocation-model=pic"};
 }
 
-Result<Compiled> compile_rust(const fs::path& source, const std::string& triple, const FrontEnd& front_end) {
+Result<Compiled> compile_rust(const fs::path& source, const std::string& triple, const FrontEnd& front_end,
+                              Diagnostics& diagnostics) {
   TC_ASSIGN(const auto target, TargetTriple::parse(triple));
   TC_ASSIGN(const auto rustc, find_tool("TC_RUSTC", {"rustc"}, "install rustc (Debian's package, or from rustup.rs)"));
   TC_ASSIGN(const auto crate, find_crate(front_end));
@@ -267,7 +269,7 @@ Result<Compiled> compile_rust(const fs::path& source, const std::string& triple,
   auto command = command_for(rustc, name);
   command.insert(command.end(), {"--crate-type=rlib", "--crate-name=threechains_ifunc", "--emit=link", "-o",
                                  library.string(), crate.string()});
-  TC_ASSIGN(int status, run(command));
+  TC_ASSIGN(int status, diagnostics.run(command));
   if (status != 0) return failed(source);
 
   command = command_for(rustc, name);
@@ -275,7 +277,8 @@ Result<Compiled> compile_rust(const fs::path& source, const std::string& triple,
                                  "threechains_ifunc=" + library.string()});
   command.insert(command.end(), front_end.flags.begin(), front_end.flags.end());
   command.insert(command.end(), {"-o", output.string(), source.string()});
-  TC_ASSIGN(status, run(command));
+  if (shows_colours()) command.emplace_back("--color=always");
+  TC_ASSIGN(status, diagnostics.run(command));
   if (status != 0) return failed(source);
   return compiled(output);
 }
@@ -356,11 +359,11 @@ Result<Language> language_of(const fs::path& file) {
 }
 
 Result<Compiled> compile(const fs::path& source, Language language, const std::string& triple,
-                         const FrontEnd& front_end) {
-  if (language == Language::rust) return compile_rust(source, triple, front_end);
+                         const FrontEnd& front_end, Diagnostics& diagnostics) {
+  if (language == Language::rust) return compile_rust(source, triple, front_end, diagnostics);
   if (language == Language::python) return compile_python(source, triple, front_end);
   if (language == Language::julia) return compile_julia(source, triple, front_end);
-  return compile_c(source, language, triple, front_end);
+  return compile_c(source, language, triple, front_end, diagnostics);
 }
 
 }  // namespace tc::toolchain

@@ -17,6 +17,7 @@
 #include <vector>
 
 #include "base/bytes.h"
+#include "toolchain/diagnostics.h"
 #include "wire/target_triple.h"
 
 namespace tc::toolchain {
@@ -37,10 +38,10 @@ struct Compiled {
   Bytes signature;  // what the callers of a function of Python's pass (docs/wire-format.md); empty: other languages
 };
 
-// Compiles `source` for `triple`. The compiler's own messages go to standard error as they are; the error that is
-// returned only adds what the compiler cannot know (a remedy), and says that it failed.
+// Compiles `source` for `triple`. The compiler's own messages go to standard error as they are, those of C, C++ and Rust by
+// way of `diagnostics`; the error that is returned only adds what the compiler cannot know (a remedy), and says that it failed.
 Result<Compiled> compile(const std::filesystem::path& source, Language language, const std::string& triple,
-                         const FrontEnd& front_end);
+                         const FrontEnd& front_end, Diagnostics& diagnostics);
 
 struct CrossTarget {
   const char* triple;  // as people write it

@@ -39,6 +39,7 @@ struct Undefined {
   std::string symbol;
   std::string where;  // "foo.c:12", or the file alone when the bitcode has no positions
   bool is_call = true;
+  bool is_weak = false;  // a target that does not have it takes null for it
 };
 
 // The code for one role, ready to be written.

@@ -12,11 +12,14 @@
 #include <llvm/IR/Operator.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <set>
 
 #include "wire/object_format.h"
 
 namespace tc::toolchain {
+
+namespace fs = std::filesystem;
 
 namespace {
 
@@ -135,6 +138,18 @@ const llvm::DILocation* location_of(const llvm::Instruction& at) {
   return location && location->getLine() != 0 ? location : nullptr;
 }
 
+// As an editor finds it that was started here: relative below the current directory, else absolute. Compilers split paths as
+// they like.
+std::string file_of(const llvm::DILocation& location) {
+  auto file = fs::path(location.getFilename().str());
+  if (file.is_relative()) file = fs::path(location.getDirectory().str()) / file;
+  file = file.lexically_normal();
+  std::error_code error;
+  const auto from_here = file.lexically_relative(fs::current_path(error));
+  const bool is_below = !error && file.is_absolute() && !from_here.empty() && *from_here.begin() != "..";
+  return is_below ? from_here.string() : file.string();
+}
+
 // Where the author uses `value`; the file alone when that is not known. For what a library's function uses that is not
 // in line, where the author calls that function.
 std::string position_of_use(const llvm::Value& value, const std::string& label, unsigned depth = 0) {
@@ -217,7 +232,7 @@ bool resolved_by_the_backend(const llvm::GlobalValue& value) {
 std::string position(const llvm::Instruction& at, const std::string& label) {
   const auto* const location = location_of(at);
   if (!location) return label;
-  return fmt::format("{}:{}", location->getFilename().str(), location->getLine());
+  return fmt::format("{}:{}", file_of(*location), location->getLine());
 }
 
 std::string position_of_author(const llvm::Instruction& at, const std::string& label) {
@@ -266,7 +281,8 @@ std::vector<Undefined> undefined_symbols(const llvm::Module& module, const std::
   std::vector<Undefined> undefined;
   for (const auto& value : module.global_values()) {
     if (!value.isDeclaration() || resolved_by_the_backend(value) || value.use_empty()) continue;
-    undefined.push_back({value.getName().str(), position_of_use(value, label), llvm::isa<llvm::Function>(value)});
+    undefined.push_back({value.getName().str(), position_of_use(value, label), llvm::isa<llvm::Function>(value),
+                         value.hasExternalWeakLinkage()});
   }
   std::sort(undefined.begin(), undefined.end(), [](const auto& a, const auto& b) { return a.symbol < b.symbol; });
   return undefined;

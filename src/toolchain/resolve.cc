@@ -6,6 +6,7 @@
 #include <llvm/Object/ELFObjectFile.h>
 
 #include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <optional>
 #include <sstream>
@@ -52,6 +53,18 @@ bool resolvable(const std::string& symbol, SliceRole role, const Resolution& wit
   return std::any_of(with.libraries.begin(), with.libraries.end(), defines) ||
          (role == SliceRole::source &&
           std::any_of(with.source_libraries.begin(), with.source_libraries.end(), defines));
+}
+
+// What has a function run when a process or a thread ends.
+bool runs_at_the_end(std::string_view symbol) {
+  constexpr std::array<std::string_view, 7> all = {"atexit",
+                                                   "at_quick_exit",
+                                                   "on_exit",
+                                                   "__cxa_atexit",
+                                                   "__cxa_at_quick_exit",
+                                                   "__cxa_thread_atexit",
+                                                   "__cxa_thread_atexit_impl"};
+  return contains(all, symbol);
 }
 
 bool is_of_exceptions(std::string_view symbol) {
@@ -251,9 +264,22 @@ Result<Library> find_library(const std::string& name) {
 
 Status check_resolvable(const std::vector<Undefined>& undefined, SliceRole role, const Resolution& with,
                         const std::string& name) {
-  for (const auto& [symbol, where, is_call] : undefined) {
+  for (const auto& [symbol, where, is_call, is_weak] : undefined) {
     if (resolvable(symbol, role, with)) continue;
     const auto* const verb = is_call ? "called" : "used";
+    if (runs_at_the_end(symbol))
+      return fail(
+          TC_ERR_UNRESOLVED,
+          "{}: {} is {}{}, but nothing may run a function of an ifunc when the process ends, for its code may be "
+          "gone by then; do that work before {}_main returns, or let the application register a function of its "
+          "own",
+          where, shown(symbol), verb, symbol.starts_with("__") ? " (for the destructor of a static object)" : "", name);
+    if (is_weak && role == SliceRole::target)
+      return fail(
+          TC_ERR_UNRESOLVED,
+          "{}: {} is weak, and neither the ifunc ABI nor a declared library defines it; give --extern {}, and it "
+          "is what the target's application exports by that name, or null where that exports none",
+          where, shown(symbol), symbol);
     if (role == SliceRole::source && is_ifunc_abi(symbol))
       return fail(TC_ERR_UNRESOLVED,
                   "{}: {} is {} at the source (by {}_payload_init or its like), but it is for code "

@@ -22,6 +22,9 @@ namespace tc::transport {
 // So the uid must be ours and not the overflow uid, and the user namespace must be ours. The answer is also no when the kernel
 // does not show us the process or its namespace, as with programs that no debugger of their user may read.
 bool is_own_user(const ucred& peer) noexcept;
+// Why a process with our own uid is not taken for one of our own user, as the end of a sentence about its number. Empty: it is
+// one, or has another uid.
+std::string_view why_not_own_user(const ucred& peer) noexcept;
 
 // Where this connected socket comes from. The kernel stores the peer's user with a Unix socket. Of TCP only the address is
 // known: a port forwarder makes strangers look like processes of this host.

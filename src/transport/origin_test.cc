@@ -56,6 +56,7 @@ TEST(Origin, a_tcp_peer_of_this_host_is_an_address_and_nobody_we_know) {
     const auto origin = origin_of(theirs);
     EXPECT_FALSE(origin.same_user || origin.is_local || origin.on_trusted_network || origin.key) << address;
     EXPECT_TRUE(needs_encryption(origin));
+    EXPECT_TRUE(origin.is_this_host && origin_of(ours).is_this_host) << address;
     EXPECT_EQ(origin.text, local_address(ours).text());
     EXPECT_EQ(origin.host, local_address(ours).host());
   }

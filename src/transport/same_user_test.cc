@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 #include <sched.h>
 #include <sys/wait.h>
@@ -10,6 +11,8 @@
 
 namespace tc::transport {
 namespace {
+
+using ::testing::HasSubstr;
 
 // A process that lives, having done `first`, until the test ends. 0: it could not do that here.
 class Child {
@@ -48,6 +51,9 @@ TEST(SameUser, is_whoever_has_our_number_in_our_namespace) {
   EXPECT_TRUE(is_own_user({.pid = child.pid(), .uid = geteuid(), .gid = 0}));
   EXPECT_FALSE(is_own_user({.pid = child.pid(), .uid = geteuid() + 1, .gid = 0}));
   EXPECT_FALSE(is_own_user({.pid = 0, .uid = geteuid(), .gid = 0})) << "a process that we cannot see";
+  EXPECT_THAT(why_not_own_user({.pid = 0, .uid = geteuid(), .gid = 0}), HasSubstr("cannot be seen"));
+  EXPECT_EQ(why_not_own_user({.pid = child.pid(), .uid = geteuid(), .gid = 0}), "");
+  EXPECT_EQ(why_not_own_user({.pid = child.pid(), .uid = geteuid() + 1, .gid = 0}), "") << "it has another number";
 }
 
 // The kernel says our own number of it, for it is our user's; but anything may run there.
@@ -55,6 +61,7 @@ TEST(SameUser, is_nobody_of_another_namespace) {
   const Child child([] { return unshare(CLONE_NEWUSER) == 0; });
   if (child.pid() == 0) GTEST_SKIP() << "no user namespaces here";
   EXPECT_FALSE(is_own_user({.pid = child.pid(), .uid = geteuid(), .gid = 0}));
+  EXPECT_THAT(why_not_own_user({.pid = child.pid(), .uid = geteuid(), .gid = 0}), HasSubstr("another user namespace"));
 }
 
 TEST(SameUser, is_never_the_user_that_stands_for_all_others) {
@@ -62,6 +69,7 @@ TEST(SameUser, is_never_the_user_that_stands_for_all_others) {
     if (unshare(CLONE_NEWUSER) != 0) return false;
     const ucred self{.pid = getpid(), .uid = geteuid(), .gid = 0};
     if (self.uid != 65534 || is_own_user(self)) _exit(1);
+    if (!why_not_own_user(self).contains("stands for all users")) _exit(1);
     return true;
   });
   const Child other([] { return unshare(CLONE_NEWUSER) == 0; });

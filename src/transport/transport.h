@@ -28,7 +28,9 @@ struct Origin {
   std::string host;                     // "10.0.0.7"; "127.0.0.1" for a peer on this host
   std::string text;                     // for messages: "10.0.0.7:41234", "process 4711 of user 1000"
   bool is_local = false;                // it is known by a Unix socket
+  bool is_this_host = false;            // TCP, with an address of this host, where any of its users may listen
   bool same_user = false;               // a process of this host, run by our own user; known of Unix sockets alone
+  std::string_view why_not_same_user;   // of a process with our uid that is not taken for our user's; static text
   bool on_trusted_network = false;      // TCP from a network that the operator trusts, plain or encrypted
   std::optional<trust::PublicKey> key;  // of an encrypted connection
   bool is_key_temporary = false;        // it lasts only as long as the peer's process

@@ -114,6 +114,14 @@ Result<std::vector<std::string>> list_keys() {
   return names;
 }
 
+bool is_own_key(const PublicKey& key) {
+  const auto names = list_keys();
+  return names && std::ranges::any_of(*names, [&](const auto& name) {
+           const auto own = find_key(name);
+           return own && own->public_key() == key;
+         });
+}
+
 namespace {
 
 // Null: the variable is not set, or is empty. A set-user-ID program ignores all variables, because its caller sets

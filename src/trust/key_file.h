@@ -34,6 +34,8 @@ Status write_key_file(const std::filesystem::path& file, const KeyPair& key);
 Result<KeyPair> find_key(std::string_view name_or_path);
 // The names of the keys in home()/keys, sorted.
 Result<std::vector<std::string>> list_keys();
+// Is the private half of that key in home()/keys? Then whoever proved it is of our own user.
+bool is_own_key(const PublicKey& key);
 
 // TC_ERR_NOT_FOUND: none of the three variables is set.
 Result<std::filesystem::path> home();

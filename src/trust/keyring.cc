@@ -33,6 +33,15 @@ bool is_printable(std::string_view line) noexcept {
   return std::ranges::all_of(line, [](char letter) { return letter == '\t' || (letter >= ' ' && letter <= '~'); });
 }
 
+// A line that was cut behind one of its fields is a line, too, and allows more.
+Status check_end(std::string_view text, std::string_view where) {
+  if (text.empty() || text.back() == '\n') return {};
+  return fail(TC_ERR_INVALID,
+              "{}, line {}: the last line does not end with a line feed, so a part of the file may be missing; if none "
+              "is, say `echo >> {}`",
+              where, std::ranges::count(text, '\n') + 1, where);
+}
+
 Result<Grant> read_line(std::string_view line) {
   if (line.size() > Keyring::max_line_bytes)
     return fail(TC_ERR_TOO_LARGE, "it is {} bytes long when at most {} are allowed", line.size(),
@@ -92,6 +101,7 @@ Result<Keyring> Keyring::parse(std::string_view text, std::string_view where) {
     keyring.grants_.push_back(std::move(*grant));
     return {};
   }));
+  TC_CHECK(check_end(text, where));
   return keyring;
 }
 
@@ -162,7 +172,6 @@ Status add_to_keyring(const std::filesystem::path& file, const Grant& grant) {
         TC_ERR_INVALID, "{}: {} stands in line {} already; --update changes that line", file.string(),
         same_name != nullptr ? fmt::format("the name '{}'", same->name) : fmt::format("the key, as '{}',", same->name),
         same->line);
-  if (!text.empty() && text.back() != '\n') text += '\n';
   text += to_line(grant) + '\n';
   TC_CHECK(Keyring::parse(text, file.string()));  // nothing is written that cannot be read
   return write_guarded(file, text, Replace::any);

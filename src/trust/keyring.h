@@ -21,8 +21,8 @@ class Keyring {
   static constexpr size_t max_line_bytes = 4096;
 
   Keyring() = default;
-  // `where` names the file in errors, which begin with "FILE, line 3: ". TC_ERR_INVALID: a line is malformed, or a name
-  // or key stands in two lines. TC_ERR_TOO_LARGE.
+  // `where` names the file in errors, which begin with "FILE, line 3: ". TC_ERR_INVALID: a line is malformed, a name
+  // or key stands in two lines, or the last line has no line feed. TC_ERR_TOO_LARGE.
   static Result<Keyring> parse(std::string_view text, std::string_view where);
   // A missing file is an empty keyring. TC_ERR_DENIED: other users can write the file.
   static Result<Keyring> load(const std::filesystem::path& file);

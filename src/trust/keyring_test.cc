@@ -182,6 +182,23 @@ TEST(Keyring, an_error_names_file_and_line) {
   EXPECT_THAT(error_of(line("ana", 1) + line("bob", 1)), HasSubstr("stands in line 1 already"));
 }
 
+// Behind each field, what was cut off is still a keyring, whose last key may do more.
+TEST(Keyring, that_was_cut_anywhere_is_refused) {
+  const auto whole = line("ana", 1) + line("bob", 2, "run=any read=table libs=none rate=1");
+  for (auto size = line("ana", 1).size() + 1; size < whole.size(); ++size)
+    EXPECT_NE(error_of(whole.substr(0, size)), "") << whole.substr(0, size);
+  EXPECT_EQ(error_of(whole.substr(0, whole.size() - 1)),
+            "ring, line 2: the last line does not end with a line feed, so a part of the file may be missing; if none "
+            "is, say `echo >> ring`");
+  EXPECT_EQ(error_of(whole), "");
+}
+
+TEST_F(KeyringFile, that_was_cut_is_not_changed) {
+  write(line("ana", 1) + "bob " + public_key(2).text());
+  EXPECT_THAT(add_to_keyring(file_, grant("eve", 3)).error().message, HasSubstr("line 2: the last line does not end"));
+  EXPECT_EQ(text(), line("ana", 1) + "bob " + public_key(2).text());
+}
+
 TEST(Keyring, characters_that_could_act_in_a_terminal_are_refused) {
   for (const char letter : {'\r', '\0', '\x1b', '\x7f', '\xc3'})
     EXPECT_THAT(error_of("ana" + std::string(1, letter) + line("", 1)), HasSubstr("not printable ASCII"));
@@ -220,7 +237,7 @@ TEST_F(KeyringFile, that_is_a_folder_is_refused) {
 }
 
 TEST_F(KeyringFile, lines_are_added_behind_what_is_there) {
-  write("# mine\n" + line("ana", 1).substr(0, line("ana", 1).size() - 1));  // without its line feed
+  write("# mine\n" + line("ana", 1));
   ASSERT_TRUE(add_to_keyring(file_, grant("bob", 2)));
   EXPECT_EQ(text(), "# mine\n" + line("ana", 1) + line("bob", 2));
 }

@@ -52,6 +52,16 @@ std::unexpected<Error> stranger(const Rules& rules, const PublicKey& key, bool i
               key.text());
 }
 
+std::unexpected<Error> without_key(const Peer& peer) {
+  if (peer.why_not_same_user.empty())
+    return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
+  return fail(
+      TC_ERR_DENIED,
+      "{} is not trusted, though this node runs as user {}, too: {}, or connect by TCP, with a key that the node's "
+      "operator lets in",
+      peer.text, ::geteuid(), peer.why_not_same_user);
+}
+
 Status check_cell(const Rights& rights, bool has_cells) {
   if (rights.is_all() || rights.grant()->where == Where::process || has_cells) return {};
   return fail(TC_ERR_DENIED, "{}: in=cell, so its code may run only in a cell, which this node does not have",
@@ -262,8 +272,7 @@ Result<Rights> rights_of(const Rules& rules, const Peer& peer, Time now) {
     return Rights::all(user, user);
   }
   if (peer.on_trusted_network) return Rights::all(fmt::format("{}, on a trusted network", peer.text), peer.host);
-  if (!peer.key)
-    return fail(TC_ERR_DENIED, "{} is not trusted: without a key only user {} of this host is", peer.text, ::geteuid());
+  if (!peer.key) return without_key(peer);
   TC_CHECK(check_keyring(rules));
   if (grant != nullptr) TC_CHECK(check_host(*grant, peer));
   const auto key = peer.key->text();

@@ -50,6 +50,7 @@ struct Peer {
   std::string text;  // for messages: "10.0.0.7:41234"
   std::string host;  // numeric
   bool same_user = false;
+  std::string_view why_not_same_user{};  // though it has our uid: the end of a sentence about that number
   bool on_trusted_network = false;
   std::optional<PublicKey> key;  // proved by the handshake
   bool is_key_temporary = false;

@@ -82,6 +82,18 @@ TEST(MayConnect, a_stranger_is_told_the_command_that_lets_it_in) {
               HasSubstr("10.0.0.7:1 is not trusted: without a key only user "));
 }
 
+TEST(MayConnect, whoever_has_our_number_and_is_not_our_user_is_told_why) {
+  const auto said = denial({}, {.text = "process 7 of user 65534",
+                                .host = "127.0.0.1",
+                                .why_not_same_user = "that number proves nothing",
+                                .key = {}});
+  EXPECT_THAT(said,
+              HasSubstr(fmt::format("process 7 of user 65534 is not trusted, though this node runs as user {}, too: "
+                                    "that number proves nothing, or connect by TCP, with a key",
+                                    ::geteuid())));
+  EXPECT_THAT(said, ::testing::Not(HasSubstr("only user")));
+}
+
 TEST(MayConnect, trust_any_lets_everybody_in_but_not_those_whom_a_line_excludes) {
   auto rules = rules_of({"ana hosts=10.0.0.0/8", "bob hosts=192.168.0.0/16", "eve revoked=2026-01-01",
                          "max until=2026-11-23", "tim until=2026-11-24"});

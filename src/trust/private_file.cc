@@ -12,6 +12,7 @@
 #include <thread>
 
 #include "base/clock.h"
+#include "base/file.h"
 
 namespace tc::trust {
 
@@ -121,22 +122,15 @@ Status write_guarded(const fs::path& file, std::string_view text, Replace replac
   TC_CHECK(make_folder(file.parent_path()));
   std::error_code error;
   const auto place = fs::is_symlink(file, error) ? fs::weakly_canonical(file, error) : file;
-  const auto beside = fs::path(fmt::format("{}.{}.new", place.string(), ::gettid()));
-  ::unlink(beside.c_str());  // left behind by a process that died
-  {
-    const Fd fd(::open(beside.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_NOFOLLOW | O_CLOEXEC, 0600));
-    if (!fd) return system_error("create", beside, errno);
-    struct stat old{};
-    if (replace == Replace::any && ::stat(place.c_str(), &old) == 0)
-      (void)::fchmod(fd.get(), old.st_mode & 0777 & ~writable_by_others);
-    if (auto written = write_all(fd.get(), text, beside); !written) {
-      ::unlink(beside.c_str());
-      return written;
-    }
-  }
-  if (auto put = put_in_place(beside, place, replace); !put) {
-    ::unlink(beside.c_str());
-    return put;
+  TC_ASSIGN(auto made, create_beside(place, 0600));
+  struct stat old{};
+  if (replace == Replace::any && ::stat(place.c_str(), &old) == 0)
+    (void)::fchmod(made.fd.get(), old.st_mode & 0777 & ~writable_by_others);
+  auto done = write_all(made.fd.get(), text, place);
+  if (done) done = put_in_place(made.path, place, replace);
+  if (!done) {
+    ::unlink(made.path.c_str());
+    return done;
   }
   sync_folder_of(place);
   return {};

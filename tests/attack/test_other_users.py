@@ -4,6 +4,8 @@
 import ctypes
 import os
 import pathlib
+import re
+import shutil
 import socket
 import stat
 
@@ -162,3 +164,69 @@ def test_a_client_does_not_talk_to_another_user_who_took_its_nodes_socket_name(t
         node = t.serve("--listen", address)
         attack.answers_soon(t, node.address, env={})
         assert attack.lines_about(node.err, "Unix socket is not available"), node.err
+
+
+def is_of_the_other_user(t, home):
+    """Gives him that home, and lets him reach what lies in the directory of the test."""
+    os.chmod(t.directory, 0o755)
+    for folder, _, files in os.walk(home.path.parent):
+        for name in ["", *files]:
+            os.chown(os.path.join(folder, name), attack.OTHER_USER, -1)
+
+
+def serves_as_the_other_user(t, home, *options):
+    """A node of his, which takes calls from whoever comes."""
+    if os.geteuid() != 0 or shutil.which("setpriv") is None:
+        pytest.skip("to be another user needs root and setpriv")
+    is_of_the_other_user(t, home)
+    os.mkdir(t.path("his"), 0o777)
+    os.chmod(t.path("his"), 0o777)
+    him = ("setpriv", f"--reuid={attack.OTHER_USER}", "--clear-groups")
+    return t.serve("--trust", "any", "--log", "debug", *options, prefix=him, env={"HOME": t.path("his"), **home.env})
+
+
+@pytest.mark.parametrize("transport", [None, "tcp"], ids=["auto", "tcp"])
+@pytest.mark.parametrize("host", ["127.0.0.1", "localhost", "127.9.8.7", "[::1]", "own_address"])
+def test_another_user_who_listens_where_ones_own_node_did_is_sent_nothing(t, host, transport):
+    squatter = t.home("squatter")
+    key = squatter.public_key()
+    listen = kit.free_addresses(1)[0].replace("127.0.0.1", host)
+    if host == "localhost":
+        listen = listen.replace(host, "127.0.0.1")
+    if host == "own_address":
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+            if probe.connect_ex(("192.0.2.1", 9)) != 0:
+                pytest.skip("this machine has no address but those of loopback")
+            listen = listen.replace(host, probe.getsockname()[0])
+    hello = t.build("hello.c")
+    node = serves_as_the_other_user(t, squatter, "--listen", listen, "--stats")
+    victim = t.home("victim")
+    address = listen.replace("127.0.0.1", host) if host == "localhost" else listen
+    result = t.ifunc("send", hello, address, "--payload", "secret", env={"TC_TRANSPORT": transport, **victim.env})
+    attack.says_one_line(result, f"{key}, which is not known here, and any user of this host may listen at")
+    assert not victim.known_nodes.exists()
+
+    lets_him = re.search(r"`ifunc (key trust NAME \S+ --at \S+)`", result.err)
+    assert victim.run(*lets_him[1].replace("NAME", "him").split(), "--run", "none").code == 0
+    result = t.ifunc("send", hello, address, "--payload", "you", env={"TC_TRANSPORT": transport, **victim.env})
+    assert (result.code, result.out) == (0, "hello, you"), "as the refusal said"
+    assert node.stop() == 0 and node.stats["executed"] == 1
+
+
+def test_a_ready_file_is_written_through_no_link_of_another_user(t):
+    """He guesses the name of the file that the node writes before it has the right one: the ids of processes are no secret."""
+    os.chmod(t.directory, 0o755)
+    shared, mine = pathlib.Path(t.path("tmp")), pathlib.Path(t.write("mine", "mine"))
+    shared.mkdir()
+    os.chmod(shared, 0o1777)
+
+    def plant():
+        now = os.getpid()
+        for number in range(now, now + 2000):
+            os.symlink(mine, shared / f"ready.{number}.new")
+
+    attack.stranger_does(plant, uid=attack.OTHER_USER)
+    node = t.serve("--ready-file", str(shared / "ready"))
+    kit.run_until((shared / "ready").exists, "the ready file")
+    assert mine.read_text() == "mine"
+    assert (shared / "ready").read_text() == node.address + "\n" and not (shared / "ready").is_symlink()

@@ -197,6 +197,8 @@ def test_data_that_its_caller_may_not_write_is_not_written(t):
     ana, bob, home = t.home("ana"), t.home("bob"), t.home("node")
     home.trust("ana", ana, "run=any", "read=*", "write=none")
     home.trust("bob", bob, "run=any", "read=*", "write=*")
+    for caller_home in (ana, bob):
+        caller_home.trust("node", home, "run=none")
     node = mischievous(t, "--listen", "127.0.0.1:0", "--data", f"text={text}", env=home.env)
     mischief = t.build("mischief.c")
     assert_that_the_write_costs_its_call(caller(t, mischief, node, {**kit.TCP, **ana.env}))
@@ -250,6 +252,7 @@ def a_client_whose_code_needs_a_signature(t):
     """Its caller, as a function of a node; and the home of that node."""
     ana, home = t.home("ana"), t.home("node")
     home.trust("ana", ana, "run=signed", "read=*", "write=*")
+    ana.trust("node", home, "run=none")
     file = t.write("crash.ifunc", pathlib.Path(CRASH).read_bytes())
     assert t.ifunc("sign", file, "--key", ana.key_file(), env=ana.env).code == 0
     return (lambda node: caller(t, file, node, {**kit.TCP, **ana.env})), home

@@ -195,6 +195,7 @@ def test_a_node_logs_what_a_keyring_that_it_reads_again_changes(t):
     ana, bob = t.home("ana"), t.home("bob")
     home = t.home("node")
     home.trust("ana", ana, "run=any")
+    ana.trust("node", home, "run=none")
     node = t.serve("--listen", "127.0.0.1:0", env=home.env)
     hello = t.build("hello.c")
     call = lambda: t.ifunc("send", hello, node.address, "--payload", "you", env={**kit.TCP, **ana.env})
@@ -221,6 +222,7 @@ def test_the_list_says_when_keys_were_last_used(t):
     home, ana, bob = t.home("node"), t.home("ana"), t.home("bob")
     home.trust("ana", ana, "run=any")
     home.trust("bob", bob)
+    ana.trust("node", home, "run=none")
     node = t.serve("--listen", "127.0.0.1:0", env=home.env)
     sent = t.ifunc("send", t.build("hello.c"), node.address, env={**kit.TCP, **ana.env})
     assert sent.code == 0, sent
@@ -263,7 +265,8 @@ def test_a_client_with_a_bad_line_connects_to_nobody_by_a_key(t, broken):
         assert sent.code == 1 and f"{broken.keyring}, line 2: " in sent.err.splitlines()[-1], sent
     assert not broken.known_nodes.exists()
     broken.write_lines()
-    assert t.ifunc("send", hello, node.address, env={**kit.TCP, **broken.env}).code == 0
+    assert t.ifunc("send", hello, node.address, "--first-contact", "remember", env={**kit.TCP, **broken.env}).code == 0
+    assert broken.known_nodes.exists()
     broken.write_lines("nonsense")
     known = t.ifunc("send", hello, node.address, env={**kit.TCP, **broken.env})
     assert known.code == 1 and f"{broken.keyring}, line 1: " in known.err.splitlines()[-1], known

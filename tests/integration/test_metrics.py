@@ -248,10 +248,34 @@ def test_an_ifunc_without_end_makes_the_node_unhealthy_by_name_and_the_last_numb
     kit.run_until(lambda: page.number("threechains_executed_total") == 1, "its numbers go on")
 
 
+@pytest.mark.parametrize("host", ["evil.example", "evil.example:9464", "127.0.0.1.evil.example", "localhost.evil.example", ""])
+def test_a_page_of_a_browser_whose_name_leads_here_gets_nothing(t, host):
+    """Its owner has let the name of his page stand for this address meanwhile."""
+    node, page = serve(t)
+    for path in ("/metrics", "/healthz", "/readyz", "/"):
+        status, _, body = page.ask(path, headers={"Host": host})
+        assert status == 421 and "--metrics-host NAME" in body and "threechains_" not in body, (path, status, body)
+    assert page.status("/metrics") == 200 and node.running()
+
+
+def test_a_request_may_name_the_node_by_a_number_as_localhost_or_by_a_name_that_was_set(t):
+    _, page = serve(t, "--metrics-host", "node1", "--metrics-host", "node1.example.org")
+    for host in ("127.0.0.1", "localhost:9464", "10.0.0.7:9464", "[::1]:9464", "node1", "Node1.example.org:9464"):
+        assert page.ask("/metrics", headers={"Host": host})[0] == 200, host
+    assert page.ask("/metrics", headers={"Host": "node2"})[0] == 421
+    with page.connect() as one:  # an old client, which is no browser
+        one.sendall(b"GET /readyz HTTP/1.0\r\n\r\n")
+        assert b" 200 OK\r\n" in read_all(one)
+    named = t.serve("--metrics", "localhost:0", env=SHM)
+    assert Page(named).ask("/metrics", headers={"Host": "localhost"})[0] == 200
+    file = t.write("hosts.toml", 'metrics = "127.0.0.1:0"\nmetrics-host = ["node3"]\n')
+    assert Page(t.serve("--config", file, env=SHM)).ask("/metrics", headers={"Host": "node3"})[0] == 200
+
+
 def test_a_slow_scrape_holds_no_other_request_up(t):
     with lingering(t) as (_, page):
         with page.connect() as slow:
-            slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")  # five seconds
+            slow.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")  # five seconds
             assert page.status("/readyz") == 200
             slow.setblocking(False)
             with pytest.raises(BlockingIOError):
@@ -311,9 +335,9 @@ HOSTILE = {
     "a huge line": b"GET /" + b"x" * 200_000 + b" HTTP/1.1\r\n\r\n",
     "a huge header": b"GET /metrics HTTP/1.1\r\nX: " + b"y" * 200_000 + b"\r\n\r\n",
     "many headers": b"GET /metrics HTTP/1.1\r\n" + b"A: b\r\n" * 20_000 + b"\r\n",
-    "a body without end": b"POST /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: 99999999999\r\n\r\n" + b"z" * 200_000,
-    "a negative length": b"GET /metrics HTTP/1.1\r\nHost: x\r\nContent-Length: -1\r\n\r\n",
-    "chunks": b"GET /metrics HTTP/1.1\r\nHost: x\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
+    "a body without end": b"POST /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: 99999999999\r\n\r\n" + b"z" * 200_000,
+    "a negative length": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nContent-Length: -1\r\n\r\n",
+    "chunks": b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\n",
     "TLS": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03" + b"\x55" * 512,
 }
 
@@ -338,7 +362,7 @@ def test_a_client_that_never_reads_its_answers_ends(t):
         one.settimeout(1)
         with contextlib.suppress(OSError):
             for _ in range(20_000):  # until nothing more goes in, as the node does not read on before its answers are gone
-                one.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\n\r\n")
+                one.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\n\r\n")
         assert page.status("/metrics") == 200
         kit.run_until(lambda: open_sockets(node) <= before, "it was ended")
 
@@ -346,7 +370,7 @@ def test_a_client_that_never_reads_its_answers_ends(t):
 def test_a_client_that_has_closed_its_own_direction_gets_its_answer(t):
     _, page = serve(t)
     with page.connect() as one:
-        one.sendall(b"GET /metrics HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n")
+        one.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
         one.shutdown(socket.SHUT_WR)
         answer = read_all(one)
     assert answer.startswith(b"HTTP/1.1 200 OK\r\n") and b"threechains_build_info" in answer, answer[:200]
@@ -357,7 +381,7 @@ def test_a_client_that_leaves_while_it_waits_leaves_nothing_behind(t):
         before = open_sockets(node)
         for _ in range(20):
             with page.connect() as one:
-                one.sendall(b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n")
+                one.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")
         kit.run_until(lambda: open_sockets(node) <= before, "they have ended")
         assert page.status("/metrics") == 200
 

@@ -126,6 +126,7 @@ def pretender():
 @each_command
 def test_a_node_tells_nothing_to_a_key_that_it_does_not_know(t, command):
     node, stranger = t.serve(env=TCP), t.home("stranger")
+    stranger.trust("node", t.own_home)
     result = t.ifunc(*command, "--json", node.address, env={**TCP, **stranger.env})
     assert result.code == REFUSED and f"ifunc {command[0]}: {node.address}: " in result.err, result
     assert json.loads(result.out)["state"] == "refused", result

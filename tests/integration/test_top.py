@@ -207,6 +207,7 @@ def test_what_is_missing_is_named_with_how_to_get_it(t):
 
 def test_a_node_tells_nothing_to_a_key_that_it_does_not_know(t):
     node, stranger = t.serve(env=kit.TCP), t.home("stranger")
+    stranger.trust("node", t.own_home)
     result = t.ifunc("top", "--once", "--interval", "0.1", node.address, env={**kit.TCP, **stranger.env})
     assert result.code == 77 and re.search(r"^denied ", result.out, re.M), result
 

@@ -77,6 +77,44 @@ TEST(ToolchainRefusals, a_libc_function_needs_its_library_declared) {
               HasSubstr("declare its library in foo.deps or with #pragma comment(lib, \"...\")"));
 }
 
+TEST(ToolchainRefusals, what_would_run_at_the_end_of_the_process_is_refused_with_what_to_do_instead) {
+  const auto is_told =
+      AllOf(HasSubstr("nothing may run a function of an ifunc when the process ends"),
+            HasSubstr("before foo_main returns"), Not(HasSubstr("declare")), Not(HasSubstr("--extern")));
+  for (const std::string name : {"atexit", "at_quick_exit"}) {
+    auto shop = body(name + "(last);", "static volatile int seen; static void last(void) { seen = 1; } int " + name +
+                                           "(void (*)(void));");
+    EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("foo.c:5: '" + name + "' is called, but"), is_told));
+    shop.file("foo.deps", "c\n");
+    EXPECT_THAT(shop.refusal(), is_told) << "which no library has for others";
+  }
+  EXPECT_THAT(body("on_exit(last, 0);",
+                   "static void last(int a, void *b) { (void)a, (void)b; } int on_exit(void (*)(int, void *), void *);")
+                  .refusal(),
+              is_told);
+}
+
+TEST(ToolchainRefusals, a_static_object_with_a_destructor_is_no_matter_of_exceptions) {
+  Workshop shop;
+  shop.file(
+      "foo.cc",
+      "#include <threechains/ifunc.h>\nextern int count;\nstruct One { One(); ~One(); int n; };\n"
+      "inline One::One() : n(count) {}\ninline One::~One() { count = n; }\n"
+      "extern \"C\" void foo_main(void *, size_t, void *args) {\n  static One one;\n  *(int *)args = ++one.n;\n}\n");
+  shop.request.externs = {"count"};
+  shop.request.clang_flags = {"-fno-threadsafe-statics"};
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("'__cxa_atexit' is called (for the destructor of a static object)"),
+                                    HasSubstr("before foo_main returns"), Not(HasSubstr("exceptions"))));
+}
+
+TEST(ToolchainRefusals, a_weak_symbol_that_nobody_defines_is_told_what_becomes_of_it) {
+  auto shop = body("*(int *)args = perhaps ? perhaps() : -1;", "extern __attribute__((weak)) int perhaps(void);");
+  EXPECT_THAT(shop.refusal(), AllOf(HasSubstr("foo.c:5: 'perhaps' is weak"), HasSubstr("give --extern perhaps"),
+                                    HasSubstr("null where that exports none"), Not(HasSubstr("declare its library"))));
+  shop.request.externs = {"perhaps"};
+  EXPECT_EQ(shop.bundle().manifest().imports, std::vector<std::string>{"perhaps"});
+}
+
 TEST(ToolchainRefusals, what_compilers_call_by_themselves_is_free) {
   const auto bundle = body(
                           "struct s { char b[4096]; }; *(struct s *)args = *(struct s *)payload;\n"

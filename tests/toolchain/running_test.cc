@@ -65,6 +65,26 @@ TEST_P(ToolchainRunning, counters_tables_of_strings_and_function_pointers_are_re
   EXPECT_EQ(host_.logged, "one");
 }
 
+// What the sentence that refuses it without --extern says.
+TEST_P(ToolchainRunning, a_weak_symbol_is_what_the_application_exports_or_null) {
+  auto shop =
+      c_file("foo",
+             "extern __attribute__((weak)) int perhaps(void);\n"
+             "void foo_main(void *p, size_t n, void *t) { (void)p, (void)n; *(int *)t = perhaps ? perhaps() : -1; }\n");
+  shop.request.externs = {"perhaps"};
+  int value = 0;
+  load(shop);
+  run("", &value);
+  EXPECT_EQ(value, -1);
+
+  int (*const perhaps)() = [] { return 5; };
+  policy_.export_symbol("perhaps", reinterpret_cast<void*>(perhaps));
+  SetUp();
+  load(shop);
+  run("", &value);
+  EXPECT_EQ(value, 5);
+}
+
 TEST_P(ToolchainRunning, sections_of_the_authors_own_are_code_and_data_like_any_other) {
   load(c_file("foo",
               "__attribute__((section(\"my_data\"))) static volatile int number = 5;\n"

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """ifunc-toolchain as people meet it: its exit status, and that an error is one line that names the file."""
 
+import os
 import pathlib
 
 import pytest
@@ -58,3 +59,41 @@ def test_a_refusal_is_one_line_that_names_the_place_and_leaves_the_old_file(tool
 def test_a_missing_compiler_is_named(toolchain, env, words):
     result = toolchain("build", TSI, env=env)
     assert result.code != 0 and result.err.startswith(f"ifunc build: {words}"), result
+
+
+# ---- What is said of a source
+
+WARNS = """#warning everywhere
+#ifdef __aarch64__
+#warning only there
+#endif
+void foo_main(void *p, unsigned long n, void *t) { int unused; }
+"""
+
+
+def test_a_warning_is_shown_once_however_many_targets_there_are(toolchain):
+    pathlib.Path("foo.c").write_text(WARNS)
+    result = toolchain("build", "foo.c", "--target", "x86_64-linux-gnu", "--target", "aarch64-linux-gnu", "--target",
+                       "riscv64-linux-gnu", "--", "-Wall")
+    assert result.code == 0, result
+    for words in ("foo.c:1:2: warning: everywhere", "foo.c:3:2: warning: only there",
+                  "foo.c:5:56: warning: unused variable 'unused'"):
+        assert result.err.count(words) == 1, (words, result)
+
+
+def test_what_is_wrong_is_said_with_a_path_that_leads_there_from_here(toolchain):
+    away, below = pathlib.Path("away"), pathlib.Path("away/here/below")
+    below.mkdir(parents=True)
+    source = "void foo_main(void *p, unsigned long n, void *t) {\n  nowhere();\n}\n"
+    for place in (away, below):
+        (place / "foo.c").write_text(source)
+    (below / "foo.h").write_text("static void in_header(void) {\n  nowhere();\n}\n")
+    (below / "with.c").write_text('#include "foo.h"\nvoid with_main(void *p, unsigned long n, void *t) { in_header(); }\n')
+    where = {"below/foo.c": "below/foo.c:2", "../foo.c": f"{away.absolute()}/foo.c:2", "below/with.c": "below/foo.h:2",
+             f"{below.absolute()}/foo.c": "below/foo.c:2", f"{away.absolute()}/foo.c": f"{away.absolute()}/foo.c:2"}
+    os.chdir(away / "here")
+    for name, line in where.items():
+        result = toolchain("build", name, "--target", "x86_64-linux-gnu", "--", "-Wno-everything", "-std=gnu89")
+        assert result.err.startswith(f"ifunc build: {line}: 'nowhere' is called but"), (name, result)
+        file = pathlib.Path(line.rpartition(":")[0])
+        assert file.read_text().splitlines()[1] == "  nowhere();"

@@ -20,6 +20,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 
@@ -49,6 +50,7 @@ struct Callbacks {
 struct Settings {
   std::string host;  // a number, or a name
   uint16_t port = 0;
+  std::vector<std::string> names;  // by which others ask for the page, besides `host`, numbers and localhost
   // Who connects and sends nothing takes one of these. The oldest goes when they are short, so that a scrape gets through.
   unsigned most_connections = 64;
   // A connection on which nothing moves ends.
@@ -67,7 +69,7 @@ class Server {
 
 // The plug-in exports a function of this type under `factory_name`. It returns null when the version differs, or when `error`
 // has the reason: TC_ERR_IO, nobody can listen there; TC_ERR_INVALID, there is no such host.
-inline constexpr uint32_t plugin_version = 1;
+inline constexpr uint32_t plugin_version = 2;
 inline constexpr const char* plugin_name = "libthreechains_metrics.so";
 inline constexpr const char* factory_name = "threechains_serve_metrics";
 using Factory = Server* (*)(uint32_t version, const Settings& settings, Callbacks callbacks, Error& error);

@@ -15,6 +15,7 @@
 #include "base/clock.h"
 #include "base/quiet_thread.h"
 #include "ifunc-metrics/families.h"
+#include "ifunc-metrics/host_header.h"
 #include "ifunc-metrics/openmetrics.h"
 #include "ifunc/told.h"
 
@@ -51,6 +52,18 @@ MHD_Result say(MHD_Connection* connection, unsigned status, std::string_view tex
   return MHD_queue_response(connection, status, response.get());
 }
 
+std::vector<std::string> names_of(const Settings& settings) {
+  auto names = settings.names;
+  names.push_back(settings.host);
+  return names;
+}
+
+// Without the header it is no browser that asks.
+bool is_meant_for_us(MHD_Connection* connection, const std::vector<std::string>& names) {
+  const auto* const host = MHD_lookup_connection_value(connection, MHD_HEADER_KIND, MHD_HTTP_HEADER_HOST);
+  return host == nullptr || is_for_us(std::string_view(host), names);
+}
+
 bool is_fresh(const NodeSight& sight, uint64_t now) {
   return sight.report != nullptr && sight.report->made_ns + fresh_for_ns > now;
 }
@@ -74,6 +87,7 @@ Result<std::unique_ptr<HttpServer>> HttpServer::start(const Settings& settings, 
 HttpServer::HttpServer(const Settings& settings, Callbacks callbacks, std::string address)
     : callbacks_(std::move(callbacks)),
       address_(std::move(address)),
+      names_(names_of(settings)),
       most_connections_(settings.most_connections),
       started_(process_start_time()),
       daemon_(nullptr, &MHD_stop_daemon) {}
@@ -162,6 +176,10 @@ MHD_Result HttpServer::handle(void* self, MHD_Connection* connection, const char
   auto& server = *static_cast<HttpServer*>(self);
   if (*place == nullptr) {  // its headers have come
     const std::string_view asked = url, how = method;
+    if (!is_meant_for_us(connection, server.names_))
+      return say(connection, MHD_HTTP_MISDIRECTED_REQUEST,
+                 "the Host header has a name that is not known here: ask by a number, or say `--metrics-host NAME` to "
+                 "the node");
     if (how != MHD_HTTP_METHOD_GET && how != MHD_HTTP_METHOD_HEAD)
       return say(connection, MHD_HTTP_METHOD_NOT_ALLOWED, "only GET and HEAD");
     auto request = std::make_unique<Request>();

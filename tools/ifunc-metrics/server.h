@@ -9,6 +9,7 @@
 //     connections that send nothing   end after Settings::timeout_s; the oldest end when there are many
 //     a client that reads nothing     the same; its answer is in memory once, however many want it
 //     large or broken requests        8 KiB of memory for each connection; libmicrohttpd answers 431, or 400
+//     pages in somebody's browser     host_header.h; answered 421
 //     many requests                   one report in 100 ms
 //
 // Threads: one of its own. notify() and address(): any.
@@ -22,6 +23,7 @@
 #include <string>
 #include <string_view>
 #include <thread>
+#include <vector>
 
 #include "base/fd.h"
 #include "ifunc-metrics/families.h"
@@ -85,6 +87,7 @@ class HttpServer final : public Server {
 
   const Callbacks callbacks_;
   const std::string address_;
+  const std::vector<std::string> names_;  // for whom requests are, besides numbers and localhost
   const unsigned most_connections_;
   const double started_;  // the process
   std::unique_ptr<MHD_Daemon, decltype(&MHD_stop_daemon)> daemon_;

@@ -88,6 +88,7 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   options.quiet_stop = true;
   options.metrics = "0.0.0.0:9100";
   options.metrics_open = true;
+  options.metrics_hosts = {"node1", "node1.example.org"};
   for (const auto* library : {"libz.so.1", "libm.so.6"}) options.set("allow-lib", library);
   options.set("bitcode", "off");
   options.set("warm-up", "on");
@@ -111,6 +112,7 @@ TEST(ServeOptions, survive_being_written_as_arguments_and_read_again) {
   EXPECT_TRUE(again.quiet_stop);
   EXPECT_EQ(again.metrics, "0.0.0.0:9100");
   EXPECT_TRUE(again.metrics_open);
+  EXPECT_EQ(again.metrics_hosts, options.metrics_hosts);
 }
 
 TEST(ServeOptions, metrics_are_for_this_machine_unless_it_is_said_that_they_are_open) {

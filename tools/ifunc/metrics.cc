@@ -48,13 +48,14 @@ Result<std::string> report_of(tc_node_t* node, size_t likely_size) {
 
 }  // namespace
 
-Status Metrics::start(const std::string& address) {
+Status Metrics::start(const std::string& address, const std::vector<std::string>& names) {
   if (address.empty()) return {};
   TC_ASSIGN(const auto where, parse_address(address));
   TC_ASSIGN(const auto factory, open_factory());
   Error error{TC_ERR_INVALID, fmt::format("{} is not of this version of Three-Chains", metrics::plugin_name)};
   server_.reset(
-      factory(metrics::plugin_version, {.host = where.host, .port = where.port, .most_connections = most_connections()},
+      factory(metrics::plugin_version,
+              {.host = where.host, .port = where.port, .names = names, .most_connections = most_connections()},
               {.look = [this] { return look(); }, .ask = [this] { ask(); }, .what_runs = node_.what_runs}, error));
   if (server_ == nullptr) return context("--metrics", std::move(error));
   notified_.store(server_.get());

@@ -13,6 +13,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <vector>
 
 #include "base/result.h"
 #include "ifunc-metrics/metrics_plugin.h"
@@ -28,9 +29,9 @@ class Metrics {
 
   explicit Metrics(Node node) : node_(std::move(node)) {}
 
-  // Listens at "ADDRESS:PORT", before there is a node. Main thread, once. TC_ERR_INVALID: the plug-in is missing, or there is no
-  // such address. TC_ERR_IO: nobody can listen there.
-  Status start(const std::string& address);
+  // Listens at "ADDRESS:PORT", before there is a node, for requests to that host, to numbers and to `names`. Main thread, once.
+  // TC_ERR_INVALID: the plug-in is missing, or there is no such address. TC_ERR_IO: nobody can listen there.
+  Status start(const std::string& address, const std::vector<std::string>& names);
   // Where it listens; empty: it does not.
   std::string address() const { return server_ == nullptr ? "" : server_->address(); }
 

@@ -360,7 +360,7 @@ Result<int> serve(ServeOptions options, ServeOptions given) {
       {.wake = [&] { serving.with_node(tc_node_wake); }, .what_runs = [&] { return serving.running_ifunc(); }});
   Life life(options, given, serving, metrics);
   StopSignals stop;  // before the node starts threads
-  TC_CHECK(metrics.start(options.metrics));
+  TC_CHECK(metrics.start(options.metrics, options.metrics_hosts));
   life.say_where_metrics_are();
   stop.start(life.handlers(stop), options.drain_ms());
   TC_ASSIGN(const auto files, map_files(options));  // outlives the node, whose ifuncs use them

@@ -24,13 +24,14 @@ constexpr std::array<std::string_view, 5> identity_options = {"key", "keyring", 
                                                               "tls-plugin"};
 
 // What a file may set besides the options of the node. --ready-file is for the one who starts it.
-constexpr std::array<KnownSetting, 8> settings_of_the_command = {{{"data", "NAME=FILE[:ro]", true},
+constexpr std::array<KnownSetting, 9> settings_of_the_command = {{{"data", "NAME=FILE[:ro]", true},
                                                                   {"scratch", "NAME=BYTES", true},
                                                                   {"ifunc", "FILE.ifunc", true},
                                                                   {"target-args-data", "NAME"},
                                                                   {"drain", "MILLISECONDS"},
                                                                   {"stats", "on|off"},
                                                                   {"metrics", "ADDRESS:PORT"},
+                                                                  {"metrics-host", "NAME", true},
                                                                   {"metrics-open", "on|off"}}};
 
 bool is_switch(const tc_option_t* option) { return std::string_view(tc_option_value(option)) == "on|off"; }
@@ -125,6 +126,8 @@ class FileSettings {
     } else if (name == "metrics") {
       TC_CHECK(parse_address(value));
       options_.metrics = value;
+    } else if (name == "metrics-host") {
+      options_.metrics_hosts.emplace_back(value);
     } else if (name == "metrics-open") {
       options_.metrics_open = value == "on";
     } else if (name == "stats") {
@@ -205,6 +208,12 @@ void ServeOptions::add_own_to(CLI::App& app) {
                  "Serve the node's numbers there by HTTP, for Prometheus (/metrics), with /healthz and /readyz: "
                  "docs/metrics.md")
       ->type_name("ADDRESS:PORT");
+  app.add_option(
+         "--metrics-host", metrics_hosts,
+         "A name by which others ask for --metrics; numbers, localhost and the name in --metrics need none. May be "
+         "repeated")
+      ->type_name("NAME")
+      ->allow_extra_args(false);
   app.add_flag("--metrics-open", metrics_open,
                "--metrics may be an address that other machines can reach; who asks there does not prove who they are");
   add_options(app, *this, true);
@@ -229,8 +238,10 @@ Result<size_t> ServeOptions::read_config_file() {
   auto& merged = file.options();
   for (const auto& [name, value] : settings) merged.set(name, value);
   settings = std::move(merged.settings);
-  for (const auto& [ours, theirs] :
-       {std::pair{&data, &merged.data}, {&scratch, &merged.scratch}, {&ifuncs, &merged.ifuncs}})
+  for (const auto& [ours, theirs] : {std::pair{&data, &merged.data},
+                                     {&scratch, &merged.scratch},
+                                     {&ifuncs, &merged.ifuncs},
+                                     {&metrics_hosts, &merged.metrics_hosts}})
     ours->insert(ours->begin(), theirs->begin(), theirs->end());
   if (target_args_data.empty()) target_args_data = merged.target_args_data;
   if (!drain) drain = merged.drain;
@@ -277,6 +288,7 @@ std::vector<std::string> ServeOptions::arguments() const {
   add("--target-args-data", target_args_data);
   add("--ready-file", ready_file);
   add("--metrics", metrics);
+  for (const auto& one : metrics_hosts) add("--metrics-host", one);
   add("--drain", std::to_string(drain_ms()));
   if (stats) list.push_back("--stats");
   if (metrics_open) list.push_back("--metrics-open");

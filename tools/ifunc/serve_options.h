@@ -24,9 +24,10 @@ struct ServeOptions {
   std::string target_args_data;
   std::string config_file;
   std::string ready_file;
-  std::string metrics;            // ADDRESS:PORT
-  bool metrics_open = false;      // it may be one that others can reach
-  std::optional<uint32_t> drain;  // drain_ms(), when it was set
+  std::string metrics;                     // ADDRESS:PORT
+  std::vector<std::string> metrics_hosts;  // names by which others ask there
+  bool metrics_open = false;               // it may be one that others can reach
+  std::optional<uint32_t> drain;           // drain_ms(), when it was set
   bool stats = false;
   bool supervise = false;   // the node is a child, which is started again when it dies
   bool quiet_stop = false;  // it is not logged that the node stops

@@ -310,6 +310,17 @@ Fd connect_to_own_user(const SocketAddress& address) {
   return socket && origin_of(*socket).same_user ? std::move(*socket) : Fd();
 }
 
+// The same at a path, where there is no other way to reach the node.
+Result<Fd> connect_to_path(const SocketAddress& path, std::string_view address) {
+  auto socket = connect_to(path);
+  const auto origin = socket ? origin_of(*socket) : Origin();
+  if (origin.same_user) return std::move(*socket);
+  if (origin.why_not_same_user.empty())
+    return fail(TC_ERR_DISCONNECTED, "no process of this user listens at {}", address);
+  return fail(TC_ERR_DISCONNECTED, "{} listens at {}; this process runs as user {}, too, but {}", origin.text, address,
+              ::geteuid(), origin.why_not_same_user);
+}
+
 // A connection to the local listener that belongs to one of these addresses. A node that listens on all interfaces has
 // named it after "0.0.0.0" or "[::]".
 Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses, bool shares_memory) {
@@ -326,8 +337,7 @@ Fd connect_to_local_listener(const std::vector<SocketAddress>& addresses, bool s
 Result<std::unique_ptr<Connection>> Network::connect(std::string_view address, ByteView hello) {
   if (address.starts_with(unix_prefix)) {
     TC_ASSIGN(const auto path, SocketAddress::at_path(address.substr(unix_prefix.size())));
-    Fd socket = connect_to_own_user(path);
-    if (!socket) return fail(TC_ERR_DISCONNECTED, "no process of this user listens at {}", address);
+    TC_ASSIGN(auto socket, connect_to_path(path, address));
     return connect_locally(std::move(socket), may_start_rings(), address, hello);
   }
   TC_ASSIGN(auto where, parse_host_and_port(address));
