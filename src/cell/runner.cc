@@ -126,6 +126,7 @@ Status Runner::run(const Channel::Message& message) {
   std::atomic_ref(begun_call_).store(message.number, std::memory_order_release);
   const uint64_t begun = now_ns();
   entry(payload, size, target_args);
+  floats_.restore();
   const uint64_t took = now_ns() - begun;
   if (payload_.capacity() > most_kept_payload) Bytes().swap(payload_);
   head_.clear();
