@@ -178,6 +178,7 @@ Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std
     if (lower_failures(*module, entries)) reduce_to(*module, entries);
     catch_all_in(*module, abi_names::main);
   }
+  drop_unreachable_resumes(*module);
   TC_CHECK(check_can_travel(*module, options));
   // Only now: what the entries do not reach may be tied to a CPU, and much that is goes away in optimising.
   if (!options.retarget.empty()) TC_CHECK(retarget(*module, options.retarget, options.label));
