@@ -88,6 +88,7 @@ class alignas(64) Code {
   CodeMemory first;              // empty while `memory` is that tier, or when there are none
   std::vector<void*> libraries;  // shared libraries that it may use
   Exports exports;               // of a library, while others are bound to it
+  std::string sender;            // who brought it, for messages; empty: this node itself
   Bytes compiled;                // the object that a helper made of the bitcode; empty: none
 
   // Is it short, as far as is known?
@@ -126,7 +127,7 @@ class alignas(64) Code {
   size_t bundle_bytes() const noexcept {
     const auto& m = bundle->manifest();
     size_t size = sizeof(Code) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
-    size += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
+    size += sender.size() + m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
     for (const auto& name : m.imports) size += sizeof(std::string) + name.size();
     for (const auto& name : m.dependencies) size += sizeof(std::string) + name.size() + sizeof(void*);
     return size;

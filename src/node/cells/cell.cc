@@ -114,7 +114,11 @@ Status Cell::begin_linking(const target::CodeStore& known) {
 
 // What is exported here was allowed where the node loaded it.
 Status Cell::link_and_run() {
-  for (auto& bundle : std::exchange(linking_, {})) TC_CHECK(store_->load(std::move(bundle)));
+  for (auto& bundle : std::exchange(linking_, {})) {
+    target::Sender sender;
+    if (bundle.id() == handed_->code->id()) sender.label = handed_->code->sender;
+    TC_CHECK(store_->load(std::move(bundle), sender));
+  }
   return run();
 }
 
