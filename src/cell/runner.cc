@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cell/runner.h"
 
-#include <dlfcn.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -13,6 +12,7 @@
 
 #include "base/clock.h"
 #include "cell/packets.h"
+#include "target/library_symbols.h"
 #include "wire/abi_names.h"
 
 namespace tc::cell {
@@ -128,6 +128,7 @@ Status Runner::run(const Channel::Message& message) {
   std::atomic_ref(begun_call_).store(message.number, std::memory_order_release);
   const uint64_t begun = now_ns();
   entry(payload, size, target_args);
+  floats_.restore();
   const uint64_t took = now_ns() - begun;
   if (payload_.capacity() > most_kept_payload) Bytes().swap(payload_);
   head_.clear();
@@ -154,7 +155,7 @@ void* Runner::address_of(const Resolve& resolve) const {
   }
   const auto library = std::ranges::find(libraries_, resolve.library, &Library::name);
   if (library == libraries_.end() || library->handle == nullptr) return nullptr;
-  return ::dlsym(library->handle, resolve.symbol.c_str());
+  return target::find_symbol({&library->handle, 1}, resolve.symbol);
 }
 
 // ---- Packets: bells and data

@@ -15,6 +15,7 @@
 #include "cell/channel.h"
 #include "cell/protocol.h"
 #include "target/executor.h"
+#include "target/float_state.h"
 #include "transport/wait_policy.h"
 
 namespace tc::cell {
@@ -78,6 +79,7 @@ class Runner final : public target::IfuncHost {
   const Data* find_data(std::string_view name) const noexcept;
 
   target::Executor executor_{*this};
+  const target::FloatState floats_ = target::FloatState::now();  // before the first call, and after each
   Channel& channel_;
   transport::Core core_;
   const int socket_;

@@ -34,7 +34,11 @@ constexpr uint32_t own_architecture = AUDIT_ARCH_RISCV64;
 // Whatever the arguments are. There is one descriptor, the socket of the node, and Landlock and the limits allow no other.
 constexpr long allowed[] = {
     // time, and what a waiting loop does
-    SYS_sched_yield, SYS_clock_gettime, SYS_clock_nanosleep, SYS_futex, SYS_membarrier, SYS_restart_syscall,
+    SYS_sched_yield, SYS_clock_gettime, SYS_gettimeofday, SYS_clock_nanosleep, SYS_futex, SYS_membarrier,
+    SYS_restart_syscall,
+#ifdef SYS_time  // other processors have clock_gettime alone
+    SYS_time,
+#endif
     // the socket of the node
     SYS_recvmsg, SYS_sendto, SYS_read, SYS_write, SYS_ppoll, SYS_close,
 #ifdef SYS_poll  // other processors have ppoll alone

@@ -112,6 +112,7 @@ Node::Node(Config config)
             log_->warn("{}: execution-limit is not watched: no thread can be had: {}", self_.label, why);
           }) {
   self_.label = make_label();
+  config_.code.node = &invocation_;
 }
 
 Node::~Node() {

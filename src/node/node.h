@@ -207,6 +207,8 @@ class Node final : private Waiter {
   FutureTable futures_;
   Authority authority_{config_, self_, *log_};
 
+  std::optional<target::LastWords> last_words_;  // outlives the threads that compile and run code
+
   // The parts refer to each other; none uses another one before the node has started.
   target::Executor executor_{invocation_};
   NodeCode code_{common_, executor_, links_, local_calls_};
@@ -224,8 +226,7 @@ class Node final : private Waiter {
   LinkServices link_services_;
   Links links_{link_services_, futures_, watchdog_};
   std::atomic<uint64_t> stuck_{0};  // reports of the watchdog
-  std::optional<target::LastWords> last_words_;
-  Watchdog watchdog_;  // last, so that it ends before what it looks at
+  Watchdog watchdog_;               // last, so that it ends before what it looks at
 };
 
 }  // namespace tc::node

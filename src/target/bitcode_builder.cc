@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "target/bitcode_builder.h"
 
+#include "target/being_built.h"
+
 namespace tc::target {
 
 namespace {
@@ -17,8 +19,12 @@ Result<Bytes> bitcode_of(const BitcodeSlice& slice) {
 
 }  // namespace
 
-BitcodeSlice::BitcodeSlice(const Bundle& bundle, size_t slice, Assembly assembly)
-    : name(bundle.manifest().name), id(bundle.id()), about(bundle.manifest().slices[slice]), assembly(assembly) {
+BitcodeSlice::BitcodeSlice(const Bundle& bundle, size_t slice, Assembly assembly, std::string sender)
+    : name(bundle.manifest().name),
+      sender(std::move(sender)),
+      id(bundle.id()),
+      about(bundle.manifest().slices[slice]),
+      assembly(assembly) {
   const auto bytes = bundle.stored(slice);
   stored.assign(bytes.begin(), bytes.end());
 }
@@ -42,23 +48,39 @@ std::optional<JitCode> BitcodeBuilder::from_cache(const BitcodeSlice& slice, Eff
   if (cache_ == nullptr) return std::nullopt;
   const auto jit = host_.jit();
   if (!jit) return std::nullopt;
+  const BeingBuilt built(node_, slice.name, slice.id, slice.sender);
   return link_cached(cache_key(**jit, slice, effort), slice, resolve);
+}
+
+Result<bool> BitcodeBuilder::may_exchange(const BitcodeSlice& slice) {
+  TC_ASSIGN(Jit* const jit, host_.jit());
+  const BeingBuilt built(node_, slice.name, slice.id, slice.sender);
+  TC_ASSIGN(const auto bitcode, bitcode_of(slice));
+  return jit->may_exchange(bitcode, slice.name);
+}
+
+Result<Bytes> BitcodeBuilder::compile(Jit& jit, const BitcodeSlice& slice, Effort effort) {
+  if (fatal_ != nullptr) TC_CHECK(fatal_->check(slice.sender));
+  TC_ASSIGN(const auto bitcode, bitcode_of(slice));
+  std::unique_lock one_at_a_time(tuned_mutex_, std::defer_lock);
+  if (effort == Effort::tuned) one_at_a_time.lock();
+  const auto before = jit.given_up(effort);
+  auto object = jit.compile(bitcode, effort, slice.assembly, slice.name);
+  if (fatal_ != nullptr && jit.given_up(effort) != before) fatal_->count(slice.sender);
+  return object;
 }
 
 Result<JitCode> BitcodeBuilder::build(const BitcodeSlice& slice, Effort effort, bool keep,
                                       const SymbolResolver& resolve) {
   TC_ASSIGN(Jit* const jit, host_.jit());
+  const BeingBuilt built(node_, slice.name, slice.id, slice.sender);
   std::string key;
   if (cache_ != nullptr && keep) {
     key = cache_key(*jit, slice, effort);
     if (auto code = link_cached(key, slice, resolve)) return std::move(*code);
     misses_.fetch_add(1, std::memory_order_relaxed);
   }
-  TC_ASSIGN(const auto bitcode, bitcode_of(slice));
-  std::unique_lock one_at_a_time(tuned_mutex_, std::defer_lock);
-  if (effort == Effort::tuned) one_at_a_time.lock();
-  TC_ASSIGN(const auto object, jit->compile(bitcode, effort, slice.assembly, slice.name));
-  if (one_at_a_time) one_at_a_time.unlock();
+  TC_ASSIGN(const auto object, compile(*jit, slice, effort));
   if (!key.empty())
     if (auto stored = cache_->store(key, object); !stored)
       warn(fmt::format("the compiled form of ifunc '{}' is not kept on disk: {}", slice.name, stored.error().message));

@@ -90,6 +90,7 @@ class alignas(64) Code {
   std::vector<void*> libraries;           // shared libraries that it may use
   Assembly assembly = Assembly::refused;  // in its bitcode
   Exports exports;                        // of a library, while others are bound to it
+  std::string sender;                     // who brought it, for messages; empty: this node itself
   Bytes compiled;                         // the object that a helper made of the bitcode; empty: none
 
   // Can it run in this process? Else it is held for others alone: cells, and peers to which it is sent on.
@@ -130,7 +131,7 @@ class alignas(64) Code {
   size_t bundle_bytes() const noexcept {
     const auto& m = bundle->manifest();
     size_t size = sizeof(Code) + sizeof(Bundle) + bundle->size_for(bundle->carried()) + compiled.size();
-    size += m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
+    size += sender.size() + m.slices.size() * (sizeof(Slice) + sizeof(Bytes));
     for (const auto& name : m.imports) size += sizeof(std::string) + name.size();
     for (const auto& name : m.dependencies) size += sizeof(std::string) + name.size() + sizeof(void*);
     return size;

@@ -39,7 +39,7 @@ CodeLinker::CodeLinker(const CodeStoreOptions& options, const Policy& policy, st
       policy_(policy),
       arena_(std::move(arena)),
       jit_(options.jit_plugin, arena_->kind() == memory::Arena::Kind::exported ? arena_.get() : nullptr),
-      builder_(jit_, std::move(cache), options.warn) {}
+      builder_(jit_, std::move(cache), options.warn, options.node, options.fatal_bitcode) {}
 
 Status CodeLinker::warm_up() {
   if (!options_.use_bitcode) return {};
@@ -127,7 +127,7 @@ Status CodeLinker::link_image(const Code& code, const ElfImage& image, Linked& l
 
 Result<CodeLinker::Linked> CodeLinker::link_bitcode(const Code& code, size_t which) {
   const auto resolve = resolver_for(code);
-  const BitcodeSlice slice(*code.bundle, which, code.assembly);
+  const BitcodeSlice slice(*code.bundle, which, code.assembly, code.sender);
   Linked linked;
   linked.tier = Tier::baseline;
   if (options_.tune && builder_.has_cache()) {
@@ -150,7 +150,7 @@ Result<CodeLinker::Linked> CodeLinker::link_bitcode(const Code& code, size_t whi
 
 // Tuned at once, as it will not be exchanged later.
 Result<CodeLinker::Linked> CodeLinker::link_library_bitcode(const Code& code, size_t which) {
-  const BitcodeSlice slice(*code.bundle, which, code.assembly);
+  const BitcodeSlice slice(*code.bundle, which, code.assembly, code.sender);
   Linked linked;
   linked.tier = Tier::tuned;
   TC_ASSIGN(linked.memory.jitted, builder_.build(slice, Effort::tuned, true, resolver_for(code)));

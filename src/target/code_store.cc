@@ -145,6 +145,7 @@ Result<std::unique_ptr<Code>> CodeStore::make_code(Bundle bundle, const Sender& 
   code->has_other_threads = options_.has_other_threads;
   code->settle_lane();
   code->bundle = std::make_unique<Bundle>(std::move(bundle));
+  code->sender = from.label.empty() ? from.host : from.label;
   code->compiled = std::move(object);
   if (code->bundle_bytes() > options_.budget_bytes)
     return fail(TC_ERR_LIMIT, "its bundle takes {} bytes when this node keeps {} bytes of code in all",

@@ -24,6 +24,7 @@
 #include "base/function_ref.h"
 #include "target/code.h"
 #include "target/code_linker.h"
+#include "target/fatal_bitcode.h"
 #include "target/tuner.h"
 
 namespace tc::target {
@@ -41,6 +42,10 @@ struct CodeStoreOptions {
   bool keep_replaced = false;
   // The node may hand calls to other threads, with begin_use() and end_use().
   bool has_other_threads = false;
+  // Whose last words name code at which LLVM ends the process; null: nobody's do. Must outlive the store.
+  const IfuncHost* node = nullptr;
+  // Shared by all stores of a node.
+  std::shared_ptr<FatalBitcode> fatal_bitcode = std::make_shared<FatalBitcode>();
   // Takes what costs time but fails no ifunc, in a sentence for the operator. Any thread. Null: it is dropped.
   std::function<void(const std::string&)> warn;
 };
@@ -59,6 +64,7 @@ struct Sender {
   Sender(std::string_view from = {}) noexcept : host(from) {}  // NOLINT: a host alone is a sender
   Sender(const char* from) noexcept : host(from) {}            // NOLINT
   std::string_view host;                                       // as peers' addresses have it; empty: this node itself
+  std::string_view label;  // for messages: "user 1000 of this host"; empty: as `host`
   // What a library of that sender may export. Asked besides the policy's rules. Empty: anything.
   std::function<Status(const std::string& symbol)> may_export;
   Assembly assembly = Assembly::refused;  // in its bitcode

@@ -9,7 +9,7 @@
 // Thread: the node's. The functions that give addresses: any.
 //
 // While a call runs, `running()` describes it to the node. A plain call costs a few stores around one
-// indirect call. What an ifunc does besides (reply, fail, forward) sets has_effects, and only then is there anything to
+// indirect call, and a look whether the code has changed how the thread computes (float_state.h). What an ifunc does besides (reply, fail, forward) sets has_effects, and only then is there anything to
 // clean up.
 #pragma once
 
@@ -22,6 +22,7 @@
 
 #include "base/bytes.h"
 #include "target/code.h"
+#include "target/float_state.h"
 #include "target/time_slice.h"
 #include "wire/chain.h"
 #include "wire/frame.h"
@@ -144,6 +145,7 @@ class alignas(64) Executor {
    public:
     explicit Scope(Executor& executor) noexcept
         : executor_(executor), before_(std::exchange(current_host, &executor.host_)) {
+      executor_.floats_ = FloatState::now();
       executor_.runs_ = true;
       executor_.scope_ = this;
     }
@@ -217,6 +219,7 @@ class alignas(64) Executor {
   bool run_prepared(Code& code, void* payload, size_t size) noexcept {
     ++executed_;
     code.entry.load(std::memory_order_acquire)(payload, size, target_args);
+    floats_.restore();
     return !call_.has_effects;
   }
 
@@ -254,7 +257,8 @@ class alignas(64) Executor {
   Watched<bool> runs_ = false;
   std::atomic<bool> watcher_dozes_ = false;
   Lane widest_ = Lane::exclusive;
-  const Scope* scope_ = nullptr;  // the innermost
+  const Scope* scope_ = nullptr;           // the innermost
+  FloatState floats_ = FloatState::now();  // of the thread, outside of calls
   TimeSlice slice_;
   Call call_;
 };

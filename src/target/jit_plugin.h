@@ -70,6 +70,13 @@ class Jit {
   // TC_ERR_COMPILE with LLVM's words, or for assembly that is refused; TC_ERR_UNRESOLVED never (that is link's).
   virtual Result<Bytes> compile(ByteView bitcode, Effort effort, Assembly assembly, const std::string& label) = 0;
 
+  // How often LLVM gave up in compile() with that effort, which costs memory for good. From the thread that calls compile().
+  virtual uint64_t given_up(Effort effort) const noexcept = 0;
+
+  // May another compilation of this bitcode go on with the variables of one that has run? False where those may hold addresses
+  // of its code that mean something else to the other. Any thread, and beside compile(). Errors: those of compile().
+  virtual Result<bool> may_exchange(ByteView bitcode, const std::string& label) = 0;
+
   // A relocatable object (ours, or a cached one: a bad one must give an error, not a crash, as far as LLVM's
   // linker allows) to code. `resolve` gives every undefined symbol its address or an error, which is passed on
   // unchanged. `variables` take the place of those that the object defines under the same names. Any thread; calls do not
@@ -93,7 +100,7 @@ class Jit {
 
 // What the plug-in exports, found by dlsym under `jit_factory_name`. `version` must be jit_plugin_version. Raise it when this
 // file changes, or the members of memory::Arena: the plug-in uses an exported one with its own copy of the arena's functions.
-inline constexpr uint32_t jit_plugin_version = 4;
+inline constexpr uint32_t jit_plugin_version = 5;
 inline constexpr const char* jit_factory_name = "threechains_make_jit";
 using JitFactory = Jit* (*)(uint32_t version);  // null when the versions differ; the caller deletes it
 

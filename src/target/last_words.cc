@@ -14,6 +14,8 @@
 
 namespace tc::target {
 
+constinit thread_local const BeingBuilt* BeingBuilt::current_ = nullptr;
+
 namespace {
 
 // The farthest that an access misses the end of a stack by, when a function's variables do not fit there any more.
@@ -65,6 +67,10 @@ class LastWords::Sentence {
     const auto room = static_cast<size_t>(std::end(text_) - end_);
     end_ += std::min(room, fmt::format_to_n(end_, room, format, std::forward<Args>(args)...).size);
   }
+  void add_id(const ContentId& id) noexcept {
+    add("; content id ");
+    for (size_t i = 0; i < 6; ++i) add("{:02x}", std::to_integer<unsigned>(id.bytes[i]));
+  }
   std::string_view text() const noexcept { return {text_, static_cast<size_t>(end_ - text_)}; }
 
  private:
@@ -82,6 +88,11 @@ LastWords::LastWords(std::string log, LogFormat format, std::string node, std::s
 }
 
 void LastWords::tell(const Fault& fault) noexcept {
+  if (const auto* const built = BeingBuilt::on_this_thread(); built != nullptr) {
+    const auto* const words = built->node != nullptr ? built->node->last_words() : nullptr;
+    if (words != nullptr && fault.is_last && step != Step::speaks) words->say(fault, *built);
+    return;
+  }
   const auto* const host = current_host;
   const auto* const words = host != nullptr ? host->last_words() : nullptr;
   if (words == nullptr || step == Step::speaks) return;
@@ -120,11 +131,25 @@ void LastWords::say(const Fault& fault, const Code& code, const IfuncHost::InPro
     sentence.add("{}{}", code.name(), abi_names::main_suffix);
   else
     sentence.add("{}", place.symbol.empty() ? "its code" : place.symbol);
-  sentence.add("+{:#x}; content id ", place.offset);
-  for (size_t i = 0; i < 6; ++i) sentence.add("{:02x}", std::to_integer<unsigned>(code.id().bytes[i]));
+  sentence.add("+{:#x}", place.offset);
+  sentence.add_id(code.id());
   sentence.add(", called by {}", call.caller);
   step = Step::speaks;
   write_line(sentence.text(), {.ifunc = code.name(), .content_id = &code.id(), .peer = call.caller});
+  write_file(sentence.text());
+}
+
+void LastWords::say(const Fault& fault, const BeingBuilt& built) const noexcept {
+  step = Step::speaks;
+  Sentence sentence;
+  sentence.add("{} ended while it compiled ifunc '{}' ({}): ", node_, built.name, signal_name(fault.signal));
+  if (fault.has_address)
+    sentence.add("it used address {:#x}", reinterpret_cast<uintptr_t>(fault.address));
+  else
+    sentence.add("{}", what_happened(fault.signal));
+  sentence.add_id(built.id);
+  if (!built.sender.empty()) sentence.add(", sent by {}", built.sender);
+  write_line(sentence.text(), {.ifunc = built.name, .content_id = &built.id, .peer = built.sender});
   write_file(sentence.text());
 }
 

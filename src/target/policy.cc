@@ -2,7 +2,6 @@
 #include "target/policy.h"
 
 #include <dlfcn.h>
-#include <link.h>
 
 #include <algorithm>
 #include <atomic>
@@ -11,6 +10,7 @@
 #include <shared_mutex>
 
 #include "target/executor.h"
+#include "target/library_symbols.h"
 
 namespace tc::target {
 
@@ -202,45 +202,8 @@ Result<std::vector<void*>> Policy::open_libraries(const std::vector<std::string>
   return handles;
 }
 
-namespace {
-
-const link_map* map_of(void* handle) noexcept {
-  link_map* map = nullptr;
-  return dlinfo(handle, RTLD_DI_LINKMAP, static_cast<void*>(&map)) == 0 ? map : nullptr;
-}
-
-const link_map* owner_of(void* address) noexcept {
-#if defined(__GLIBC__) && __GLIBC_PREREQ(2, 35)
-  // dladdr would look for the symbol's name as well, through the whole of the library's table: 1.5 us for one in libm.
-  dl_find_object found;
-  return _dl_find_object(address, &found) == 0 ? found.dlfo_link_map : nullptr;
-#else
-  Dl_info info;
-  link_map* map = nullptr;
-  return dladdr1(address, &info, reinterpret_cast<void**>(&map), RTLD_DL_LINKMAP) != 0 ? map : nullptr;
-#endif
-}
-
-// dlsym also looks into a library's own dependencies; that an ifunc may use libsqlite3 does not give it libc. Where a library
-// defines the symbol, the process's is taken, as for all of the process's own code: with an allocator in front of libc's, free()
-// must be that of the allocator whose memory strdup() returns.
-void* find_in(const std::vector<void*>& libraries, const std::string& symbol) noexcept {
-  for (void* const library : libraries) {
-    void* const address = dlsym(library, symbol.c_str());
-    if (address == nullptr) continue;
-    const auto* const owner = owner_of(address);
-    const auto owns = [owner](void* handle) { return owner != nullptr && map_of(handle) == owner; };
-    if (!std::ranges::any_of(libraries, owns)) continue;
-    void* const of_process = dlsym(RTLD_DEFAULT, symbol.c_str());
-    return of_process != nullptr ? of_process : address;
-  }
-  return nullptr;
-}
-
-}  // namespace
-
 Result<void*> Policy::State::find_in_libraries(const std::vector<void*>& libraries, const std::string& symbol) const {
-  if (!foreign) return find_in(libraries, symbol);
+  if (!foreign) return find_symbol(libraries, symbol);
   for (void* const library : libraries) {
     auto found = foreign(*static_cast<const std::string*>(library), symbol);
     if (found || found.error().code != TC_ERR_UNRESOLVED) return found;

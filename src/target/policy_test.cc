@@ -75,6 +75,22 @@ TEST(Policy, a_library_does_not_give_what_it_depends_on) {
   EXPECT_FALSE(policy.resolve("system", *libraries));
 }
 
+// The C library finds them in the vDSO, which is no library that anybody could declare.
+TEST(Policy, the_c_library_gives_functions_of_the_vdso) {
+  Policy policy;
+  policy.allow_library("*");
+  const auto libraries = policy.open_libraries({"libc.so.6"});
+  ASSERT_TRUE(libraries) << libraries.error().message;
+  for (const char* symbol : {"time", "gettimeofday", "clock_gettime", "getcpu"}) {
+    const auto found = policy.resolve(symbol, *libraries);
+    ASSERT_TRUE(found) << found.error().message;
+    EXPECT_EQ(*found, dlsym((*libraries)[0], symbol));
+  }
+  const auto others = policy.open_libraries({"libm.so.6"});
+  ASSERT_TRUE(others) << others.error().message;
+  for (const char* symbol : {"time", "gettimeofday"}) EXPECT_FALSE(policy.resolve(symbol, *others)) << symbol;
+}
+
 TEST(Policy, a_dependency_that_was_declared_as_well_gives_its_symbols) {
   Policy policy;
   policy.allow_library("*");

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <chrono>
 
+#include "base/fatal_signals.h"
 #include "base/quiet_thread.h"
 #include "memory/code_mapping.h"
 #include "target/code.h"
@@ -66,6 +67,7 @@ bool Tuner::wait(uint64_t deadline_ms) {
 }
 
 void Tuner::run() {
+  have_alternate_stack();
   (void)pthread_setname_np(pthread_self(), "tc-tuner");
   (void)setpriority(PRIO_PROCESS, 0, niceness);  // of this thread alone, on Linux
   std::unique_lock lock(mutex_);
@@ -86,7 +88,7 @@ void Tuner::run() {
 void Tuner::tune(std::unique_lock<std::mutex>& lock, Code& code) {
   const auto which = code.bundle->find(SliceRole::target, SliceForm::bitcode, host_);
   if (!which) return;
-  BitcodeSlice slice(*code.bundle, *which, code.assembly);
+  BitcodeSlice slice(*code.bundle, *which, code.assembly, code.sender);
   slice.variables = code.variables;
   const auto libraries = code.libraries;
   const auto imports = code.bundle->manifest().imports;
@@ -95,6 +97,11 @@ void Tuner::tune(std::unique_lock<std::mutex>& lock, Code& code) {
     const bool listed = std::ranges::find(imports, symbol) != imports.end();
     return policy_.resolve(symbol, libraries, listed ? Policy::LibraryExports::with : Policy::LibraryExports::without);
   };
+  // What cannot be compiled says so below.
+  if (!slice.variables.empty() && !builder_.may_exchange(slice).value_or(true)) {
+    lock.lock();
+    return;
+  }
   auto built = builder_.build(slice, Effort::tuned, true, resolve);
   void* const entry = built ? built->symbol(abi_names::main) : nullptr;
   if (entry == nullptr) {

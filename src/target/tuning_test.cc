@@ -8,12 +8,14 @@
 #include <unistd.h>
 
 #include <chrono>
+#include <csignal>
 #include <filesystem>
 #include <thread>
 
 #include "base/file.h"
 #include "base/testing/run_until.h"
 #include "target/code_store.h"
+#include "target/last_words.h"
 #include "target/testing/object_builder.h"
 
 namespace tc::target {
@@ -116,6 +118,72 @@ TEST_F(Tuning, tuned_code_goes_on_with_the_variables_of_the_code_before) {
   ASSERT_TRUE(codes.wait_until_tuned(20'000));
   ASSERT_EQ(code->tier.load(), Tier::tuned);
   EXPECT_EQ(count("fake_jit_given_variables"), 1);
+}
+
+TEST_F(Tuning, code_that_may_not_be_exchanged_stays_as_it_is_with_its_variables) {
+  auto& codes = store();
+  const Code* const counts = *codes.load(bundle_of("counts", "variable=1 stays=1"));
+  const Code* const plain = *codes.load(bundle_of("plain", "stays=1"));
+  codes.housekeeping();
+  ASSERT_TRUE(codes.wait_until_tuned(20'000));
+  EXPECT_EQ(counts->tier.load(), Tier::baseline);
+  EXPECT_EQ(run(*counts), 1u);
+  EXPECT_EQ(plain->tier.load(), Tier::tuned) << "it has no variables";
+}
+
+// As LLVM does with bitcode that it was not made for.
+class TuningDeathTest : public Tuning {
+ protected:
+  class Node final : public IfuncHost {
+   public:
+    void* data(std::string_view, size_t*) noexcept override { return nullptr; }
+    tc_status_t reply(ByteView) noexcept override { return TC_OK; }
+    tc_status_t forward(uint32_t, ByteView) noexcept override { return TC_OK; }
+    tc_status_t forward_as(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
+    tc_status_t inject(uint32_t, std::string_view, ByteView) noexcept override { return TC_OK; }
+    void fail(int32_t, std::string_view) noexcept override {}
+    void log(int, std::string_view) noexcept override {}
+  };
+  // Loads code at which the compiler ends the process, and waits for that.
+  void load_and_die(const std::string& orders) {
+    ::signal(SIGSEGV, SIG_DFL);  // a sanitizer has a handler
+    Node node;
+    const LastWords words("node3", LogFormat::text, "node 3 (node3)", "");
+    node.use(words);
+    auto& codes = store({.node = &node});
+    Sender mallory("192.0.2.7");
+    mallory.label = "mallory (keyring, line 3)";
+    (void)codes.load(bundle_of("sum", orders), mallory);
+    (void)codes.wait_until_tuned(20'000);
+  }
+};
+
+TEST_F(TuningDeathTest, a_compiler_that_ends_the_process_is_told_with_the_code_and_its_sender) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  constexpr const char* words =
+      "node 3 .node3. ended while it compiled ifunc 'sum' .SIGSEGV.: .*; content id [0-9a-f]{12}, sent by mallory "
+      ".keyring, line 3.";
+  EXPECT_DEATH(load_and_die("crash=baseline"), words);
+  EXPECT_DEATH(load_and_die("crash=tuned"), words);
+}
+
+// Each such bitcode costs memory for good.
+TEST_F(Tuning, a_sender_whose_bitcode_makes_the_compiler_give_up_too_often_is_compiled_for_no_longer) {
+  auto& codes = store();
+  Sender mallory("192.0.2.7");
+  mallory.label = "mallory";
+  for (unsigned i = 0; i < FatalBitcode::most; ++i) {
+    const auto refused = codes.load(bundle_of("f", fmt::format("fatal=1 number={}", i)), mallory);
+    ASSERT_FALSE(refused);
+    EXPECT_EQ(refused.error().code, TC_ERR_COMPILE);
+  }
+  const auto compiles = count("fake_jit_compiles");
+  const auto refused = codes.load(bundle_of("g", "plain"), mallory);
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, TC_ERR_LIMIT);
+  EXPECT_THAT(refused.error().message, HasSubstr("16 pieces of bitcode from mallory"));
+  EXPECT_EQ(count("fake_jit_compiles"), compiles);
+  EXPECT_TRUE(codes.load(bundle_of("h", "plain"), "192.0.2.8"));
 }
 
 // A call can enter it before the node's thread knows of it, and whoever names the place of a crash asks then.

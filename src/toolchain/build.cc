@@ -298,6 +298,7 @@ class Builder {
       }
     }
     if (request_.bitcode) {
+      if (baseline) TC_CHECK(check_first_calls(code, *baseline, undefined, role));
       TC_CHECK(
           add_slice({triple, role, SliceForm::bitcode, false, "", 0, 0, {}}, write_smallest_bitcode(*code.module)));
     }
@@ -312,6 +313,17 @@ class Builder {
     for (const auto& symbol : needed)
       if (undefined.insert(symbol).second) added.push_back({symbol, label(), true});
     return check_resolvable(added, role, resolution_, name_);
+  }
+
+  // A node that compiles the bitcode does so with little effort first, and that keeps calls which optimising drops. What it
+  // cannot compile is not refused here: nodes have other CPUs.
+  Status check_first_calls(const ImportedSlice& code, const Baseline& baseline, std::set<std::string>& undefined,
+                           SliceRole role) const {
+    const auto object = generate_first_object(*code.module, baseline, label());
+    if (!object) return {};
+    TC_ASSIGN(auto needed, undefined_in_object(*object, label()));
+    std::erase_if(needed, is_compiler_runtime);  // every node has it
+    return check_needed(needed, undefined, role);
   }
 
   Status add_object(const TargetTriple& triple, const ImportedSlice& code, SliceRole role,

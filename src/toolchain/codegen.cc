@@ -220,6 +220,12 @@ Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseli
   return generation.object();
 }
 
+Result<Bytes> generate_first_object(const llvm::Module& module, const Baseline& baseline, const std::string& label) {
+  TC_ASSIGN(const auto host, Host::named(module.getTargetTriple().str(), baseline.cpu, baseline.features));
+  Compiler compiler(host, Effort::baseline);
+  return compiler.compile(write_bitcode(module), Assembly::allowed, label);
+}
+
 Result<Bytes> object_for_cpu(ByteView bitcode, const std::string& text, const std::string& cpu,
                              const std::string& features, const std::string& label) {
   initialize_targets();

@@ -39,6 +39,10 @@ std::string normalised_triple(const std::string& triple);
 // offset table, so that the linker needs no stubs. `module` is not changed.
 Result<Bytes> generate_object(const llvm::Module& module, const Baseline& baseline, const std::string& label);
 
+// An object as a node compiles the module for the first calls, with Effort::baseline. Nobody runs it: it shows which symbols
+// that compilation needs. `module` is not changed.
+Result<Bytes> generate_first_object(const llvm::Module& module, const Baseline& baseline, const std::string& label);
+
 // An object slice for a CPU that is named: what a helper makes for a node without LLVM (docs/small-nodes.md). Compiles
 // target bitcode as a node with that CPU would tune it, and links it. `cpu` and `features` are LLVM's names.
 // Assembly is refused. TC_ERR_INVALID for a triple, CPU or feature that LLVM does not know, else Compiler's and

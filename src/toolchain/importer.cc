@@ -141,12 +141,20 @@ void reduce_to(llvm::Module& module, const std::vector<std::string>& entries) {
   optimise(module);
 }
 
+// Is it of the ifunc alone, and not of LLVM?
+bool is_own(const llvm::GlobalVariable& variable) {
+  return variable.hasLocalLinkage() && !variable.getName().starts_with("llvm.");
+}
+
 // Gives names to the variables that the code can write, once nothing is optimised any more. A target that replaces one
-// slice's code by another's finds them by these, so that both use the variables of the first (docs/code-cache.md).
+// slice's code by another's finds them by these, so that both use the variables of the first (docs/code-cache.md). With them
+// to constants whose address may have been stored in a variable and is compared later, as that of a list's sentinel.
 void name_variables(llvm::Module& module) {
+  const auto is_variable = [](const auto& global) { return is_own(global) && !global.isConstant(); };
+  if (std::none_of(module.global_begin(), module.global_end(), is_variable)) return;
   unsigned number = 0;
   for (auto& variable : module.globals()) {
-    if (variable.isConstant() || !variable.hasLocalLinkage() || variable.getName().starts_with("llvm.")) continue;
+    if (!is_own(variable) || (variable.isConstant() && variable.hasGlobalUnnamedAddr())) continue;
     variable.setName(fmt::format("{}{}", abi_names::variable_prefix, number++));
     variable.setLinkage(llvm::GlobalValue::ExternalLinkage);
     variable.setDSOLocal(false);  // it may lie far from the code that uses it
@@ -178,6 +186,7 @@ Result<ImportedSlice> make_slice(std::unique_ptr<llvm::Module> module, const std
     if (lower_failures(*module, entries)) reduce_to(*module, entries);
     catch_all_in(*module, abi_names::main);
   }
+  drop_unreachable_resumes(*module);
   TC_CHECK(check_can_travel(*module, options));
   // Only now: what the entries do not reach may be tied to a CPU, and much that is goes away in optimising.
   if (!options.retarget.empty()) TC_CHECK(retarget(*module, options.retarget, options.label));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "toolchain/importer_failures.h"
 
+#include <llvm/Analysis/CFG.h>
 #include <llvm/BinaryFormat/Dwarf.h>
 #include <llvm/Demangle/Demangle.h>
 #include <llvm/IR/Constants.h>
@@ -12,6 +13,7 @@
 #include <llvm/IR/MDBuilder.h>
 #include <llvm/IR/Module.h>
 #include <llvm/Transforms/Utils/BasicBlockUtils.h>
+#include <llvm/Transforms/Utils/Local.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -324,6 +326,21 @@ bool unwinds(const llvm::Module& module) {
     if (const auto* const function = module.getFunction(name); function && !function->use_empty()) return true;
   if (std::any_of(module.begin(), module.end(), [](const auto& f) { return f.hasPersonalityFn(); })) return true;
   return calls_what_may_throw(module);
+}
+
+// As LLVM's code generator does it, but only where it optimises.
+void drop_unreachable_resumes(llvm::Module& module) {
+  for (auto& function : module) {
+    std::vector<const llvm::Instruction*> cleanups;
+    std::vector<llvm::ResumeInst*> resumes;
+    for (auto& block : function) {
+      if (const auto* const pad = block.getLandingPadInst(); pad && pad->isCleanup()) cleanups.push_back(pad);
+      if (auto* const resume = llvm::dyn_cast<llvm::ResumeInst>(block.getTerminator())) resumes.push_back(resume);
+    }
+    for (auto* const resume : resumes)
+      if (std::ranges::none_of(cleanups, [&](auto* pad) { return llvm::isPotentiallyReachable(pad, resume); }))
+        llvm::changeToUnreachable(resume);
+  }
 }
 
 void catch_all_in(llvm::Module& module, const std::string& name) {

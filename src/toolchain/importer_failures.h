@@ -23,6 +23,10 @@ bool lower_failures(llvm::Module& module, const std::vector<std::string>& entrie
 // calls what may throw. Call it before debug information is stripped, because that names the language.
 bool unwinds(const llvm::Module& module);
 
+// Drops what nothing can reach: where an exception that no handler takes would be thrown on, in code that such an exception
+// never enters. It needs a function of libgcc_s, which an ifunc need not declare then.
+void drop_unreachable_resumes(llvm::Module& module);
+
 // An exception that leaves the entry has no handler above it and would end the node in std::terminate(). So the
 // entry becomes a shell that catches everything and calls tc_fail(). Nothing changes where no exception can.
 void catch_all_in(llvm::Module& module, const std::string& entry);

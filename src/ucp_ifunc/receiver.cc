@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "target/executor.h"
+#include "target/float_state.h"
 #include "wire/frame.h"
 
 namespace tc::ucp {
@@ -204,7 +205,9 @@ Status Receiver::run(target::Code& code, std::byte* payload, size_t size, void* 
     use.begin(*this);
     entry = code.entry.load(std::memory_order_acquire);  // the one before may be gone
   }
+  const auto floats = target::FloatState::now();
   entry(payload, size, target_args);
+  floats.restore();
   if (host.failed) [[unlikely]]
     return fail(TC_ERR_IFUNC, "ifunc '{}' failed with code {}: {}", code.name(), host.fail_code, host.fail_message);
   return {};

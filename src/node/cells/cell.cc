@@ -107,7 +107,7 @@ Status Cell::ask_for_symbols(const Bundle& bundle) {
 Status Cell::begin_linking(const target::CodeStore& known) {
   linking_.clear();
   for (const auto* code : to_link(*handed_->code, known))
-    linking_.push_back({*code->bundle, code->compiled, code->assembly});
+    linking_.push_back({*code->bundle, code->compiled, code->assembly, code->sender});
   library_changes_ = known.library_changes();
   for (const auto& one : linking_) TC_CHECK(ask_for_symbols(one.bundle));
   return awaited_.empty() ? link_and_run() : Status();
@@ -117,6 +117,7 @@ Status Cell::begin_linking(const target::CodeStore& known) {
 Status Cell::link_and_run() {
   for (auto& one : std::exchange(linking_, {})) {
     target::Sender sender;
+    sender.label = one.sender;
     sender.assembly = one.assembly;
     TC_CHECK(store_->load(std::move(one.bundle), sender, std::move(one.compiled)));
   }

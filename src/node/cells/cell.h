@@ -95,6 +95,7 @@ class Cell {
     Bundle bundle;
     Bytes compiled;  // as Code::compiled
     target::Assembly assembly;
+    std::string sender;  // as Code::sender
   };
   struct Mapped {
     std::weak_ptr<const ExposedData> data;  // may be withdrawn: a cell has a mapping of its own

@@ -93,6 +93,7 @@ Result<target::Code*> Codes::load(Bundle bundle, const CodeOrigin& from, Bytes o
   const bool is_new = store_->find(bundle.id()) == nullptr;
   if (is_new) TC_CHECK(CodeShares::fits(*from.rights, bundle));
   target::Sender sender(from.host);
+  sender.label = from.rights->peer.whose();
   if (!from.rights->is_all())
     sender.may_export = [&rights = *from.rights](const std::string& symbol) { return rights.may_export(symbol); };
   if (from.rights->is_trusted()) sender.assembly = target::Assembly::allowed;

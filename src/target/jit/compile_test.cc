@@ -56,6 +56,32 @@ TEST_F(Compile, warm_up_runs_a_function_and_may_be_repeated) {
   }
 }
 
+// The numbers are those in testdata/kept_addresses.c.
+TEST_F(Compile, code_that_keeps_addresses_of_labels_or_compares_kept_functions_is_not_exchanged) {
+  for (const int number : {1, 2, 3, 4, 5, 6, 7}) {
+    const auto may = jit_->may_exchange(test_file(fmt::format("kept_addresses_{}.bc", number)), "kept");
+    ASSERT_TRUE(may) << may.error().message;
+    EXPECT_FALSE(*may) << number;
+  }
+}
+
+TEST_F(Compile, code_that_keeps_no_address_or_calls_what_it_keeps_is_exchanged) {
+  for (const int number : {11, 12, 13, 14}) {
+    const auto may = jit_->may_exchange(test_file(fmt::format("kept_addresses_{}.bc", number)), "kept");
+    ASSERT_TRUE(may) << may.error().message;
+    EXPECT_TRUE(*may) << number;
+  }
+  for (const auto* name : {"data", "calls", "tsi", "exception"}) {
+    const auto may = jit_->may_exchange(test_file(std::string(name) + ".bc"), name);
+    ASSERT_TRUE(may) << may.error().message;
+    EXPECT_TRUE(*may) << name;
+  }
+}
+
+TEST_F(Compile, bitcode_that_cannot_be_read_is_not_judged) {
+  EXPECT_FALSE(jit_->may_exchange(as_bytes(std::string_view("no bitcode")), "bad"));
+}
+
 TEST_F(Compile, tuned_loops_use_the_widest_vectors_of_this_cpu) {
   const auto features = llvm::sys::getHostCPUFeatures();
   const bool avx512 = features.lookup("avx512f"), avx2 = features.lookup("avx2");

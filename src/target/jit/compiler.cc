@@ -13,6 +13,7 @@
 #include <llvm/Passes/PassBuilder.h>
 #include <llvm/Support/raw_ostream.h>
 
+#include "target/jit/kept_addresses.h"
 #include "target/jit/llvm_errors.h"
 
 namespace tc::target::jit {
@@ -168,14 +169,26 @@ Compiler::Compiler(const Host& host, Effort effort, llvm::CodeGenFileType output
   install_fatal_guard();
 }
 
-Result<Bytes> Compiler::compile(ByteView bitcode, Assembly assembly, const std::string& label) {
+template <class Value>
+Result<Value> Compiler::guarded(ByteView bitcode, llvm::function_ref<Result<Value>()> work) {
   const std::lock_guard lock(mutex_);
   if (!fatal_.empty())
     if (const auto found = fatal_.find(ContentId::of(bitcode)); found != fatal_.end()) return fail(found->second);
-  Result<Bytes> result;
-  if (const auto reason = run_guarded([&] { result = compile_unguarded(bitcode, assembly, label); }))
-    return abandon(bitcode, *reason);
+  Result<Value> result;
+  if (const auto reason = run_guarded([&] { result = work(); })) return abandon(bitcode, *reason);
   return result;
+}
+
+Result<Bytes> Compiler::compile(ByteView bitcode, Assembly assembly, const std::string& label) {
+  return guarded<Bytes>(bitcode, [&] { return compile_unguarded(bitcode, assembly, label); });
+}
+
+Result<bool> Compiler::may_exchange(ByteView bitcode, const std::string& label) {
+  return guarded<bool>(bitcode, [&]() -> Result<bool> {
+    TC_CHECK(prepare());
+    TC_ASSIGN(const auto module, parse(bitcode, label));
+    return !keeps_code_addresses(*module);
+  });
 }
 
 Result<Bytes> Compiler::compile_unguarded(ByteView bitcode, Assembly assembly, const std::string& label) {

@@ -56,8 +56,15 @@ class Compiler {
   // TC_ERR_COMPILE with LLVM's words, or for assembly that is refused; TC_ERR_UNSUPPORTED when LLVM has no code generator for
   // this host.
   Result<Bytes> compile(ByteView bitcode, Assembly assembly, const std::string& label);
+  // See Jit::given_up.
+  uint64_t given_up() const noexcept { return fatal_.size(); }
+  // See Jit::may_exchange.
+  Result<bool> may_exchange(ByteView bitcode, const std::string& label);
 
  private:
+  // Does `work` with this bitcode, and remembers it when LLVM gives up.
+  template <class Value>
+  Result<Value> guarded(ByteView bitcode, llvm::function_ref<Result<Value>()> work);
   Result<Bytes> compile_unguarded(ByteView bitcode, Assembly assembly, const std::string& label);
   std::unexpected<Error> abandon(ByteView bitcode, const std::string& reason);
   Status prepare();

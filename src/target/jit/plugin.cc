@@ -140,6 +140,15 @@ class LlvmJit final : public Jit {
     return (effort == Effort::baseline ? baseline_ : tuned_).compile(bitcode, assembly, label);
   }
 
+  uint64_t given_up(Effort effort) const noexcept override {
+    return (effort == Effort::baseline ? baseline_ : tuned_).given_up();
+  }
+
+  // Tuned code is what takes the place of other code.
+  Result<bool> may_exchange(ByteView bitcode, const std::string& label) override {
+    return tuned_.may_exchange(bitcode, label);
+  }
+
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string& label, const SymbolResolver& resolve,
                                            const Variables& variables, memory::Arena* exported) override {
     return linker_.link(object, label, resolve, variables, exported);
@@ -166,6 +175,8 @@ class UnusableJit final : public Jit {
   explicit UnusableJit(Error reason) : reason_(std::move(reason)) {}
 
   Result<Bytes> compile(ByteView, Effort, Assembly, const std::string&) override { return fail(reason_); }
+  uint64_t given_up(Effort) const noexcept override { return 0; }
+  Result<bool> may_exchange(ByteView, const std::string&) override { return fail(reason_); }
   Result<std::unique_ptr<LinkedCode>> link(ByteView, const std::string&, const SymbolResolver&, const Variables&,
                                            memory::Arena*) override {
     return fail(reason_);

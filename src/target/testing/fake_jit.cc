@@ -5,11 +5,14 @@
 //     hold=1       compiling for this CPU lasts until          bad=1     does not compile
 //                  fake_jit_let_go()                           empty=1   defines no ifunc_main
 //     needs=NAME   has this undefined symbol            variable=1  has one of its own
+//     stays=1      may not be exchanged where it has variables
+//     fatal=1      makes the compiler give up          crash=tuned, crash=baseline  ends the process
 //
 // Baseline code adds 1 to *(uint64_t*)target_args, tuned code 1000. "Linked" code counts itself, see live_code. It defines
 // every symbol lib_..., so that it can be a library.
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <cstring>
 #include <thread>
 
@@ -23,6 +26,7 @@ std::atomic<int> live_code{0};
 std::atomic<int> compiles{0};
 std::atomic<int> given_variables{0};
 std::atomic<bool> linking{false};
+std::atomic<uint64_t> gave_up{0};
 std::atomic<int> held{0}, let_go{0};
 constexpr auto longest_hold = std::chrono::seconds(30);  // of a test that waits for what it holds itself
 
@@ -65,12 +69,23 @@ class FakeJit final : public Jit {
   Result<Bytes> compile(ByteView bitcode, Effort effort, Assembly, const std::string& label) override {
     ++compiles;
     const auto text = as_text(bitcode);
+    if (const auto effort_of = order(text, "crash="); !effort_of.empty())
+      if ((effort_of == "tuned") == (effort == Effort::tuned)) std::raise(SIGSEGV);
+    if (!order(text, "fatal=").empty()) {
+      ++gave_up;
+      return fail(TC_ERR_COMPILE, "'{}' makes the compiler give up", label);
+    }
     if (!order(text, "bad=").empty()) return fail(TC_ERR_COMPILE, "'{}' does not compile", label);
     if (!order(text, "hold=").empty() && effort == Effort::tuned) hold();
     Bytes object(bitcode.begin(), bitcode.end());
     for (const char c : std::string_view(effort == Effort::tuned ? " tuned" : " baseline"))
       object.push_back(static_cast<std::byte>(c));
     return object;
+  }
+
+  uint64_t given_up(Effort) const noexcept override { return gave_up; }
+  Result<bool> may_exchange(ByteView bitcode, const std::string&) override {
+    return order(as_text(bitcode), "stays=").empty();
   }
 
   Result<std::unique_ptr<LinkedCode>> link(ByteView object, const std::string&, const SymbolResolver& resolve,
