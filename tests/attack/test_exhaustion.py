@@ -91,6 +91,55 @@ def test_a_call_is_answered_while_another_host_takes_all_descriptors_that_it_can
     assert attack.lines_about(node.err, " is refused: "), "it is refused in silence"
 
 
+# ---- Threads
+
+# Gives that many threads, and then no more, as a limit on tasks does. RLIMIT_NPROC does not bind root.
+FEW_THREADS = r"""
+#define _GNU_SOURCE
+#include <dlfcn.h>
+#include <errno.h>
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+
+typedef int create_t(pthread_t *, const pthread_attr_t *, void *(*)(void *), void *);
+static atomic_int given;
+
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*body)(void *), void *argument) {
+  if (atomic_fetch_add(&given, 1) >= atoi(getenv("MOST_THREADS"))) return EAGAIN;
+  return ((create_t *)dlsym(RTLD_NEXT, "pthread_create"))(thread, attributes, body, argument);
+}
+"""
+
+
+def few_threads(t, most):
+    library = t.path("few_threads.so")
+    assert t.run("cc", "-shared", "-fPIC", t.write("few_threads.c", FEW_THREADS), "-o", library, "-ldl").code == 0
+    return {"LD_PRELOAD": library, "MOST_THREADS": str(most)}
+
+
+@pytest.mark.release_only  # a sanitizer has a pthread_create of its own
+def test_a_node_that_gets_no_more_threads_runs_code_that_is_not_tuned(t):
+    """One thread takes signals, and one computes handshakes. The tuner, the watchdog and the rest get none."""
+    node = t.serve("--listen", "127.0.0.1:0", "--no-object", env=few_threads(t, 2))
+    for env in (TCP, SHM):
+        attack.answers_soon(t, node.address, env=env)
+    time.sleep(1.5)  # it tries again meanwhile
+    attack.answers_soon(t, node.address)
+    assert node.running(), node.err
+    assert len(attack.lines_about(node.err, "stays as it is until a thread can be started")) == 1, node.err
+    assert node.stop() == 0, node.err
+
+
+@pytest.mark.release_only
+def test_a_node_that_cannot_start_for_lack_of_a_thread_says_so(t):
+    refused = t.ifunc("serve", "--listen", "127.0.0.1:0", env=few_threads(t, 0))
+    attack.says_one_line(refused, "no thread can be started that takes signals: a limit on tasks or memory leaves no thread")
+    for option in (["--threads", "2"], ["--isolate", "all"]):
+        refused = t.ifunc("serve", "--listen", "127.0.0.1:0", *option, env=few_threads(t, 1))
+        assert refused.code == 1 and re.search("a limit on tasks or memory leaves no thread", refused.err), refused
+
+
 # ---- Files
 
 
