@@ -25,6 +25,7 @@ class logger;
 namespace tc::node {
 
 struct Config;
+class CallLog;
 
 // What a node must do with one of its next polls. The parts of the node set these flags where they notice the work, often in
 // the middle of something else. Node::progress() and Node::expire() do it.
@@ -79,6 +80,7 @@ struct Common {
   PendingWork& work;
   Counters& counters;
   spdlog::logger& log;
+  CallLog& call_log;
   MemoryReserve& reserve;
   BufferPool& buffers;
 

@@ -12,6 +12,7 @@
 #include "base/log_format.h"
 #include "base/random.h"
 #include "node/authority.h"
+#include "node/call_log.h"
 #include "node/ended_nodes.h"
 #include "node/liveness/peer_failures.h"
 #include "node/liveness/watchdog.h"
@@ -577,13 +578,14 @@ void Links::log_loss(const Link& link) noexcept try {
   ++services_.channel.common.counters.dropped_links;
   auto& log = services_.channel.common.log;
   const auto peer = link.peer_label();
+  if (!link.is_awaited && link.reason().code != TC_ERR_DISCONNECTED)
+    return services_.channel.common.call_log.warn(link.channel(),
+                                                  fmt::format("link to {} dropped: {}", peer, link.reason().message));
   const AboutLink about(link.channel());
   if (link.is_awaited)
     log.info("link to {} was not made: {}", peer, link.reason().message);
-  else if (link.reason().code == TC_ERR_DISCONNECTED)
-    log.info("link to {} ended: {}", peer, link.reason().message);
   else
-    log.warn("link to {} dropped: {}", peer, link.reason().message);
+    log.info("link to {} ended: {}", peer, link.reason().message);
 } catch (const std::exception&) {  // no memory for the sentence
 }
 

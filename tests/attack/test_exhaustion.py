@@ -193,6 +193,23 @@ def test_a_payload_for_which_there_is_no_memory_fails_alone_by_tcp(t):
 
 # ---- The log
 
+CHATTER = 100_000  # lines, for which there was a file of 7.7 MB
+
+
+def test_a_call_that_logs_without_end_leaves_a_small_log_that_says_what_it_lacks(t):
+    node = t.serve("--listen", "127.0.0.1:0")
+    chatter, payload = t.build("chatter.c"), t.write("lines", CHATTER.to_bytes(4, "little"))
+    for _ in range(3):
+        result = t.ifunc("send", chatter, node.address, "--payload-file", payload, "--timeout", "60000")
+        assert result.code == 0, result
+    kit.run_until(lambda: attack.lines_about(node.err, "lines of ifunc 'chatter' from client .* were left out"), "it is told")
+    node.stop()
+    written = len(attack.lines_about(node.err, "ifunc 'chatter': all is well"))
+    left_out = sum(int(number) for number in re.findall(r"(\d+) lines of ifunc 'chatter' from", node.err))
+    assert written + left_out == 3 * CHATTER, (written, left_out)
+    assert len(node.err) < 300_000, f"{len(node.err)} bytes"
+
+
 CONNECTIONS = 300  # of each, the node says at least that it ended: there is room for some forty lines
 
 
