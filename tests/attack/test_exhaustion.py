@@ -91,6 +91,35 @@ def test_a_call_is_answered_while_another_host_takes_all_descriptors_that_it_can
     assert attack.lines_about(node.err, " is refused: "), "it is refused in silence"
 
 
+# ---- Links of one key
+
+LINKS_TO_RUN_NOTHING = 16
+PEERS_OF_A_CLIENT = 8
+
+
+def test_a_key_that_may_run_nothing_holds_few_links_and_others_connect(t):
+    ana, bob, home = t.home("ana"), t.home("bob"), t.home("node")
+    home.trust("ana", ana, "run=none")
+    home.trust("bob", bob, "run=any")
+    for peer in (ana, bob):
+        peer.trust("node", home, "run=none")
+    node = t.serve("--listen", "127.0.0.1:0", env={**TCP, **home.env})
+    for number in range(LINKS_TO_RUN_NOTHING):
+        if number % PEERS_OF_A_CLIENT == 0:
+            client = Client(t, {**TCP, **ana.env})
+        client.must(f"peer {number % PEERS_OF_A_CLIENT}")
+        client.must(f"connect {node.address}")
+    hello = t.build("hello.c")
+    refused = t.ifunc("send", hello, node.address, "--payload", "you", "--timeout", "1500", env={**TCP, **ana.env})
+    attack.says_one_line(refused, r"ana \(keyring, line 1\) has 16 links to this node, and may have 16 at a time \(run=none\)")
+    answered = t.ifunc("send", hello, node.address, "--payload", "you", "--timeout", "20000", env={**TCP, **bob.env})
+    assert (answered.code, answered.out) == (0, "hello, you"), answered
+    attack.answers_soon(t, node.address, env={**TCP, **home.env})
+    client.must("close")  # and there is room again
+    again = t.ifunc("send", hello, node.address, "--payload", "you", "--timeout", "20000", env={**TCP, **ana.env})
+    assert re.search("may run nothing here: run=none", again.err), again
+
+
 # ---- Threads
 
 # Gives that many threads, and then no more, as a limit on tasks does. RLIMIT_NPROC does not bind root.
